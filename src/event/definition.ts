@@ -1,0 +1,44 @@
+import { z } from "zod";
+
+/** A JSON Schema document as the user wrote it: an object, or `true`/`false`. */
+export const jsonSchemaDocument = z.union([z.record(z.string(), z.unknown()), z.boolean()]);
+
+/**
+ * One event definition of a channel: what of a delivery becomes an event, and of which type. Shapes only; that the paths
+ * and the schema compile is checked where they are written.
+ */
+export const definitionSchema = z
+  .strictObject({
+    type: z
+      .string()
+      .min(1)
+      .max(255)
+      .regex(/^[^\p{Cc}]*$/u, "must not contain control characters")
+      .refine((type) => type.isWellFormed(), "must not contain lone surrogates")
+      .refine((type) => type !== "*", "must not be *, which stands for all types"),
+    typePath: z.string().min(1).max(1024).optional(),
+    idPath: z.string().min(1).max(1024).optional(),
+    payloadPath: z.string().min(1).max(1024).optional(),
+    schema: jsonSchemaDocument.optional(),
+  })
+  .readonly();
+
+export type Definition = z.infer<typeof definitionSchema>;
+
+export const definitionsSchema = z
+  .array(definitionSchema)
+  .max(1000)
+  .readonly()
+  .superRefine((definitions, context) => {
+    const seen = new Set<string>();
+    definitions.forEach(({ type }, index) => {
+      if (seen.has(type)) {
+        context.addIssue({
+          code: "custom",
+          path: [index, "type"],
+          message: `the type ${JSON.stringify(type)} stands twice`,
+        });
+      }
+      seen.add(type);
+    });
+  });

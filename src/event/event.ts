@@ -1,0 +1,19 @@
+/**
+ * One event ready for the bus. `fields` is the entry as it will stand on the stream: name, value, name, value … in the
+ * order specversion, id, source, type, time, datacontenttype, data | data_base64, subject?, dataschema?, traceparent?,
+ * then the sender's extensions.
+ */
+export interface OutgoingEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly topic: string;
+  /** The item of the delivery that it came from, from 0. */
+  readonly item: number;
+  /** What dedupe goes by: a hash of at least 128 bits as 22 base64url characters; "" where nothing is remembered. */
+  readonly identity: string;
+  /** 64 bits of a hash of the data, as 11 base64url characters: tells a repeat from a conflict. */
+  readonly digest: string;
+  readonly fields: readonly string[];
+  /** Size of `fields` in UTF-8, for budgets and batches; an estimate. */
+  readonly bytes: number;
+}

@@ -1,0 +1,32 @@
+import type { ChannelIdentity, ChannelState, CommonSettings } from "./channel.ts";
+import type { ItemFailure, Outcome } from "./outcome.ts";
+import type { RawRequest } from "./received.ts";
+
+/** A channel in force, as far as a channel kind may see it; rules, secrets and verifiers stay behind `ingest`. */
+export interface ChannelHandle {
+  readonly identity: ChannelIdentity;
+  readonly state: ChannelState;
+  readonly limits: CommonSettings["limits"];
+}
+
+/**
+ * What became of a delivery. `accepted`: every event is on its stream and every failure in quarantine, as durable as the
+ * gateway promises. `rejected`: the channel refuses invalid items (`onInvalid`, `onNoMatch`); nothing was written. `unverified`:
+ * the sender is not who the channel expects; nothing was parsed.
+ */
+export type IngestResult =
+  | { readonly kind: "accepted"; readonly outcome: Outcome }
+  | { readonly kind: "rejected"; readonly failures: readonly ItemFailure[] }
+  | { readonly kind: "tooManyItems"; readonly limit: number }
+  | { readonly kind: "unverified"; readonly message: string };
+
+/**
+ * The one sink of all channel kinds. Resolves only when the result is certain.
+ *
+ * @throws UnavailableError when Redis or a budget stands in the way: what was appended stays, a retry completes it.
+ */
+export type Ingest<C extends ChannelHandle = ChannelHandle> = (
+  channel: C,
+  request: RawRequest,
+  options: { readonly signal: AbortSignal },
+) => Promise<IngestResult>;

@@ -1,0 +1,39 @@
+import type { IncomingHttpHeaders } from "node:http";
+
+/** One delivery as it arrived, before anything of it is believed: verification reads this and nothing else does. */
+export interface RawRequest {
+  readonly method: string;
+  /** Path with query, as sent. */
+  readonly target: string;
+  /** Names in lower case. */
+  readonly headers: IncomingHttpHeaders;
+  /** The bytes after `Content-Encoding` was undone: what a sender signs. */
+  readonly body: Buffer;
+  readonly arrivedAtMs: number;
+}
+
+/**
+ * A delivery whose sender is who the channel expects. `headers` and `query` no longer hold what the verification scheme
+ * reads (credentials and signatures go no further: not to rules, quarantine, tails or logs). Repeated header and query
+ * names are arrays.
+ */
+export interface VerifiedDelivery {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly query: Readonly<Record<string, string | readonly string[]>>;
+  readonly body: Buffer;
+  readonly arrivedAtMs: number;
+  /** An id that the signature covers: names the delivery where no `idPath` does. */
+  readonly deliveryId?: string;
+}
+
+/**
+ * Where a pull source stands, committed with the events that came before it. `epoch` is the fencing token of the owner;
+ * `version` is the cursor's version that `value` replaces (0 where there is none yet): the write is refused when the
+ * stored one differs.
+ */
+export interface SourcePosition {
+  readonly epoch: number;
+  readonly version: number;
+  readonly value: string;
+}

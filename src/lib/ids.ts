@@ -1,0 +1,43 @@
+import { randomBytes } from "node:crypto";
+
+/** Makes one new id. */
+export type NewId = () => string;
+
+/** Crockford's base 32 in lower case: no `i`, `l`, `o`, `u`; sorts as the numbers sort. */
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+const TIME_CHARS = 10;
+const RANDOM_BYTES = 8;
+
+/**
+ * A time-ordered opaque id: `<prefix>_` + 10 characters of milliseconds (48 bits) + 13 characters of 64 random
+ * bits. Ids made in different milliseconds sort by time; within one they do not.
+ */
+export function createId(prefix: string, nowMs: number, random: Buffer = randomBytes(RANDOM_BYTES)): string {
+  let time = "";
+  for (let i = 0, rest = nowMs; i < TIME_CHARS; i++, rest = Math.floor(rest / 32)) {
+    time = ALPHABET.charAt(rest % 32) + time;
+  }
+  return `${prefix}_${time}${encodeBase32(random)}`;
+}
+
+/** Lower-case Crockford base 32 of whole bytes, most significant bit first, the last character zero-padded. */
+export function encodeBase32(bytes: Uint8Array): string {
+  let text = "";
+  let bits = 0;
+  let held = 0;
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      text += ALPHABET.charAt((held >>> bits) & 31);
+    }
+    held &= (1 << bits) - 1;
+  }
+  return bits > 0 ? text + ALPHABET.charAt((held << (5 - bits)) & 31) : text;
+}
+
+/** True for what `createId` makes under that prefix; a path parameter that fails it names nothing (404). */
+export function isId(prefix: string, text: string): boolean {
+  return text.startsWith(`${prefix}_`) && /^[0-9a-hjkmnp-tv-z]{23}$/.test(text.slice(prefix.length + 1));
+}
