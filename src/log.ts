@@ -24,7 +24,7 @@ export function createLog(options: {
 }): Log {
   const settings = {
     level: options.level,
-    base: undefined,
+    base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     redact: {
