@@ -1,0 +1,42 @@
+import type { Finding } from "../errors.ts";
+import type { Result } from "../result.ts";
+
+/** A JSON Schema document: an object, or `true`/`false`. Not to be changed once it was handed over. */
+export type JsonSchema = Readonly<Record<string, unknown>> | boolean;
+
+/** The first thing in which a value differs from its schema. */
+export interface SchemaViolation {
+  /** JSON Pointer (RFC 6901) into the value; the empty string is the value itself. */
+  readonly path: string;
+  /** What was expected there, e.g. `must be integer`; at most a few hundred characters, without the value. */
+  readonly message: string;
+}
+
+export interface CompiledSchema {
+  /**
+   * Undefined when the value is valid. Answers at once where the schema is cheap enough for the calling thread, with a
+   * promise where it is validated in a worker; which one is fixed per schema. The promise rejects with an
+   * UnavailableError when the validation passes its bound of time or its worker is lost.
+   */
+  validate(value: unknown): SchemaViolation | undefined | Promise<SchemaViolation | undefined>;
+}
+
+/** Turns JSON Schema documents into validators without ever holding up the thread that asks. */
+export interface SchemaCompiler extends AsyncDisposable {
+  /**
+   * Compiles, or answers from the cache; concurrent calls for one schema share one compilation. Findings have a JSON
+   * Pointer into the schema as their path.
+   *
+   * @throws UnavailableError when the compiler is closed or its worker is lost; the signal's reason when it aborts.
+   */
+  compile(
+    schema: JsonSchema,
+    options: { readonly signal: AbortSignal },
+  ): Promise<Result<CompiledSchema, readonly Finding[]>>;
+
+  /**
+   * The validator of a schema object that was compiled before, by the identity of the object: no hashing, for the hot
+   * path. Undefined when it is cold or was evicted; then `compile` brings it back.
+   */
+  peek(schema: JsonSchema): CompiledSchema | undefined;
+}
