@@ -1,12 +1,12 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { Values } from "./values.ts";
 
 /** One delivery as it arrived, before anything of it is believed: verification reads this and nothing else does. */
 export interface RawRequest {
   readonly method: string;
   /** Path with query, as sent. */
   readonly target: string;
-  /** Names in lower case. */
-  readonly headers: IncomingHttpHeaders;
+  /** Names in lower case; a repeated header is an array. */
+  readonly headers: Values;
   /** The bytes after `Content-Encoding` was undone: what a sender signs. */
   readonly body: Buffer;
   readonly arrivedAtMs: number;
@@ -19,8 +19,8 @@ export interface RawRequest {
  */
 export interface VerifiedDelivery {
   readonly method: string;
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  readonly query: Readonly<Record<string, string | readonly string[]>>;
+  readonly headers: Values;
+  readonly query: Values;
   readonly body: Buffer;
   readonly arrivedAtMs: number;
   /** An id that the signature covers: names the delivery where no `idPath` does. */

@@ -1,0 +1,34 @@
+/** Named values that may repeat, as in headers, queries and forms: a repeated name is an array in order of arrival. */
+export type Values = Readonly<Record<string, string | readonly string[]>>;
+
+/**
+ * Collects pairs. The object has no prototype: a sender may call a parameter `__proto__` or `constructor`, and it is a
+ * value like any other.
+ */
+export function collectValues(pairs: Iterable<readonly [name: string, value: string]>): Values {
+  const values: Record<string, string | string[]> = Object.create(null);
+  for (const [name, value] of pairs) {
+    const before = values[name];
+    if (before === undefined) values[name] = value;
+    else if (typeof before === "string") values[name] = [before, value];
+    else before.push(value);
+  }
+  return values;
+}
+
+/** The query of a request target (`/path?a=1`), decoded as forms are. */
+export function queryValues(target: string): Values {
+  const start = target.indexOf("?");
+  return start < 0 ? NONE : collectValues(new URLSearchParams(target.slice(start + 1)));
+}
+
+/** The values without the named ones. */
+export function omitValues(values: Values, names: readonly string[]): Values {
+  if (!names.some((name) => name in values)) return values;
+  return Object.assign(
+    Object.create(null),
+    Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name))),
+  );
+}
+
+const NONE: Values = Object.freeze(Object.create(null));

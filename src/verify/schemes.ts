@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { hmac } from "./hmac.ts";
+import { none } from "./none.ts";
+import type { VerificationScheme } from "./verifier.ts";
+
+/** All verification schemes; a new one is its file and its line here. */
+export const VERIFICATION_SCHEMES: readonly [VerificationScheme, ...VerificationScheme[]] = [none, hmac];
+
+const [first, ...others] = VERIFICATION_SCHEMES;
+
+/** A secret may have a window of validity, so that a new one is in place before the old one ends. */
+const secretSchema = z.strictObject({
+  value: z.string().min(1).max(4096),
+  notBefore: z.iso.datetime({ offset: true }).optional(),
+  notAfter: z.iso.datetime({ offset: true }).optional(),
+});
+
+/** The settings of every push channel that say who its sender is. */
+export const verificationSettings = {
+  verification: z
+    .discriminatedUnion("scheme", [first.settings, ...others.map((scheme) => scheme.settings)])
+    .prefault({ scheme: "none" }),
+  secrets: z.array(secretSchema).max(16).default([]),
+} as const;
+
+const verificationConfig = z.object(verificationSettings);
+
+export type VerificationConfig = z.output<typeof verificationConfig>;
+
+/** True where the scheme needs a secret and the channel has none: its hooks answer 401 until one is set. */
+export function lacksSecret({ verification, secrets }: VerificationConfig): boolean {
+  return secrets.length === 0 && findScheme(verification).needsSecret;
+}
+
+export function findScheme(verification: VerificationConfig["verification"]): VerificationScheme {
+  const found = VERIFICATION_SCHEMES.find(({ scheme }) => scheme === verification.scheme);
+  if (found === undefined) throw new Error(`unknown verification scheme ${String(verification.scheme)}`);
+  return found;
+}

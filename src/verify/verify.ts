@@ -1,0 +1,38 @@
+import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
+import { omitValues, queryValues } from "../event/values.ts";
+import { ok, type Result } from "../lib/result.ts";
+import { findScheme, type VerificationConfig } from "./schemes.ts";
+import type { VerificationFailure } from "./verifier.ts";
+
+/** Turns a raw request into a delivery that may be parsed; the only place that does. */
+export type VerifyDelivery = (request: RawRequest) => Result<VerifiedDelivery, VerificationFailure>;
+
+/** Always taken out of `$headers`: credentials, whichever scheme reads them. */
+const CREDENTIAL_HEADERS = ["authorization", "proxy-authorization", "cookie"];
+
+/** Compiles a channel's verification settings once; the returned function runs for each of its deliveries. */
+export function compileVerification(config: VerificationConfig): VerifyDelivery {
+  const verifier = findScheme(config.verification).create(config.verification);
+  const secrets = config.secrets.map(({ value, notBefore, notAfter }) => ({
+    value,
+    fromMs: notBefore === undefined ? Number.NEGATIVE_INFINITY : Date.parse(notBefore),
+    toMs: notAfter === undefined ? Number.POSITIVE_INFINITY : Date.parse(notAfter),
+  }));
+  return (request) => {
+    const valid: string[] = [];
+    for (const { value, fromMs, toMs } of secrets) {
+      if (fromMs <= request.arrivedAtMs && request.arrivedAtMs < toMs) valid.push(value);
+    }
+    const verified = verifier(request, { secrets: valid });
+    if (!verified.ok) return verified;
+    const { consumedHeaders, consumedQuery, deliveryId } = verified.value;
+    return ok({
+      method: request.method,
+      headers: omitValues(request.headers, [...CREDENTIAL_HEADERS, ...consumedHeaders]),
+      query: omitValues(queryValues(request.target), consumedQuery),
+      body: request.body,
+      arrivedAtMs: request.arrivedAtMs,
+      ...(deliveryId === undefined ? {} : { deliveryId }),
+    });
+  };
+}
