@@ -1,0 +1,59 @@
+import type { ChannelIdentity } from "../event/channel.ts";
+import type { Queryable, Trx } from "./database.ts";
+
+/**
+ * What a deleted row leaves behind on the bus. `channel`: groups, cursor, dedupe and quarantine of the channel, and with
+ * `purge` its topics, which else stay until retention. `subscription`: its groups and its set of topics.
+ */
+export type Removal =
+  | {
+      readonly kind: "channel";
+      readonly channel: ChannelIdentity;
+      readonly topics: readonly string[];
+      readonly purge: boolean;
+    }
+  | { readonly kind: "subscription"; readonly id: string; readonly organizationId: string };
+
+/** Notes what is to be cleared away, in the transaction that deletes: a crash or an absent Redis loses none of it. */
+export async function recordRemovals(trx: Trx, removals: readonly Removal[], nowMs: number): Promise<void> {
+  if (removals.length === 0) return;
+  const rows = removals.map((removal) => ({
+    removal: JSON.stringify(removal),
+    createdAt: new Date(nowMs),
+  }));
+  await trx.insertInto("removals").values(rows).execute();
+}
+
+/**
+ * Carries out up to `limit` outstanding removals, oldest first, and forgets each once `carryOut` has resolved; it must bear
+ * being called twice with the same. Several gateways share the work. Answers how many were carried out.
+ *
+ * @throws UnavailableError, or what `carryOut` throws: the removal stays for the next call.
+ */
+export async function settleRemovals(
+  db: Queryable,
+  carryOut: (removal: Removal) => Promise<void>,
+  options: { readonly signal: AbortSignal; readonly limit?: number },
+): Promise<number> {
+  const { signal, limit = 100 } = options;
+  let settled = 0;
+  while (settled < limit && !signal.aborted) {
+    const found = await db.transaction().execute(async (trx) => {
+      const row = await trx
+        .selectFrom("removals")
+        .select(["id", "removal"])
+        .orderBy("id")
+        .limit(1)
+        .forUpdate()
+        .skipLocked()
+        .executeTakeFirst();
+      if (!row) return false;
+      await carryOut(row.removal as Removal);
+      await trx.deleteFrom("removals").where("id", "=", row.id).execute();
+      return true;
+    });
+    if (!found) break;
+    settled++;
+  }
+  return settled;
+}

@@ -1,0 +1,175 @@
+import type { ColumnType, Generated, Selectable } from "kysely";
+import type { ChannelKindName, ChannelState } from "../event/channel.ts";
+import type { Definition } from "../event/definition.ts";
+
+/** A `json` column: parsed when read, handed over as text (`pg` would make a PostgreSQL array of an array). */
+export type Json<T> = ColumnType<T, string, string>;
+type Timestamp = ColumnType<Date, Date, Date>;
+
+interface Timestamps {
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+}
+
+/** One row: what all gateways of one database share. */
+export interface ClusterTable {
+  only: Generated<boolean>;
+  masterKeyId: string;
+  masterKeyCheck: string;
+  sealedChannelIdKey: string;
+  createdAt: Timestamp;
+}
+
+export interface OrganizationsTable extends Timestamps {
+  id: string;
+  name: string;
+}
+
+export interface SpacesTable extends Timestamps {
+  id: string;
+  organizationId: string;
+  name: string;
+}
+
+export interface AccountsTable extends Timestamps {
+  id: string;
+  name: string;
+  isService: boolean;
+  status: "pending" | "active" | "disabled";
+}
+
+export interface ApiKeysTable extends Timestamps {
+  id: string;
+  organizationId: string;
+  spaceId: string | null;
+  accountId: string;
+  name: string;
+  /** The public first characters of a key that Inlet made; null for one handed in from outside. */
+  prefix: string | null;
+  /** SHA-256 of the whole key. */
+  hash: Buffer;
+  permissions: string[];
+  expiresAt: ColumnType<Date | null, Date | null, Date | null>;
+  revokedAt: ColumnType<Date | null, Date | null, Date | null>;
+}
+
+/** One channel of a blueprint, defaults filled in. */
+export interface BlueprintChannel {
+  readonly uid: string;
+  readonly kind: ChannelKindName;
+  readonly title: string | null;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly events: readonly Definition[];
+}
+
+export interface BlueprintsTable extends Timestamps {
+  id: string;
+  uid: string;
+  title: string;
+  description: string | null;
+  organizationId: string;
+  channels: Json<readonly BlueprintChannel[]>;
+}
+
+export interface AppsTable extends Timestamps {
+  id: string;
+  uid: string;
+  title: string;
+  description: string | null;
+  blueprintId: string | null;
+  organizationId: string;
+  projectId: string | null;
+  spaceId: string;
+}
+
+export interface ChannelsTable extends Timestamps {
+  /** Names the channel for good: dedupe, quarantine and the change feed go by it. */
+  number: Generated<number>;
+  /** The address, a credential. */
+  id: string;
+  appId: string;
+  organizationId: string;
+  uid: string;
+  kind: ChannelKindName;
+  title: string | null;
+  /** The settings without the secret ones. */
+  config: Json<Readonly<Record<string, unknown>>>;
+  /** The secret settings as one sealed JSON object; null: none are set. */
+  sealedSettings: string | null;
+  events: Json<readonly Definition[]>;
+  connectionId: string | null;
+  state: ChannelState;
+}
+
+/** What a channel's definitions publish to. A row outlives its channel until its stream is empty. */
+export interface TopicsTable {
+  topic: string;
+  organizationId: string;
+  appId: string;
+  channelNumber: number;
+  channelUid: string;
+  type: string;
+  maxAgeSeconds: number;
+  maxEntries: number;
+  maxBytes: number;
+  createdAt: Timestamp;
+  /** Since when nothing publishes to it; null: in use. */
+  retiredAt: ColumnType<Date | null, Date | null, Date | null>;
+}
+
+export interface SubscriptionsTable extends Timestamps {
+  id: string;
+  organizationId: string;
+  appId: string;
+  eventUid: string;
+  connectionId: string | null;
+  state: "active" | "paused" | "failing";
+  /** As the caller gave it: `now`, `earliest` or a time. */
+  startAt: string;
+  /** The start on the bus: milliseconds by Redis time; 0 = earliest. */
+  startMs: number;
+  handler: ColumnType<unknown, string | null, string | null>;
+}
+
+export interface ChangesTable {
+  id: Generated<number>;
+  xid: ColumnType<string, never, never>;
+  kind: string;
+  key: string;
+  createdAt: ColumnType<Date, never, never>;
+}
+
+/** One row: transactions below `xid` were all finished at `at`. */
+export interface ChangesPrunedTable {
+  only: Generated<boolean>;
+  xid: string;
+  at: ColumnType<Date, never, never>;
+}
+
+/** What a deleted row leaves behind on the bus, until it is cleared away there. */
+export interface RemovalsTable {
+  id: Generated<number>;
+  removal: Json<unknown>;
+  createdAt: Timestamp;
+}
+
+export interface Tables {
+  cluster: ClusterTable;
+  organizations: OrganizationsTable;
+  spaces: SpacesTable;
+  accounts: AccountsTable;
+  apiKeys: ApiKeysTable;
+  blueprints: BlueprintsTable;
+  apps: AppsTable;
+  channels: ChannelsTable;
+  topics: TopicsTable;
+  subscriptions: SubscriptionsTable;
+  changes: ChangesTable;
+  changesPruned: ChangesPrunedTable;
+  removals: RemovalsTable;
+}
+
+export type AppRow = Selectable<AppsTable>;
+export type BlueprintRow = Selectable<BlueprintsTable>;
+export type ChannelRow = Selectable<ChannelsTable>;
+export type TopicRow = Selectable<TopicsTable>;

@@ -1,0 +1,36 @@
+import type { Context } from "hono";
+import { z } from "zod";
+
+const MAX_LIMIT = 200;
+const DEFAULT_LIMIT = 50;
+
+/** Which part of a list. */
+export interface Page {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A part of a list in its stable order, and how many there are in all. */
+export interface Listed<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+}
+
+const wholeNumber = z
+  .string()
+  .regex(/^\d{1,15}$/, "must be a whole number")
+  .transform(Number);
+
+/** `limit` and `offset` as they stand in a query; extend it by a list's own filters. */
+export const pageQuery = {
+  limit: wholeNumber.pipe(z.int().min(1).max(MAX_LIMIT)).default(DEFAULT_LIMIT),
+  offset: wholeNumber.pipe(z.int().min(0)).default(0),
+} as const;
+
+export const pageQuerySchema = z.object(pageQuery);
+
+/** The list as the API answers it: a bare array, the full count beside it. */
+export function answerList<T>(c: Context, listed: Listed<T>): Response {
+  c.header("X-Total-Count", String(listed.total));
+  return c.json(listed.items);
+}

@@ -1,0 +1,84 @@
+import type { Context } from "hono";
+import { HTTPException } from "hono/http-exception";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { type Finding, UnavailableError } from "../lib/errors.ts";
+
+/** The error codes of the API. A closed set; the status follows from the code. */
+const STATUS_OF = {
+  invalid_parameters: 400,
+  unauthenticated: 401,
+  permission_denied: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+} as const satisfies Readonly<Record<string, ContentfulStatusCode>>;
+export type ErrorCode = keyof typeof STATUS_OF;
+
+/** The body of every answer that is an error. */
+export interface ErrorBody {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: readonly Finding[];
+}
+
+/** An error that is the caller's to read: thrown by a route, answered as it is. Its message never carries internals. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly code: ErrorCode;
+  readonly details: readonly Finding[] | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: {
+      readonly details?: readonly Finding[];
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly cause?: unknown;
+    } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.details = options.details;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** 400: what was sent does not fit; `details` names each field. */
+export const invalidParameters = (
+  details: readonly Finding[],
+  message = "The request does not fit.",
+): ApiError => new ApiError("invalid_parameters", message, { details });
+
+/** 404: nothing here, nothing of this organization, or not even an id. */
+export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);
+
+/** 409: it exists already, or its state forbids it. */
+export const conflict = (message: string): ApiError => new ApiError("conflict", message);
+
+/** Any thrown value as the answer that a client may see. What is not ours to tell becomes a bare 500. */
+export function toApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  if (thrown instanceof UnavailableError) {
+    return new ApiError("unavailable", "Inlet cannot answer this just now; try again.", {
+      headers: { "retry-after": String(thrown.retryAfterSeconds) },
+      cause: thrown,
+    });
+  }
+  if (thrown instanceof HTTPException && thrown.status < 500) {
+    return new ApiError("invalid_parameters", "The request cannot be read.", { cause: thrown });
+  }
+  return new ApiError("internal", "Something went wrong inside Inlet.", { cause: thrown });
+}
+
+/** The error as a response. */
+export function answerError(c: Context, error: ApiError): Response {
+  const { code, message, details } = error;
+  const body: ErrorBody = details && details.length > 0 ? { code, message, details } : { code, message };
+  return c.json(body, STATUS_OF[code], { ...error.headers });
+}

@@ -1,0 +1,75 @@
+import type { Context } from "hono";
+import type { Finding } from "../lib/errors.ts";
+import { formatPath } from "./findings.ts";
+import { ApiError, invalidParameters } from "./problem.ts";
+
+const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_DEPTH = 256;
+
+/**
+ * The body of a management request, parsed; undefined where there is none.
+ *
+ * @throws ApiError 413 past 1 MiB, 415 when it is not called JSON, 400 when it is not, or holds text that no database and no
+ * bus can keep (NUL, lone surrogates).
+ */
+export async function readJson(c: Context): Promise<unknown> {
+  const bytes = await readBytes(c.req.raw);
+  if (bytes.length === 0) return undefined;
+  if (!isJson(c.req.header("content-type"))) {
+    throw new ApiError(
+      "unsupported_media_type",
+      "The body must be JSON, with Content-Type application/json.",
+    );
+  }
+  const value = parse(bytes);
+  const findings: Finding[] = [];
+  findUnfitText(value, [], findings);
+  if (findings.length > 0) throw invalidParameters(findings);
+  return value;
+}
+
+async function readBytes(request: Request): Promise<Buffer> {
+  if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  if (!request.body) return Buffer.alloc(0);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of request.body) {
+    length += chunk.length;
+    if (length > MAX_BODY_BYTES) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
+}
+
+const tooLarge = (): ApiError => new ApiError("payload_too_large", "The body is larger than 1 MiB.");
+
+function isJson(contentType: string | undefined): boolean {
+  return /^application\/(?:[a-z0-9.-]+\+)?json\s*(?:;|$)/i.test(contentType ?? "");
+}
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw new ApiError("invalid_parameters", "The body is not valid JSON.", { cause: error });
+  }
+}
+
+function findUnfitText(value: unknown, path: readonly PropertyKey[], findings: Finding[]): void {
+  if (path.length > MAX_DEPTH) throw invalidParameters([], `The body is nested deeper than ${MAX_DEPTH}.`);
+  if (typeof value === "string") {
+    if (isUnfit(value)) findings.push({ path: formatPath(path), message: UNFIT });
+  } else if (Array.isArray(value)) {
+    value.forEach((item, index) => {
+      findUnfitText(item, [...path, index], findings);
+    });
+  } else if (typeof value === "object" && value !== null) {
+    for (const [name, item] of Object.entries(value)) {
+      if (isUnfit(name)) findings.push({ path: formatPath(path), message: `a name ${UNFIT}` });
+      else findUnfitText(item, [...path, name], findings);
+    }
+  }
+}
+
+const UNFIT = "must not contain U+0000 or lone surrogates";
+const isUnfit = (text: string): boolean => text.includes("\0") || !text.isWellFormed();
