@@ -1,0 +1,6 @@
+import { z } from "zod";
+import { commonSettings } from "../../event/channel.ts";
+import { verificationSettings } from "../../verify/schemes.ts";
+
+/** The whole `config` of a webhook channel. */
+export const webhookSettings = z.strictObject({ ...commonSettings, ...verificationSettings });

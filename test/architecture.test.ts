@@ -1,0 +1,82 @@
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, normalize, relative, sep } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const SRC = join(import.meta.dirname, "..", "src");
+
+/** Rooms by floor: a file imports from lower floors or from its own room; rooms on one floor never import each other. */
+const FLOORS: readonly (readonly string[])[] = [
+  ["lib", "config.ts", "log.ts", "metrics.ts"],
+  ["event"],
+  ["normalize", "verify"],
+  ["data", "bus", "net"],
+  ["ingest", "http", "channels", "resources"],
+  ["channels/*", "resources/*", "delivery", "console"],
+  ["gateway.ts", "app.ts", "gateway", "channels/kinds.ts", "resources/resources.ts"],
+  ["main.ts"],
+];
+
+/** What a reader's process loads: it needs nothing of the gateway but the vocabulary. */
+const OWN_WORLD = ["consumer"];
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+const files = globSync("**/*.ts", { cwd: SRC }).map((file) => file.split(sep).join("/"));
+
+const imports: readonly Import[] = files.flatMap((from) =>
+  [...readFileSync(join(SRC, from), "utf8").matchAll(/(?:\bfrom\s+|\bimport\s*\(?\s*)"(\.[^"]+)"/g)].map(
+    (match) => ({
+      from,
+      to: normalize(join(dirname(from), match[1] ?? ""))
+        .split(sep)
+        .join("/"),
+    }),
+  ),
+);
+
+function roomOf(file: string): string {
+  const parts = file.split("/");
+  const [top = "", second = ""] = parts;
+  if (FLOORS.flat().includes(file)) return file;
+  if ((top === "channels" || top === "resources") && parts.length > 2) return `${top}/${second}`;
+  return top;
+}
+
+function floorOf(file: string): number {
+  const room = roomOf(file);
+  const pattern = room.includes("/") && !room.endsWith(".ts") ? room.replace(/\/.*/, "/*") : room;
+  return FLOORS.findIndex((rooms) => rooms.includes(pattern));
+}
+
+describe("the floors of src", () => {
+  it("has a floor for every file", () => {
+    expect(files.filter((file) => floorOf(file) < 0 && !OWN_WORLD.includes(roomOf(file)))).toEqual([]);
+  });
+
+  it("imports only downwards or within a room", () => {
+    expect(imports.length).toBeGreaterThan(files.length / 2);
+    const climbing = imports.filter(
+      ({ from, to }) =>
+        roomOf(from) !== roomOf(to) && !OWN_WORLD.includes(roomOf(from)) && floorOf(to) >= floorOf(from),
+    );
+    expect(climbing.filter(({ from, to }) => !(floorOf(from) === 0 && floorOf(to) === 0))).toEqual([]);
+  });
+
+  it("imports only files that are there, never from outside src but for package.json", () => {
+    const outside = imports.filter(({ to }) => !files.includes(to) && to.endsWith(".ts"));
+    expect(outside).toEqual([]);
+    expect(imports.filter(({ to }) => relative(".", to).startsWith("..")).map(({ to }) => to)).toEqual(
+      imports.filter(({ to }) => to === "../package.json").map(({ to }) => to),
+    );
+  });
+});
+
+describe("the files of src", () => {
+  it("stay small: none is past 300 lines", () => {
+    const long = files.filter((file) => readFileSync(join(SRC, file), "utf8").split("\n").length > 301);
+    expect(long).toEqual([]);
+  });
+});
