@@ -1,0 +1,168 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { compileLinearRegExp } from "../../src/lib/linear-regexp.ts";
+
+test("a pattern that backtracks for ever elsewhere is quick", () => {
+  const before = performance.now();
+  const pattern = compileLinearRegExp("^(a+)+$");
+  expect(pattern.test(`${"a".repeat(40)}!`)).toBe(false);
+  expect(pattern.test(`${"a".repeat(100_000)}!`)).toBe(false);
+  expect(pattern.test("a".repeat(40))).toBe(true);
+  expect(performance.now() - before).toBeLessThan(500);
+});
+
+test.each([
+  ["(?=a)b", "look-around"],
+  ["(?!a)b", "look-around"],
+  ["(?<=a)b", "look-around"],
+  ["(?<!a)b", "look-around"],
+  ["(a)\\1", "back-reference"],
+  ["(?<x>a)\\k<x>", "back-reference"],
+  ["(a", "Unterminated group"],
+  ["a**", "Nothing to repeat"],
+  ["(?s:.)", "modifiers"],
+  ["((a{100}){100}){100}", "repeat"],
+  ["a".repeat(20_001), "longer"],
+])("%s is refused with its reason", (source, reason) => {
+  expect(() => compileLinearRegExp(source)).toThrow(reason);
+});
+
+const TEXTS = [
+  ...[
+    "",
+    "a",
+    "b",
+    "ab",
+    "aab",
+    "A",
+    "-",
+    "2020-01-02",
+    "a-b",
+    "é",
+    "😀",
+    "\ud83d",
+    "\u2028",
+    "\ufeff",
+    "\v",
+  ],
+  ...["\n", "a\nb", "_", "[", "]", "^", "\\", "/", "\b", "\0", "\x01", "λ", "Ж", "9", " ", "a.b", "{", "ſ"],
+];
+
+test.each([
+  ...[
+    "",
+    "a|b",
+    "^$",
+    "^.$",
+    "^a.b$",
+    "^[^]$",
+    "[]",
+    "^\\s$",
+    "^\\S$",
+    "^[\\s]$",
+    "^[^\\s]$",
+    "^[\\S]$",
+    "^[\\Sa]$",
+  ],
+  ...[
+    "^\\w+$",
+    "\\W",
+    "^\\d{4}-\\d\\d-\\d\\d$",
+    "^[a-c-]$",
+    "^[-a]$",
+    "^[\\w-]+$",
+    "^[\\]\\[]$",
+    "^[[]$",
+    "\\/",
+  ],
+  ...[
+    "^\\cA$",
+    "^\\x01$",
+    "^\\0$",
+    "^[\\b]$",
+    "\\bb",
+    "\\Bb",
+    "^\\u{1F600}$",
+    "^\\uD83D\\uDE00$",
+    "^[\\u{1F600}]$",
+  ],
+  ...[
+    "^😀$",
+    "^[😀-😂]$",
+    "^\\p{L}$",
+    "^\\P{L}$",
+    "^[\\p{Lu}_]$",
+    "^\\p{Script=Greek}$",
+    "^\\p{sc=Cyrillic}$",
+  ],
+  ...[
+    "(?<year>\\d{4})",
+    "(?:a){2,}b",
+    "^a{0,2000}b$",
+    "^a{1,}?b$",
+    "^(?:a{1500})?$",
+    "(?i:A)b",
+    "^[\\^\\\\]$",
+    "^\\{$",
+  ],
+  ...["^(|a)*$", "^(a*)*$", "^a{0}$", "[\\d.]", "^[!-~]$", "\\p{gc=Nd}", "^\\p{Letter}+$"],
+])("%s accepts what the engine of the language accepts", (source) => {
+  const linear = compileLinearRegExp(source);
+  const native = new RegExp(source, "u");
+  for (const text of TEXTS) expect([text, linear.test(text)]).toEqual([text, native.test(text)]);
+});
+
+test("escaped punctuation stands for itself", () => {
+  expect(compileLinearRegExp("^\\d\\-\\d\\:[\\:\\-\\@]\\_$").test("1-2:@_")).toBe(true);
+});
+
+test("flags i and s are those of the language, others are refused", () => {
+  expect(compileLinearRegExp("^a.B$", "is").test("A\nb")).toBe(true);
+  expect(compileLinearRegExp("^a.b$", "u").test("a\nb")).toBe(false);
+  expect(() => compileLinearRegExp("a", "g")).toThrow("flags");
+});
+
+test("agrees with the engine of the language on patterns made at random", () => {
+  const atom = fc.constantFrom(
+    ...[
+      "a",
+      "b",
+      ".",
+      "\\s",
+      "\\S",
+      "\\w",
+      "\\d",
+      "[ab]",
+      "[^a]",
+      "[a-c-]",
+      "[\\s\\d]",
+      "\\b",
+      "^",
+      "$",
+      "-",
+      "\\.",
+    ],
+  );
+  const quantifier = fc.constantFrom("", "", "*", "+", "?", "{2}", "{1,}", "{0,2}", "*?");
+  const { pattern } = fc.letrec<{ pattern: string; part: string }>((tie) => ({
+    part: fc.oneof(
+      { maxDepth: 3 },
+      fc.tuple(atom, quantifier).map(([a, q]) => (/^(?:\\b|\^|\$)$/.test(a) ? a : a + q)),
+      fc.tuple(tie("pattern"), quantifier).map(([p, q]) => `(${p})${q}`),
+      fc.tuple(tie("pattern"), tie("pattern")).map(([p, q]) => `(?:${p}|${q})`),
+    ),
+    pattern: fc.array(tie("part"), { minLength: 1, maxLength: 4 }).map((parts) => parts.join("")),
+  }));
+  const text = fc.string({
+    unit: fc.constantFrom("a", "b", "-", ".", " ", "\n", "7", "é", "😀"),
+    maxLength: 8,
+  });
+  fc.assert(
+    fc.property(pattern, fc.array(text, { minLength: 3, maxLength: 8 }), (source, texts) => {
+      const linear = compileLinearRegExp(source);
+      const native = new RegExp(source, "u");
+      for (const each of texts) expect(linear.test(each)).toBe(native.test(each));
+    }),
+    { numRuns: 300 },
+  );
+});
