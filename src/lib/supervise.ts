@@ -1,3 +1,8 @@
+import { readFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Log } from "../log.ts";
+import { adoptServer, type ServerCommand, type ServerProcess, spawnServer } from "./server-process.ts";
+
 /** What a supervised server is doing; `/readyz` is true only while all are `ready`. */
 export type ServerStatus =
   | { readonly state: "starting" }
@@ -6,7 +11,174 @@ export type ServerStatus =
   | { readonly state: "stopping" }
   | { readonly state: "stopped" };
 
-/** A running server process; disposing it stops it gracefully. */
+/** A running server process; disposing it stops it gracefully, and a second call waits for the first. */
 export interface SupervisedServer extends AsyncDisposable {
   readonly status: ServerStatus;
+}
+
+export interface ServerSpec {
+  readonly name: string;
+  readonly command: ServerCommand;
+  readonly logFile: string;
+  /** A running server on the same data, left by a process that died; called before each spawn. */
+  findOrphan(): Promise<number | undefined>;
+  /** True once that process serves. Never throws; bounded in time by its signal. */
+  isReady(pid: number, signal: AbortSignal): Promise<boolean>;
+  /** Sent in turn, each after `stopGraceMs` without effect; SIGKILL to the whole group is the last. */
+  readonly stopSignals: readonly NodeJS.Signals[];
+  readonly stopGraceMs: number;
+  readonly startTimeoutMs: number;
+}
+
+export interface SuperviseOptions {
+  readonly log: Log;
+  /** Ends the start only; what runs is ended by disposing it. */
+  readonly signal: AbortSignal;
+  readonly timing?: Partial<SuperviseTiming>;
+  readonly random?: () => number;
+}
+
+export interface SuperviseTiming {
+  readonly probeMs: number;
+  readonly adoptedPollMs: number;
+  readonly minBackoffMs: number;
+  readonly maxBackoffMs: number;
+  /** A server that served for so long begins its next series of restarts with the shortest wait. */
+  readonly settledMs: number;
+}
+
+const TIMING: SuperviseTiming = {
+  probeMs: 25,
+  adoptedPollMs: 200,
+  minBackoffMs: 100,
+  maxBackoffMs: 5_000,
+  settledMs: 10_000,
+};
+
+/** Ends before it is ready so often in a row on the first start: it will not by itself, so the start fails. */
+const FIRST_START_ATTEMPTS = 3;
+const LOG_TAIL_LINES = 12;
+
+/**
+ * Starts a server, or takes back a running one, and keeps it running: restarted for ever, with growing, jittered,
+ * bounded waits. Resolves when it serves for the first time; rejects when that fails three times or the signal aborts.
+ */
+export async function superviseServer(
+  spec: ServerSpec,
+  options: SuperviseOptions,
+): Promise<SupervisedServer> {
+  const timing = { ...TIMING, ...options.timing };
+  const random = options.random ?? Math.random;
+  const log = options.log.child({ server: spec.name });
+  const stopping = new AbortController();
+  const started = Promise.withResolvers<void>();
+  let status: ServerStatus = { state: "starting" };
+  let served = false;
+
+  async function runOnce(): Promise<string> {
+    const orphan = await spec.findOrphan();
+    const server =
+      orphan === undefined
+        ? spawnServer(spec.command, spec.logFile)
+        : adoptServer(orphan, timing.adoptedPollMs);
+    const gone = new AbortController();
+    void server.exited.then(() => gone.abort());
+    const ready = await untilReady(server, AbortSignal.any([stopping.signal, gone.signal]));
+    if (ready && server.pid !== undefined) {
+      status = { state: "ready", pid: server.pid, adopted: server.adopted };
+      log.info({ pid: server.pid, adopted: server.adopted }, "server ready");
+      served = true;
+      started.resolve();
+      await untilAborted(AbortSignal.any([stopping.signal, gone.signal]));
+    }
+    if (gone.signal.aborted) return server.exited;
+    await stopServer(server, spec);
+    return `not ready within ${spec.startTimeoutMs} ms`;
+  }
+
+  async function untilReady(server: ServerProcess, ended: AbortSignal): Promise<boolean> {
+    const signal = AbortSignal.any([ended, AbortSignal.timeout(spec.startTimeoutMs)]);
+    while (!signal.aborted) {
+      if (server.pid !== undefined && (await spec.isReady(server.pid, signal))) return !ended.aborted;
+      await delay(timing.probeMs, undefined, { signal }).catch(() => {});
+    }
+    return false;
+  }
+
+  async function keepRunning(): Promise<void> {
+    let failures = 0;
+    while (!stopping.signal.aborted) {
+      const beganAtMs = performance.now();
+      const reason = await runOnce().catch((error: unknown) => String(error));
+      if (stopping.signal.aborted) return;
+      failures = performance.now() - beganAtMs > timing.settledMs ? 1 : failures + 1;
+      status = { state: "restarting", reason, attempt: failures };
+      const tail = await readLogTail(spec.logFile);
+      log.warn({ reason, attempt: failures, output: tail }, "server ended");
+      if (!served && failures >= FIRST_START_ATTEMPTS) {
+        started.reject(new Error(`${spec.name} does not start: ${reason}\n${tail}`));
+        return;
+      }
+      await delay(backoffMs(failures, timing, random), undefined, { signal: stopping.signal }).catch(
+        () => {},
+      );
+    }
+  }
+
+  const running = keepRunning();
+  async function stop(): Promise<void> {
+    if (!stopping.signal.aborted) {
+      status = { state: "stopping" };
+      stopping.abort();
+    }
+    await running;
+    status = { state: "stopped" };
+  }
+
+  const onAbort = () => started.reject(options.signal.reason);
+  options.signal.addEventListener("abort", onAbort, { once: true });
+  if (options.signal.aborted) onAbort();
+  try {
+    await started.promise;
+  } catch (error) {
+    await stop();
+    throw error;
+  } finally {
+    options.signal.removeEventListener("abort", onAbort);
+  }
+  return {
+    get status() {
+      return status;
+    },
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function stopServer(server: ServerProcess, spec: ServerSpec): Promise<void> {
+  for (const signal of spec.stopSignals) {
+    server.signal(signal, "process");
+    const done = new AbortController();
+    const waited = delay(spec.stopGraceMs, false, { signal: done.signal }).catch(() => false);
+    const exited = await Promise.race([server.exited.then(() => true), waited]);
+    done.abort();
+    if (exited) return;
+  }
+  server.signal("SIGKILL", "group");
+  await server.exited;
+}
+
+/** Half to whole of a wait that doubles with each failure, so that servers that fell together do not rise together. */
+function backoffMs(failures: number, timing: SuperviseTiming, random: () => number): number {
+  const wholeMs = Math.min(timing.maxBackoffMs, timing.minBackoffMs * 2 ** Math.min(failures - 1, 20));
+  return wholeMs * (0.5 + random() / 2);
+}
+
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  signal.aborted
+    ? Promise.resolve()
+    : new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+
+async function readLogTail(logFile: string): Promise<string> {
+  const text = await readFile(logFile, "utf8").catch(() => "");
+  return text.trimEnd().split("\n").slice(-LOG_TAIL_LINES).join("\n");
 }

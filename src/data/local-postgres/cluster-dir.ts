@@ -1,0 +1,91 @@
+import { execFile } from "node:child_process";
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { POSTGRES_MAJOR, type PostgresBinaries } from "./binaries.ts";
+import { callAs, ownDirectory, type ServerUser } from "./server-user.ts";
+
+const run = promisify(execFile);
+
+export const SUPERUSER = "inlet";
+
+/** Locale-independent on purpose: indexes do not depend on a C library that an upgrade of the system replaces. */
+const INITDB_ARGS = [
+  `--username=${SUPERUSER}`,
+  "--auth=trust",
+  "--encoding=UTF8",
+  "--no-locale",
+  "--locale-provider=builtin",
+  "--builtin-locale=C.UTF-8",
+];
+
+/** Throws, with what to do, unless the directory is missing or was made by the major that this release carries. */
+export function checkClusterMajor(clusterDir: string): void {
+  if (!existsSync(clusterDir)) return;
+  const versionFile = join(clusterDir, "PG_VERSION");
+  const major = existsSync(versionFile) ? readFileSync(versionFile, "utf8").trim() : undefined;
+  if (major === POSTGRES_MAJOR) return;
+  if (major === undefined) {
+    throw new Error(
+      `${clusterDir} is not a PostgreSQL data directory (no PG_VERSION); move it away and start again`,
+    );
+  }
+  throw new Error(
+    `${clusterDir} was made by PostgreSQL ${major}; this release of Inlet carries PostgreSQL ${POSTGRES_MAJOR} and cannot open it. ` +
+      `Dump it with a PostgreSQL ${major} server (pg_dumpall), move the folder away, start Inlet once, restore the dump with psql; ` +
+      "or set DATABASE_URL to a server that holds the data.",
+  );
+}
+
+/**
+ * Makes the data directory of a new cluster. It is made beside and renamed once all is on disk, so that it is whole
+ * wherever it exists; what an earlier attempt left is removed.
+ */
+export async function initCluster(options: {
+  readonly clusterDir: string;
+  readonly binaries: PostgresBinaries;
+  readonly user: ServerUser;
+  readonly env: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  const { clusterDir, binaries, user, env, signal } = options;
+  const parent = dirname(clusterDir);
+  const prefix = `${basename(clusterDir)}.new-`;
+  for (const name of readdirSync(parent)) {
+    if (name.startsWith(prefix)) rmSync(join(parent, name), { recursive: true, force: true, maxRetries: 5 });
+  }
+  const partial = join(parent, `${prefix}${process.pid}`);
+  mkdirSync(partial, { mode: 0o700 });
+  if (user.kind === "other") chownSync(partial, user.uid, user.gid);
+  const args = [...INITDB_ARGS, `--pgdata=${ownDirectory(user, partial)}`];
+  const { file, args: callArgs, ...ids } = callAs(user, binaries.initdb, args);
+  try {
+    await run(file, callArgs, { ...ids, cwd: partial, env, signal });
+  } catch (error) {
+    rmSync(partial, { recursive: true, force: true });
+    const { stderr } = error as { stderr?: string };
+    throw new Error(`initdb failed: ${stderr?.trim() || String(error)}`, { cause: error });
+  }
+  renameSync(partial, clusterDir);
+  syncDirectory(parent);
+}
+
+function syncDirectory(dir: string): void {
+  const handle = openSync(dir, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

@@ -1,0 +1,141 @@
+import { execFile } from "node:child_process";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { userInfo } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { binariesIn, type PostgresBinaries } from "./binaries.ts";
+
+const run = promisify(execFile);
+
+/**
+ * As whom PostgreSQL runs, which refuses to be root.
+ *
+ * - `self`: this process' own user.
+ * - `namespace`: root outside, an ordinary account in a user namespace, so that it owns what root owns and passes a 0700
+ *   parent of root's.
+ * - `other`: another account of the system. It enters its directory before it becomes that account and calls it
+ *   `/proc/self/cwd`, so that no parent has to let it pass.
+ */
+export type ServerUser =
+  | { readonly kind: "self" }
+  | { readonly kind: "namespace"; readonly uid: number; readonly gid: number }
+  | { readonly kind: "other"; readonly uid: number; readonly gid: number };
+
+export interface ServerUserOptions {
+  readonly binaries: PostgresBinaries;
+  readonly dataDir: string;
+  readonly clusterDir: string;
+  /** Where root copies the binaries for an account that cannot reach the package. */
+  readonly sharedBinariesDir?: string;
+}
+
+const SHARED_BINARIES_DIR = "/var/lib/inlet";
+
+/** Chooses a user that works on this machine, and binaries that it can run. Throws with what to do when none does. */
+export async function chooseServerUser(
+  options: ServerUserOptions,
+): Promise<{ readonly user: ServerUser; readonly binaries: PostgresBinaries }> {
+  const { binaries, dataDir, clusterDir } = options;
+  const isRoot = process.getuid?.() === 0;
+  if (!isRoot && hasName()) return { user: { kind: "self" }, binaries };
+
+  const owner = statSync(clusterDir, { throwIfNoEntry: false });
+  const account = findAccount();
+  if (!(isRoot && owner && owner.uid !== 0) && account) {
+    const user = { kind: "namespace", ...account } as const;
+    if (await canRun(user, binaries, dataDir)) return { user, binaries };
+  }
+  const ids = owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : account;
+  if (isRoot && ids && process.platform === "linux") {
+    const user = { kind: "other", ...ids } as const;
+    if (owner && owner.uid !== ids.uid) chownTree(clusterDir, ids);
+    if (await canRun(user, binaries, dataDir)) return { user, binaries };
+    const shared = copyBinaries(binaries, options.sharedBinariesDir ?? SHARED_BINARIES_DIR);
+    if (await canRun(user, shared, dataDir)) return { user, binaries: shared };
+  }
+  throw new Error(
+    "PostgreSQL cannot run as this user: it refuses root, and needs an account that /etc/passwd names. " +
+      "Start Inlet as an ordinary user, or set DATABASE_URL to a PostgreSQL server of your own.",
+  );
+}
+
+/** Turns a program's call into one as that user; `cwd` must be the directory that it is to work on. */
+export function callAs(user: ServerUser, file: string, args: readonly string[]) {
+  switch (user.kind) {
+    case "self":
+      return { file, args };
+    case "namespace": {
+      const map = ["--user", `--map-user=${user.uid}`, `--map-group=${user.gid}`];
+      return { file: "unshare", args: [...map, "--", file, ...args] };
+    }
+    case "other":
+      return { file, args, uid: user.uid, gid: user.gid };
+    default:
+      return user satisfies never;
+  }
+}
+
+/** How the server is to name its own directory, when that is its working directory. */
+export const ownDirectory = (user: ServerUser, dir: string): string =>
+  user.kind === "self" ? dir : "/proc/self/cwd";
+
+async function canRun(user: ServerUser, binaries: PostgresBinaries, dataDir: string): Promise<boolean> {
+  const { file, args, ...ids } = callAs(user, binaries.initdb, ["--version"]);
+  return run(file, args, { ...ids, cwd: dataDir, timeout: 10_000 }).then(
+    () => true,
+    () => false,
+  );
+}
+
+function hasName(): boolean {
+  try {
+    return userInfo().username !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** An account that is meant for this, else the one that every system has; initdb looks its own up by number. */
+function findAccount(): { readonly uid: number; readonly gid: number } | undefined {
+  if (!existsSync("/etc/passwd")) return undefined;
+  const lines = readFileSync("/etc/passwd", "utf8").split("\n");
+  for (const name of ["postgres", "nobody"]) {
+    const [, , uid, gid] = lines.find((line) => line.startsWith(`${name}:`))?.split(":") ?? [];
+    if (uid !== undefined && gid !== undefined && Number(uid) > 0)
+      return { uid: Number(uid), gid: Number(gid) };
+  }
+  return undefined;
+}
+
+/** Copied beside and renamed, so that a copy that was cut off is never run. The folder belongs to root alone. */
+function copyBinaries(binaries: PostgresBinaries, sharedDir: string): PostgresBinaries {
+  const manifest: unknown = JSON.parse(readFileSync(join(dirname(binaries.root), "package.json"), "utf8"));
+  const target = join(sharedDir, `postgresql-${(manifest as { version: string }).version}`);
+  if (!existsSync(target)) {
+    mkdirSync(sharedDir, { recursive: true, mode: 0o755 });
+    for (const name of readdirSync(sharedDir)) {
+      if (name.startsWith(`${basename(target)}.partial-`)) rmSync(join(sharedDir, name), { recursive: true });
+    }
+    const partial = `${target}.partial-${process.pid}`;
+    cpSync(binaries.root, partial, { recursive: true, verbatimSymlinks: true });
+    renameSync(partial, target);
+  }
+  return binariesIn(target);
+}
+
+function chownTree(path: string, ids: { readonly uid: number; readonly gid: number }): void {
+  for (const entry of readdirSync(path, { recursive: true, withFileTypes: true })) {
+    if (!entry.isSymbolicLink()) chownSync(join(entry.parentPath, entry.name), ids.uid, ids.gid);
+  }
+  chownSync(path, ids.uid, ids.gid);
+}
