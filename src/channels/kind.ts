@@ -1,24 +1,28 @@
-import type { Hono } from "hono";
+import type { HttpBindings } from "@hono/node-server";
+import type { Context } from "hono";
 import type { z } from "zod";
 import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import type { ChannelHandle, Ingest } from "../event/ingest.ts";
+import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
 
 /** What a channel kind is handed. It knows neither the normalizer nor Redis. */
 export interface ChannelKindDeps {
-  /**
-   * The channel behind an address, or undefined where there is none.
-   *
-   * @throws UnavailableError when that cannot be known now.
-   */
-  readonly findChannel: (channelId: string) => Promise<ChannelHandle | undefined>;
   readonly ingest: Ingest;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
-/** A started kind. Push kinds bring routes, mounted below `/hooks`; disposal ends what is under way. */
+/** A request to a channel's address, with Node's own request beneath it. */
+export type HookContext = Context<{ Bindings: HttpBindings }>;
+
+/** A started kind. Disposal ends what is under way. */
 export interface ChannelRuntime extends AsyncDisposable {
-  readonly routes?: Hono;
+  /**
+   * Push kinds only: answers one request to the address of one of its channels. What it throws is answered as an error;
+   * `UnavailableError` becomes a 503.
+   */
+  readonly receive?: (channel: ChannelHandle, context: HookContext) => Promise<Response>;
 }
 
 /**

@@ -7,6 +7,8 @@ export interface ChannelHandle {
   readonly identity: ChannelIdentity;
   readonly state: ChannelState;
   readonly limits: CommonSettings["limits"];
+  /** False for what no rule can read (415), told before anything of the body is looked at. */
+  readonly acceptsContentType: (contentType: string | undefined) => boolean;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
-import { err, ok, type Result } from "../../lib/result.ts";
+import { err, ok, type Result } from "../lib/result.ts";
 
 /** Why a body could not be had; `aborted` means that nobody waits for an answer any more. */
 export type BodyFailure = "tooLarge" | "unknownEncoding" | "brokenEncoding" | "aborted";

@@ -1,0 +1,32 @@
+import { ApiError } from "../../http/problem.ts";
+import { lacksSecret } from "../../verify/schemes.ts";
+import { answerDelivery } from "../answer-delivery.ts";
+import type { ChannelKind } from "../kind.ts";
+import { readDelivery } from "../read-delivery.ts";
+import { webhookSettings } from "./settings.ts";
+
+/** An external system sends its own format to the channel's address. */
+export const webhook: ChannelKind = {
+  kind: "webhook",
+  settings: webhookSettings,
+  secretSettings: ["secrets"],
+  needsSetup: (settings) => lacksSecret(webhookSettings.parse(settings)),
+  async start({ ingest, clock }) {
+    return {
+      async receive(channel, c) {
+        if (c.req.method !== "POST") {
+          throw new ApiError("method_not_allowed", "This address takes POST.", {
+            headers: { allow: "POST" },
+          });
+        }
+        const request = await readDelivery(c.env.incoming, channel, clock());
+        // A sender that hangs up does not undo its delivery: what was read is carried through.
+        const result = await ingest(channel, request, { signal: NEVER_ABORTED });
+        return answerDelivery(c, result);
+      },
+      async [Symbol.asyncDispose]() {},
+    };
+  },
+};
+
+const NEVER_ABORTED = new AbortController().signal;

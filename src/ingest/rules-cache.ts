@@ -1,0 +1,92 @@
+import { LRUCache } from "lru-cache";
+import { UnavailableError } from "../lib/errors.ts";
+import type { LiveChannel } from "./live-channel.ts";
+
+/** How many addresses a worker keeps compiled; beyond it the least used is compiled anew when it is next called. */
+const MAX_CHANNELS = 10_000;
+/** How long a channel may be served after the last moment at which this worker knew all changes. */
+const MAX_BLIND_MS = 600_000;
+
+export interface RulesCacheDeps {
+  /** Tells a true address from an invented one without any look-up. */
+  readonly isChannelId: (channelId: string) => boolean;
+  /** Reads and compiles the channel behind an address. @throws UnavailableError when that cannot be known now. */
+  readonly load: (channelId: string) => Promise<LiveChannel | undefined>;
+  /** How long this worker has not been able to read the change feed, in ms. */
+  readonly blindMs: () => number;
+}
+
+export interface RulesCache {
+  /**
+   * The channel in force behind an address, at once where it is cached.
+   *
+   * @throws UnavailableError when that cannot be known now.
+   */
+  readonly find: (channelId: string) => LiveChannel | undefined | Promise<LiveChannel | undefined>;
+  /** Forgets what is known of a channel, by its inner number. */
+  readonly drop: (channelNumber: number) => void;
+  readonly clear: () => void;
+}
+
+/** Stands for an address that is well made but names no channel (it was deleted). */
+const ABSENT = Symbol("absent");
+
+/**
+ * Channels compiled and in force, by address. A miss is loaded once however many ask for it, and what was read before a
+ * change came in is not kept after it.
+ */
+export function createRulesCache({ isChannelId, load, blindMs }: RulesCacheDeps): RulesCache {
+  const addresses = new Map<number, string>();
+  const channels = new LRUCache<string, LiveChannel | typeof ABSENT>({
+    max: MAX_CHANNELS,
+    dispose: (channel) => {
+      if (channel !== ABSENT) addresses.delete(channel.identity.number);
+    },
+  });
+  const loading = new Map<string, Promise<LiveChannel | undefined>>();
+  let generation = 0;
+
+  async function loadOnce(channelId: string): Promise<LiveChannel | undefined> {
+    const before = generation;
+    const channel = await load(channelId);
+    if (before !== generation) return channel;
+    channels.set(channelId, channel ?? ABSENT);
+    if (channel !== undefined) addresses.set(channel.identity.number, channelId);
+    return channel;
+  }
+
+  function startLoading(channelId: string): Promise<LiveChannel | undefined> {
+    const started = loadOnce(channelId).finally(() => {
+      if (loading.get(channelId) === started) loading.delete(channelId);
+    });
+    loading.set(channelId, started);
+    return started;
+  }
+
+  /** Whoever asks from now on must not be answered by a read that began before the change. */
+  function startGeneration(): void {
+    generation++;
+    loading.clear();
+  }
+
+  return {
+    find(channelId) {
+      const cached = channels.get(channelId);
+      if (cached !== undefined) {
+        if (blindMs() > MAX_BLIND_MS) throw new UnavailableError("changes cannot be read since ten minutes");
+        return cached === ABSENT ? undefined : cached;
+      }
+      if (!isChannelId(channelId)) return undefined;
+      return loading.get(channelId) ?? startLoading(channelId);
+    },
+    drop(channelNumber) {
+      startGeneration();
+      const channelId = addresses.get(channelNumber);
+      if (channelId !== undefined) channels.delete(channelId);
+    },
+    clear() {
+      startGeneration();
+      channels.clear();
+    },
+  };
+}
