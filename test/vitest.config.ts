@@ -5,6 +5,7 @@ export default defineConfig({
     root: new URL("..", import.meta.url).pathname,
     include: ["test/**/*.test.ts"],
     exclude: ["test/faults/**", "test/bench/**", "test/cluster/**"],
+    globalSetup: ["test/support/postgres-server.ts"],
     pool: "forks",
     testTimeout: 20_000,
     hookTimeout: 60_000,

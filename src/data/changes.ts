@@ -1,35 +1,196 @@
+import { sql } from "kysely";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
 import type { Queryable, Trx } from "./database.ts";
 
-/** What can change under a cache. `key`: the channel's number; the id of the others. */
-export const CHANGE_KINDS = ["channel", "app", "subscription"] as const;
+/** What can change under a cache, and what its key is. */
 export interface Change {
-  readonly kind: (typeof CHANGE_KINDS)[number];
+  /** Keyed by the channel's number; the others by their ids. */
+  readonly kind: "channel" | "app" | "subscription";
   readonly key: string;
 }
 
-/** Says in the writer's transaction what it changes. */
-export declare function recordChange(trx: Trx, change: Change): Promise<void>;
+/** Says what the transaction changes; the feed hands it on once that is committed. */
+export async function recordChange(trx: Trx, change: Change): Promise<void> {
+  await trx.insertInto("changes").values({ kind: change.kind, key: change.key }).execute();
+}
 
 export interface ChangeFeedOptions {
   readonly db: Queryable;
   readonly log: Log;
   readonly clock: Clock;
-  /** Drop what changed; called again with the same change when a poll fails half-way. A throw fails the poll. */
+  /** Drop what changed. Must bear being called again: a throw fails the poll, and the next one repeats it. */
   readonly onChange: (change: Change) => void;
   /** Changes may have been missed: drop everything. */
   readonly onReset: () => void;
   readonly pollEveryMs?: number;
+  /** How long a change stays readable at least. */
   readonly retentionSeconds?: number;
+  /** More changes than this in one poll are not looked at one by one: everything is dropped. */
+  readonly maxChanges?: number;
 }
 
 export interface ChangeFeed extends AsyncDisposable {
   /** When the last read that succeeded was begun: everything committed before that has been handed on. */
   readonly lastReadAtMs: () => number;
-  /** Reads now, beside the beat: what this process has just written is in force when it resolves. */
+  /** Reads now, beside the beat: what was committed before the call is in force when it resolves. */
   readonly readNow: () => Promise<void>;
 }
 
-/** Starts at what is visible now; build caches after that. @throws UnavailableError */
-export declare function startChangeFeed(options: ChangeFeedOptions): Promise<ChangeFeed>;
+/** A reader away for longer than this share of the retention drops everything: a snapshot is older than its clock says. */
+const TRUSTED_SHARE = 0.9;
+
+/** What a read saw: the snapshot in PostgreSQL's text form, and when, by PostgreSQL's clock. */
+interface Mark {
+  readonly snapshot: string;
+  readonly xmin: bigint;
+  readonly atMs: number;
+}
+
+/**
+ * Reads what others commit, once a second, from what is visible now on; build caches after it has started.
+ *
+ * A read takes the rows that it sees and that the snapshot of the last read did not: whatever the order in which
+ * transactions commit, each row comes once and none is passed by. A transaction that is held open, in any database of the
+ * server, holds back `xmin`, and so makes the scan longer, but nothing waits for it.
+ *
+ * @throws UnavailableError when the first read fails; later ones are repeated and logged.
+ */
+export async function startChangeFeed(options: ChangeFeedOptions): Promise<ChangeFeed> {
+  const { db, log, clock, pollEveryMs = 1_000, retentionSeconds = 3_600 } = options;
+  let lastReadAtMs = clock();
+  let mark = await readMark(db);
+  let reading: Promise<void> | undefined;
+  let queued: Promise<void> | undefined;
+  let failing = false;
+  let closed = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const read = async (): Promise<void> => {
+    const startedAtMs = clock();
+    const next = await readChanges(options, mark);
+    const awayMs = next.mark.atMs - mark.atMs;
+    // xmin goes back when the server was replaced by one that lacks its last transactions.
+    const missed = awayMs > retentionSeconds * 1_000 * TRUSTED_SHARE || next.mark.xmin < mark.xmin;
+    if (missed || next.overflow) options.onReset();
+    else next.changes.forEach(options.onChange);
+    mark = next.mark;
+    lastReadAtMs = startedAtMs;
+  };
+
+  // A read that is under way may have begun before the caller's commit: whoever comes during it shares the next one.
+  const readNow = (): Promise<void> => {
+    if (!reading) {
+      reading = read().finally(() => {
+        reading = undefined;
+      });
+      return reading;
+    }
+    queued ??= reading
+      .catch(() => {})
+      .then(() => {
+        queued = undefined;
+        return readNow();
+      });
+    return queued;
+  };
+
+  const beat = async (): Promise<void> => {
+    try {
+      await readNow();
+      await pruneChanges(db, retentionSeconds);
+      if (failing) log.info("the change feed is read again");
+      failing = false;
+    } catch (error) {
+      if (!failing) log.warn({ err: error }, "the change feed cannot be read");
+      failing = true;
+    }
+    if (!closed) timer = setTimeout(() => void beat(), pollEveryMs);
+  };
+
+  timer = setTimeout(() => void beat(), pollEveryMs);
+  return {
+    lastReadAtMs: () => lastReadAtMs,
+    readNow,
+    async [Symbol.asyncDispose]() {
+      closed = true;
+      clearTimeout(timer);
+      await reading?.catch(() => {});
+    },
+  };
+}
+
+/** One statement sees one snapshot: `pg_current_snapshot()` names the very one by which its rows were chosen. */
+async function readMark(db: Queryable): Promise<Mark> {
+  const { rows } = await sql<MarkRow>`
+    SELECT ${MARK_COLUMNS}`.execute(db);
+  return toMark(rows[0]);
+}
+
+async function readChanges(
+  options: ChangeFeedOptions,
+  mark: Mark,
+): Promise<{ readonly mark: Mark; readonly changes: readonly Change[]; readonly overflow: boolean }> {
+  const { db, maxChanges = 5_000 } = options;
+  const { rows } = await sql<MarkRow & { kind: Change["kind"] | null; key: string }>`
+    SELECT ${MARK_COLUMNS}, fresh.kind, fresh.key
+    FROM (SELECT) AS one
+    LEFT JOIN (
+      SELECT id, kind, key FROM changes
+      WHERE xid >= pg_snapshot_xmin(${mark.snapshot}::pg_snapshot)
+        AND NOT pg_visible_in_snapshot(xid, ${mark.snapshot}::pg_snapshot)
+      ORDER BY id
+      LIMIT ${maxChanges + 1}
+    ) AS fresh ON true
+    ORDER BY fresh.id`.execute(db);
+  const changes = rows.flatMap(({ kind, key }) => (kind === null ? [] : [{ kind, key }]));
+  return { mark: toMark(rows[0]), changes, overflow: changes.length > maxChanges };
+}
+
+interface MarkRow {
+  snapshot: string;
+  xmin: string;
+  at: Date;
+}
+
+const MARK_COLUMNS = sql`
+  pg_current_snapshot()::text AS snapshot,
+  pg_snapshot_xmin(pg_current_snapshot())::text AS xmin,
+  clock_timestamp() AS at`;
+
+function toMark(row: MarkRow | undefined): Mark {
+  if (!row) throw new Error("a query without FROM gave no row");
+  return { snapshot: row.snapshot, xmin: BigInt(row.xmin), atMs: row.at.getTime() };
+}
+
+/**
+ * Removes rows that have been visible for the retention at least. A row's own time would not do: a transaction may write it
+ * long before it commits. So the age of a row is that of the moment when all transactions up to its own were
+ * finished. A row from beyond the server's newest transaction came with a dump from another server.
+ */
+async function pruneChanges(db: Queryable, retentionSeconds: number): Promise<void> {
+  const due = await db
+    .selectFrom("changesPruned")
+    .select("singleton")
+    .where(sql<boolean>`at < clock_timestamp() - make_interval(secs => ${retentionSeconds})`)
+    .executeTakeFirst();
+  if (!due) return;
+  await db.transaction().execute(async (trx) => {
+    const pruned = await trx
+      .selectFrom("changesPruned")
+      .select(sql<string>`xid::text`.as("xid"))
+      .where(sql<boolean>`at < clock_timestamp() - make_interval(secs => ${retentionSeconds})`)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!pruned) return;
+    await sql`
+      DELETE FROM changes
+      WHERE xid >= pg_snapshot_xmax(pg_current_snapshot())
+         OR (xid < ${pruned.xid}::xid8 AND ${pruned.xid}::xid8 <= pg_snapshot_xmax(pg_current_snapshot()))`.execute(
+      trx,
+    );
+    await sql`
+      UPDATE changes_pruned
+      SET xid = pg_snapshot_xmin(pg_current_snapshot()), at = clock_timestamp()`.execute(trx);
+  });
+}

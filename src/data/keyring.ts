@@ -1,4 +1,6 @@
+import { randomBytes } from "node:crypto";
 import type { Clock } from "../lib/clock.ts";
+import { createSealingKey, openSecret, type SealingKey, sealSecret } from "../lib/secret.ts";
 import type { Queryable } from "./database.ts";
 
 /** Seals and opens what the database keeps secret. `row` binds a sealed text to its place (`channels/17/settings`). */
@@ -15,13 +17,56 @@ export class WrongMasterKeyError extends Error {
   override readonly name = "WrongMasterKeyError";
 }
 
+const CHECK_TEXT = "inlet master key";
+const CHECK_ROW = "cluster/masterKeyCheck";
+const CHANNEL_ID_KEY_ROW = "cluster/channelIdKey";
+const CHANNEL_ID_KEY_BYTES = 32;
+
 /**
- * Checks the master key (32 bytes) against the database's check value; on the first start it stores one, and makes the channel-id key.
+ * Checks the master key (32 bytes) against the database's check value. The first gateway of a new database stores that, and
+ * makes the channel-id key; of several at once one wins, and all use what it stored.
  *
  * @throws WrongMasterKeyError
  */
-export declare function openKeyring(options: {
+export async function openKeyring(options: {
   readonly db: Queryable;
   readonly masterKey: Buffer;
   readonly clock: Clock;
-}): Promise<Keyring>;
+}): Promise<Keyring> {
+  const { db, clock } = options;
+  const key = createSealingKey(options.masterKey);
+  await db
+    .insertInto("cluster")
+    .values({
+      masterKeyId: key.id,
+      masterKeyCheck: sealSecret(key, CHECK_TEXT, CHECK_ROW),
+      sealedChannelIdKey: sealSecret(
+        key,
+        randomBytes(CHANNEL_ID_KEY_BYTES).toString("base64url"),
+        CHANNEL_ID_KEY_ROW,
+      ),
+      createdAt: new Date(clock()),
+    })
+    .onConflict((conflict) => conflict.column("singleton").doNothing())
+    .execute();
+  const stored = await db.selectFrom("cluster").selectAll().executeTakeFirstOrThrow();
+  if (!opensCheck(key, stored.masterKeyCheck)) {
+    throw new WrongMasterKeyError(
+      `The master key (${key.id}) is not the one that this database was set up with (${stored.masterKeyId}): set ` +
+        "INLET_MASTER_KEY, or restore master.key in the data directory, to the key of the first start.",
+    );
+  }
+  return {
+    seal: (plaintext, row) => sealSecret(key, plaintext, row),
+    open: (sealed, row) => openSecret(key, sealed, row),
+    channelIdKey: Buffer.from(openSecret(key, stored.sealedChannelIdKey, CHANNEL_ID_KEY_ROW), "base64url"),
+  };
+}
+
+function opensCheck(key: SealingKey, check: string): boolean {
+  try {
+    return openSecret(key, check, CHECK_ROW) === CHECK_TEXT;
+  } catch {
+    return false;
+  }
+}

@@ -13,7 +13,7 @@ interface Timestamps {
 
 /** One row: what all gateways of one database share. */
 export interface ClusterTable {
-  only: Generated<boolean>;
+  singleton: Generated<boolean>;
   masterKeyId: string;
   masterKeyCheck: string;
   sealedChannelIdKey: string;
@@ -141,7 +141,7 @@ export interface ChangesTable {
 
 /** One row: transactions below `xid` were all finished at `at`. */
 export interface ChangesPrunedTable {
-  only: Generated<boolean>;
+  singleton: Generated<boolean>;
   xid: string;
   at: ColumnType<Date, never, never>;
 }

@@ -1,7 +1,7 @@
 -- json, not jsonb: what a user wrote is answered in the user's order.
 
 CREATE TABLE cluster (
-  only boolean PRIMARY KEY DEFAULT true CHECK (only),
+  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   master_key_id text NOT NULL,
   master_key_check text NOT NULL,
   sealed_channel_id_key text NOT NULL,
@@ -140,7 +140,7 @@ CREATE TABLE changes (
 CREATE INDEX changes_xid ON changes (xid);
 
 CREATE TABLE changes_pruned (
-  only boolean PRIMARY KEY DEFAULT true CHECK (only),
+  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   xid xid8 NOT NULL DEFAULT pg_snapshot_xmin(pg_current_snapshot()),
   at timestamptz NOT NULL DEFAULT clock_timestamp()
 );

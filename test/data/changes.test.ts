@@ -1,0 +1,198 @@
+import { sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  type Change,
+  type ChangeFeedOptions,
+  recordChange,
+  startChangeFeed,
+} from "../../src/data/changes.ts";
+import { createLog } from "../../src/log.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
+
+const NEVER_MS = 3_600_000;
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(() => database[Symbol.asyncDispose]());
+
+async function startFeed(options: Partial<ChangeFeedOptions> = {}) {
+  const seen: string[] = [];
+  let resets = 0;
+  const feed = await startChangeFeed({
+    db: database.db,
+    log: createLog({ level: "silent" }),
+    clock: Date.now,
+    onChange: ({ key }: Change) => void seen.push(key),
+    onReset: () => void resets++,
+    pollEveryMs: NEVER_MS,
+    ...options,
+  });
+  return { feed, seen, resets: () => resets, [Symbol.asyncDispose]: () => feed[Symbol.asyncDispose]() };
+}
+
+const change = (key: string) =>
+  database.db.transaction().execute((trx) => recordChange(trx, { kind: "channel", key }));
+
+const INSERT = "INSERT INTO changes (kind, key) VALUES ('channel', $1)";
+
+describe("the change feed", () => {
+  it("hands on what is committed, once, on the beat", async () => {
+    await change("before");
+    await using reader = await startFeed({ pollEveryMs: 10 });
+    await change("1");
+    await change("2");
+    await until(() => reader.seen.length >= 2);
+    await reader.feed.readNow();
+    expect(reader.seen).toEqual(["1", "2"]);
+    expect(reader.resets()).toBe(0);
+  });
+
+  it("hands nothing on of a transaction that is rolled back", async () => {
+    await using reader = await startFeed();
+    const rolledBack = database.db.transaction().execute(async (trx) => {
+      await recordChange(trx, { kind: "channel", key: "undone" });
+      throw new Error("undone");
+    });
+    await expect(rolledBack).rejects.toThrow("undone");
+    await reader.feed.readNow();
+    expect(reader.seen).toEqual([]);
+  });
+
+  it("does not pass by a transaction that commits late, nor make others wait for it", async () => {
+    await using reader = await startFeed();
+    const late = await database.connect();
+    await late.query("BEGIN");
+    await late.query(INSERT, ["late"]);
+    for (const key of ["1", "2", "3"]) {
+      await change(key);
+      await reader.feed.readNow();
+    }
+    expect(reader.seen).toEqual(["1", "2", "3"]);
+    await late.query("COMMIT");
+    await late.end();
+    await reader.feed.readNow();
+    await reader.feed.readNow();
+    expect(reader.seen).toEqual(["1", "2", "3", "late"]);
+  });
+
+  it("waits for no transaction in another database of the server, and skips nothing after it", async () => {
+    await using elsewhere = await createTestDatabase();
+    const open = await elsewhere.connect();
+    await open.query("BEGIN");
+    await open.query(INSERT, ["elsewhere"]);
+    await using reader = await startFeed();
+    const late = await database.connect();
+    await late.query("BEGIN");
+    await late.query(INSERT, ["late"]);
+    await change("1");
+    await reader.feed.readNow();
+    expect(reader.seen).toEqual(["1"]);
+    await late.query("COMMIT");
+    await reader.feed.readNow();
+    await open.query("COMMIT");
+    await change("2");
+    await reader.feed.readNow();
+    expect(reader.seen).toEqual(["1", "late", "2"]);
+    await Promise.all([open.end(), late.end()]);
+  });
+
+  it("loses and repeats nothing under many writers that commit out of order", async () => {
+    await using reader = await startFeed({ pollEveryMs: 1 });
+    const writers = await Promise.all(Array.from({ length: 8 }, () => database.connect()));
+    await Promise.all(
+      writers.map(async (client, writer) => {
+        for (let turn = 0; turn < 25; turn++) {
+          await client.query("BEGIN");
+          await client.query(INSERT, [`${writer}/${turn}`]);
+          await client.query("SELECT pg_sleep($1)", [((writer * 7 + turn * 3) % 11) / 1000]);
+          await client.query("COMMIT");
+        }
+        await client.end();
+      }),
+    );
+    await reader.feed.readNow();
+    expect(reader.seen).toHaveLength(200);
+    expect(new Set(reader.seen).size).toBe(200);
+  });
+
+  it("has handed on what was committed before readNow is called, also during another read", async () => {
+    await using reader = await startFeed();
+    const first = reader.feed.readNow();
+    await change("1");
+    await reader.feed.readNow();
+    expect(reader.seen).toEqual(["1"]);
+    await first;
+  });
+
+  it("repeats a read whose change could not be applied", async () => {
+    let refuse = true;
+    const applied: string[] = [];
+    await using reader = await startFeed({
+      onChange: ({ key }) => {
+        if (refuse) throw new Error("not now");
+        applied.push(key);
+      },
+    });
+    await change("1");
+    await expect(reader.feed.readNow()).rejects.toThrow("not now");
+    refuse = false;
+    await reader.feed.readNow();
+    expect(applied).toEqual(["1"]);
+  });
+
+  it("drops everything when more has changed than it will look at one by one", async () => {
+    await using reader = await startFeed({ maxChanges: 2 });
+    for (const key of ["1", "2", "3"]) await change(key);
+    await reader.feed.readNow();
+    expect([reader.seen, reader.resets()]).toEqual([[], 1]);
+    await change("4");
+    await reader.feed.readNow();
+    expect(reader.seen).toEqual(["4"]);
+  });
+
+  it("says when it has last read, and keeps saying so while it cannot", async () => {
+    let nowMs = 1_000;
+    await using reader = await startFeed({ clock: () => nowMs, pollEveryMs: 5 });
+    nowMs = 2_000;
+    await until(() => reader.feed.lastReadAtMs() === 2_000);
+    await sql`ALTER TABLE changes RENAME TO changes_away`.execute(database.db);
+    await expect(reader.feed.readNow()).rejects.toThrow();
+    nowMs = 3_000;
+    await expect(reader.feed.readNow()).rejects.toThrow();
+    expect(reader.feed.lastReadAtMs()).toBe(2_000);
+    await sql`ALTER TABLE changes_away RENAME TO changes`.execute(database.db);
+    await until(() => reader.feed.lastReadAtMs() === 3_000);
+  });
+
+  it("removes what has been visible for the retention, and only that", async () => {
+    const late = await database.connect();
+    await late.query("BEGIN");
+    await late.query(INSERT, ["late"]);
+    await change("old");
+    await using reader = await startFeed({ pollEveryMs: 5, retentionSeconds: 0.2 });
+    const keys = async () =>
+      (await database.db.selectFrom("changes").select("key").execute()).map((row) => row.key);
+    // An open transaction holds back the pruning of all that is younger than it.
+    const pruned = async () =>
+      (await database.db.selectFrom("changesPruned").select("at").executeTakeFirstOrThrow()).at;
+    const before = await pruned();
+    await until(async () => (await pruned()) > before);
+    const second = await pruned();
+    await until(async () => (await pruned()) > second);
+    expect(await keys()).toEqual(["old"]);
+    await late.query("COMMIT");
+    await late.end();
+    await until(async () => (await keys()).length === 0);
+  });
+
+  it("drops everything after it was away for longer than changes are kept", async () => {
+    await using reader = await startFeed({ retentionSeconds: 0.05 });
+    await change("1");
+    await sql`SELECT pg_sleep(0.1)`.execute(database.db);
+    await reader.feed.readNow();
+    expect([reader.seen, reader.resets()]).toEqual([[], 1]);
+  });
+});

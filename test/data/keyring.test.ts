@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openKeyring, WrongMasterKeyError } from "../../src/data/keyring.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+
+const masterKey = Buffer.alloc(32, 7);
+const otherKey = Buffer.alloc(32, 8);
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(() => database[Symbol.asyncDispose]());
+
+const open = (key = masterKey) => openKeyring({ db: database.db, masterKey: key, clock: Date.now });
+
+describe("the keyring", () => {
+  it("gives all gateways that start at once the same channel-id key", async () => {
+    const keyrings = await Promise.all(Array.from({ length: 8 }, () => open()));
+    expect(new Set(keyrings.map(({ channelIdKey }) => channelIdKey.toString("hex"))).size).toBe(1);
+    expect((await open()).channelIdKey).toEqual(keyrings[0]?.channelIdKey);
+    expect(keyrings[0]?.channelIdKey).toHaveLength(32);
+  });
+
+  it("refuses another master key, saying what to do", async () => {
+    await open();
+    await expect(open(otherKey)).rejects.toThrow(WrongMasterKeyError);
+    await expect(open(otherKey)).rejects.toThrow("INLET_MASTER_KEY");
+  });
+
+  it("lets one of two different keys win when both come first", async () => {
+    const outcomes = await Promise.allSettled([open(masterKey), open(otherKey)]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  it("keeps no key in the clear", async () => {
+    const { channelIdKey } = await open();
+    const stored = JSON.stringify(await database.db.selectFrom("cluster").selectAll().execute());
+    for (const key of [channelIdKey, masterKey]) {
+      for (const encoding of ["hex", "base64", "base64url"] as const) {
+        expect(stored).not.toContain(key.toString(encoding));
+      }
+    }
+  });
+
+  it("opens what it sealed, in its row only", async () => {
+    const { seal, open: unseal } = await open();
+    expect(unseal(seal("s3cret", "channels/1/settings"), "channels/1/settings")).toBe("s3cret");
+    expect(() => unseal(seal("s3cret", "channels/1/settings"), "channels/2/settings")).toThrow("another row");
+  });
+});

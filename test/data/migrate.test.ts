@@ -1,0 +1,105 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openDatabase } from "../../src/data/database.ts";
+import { MigrationError, migrate } from "../../src/data/migrate.ts";
+import { createLog } from "../../src/log.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+
+const log = createLog({ level: "silent" });
+
+let database: TestDatabase;
+let folder: string;
+beforeEach(async () => {
+  database = await createTestDatabase({ empty: true });
+  folder = await mkdtemp(join(tmpdir(), "inlet-migrations-"));
+});
+afterEach(async () => {
+  await database[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function program(files: Readonly<Record<string, string>>): Promise<URL> {
+  const directory = await mkdtemp(join(folder, "program-"));
+  for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
+  return pathToFileURL(`${directory}/`);
+}
+
+const numbers = async () =>
+  (await sql<{ n: number }>`SELECT n FROM numbers ORDER BY n`.execute(database.db)).rows.map(({ n }) => n);
+
+const FIRST = {
+  "0001_first.sql": "CREATE TABLE numbers (n integer PRIMARY KEY); INSERT INTO numbers VALUES (1);",
+};
+const SECOND = { ...FIRST, "0002_second.sql": "INSERT INTO numbers VALUES (2);" };
+
+describe("migrate", () => {
+  it("lets two gateways start at once on an empty database: one migrates, both run", async () => {
+    await using other = openDatabase({ connection: database.connection });
+    const slow = { "0001_first.sql": `${FIRST["0001_first.sql"]} SELECT pg_sleep(0.2);` };
+    const directory = await program(slow);
+    await Promise.all([
+      migrate({ db: database.db, log, directory }),
+      migrate({ db: other.db, log, directory }),
+      migrate({ db: other.db, log, directory }),
+    ]);
+    expect(await numbers()).toEqual([1]);
+  });
+
+  it("waits for another program's migrations beyond the statement timeout", async () => {
+    await using other = openDatabase({ connection: database.connection, statementTimeoutMs: 100 });
+    const directory = await program({ "0001_first.sql": `${FIRST["0001_first.sql"]} SELECT pg_sleep(0.5);` });
+    await Promise.all([
+      migrate({ db: database.db, log, directory }),
+      migrate({ db: other.db, log, directory }),
+    ]);
+    expect(await numbers()).toEqual([1]);
+  });
+
+  it("applies only what is missing, and its own files on the real database", async () => {
+    await migrate({ db: database.db, log, directory: await program(FIRST) });
+    await migrate({ db: database.db, log, directory: await program(SECOND) });
+    expect(await numbers()).toEqual([1, 2]);
+    await using real = await createTestDatabase();
+    await migrate({ db: real.db, log });
+  });
+
+  it("leaves nothing of a migration that fails", async () => {
+    const directory = await program({
+      ...FIRST,
+      "0002_bad.sql": "INSERT INTO numbers VALUES (2); SELECT 1/0;",
+    });
+    await expect(migrate({ db: database.db, log, directory })).rejects.toThrow("division by zero");
+    expect(await numbers()).toEqual([1]);
+    await migrate({ db: database.db, log, directory: await program(SECOND) });
+    expect(await numbers()).toEqual([1, 2]);
+  });
+
+  it("refuses a database that is newer than the program can serve", async () => {
+    await migrate({ db: database.db, log, directory: await program(SECOND) });
+    const old = migrate({ db: database.db, log, directory: await program(FIRST) });
+    await expect(old).rejects.toThrow(MigrationError);
+    await expect(old).rejects.toThrow("0002_second.sql, which this program is too old to serve");
+  });
+
+  it("serves a newer database whose migrations only expand", async () => {
+    const expanding = { ...FIRST, "0002_second.sql": "-- served from 0001\nINSERT INTO numbers VALUES (2);" };
+    await migrate({ db: database.db, log, directory: await program(expanding) });
+    await migrate({ db: database.db, log, directory: await program(FIRST) });
+    expect(await numbers()).toEqual([1, 2]);
+  });
+
+  it("refuses a database set up by another text of the same migration", async () => {
+    await migrate({ db: database.db, log, directory: await program(FIRST) });
+    const changed = await program({ "0001_first.sql": "CREATE TABLE numbers (n integer);" });
+    await expect(migrate({ db: database.db, log, directory: changed })).rejects.toThrow("another text");
+  });
+
+  it("refuses files out of order", async () => {
+    const directory = await program({ "0002_second.sql": "SELECT 1" });
+    await expect(migrate({ db: database.db, log, directory })).rejects.toThrow("is not migration 1");
+  });
+});
