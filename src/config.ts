@@ -1,48 +1,139 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { parseArgs, parseEnv } from "node:util";
 import type { Finding } from "./lib/errors.ts";
-import type { Result } from "./lib/result.ts";
-import type { LogLevel } from "./log.ts";
+import { findNearest } from "./lib/nearest.ts";
+import { err, ok, type Result } from "./lib/result.ts";
+import {
+  renderSettingsFile,
+  renderSettingsMarkdown,
+  renderSettingsText,
+  type SettingInfo,
+} from "./lib/setting-help.ts";
+import { type Config, SETTING_LIST, SETTINGS, type Setting } from "./lib/settings.ts";
 
-export type Role = "api" | "hooks" | "sources" | "delivery";
-export type Durability = "none" | "process" | "fsync" | "replica";
-
-export interface Config {
-  readonly port: number;
-  readonly host: string;
-  readonly dataDir: string;
-  readonly roles: readonly Role[];
-  readonly baseUrl: string | undefined;
-  readonly hooksUrl: string | undefined;
-  readonly apiKey: string | undefined;
-  readonly masterKey: Buffer | undefined;
-  /** CIDRs of proxies whose forwarding headers are believed; empty: nobody's. */
-  readonly trustProxy: readonly string[];
-  readonly allowNetworks: readonly string[];
-  readonly logLevel: LogLevel;
-  readonly durability: Durability;
-  readonly durabilityAsserted: boolean;
-  readonly metricsToken: string | undefined;
-  /** Undefined: Inlet runs its own PostgreSQL. */
-  readonly databaseUrl: string | undefined;
-  /** Empty: Inlet runs its own redis-server. */
-  readonly redisUrls: readonly string[];
-}
+export type { Config, Durability, Role } from "./lib/settings.ts";
 
 export type Command =
   | { readonly kind: "start"; readonly config: Config }
   | { readonly kind: "help" }
   | { readonly kind: "version" };
 
-/** `argv` without node and script. Every wrong setting is one finding whose `path` is its name. */
-export declare function parseConfig(
-  env: Readonly<Record<string, string | undefined>>,
-  argv: readonly string[],
-): Result<Command, readonly Finding[]>;
+/** Kubernetes puts these into every pod beside a service called `inlet`. */
+const KUBERNETES_SERVICE_LINK = /^INLET_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_(TCP|UDP|SCTP)(_.*)?)$/;
 
-/** Where clients find this gateway, once the listener's real port is known. */
-export declare function publicUrls(
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Settings from the environment and, below it, from the file of `--config`; empty counts as unset. `argv` is without node
+ * and script. Every wrong setting is one finding whose `path` is its name; no finding quotes a secret.
+ */
+export function parseConfig(env: Variables, argv: readonly string[]): Result<Command, readonly Finding[]> {
+  const options = parseOptions(argv);
+  if (!options.ok) return options;
+  const { config: file, help, version } = options.value;
+  if (help) return ok({ kind: "help" });
+  if (version) return ok({ kind: "version" });
+
+  const findings: Finding[] = [];
+  const fromFile = file === undefined ? {} : readSettingsFile(resolve(file), findings);
+  findings.push(...findUnknown(Object.keys(env).filter((name) => name.startsWith("INLET_"))));
+  findings.push(...findUnknown(Object.keys(fromFile)));
+
+  const textOf = (name: string) => env[name]?.trim() || fromFile[name]?.trim() || undefined;
+  const config: Record<string, unknown> = {};
+  for (const [key, setting] of Object.entries<Setting<unknown>>(SETTINGS)) {
+    const text = textOf(setting.name) ?? setting.defaultText;
+    const result = text === undefined ? ok(undefined) : setting.type(text);
+    if (result.ok) config[key] = result.value;
+    else findings.push({ path: setting.name, message: describe(setting, text, result.error) });
+  }
+  if (textOf("DATABASE_URL") && !textOf("INLET_MASTER_KEY")) {
+    findings.push({
+      path: "INLET_MASTER_KEY",
+      message:
+        "is required with DATABASE_URL (`openssl rand -base64 32` makes one; keep it as long as the database)",
+    });
+  }
+  if (findings.length > 0) return err(findings);
+  // The table has every key of Config, and each was read: else there would be a finding.
+  return ok({ kind: "start", config: config as unknown as Config });
+}
+
+/** Where clients find this gateway; `port` is the one that the listener got. */
+export function publicUrls(
   config: Config,
   port: number,
-): { readonly baseUrl: string; readonly hooksUrl: string };
+): { readonly baseUrl: string; readonly hooksUrl: string } {
+  const any: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+  const host = any[config.host] ?? config.host;
+  const origin = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const root = config.baseUrl?.replace(/\/v1$/, "") ?? origin;
+  return { baseUrl: `${root}/v1`, hooksUrl: config.hooksUrl ?? root };
+}
 
-export declare function renderHelp(): string;
-export declare function renderSettingsTable(): string;
+/** The text of `--help`. */
+export function renderHelp(): string {
+  return `Usage: inlet [--config FILE] [--help] [--version]
+
+Takes events from webhooks, CloudEvents, SSE streams and HTTP polls to de-duplicated Redis streams by topic.
+
+  --config FILE   read settings from a file of NAME=value lines; the environment wins over it
+
+Settings, with their defaults:
+
+${renderSettingsText(SETTING_LIST)}
+`;
+}
+
+/** The table of the README. */
+export const renderSettingsTable = (): string => renderSettingsMarkdown(SETTING_LIST);
+
+/** The documented settings file. */
+export const renderExampleFile = (): string =>
+  renderSettingsFile(SETTING_LIST, [
+    "Settings of Inlet. Copy this file, take the # away from what you change, and start with",
+    "`npm start -- --config FILE`. The environment wins over the file.",
+  ]);
+
+function parseOptions(argv: readonly string[]) {
+  try {
+    const { values } = parseArgs({
+      args: [...argv],
+      options: {
+        config: { type: "string" },
+        help: { type: "boolean", short: "h" },
+        version: { type: "boolean", short: "v" },
+      },
+    });
+    return ok(values);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return err([{ path: "arguments", message: `${message.split(". ")[0]} (see --help)` }]);
+  }
+}
+
+function readSettingsFile(file: string, findings: Finding[]): Variables {
+  try {
+    return parseEnv(readFileSync(file, "utf8"));
+  } catch (error) {
+    findings.push({
+      path: "--config",
+      message: `cannot read ${file} (${(error as NodeJS.ErrnoException).code})`,
+    });
+    return {};
+  }
+}
+
+function findUnknown(names: readonly string[]): Finding[] {
+  const known = SETTING_LIST.map((setting) => setting.name);
+  return names
+    .filter((name) => !known.includes(name) && !KUBERNETES_SERVICE_LINK.test(name))
+    .map((name) => {
+      const nearest = findNearest(name, known);
+      return { path: name, message: `is not a setting${nearest ? `; did you mean ${nearest}?` : ""}` };
+    });
+}
+
+const describe = (setting: SettingInfo, text: string | undefined, problem: string): string =>
+  setting.secret ? problem : `${problem}, not ${JSON.stringify(text?.slice(0, 80))}`;

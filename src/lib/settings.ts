@@ -1,0 +1,186 @@
+import { resolve } from "node:path";
+import { LOG_LEVELS, type LogLevel } from "../log.ts";
+import { parseMasterKey } from "./master-key.ts";
+import { err, ok } from "./result.ts";
+import type { SettingInfo } from "./setting-help.ts";
+import {
+  bearerToken,
+  flag,
+  listOf,
+  network,
+  nonEmptyText,
+  noneOr,
+  oneOf,
+  portNumber,
+  type SettingType,
+  url,
+} from "./setting-types.ts";
+
+export const ROLES = ["api", "hooks", "sources", "delivery"] as const;
+export type Role = (typeof ROLES)[number];
+
+/** From the weakest promise to the strongest. */
+export const DURABILITIES = ["none", "process", "fsync", "replica"] as const;
+export type Durability = (typeof DURABILITIES)[number];
+
+export interface Config {
+  /** 0: any free one. */
+  readonly port: number;
+  readonly host: string;
+  /** Absolute path. */
+  readonly dataDir: string;
+  readonly roles: readonly Role[];
+  /** Undefined: see `publicUrls`. */
+  readonly baseUrl: string | undefined;
+  readonly hooksUrl: string | undefined;
+  readonly apiKey: string | undefined;
+  /** 32 bytes; undefined: the one in the data directory. */
+  readonly masterKey: Buffer | undefined;
+  /** Networks (CIDR) of proxies whose forwarding headers are believed. */
+  readonly trustProxy: readonly string[];
+  /** Networks (CIDR) that outbound calls may reach though they are not public. */
+  readonly allowNetworks: readonly string[];
+  readonly logLevel: LogLevel;
+  readonly durability: Durability;
+  readonly durabilityAsserted: boolean;
+  readonly metricsToken: string | undefined;
+  /** Undefined: Inlet runs its own PostgreSQL. */
+  readonly databaseUrl: string | undefined;
+  /** Empty: Inlet runs its own redis-server. */
+  readonly redisUrls: readonly string[];
+}
+
+export interface Setting<T> extends SettingInfo {
+  /** Reads the text that is set, or else `defaultText`. */
+  readonly type: SettingType<T>;
+}
+
+const MIN_TOKEN_LENGTH = 16;
+
+const masterKey: SettingType<Buffer> = (text) => {
+  const key = parseMasterKey(text);
+  return key
+    ? ok(key)
+    : err("must be 32 bytes as base64 or as 64 hexadecimal digits (`openssl rand -base64 32`)");
+};
+
+/** The one list of settings: parsing, `--help`, the table of the README and the settings file are made from it. */
+export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
+  port: {
+    name: "INLET_PORT",
+    type: portNumber,
+    defaultText: "8080",
+    description: "Port to listen on; 0 takes any free one and prints it.",
+    secret: false,
+  },
+  host: {
+    name: "INLET_HOST",
+    type: nonEmptyText,
+    defaultText: "127.0.0.1",
+    description: "Address to listen on; the container image sets 0.0.0.0.",
+    secret: false,
+  },
+  dataDir: {
+    name: "INLET_DATA_DIR",
+    type: (text) => ok(resolve(text)),
+    defaultText: "./data",
+    description: "Folder of Inlet's own PostgreSQL, Redis and master key; one gateway at a time owns it.",
+    secret: false,
+  },
+  roles: {
+    name: "INLET_ROLES",
+    type: listOf(oneOf(ROLES)),
+    defaultText: ROLES.join(","),
+    description:
+      "What this process does: any of api, hooks, sources, delivery. `hooks` alone serves hooks and health only.",
+    secret: false,
+  },
+  baseUrl: {
+    name: "INLET_BASE_URL",
+    type: url(["https:", "http:"]),
+    unsetMeans: "from host and port",
+    description:
+      "Public address of the management API, for what is printed and linked; /v1 is added if it is missing.",
+    secret: false,
+  },
+  hooksUrl: {
+    name: "INLET_HOOKS_URL",
+    type: url(["https:", "http:"]),
+    unsetMeans: "the base URL without /v1",
+    description: "Public address in front of /hooks/{channelId}.",
+    secret: false,
+  },
+  apiKey: {
+    name: "INLET_API_KEY",
+    type: bearerToken(MIN_TOKEN_LENGTH),
+    description: `API key with all permissions in the default organization, for automation; at least ${MIN_TOKEN_LENGTH} characters.`,
+    secret: true,
+  },
+  masterKey: {
+    name: "INLET_MASTER_KEY",
+    type: masterKey,
+    unsetMeans: "made in the data directory",
+    description: "Key that seals stored secrets: 32 bytes, base64 or hex. Required with DATABASE_URL.",
+    secret: true,
+  },
+  trustProxy: {
+    name: "INLET_TRUST_PROXY",
+    type: noneOr(listOf(network)),
+    defaultText: "none",
+    description: "Networks of proxies whose forwarding headers are believed, as a comma-separated list.",
+    secret: false,
+  },
+  allowNetworks: {
+    name: "INLET_ALLOW_NETWORKS",
+    type: noneOr(listOf(network)),
+    defaultText: "none",
+    description:
+      "Networks that outbound calls may reach though they are not public, as a comma-separated list.",
+    secret: false,
+  },
+  logLevel: {
+    name: "INLET_LOG_LEVEL",
+    type: oneOf(LOG_LEVELS),
+    defaultText: "info",
+    description: `Least level that is logged: ${LOG_LEVELS.join(", ")}.`,
+    secret: false,
+  },
+  durability: {
+    name: "INLET_DURABILITY",
+    type: oneOf(DURABILITIES),
+    defaultText: "none",
+    description:
+      "What an answer of 200 must mean, checked at start: none, process (append-only file), fsync, replica (fsync and one replica).",
+    secret: false,
+  },
+  durabilityAsserted: {
+    name: "INLET_DURABILITY_ASSERTED",
+    type: flag,
+    defaultText: "0",
+    description: "1 takes your word for it where Redis does not let its settings be read.",
+    secret: false,
+  },
+  metricsToken: {
+    name: "INLET_METRICS_TOKEN",
+    type: bearerToken(MIN_TOKEN_LENGTH),
+    description: `Bearer token that opens /metrics to callers other than loopback; at least ${MIN_TOKEN_LENGTH} characters.`,
+    secret: true,
+  },
+  databaseUrl: {
+    name: "DATABASE_URL",
+    type: url(["postgresql:", "postgres:"], true),
+    unsetMeans: "its own PostgreSQL",
+    description: "PostgreSQL to use.",
+    secret: true,
+  },
+  redisUrls: {
+    name: "REDIS_URL",
+    type: noneOr(listOf(url(["redis:", "rediss:", "unix:"], true))),
+    defaultText: "none",
+    unsetMeans: "its own redis-server",
+    description: "Redis to use; a comma-separated list names nodes of one Cluster.",
+    secret: true,
+  },
+};
+
+export const SETTING_LIST: readonly Setting<unknown>[] = Object.values(SETTINGS);

@@ -1,0 +1,203 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { afterAll, describe, expect, it } from "vitest";
+import {
+  type Config,
+  parseConfig,
+  publicUrls,
+  renderExampleFile,
+  renderHelp,
+  renderSettingsTable,
+} from "../src/config.ts";
+import type { Finding } from "../src/lib/errors.ts";
+import { SETTING_LIST } from "../src/lib/settings.ts";
+
+const KEY = Buffer.alloc(32, 7);
+const dir = mkdtempSync(join(tmpdir(), "inlet-config-"));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+function read(env: Record<string, string>, argv: readonly string[] = []): Config {
+  const result = parseConfig(env, argv);
+  if (!result.ok || result.value.kind !== "start") throw new Error(JSON.stringify(result));
+  return result.value.config;
+}
+
+function findings(env: Record<string, string>, argv: readonly string[] = []): readonly Finding[] {
+  const result = parseConfig(env, argv);
+  return result.ok ? [] : result.error;
+}
+
+function fileOf(text: string): string {
+  const file = join(dir, `${Math.random()}.env`);
+  writeFileSync(file, text);
+  return file;
+}
+
+describe("parseConfig", () => {
+  it("needs no setting at all", () => {
+    expect(read({})).toEqual({
+      port: 8080,
+      host: "127.0.0.1",
+      dataDir: resolve("data"),
+      roles: ["api", "hooks", "sources", "delivery"],
+      trustProxy: [],
+      allowNetworks: [],
+      logLevel: "info",
+      durability: "none",
+      durabilityAsserted: false,
+      redisUrls: [],
+    });
+  });
+
+  it("reads every setting", () => {
+    const config = read({
+      INLET_PORT: "0",
+      INLET_HOST: "::",
+      INLET_DATA_DIR: "/srv/inlet",
+      INLET_ROLES: "hooks, api",
+      INLET_BASE_URL: "https://inlet.example/v1/",
+      INLET_HOOKS_URL: "https://hooks.example",
+      INLET_API_KEY: "a-key-of-sixteen-characters",
+      INLET_MASTER_KEY: KEY.toString("hex"),
+      INLET_TRUST_PROXY: "10.0.0.0/8,fd00::/8,192.0.2.1",
+      INLET_ALLOW_NETWORKS: "127.0.0.0/8",
+      INLET_LOG_LEVEL: "warn",
+      INLET_DURABILITY: "fsync",
+      INLET_DURABILITY_ASSERTED: "1",
+      INLET_METRICS_TOKEN: "metrics-token-of-mine",
+      DATABASE_URL: "postgres://u:p@db.example/inlet?sslmode=require",
+      REDIS_URL: "redis://a.example:6379,redis://b.example:6379",
+    });
+    expect(config).toEqual({
+      port: 0,
+      host: "::",
+      dataDir: "/srv/inlet",
+      roles: ["hooks", "api"],
+      baseUrl: "https://inlet.example/v1",
+      hooksUrl: "https://hooks.example",
+      apiKey: "a-key-of-sixteen-characters",
+      masterKey: KEY,
+      trustProxy: ["10.0.0.0/8", "fd00::/8", "192.0.2.1/32"],
+      allowNetworks: ["127.0.0.0/8"],
+      logLevel: "warn",
+      durability: "fsync",
+      durabilityAsserted: true,
+      metricsToken: "metrics-token-of-mine",
+      databaseUrl: "postgres://u:p@db.example/inlet?sslmode=require",
+      redisUrls: ["redis://a.example:6379", "redis://b.example:6379"],
+    });
+  });
+
+  it("lists all wrong settings at once, each by its name", () => {
+    const wrong = {
+      INLET_PORT: "65536",
+      INLET_ROLES: "api,hook",
+      INLET_BASE_URL: "inlet.example",
+      INLET_HOOKS_URL: "https://user:password@hooks.example",
+      INLET_API_KEY: "short",
+      INLET_MASTER_KEY: "c2hvcnQ=",
+      INLET_TRUST_PROXY: "10.0.0.0/33",
+      INLET_ALLOW_NETWORKS: "localhost",
+      INLET_LOG_LEVEL: "loud",
+      INLET_DURABILITY: "always",
+      INLET_DURABILITY_ASSERTED: "yes",
+      INLET_METRICS_TOKEN: "with space in the token",
+      DATABASE_URL: "mysql://db.example/inlet",
+      REDIS_URL: "redis://a.example,,redis://b.example",
+    };
+    expect(findings(wrong).map(({ path }) => path)).toEqual(Object.keys(wrong));
+  });
+
+  it("takes an unknown INLET_ name for a mistake and says the nearest known one", () => {
+    expect(findings({ INLET_PROT: "1", INLET_WHATEVER: "1", PORT: "1" })).toEqual([
+      { path: "INLET_PROT", message: "is not a setting; did you mean INLET_PORT?" },
+      { path: "INLET_WHATEVER", message: "is not a setting" },
+    ]);
+  });
+
+  it("bears the variables that Kubernetes sets beside a service called inlet", () => {
+    expect(
+      findings({
+        INLET_SERVICE_HOST: "10.0.0.1",
+        INLET_SERVICE_PORT: "80",
+        INLET_PORT_80_TCP_ADDR: "10.0.0.1",
+      }),
+    ).toEqual([]);
+    expect(findings({ INLET_PORT: "tcp://10.0.0.1:80" })[0]?.message).toContain("enableServiceLinks");
+  });
+
+  it("never quotes a secret", () => {
+    const secret = "s3cr:t";
+    const env = Object.fromEntries(SETTING_LIST.filter((s) => s.secret).map((s) => [s.name, secret]));
+    const found = findings(env);
+    expect(found).toHaveLength(5);
+    expect(JSON.stringify(found)).not.toContain(secret);
+  });
+
+  it("demands a master key with a database of one's own, since one made here would be lost with this machine", () => {
+    expect(findings({ DATABASE_URL: "postgres://db.example/inlet" }).map(({ path }) => path)).toEqual([
+      "INLET_MASTER_KEY",
+    ]);
+  });
+
+  it("reads a file, below the environment; an empty variable counts as unset", () => {
+    const file = fileOf("# settings\nINLET_PORT=9000\nINLET_HOST='::1'\nINLET_LOG_LEVEL=debug\n");
+    const config = read({ INLET_PORT: "9001", INLET_LOG_LEVEL: "" }, ["--config", file]);
+    expect(config).toMatchObject({ port: 9001, host: "::1", logLevel: "debug" });
+  });
+
+  it("says what is wrong in a file, and that a file is missing", () => {
+    const file = fileOf("INLET_PORT=x\nREDIS_ULR=redis://a.example\n");
+    expect(findings({}, ["--config", file])).toEqual([
+      { path: "REDIS_ULR", message: "is not a setting; did you mean REDIS_URL?" },
+      { path: "INLET_PORT", message: 'must be a port number from 0 to 65535, not "x"' },
+    ]);
+    expect(findings({}, ["--config", join(dir, "absent")])[0]?.message).toContain("ENOENT");
+  });
+
+  it("refuses an unknown option and answers --help and --version before it looks at settings", () => {
+    expect(findings({}, ["--prot", "1"])[0]?.path).toBe("arguments");
+    expect(parseConfig({ INLET_PORT: "x" }, ["--help"])).toEqual({ ok: true, value: { kind: "help" } });
+    expect(parseConfig({ INLET_PORT: "x" }, ["--version"])).toEqual({ ok: true, value: { kind: "version" } });
+  });
+});
+
+describe("publicUrls", () => {
+  it.each([
+    [{}, "http://127.0.0.1:81/v1", "http://127.0.0.1:81"],
+    [{ INLET_HOST: "0.0.0.0" }, "http://127.0.0.1:81/v1", "http://127.0.0.1:81"],
+    [{ INLET_HOST: "::" }, "http://[::1]:81/v1", "http://[::1]:81"],
+    [{ INLET_BASE_URL: "https://a.example" }, "https://a.example/v1", "https://a.example"],
+    [{ INLET_BASE_URL: "https://a.example/in/v1" }, "https://a.example/in/v1", "https://a.example/in"],
+    [{ INLET_HOOKS_URL: "https://h.example/" }, "http://127.0.0.1:81/v1", "https://h.example"],
+  ])("of %o prints what a client can use", (env, baseUrl, hooksUrl) => {
+    expect(publicUrls(read(env), 81)).toEqual({ baseUrl, hooksUrl });
+  });
+});
+
+describe("the lists of settings", () => {
+  it("--help and the table name every setting and its default", () => {
+    for (const { name, description, defaultText, unsetMeans } of SETTING_LIST) {
+      const row = renderSettingsTable()
+        .split("\n")
+        .find((line) => line.startsWith(`| \`${name}\` |`));
+      expect(row).toContain(description);
+      expect(row).toContain(unsetMeans ?? defaultText ?? "");
+      expect(renderHelp()).toContain(
+        `  ${name}${unsetMeans || defaultText ? `  [${unsetMeans ?? defaultText}]` : "\n"}`,
+      );
+    }
+  });
+
+  it("the documented settings file is current, and as it stands sets nothing", async () => {
+    await expect(renderExampleFile()).toMatchFileSnapshot("../config/inlet.example.env");
+    expect(parseEnv(renderExampleFile())).toEqual({});
+  });
+
+  it("the documented settings file can be used with every # taken away from a default", () => {
+    const uncommented = renderExampleFile().replace(/^#(\w+=.+)$/gm, "$1");
+    expect(read({}, ["--config", fileOf(uncommented)])).toEqual(read({}));
+  });
+});
