@@ -1,10 +1,5 @@
 import { repeat } from "./re2-repeat.ts";
 
-/** A pattern that is no regular expression, or none that can be matched in linear time. The message is for its author. */
-export class PatternError extends Error {
-  override readonly name = "PatternError";
-}
-
 /** WhiteSpace and LineTerminator (ECMA-262 sections 12.2, 12.3); RE2's own `\s` is ASCII without `\v`. */
 const SPACE =
   "\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
@@ -36,16 +31,12 @@ const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
  * Rewrites an ECMAScript pattern (ECMA-262 section 22.2.1, flag `u`) in RE2's syntax, without its groups' numbers and
  * names, which a mere test does not need.
  *
- * @throws PatternError where the pattern is malformed or asks for what cannot be matched in linear time.
+ * @throws SyntaxError where the pattern is malformed or asks for what cannot be matched in linear time.
  */
 export function translateEcmaPattern(source: string, options: { readonly dotAll: boolean }): string {
   const pattern = unescapePunctuation(source);
-  try {
-    // V8 parses and says what is wrong, in the words that authors know; it does not compile before the first match.
-    new RegExp(pattern, "u");
-  } catch (error) {
-    throw new PatternError(error instanceof Error ? error.message : String(error), { cause: error });
-  }
+  // V8 parses and says what is wrong, in the words that authors know; it does not compile before the first match.
+  new RegExp(pattern, "u");
   return new Translation(pattern, options.dotAll).run();
 }
 
@@ -110,11 +101,11 @@ class Translation {
     if (this.#peek() === "?") {
       const rest = this.#pattern.slice(this.#at);
       if (/^\?<?[=!]/.test(rest)) {
-        throw new PatternError("look-around ((?=…), (?!…), (?<=…), (?<!…)) cannot be matched in linear time");
+        throw new SyntaxError("look-around ((?=…), (?!…), (?<=…), (?<!…)) cannot be matched in linear time");
       }
       const [head = ""] = /^\?(?:<[^>]*>|[a-z-]*:)/.exec(rest) ?? [];
       if (/[ms-]/.test(head) && !head.startsWith("?<")) {
-        throw new PatternError(`the modifiers (${head} are not supported`);
+        throw new SyntaxError(`the modifiers (${head} are not supported`);
       }
       if (head === "?i:") opening = "(?i:";
       this.#at += head.length;
@@ -139,7 +130,7 @@ class Translation {
   #escape(): string {
     const char = this.#peek();
     if (/[1-9]/.test(char) || char === "k") {
-      throw new PatternError(`the back-reference \\${char} cannot be matched in linear time`);
+      throw new SyntaxError(`the back-reference \\${char} cannot be matched in linear time`);
     }
     if (/[bB]/.test(char)) {
       this.#at++;

@@ -1,5 +1,5 @@
 import { RE2JS } from "re2js";
-import { PatternError, translateEcmaPattern } from "./ecma-to-re2.ts";
+import { translateEcmaPattern } from "./ecma-to-re2.ts";
 
 /** A compiled pattern whose test takes time linear in the length of the text. */
 export interface LinearRegExp {
@@ -8,6 +8,11 @@ export interface LinearRegExp {
   toString(): string;
   /** Instructions of the automaton; one character of text costs at worst some 50 ns for each. */
   readonly size: number;
+}
+
+/** A pattern that is no regular expression, or none that can be matched in linear time. The message is for its author. */
+export class PatternError extends Error {
+  override readonly name = "PatternError";
 }
 
 /** Building such an automaton takes some 50 ms. */

@@ -14,9 +14,9 @@ export interface SchemaViolation {
 
 export interface CompiledSchema {
   /**
-   * Undefined when the value is valid. Answers at once where the schema is cheap enough for the calling thread, with a
-   * promise where it is validated in a worker; which one is fixed per schema. The promise rejects with an
-   * UnavailableError when the validation passes its bound of time or its worker is lost.
+   * Undefined when the value is valid. Answers at once as a rule; with a promise where schema or value are too costly
+   * for the calling thread and go to a worker. A value that cannot be checked within the bounds of time and memory is in
+   * violation. The promise rejects with an UnavailableError when the worker is lost, closed or has too much to do.
    */
   validate(value: unknown): SchemaViolation | undefined | Promise<SchemaViolation | undefined>;
 }

@@ -1,0 +1,98 @@
+import type { JsonSchema } from "./compiled-schema.ts";
+
+/** Keywords whose value is one subschema, a list of them, or a map of them; `items` may be the first or the second. */
+const SUBSCHEMAS = new Set([
+  ...[
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "contains",
+    "dependencies",
+    "dependentSchemas",
+  ],
+  ...[
+    "else",
+    "if",
+    "items",
+    "not",
+    "oneOf",
+    "patternProperties",
+    "prefixItems",
+    "properties",
+    "propertyNames",
+  ],
+  ...["then", "unevaluatedItems", "unevaluatedProperties"],
+]);
+const MAPS = new Set(["dependencies", "dependentSchemas", "patternProperties", "properties"]);
+/** `uniqueItems` compares each item with each other one unless all are scalars. */
+const MAX_COMPARED_ITEMS = 256;
+
+/**
+ * How often subschemas can be applied to one place of a value: the schema's size with every `$ref` written out. What
+ * is small on paper can be exponential here (a chain of definitions, each naming the next one twice). Infinity for
+ * schemas that recurse, compare items in pairs, or refer in other ways than by JSON Pointer from the root.
+ */
+export function schemaCost(root: JsonSchema): number {
+  const known = new Map<object, number>();
+
+  function cost(schema: unknown): number {
+    if (typeof schema !== "object" || schema === null) return 1;
+    const before = known.get(schema);
+    if (before !== undefined) return before;
+    // Found again below itself, it recurses.
+    known.set(schema, Number.POSITIVE_INFINITY);
+    let sum = 1;
+    for (const [keyword, value] of Object.entries(schema)) {
+      if (keyword === "$ref") sum += cost(resolve(root, value));
+      else if (keyword === "$dynamicRef" || (keyword === "$id" && schema !== root))
+        return Number.POSITIVE_INFINITY;
+      else if (keyword === "uniqueItems" && value === true && comparesPairs(schema)) {
+        return Number.POSITIVE_INFINITY;
+      } else if (SUBSCHEMAS.has(keyword))
+        sum += children(keyword, value).reduce<number>((all, each) => all + cost(each), 0);
+    }
+    known.set(schema, sum);
+    return sum;
+  }
+
+  return cost(root);
+}
+
+function children(keyword: string, value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  if (MAPS.has(keyword) && typeof value === "object" && value !== null) return Object.values(value);
+  return [value];
+}
+
+/** A schema that recurses stands for what cannot be followed here: it costs Infinity. */
+const ENDLESS: { readonly allOf: unknown[] } = { allOf: [] };
+ENDLESS.allOf.push(ENDLESS);
+
+function resolve(root: JsonSchema, ref: unknown): unknown {
+  if (ref === "#") return root;
+  if (typeof ref !== "string" || !ref.startsWith("#/")) return ENDLESS;
+  let at: unknown = root;
+  for (const part of ref.slice(2).split("/")) {
+    if (typeof at !== "object" || at === null) return ENDLESS;
+    const name = decodePart(part);
+    at = Object.hasOwn(at, name) ? (at as Record<string, unknown>)[name] : ENDLESS;
+  }
+  return at;
+}
+
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    return part;
+  }
+}
+
+function comparesPairs(schema: { readonly items?: unknown; readonly maxItems?: unknown }): boolean {
+  if (typeof schema.maxItems === "number" && schema.maxItems <= MAX_COMPARED_ITEMS) return false;
+  const { items } = schema;
+  const type = typeof items === "object" && items !== null && "type" in items ? items.type : undefined;
+  const types = Array.isArray(type) ? type : [type];
+  return !types.every((each) => typeof each === "string" && each !== "object" && each !== "array");
+}

@@ -1,0 +1,64 @@
+import type { ErrorObject } from "ajv";
+import type { SchemaViolation } from "./compiled-schema.ts";
+
+const MAX_MESSAGE_LENGTH = 300;
+const SHOWN_VALUES = 5;
+const SHOWN_VALUE_LENGTH = 40;
+
+/**
+ * The violation that ended a validation, from Ajv's errors: the last one says what failed, those before it why a branch
+ * of it did not fit.
+ */
+export function firstViolation(errors: readonly ErrorObject[] | null | undefined): SchemaViolation {
+  const last = errors?.at(-1);
+  if (!errors || !last) return { path: "", message: "must be valid" };
+  const inner = errors.slice(0, -1);
+  if (last.keyword === "if" && inner.length > 0) return firstViolation(inner);
+  return { path: last.instancePath, message: bounded(messageOf(last) + nearest(last, inner)) };
+}
+
+/** What an error of Ajv says, with the names and values that its own message leaves out. */
+export function messageOf(error: ErrorObject): string {
+  const message = error.message ?? `must pass ${error.keyword}`;
+  const params: Readonly<Record<string, unknown>> = error.params;
+  switch (error.keyword) {
+    case "additionalProperties":
+      return `${message}: ${show(params.additionalProperty)}`;
+    case "unevaluatedProperties":
+      return `${message}: ${show(params.unevaluatedProperty)}`;
+    case "propertyNames":
+      return `${message}: ${show(params.propertyName)}`;
+    case "const":
+      return `must be ${show(params.allowedValue)}`;
+    case "enum":
+      return `must be one of ${list(params.allowedValues)}`;
+    default:
+      return bounded(message);
+  }
+}
+
+/** Of the branches that were tried, the error farthest into the value: most likely the branch that was meant. */
+function nearest(last: ErrorObject, inner: readonly ErrorObject[]): string {
+  if (!["anyOf", "oneOf", "propertyNames", "contains"].includes(last.keyword)) return "";
+  let best: ErrorObject | undefined;
+  for (const error of inner) {
+    if (!best || depth(error) > depth(best)) best = error;
+  }
+  return best ? `; nearest: ${best.instancePath} ${messageOf(best)}` : "";
+}
+
+const depth = (error: ErrorObject): number => error.instancePath.split("/").length;
+
+function list(values: unknown): string {
+  if (!Array.isArray(values)) return "the allowed values";
+  const more = values.length - SHOWN_VALUES;
+  return values.slice(0, SHOWN_VALUES).map(show).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > SHOWN_VALUE_LENGTH ? `${text.slice(0, SHOWN_VALUE_LENGTH)}…` : text;
+}
+
+const bounded = (text: string): string =>
+  text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH)}…` : text;
