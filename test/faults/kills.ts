@@ -1,0 +1,157 @@
+/**
+ * Kills with -9 while senders keep their own ledger: gateways, Redis, and the connection between them (so that the reply is
+ * lost after Redis has executed), each before, during and after the script that publishes, and at random moments. At the
+ * end every acknowledged event must stand exactly once on its stream, and no other more than once.
+ *
+ * usage: npm run test:faults -- [kills, default 50]
+ */
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { type SharedStores, startSharedStores } from "../support/stores.ts";
+import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
+import { type Ledger, startSenders } from "./senders.ts";
+
+const TARGETS = ["gateway", "redis", "connection"] as const;
+const MOMENTS = [...PHASES, "random"] as const;
+const SENDERS = 24;
+const GATEWAYS = 2;
+const TRAP_TIMEOUT_MS = 5_000;
+
+/** A gateway behind a proxy of its own, started again whenever it is killed. */
+interface Station {
+  readonly proxy: RedisProxy;
+  gateway: GatewayProcess | undefined;
+  readonly start: () => Promise<void>;
+}
+
+const kills = Number(process.argv[2] ?? 50);
+const counts = new Map<string, number>();
+
+await using stores = await startSharedStores();
+const stations = await Promise.all(Array.from({ length: GATEWAYS }, (_, i) => openStation(stores, i)));
+const [first] = stations;
+if (first?.gateway === undefined) throw new Error("no gateway");
+const hookPath = await installChannel(first.gateway);
+
+const startedAt = performance.now();
+const senders = startSenders(
+  () => stations.flatMap(({ gateway }) => (gateway === undefined ? [] : [`${gateway.origin}${hookPath}`])),
+  SENDERS,
+);
+for (let i = 0; i < kills; i++) {
+  await delay(Math.random() * 300);
+  const target = TARGETS[i % TARGETS.length] ?? "gateway";
+  const moment = MOMENTS[Math.floor(i / TARGETS.length) % MOMENTS.length] ?? "random";
+  await strike(target, moment, stations[i % GATEWAYS] ?? first);
+  const key = `${target} ${moment}`;
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+await senders.finish();
+const verdict = await audit(stores, senders.ledger);
+for (const { gateway, proxy } of stations) {
+  await gateway?.[Symbol.asyncDispose]();
+  await proxy[Symbol.asyncDispose]();
+}
+report(senders.ledger, verdict);
+
+async function openStation(shared: SharedStores, index: number): Promise<Station> {
+  const proxy = await startRedisProxy(shared.redisSocket);
+  const station: Station = {
+    proxy,
+    gateway: undefined,
+    async start() {
+      station.gateway = await startGatewayProcess({
+        ...shared.env,
+        REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
+        INLET_DATA_DIR: join(shared.dir, `gateway-${index}`),
+        INLET_DURABILITY: "fsync",
+        INLET_LOG_LEVEL: "info",
+      });
+    },
+  };
+  await station.start();
+  return station;
+}
+
+async function installChannel(gateway: GatewayProcess): Promise<string> {
+  const types = ["t0", "t1", "t2"].map((type) => ({ type, typePath: "$.type", idPath: "$.id" }));
+  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
+    uid: "ledger",
+    title: "Ledger",
+    channels: [{ uid: "in", kind: "webhook", title: "In", config: {}, events: types }],
+  });
+  const app = await gateway.api<{ channels: readonly { url: string }[] }>("POST", "/apps/install", {
+    blueprintId: blueprint.id,
+  });
+  return new URL(app.channels[0]?.url ?? "").pathname;
+}
+
+/** One kill; resolves when what was killed runs again. */
+async function strike(
+  target: (typeof TARGETS)[number],
+  moment: (typeof MOMENTS)[number],
+  station: Station,
+): Promise<void> {
+  const kill = async (cut: () => void): Promise<void> => {
+    switch (target) {
+      case "gateway":
+        station.gateway?.kill("SIGKILL");
+        await station.gateway?.exited;
+        station.gateway = undefined;
+        return;
+      case "redis":
+        return stores.killRedis();
+      case "connection":
+        return cut();
+      default:
+        return target satisfies never;
+    }
+  };
+  const struck = Promise.withResolvers<void>();
+  const act = (cut: () => void): Promise<void> => kill(cut).then(struck.resolve, struck.reject);
+  if (moment === "random" && target !== "connection") await act(() => {});
+  else station.proxy.arm(moment === "random" ? "after" : moment, act);
+  const timer = setTimeout(() => struck.reject(new Error("nothing was published")), TRAP_TIMEOUT_MS + 10_000);
+  await struck.promise.finally(() => clearTimeout(timer));
+  if (station.gateway === undefined) await station.start();
+}
+
+interface Verdict {
+  readonly entries: number;
+  readonly lost: readonly string[];
+  readonly doubled: readonly string[];
+}
+
+/** Compares the streams with what the senders were promised. */
+async function audit({ redisSocket }: SharedStores, ledger: Ledger): Promise<Verdict> {
+  const redis = new Redis({ path: redisSocket });
+  const seen = new Map<string, number>();
+  for (const topic of (await redis.keys("events.*")).filter((key) => !key.startsWith("{"))) {
+    for (const [, fields] of await redis.xrange(topic, "-", "+")) {
+      const id = fields[fields.indexOf("id") + 1] ?? "";
+      seen.set(id, (seen.get(id) ?? 0) + 1);
+    }
+  }
+  redis.disconnect();
+  return {
+    entries: [...seen.values()].reduce((sum, count) => sum + count, 0),
+    lost: [...ledger.acknowledged].filter((id) => !seen.has(id)),
+    doubled: [...seen].filter(([, count]) => count > 1).map(([id]) => id),
+  };
+}
+
+function report(ledger: Ledger, { entries, lost, doubled }: Verdict): void {
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
+  const lines = [
+    `${kills} kills in ${seconds} s, ${SENDERS} senders, ${GATEWAYS} gateways, one Redis`,
+    ...[...counts].sort().map(([key, count]) => `  ${key.padEnd(18)} ${count}`),
+    `attempts ${ledger.attempts}, acknowledged ${ledger.acknowledged.size}, entries ${entries}`,
+    `lost ${lost.length}, doubled ${doubled.length}, wrong answers ${ledger.wrong.length}`,
+    ...[...lost, ...doubled, ...ledger.wrong].slice(0, 10).map((id) => `  ${id}`),
+  ];
+  process.stdout.write(`${lines.join("\n")}\n`);
+  if (lost.length + doubled.length + ledger.wrong.length > 0 || ledger.acknowledged.size === 0)
+    process.exitCode = 1;
+}

@@ -1,0 +1,71 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** What a sender knows: which ids it was promised (a 200), and which it has given up on without an answer. */
+export interface Ledger {
+  readonly acknowledged: Set<string>;
+  readonly unanswered: Set<string>;
+  /** Answers that were neither 200 nor an honest refusal (503, or no answer at all). */
+  readonly wrong: string[];
+  attempts: number;
+}
+
+export interface Senders {
+  readonly ledger: Ledger;
+  /** Ends each sender once its current event was acknowledged. */
+  readonly finish: () => Promise<void>;
+}
+
+/**
+ * Senders as the world has them: each posts one event after the other and repeats one, under the same id, until it is told
+ * 200; `hooks` gives the addresses at which a gateway may listen at the moment.
+ */
+export function startSenders(hooks: () => readonly string[], count: number): Senders {
+  const ledger: Ledger = { acknowledged: new Set(), unanswered: new Set(), wrong: [], attempts: 0 };
+  let finishing = false;
+
+  async function send(sender: number): Promise<void> {
+    for (let i = 0; !finishing; i++) await deliver(`${sender}-${i}`);
+  }
+
+  async function deliver(id: string): Promise<void> {
+    const body = JSON.stringify({ id, type: `t${id.length % 3}`, text: "x".repeat((id.length * 97) % 700) });
+    ledger.unanswered.add(id);
+    for (let attempt = 0; ; attempt++) {
+      const urls = hooks();
+      const url = urls[(Number.parseInt(id, 10) + attempt) % Math.max(1, urls.length)];
+      const status = url === undefined ? undefined : await post(url, body);
+      ledger.attempts++;
+      if (status === 200) break;
+      if (status !== undefined && status !== 503) ledger.wrong.push(`${id}: ${status}`);
+      await delay(20 + Math.random() * 80);
+    }
+    ledger.unanswered.delete(id);
+    ledger.acknowledged.add(id);
+  }
+
+  const running = Array.from({ length: count }, (_, sender) => send(sender));
+  return {
+    ledger,
+    finish: async () => {
+      finishing = true;
+      await Promise.all(running);
+    },
+  };
+}
+
+async function post(url: string, body: string): Promise<number | undefined> {
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+      signal: AbortSignal.timeout(10_000),
+    });
+    const text = await response.text();
+    if (response.status !== 200) return response.status;
+    const outcome = JSON.parse(text) as { readonly published: number; readonly duplicates: number };
+    return outcome.published + outcome.duplicates === 1 ? 200 : -1;
+  } catch {
+    return undefined;
+  }
+}

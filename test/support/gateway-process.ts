@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+
+/** A gateway in a process of its own, as an operator starts it. */
+export interface GatewayProcess extends AsyncDisposable {
+  readonly pid: number;
+  /** `http://127.0.0.1:<port>` */
+  readonly origin: string;
+  /** All of standard output and error so far. */
+  readonly output: () => string;
+  readonly exited: Promise<number | NodeJS.Signals>;
+  readonly kill: (signal: NodeJS.Signals) => void;
+  /** Calls the management API with the given key; throws on anything but a success. */
+  readonly api: <T>(method: string, path: string, body?: unknown) => Promise<T>;
+}
+
+export const API_KEY = "a-key-for-tests-that-is-long-enough-0123456789";
+
+/** Starts `src/main.ts` on a free port and waits until it says that it is ready. */
+export async function startGatewayProcess(
+  env: Readonly<Record<string, string>>,
+  { timeoutMs = 30_000 }: { readonly timeoutMs?: number } = {},
+): Promise<GatewayProcess> {
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env["PATH"] ?? "", INLET_PORT: "0", INLET_API_KEY: API_KEY, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const exited = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
+  let output = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    output += chunk;
+  });
+  const origin = await new Promise<string>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      reject(new Error(`the gateway is not ready after ${timeoutMs} ms:\n${output}`));
+    }, timeoutMs);
+    createInterface(child.stdout).on("line", (line) => {
+      output += `${line}\n`;
+      const port = /"port":(\d+).*"gateway ready"/.exec(line)?.[1];
+      if (port === undefined) return;
+      clearTimeout(timer);
+      resolve(`http://127.0.0.1:${port}`);
+    });
+    void exited.then((code) => {
+      clearTimeout(timer);
+      reject(new Error(`the gateway ended with ${code}:\n${output}`));
+    });
+  });
+  return {
+    pid: pidOf(child),
+    origin,
+    output: () => output,
+    exited,
+    kill: (signal) => child.kill(signal),
+    api: (method, path, body) => callApi(origin, method, path, body),
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
+      await exited;
+    },
+  };
+}
+
+async function callApi<T>(origin: string, method: string, path: string, body?: unknown): Promise<T> {
+  const response = await fetch(`${origin}/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${API_KEY}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  return JSON.parse(text) as T;
+}
+
+function pidOf(child: ChildProcess): number {
+  if (child.pid === undefined) throw new Error("the process did not start");
+  return child.pid;
+}
