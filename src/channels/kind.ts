@@ -36,6 +36,8 @@ export interface ChannelKind {
   readonly kind: ChannelKindName;
   readonly settings: z.ZodType<CommonSettings>;
   readonly secretSettings: readonly string[];
+  /** True where deliveries come to the channel's address; false where the kind fetches them: its channels show no address. */
+  readonly addressed: boolean;
   /** True where settings as stored (`config` with its opened secrets) lack something before a delivery can be accepted. */
   readonly needsSetup: (settings: Readonly<Record<string, unknown>>) => boolean;
   readonly start: (deps: ChannelKindDeps) => Promise<ChannelRuntime>;

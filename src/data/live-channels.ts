@@ -1,5 +1,6 @@
 import type { ChannelIdentity, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
+import { identityOf } from "./channel-identity.ts";
 import { openSettings } from "./channel-secrets.ts";
 import type { Queryable } from "./database.ts";
 import type { Keyring } from "./keyring.ts";
@@ -49,9 +50,4 @@ function liveChannel(keyring: Keyring, row: ChannelRow): LiveChannel {
     definitions: row.events,
     connectionId: row.connectionId,
   };
-}
-
-export function identityOf(row: ChannelRow): ChannelIdentity {
-  const { number, uid, kind, appId, organizationId } = row;
-  return { number, uid, kind, appId, organizationId };
 }

@@ -48,7 +48,11 @@ export async function settleRemovals(
         .skipLocked()
         .executeTakeFirst();
       if (!row) return false;
-      await carryOut(row.removal as Removal);
+      const removal = await withoutTakenTopics(trx, row.removal as Removal);
+      await carryOut(removal);
+      if (removal.kind === "channel" && removal.purge && removal.topics.length > 0) {
+        await trx.deleteFrom("topics").where("topic", "in", removal.topics).execute();
+      }
       await trx.deleteFrom("removals").where("id", "=", row.id).execute();
       return true;
     });
@@ -56,4 +60,20 @@ export async function settleRemovals(
     settled++;
   }
   return settled;
+}
+
+/**
+ * The removal without topics that a new channel of the same uid has taken over. The others are locked: one that takes them
+ * over now waits until they are cleared, and loses nothing.
+ */
+async function withoutTakenTopics(trx: Trx, removal: Removal): Promise<Removal> {
+  if (removal.kind !== "channel" || removal.topics.length === 0) return removal;
+  const rows = await trx
+    .selectFrom("topics")
+    .select("topic")
+    .where("topic", "in", removal.topics)
+    .where("channelNumber", "=", removal.channel.number)
+    .forUpdate()
+    .execute();
+  return { ...removal, topics: rows.map(({ topic }) => topic) };
 }

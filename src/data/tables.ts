@@ -17,6 +17,10 @@ export interface ClusterTable {
   masterKeyId: string;
   masterKeyCheck: string;
   sealedChannelIdKey: string;
+  /** What the first start has made; null until then. */
+  organizationId: ColumnType<string | null, never, string>;
+  spaceId: ColumnType<string | null, never, string>;
+  accountId: ColumnType<string | null, never, string>;
   createdAt: Timestamp;
 }
 
@@ -68,6 +72,8 @@ export interface BlueprintsTable extends Timestamps {
   title: string;
   description: string | null;
   organizationId: string;
+  /** Counts the writes: an update replaces the version that it was made from. */
+  version: Generated<number>;
   channels: Json<readonly BlueprintChannel[]>;
 }
 
@@ -99,6 +105,8 @@ export interface ChannelsTable extends Timestamps {
   events: Json<readonly Definition[]>;
   connectionId: string | null;
   state: ChannelState;
+  /** Counts the writes: an update replaces the version that it was made from. */
+  version: Generated<number>;
 }
 
 /** What a channel's definitions publish to. A row outlives its channel until its stream is empty. */

@@ -172,7 +172,7 @@ describe("the change feed", () => {
     await late.query("BEGIN");
     await late.query(INSERT, ["late"]);
     await change("old");
-    await using reader = await startFeed({ pollEveryMs: 5, retentionSeconds: 0.2 });
+    await using _reader = await startFeed({ pollEveryMs: 5, retentionSeconds: 0.2 });
     const keys = async () =>
       (await database.db.selectFrom("changes").select("key").execute()).map((row) => row.key);
     // An open transaction holds back the pruning of all that is younger than it.

@@ -10,6 +10,7 @@ export const webhook: ChannelKind = {
   kind: "webhook",
   settings: webhookSettings,
   secretSettings: ["secrets"],
+  addressed: true,
   needsSetup: (settings) => lacksSecret(webhookSettings.parse(settings)),
   async start({ ingest, clock }) {
     return {

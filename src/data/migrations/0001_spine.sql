@@ -1,13 +1,5 @@
 -- json, not jsonb: what a user wrote is answered in the user's order.
 
-CREATE TABLE cluster (
-  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
-  master_key_id text NOT NULL,
-  master_key_check text NOT NULL,
-  sealed_channel_id_key text NOT NULL,
-  created_at timestamptz NOT NULL
-);
-
 CREATE TABLE organizations (
   id text PRIMARY KEY,
   name text NOT NULL,
@@ -33,6 +25,18 @@ CREATE TABLE accounts (
   updated_at timestamptz NOT NULL
 );
 
+CREATE TABLE cluster (
+  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  master_key_id text NOT NULL,
+  master_key_check text NOT NULL,
+  sealed_channel_id_key text NOT NULL,
+  -- What the first start has made; null until then.
+  organization_id text REFERENCES organizations,
+  space_id text REFERENCES spaces,
+  account_id text REFERENCES accounts,
+  created_at timestamptz NOT NULL
+);
+
 CREATE TABLE api_keys (
   id text PRIMARY KEY,
   organization_id text NOT NULL REFERENCES organizations,
@@ -55,6 +59,7 @@ CREATE TABLE blueprints (
   title text NOT NULL,
   description text,
   organization_id text NOT NULL REFERENCES organizations,
+  version integer NOT NULL DEFAULT 1,
   channels json NOT NULL,
   created_at timestamptz NOT NULL,
   updated_at timestamptz NOT NULL,
@@ -92,6 +97,7 @@ CREATE TABLE channels (
   connection_id text,
   state text NOT NULL
     CHECK (state IN ('active', 'paused', 'needsSetup', 'needsConnection', 'needsReauth', 'error')),
+  version integer NOT NULL DEFAULT 1,
   created_at timestamptz NOT NULL,
   updated_at timestamptz NOT NULL,
   CONSTRAINT channels_uid UNIQUE (app_id, uid)

@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { type ChannelKindName, type CommonSettings, channelUidSchema } from "../event/channel.ts";
+import { type Definition, definitionsSchema } from "../event/definition.ts";
+import { findingsOf } from "../http/findings.ts";
+import type { Finding } from "../lib/errors.ts";
+import { err, ok, type Result } from "../lib/result.ts";
+import type { ChannelKind } from "./kind.ts";
+
+/** A channel as it is written in a blueprint or to an app; `config` is for its kind to read. */
+export const channelInputSchema = z.strictObject({
+  uid: channelUidSchema,
+  kind: z.string(),
+  title: z.string().min(1).max(255).nullable().default(null),
+  config: z.record(z.string(), z.unknown()).default({}),
+  events: definitionsSchema.default([]),
+});
+
+export type ChannelInput = z.output<typeof channelInputSchema>;
+
+/** What of a channel must compile: paths and schemas. */
+export interface DefinitionSource {
+  readonly kind: ChannelKindName;
+  readonly config: CommonSettings;
+  readonly definitions: readonly Definition[];
+}
+
+/** Compiles it all and tells what does not, under paths like `events[3].idPath` and `config.itemsPath`. */
+export type CheckDefinitions = (source: DefinitionSource) => Promise<readonly Finding[]>;
+
+export interface SettingsDeps {
+  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly checkDefinitions: CheckDefinitions;
+}
+
+/** What of a channel its kind reads. */
+export interface ChannelSettings {
+  readonly kind: string;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly events: readonly Definition[];
+}
+
+/** Settings that the kind accepts: defaults filled in, the secret ones taken apart. */
+export interface CheckedSettings {
+  readonly kind: ChannelKindName;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly secrets: Readonly<Record<string, unknown>>;
+  readonly events: readonly Definition[];
+  readonly retention: CommonSettings["retention"];
+  readonly state: "active" | "needsSetup";
+}
+
+/** Checks a channel's settings by its kind, its definitions by compiling them. */
+export async function checkSettings(
+  deps: SettingsDeps,
+  settings: ChannelSettings,
+): Promise<Result<CheckedSettings, readonly Finding[]>> {
+  const kind = findKind(deps.channelKinds, settings.kind);
+  if (!kind) {
+    const message = `must be one of ${[...deps.channelKinds.keys()].join(", ")}`;
+    return err([{ path: "kind", message }]);
+  }
+  const parsed = kind.settings.safeParse(settings.config);
+  if (!parsed.success) return err(findingsOf(parsed.error, ["config"]));
+  const config = parsed.data;
+  const definitions = settings.events;
+  const findings = await deps.checkDefinitions({ kind: kind.kind, config, definitions });
+  if (findings.length > 0) return err(findings);
+  const entries = Object.entries(config);
+  const isSecret = ([name]: [string, unknown]): boolean => kind.secretSettings.includes(name);
+  return ok({
+    kind: kind.kind,
+    config: Object.fromEntries(entries.filter((entry) => !isSecret(entry))),
+    secrets: Object.fromEntries(entries.filter(isSecret)),
+    events: definitions,
+    retention: config.retention,
+    state: kind.needsSetup({ ...config }) ? "needsSetup" : "active",
+  });
+}
+
+/** The secret settings that stand in settings where none may: in blueprints, which are read and copied. */
+export function findSecretSettings(deps: SettingsDeps, settings: ChannelSettings): readonly Finding[] {
+  const kind = findKind(deps.channelKinds, settings.kind);
+  return (kind?.secretSettings ?? [])
+    .filter((name) => Object.hasOwn(settings.config, name))
+    .map((name) => ({
+      path: `config.${name}`,
+      message: "is a secret: set it on the channel of an installed app",
+    }));
+}
+
+function findKind(kinds: SettingsDeps["channelKinds"], name: string): ChannelKind | undefined {
+  return [...kinds.values()].find(({ kind }) => kind === name);
+}

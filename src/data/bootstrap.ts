@@ -1,0 +1,90 @@
+import { topicOf } from "../event/topic.ts";
+import type { Clock } from "../lib/clock.ts";
+import { acceptApiKey, createApiKey, type KeyGrant } from "./api-keys.ts";
+import { insertApp } from "./apps.ts";
+import type { NewChannel } from "./channels.ts";
+import type { Queryable, Trx } from "./database.ts";
+import type { Keyring } from "./keyring.ts";
+import { createOrganization, type NewOrganization } from "./organizations.ts";
+import type { ChannelRow } from "./tables.ts";
+
+export interface BootstrapOptions {
+  readonly db: Queryable;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  /** A key to accept besides those that the database knows. */
+  readonly apiKey?: string | undefined;
+  /** The channel of the app `welcome`, which an empty database is given to try; its settings as its kind has accepted them. */
+  readonly welcome?: NewChannel | undefined;
+}
+
+/** What the first start has made; each is told once. */
+export interface Bootstrapped {
+  /** The first key, where none was handed in. Never seen again. */
+  readonly apiKey?: string | undefined;
+  readonly welcome?:
+    | {
+        readonly organizationId: string;
+        readonly appId: string;
+        /** The channel's address: `<hooks>/hooks/<channelId>`. */
+        readonly channelId: string;
+        /** What its definitions publish to, in their order. */
+        readonly topics: readonly string[];
+      }
+    | undefined;
+}
+
+const NAME = "default";
+
+/**
+ * Gives an empty database its organization and space `default`, a service account and a key that may do all, and the app
+ * `welcome`. Of several gateways that start at once one does. Later starts only see to it that the key handed in is accepted.
+ */
+export async function bootstrap(options: BootstrapOptions): Promise<Bootstrapped> {
+  const { db, clock, apiKey } = options;
+  return db.transaction().execute(async (trx) => {
+    // The lock makes the others wait, and then find it done.
+    const cluster = await trx.selectFrom("cluster").selectAll().forUpdate().executeTakeFirstOrThrow();
+    const { organizationId, spaceId, accountId } = cluster;
+    if (organizationId === null || spaceId === null || accountId === null) return firstStart(trx, options);
+    if (apiKey) await acceptApiKey(trx, apiKey, rootGrant({ organizationId, spaceId, accountId }), clock());
+    return {};
+  });
+}
+
+async function firstStart(trx: Trx, options: BootstrapOptions): Promise<Bootstrapped> {
+  const nowMs = options.clock();
+  const made = await createOrganization(trx, { organization: NAME, space: NAME, account: NAME }, nowMs);
+  await trx.updateTable("cluster").set(made).execute();
+  const grant = rootGrant(made);
+  const welcome = options.welcome && (await installWelcome(trx, made, options.welcome, options, nowMs));
+  if (options.apiKey) {
+    await acceptApiKey(trx, options.apiKey, grant, nowMs);
+    return { welcome };
+  }
+  return { apiKey: await createApiKey(trx, grant, nowMs), welcome };
+}
+
+async function installWelcome(
+  trx: Trx,
+  { organizationId, spaceId }: NewOrganization,
+  channel: NewChannel,
+  { keyring }: BootstrapOptions,
+  nowMs: number,
+): Promise<Bootstrapped["welcome"]> {
+  const app = {
+    uid: "welcome",
+    title: "Welcome",
+    description: "A first webhook channel, to try Inlet with.",
+    blueprintId: null,
+    organizationId,
+    spaceId,
+  };
+  const installed = await insertApp(trx, app, [channel], { keyring, nowMs });
+  const appId = installed.app.id;
+  const [{ id: channelId, uid: channelUid }] = installed.channels as readonly [ChannelRow];
+  const topics = channel.events.map(({ type }) => topicOf({ organizationId, appId, channelUid, type }));
+  return { organizationId, appId, channelId, topics };
+}
+
+const rootGrant = (owner: NewOrganization): KeyGrant => ({ ...owner, name: NAME, permissions: ["*"] });

@@ -1,0 +1,113 @@
+import { sql } from "kysely";
+import type { CommonSettings } from "../event/channel.ts";
+import { createChannelId } from "../lib/channel-id.ts";
+import { recordChange } from "./changes.ts";
+import { identityOf } from "./channel-identity.ts";
+import { sealSettings } from "./channel-secrets.ts";
+import type { Trx } from "./database.ts";
+import type { Keyring } from "./keyring.ts";
+import { type Removal, recordRemovals } from "./removals.ts";
+import type { AppRow, BlueprintChannel, ChannelRow } from "./tables.ts";
+import { retireTopics, writeTopics } from "./topics.ts";
+
+/** What is written of a channel: settings that its kind has accepted, the secret ones apart. */
+export interface ChannelContent {
+  readonly title: string | null;
+  readonly config: BlueprintChannel["config"];
+  readonly secrets: Readonly<Record<string, unknown>>;
+  readonly events: BlueprintChannel["events"];
+  readonly retention: CommonSettings["retention"];
+  readonly state: "active" | "needsSetup";
+}
+
+export type NewChannel = ChannelContent & Pick<BlueprintChannel, "uid" | "kind">;
+
+export interface WriteContext {
+  readonly keyring: Keyring;
+  readonly nowMs: number;
+}
+
+/**
+ * Adds a channel to an app of the transaction's, with its topics.
+ *
+ * @throws a unique violation of `channels_uid` when the app has a channel of that uid.
+ */
+export async function insertChannel(
+  trx: Trx,
+  app: Pick<AppRow, "id" | "organizationId">,
+  channel: NewChannel,
+  { keyring, nowMs }: WriteContext,
+): Promise<ChannelRow> {
+  // The number is needed before the row stands: secrets are bound to it.
+  const { rows } = await sql<{ number: number }>`
+    SELECT nextval(pg_get_serial_sequence('channels', 'number')) AS number`.execute(trx);
+  const number = Number(rows[0]?.number);
+  const row = await trx
+    .insertInto("channels")
+    .values({
+      number,
+      id: createChannelId(keyring.channelIdKey),
+      appId: app.id,
+      organizationId: app.organizationId,
+      uid: channel.uid,
+      kind: channel.kind,
+      title: channel.title,
+      config: JSON.stringify(channel.config),
+      sealedSettings: sealSettings(keyring, number, channel.secrets),
+      events: JSON.stringify(channel.events),
+      connectionId: null,
+      state: channel.state,
+      createdAt: new Date(nowMs),
+      updatedAt: new Date(nowMs),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await writeTopics(trx, identityOf(row), channel, nowMs);
+  await recordChange(trx, { kind: "channel", key: String(number) });
+  return row;
+}
+
+/** Replaces what is written of the channel, if it still is the version given; undefined where it no longer is. */
+export async function updateChannel(
+  trx: Trx,
+  before: ChannelRow,
+  content: ChannelContent,
+  { keyring, nowMs }: WriteContext,
+): Promise<ChannelRow | undefined> {
+  const row = await trx
+    .updateTable("channels")
+    .set({
+      title: content.title,
+      config: JSON.stringify(content.config),
+      sealedSettings: sealSettings(keyring, before.number, content.secrets),
+      events: JSON.stringify(content.events),
+      // What was stopped by hand stays so whatever is written.
+      state: before.state === "paused" ? "paused" : content.state,
+      version: before.version + 1,
+      updatedAt: new Date(nowMs),
+    })
+    .where("number", "=", before.number)
+    .where("version", "=", before.version)
+    .returningAll()
+    .executeTakeFirst();
+  if (!row) return undefined;
+  await writeTopics(trx, identityOf(row), content, nowMs);
+  await recordChange(trx, { kind: "channel", key: String(row.number) });
+  return row;
+}
+
+/**
+ * Deletes a channel with its secrets. Its topics stay until retention or, with `purge`, go with what else it leaves on the
+ * bus, which is noted to be cleared away.
+ */
+export async function deleteChannel(
+  trx: Trx,
+  row: ChannelRow,
+  options: { readonly purge: boolean; readonly nowMs: number },
+): Promise<void> {
+  const topics = await retireTopics(trx, row.number, options.nowMs);
+  await trx.deleteFrom("channels").where("number", "=", row.number).execute();
+  await recordChange(trx, { kind: "channel", key: String(row.number) });
+  const removal: Removal = { kind: "channel", channel: identityOf(row), topics, purge: options.purge };
+  await recordRemovals(trx, [removal], options.nowMs);
+}

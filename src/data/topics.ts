@@ -1,0 +1,91 @@
+import type { ChannelIdentity, CommonSettings } from "../event/channel.ts";
+import type { Definition } from "../event/definition.ts";
+import { topicOf } from "../event/topic.ts";
+import type { Queryable, Trx } from "./database.ts";
+import type { TopicRow } from "./tables.ts";
+
+/**
+ * Makes the topics of a channel what its definitions say: missing ones are added, those of definitions that are gone are
+ * retired. A topic that an earlier channel of the same uid has left is taken over.
+ */
+export async function writeTopics(
+  trx: Trx,
+  channel: ChannelIdentity,
+  source: { readonly events: readonly Definition[]; readonly retention: CommonSettings["retention"] },
+  nowMs: number,
+): Promise<void> {
+  const { organizationId, appId, uid: channelUid, number: channelNumber } = channel;
+  const { maxAgeSeconds, maxEntries, maxBytes } = source.retention;
+  const rows = source.events.map(({ type }) => ({
+    topic: topicOf({ organizationId, appId, channelUid, type }),
+    organizationId,
+    appId,
+    channelNumber,
+    channelUid,
+    type,
+    maxAgeSeconds,
+    maxEntries,
+    maxBytes,
+    createdAt: new Date(nowMs),
+    retiredAt: null,
+  }));
+  const kept = rows.map(({ topic }) => topic);
+  let gone = trx
+    .updateTable("topics")
+    .set({ retiredAt: new Date(nowMs) })
+    .where("channelNumber", "=", channelNumber)
+    .where("retiredAt", "is", null);
+  if (kept.length > 0) gone = gone.where("topic", "not in", kept);
+  await gone.execute();
+  if (rows.length === 0) return;
+  await trx
+    .insertInto("topics")
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.column("topic").doUpdateSet((row) => ({
+        channelNumber: row.ref("excluded.channelNumber"),
+        maxAgeSeconds: row.ref("excluded.maxAgeSeconds"),
+        maxEntries: row.ref("excluded.maxEntries"),
+        maxBytes: row.ref("excluded.maxBytes"),
+        retiredAt: null,
+      })),
+    )
+    .execute();
+}
+
+/** Retires all topics of a channel that is deleted; answers their names. */
+export async function retireTopics(
+  trx: Trx,
+  channelNumber: number,
+  nowMs: number,
+): Promise<readonly string[]> {
+  await trx
+    .updateTable("topics")
+    .set({ retiredAt: new Date(nowMs) })
+    .where("channelNumber", "=", channelNumber)
+    .where("retiredAt", "is", null)
+    .execute();
+  const rows = await trx
+    .selectFrom("topics")
+    .select("topic")
+    .where("channelNumber", "=", channelNumber)
+    .orderBy("topic")
+    .execute();
+  return rows.map(({ topic }) => topic);
+}
+
+/** Topics of all organizations by name, after the given one: for the sweeper, which visits them in turn. */
+export function pageTopics(db: Queryable, after: string, limit: number): Promise<readonly TopicRow[]> {
+  return db
+    .selectFrom("topics")
+    .selectAll()
+    .where("topic", ">", after)
+    .orderBy("topic")
+    .limit(limit)
+    .execute();
+}
+
+/** Forgets a topic whose stream is empty, unless a channel has taken it up again. */
+export async function forgetRetiredTopic(db: Queryable, topic: string): Promise<void> {
+  await db.deleteFrom("topics").where("topic", "=", topic).where("retiredAt", "is not", null).execute();
+}
