@@ -6,7 +6,7 @@ import { err, ok, type Result } from "../result.ts";
 import type { CheckSchema } from "./check-schema.ts";
 import type { JsonSchema } from "./compiled-schema.ts";
 import { createAjv, dialectOf } from "./dialects.ts";
-import { findPlace } from "./places.ts";
+import { findPlace, resolvePointer } from "./places.ts";
 import { schemaCost } from "./schema-cost.ts";
 
 /** A schema as the source of a CommonJS module that exports the validator, and what running it takes. */
@@ -60,9 +60,15 @@ function unsupported(schema: JsonSchema): readonly Finding[] {
   if (typeof schema !== "object") return [];
   const findings: Finding[] = [];
   if (schema.$async === true) findings.push({ path: "/$async", message: "is not supported" });
-  const path = findPlace(schema, (key, value) => key === "$ref" && INHERITED.some((name) => name === value));
+  const path = findPlace(schema, (key, value) => key === "$ref" && isInherited(schema, value));
   if (path !== undefined) findings.push({ path, message: "leads nowhere in this schema" });
   return findings;
+}
+
+/** Ajv follows references by plain property access, into the prototype of what it finds. */
+function isInherited(schema: JsonSchema, ref: unknown): boolean {
+  if (typeof ref !== "string" || !ref.split(/[/#]/).some((part) => INHERITED.includes(part))) return false;
+  return resolvePointer(schema, ref) === undefined;
 }
 
 function findingOf(error: unknown, schema: JsonSchema, lastPattern: string): Finding {
@@ -87,6 +93,10 @@ function findingOf(error: unknown, schema: JsonSchema, lastPattern: string): Fin
     );
     return { path: path ?? "", message: error.message };
   }
-  if (error instanceof RangeError) return { path: "", message: "is nested too deeply to be compiled" };
-  return { path: "", message: error instanceof Error ? error.message : String(error) };
+  if (error instanceof RangeError)
+    return { path: "", message: "is nested too deeply, or refers to itself without end" };
+  return {
+    path: "",
+    message: `cannot be compiled: ${error instanceof Error ? error.message : String(error)}`,
+  };
 }

@@ -15,3 +15,24 @@ export function findPlace(
   }
   return search(root, "", "");
 }
+
+/** What a `$ref` of the form `#` or `#/…` leads to from the root, by own properties only; else undefined. */
+export function resolvePointer(root: unknown, ref: string): unknown {
+  if (ref === "#") return root;
+  if (!ref.startsWith("#/")) return undefined;
+  let at = root;
+  for (const part of ref.slice(2).split("/")) {
+    const name = decodePart(part);
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, name)) return undefined;
+    at = Object.getOwnPropertyDescriptor(at, name)?.value;
+  }
+  return at;
+}
+
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    return part;
+  }
+}

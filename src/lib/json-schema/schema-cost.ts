@@ -1,4 +1,5 @@
 import type { JsonSchema } from "./compiled-schema.ts";
+import { resolvePointer } from "./places.ts";
 
 /** Keywords whose value is one subschema, a list of them, or a map of them; `items` may be the first or the second. */
 const SUBSCHEMAS = new Set([
@@ -45,7 +46,11 @@ export function schemaCost(root: JsonSchema): number {
     let sum = 1;
     for (const [keyword, value] of Object.entries(schema)) {
       if (keyword === "$ref") sum += cost(resolve(root, value));
-      else if (keyword === "$dynamicRef" || (keyword === "$id" && schema !== root))
+      else if (
+        keyword === "$dynamicRef" ||
+        keyword === "$recursiveRef" ||
+        (keyword === "$id" && schema !== root)
+      )
         return Number.POSITIVE_INFINITY;
       else if (keyword === "uniqueItems" && value === true && comparesPairs(schema)) {
         return Number.POSITIVE_INFINITY;
@@ -70,23 +75,8 @@ const ENDLESS: { readonly allOf: unknown[] } = { allOf: [] };
 ENDLESS.allOf.push(ENDLESS);
 
 function resolve(root: JsonSchema, ref: unknown): unknown {
-  if (ref === "#") return root;
-  if (typeof ref !== "string" || !ref.startsWith("#/")) return ENDLESS;
-  let at: unknown = root;
-  for (const part of ref.slice(2).split("/")) {
-    if (typeof at !== "object" || at === null) return ENDLESS;
-    const name = decodePart(part);
-    at = Object.hasOwn(at, name) ? (at as Record<string, unknown>)[name] : ENDLESS;
-  }
-  return at;
-}
-
-function decodePart(part: string): string {
-  try {
-    return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
-  } catch {
-    return part;
-  }
+  const found = typeof ref === "string" ? resolvePointer(root, ref) : undefined;
+  return found === undefined ? ENDLESS : found;
 }
 
 function comparesPairs(schema: { readonly items?: unknown; readonly maxItems?: unknown }): boolean {

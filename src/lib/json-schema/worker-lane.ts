@@ -82,8 +82,12 @@ export function createWorkerLane(options: WorkerLaneOptions): WorkerLane {
 
   function arm(ms: number): void {
     clearTimeout(timer);
+    const isStart = !isReady;
     timer = setTimeout(() => {
-      if (worker) lose(worker, (job) => job.resolve({ kind: "exceeded" }));
+      if (!worker) return;
+      lose(worker, (job) =>
+        isStart ? job.reject(lost("the schema worker does not start")) : job.resolve({ kind: "exceeded" }),
+      );
     }, ms);
   }
 

@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import type {
@@ -93,6 +95,11 @@ test.each<[string, JsonSchema, unknown]>([
     { $id: "https://x.example/s", $defs: { a: { $id: "a", type: "null" } }, $ref: "a" },
     null,
   ],
+  [
+    "definitions named like one of Object's",
+    { $ref: "#/$defs/constructor", $defs: { constructor: true } },
+    1,
+  ],
   ["anchors", { $defs: { a: { $anchor: "here", type: "null" } }, $ref: "#here" }, null],
   ["recursion", { properties: { a: { $ref: "#" } }, type: "object" }, { a: { a: {} } }],
   [
@@ -122,6 +129,8 @@ test.each<[string, JsonSchema, string, string]>([
   ],
   ["a reference to nothing", { items: { $ref: "#/$defs/no" } }, "/items/$ref", '"#/$defs/no" leads nowhere'],
   ["a reference to Object's own", { $ref: "toString" }, "/$ref", "leads nowhere"],
+  ["a pointer to Object's own", { $ref: "#/$defs/toString", $defs: {} }, "/$ref", "leads nowhere"],
+  ["a reference to itself", { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/a" } } }, "", "without end"],
   ["look-around", { properties: { a: { pattern: "(?=a)" } } }, "/properties/a/pattern", "look-around"],
   [
     "a back-reference",
@@ -258,4 +267,17 @@ test("a closed compiler is unavailable, and so is what it had under way", async 
   await own[Symbol.asyncDispose]();
   await refused;
   await expect(recursive.validate({})).rejects.toThrow(UnavailableError);
+});
+
+test("an idle compiler does not keep its process", async () => {
+  const source = `
+    import { startSchemaCompiler } from ${JSON.stringify(new URL("../../../src/lib/json-schema/compiler.ts", import.meta.url).href)};
+    const compiler = startSchemaCompiler();
+    const { signal } = new AbortController();
+    const compiled = await compiler.compile({ $ref: "#/$defs/a", $defs: { a: { properties: { a: { $ref: "#/$defs/a" } } } } }, { signal });
+    console.log(compiled.ok, await compiled.value.validate({}));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], {
+    timeout: 15_000,
+  });
+  expect(stdout.trim()).toBe("true undefined");
 });

@@ -1,31 +1,56 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { startSchemaCompiler } from "../../../src/lib/json-schema/compiler.ts";
 import { EVENT_NAMES, eventSchema, examples, unionSchema } from "./github.ts";
 
 const MAX_STALL_MS = 50;
 const { signal } = new AbortController();
 
-/** The longest that the event loop did not turn while the work was under way, in milliseconds. */
-async function longestStall(work: () => Promise<unknown>): Promise<number> {
-  // Whatever stood before is not the work's.
-  await new Promise((resolve) => setImmediate(resolve));
-  const delay = monitorEventLoopDelay({ resolution: 1 });
-  delay.enable();
-  await work();
-  await new Promise((resolve) => setTimeout(resolve, 5));
-  delay.disable();
-  return delay.max / 1e6;
+interface Stall {
+  /** The longest that the event loop did not turn, in milliseconds: what a request feels. */
+  readonly wallMs: number;
+  /** The most processor time that this thread took between two turns: our part of it, whatever else the machine does. */
+  readonly cpuMs: number;
 }
 
-// Repeated where another process held the machine: a stall of our own is there each time.
+async function longestStall(work: () => unknown): Promise<Stall> {
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  // The histogram counts from its first tick on, and a delay with the tick that ends it.
+  await vi.waitUntil(() => delay.count > 0, { interval: 1 });
+  let cpuMs = 0;
+  let last = process.threadCpuUsage();
+  const sampler = setInterval(() => {
+    const now = process.threadCpuUsage();
+    cpuMs = Math.max(cpuMs, (now.user + now.system - last.user - last.system) / 1000);
+    last = now;
+  }, 1);
+  await work();
+  const ticks = delay.count;
+  await vi.waitUntil(() => delay.count > ticks, { interval: 1 });
+  clearInterval(sampler);
+  delay.disable();
+  return { wallMs: delay.max / 1e6, cpuMs };
+}
+
+const show = ({ wallMs, cpuMs }: Stall): string =>
+  `longest stall ${wallMs.toFixed(1)} ms, of this thread's own ${cpuMs.toFixed(1)} ms`;
+
+test("a stall in the very first turn is seen", async () => {
+  const stall = await longestStall(() => {
+    for (const end = performance.now() + 80; performance.now() < end; );
+  });
+  expect(stall.wallMs).toBeGreaterThan(MAX_STALL_MS);
+});
+
+// Tried again, because other processes on the machine stall this one as well; what we do ourselves is there each time.
 test.for([
   "one after the other",
   "all at once",
 ])("compiling a validator for each event of GitHub does not hold up the event loop: %s", {
-  retry: 3,
+  retry: 5,
   timeout: 60_000,
 }, async (way) => {
   await using compiler = startSchemaCompiler();
@@ -38,12 +63,13 @@ test.for([
     else for (const schema of schemas) await compile(schema);
   });
   const tookMs = Math.round(performance.now() - before);
-  console.log(`${way}: ${schemas.length} schemas in ${tookMs} ms, longest stall ${stall.toFixed(1)} ms`);
-  expect(stall).toBeLessThan(MAX_STALL_MS);
+  console.log(`${way}: ${schemas.length} schemas in ${tookMs} ms, ${show(stall)}`);
+  expect(stall.cpuMs).toBeLessThan(MAX_STALL_MS);
+  expect(stall.wallMs).toBeLessThan(MAX_STALL_MS);
 });
 
 test("the union of all events is compiled, and checks examples, without holding up the event loop", {
-  retry: 3,
+  retry: 5,
   timeout: 60_000,
 }, async () => {
   await using compiler = startSchemaCompiler({ validateTimeoutMs: 20_000 });
@@ -58,8 +84,9 @@ test("the union of all events is compiled, and checks examples, without holding 
       await answer;
     }
   });
-  console.log(`union: longest stall ${stall.toFixed(1)} ms`);
-  expect(stall).toBeLessThan(MAX_STALL_MS);
+  console.log(`union: ${show(stall)}`);
+  expect(stall.cpuMs).toBeLessThan(MAX_STALL_MS);
+  expect(stall.wallMs).toBeLessThan(MAX_STALL_MS);
 });
 
 test("all examples of GitHub are valid or invalid as they are to plain Ajv", {
