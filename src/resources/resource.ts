@@ -2,7 +2,7 @@ import type { Context, Hono } from "hono";
 import type { z } from "zod";
 import type { ApiEnv } from "../http/context.ts";
 import { findingsOf } from "../http/findings.ts";
-import { invalidParameters } from "../http/problem.ts";
+import { conflict, invalidParameters } from "../http/problem.ts";
 import { readJson } from "../http/read-json.ts";
 
 /**
@@ -43,3 +43,18 @@ export function parseInput<S extends z.ZodType>(
 
 /** A path parameter; what is missing reads as "", which names nothing. */
 export const pathParam = (c: Context, name: string): string => c.req.param(name) ?? "";
+
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Repeats a read, check and write until the write meets the version that was read; it answers undefined where it did not.
+ *
+ * @throws ApiError 409 when others keep coming first.
+ */
+export async function writeOnce<T>(attempt: () => Promise<T | undefined>): Promise<T> {
+  for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
+    const written = await attempt();
+    if (written !== undefined) return written;
+  }
+  throw conflict("It was changed by others at the same time; try again.");
+}

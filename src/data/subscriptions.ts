@@ -1,0 +1,78 @@
+import { type Selectable, sql } from "kysely";
+import type { Queryable } from "./database.ts";
+import type { SubscriptionsTable } from "./tables.ts";
+
+export type SubscriptionRow = Selectable<SubscriptionsTable>;
+
+/** A topic that a subscription covers. */
+export interface CoveredTopic {
+  readonly topic: string;
+  /** Since when topic, channel and subscription are all there: from then on its group should be. */
+  readonly since: Date;
+}
+
+/** What a group needs to be placed. */
+export type SubscriptionStart = Pick<SubscriptionRow, "id" | "startMs">;
+
+/**
+ * The topics that subscriptions cover, by subscription, in order of creation, then name. A retired topic counts for as
+ * long as its channel and its row are there: its last entries want to be read.
+ */
+export async function listCoverage(
+  db: Queryable,
+  subscriptionIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly CoveredTopic[]>> {
+  const coverage = new Map<string, CoveredTopic[]>(subscriptionIds.map((id) => [id, []]));
+  if (subscriptionIds.length === 0) return coverage;
+  const rows = await db
+    .selectFrom("subscriptions as s")
+    .innerJoin("topics as t", "t.appId", "s.appId")
+    .innerJoin("channels as c", "c.number", "t.channelNumber")
+    .select(["s.id", "t.topic", sql<Date>`greatest(s.created_at, t.created_at, c.created_at)`.as("since")])
+    .where("s.id", "in", subscriptionIds)
+    .where(sql<boolean>`s.event_uid IN ('*', t.channel_uid || ':*', t.channel_uid || ':' || t.type)`)
+    .orderBy("t.createdAt")
+    .orderBy("t.topic")
+    .execute();
+  for (const { id, topic, since } of rows) coverage.get(id)?.push({ topic, since });
+  return coverage;
+}
+
+/** Subscriptions of all organizations by id, after the given one; of one app where it is named. */
+export function pageSubscriptions(
+  db: Queryable,
+  page: { readonly after: string; readonly limit: number; readonly appId?: string },
+): Promise<readonly SubscriptionStart[]> {
+  let query = db
+    .selectFrom("subscriptions")
+    .select(["id", "startMs"])
+    .where("id", ">", page.after)
+    .orderBy("id")
+    .limit(page.limit);
+  if (page.appId !== undefined) query = query.where("appId", "=", page.appId);
+  return query.execute();
+}
+
+/** Those of the subscriptions that are there. */
+export function findSubscriptionStarts(
+  db: Queryable,
+  ids: readonly string[],
+): Promise<readonly SubscriptionStart[]> {
+  if (ids.length === 0) return Promise.resolve([]);
+  return db.selectFrom("subscriptions").select(["id", "startMs"]).where("id", "in", ids).execute();
+}
+
+/** The apps whose topics were written for channels of these numbers, be the channels there or gone. */
+export async function listAppsOfChannels(
+  db: Queryable,
+  channelNumbers: readonly number[],
+): Promise<readonly string[]> {
+  if (channelNumbers.length === 0) return [];
+  const rows = await db
+    .selectFrom("topics")
+    .select("appId")
+    .distinct()
+    .where("channelNumber", "in", channelNumbers)
+    .execute();
+  return rows.map(({ appId }) => appId);
+}

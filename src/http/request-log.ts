@@ -1,0 +1,41 @@
+import type { Context, MiddlewareHandler } from "hono";
+import { routePath } from "hono/route";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../log.ts";
+import type { ApiEnv } from "./context.ts";
+import { toApiError } from "./problem.ts";
+
+/**
+ * One wide line for each request of the management API that went wrong or was made to change something. It names the route,
+ * not the path: an address of a channel is a credential. What an internal error was stands here and nowhere else.
+ */
+export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): MiddlewareHandler<ApiEnv> {
+  return async (c, next) => {
+    const startedAtMs = deps.clock();
+    await next();
+    const { method } = c.req;
+    const { status } = c.res;
+    if (status < 400 && (method === "GET" || method === "HEAD")) return;
+    const line = { ...describe(c), status, durationMs: deps.clock() - startedAtMs };
+    if (status < 500) deps.log.info(line, "request");
+    else deps.log[status === 503 ? "warn" : "error"]({ ...line, err: causeOf(c.error) }, "request failed");
+  };
+}
+
+function describe(c: Context<ApiEnv>): Readonly<Record<string, unknown>> {
+  const caller: ApiEnv["Variables"]["caller"] | undefined = c.get("caller");
+  return {
+    requestId: c.get("requestId"),
+    method: c.req.method,
+    route: routePath(c, -1),
+    appId: c.req.param("appId"),
+    organizationId: caller?.organizationId,
+    accountId: caller?.accountId,
+    keyId: caller?.keyId,
+  };
+}
+
+function causeOf(error: Error | undefined): unknown {
+  if (error === undefined) return undefined;
+  return toApiError(error).cause ?? error;
+}

@@ -1,0 +1,19 @@
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * JSON Merge Patch (RFC 7396, section 2): objects merge, anything else replaces, null takes away. Neither argument is
+ * changed.
+ */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const merged = new Map(isObject(target) ? Object.entries(target) : []);
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(name);
+    else merged.set(name, mergePatch(merged.get(name), value));
+  }
+  // From entries, so that a member called __proto__ is one like any other.
+  return Object.fromEntries(merged);
+}
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,76 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+/** What the gateway counts. Labels come from closed sets only: kinds, states, reasons; never ids, types or paths. */
+export interface Metrics {
+  readonly registry: Registry;
+  /** Deliveries by channel kind and by what became of them: the kinds of an ingest result, `refused`, `unavailable`. */
+  readonly deliveries: Counter<"kind" | "result">;
+  /** Events by channel kind; status `published` or `duplicate`. */
+  readonly events: Counter<"kind" | "status">;
+  readonly quarantined: Counter<"kind" | "reason">;
+  /** Seconds that a batch took from being handed to Redis until its answer. */
+  readonly publishSeconds: Histogram;
+  /** Answers by the part of the gateway (`api`, `hooks`, `operations`), method and status. */
+  readonly requests: Counter<"part" | "method" | "status">;
+  readonly requestSeconds: Histogram<"part">;
+  /** Adds a figure that is read when somebody asks. */
+  readonly observe: (name: string, help: string, read: () => number) => void;
+}
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** Counters in a registry of their own, beside those of the process. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  return {
+    registry,
+    deliveries: new Counter({
+      name: "inlet_deliveries_total",
+      help: "Deliveries by what became of them",
+      labelNames: ["kind", "result"],
+      registers,
+    }),
+    events: new Counter({
+      name: "inlet_events_total",
+      help: "Events on the bus, and repeats of them",
+      labelNames: ["kind", "status"],
+      registers,
+    }),
+    quarantined: new Counter({
+      name: "inlet_quarantined_total",
+      help: "Items kept in quarantine by reason",
+      labelNames: ["kind", "reason"],
+      registers,
+    }),
+    publishSeconds: new Histogram({
+      name: "inlet_publish_duration_seconds",
+      help: "From handing a batch to Redis until its answer",
+      buckets: SECONDS,
+      registers,
+    }),
+    requests: new Counter({
+      name: "inlet_http_requests_total",
+      help: "Answers by part of the gateway",
+      labelNames: ["part", "method", "status"],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: "inlet_http_request_duration_seconds",
+      help: "From the request until its answer",
+      labelNames: ["part"],
+      buckets: SECONDS,
+      registers,
+    }),
+    observe: (name, help, read) => {
+      new Gauge({ name, help, registers, collect: gaugeOf(read) });
+    },
+  };
+}
+
+function gaugeOf(read: () => number) {
+  return function collect(this: Gauge): void {
+    this.set(read());
+  };
+}

@@ -1,0 +1,153 @@
+import { insertApp, type NewApp } from "../../data/apps.ts";
+import { recordChange } from "../../data/changes.ts";
+import { deleteChannel, type NewChannel, type WriteContext } from "../../data/channels.ts";
+import type { Queryable, Trx } from "../../data/database.ts";
+import { recordRemovals } from "../../data/removals.ts";
+import type { AppRow, BlueprintRow, ChannelRow } from "../../data/tables.ts";
+import type { Listed, Page } from "../../http/page.ts";
+import { notFound } from "../../http/problem.ts";
+import { isId } from "../../lib/ids.ts";
+
+export async function findInstallable(
+  db: Queryable,
+  organizationId: string,
+  blueprintId: string,
+): Promise<BlueprintRow | undefined> {
+  if (!isId("bp", blueprintId)) return undefined;
+  return db
+    .selectFrom("blueprints")
+    .selectAll()
+    .where("id", "=", blueprintId)
+    .where("organizationId", "=", organizationId)
+    .executeTakeFirst();
+}
+
+/**
+ * Makes the app and its channels in one transaction.
+ *
+ * @throws ApiError 404 where the organization has no such space, or no longer such a blueprint.
+ */
+export async function installApp(
+  db: Queryable,
+  app: NewApp,
+  channels: readonly NewChannel[],
+  context: WriteContext,
+): Promise<{ readonly app: AppRow; readonly channels: readonly ChannelRow[] }> {
+  return db.transaction().execute(async (trx) => {
+    await requireRow(trx, "spaces", app.spaceId, app.organizationId);
+    if (app.blueprintId !== null) await requireRow(trx, "blueprints", app.blueprintId, app.organizationId);
+    return insertApp(trx, app, channels, context);
+  });
+}
+
+const NAMES = { spaces: "space", blueprints: "blueprint" } as const;
+
+/** Holds the row until the transaction ends. */
+async function requireRow(
+  trx: Trx,
+  table: keyof typeof NAMES,
+  id: string,
+  organizationId: string,
+): Promise<void> {
+  const found = await trx
+    .selectFrom(table)
+    .select("id")
+    .where("id", "=", id)
+    .where("organizationId", "=", organizationId)
+    .forKeyShare()
+    .executeTakeFirst();
+  if (!found) throw notFound(NAMES[table]);
+}
+
+export async function findApp(
+  db: Queryable,
+  organizationId: string,
+  id: string,
+): Promise<AppRow | undefined> {
+  if (!isId("app", id)) return undefined;
+  return db
+    .selectFrom("apps")
+    .selectAll()
+    .where("id", "=", id)
+    .where("organizationId", "=", organizationId)
+    .executeTakeFirst();
+}
+
+export async function listApps(db: Queryable, organizationId: string, page: Page): Promise<Listed<AppRow>> {
+  const all = db.selectFrom("apps").where("organizationId", "=", organizationId);
+  const items = await all
+    .selectAll()
+    .orderBy("createdAt")
+    .orderBy("id")
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute();
+  const { total } = await all.select((eb) => eb.fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
+  return { items, total };
+}
+
+/** Changes the row under a lock; undefined where there is no such app. */
+export async function updateApp(
+  db: Queryable,
+  ref: { readonly organizationId: string; readonly id: string },
+  change: (before: AppRow) => Pick<AppRow, "title" | "description" | "projectId">,
+  nowMs: number,
+): Promise<AppRow | undefined> {
+  return db.transaction().execute(async (trx) => {
+    const before = await lockApp(trx, ref.organizationId, ref.id);
+    if (!before) return undefined;
+    await recordChange(trx, { kind: "app", key: before.id });
+    return trx
+      .updateTable("apps")
+      .set({ ...change(before), updatedAt: new Date(nowMs) })
+      .where("id", "=", before.id)
+      .returningAll()
+      .executeTakeFirst();
+  });
+}
+
+/** Deletes the app with its channels and subscriptions; false where there is no such app. */
+export async function deleteApp(
+  db: Queryable,
+  ref: { readonly organizationId: string; readonly id: string },
+  options: { readonly purge: boolean; readonly nowMs: number },
+): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const app = await lockApp(trx, ref.organizationId, ref.id);
+    if (!app) return false;
+    await deleteSubscriptions(trx, app, options.nowMs);
+    const channels = await trx
+      .selectFrom("channels")
+      .selectAll()
+      .where("appId", "=", app.id)
+      .orderBy("number")
+      .forUpdate()
+      .execute();
+    for (const channel of channels) await deleteChannel(trx, channel, options);
+    await trx.deleteFrom("apps").where("id", "=", app.id).execute();
+    await recordChange(trx, { kind: "app", key: app.id });
+    return true;
+  });
+}
+
+async function deleteSubscriptions(trx: Trx, app: AppRow, nowMs: number): Promise<void> {
+  const deleted = await trx.deleteFrom("subscriptions").where("appId", "=", app.id).returning("id").execute();
+  for (const { id } of deleted) await recordChange(trx, { kind: "subscription", key: id });
+  const { organizationId } = app;
+  await recordRemovals(
+    trx,
+    deleted.map(({ id }) => ({ kind: "subscription", id, organizationId })),
+    nowMs,
+  );
+}
+
+const lockApp = (trx: Trx, organizationId: string, id: string): Promise<AppRow | undefined> =>
+  isId("app", id)
+    ? trx
+        .selectFrom("apps")
+        .selectAll()
+        .where("id", "=", id)
+        .where("organizationId", "=", organizationId)
+        .forUpdate()
+        .executeTakeFirst()
+    : Promise.resolve(undefined);

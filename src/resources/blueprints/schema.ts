@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { channelInputSchema } from "../../channels/settings.ts";
+import type { BlueprintRow } from "../../data/tables.ts";
+import { formatTimestamp } from "../../lib/clock.ts";
+
+const MAX_CHANNELS = 100;
+
+const fields = {
+  uid: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]{1,64}$/, "must be 1 to 64 characters of A-Z a-z 0-9 _ . -")
+    .optional(),
+  title: z.string().min(1).max(255),
+  description: z.string().max(4_096).nullable().default(null),
+  channels: z
+    .array(channelInputSchema)
+    .max(MAX_CHANNELS)
+    .default([])
+    .superRefine((channels, context) => {
+      const seen = new Set<string>();
+      channels.forEach(({ uid }, index) => {
+        if (seen.has(uid)) {
+          context.addIssue({ code: "custom", path: [index, "uid"], message: `the uid ${uid} stands twice` });
+        }
+        seen.add(uid);
+      });
+    }),
+};
+
+/** What a blueprint is made of, and what a patched one must still be. */
+export const blueprintInputSchema = z.strictObject(fields);
+export type BlueprintInput = z.output<typeof blueprintInputSchema>;
+
+/** What a merge patch may hold, as far as that can be told before it is applied. */
+export const blueprintPatchSchema = z.strictObject({
+  uid: z.string().nullable().optional(),
+  title: z.string().nullable().optional(),
+  description: z.string().nullable().optional(),
+  channels: z.array(z.unknown()).nullable().optional(),
+});
+
+/** The blueprint as the API answers it. */
+export function renderBlueprint(row: BlueprintRow) {
+  const { id, uid, title, description, organizationId, channels, createdAt, updatedAt } = row;
+  return {
+    id,
+    uid,
+    title,
+    description,
+    organizationId,
+    channels,
+    createdAt: formatTimestamp(createdAt.getTime()),
+    updatedAt: formatTimestamp(updatedAt.getTime()),
+  };
+}

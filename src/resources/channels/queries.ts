@@ -1,0 +1,95 @@
+import { deleteChannel, insertChannel, type NewChannel, type WriteContext } from "../../data/channels.ts";
+import { isUniqueViolation, type Queryable } from "../../data/database.ts";
+import type { ChannelRow } from "../../data/tables.ts";
+import type { Listed, Page } from "../../http/page.ts";
+import { conflict, notFound } from "../../http/problem.ts";
+import { isId } from "../../lib/ids.ts";
+
+/** An app as the caller may name it. */
+export interface AppRef {
+  readonly organizationId: string;
+  readonly appId: string;
+}
+
+/** @throws ApiError 404 where the organization has no such app. */
+export async function requireApp(db: Queryable, { organizationId, appId }: AppRef): Promise<void> {
+  const found = isId("app", appId) && (await appRow(db, { organizationId, appId }).executeTakeFirst());
+  if (!found) throw notFound("app");
+}
+
+const appRow = (db: Queryable, { organizationId, appId }: AppRef) =>
+  db
+    .selectFrom("apps")
+    .select(["id", "organizationId"])
+    .where("id", "=", appId)
+    .where("organizationId", "=", organizationId);
+
+/** @throws ApiError 404 where there is no such app, 409 when it has a channel of that uid. */
+export async function addChannel(
+  db: Queryable,
+  ref: AppRef,
+  channel: NewChannel,
+  context: WriteContext,
+): Promise<ChannelRow> {
+  try {
+    return await db.transaction().execute(async (trx) => {
+      // Against an app that is deleted meanwhile.
+      const app = await appRow(trx, ref).forKeyShare().executeTakeFirst();
+      if (!app) throw notFound("app");
+      return insertChannel(trx, app, channel, context);
+    });
+  } catch (error) {
+    if (isUniqueViolation(error, "channels_uid"))
+      throw conflict("The app has a channel of that uid already.");
+    throw error;
+  }
+}
+
+/** A channel's address is looked up in its app only: undefined for one that is another's. */
+export async function findChannel(
+  db: Queryable,
+  { organizationId, appId }: AppRef,
+  id: string,
+): Promise<ChannelRow | undefined> {
+  if (!/^ch_[a-z0-9]{36}$/.test(id) || !isId("app", appId)) return undefined;
+  return db
+    .selectFrom("channels")
+    .selectAll()
+    .where("id", "=", id)
+    .where("appId", "=", appId)
+    .where("organizationId", "=", organizationId)
+    .executeTakeFirst();
+}
+
+export async function listChannels(
+  db: Queryable,
+  { organizationId, appId }: AppRef,
+  page: Page,
+): Promise<Listed<ChannelRow>> {
+  const all = db
+    .selectFrom("channels")
+    .where("appId", "=", appId)
+    .where("organizationId", "=", organizationId);
+  const items = await all.selectAll().orderBy("number").limit(page.limit).offset(page.offset).execute();
+  const { total } = await all.select((eb) => eb.fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
+  return { items, total };
+}
+
+/** False where there is no such channel. */
+export async function removeChannel(
+  db: Queryable,
+  ref: AppRef,
+  id: string,
+  options: { readonly purge: boolean; readonly nowMs: number },
+): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const found = await findChannel(trx, ref, id);
+    const row = found && (await lockChannel(trx, found.number));
+    if (!row) return false;
+    await deleteChannel(trx, row, options);
+    return true;
+  });
+}
+
+const lockChannel = (trx: Queryable, number: number): Promise<ChannelRow | undefined> =>
+  trx.selectFrom("channels").selectAll().where("number", "=", number).forUpdate().executeTakeFirst();

@@ -1,0 +1,20 @@
+import { z } from "zod";
+import { channelInputSchema } from "../../channels/settings.ts";
+
+/** What of a channel may be changed; uid and kind are for good. */
+export const channelContentSchema = channelInputSchema.pick({ title: true, config: true, events: true });
+
+/** What a merge patch may hold, as far as that can be told before it is applied. */
+export const channelPatchSchema = z.strictObject({
+  title: z.string().nullable().optional(),
+  config: z.record(z.string(), z.unknown()).nullable().optional(),
+  events: z.array(z.unknown()).nullable().optional(),
+});
+
+/** `?purge=true`: what the channel has published goes with it. */
+export const purgeQuerySchema = z.object({
+  purge: z
+    .enum(["true", "false"])
+    .default("false")
+    .transform((purge) => purge === "true"),
+});

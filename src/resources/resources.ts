@@ -1,0 +1,32 @@
+import { Hono } from "hono";
+import { findApiKey } from "../data/api-keys.ts";
+import { authenticate } from "../http/authenticate.ts";
+import { authorize } from "../http/authorize.ts";
+import type { ApiEnv } from "../http/context.ts";
+import { requestLog } from "../http/request-log.ts";
+import type { Log } from "../log.ts";
+import { type AppDeps, apps } from "./apps/routes.ts";
+import { type BlueprintDeps, blueprints } from "./blueprints/routes.ts";
+import { type ChannelDeps, channels } from "./channels/routes.ts";
+import type { Resource } from "./resource.ts";
+
+/** What the resources need, all of them together. */
+export type ApiDeps = BlueprintDeps & AppDeps & ChannelDeps & { readonly log: Log };
+
+/** All resources; a new one is its folder and its line here. */
+const RESOURCES: readonly Resource<ApiDeps>[] = [blueprints, apps, channels];
+
+/**
+ * The management API, to be mounted below the version. Every request is known and allowed before a route runs; errors are
+ * left to the app that it is mounted on.
+ */
+export function createApi(deps: ApiDeps): Hono<ApiEnv> {
+  const { db, clock } = deps;
+  const api = new Hono<ApiEnv>();
+  api.use(requestLog(deps));
+  api.use(authenticate({ findKey: (token) => findApiKey(db, token, clock()) }));
+  const nouns = new Set(RESOURCES.map(({ path }) => path.split("/").slice(0, 2).join("/")));
+  for (const noun of nouns) api.use(`${noun}/*`, authorize(noun));
+  for (const { path, create } of RESOURCES) api.route(path, create(deps));
+  return api;
+}

@@ -1,0 +1,165 @@
+import { recordChange } from "../../data/changes.ts";
+import type { Queryable, Trx } from "../../data/database.ts";
+import { recordRemovals } from "../../data/removals.ts";
+import { listCoverage, type SubscriptionRow } from "../../data/subscriptions.ts";
+import type { Listed, Page } from "../../http/page.ts";
+import { conflict, notFound } from "../../http/problem.ts";
+import { createId } from "../../lib/ids.ts";
+import { type EventUid, formatEventUid, formatStartAt, type StartAt } from "./schema.ts";
+
+/** Which app of whom. */
+export interface AppScope {
+  readonly organizationId: string;
+  readonly appId: string;
+}
+
+export interface NewSubscription {
+  readonly eventUid: EventUid;
+  readonly startAt: StartAt;
+  /** The start on the bus; 0 = earliest. */
+  readonly startMs: number;
+}
+
+/** A subscription with the topics that it covers now. */
+export interface Subscription {
+  readonly row: SubscriptionRow;
+  readonly topics: readonly string[];
+}
+
+const MAX_TOPICS = 1_000;
+
+/**
+ * Writes a subscription of what is there at this moment: neither app nor channel can go between the look and the write.
+ *
+ * @throws ApiError 404 when app, channel or definition is not there, 409 for `*` without channels and beyond 1,000 topics.
+ */
+export async function insertSubscription(
+  trx: Trx,
+  { organizationId, appId }: AppScope,
+  { eventUid, startAt, startMs }: NewSubscription,
+  nowMs: number,
+): Promise<Subscription> {
+  const app = await trx
+    .selectFrom("apps")
+    .select("id")
+    .where("id", "=", appId)
+    .where("organizationId", "=", organizationId)
+    .forKeyShare()
+    .executeTakeFirst();
+  if (!app) throw notFound("app");
+  await requireTarget(trx, appId, eventUid);
+  const row = await trx
+    .insertInto("subscriptions")
+    .values({
+      id: createId("sub", nowMs),
+      organizationId,
+      appId,
+      eventUid: formatEventUid(eventUid),
+      connectionId: null,
+      state: "active",
+      startAt: formatStartAt(startAt),
+      startMs,
+      handler: null,
+      createdAt: new Date(nowMs),
+      updatedAt: new Date(nowMs),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const [subscription] = await withTopics(trx, [row]);
+  if (!subscription) throw new Error("a subscription that was written cannot be read");
+  if (subscription.topics.length > MAX_TOPICS) {
+    throw conflict(
+      `A subscription covers at most ${MAX_TOPICS} topics; this would be ${subscription.topics.length}.`,
+    );
+  }
+  await recordChange(trx, { kind: "subscription", key: row.id });
+  return subscription;
+}
+
+async function requireTarget(trx: Trx, appId: string, eventUid: EventUid): Promise<void> {
+  let channels = trx
+    .selectFrom("channels")
+    .select("number")
+    .where("appId", "=", appId)
+    .limit(1)
+    .forKeyShare();
+  if (eventUid.kind !== "app") channels = channels.where("uid", "=", eventUid.channelUid);
+  const channel = await channels.executeTakeFirst();
+  if (!channel) {
+    throw eventUid.kind === "app"
+      ? conflict("The app has no channels to subscribe to.")
+      : notFound("channel");
+  }
+  if (eventUid.kind !== "type") return;
+  const topic = await trx
+    .selectFrom("topics")
+    .select("topic")
+    .where("channelNumber", "=", channel.number)
+    .where("type", "=", eventUid.type)
+    .where("retiredAt", "is", null)
+    .executeTakeFirst();
+  if (!topic) throw notFound("event definition");
+}
+
+/** In order of creation, then id. */
+export async function listSubscriptions(
+  db: Queryable,
+  scope: AppScope,
+  { limit, offset }: Page,
+): Promise<Listed<Subscription>> {
+  const ours = ofApp(db, scope);
+  const { total } = await ours
+    .select(({ fn }) => fn.countAll<number>().as("total"))
+    .executeTakeFirstOrThrow();
+  const rows = await ours
+    .selectAll()
+    .orderBy("createdAt")
+    .orderBy("id")
+    .limit(limit)
+    .offset(offset)
+    .execute();
+  return { items: await withTopics(db, rows), total };
+}
+
+export async function findSubscription(
+  db: Queryable,
+  scope: AppScope,
+  id: string,
+): Promise<Subscription | undefined> {
+  const [subscription] = await withTopics(
+    db,
+    await ofApp(db, scope).selectAll().where("id", "=", id).execute(),
+  );
+  return subscription;
+}
+
+/** Deletes the row and notes what it leaves on the bus; false where it is not there. */
+export async function deleteSubscription(
+  trx: Trx,
+  { organizationId, appId }: AppScope,
+  id: string,
+  nowMs: number,
+): Promise<boolean> {
+  const row = await trx
+    .deleteFrom("subscriptions")
+    .where("id", "=", id)
+    .where("appId", "=", appId)
+    .where("organizationId", "=", organizationId)
+    .returning("id")
+    .executeTakeFirst();
+  if (!row) return false;
+  await recordChange(trx, { kind: "subscription", key: id });
+  await recordRemovals(trx, [{ kind: "subscription", id, organizationId }], nowMs);
+  return true;
+}
+
+const ofApp = (db: Queryable, { organizationId, appId }: AppScope) =>
+  db.selectFrom("subscriptions").where("appId", "=", appId).where("organizationId", "=", organizationId);
+
+async function withTopics(db: Queryable, rows: readonly SubscriptionRow[]): Promise<readonly Subscription[]> {
+  const coverage = await listCoverage(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return rows.map((row) => ({ row, topics: (coverage.get(row.id) ?? []).map(({ topic }) => topic) }));
+}
