@@ -1,3 +1,9 @@
+import { err, ok, type Result } from "../lib/result.ts";
+import { decodeText } from "./charset.ts";
+import { parseForm } from "./form.ts";
+import { JsonText } from "./payload-slice.ts";
+import { parseXml } from "./xml.ts";
+
 /** How the bytes of a body are to be read, by its `Content-Type`. */
 export interface BodyFormat {
   readonly kind: "json" | "form" | "xml" | "ndjson" | "text" | "bytes";
@@ -5,10 +11,27 @@ export interface BodyFormat {
   readonly charset?: string;
 }
 
+/** A body read by its format. */
+export interface Body {
+  readonly kind: BodyFormat["kind"];
+  readonly bytes: Buffer;
+  /** The decoded text; undefined for `bytes`. */
+  readonly text: string | undefined;
+  /** True where the text in UTF-8 is the received bytes. */
+  readonly isVerbatim: boolean;
+  /** What paths see: the JSON value; form and XML by their mapping; text and the lines of NDJSON as a string; none for bytes. */
+  readonly value: unknown;
+  /** Where the value stands as JSON in the body. */
+  readonly json: JsonText | undefined;
+  /** What the `datacontenttype` of the whole body is. */
+  readonly contentType: string;
+}
+
+const JSON_TYPE = "application/json";
 const JSON_FORMAT: BodyFormat = { kind: "json" };
 
 const KINDS: ReadonlyMap<string, BodyFormat["kind"]> = new Map([
-  ["application/json", "json"],
+  [JSON_TYPE, "json"],
   ["text/json", "json"],
   ["application/x-www-form-urlencoded", "form"],
   ["application/xml", "xml"],
@@ -19,15 +42,80 @@ const KINDS: ReadonlyMap<string, BodyFormat["kind"]> = new Map([
   ["application/x-jsonlines", "ndjson"],
 ]);
 
+const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s"]+))/i;
+
 /** The body format that a `Content-Type` asks for; JSON where there is none; undefined (415) for `multipart/*`. */
 export function bodyFormatOf(contentType: string | undefined): BodyFormat | undefined {
-  if (contentType === undefined || contentType === "application/json") return JSON_FORMAT;
+  if (contentType === undefined || contentType === JSON_TYPE) return JSON_FORMAT;
   const end = contentType.indexOf(";");
   const type = (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
   if (type.startsWith("multipart/")) return undefined;
   const kind = kindOf(type);
-  const charset = end === -1 ? undefined : charsetOf(contentType.slice(end));
+  if (end === -1) return { kind };
+  const match = CHARSET.exec(contentType);
+  const charset = (match?.[1] ?? match?.[2])?.trim().toLowerCase();
   return charset === undefined ? { kind } : { kind, charset };
+}
+
+/** Reads a body; the error says for the operator why it cannot be read (`invalid_body`). */
+export function readBody(bytes: Buffer, contentType: string | undefined): Result<Body, string> {
+  const format = bodyFormatOf(contentType);
+  if (format === undefined) return err("multipart bodies are not accepted");
+  const { kind } = format;
+  if (kind === "bytes") return ok(bytesBody(bytes, contentType));
+  const decoded = decodeText(bytes, format.charset ?? (kind === "xml" ? xmlCharset(bytes) : undefined));
+  if (!decoded.ok) return decoded;
+  const { text, isVerbatim } = decoded.value;
+  const read = readText(kind, text);
+  if (!read.ok) return read;
+  const isJson = kind === "json" || kind === "ndjson";
+  return ok({
+    kind,
+    bytes,
+    text,
+    isVerbatim,
+    value: read.value instanceof JsonText ? read.value.value : read.value,
+    json: read.value instanceof JsonText ? read.value : undefined,
+    contentType: isJson || contentType === undefined ? JSON_TYPE : asUtf8(contentType, format),
+  });
+}
+
+/** One line of NDJSON. */
+export function readJson(text: string): Result<JsonText, string> {
+  try {
+    return ok(JsonText.parse(text));
+  } catch (error) {
+    return err(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function readText(kind: BodyFormat["kind"], text: string): Result<unknown, string> {
+  switch (kind) {
+    case "json":
+      return readJson(text);
+    case "form":
+      return ok(parseForm(text));
+    case "xml":
+      return parseXml(text);
+    case "ndjson":
+    case "text":
+    case "bytes":
+      return ok(text);
+    default:
+      return kind satisfies never;
+  }
+}
+
+function bytesBody(bytes: Buffer, contentType = "application/octet-stream"): Body {
+  return {
+    kind: "bytes",
+    bytes,
+    text: undefined,
+    isVerbatim: true,
+    value: undefined,
+    json: undefined,
+    contentType,
+  };
 }
 
 function kindOf(type: string): BodyFormat["kind"] {
@@ -39,7 +127,16 @@ function kindOf(type: string): BodyFormat["kind"] {
   return type.startsWith("text/") ? "text" : "bytes";
 }
 
-function charsetOf(parameters: string): string | undefined {
-  const match = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s"]+))/i.exec(parameters);
-  return (match?.[1] ?? match?.[2])?.trim().toLowerCase();
+/** RFC 7303 section 3: without a parameter, a byte order mark or the document's own declaration decides. */
+function xmlCharset(bytes: Buffer): string | undefined {
+  const start = bytes.toString("latin1", 0, 100);
+  if (start.startsWith("\xFF\xFE")) return "utf-16le";
+  if (start.startsWith("\xFE\xFF")) return "utf-16be";
+  return /^<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start)?.[1]?.toLowerCase();
+}
+
+/** Events carry text in UTF-8: a charset that was decoded must not be named on. */
+function asUtf8(contentType: string, { charset }: BodyFormat): string {
+  if (charset === undefined || charset === "utf-8") return contentType;
+  return contentType.replace(CHARSET, "; charset=utf-8");
 }

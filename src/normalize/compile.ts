@@ -1,22 +1,117 @@
 import type { ChannelIdentity, CommonSettings } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
+import { topicOf } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
-import type { Result } from "../lib/result.ts";
+import { err, ok, type Result } from "../lib/result.ts";
+import { type CompilePath, createPathCompiler, type RootedPath } from "./jsonpath.ts";
+import { BODY_ROOT, ITEM_ROOT, KIND_PROFILES, type KindProfile, type RootSource } from "./profile.ts";
 
-/** A channel's definitions as they stand in its row. */
+/** A channel's definitions as they stand in its row: shapes are valid, types distinct. */
 export interface RuleSource {
   readonly channel: ChannelIdentity;
   readonly config: CommonSettings;
   readonly definitions: readonly Definition[];
 }
 
+export type RulePath = RootedPath<RootSource>;
+
+/** One definition, compiled. */
+export interface Rule {
+  /** Its position among the channel's definitions, from 0: events keep that order. */
+  readonly index: number;
+  readonly type: string;
+  readonly topic: string;
+  readonly idPath: RulePath | undefined;
+  /** Undefined: the whole item. */
+  readonly payloadPath: RulePath | undefined;
+  readonly schema: Definition["schema"];
+}
+
+/** All definitions of one `typePath`: one evaluation and one look-up find those that match, however many there are. */
+export interface TypeGroup {
+  readonly path: RulePath;
+  readonly byType: ReadonlyMap<string, Rule>;
+}
+
 /** Definitions compiled once, ready to be run over every delivery of the channel. */
 export interface RuleSet {
   readonly channel: ChannelIdentity;
   readonly config: CommonSettings;
+  readonly itemsPath: RulePath | undefined;
+  /** Those without a `typePath`, which match every item. */
+  readonly always: readonly Rule[];
+  readonly groups: readonly TypeGroup[];
 }
 
 /** Compiles a channel's definitions; the error lists every path that does not compile (`events[3].idPath`). */
-export function compileRules(source: RuleSource): Result<RuleSet, readonly Finding[]> {
-  return { ok: true, value: { channel: source.channel, config: source.config } };
+export function compileRules(
+  source: RuleSource,
+  profile: KindProfile | undefined = KIND_PROFILES.get(source.channel.kind),
+): Result<RuleSet, readonly Finding[]> {
+  const { channel, config, definitions } = source;
+  if (profile === undefined) {
+    return err([{ path: "kind", message: `channels of the kind ${channel.kind} have no rules` }]);
+  }
+  const findings: Finding[] = [];
+  const compiler = pathReader(config, profile.roots, findings);
+  const { itemsPath } = config;
+  const items = pathReader(config, new Map([["body", BODY_ROOT]]), findings)(itemsPath, "config.itemsPath");
+  const always: Rule[] = [];
+  const groups = new Map<string, { readonly path: RulePath; readonly byType: Map<string, Rule> }>();
+
+  definitions.forEach((definition, index) => {
+    const at = `events[${index}]`;
+    findings.push(...fixedPathFindings(definition, profile, at));
+    const paths = profile.fixedPaths ?? definition;
+    const typePath = compiler(paths.typePath, `${at}.typePath`);
+    const rule: Rule = {
+      index,
+      type: definition.type,
+      topic: topicOf({ ...channel, channelUid: channel.uid, type: definition.type }),
+      idPath: compiler(paths.idPath, `${at}.idPath`),
+      payloadPath: compiler(paths.payloadPath, `${at}.payloadPath`),
+      schema: definition.schema,
+    };
+    if (typePath === undefined) {
+      always.push(rule);
+      return;
+    }
+    const key = groupKey(typePath, profile);
+    const group = groups.get(key) ?? { path: typePath, byType: new Map() };
+    group.byType.set(rule.type, rule);
+    groups.set(key, group);
+  });
+
+  if (findings.length > 0) return err(findings);
+  return ok({ channel, config, itemsPath: items, always, groups: [...groups.values()] });
+}
+
+/** Compiles each distinct path once; a path that is wrong becomes a finding. */
+function pathReader(
+  { pathSyntax }: CommonSettings,
+  named: ReadonlyMap<string, RootSource>,
+  findings: Finding[],
+): (text: string | undefined, at: string) => RulePath | undefined {
+  const compile: CompilePath<RootSource> = createPathCompiler({ syntax: pathSyntax, item: ITEM_ROOT, named });
+  const compiled = new Map<string, ReturnType<typeof compile>>();
+  return (text, at) => {
+    if (text === undefined) return undefined;
+    const result = compiled.get(text) ?? compile(text);
+    compiled.set(text, result);
+    if (result.ok) return result.value;
+    findings.push({ path: at, message: result.error });
+    return undefined;
+  };
+}
+
+function groupKey({ root, path }: RulePath, { roots }: KindProfile): string {
+  const name = [...roots].find(([, candidate]) => candidate === root)?.[0] ?? "";
+  return `${name} ${path.kind} ${path.key}`;
+}
+
+function fixedPathFindings(definition: Definition, { fixedPaths }: KindProfile, at: string): Finding[] {
+  if (fixedPaths === undefined) return [];
+  return (["typePath", "idPath", "payloadPath"] as const)
+    .filter((name) => definition[name] !== undefined && definition[name] !== fixedPaths[name])
+    .map((name) => ({ path: `${at}.${name}`, message: "is fixed for this kind of channel" }));
 }

@@ -1,54 +1,106 @@
-import type { Definition } from "../event/definition.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
-import type { NewId } from "../lib/ids.ts";
+import { readBody } from "./bodies.ts";
 import type { RuleSet } from "./compile.ts";
+import { createEnvelope } from "./entry.ts";
+import { type Fault, MAX_ITEMS, splitItems } from "./items.ts";
+import type { PathBudget } from "./path.ts";
+import { type ItemResult, type Redrive, type Run, type RunDeps, runItem } from "./run-item.ts";
 
-/** What is wrong with a payload: `path` is a JSON Pointer into it. */
-export interface SchemaViolation {
-  readonly path: string;
-  readonly message: string;
-}
+export type NormalizeDeps = RunDeps;
 
-/** A compiled JSON Schema; what is too big for the main thread answers by a promise. */
-export interface CompiledSchema {
-  validate(value: unknown): SchemaViolation | undefined | Promise<SchemaViolation | undefined>;
-}
-
-export interface NormalizeDeps {
-  /** The validator of a definition's `schema`; a value where it is compiled already (the hot path), else a promise. */
-  readonly validatorFor: (
-    schema: NonNullable<Definition["schema"]>,
-  ) => CompiledSchema | Promise<CompiledSchema>;
-  /** Makes the id of an event that brings none. */
-  readonly newEventId: NewId;
-}
-
-/** Re-drive of one item: by the named definitions (none: by all), under a fresh id where `asNewId`. */
-export interface Selection {
+/** Re-drive of one item of a delivery. */
+export interface Selection extends Redrive {
   readonly item: number;
-  readonly definitions: readonly string[];
-  readonly asNewId: boolean;
 }
 
 export type Normalized =
   | {
       readonly kind: "normalized";
-      /** Items in the delivery. */
+      /** Items in the delivery; of a re-drive, the one. */
       readonly received: number;
+      /** In the order of items, and of definitions in each. */
       readonly events: readonly OutgoingEvent[];
+      /** At most one per item. */
       readonly failures: readonly ItemFailure[];
     }
   | { readonly kind: "tooManyItems"; readonly limit: number };
 
-/** One delivery becomes the events that its channel's definitions ask for, and a failure for each item that cannot. */
+/** Nodes that the paths of all items of a delivery may visit together. */
+const DELIVERY_PATH_BUDGET = 1_000_000;
+
+/**
+ * Makes of one delivery the events that its channel's definitions ask for, and a failure of each item that cannot become
+ * them; an item may do both, by different definitions. Answers at once unless a schema's validator is a promise, or
+ * answers by one.
+ *
+ * @throws what `validatorFor` and the validators throw; nothing that the delivery holds makes it throw.
+ */
 export function normalize(
   rules: RuleSet,
   delivery: VerifiedDelivery,
   deps: NormalizeDeps,
   only?: Selection,
 ): Normalized | Promise<Normalized> {
-  void [rules, delivery, deps, only];
-  return { kind: "normalized", received: 0, events: [], failures: [] };
+  const body = readBody(delivery.body, contentTypeOf(delivery));
+  if (!body.ok) return failed({ reason: "invalid_body", detail: body.error });
+  const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
+  const split = splitItems(body.value, rules.itemsPath, budget);
+  if (split.kind === "tooMany") return { kind: "tooManyItems", limit: MAX_ITEMS };
+  if (split.kind === "fault") return failed(split.fault);
+
+  const run: Run = {
+    rules,
+    delivery,
+    body: body.value,
+    envelope: createEnvelope(rules, delivery),
+    deps,
+    only,
+    budget,
+  };
+  const { items } = split;
+  const received = only === undefined ? items.length : 1;
+  const selected = only === undefined ? items : items.slice(only.item, only.item + 1);
+  if (selected.length < received)
+    return failed({ reason: "invalid_body", detail: "the item is no more" }, only?.item);
+  const results = selected.flatMap((item) => runItem(run, item));
+  return isSettled(results)
+    ? collect(received, results)
+    : Promise.all(results).then((all) => collect(received, all));
+}
+
+function contentTypeOf({ headers }: VerifiedDelivery): string | undefined {
+  const header = headers["content-type"];
+  return typeof header === "object" ? header[0] : header;
+}
+
+const failed = (fault: Fault, item = 0): Normalized => ({
+  kind: "normalized",
+  received: 1,
+  events: [],
+  failures: [{ ...fault, item, definitions: [] }],
+});
+
+const isSettled = (
+  results: readonly (ItemResult | Promise<ItemResult>)[],
+): results is readonly ItemResult[] => !results.some((result) => result instanceof Promise);
+
+/** Of an item's failures one is kept: the first, with the types of all definitions that failed. */
+function collect(received: number, results: readonly ItemResult[]): Normalized {
+  const events: OutgoingEvent[] = [];
+  const failures: ItemFailure[] = [];
+  for (const result of results) {
+    if (result.kind === "event") {
+      events.push(result.event);
+      continue;
+    }
+    const { definition, fault, item } = result;
+    const definitions = definition === undefined ? [] : [definition];
+    const last = failures.at(-1);
+    if (last?.item === item)
+      failures[failures.length - 1] = { ...last, definitions: [...last.definitions, ...definitions] };
+    else failures.push({ ...fault, item, definitions });
+  }
+  return { kind: "normalized", received, events, failures };
 }

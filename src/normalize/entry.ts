@@ -1,0 +1,67 @@
+import { hash } from "node:crypto";
+import type { OutgoingEvent } from "../event/event.ts";
+import type { VerifiedDelivery } from "../event/received.ts";
+import { formatTimestamp } from "../lib/clock.ts";
+import type { Rule, RuleSet } from "./compile.ts";
+import type { EventId } from "./event-id.ts";
+import type { Payload } from "./item-reader.ts";
+
+/** 22 base64url characters hold 132 bits: a collision, which would swallow an event, is out of reach. */
+const IDENTITY_CHARS = 22;
+/** 11 base64url characters hold 66 bits. */
+const DIGEST_CHARS = 11;
+/** Names of the fields, and values that are always the same. */
+const FIXED_BYTES = "specversion1.0idsourcetypetimedatacontenttypedata_base64".length;
+
+/** What all entries of one delivery have in common. */
+export interface Envelope {
+  readonly source: string;
+  readonly time: string;
+  readonly traceparent: string | undefined;
+  /** True where dedupe tells contents apart by making the digest a part of what it remembers. */
+  readonly identifiesContent: boolean;
+}
+
+export function createEnvelope({ channel, config }: RuleSet, delivery: VerifiedDelivery): Envelope {
+  return {
+    source: `/apps/${channel.appId}/channels/${channel.uid}`,
+    time: formatTimestamp(delivery.arrivedAtMs),
+    traceparent: validTraceparent(delivery.headers.traceparent),
+    identifiesContent: config.dedupe.onConflict === "publish",
+  };
+}
+
+/** The entry of one event: a CloudEvents 1.0 event, one field per attribute. */
+export function createEvent(
+  envelope: Envelope,
+  rule: Rule,
+  item: number,
+  { id, remembered }: EventId,
+  payload: Payload,
+): OutgoingEvent {
+  const { source, time, traceparent } = envelope;
+  const { contentType, data, isBase64 } = payload;
+  const { topic, type } = rule;
+  const digest = payload.hash.slice(0, DIGEST_CHARS);
+  const fields = ["specversion", "1.0", "id", id, "source", source, "type", type, "time", time];
+  fields.push("datacontenttype", contentType, isBase64 ? "data_base64" : "data", data);
+  if (traceparent !== undefined) fields.push("traceparent", traceparent);
+  const identity =
+    remembered === undefined
+      ? ""
+      : identityOf(envelope.identifiesContent ? `${remembered}\n${digest}` : remembered);
+  const bytes =
+    FIXED_BYTES + id.length + source.length + type.length + time.length + contentType.length + payload.bytes;
+  return { id, type, topic, item, identity, digest, fields, bytes };
+}
+
+const identityOf = (text: string): string => hash("sha256", text, "base64url").slice(0, IDENTITY_CHARS);
+
+/** W3C Trace Context section 3.2; a sender's broken one, or two of them, is left out, as if there were none. */
+function validTraceparent(header: string | readonly string[] | undefined): string | undefined {
+  if (typeof header !== "string") return undefined;
+  const isValid =
+    /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-.*)?$/.test(header) &&
+    (header.length === 55 || !header.startsWith("00"));
+  return isValid ? header : undefined;
+}

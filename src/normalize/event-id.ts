@@ -1,0 +1,68 @@
+import type { CommonSettings } from "../event/channel.ts";
+import type { NewId } from "../lib/ids.ts";
+import type { RulePath } from "./compile.ts";
+import type { ItemReader } from "./item-reader.ts";
+import type { Fault } from "./items.ts";
+
+/** An event's id, and what dedupe goes by: undefined where nothing is remembered. */
+export interface EventId {
+  readonly id: string;
+  readonly remembered: string | undefined;
+}
+
+export interface IdSources {
+  readonly dedupe: CommonSettings["dedupe"];
+  /** An id that the delivery's signature covers. */
+  readonly deliveryId: string | undefined;
+  readonly item: number;
+  readonly newEventId: NewId;
+}
+
+const MAX_ID_LENGTH = 512;
+/** 22 base64url characters hold 132 bits of the hash. */
+const CONTENT_ID_CHARS = 22;
+
+/**
+ * The id of an event: by `idPath`; else of the delivery and the item's place in it; else a fresh one, by which nothing can
+ * be recognized. Where dedupe goes by content, the hash of the whole item is remembered, and is the id too unless `idPath`
+ * gives one.
+ *
+ * @throws PathBudgetError
+ */
+export function identify(
+  idPath: RulePath | undefined,
+  reader: ItemReader,
+  sources: IdSources,
+): EventId | Fault {
+  const { dedupe, deliveryId, item, newEventId } = sources;
+  const byContent = dedupe.by === "content";
+  const contentId = byContent ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
+  const id = idPath === undefined ? (contentId ?? ofDelivery(deliveryId, item)) : readId(idPath, reader);
+  if (id === undefined) return { id: newEventId(), remembered: undefined };
+  if (typeof id !== "string") return id;
+  return { id, remembered: dedupe.windowSeconds === 0 ? undefined : (contentId ?? id) };
+}
+
+const ofDelivery = (deliveryId: string | undefined, item: number): string | undefined =>
+  deliveryId === undefined ? undefined : `${deliveryId}/${item}`;
+
+function readId(path: RulePath, reader: ItemReader): string | Fault {
+  const values = reader.values(path);
+  const [value] = values;
+  if (values.length !== 1) return missing(path, values.length === 0 ? "nothing" : `${values.length} values`);
+  if (typeof value === "boolean") return String(value);
+  if (typeof value !== "string") return missing(path, value === null ? "null" : kindOf(value));
+  if (value === "") return missing(path, "an empty string");
+  if (value.length > MAX_ID_LENGTH) return missing(path, `more than ${MAX_ID_LENGTH} characters`);
+  // Two lone surrogates would become one and the same replacement character in UTF-8.
+  if (!value.isWellFormed()) return missing(path, "a string that is not Unicode");
+  return value;
+}
+
+const kindOf = (value: unknown): string => (Array.isArray(value) ? "an array" : "an object");
+
+const missing = (path: RulePath, found: string): Fault => ({
+  reason: "id_missing",
+  path: "idPath",
+  detail: `idPath ${path.text} yields ${found}`,
+});

@@ -1,0 +1,134 @@
+import { hash } from "node:crypto";
+import type { RulePath } from "./compile.ts";
+import type { PathBudget, PathNode } from "./path.ts";
+import type { JsonText } from "./payload-slice.ts";
+import type { ItemContext } from "./profile.ts";
+
+/** What becomes the `data` of an event. */
+export interface Payload {
+  readonly data: string;
+  /** True for bytes, which `data` has in base64. */
+  readonly isBase64: boolean;
+  readonly contentType: string;
+  /** What a schema sees: the JSON value; undefined for bytes. */
+  readonly value: unknown;
+  /** SHA-256 of the data (of bytes: of themselves), 43 base64url characters. */
+  readonly hash: string;
+  /** Size of `data` in UTF-8. */
+  readonly bytes: number;
+}
+
+const JSON_TYPE = "application/json";
+
+/** Reads paths over one item. What several definitions ask for alike is read once. */
+export class ItemReader {
+  readonly #context: ItemContext;
+  readonly #budget: PathBudget;
+  readonly #nodes = new Map<RulePath, readonly PathNode[]>();
+  readonly #payloads = new Map<RulePath, Payload>();
+  #whole: Payload | undefined;
+
+  constructor(context: ItemContext, budget: PathBudget) {
+    this.#context = context;
+    this.#budget = budget;
+  }
+
+  /**
+   * The value that a path yields, or all values where it is not singular; numbers as the text spells them.
+   *
+   * @throws PathBudgetError
+   */
+  values(path: RulePath): readonly unknown[] {
+    const root = path.root.valueIn(this.#context);
+    if (path.path.kind === "singular") {
+      const value = path.path.get(root);
+      if (value === undefined) return [];
+      if (typeof value !== "number") return [value];
+      const json = path.root.jsonIn?.(this.#context);
+      return [json === undefined ? String(value) : json.find(path.path.targetsIn(root), value).text];
+    }
+    const nodes = this.#nodesOf(path, root);
+    const numbers = nodes.filter(({ value }) => typeof value === "number");
+    const texts = numbers.length > 0 ? path.root.jsonIn?.(this.#context)?.cut(numbers) : undefined;
+    let number = 0;
+    return nodes.map(({ value }) =>
+      typeof value === "number" ? (texts?.[number++]?.text ?? String(value)) : value,
+    );
+  }
+
+  /** The payload under a path; undefined where it yields nothing. @throws PathBudgetError */
+  payload(path: RulePath): Payload | undefined {
+    const known = this.#payloads.get(path);
+    if (known !== undefined) return known;
+    const payload = this.#payloadUnder(path);
+    if (payload !== undefined) this.#payloads.set(path, payload);
+    return payload;
+  }
+
+  /** The item as it was received. */
+  wholeItem(): Payload {
+    this.#whole ??= this.#readWhole();
+    return this.#whole;
+  }
+
+  #readWhole(): Payload {
+    const { body, item } = this.#context;
+    if (!item.isBody) return this.#jsonPayload(item.value, item.json);
+    const { bytes, contentType, isVerbatim, text, value } = body;
+    if (text === undefined) {
+      const data = bytes.toString("base64");
+      return { data, isBase64: true, contentType, value, hash: hashOf(bytes), bytes: data.length };
+    }
+    const size = isVerbatim ? bytes.length : Buffer.byteLength(text);
+    return {
+      data: text,
+      isBase64: false,
+      contentType,
+      value,
+      hash: hashOf(isVerbatim ? bytes : text),
+      bytes: size,
+    };
+  }
+
+  #payloadUnder(path: RulePath): Payload | undefined {
+    const root = path.root.valueIn(this.#context);
+    const json = path.root.jsonIn?.(this.#context);
+    if (path.path.kind === "singular") {
+      const value = path.path.get(root);
+      return value === undefined
+        ? undefined
+        : this.#jsonPayload(value, json?.find(path.path.targetsIn(root), value));
+    }
+    const nodes = this.#nodesOf(path, root);
+    if (nodes.length === 0) return undefined;
+    const texts = json?.cut(nodes);
+    const data = `[${nodes.map(({ value }, index) => texts?.[index]?.text ?? JSON.stringify(value)).join(",")}]`;
+    return this.#createPayload(
+      data,
+      nodes.map(({ value }) => value),
+      texts !== undefined,
+    );
+  }
+
+  #jsonPayload(value: unknown, json: JsonText | undefined): Payload {
+    return this.#createPayload(json?.text ?? JSON.stringify(value), value, json !== undefined);
+  }
+
+  #createPayload(data: string, value: unknown, isSlice: boolean): Payload {
+    const { bytes, isVerbatim, text } = this.#context.body;
+    // UTF-8 of as many bytes as characters is ASCII, and so is each part of it.
+    const isAscii = isSlice && isVerbatim && text?.length === bytes.length;
+    const size = isAscii ? data.length : Buffer.byteLength(data);
+    return { data, isBase64: false, contentType: JSON_TYPE, value, hash: hashOf(data), bytes: size };
+  }
+
+  #nodesOf(path: RulePath, root: unknown): readonly PathNode[] {
+    const known = this.#nodes.get(path);
+    if (known !== undefined || path.path.kind === "singular") return known ?? [];
+    const nodes = path.path.select(root, this.#budget);
+    this.#nodes.set(path, nodes);
+    return nodes;
+  }
+}
+
+const hashOf = (data: string | Buffer): string => hash("sha256", data, "base64url");

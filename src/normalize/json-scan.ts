@@ -1,0 +1,161 @@
+/**
+ * Finds where values stand in a JSON text that `JSON.parse` has accepted. Because it has, nothing is checked here again:
+ * strings are skipped to their closing quote, containers by counting brackets. Never use it on other texts.
+ */
+
+/** Names and indexes (not negative) that lead from a value to one inside it. */
+export type Location = readonly (string | number)[];
+
+/** Locations as a tree, so that all of them are found in one pass over the text. */
+export interface Targets {
+  /** Which of the locations end here, by their position in the list. */
+  readonly slots: number[];
+  readonly names: Map<string, Targets>;
+  readonly indexes: Map<number, Targets>;
+}
+
+/** `[start, end)` of each location's value, by its position in the list; a hole where the text has none. */
+export interface Spans {
+  readonly starts: number[];
+  readonly ends: number[];
+}
+
+const QUOTE = 34;
+const BACKSLASH = 92;
+const OPEN_BRACKET = 91;
+const CLOSE_BRACKET = 93;
+const OPEN_BRACE = 123;
+const CLOSE_BRACE = 125;
+
+/** What has no location keeps its place in the list and is never found. */
+export function targetsOf(locations: readonly (Location | undefined)[]): Targets {
+  const root = createTargets();
+  locations.forEach((location, slot) => {
+    if (location === undefined) return;
+    let target = root;
+    for (const step of location) target = childOf(target, step);
+    target.slots.push(slot);
+  });
+  return root;
+}
+
+/** Scans the value that starts at `at` and notes where the targets stand. Returns the value's end. */
+export function scanValue(text: string, at: number, target: Targets, spans: Spans): number {
+  const code = text.charCodeAt(at);
+  let end: number;
+  if (code === OPEN_BRACE && target.names.size > 0) end = scanObject(text, at, target.names, spans);
+  else if (code === OPEN_BRACKET && target.indexes.size > 0) end = scanArray(text, at, target.indexes, spans);
+  else end = skipValue(text, at);
+  for (const slot of target.slots) {
+    spans.starts[slot] = at;
+    spans.ends[slot] = end;
+  }
+  return end;
+}
+
+export function skipSpace(text: string, from: number): number {
+  let at = from;
+  // Of what may stand between tokens only the four whitespace characters are at or below the space.
+  while (text.charCodeAt(at) <= 32) at++;
+  return at;
+}
+
+/** Returns the end of the value that starts at `at`. */
+export function skipValue(text: string, at: number): number {
+  switch (text.charCodeAt(at)) {
+    case QUOTE:
+      return skipString(text, at);
+    case OPEN_BRACE:
+    case OPEN_BRACKET:
+      return skipContainer(text, at);
+    default:
+      return skipScalar(text, at);
+  }
+}
+
+function scanObject(text: string, open: number, names: ReadonlyMap<string, Targets>, spans: Spans): number {
+  let at = skipSpace(text, open + 1);
+  while (text.charCodeAt(at) === QUOTE) {
+    const keyEnd = skipString(text, at);
+    const target = names.get(keyOf(text, at, keyEnd));
+    at = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    // Of several members of one name the last one counts, as for JSON.parse: its span overwrites the others'.
+    at = skipSpace(text, target === undefined ? skipValue(text, at) : scanValue(text, at, target, spans));
+    if (text.charCodeAt(at) === CLOSE_BRACE) break;
+    at = skipSpace(text, at + 1);
+  }
+  return at + 1;
+}
+
+function scanArray(text: string, open: number, indexes: ReadonlyMap<number, Targets>, spans: Spans): number {
+  let at = skipSpace(text, open + 1);
+  for (let index = 0; at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET; index++) {
+    const target = indexes.get(index);
+    at = skipSpace(text, target === undefined ? skipValue(text, at) : scanValue(text, at, target, spans));
+    if (text.charCodeAt(at) === CLOSE_BRACKET) break;
+    at = skipSpace(text, at + 1);
+  }
+  return at + 1;
+}
+
+function keyOf(text: string, start: number, end: number): string {
+  const raw = text.slice(start + 1, end - 1);
+  return raw.includes("\\") ? (JSON.parse(text.slice(start, end)) as string) : raw;
+}
+
+function skipString(text: string, open: number): number {
+  let close = text.indexOf('"', open + 1);
+  while (isEscaped(text, close)) close = text.indexOf('"', close + 1);
+  return close + 1;
+}
+
+/** True after an odd number of backslashes. */
+function isEscaped(text: string, at: number): boolean {
+  let before = at - 1;
+  while (text.charCodeAt(before) === BACKSLASH) before--;
+  return (at - before) % 2 === 0;
+}
+
+function skipContainer(text: string, open: number): number {
+  let depth = 0;
+  for (let at = open; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case QUOTE:
+        at = skipString(text, at) - 1;
+        break;
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        depth++;
+        break;
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        if (--depth === 0) return at + 1;
+    }
+  }
+  return text.length;
+}
+
+/** A number, `true`, `false` or `null` ends at a comma, a bracket, whitespace or the end of the text. */
+function skipScalar(text: string, start: number): number {
+  let at = start;
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 44 || code <= 32 || code === CLOSE_BRACKET || code === CLOSE_BRACE) break;
+  }
+  return at;
+}
+
+function createTargets(): Targets {
+  return { slots: [], names: new Map(), indexes: new Map() };
+}
+
+function childOf(target: Targets, step: string | number): Targets {
+  if (typeof step === "string") return target.names.get(step) ?? addTo(target.names, step);
+  return target.indexes.get(step) ?? addTo(target.indexes, step);
+}
+
+function addTo<K>(children: Map<K, Targets>, step: K): Targets {
+  const child = createTargets();
+  children.set(step, child);
+  return child;
+}

@@ -1,0 +1,60 @@
+import type { ChannelKindName } from "../event/channel.ts";
+import type { Definition } from "../event/definition.ts";
+import type { VerifiedDelivery } from "../event/received.ts";
+import type { Body } from "./bodies.ts";
+import type { PathRoot } from "./jsonpath.ts";
+import type { JsonText } from "./payload-slice.ts";
+
+/** One thing of a delivery that becomes events on its own. */
+export interface Item {
+  /** Its position in the delivery, from 0. */
+  readonly index: number;
+  /** What paths see of it. */
+  readonly value: unknown;
+  /** Where it stands as JSON, from which payloads are cut. */
+  readonly json: JsonText | undefined;
+  /** True where the item is the whole body, which is published as it came. */
+  readonly isBody: boolean;
+}
+
+/** All that the paths of one item may read. */
+export interface ItemContext {
+  readonly delivery: VerifiedDelivery;
+  readonly body: Body;
+  readonly item: Item;
+}
+
+/** What a path may start from: its value, and the JSON text that values below it are cut out of. */
+export interface RootSource extends PathRoot {
+  readonly valueIn: (context: ItemContext) => unknown;
+  readonly jsonIn?: (context: ItemContext) => JsonText | undefined;
+}
+
+/** What the kind of a channel decides about its rules. */
+export interface KindProfile {
+  /** The named roots of its paths, without the `$`. `$` alone is the item, everywhere. */
+  readonly roots: ReadonlyMap<string, RootSource>;
+  /** Paths that all its definitions have and none may set. */
+  readonly fixedPaths?: Pick<Definition, "typePath" | "idPath" | "payloadPath">;
+}
+
+export const ITEM_ROOT: RootSource = {
+  valueIn: ({ item }) => item.value,
+  jsonIn: ({ item }) => item.json,
+};
+
+export const BODY_ROOT: RootSource = {
+  valueIn: ({ body }) => body.value,
+  jsonIn: ({ body }) => body.json,
+};
+
+const webhook: KindProfile = {
+  roots: new Map([
+    ["headers", { hasLowerCaseNames: true, valueIn: ({ delivery }) => delivery.headers }],
+    ["query", { valueIn: ({ delivery }) => delivery.query }],
+    ["body", BODY_ROOT],
+  ]),
+};
+
+/** The profiles of the kinds whose deliveries come through the normalizer. */
+export const KIND_PROFILES: ReadonlyMap<ChannelKindName, KindProfile> = new Map([["webhook", webhook]]);

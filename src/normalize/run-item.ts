@@ -1,0 +1,143 @@
+import type { OutgoingEvent } from "../event/event.ts";
+import type { VerifiedDelivery } from "../event/received.ts";
+import type { NewId } from "../lib/ids.ts";
+import type { CompiledSchema, JsonSchema, SchemaViolation } from "../lib/json-schema/compiled-schema.ts";
+import type { Body } from "./bodies.ts";
+import type { Rule, RuleSet } from "./compile.ts";
+import { exceedsDepth } from "./depth.ts";
+import { createEvent, type Envelope } from "./entry.ts";
+import { type EventId, identify } from "./event-id.ts";
+import { ItemReader, type Payload } from "./item-reader.ts";
+import type { BrokenItem, Fault } from "./items.ts";
+import { matchingRules } from "./match.ts";
+import { type PathBudget, PathBudgetError } from "./path.ts";
+import type { Item } from "./profile.ts";
+
+/** What the rules need from outside. */
+export interface RunDeps {
+  /** The validator of a definition's `schema`: a value where it is compiled already (the hot path), else a promise. */
+  readonly validatorFor: (schema: JsonSchema) => CompiledSchema | Promise<CompiledSchema>;
+  /** Makes the id of an event that brings none. */
+  readonly newEventId: NewId;
+}
+
+/** How a re-drive differs: by the definitions named alone (none: by all), under a fresh id where `asNewId`. */
+export interface Redrive {
+  readonly definitions: readonly string[];
+  readonly asNewId: boolean;
+}
+
+/** One delivery on its way through the rules. */
+export interface Run {
+  readonly rules: RuleSet;
+  readonly delivery: VerifiedDelivery;
+  readonly body: Body;
+  readonly envelope: Envelope;
+  readonly deps: RunDeps;
+  readonly only: Redrive | undefined;
+  /** What the paths of all its items may still cost. */
+  readonly budget: PathBudget;
+}
+
+/** What became of an item under one definition; without a definition, of the item before any was run. */
+export type ItemResult =
+  | { readonly kind: "event"; readonly event: OutgoingEvent }
+  | { readonly kind: "fault"; readonly item: number; readonly fault: Fault; readonly definition?: string };
+
+type Pending = ItemResult | Promise<ItemResult>;
+
+/** Nodes that the paths of one item may visit. */
+const ITEM_PATH_BUDGET = 200_000;
+
+/** Runs one item through the definitions that it matches; a promise where a schema is validated elsewhere. */
+export function runItem(run: Run, item: Item | BrokenItem): readonly Pending[] {
+  const { budget, rules } = run;
+  if ("fault" in item) return [itemFault(item.index, item.fault)];
+  const { maxDepth } = rules.config.limits;
+  if (exceedsDepth(item.value, maxDepth, item.json?.length)) {
+    return [itemFault(item.index, { reason: "too_deep", detail: `the item nests deeper than ${maxDepth}` })];
+  }
+  const allowed = Math.min(ITEM_PATH_BUDGET, budget.left);
+  const itemBudget: PathBudget = { left: allowed };
+  const reader = new ItemReader({ delivery: run.delivery, body: run.body, item }, itemBudget);
+  const results = runRules(run, item, reader);
+  budget.left -= allowed - Math.max(itemBudget.left, 0);
+  return results;
+}
+
+function runRules(run: Run, item: Item, reader: ItemReader): readonly Pending[] {
+  const matched = withinBudget("typePath", () => matchingRules(run.rules, reader));
+  if ("reason" in matched) return [itemFault(item.index, matched)];
+  const wanted = run.only?.definitions ?? [];
+  const selected = wanted.length === 0 ? matched : matched.filter(({ type }) => wanted.includes(type));
+  if (selected.length === 0) {
+    return [itemFault(item.index, { reason: "no_match", detail: "no definition matches the item" })];
+  }
+  return selected.map((rule) => runRule(run, item, reader, rule));
+}
+
+function runRule(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending {
+  const fault = (reason: Fault): ItemResult => ({
+    kind: "fault",
+    item: item.index,
+    fault: reason,
+    definition: rule.type,
+  });
+  const id = withinBudget("idPath", () => idOf(run, item, reader, rule));
+  if ("reason" in id) return fault(id);
+  const payload = withinBudget("payloadPath", () => payloadOf(reader, rule));
+  if ("reason" in payload) return fault(payload);
+  const finish = (violation: SchemaViolation | undefined): ItemResult =>
+    violation === undefined
+      ? { kind: "event", event: createEvent(run.envelope, rule, item.index, id, payload) }
+      : fault({ reason: "schema_mismatch", path: violation.path, detail: violation.message });
+  const verdict = validate(run, rule, payload);
+  return verdict instanceof Promise ? verdict.then(finish) : finish(verdict);
+}
+
+function idOf(
+  { delivery, deps, only, rules }: Run,
+  item: Item,
+  reader: ItemReader,
+  rule: Rule,
+): EventId | Fault {
+  const { newEventId } = deps;
+  if (only?.asNewId === true) return { id: newEventId(), remembered: undefined };
+  const { dedupe } = rules.config;
+  return identify(rule.idPath, reader, {
+    dedupe,
+    deliveryId: delivery.deliveryId,
+    item: item.index,
+    newEventId,
+  });
+}
+
+function payloadOf(reader: ItemReader, { payloadPath }: Rule): Payload | Fault {
+  if (payloadPath === undefined) return reader.wholeItem();
+  const detail = `payloadPath ${payloadPath.text} yields nothing`;
+  return reader.payload(payloadPath) ?? { reason: "payload_missing", path: "payloadPath", detail };
+}
+
+function validate(
+  { deps }: Run,
+  { schema }: Rule,
+  { isBase64, value }: Payload,
+): SchemaViolation | undefined | Promise<SchemaViolation | undefined> {
+  if (schema === undefined) return undefined;
+  if (isBase64) return { path: "", message: "must be a JSON value or text; bytes have no schema" };
+  const validator = deps.validatorFor(schema);
+  return validator instanceof Promise
+    ? validator.then((compiled) => compiled.validate(value))
+    : validator.validate(value);
+}
+
+function withinBudget<T extends object>(setting: string, read: () => T): T | Fault {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof PathBudgetError)) throw error;
+    return { reason: "path_budget", path: setting, detail: error.message };
+  }
+}
+
+const itemFault = (item: number, fault: Fault): ItemResult => ({ kind: "fault", item, fault });
