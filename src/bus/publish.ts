@@ -1,7 +1,19 @@
 import type { ChannelIdentity } from "../event/channel.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { SourcePosition } from "../event/received.ts";
+import { UnavailableError } from "../lib/errors.ts";
+import type { NewId } from "../lib/ids.ts";
+import { cursorKey, quarantineBudgetKey, slotOf } from "./keys.ts";
+import type { PublishGroup } from "./publish-call.ts";
+import { createLanes, MAX_CALL_BYTES, MAX_CALL_EVENTS } from "./publish-lanes.ts";
+import { cutEvents, partBySlot, type SlotEvents } from "./publish-pieces.ts";
 import type { QuarantineWrite } from "./quarantine-record.ts";
+import {
+  encodeLimits,
+  encodeQuarantine,
+  QUARANTINE_LIMITS,
+  type QuarantineLimits,
+} from "./quarantine-write.ts";
 import type { RedisBus } from "./redis.ts";
 
 export interface PublishPolicy {
@@ -37,8 +49,10 @@ export interface PublishResult {
 }
 
 /**
- * Appends the events of a delivery, each at most once within the dedupe window, and writes its quarantine records.
- * Resolves when all of it is as durable as the gateway promises.
+ * Appends the events of a delivery, each at most once within the dedupe window, and writes its quarantine records. Resolves when all of
+ * it is as durable as the gateway promises. On one Redis up to 500 events and 4 MiB are one script, all or nothing; more goes in such
+ * pieces, in order. In a Cluster it is one script per slot, then what must come last: the release and the cursor. Ends within five
+ * seconds; once sent, a call is no longer given up for `signal`.
  *
  * @throws UnavailableError when it was refused or its outcome is unknown; a retry is safe.
  * @throws StaleSourceError when `position` is no longer its owner's.
@@ -50,8 +64,159 @@ export type Publish = (
 
 export interface PublishDeps {
   readonly redis: RedisBus;
+  /** Makes the id of a quarantine record. */
+  readonly newQuarantineId: NewId;
   /** Called for each event appended under a policy with `maxBytes`. */
   readonly onAppended?: (topic: string, bytes: number, maxBytes: number) => void;
+  /** What may be queued and under way before publishing is refused; default 64 MiB. */
+  readonly maxBytesInFlight?: number;
+  readonly quarantineLimits?: QuarantineLimits;
 }
 
-export declare function createPublish(deps: PublishDeps): Publish;
+const NO_WORDS: readonly string[] = [];
+const DEFAULT_WINDOW_MS = 86_400_000;
+const DEFAULT_SLICING = "r".charCodeAt(0);
+const SHORTEST_SLICING = -17;
+const LONGEST_SLICING = 5;
+
+export function createPublish(deps: PublishDeps): Publish {
+  const { redis, newQuarantineId, onAppended, maxBytesInFlight = 64 * 1024 * 1024 } = deps;
+  const submit = createLanes(redis, encodeLimits(deps.quarantineLimits ?? QUARANTINE_LIMITS));
+  const { isSlotted } = redis.writes;
+  let bytesInFlight = 0;
+
+  return async (batch, { signal }) => {
+    signal.throwIfAborted();
+    const whole = groupOf(batch, newQuarantineId);
+    if (bytesInFlight + whole.bytes > maxBytesInFlight && bytesInFlight > 0) {
+      throw new UnavailableError(`${bytesInFlight} bytes are on their way to Redis already`);
+    }
+    bytesInFlight += whole.bytes;
+    try {
+      const words = isSlotted ? await writeBySlot(whole, signal) : await writeInOrder(whole, signal);
+      const result = readWords(words, batch.events.length);
+      const { maxBytes } = batch.policy;
+      if (onAppended !== undefined && maxBytes !== undefined) {
+        result.receipts.forEach(({ status }, i) => {
+          const event = batch.events[i];
+          if (status === "published" && event !== undefined) onAppended(event.topic, event.bytes, maxBytes);
+        });
+      }
+      return result;
+    } finally {
+      bytesInFlight -= whole.bytes;
+    }
+  };
+
+  /** One Redis: one call, or pieces of it in order. The first has the quarantine, the last the release and the cursor. */
+  async function writeInOrder(whole: PublishGroup, signal: AbortSignal): Promise<readonly string[]> {
+    const { policy, events, position, quarantine, release } = whole;
+    if (events.length <= MAX_CALL_EVENTS && whole.bytes <= MAX_CALL_BYTES) {
+      return wordsOf(await submit(0, whole, signal));
+    }
+    const pieces = cutEvents(events);
+    if (pieces.length <= 1) return wordsOf(await submit(0, whole, signal));
+    const checked = position?.cursor && { ...position, cursor: { ...position.cursor, commits: false } };
+    const answers: string[] = [];
+    let quarantineIds = NO_WORDS;
+    for (const [i, piece] of pieces.entries()) {
+      const isLast = i === pieces.length - 1;
+      const group: PublishGroup = {
+        policy,
+        ...piece,
+        ...(position && { position: isLast ? position : (checked ?? position) }),
+        ...(quarantine && i === 0 && { quarantine }),
+        ...(release && isLast && { release }),
+      };
+      const words = wordsOf(await submit(0, group, signal));
+      for (const word of words.slice(0, piece.events.length)) answers.push(word);
+      if (i === 0) quarantineIds = words.slice(piece.events.length);
+    }
+    return [...answers, ...quarantineIds];
+  }
+
+  /** A Cluster: a call per slot at once, then what says that they are done. */
+  async function writeBySlot(whole: PublishGroup, signal: AbortSignal): Promise<readonly string[]> {
+    const { policy, events, position, quarantine, release } = whole;
+    const answers = new Array<string>(events.length).fill("");
+    const epochOnly = position && { source: position.source, at: position.at };
+    const writePart = async (part: SlotEvents) => {
+      let done = 0;
+      for (const piece of cutEvents(part.events)) {
+        const group = { policy, ...piece, ...(epochOnly && { position: epochOnly }) };
+        for (const word of wordsOf(await submit(part.slot, group, signal))) {
+          answers[part.places[done++] ?? 0] = word;
+        }
+      }
+    };
+    const [quarantineIds] = await Promise.all([
+      quarantine
+        ? submit(
+            slotOf(quarantine.budgetKey),
+            { policy, events: [], quarantine, bytes: quarantine.bytes },
+            signal,
+          ).then(wordsOf)
+        : NO_WORDS,
+      ...partBySlot(events).map(writePart),
+    ]);
+    await Promise.all([
+      release && submit(slotOf(release.budgetKey), { policy, events: [], release, bytes: 0 }, signal),
+      position?.cursor &&
+        submit(
+          slotOf(position.cursor.key),
+          { policy, events: [], position, bytes: position.at.value.length },
+          signal,
+        ),
+    ]);
+    return [...answers, ...quarantineIds];
+  }
+}
+
+function groupOf(batch: PublishBatch, newQuarantineId: NewId): PublishGroup {
+  const { channel, events, policy, position, release } = batch;
+  const quarantine =
+    batch.quarantine && batch.quarantine.items.length > 0
+      ? encodeQuarantine(channel, batch.quarantine, newQuarantineId)
+      : undefined;
+  let bytes = quarantine?.bytes ?? 0;
+  for (const event of events) bytes += event.bytes;
+  return {
+    policy: encodePolicy(policy),
+    events,
+    bytes,
+    ...(position && {
+      position: {
+        source: channel.number,
+        at: position,
+        cursor: { key: cursorKey(channel.number), commits: true },
+      },
+    }),
+    ...(quarantine && { quarantine }),
+    ...(release &&
+      release.length > 0 && {
+        release: { budgetKey: quarantineBudgetKey(channel.organizationId), ids: release },
+      }),
+  };
+}
+
+/** The slicing (dedupe.lua) is the shortest of its ladder whose four slices cover the window. */
+function encodePolicy({ dedupeWindowMs, maxEntries, onConflict }: PublishPolicy): string {
+  const steps = Math.ceil(Math.log2(dedupeWindowMs / DEFAULT_WINDOW_MS));
+  const slicing = String.fromCharCode(
+    DEFAULT_SLICING + Math.max(SHORTEST_SLICING, Math.min(steps, LONGEST_SLICING)),
+  );
+  return `${dedupeWindowMs} ${slicing} ${maxEntries} ${onConflict === "report" ? "r" : "d"}`;
+}
+
+const wordsOf = (reply: string): readonly string[] => (reply === "" ? NO_WORDS : reply.split(" "));
+
+function readWords(words: readonly string[], events: number): PublishResult {
+  return { receipts: words.slice(0, events).map(receiptOf), quarantineIds: words.slice(events) };
+}
+
+function receiptOf(word: string): Receipt {
+  if (word === "!") return { status: "conflict" };
+  return word.startsWith("=")
+    ? { status: "duplicate", entryId: word.slice(1) }
+    : { status: "published", entryId: word };
+}

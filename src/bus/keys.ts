@@ -1,0 +1,28 @@
+import calculateSlot from "cluster-key-slot";
+
+/**
+ * Every key that Inlet writes, its type and its end.
+ *
+ * | Key | Type | Holds | Ends |
+ * |---|---|---|---|
+ * | `<topic>` | stream | the events | by retention; deleted with its channel on request |
+ * | `{<topic>}:e` | hash | `s<channel>` highest epoch of a pull source, `w<slicing>` slicings in use | with the topic |
+ * | `{<topic>}:<slicing><slice>[.<bucket>]` | hash | remembered ids (dedupe.lua) | a window after its slice |
+ * | `{<topic>}:t` | string | nothing: a write for WAIT to wait on (publish.lua) | after a second |
+ * | `inlet:{c.<channel>}:cursor` | hash | `e` epoch, `v` version, `c` cursor of a pull source | with its channel |
+ * | `inlet:{q.<organization>}:…` | | quarantine (quarantine-store.lua) | by age, budget, or with its channel |
+ * | `inlet:sub:<subscription>` | set | the topics of a subscription | with it |
+ */
+export const epochsKey = (topic: string): string => `{${topic}}:e`;
+export const cursorKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:cursor`;
+export const subscriptionKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}`;
+
+const quarantinePrefix = (organizationId: string): string => `inlet:{q.${organizationId}}:`;
+export const quarantineBudgetKey = (organizationId: string): string => `${quarantinePrefix(organizationId)}b`;
+export const quarantineRecordKey = (organizationId: string, id: string): string =>
+  `${quarantinePrefix(organizationId)}r:${id}`;
+export const quarantineDeliveryKey = (organizationId: string, delivery: string): string =>
+  `${quarantinePrefix(organizationId)}d:${delivery}`;
+
+/** The Cluster slot of a key, 0 to 16,383. */
+export const slotOf = (key: string): number => calculateSlot(key);

@@ -1,0 +1,311 @@
+#!lua
+-- Appends the events of one or several deliveries ("groups"), each event at most once within its dedupe window, with their
+-- quarantine records and, for pull sources, the cursor. A script is not rolled back, so each group is checked whole before its
+-- first write. The shebang makes Redis (from 7.0 on) answer OOM, READONLY and MISCONF before the script begins.
+--
+-- KEYS    what the arguments refer to by its place, from 1: topics, cursors (inlet:{c.<channel>}:cursor), quarantine budgets
+--         (inlet:{q.<organization>}:b). Companions are derived, all with the tag of their owner: {<topic>}:e (epochs, dedupe
+--         slicings in use), {<topic>}:<slicing><slice>[.<bucket>] (dedupe), inlet:{q.<organization>}:… (quarantine-store.lua).
+-- ARGV[1] "1" where the call must write even if it appends nothing, so that a following WAIT covers what it found
+-- ARGV[2] "<newest items> <newest bytes> <channel bytes> <organization bytes> <keep ms> <reasons>": the quarantine's limits
+-- then, for each group:
+--   policy   "<window ms> <slicing> <max entries> <r|d>": r reports a known id with other data, d calls it a duplicate
+--   head     events * 16 + 1 (a position follows) + 2 (quarantine follows) + 4 (a release follows)
+--   position source, epoch, version, place of the cursor in KEYS (0: not in this call; negative: commit it), the new value (only
+--            where it is committed)
+--   quarantine  place of the budget in KEYS, channel, digest of the delivery, its method and headers (JSON), its body, number of items;
+--            per item: id for a new record, "all" or "newest", "<item>.<reason>", reason, the record (JSON)
+--   release  place of the budget in KEYS, number of records, their ids
+--   events   per event: topic's place * 1024 + count; identity (22) and digest (11), or ""; then the entry. count 0: the values of
+--            id, source, type, time, datacontenttype, data (specversion is 1.0); else that many strings, name and value in turn
+--
+-- Reply: one string per group. Its words are, per event, "<entry id>" (published), "=<entry id>" (duplicate) or "!" (conflict),
+-- then, per quarantined item, its record's id. Or "-<code> <text>", the group refused: EPOCH, CURSOR (a stale source), FULL (a
+-- quarantine budget), else an error of Redis; only after an error of Redis may a part of the group be written.
+
+local call, ARGV, KEYS = redis.call, ARGV, KEYS
+local sub, find, format, floor = string.sub, string.find, string.format, math.floor
+
+local time = call('TIME')
+local now = time[1] * 1000 + floor(time[2] / 1000)
+local wrote = false
+local at = 3
+
+local policies, topics = {}, {}
+
+local function openPolicy(text)
+  local window, slicing, maxEntries, conflict = string.match(text, '(%d+) (%a) (%d+) (%a)')
+  local policy = {
+    window = tonumber(window),
+    slicing = slicing,
+    maxEntries = maxEntries,
+    report = conflict == 'r',
+    text = text,
+  }
+  policies[text] = policy
+  return policy
+end
+
+local function openTopic(place)
+  local key = KEYS[place]
+  local kind = call('TYPE', key).ok
+  if kind ~= 'stream' and kind ~= 'none' then
+    error({ err = 'WRONGTYPE ' .. key .. ' is a ' .. kind })
+  end
+  local topic = { key = key, prefix = '{' .. key .. '}:', views = {}, slices = {} }
+  local notes = call('HGETALL', topic.prefix .. 'e')
+  if notes[1] then
+    topic.notes = {}
+    for i = 1, #notes, 2 do
+      topic.notes[notes[i]] = tonumber(notes[i + 1])
+    end
+  end
+  topics[place] = topic
+  return topic
+end
+
+-- @include dedupe
+
+local function refuse(code, text)
+  error({ refused = '-' .. code .. ' ' .. text })
+end
+
+local function readPosition()
+  local place = tonumber(ARGV[at + 3])
+  local position = {
+    field = 's' .. ARGV[at],
+    epoch = tonumber(ARGV[at + 1]),
+    version = tonumber(ARGV[at + 2]),
+    cursor = place ~= 0 and KEYS[place < 0 and -place or place],
+  }
+  at = at + 4
+  if place < 0 then
+    position.value = ARGV[at]
+    at = at + 1
+  end
+  return position
+end
+
+local function checkCursor(position)
+  local held = call('HMGET', position.cursor, 'e', 'v')
+  if held[1] and tonumber(held[1]) > position.epoch then
+    refuse('EPOCH', 'the cursor is held under epoch ' .. held[1])
+  end
+  if tonumber(held[2] or 0) ~= position.version then
+    refuse('CURSOR', 'the cursor is at version ' .. (held[2] or '0'))
+  end
+end
+
+local function checkEpoch(topic, position)
+  local held = topic.notes and topic.notes[position.field]
+  if held and held > position.epoch then
+    refuse('EPOCH', topic.key .. ' has seen epoch ' .. format('%d', held))
+  end
+end
+
+local function stampEpoch(topic, position)
+  topic.notes = topic.notes or {}
+  if topic.notes[position.field] ~= position.epoch then
+    topic.notes[position.field] = position.epoch
+    call('HSET', topic.prefix .. 'e', position.field, format('%d', position.epoch))
+  end
+end
+
+local function append(topic, policy, first, count)
+  if count == 0 then
+    return call('XADD', topic.key, 'MAXLEN', '~', policy.maxEntries, '*', 'specversion', '1.0', 'id', ARGV[first],
+      'source', ARGV[first + 1], 'type', ARGV[first + 2], 'time', ARGV[first + 3],
+      'datacontenttype', ARGV[first + 4], 'data', ARGV[first + 5])
+  end
+  return call('XADD', topic.key, 'MAXLEN', '~', policy.maxEntries, '*', unpack(ARGV, first, first + count - 1))
+end
+
+-- The quarantine store's functions are made only by calls that need them: closures cost time in each run.
+local openStore
+local function storeOf(budget)
+  if not openStore then
+    -- @include quarantine-store
+    openStore = openQuarantineStore
+  end
+  return openStore(budget)
+end
+
+local function readQuarantine()
+  local newestItems, newestBytes, channelBytes, organizationBytes, keepMs, reasons =
+    string.match(ARGV[2], '(%d+) (%d+) (%d+) (%d+) (%d+) (.*)')
+  local write = {
+    store = storeOf(KEYS[tonumber(ARGV[at])]),
+    channel = ARGV[at + 1],
+    delivery = ARGV[at + 1] .. ':' .. ARGV[at + 2],
+    meta = ARGV[at + 3],
+    body = ARGV[at + 4],
+    items = {},
+    limits = {
+      newestItems = tonumber(newestItems),
+      newestBytes = tonumber(newestBytes),
+      channelBytes = tonumber(channelBytes),
+      organizationBytes = tonumber(organizationBytes),
+      keepMs = tonumber(keepMs),
+      reasons = reasons,
+    },
+  }
+  local first = at + 6
+  at = first + 5 * tonumber(ARGV[at + 5])
+  for n = first, at - 1, 5 do
+    write.items[#write.items + 1] = {
+      id = ARGV[n],
+      keepsAll = ARGV[n + 1] == 'all',
+      field = ARGV[n + 2],
+      reason = ARGV[n + 3],
+      record = ARGV[n + 4],
+    }
+  end
+  return write
+end
+
+-- Where a group ends whose arguments after policy and head begin at `position`.
+local function groupEnd(head, position)
+  if head % 2 == 1 then
+    position = position + (tonumber(ARGV[position + 3]) < 0 and 5 or 4)
+  end
+  if floor(head / 2) % 2 == 1 then
+    position = position + 6 + 5 * tonumber(ARGV[position + 5])
+  end
+  if floor(head / 4) % 2 == 1 then
+    position = position + 2 + tonumber(ARGV[position + 1])
+  end
+  for _ = 1, floor(head / 16) do
+    local count = tonumber(ARGV[position]) % 1024
+    position = position + 2 + (count == 0 and 6 or count)
+  end
+  return position
+end
+
+local function runGroup()
+  local policy = policies[ARGV[at]] or openPolicy(ARGV[at])
+  local head = tonumber(ARGV[at + 1])
+  local events = floor(head / 16)
+  at = at + 2
+  local position, quarantine, release
+  if head % 16 ~= 0 then
+    if head % 2 == 1 then
+      position = readPosition()
+      if position.cursor then
+        checkCursor(position)
+      end
+    end
+    if floor(head / 2) % 2 == 1 then
+      quarantine = readQuarantine()
+    end
+    if floor(head / 4) % 2 == 1 then
+      release = at
+      at = at + 2 + tonumber(ARGV[at + 1])
+    end
+  end
+
+  local answers, known = {}, nil
+  local first = at
+  for n = 1, events do
+    local eventHead, mark = tonumber(ARGV[at]), ARGV[at + 1]
+    local place, count = floor(eventHead / 1024), eventHead % 1024
+    at = at + 2 + (count == 0 and 6 or count)
+    local topic = topics[place] or openTopic(place)
+    if position then
+      checkEpoch(topic, position)
+    end
+    answers[n] = false
+    if mark ~= '' then
+      local identity = sub(mark, 1, IDENTITY)
+      local before
+      if events > 1 then
+        known = known or {}
+        local ofTopic = known[place]
+        if not ofTopic then
+          ofTopic = {}
+          known[place] = ofTopic
+        end
+        before = ofTopic[identity]
+      end
+      if before then
+        answers[n] = (policy.report and before[1] ~= sub(mark, IDENTITY + 1)) and '!' or before[2]
+      else
+        local view = topic.views[policy.text] or viewOf(topic, policy)
+        local digest, entryId = recall(view, policy, identity)
+        if entryId then
+          answers[n] = (policy.report and digest ~= sub(mark, IDENTITY + 1)) and '!' or '=' .. entryId
+        end
+        if known then
+          known[place][identity] = entryId and { digest, '=' .. entryId } or { sub(mark, IDENTITY + 1), n }
+        end
+      end
+    end
+  end
+  if quarantine then
+    local full = quarantine.store.check(quarantine)
+    if full then
+      refuse('FULL', 'the quarantine of the ' .. full .. ' is full')
+    end
+  end
+
+  at = first
+  for n = 1, events do
+    local eventHead, mark = tonumber(ARGV[at]), ARGV[at + 1]
+    local place, count = floor(eventHead / 1024), eventHead % 1024
+    local topic = topics[place]
+    if position then
+      stampEpoch(topic, position)
+    end
+    local answer = answers[n]
+    if not answer then
+      local entryId = append(topic, policy, at + 2, count)
+      wrote = true
+      answers[n] = entryId
+      if mark ~= '' then
+        local view = topic.views[policy.text]
+        if view.noteOwn or view.noteDefault then
+          noteSlicings(topic, policy, view)
+        end
+        remember(view, sub(mark, 1, IDENTITY), sub(mark, IDENTITY + 1), entryId)
+      end
+    elseif type(answer) == 'number' then
+      -- It repeats an event that this delivery has just published.
+      answers[n] = '=' .. answers[answer]
+    end
+    at = at + 2 + (count == 0 and 6 or count)
+  end
+  if quarantine then
+    quarantine.store.write(quarantine, answers)
+    wrote = true
+  end
+  if release then
+    wrote = true
+    for n = release + 2, release + 1 + tonumber(ARGV[release + 1]) do
+      storeOf(KEYS[tonumber(ARGV[release])]).drop(ARGV[n])
+    end
+  end
+  if position and position.value then
+    call('HSET', position.cursor, 'e', format('%d', position.epoch), 'v', format('%d', position.version + 1), 'c', position.value)
+    wrote = true
+  end
+  return table.concat(answers, ' ')
+end
+
+local replies = {}
+while at <= #ARGV do
+  local start = at
+  local done, answer = pcall(runGroup)
+  if not done then
+    at = groupEnd(tonumber(ARGV[start + 1]), start + 2)
+    if type(answer) == 'table' then
+      answer = answer.refused or '-REDIS ' .. (answer.err or 'unknown')
+    else
+      answer = '-SCRIPT ' .. tostring(answer)
+    end
+  end
+  replies[#replies + 1] = answer
+end
+if not wrote and ARGV[1] == '1' then
+  local tag = string.find(KEYS[1], '{', 1, true) and KEYS[1] or '{' .. KEYS[1] .. '}'
+  call('SET', tag .. ':t', '', 'PX', 1000)
+end
+return replies

@@ -1,0 +1,200 @@
+-- The quarantine of one organization; a fragment that other scripts include. It expects `now` (ms) and defines
+-- `openQuarantineStore(budget)`.
+--
+-- All keys begin with the budget's less its last letter, inlet:{q.<organization>}: and one tag, so that budgets are exact:
+--   b                            hash: bytes kept. "t" in all; "<channel>:a" of records kept for days; "<channel>:<reason>" of
+--                                those whose newest are kept; "<channel>:<reason>:dropped" counts what gave way
+--   r:<record>                   hash: s the record (JSON), ch its channel, f and l first and last arrival (ms), n how often, x its
+--                                index, a its account in b, d its delivery, i its field there, z its bytes
+--   d:<channel>:<digest>         hash: m method, headers and so on (JSON), b body, c account, z bytes, o records kept for days,
+--                                and "<item>.<reason>" -> record: as long as there is one, there is the delivery
+--   x:<channel>:<index>          sorted set: record by first arrival (ms); index is a reason, "<reason>:last" where the newest are kept
+local DELIVERY_FIELDS = 5
+local RECORD_OVERHEAD = 600
+local DELIVERY_OVERHEAD = 400
+
+local function openQuarantineStore(budget)
+  local prefix = string.sub(budget, 1, -2)
+  local store = {}
+
+  local function charge(account, bytes)
+    if tonumber(call('HINCRBY', budget, account, bytes)) <= 0 then
+      call('HDEL', budget, account)
+    end
+  end
+
+  local function moveDelivery(delivery, from, to, bytes)
+    charge(from, -bytes)
+    charge(to, bytes)
+    call('HSET', delivery, 'c', to)
+  end
+
+  -- The account of any record that still points at the delivery.
+  local function accountOfRest(delivery)
+    for _, field in ipairs(call('HKEYS', delivery)) do
+      if string.find(field, '.', 1, true) then
+        return call('HGET', prefix .. 'r:' .. call('HGET', delivery, field), 'a')
+      end
+    end
+  end
+
+  -- Removes one record, and its delivery with the last; answers 1 where it was there.
+  function store.drop(id)
+    local key = prefix .. 'r:' .. id
+    local record = call('HMGET', key, 'ch', 'x', 'a', 'd', 'i', 'z')
+    local channel, index, account, delivery, field, bytes = unpack(record)
+    if not channel then
+      return 0
+    end
+    call('ZREM', prefix .. 'x:' .. channel .. ':' .. index, id)
+    call('UNLINK', key)
+    charge(account, -bytes)
+    charge('t', -bytes)
+    local deliveryKey = prefix .. 'd:' .. delivery
+    call('HDEL', deliveryKey, field)
+    local held = call('HMGET', deliveryKey, 'c', 'z', 'o')
+    if call('HLEN', deliveryKey) == DELIVERY_FIELDS then
+      call('UNLINK', deliveryKey)
+      charge(held[1], -held[2])
+      charge('t', -held[2])
+    elseif account == channel .. ':a' and call('HINCRBY', deliveryKey, 'o', -1) == 0 then
+      moveDelivery(deliveryKey, held[1], accountOfRest(deliveryKey), held[2])
+    end
+    return 1
+  end
+
+  -- Removes up to `most` records of an index that arrived before `beforeMs`; answers how many.
+  function store.dropOlder(index, beforeMs, most)
+    local ids = call('ZRANGEBYSCORE', prefix .. 'x:' .. index, '-inf', '(' .. string.format('%d', beforeMs), 'LIMIT', 0, most)
+    for _, id in ipairs(ids) do
+      store.drop(id)
+    end
+    return #ids
+  end
+
+  -- Removes up to `most` records of a channel that are past their keep; answers how many.
+  function store.expire(channel, reasons, keepMs, most)
+    local removed = 0
+    for reason in string.gmatch(reasons, '%S+') do
+      if removed < most then
+        removed = removed + store.dropOlder(channel .. ':' .. reason, now - keepMs, most - removed)
+      end
+    end
+    return removed
+  end
+
+  local function weigh(write)
+    local deliveryKey = prefix .. 'd:' .. write.delivery
+    write.isNew = call('EXISTS', deliveryKey) == 0
+    write.deliveryBytes = write.isNew and #write.meta + #write.body + DELIVERY_OVERHEAD or 0
+    local all, newest, keepsAll = 0, 0, false
+    for _, item in ipairs(write.items) do
+      item.known = not write.isNew and call('HGET', deliveryKey, item.field) or nil
+      if not item.known then
+        item.bytes = #item.record + RECORD_OVERHEAD
+        if item.keepsAll then
+          all = all + item.bytes
+          keepsAll = true
+        else
+          newest = newest + item.bytes
+        end
+      end
+    end
+    local delivery = write.deliveryBytes
+    if keepsAll and not write.isNew then
+      local held = call('HMGET', deliveryKey, 'c', 'z')
+      if held[1] ~= write.channel .. ':a' then
+        all = all + tonumber(held[2])
+      end
+    end
+    return all + (keepsAll and delivery or 0), all + newest + delivery
+  end
+
+  -- Before the first write: answers "channel" or "organization" where a budget is too small. Only what is past its keep may go.
+  function store.check(write)
+    local limits = write.limits
+    local account = write.channel .. ':a'
+    local forChannel, inAll = weigh(write)
+    local function refusal()
+      local held = call('HMGET', budget, account, 't')
+      if forChannel > 0 and tonumber(held[1] or 0) + forChannel > limits.channelBytes then
+        return 'channel'
+      end
+      if inAll > 0 and tonumber(held[2] or 0) + inAll > limits.organizationBytes then
+        return 'organization'
+      end
+    end
+    local answer = refusal()
+    if answer and store.expire(write.channel, limits.reasons, limits.keepMs, 1000) > 0 then
+      forChannel, inAll = weigh(write)
+      answer = refusal()
+    end
+    return answer
+  end
+
+  local function keepNewest(channel, reason, limits)
+    local index = prefix .. 'x:' .. channel .. ':' .. reason .. ':last'
+    local account = channel .. ':' .. reason
+    local dropped = 0
+    while true do
+      local held = call('ZCARD', index)
+      local isOver = held > limits.newestItems or tonumber(call('HGET', budget, account) or 0) > limits.newestBytes
+      if not isOver or held <= 1 then
+        break
+      end
+      store.drop(call('ZRANGE', index, 0, 0)[1])
+      dropped = dropped + 1
+    end
+    if dropped > 0 then
+      call('HINCRBY', budget, account .. ':dropped', dropped)
+    end
+  end
+
+  -- Adds the items' record ids to `answers`.
+  function store.write(write, answers)
+    local deliveryKey = prefix .. 'd:' .. write.delivery
+    local channel = write.channel
+    local account = channel .. ':a'
+    local isTrimmed = {}
+    for _, item in ipairs(write.items) do
+      -- Not by `item.known`: the same item may stand twice in one write.
+      local id = call('HGET', deliveryKey, item.field)
+      if id then
+        call('HINCRBY', prefix .. 'r:' .. id, 'n', 1)
+        call('HSET', prefix .. 'r:' .. id, 'l', string.format('%d', now))
+      else
+        id = item.id
+        local itemAccount = item.keepsAll and account or channel .. ':' .. item.reason
+        local index = item.keepsAll and item.reason or item.reason .. ':last'
+        if write.isNew then
+          write.isNew = false
+          call('HSET', deliveryKey, 'm', write.meta, 'b', write.body, 'c', itemAccount, 'z', write.deliveryBytes, 'o', 0)
+          charge(itemAccount, write.deliveryBytes)
+          charge('t', write.deliveryBytes)
+        end
+        call('HSET', prefix .. 'r:' .. id, 's', item.record, 'ch', channel, 'f', string.format('%d', now),
+          'l', string.format('%d', now), 'n', 1, 'x', index, 'a', itemAccount, 'd', write.delivery, 'i', item.field, 'z', item.bytes)
+        call('HSET', deliveryKey, item.field, id)
+        call('ZADD', prefix .. 'x:' .. channel .. ':' .. index, string.format('%d', now), id)
+        charge(itemAccount, item.bytes)
+        charge('t', item.bytes)
+        if item.keepsAll then
+          if call('HINCRBY', deliveryKey, 'o', 1) == 1 then
+            local held = call('HMGET', deliveryKey, 'c', 'z')
+            if held[1] ~= account then
+              moveDelivery(deliveryKey, held[1], account, held[2])
+            end
+          end
+        else
+          isTrimmed[item.reason] = true
+        end
+      end
+      answers[#answers + 1] = id
+    end
+    for reason in pairs(isTrimmed) do
+      keepNewest(channel, reason, write.limits)
+    end
+  end
+
+  return store
+end

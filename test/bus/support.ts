@@ -1,0 +1,69 @@
+import { createHash, randomUUID } from "node:crypto";
+import { createPublish, type Publish, type PublishBatch, type PublishDeps } from "../../src/bus/publish.ts";
+import { type OpenRedisOptions, openRedis, type RedisBus } from "../../src/bus/redis.ts";
+import type { ChannelIdentity } from "../../src/event/channel.ts";
+import type { OutgoingEvent } from "../../src/event/event.ts";
+import { topicOf } from "../../src/event/topic.ts";
+import { createId } from "../../src/lib/ids.ts";
+import { createLog } from "../../src/log.ts";
+
+const signal = new AbortController().signal;
+export const now = { signal };
+
+export const openTestRedis = (url: string, options: Partial<OpenRedisOptions> = {}): Promise<RedisBus> =>
+  openRedis({
+    url,
+    log: createLog({ level: "silent" }),
+    durability: "none",
+    durabilityAsserted: false,
+    signal,
+    ...options,
+  });
+
+export const testPublish = (redis: RedisBus, deps: Partial<PublishDeps> = {}): Publish =>
+  createPublish({ redis, newQuarantineId: () => createId("qi", Date.now()), ...deps });
+
+let channels = 0;
+
+/** A channel that no other test has. */
+export function testChannel(): ChannelIdentity {
+  return {
+    number: ++channels,
+    uid: "github",
+    kind: "webhook",
+    appId: createId("app", Date.now()),
+    organizationId: createId("org", Date.now()),
+  };
+}
+
+export const testPolicy: PublishBatch["policy"] = {
+  dedupeWindowMs: 86_400_000,
+  onConflict: "report",
+  maxEntries: 1_000_000,
+};
+
+export const testTopic = (channel: ChannelIdentity, type = "push"): string =>
+  topicOf({ organizationId: channel.organizationId, appId: channel.appId, channelUid: channel.uid, type });
+
+export function testEvent(
+  channel: ChannelIdentity,
+  id: string = randomUUID(),
+  options: { readonly type?: string; readonly data?: string; readonly remembered?: boolean } = {},
+): OutgoingEvent {
+  const { type = "push", data = `{"id":"${id}"}`, remembered = true } = options;
+  return {
+    id,
+    type,
+    topic: testTopic(channel, type),
+    item: 0,
+    identity: remembered ? hash(id).slice(0, 22) : "",
+    digest: hash(data).slice(0, 11),
+    fields: [
+      ...["specversion", "1.0", "id", id, "source", "/apps/x/channels/y", "type", type],
+      ...["time", "2026-01-01T00:00:00.000Z", "datacontenttype", "application/json", "data", data],
+    ],
+    bytes: data.length + 150,
+  };
+}
+
+const hash = (text: string): string => createHash("sha256").update(text).digest("base64url");

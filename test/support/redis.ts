@@ -1,0 +1,125 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { until } from "./until.ts";
+
+/** A redis-server of a test's own; ended by its process id. */
+export interface RedisServer extends AsyncDisposable {
+  /** As `openRedis` takes it. */
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** A client on it, for looking behind the code under test. */
+  readonly client: Redis;
+  signal(signal: NodeJS.Signals): void;
+  /** Ends it at once and starts it on what is left on disk. */
+  restart(): Promise<void>;
+}
+
+/** Starts a redis-server on a free port of the loopback, keeping nothing on disk unless told to. */
+export async function startRedis(options: readonly string[] = []): Promise<RedisServer> {
+  const dir = await mkdtemp(join(tmpdir(), "inlet-redis-"));
+  const port = await freePort();
+  const args = ["--port", String(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", ...options];
+  let server = await spawnRedis(args);
+  const client = new Redis({ port, host: "127.0.0.1", protocol: 2, maxRetriesPerRequest: null });
+  client.on("error", () => {});
+  await client.ping();
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    get pid() {
+      return server.pid ?? 0;
+    },
+    client,
+    signal: (signal) => void server.kill(signal),
+    async restart() {
+      await end(server);
+      server = await spawnRedis(args);
+    },
+    async [Symbol.asyncDispose]() {
+      client.disconnect();
+      await end(server);
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface RedisCluster extends AsyncDisposable {
+  readonly url: string;
+  readonly masters: readonly RedisServer[];
+}
+
+/** Starts a Cluster of three masters on the loopback. */
+export async function startRedisCluster(options: readonly string[] = []): Promise<RedisCluster> {
+  const masters = await Promise.all(
+    [0, 1, 2].map(() =>
+      startRedis(["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", ...options]),
+    ),
+  );
+  const last = 16_384;
+  for (const [i, { client }] of masters.entries()) {
+    const from = Math.floor((last * i) / masters.length);
+    const to = Math.floor((last * (i + 1)) / masters.length) - 1;
+    await client.call("cluster", "addslotsrange", from, to);
+    await client.call("cluster", "set-config-epoch", i + 1);
+  }
+  const [first, ...others] = masters;
+  if (first === undefined) throw new Error("no masters");
+  for (const { port } of others) await first.client.call("cluster", "meet", "127.0.0.1", port);
+  await until(
+    async () => {
+      for (const { client } of masters) {
+        const info = String(await client.call("cluster", "info"));
+        if (!info.includes("cluster_state:ok") || !info.includes("cluster_known_nodes:3")) return false;
+      }
+      return true;
+    },
+    { timeoutMs: 30_000, everyMs: 20 },
+  );
+  return {
+    url: masters.map(({ url }) => url).join(","),
+    masters,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(masters.map((master) => master[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+async function spawnRedis(args: readonly string[]): Promise<ChildProcess> {
+  const server = spawn("redis-server", args, { stdio: ["ignore", "pipe", "inherit"] });
+  let log = "";
+  server.stdout.setEncoding("utf8").on("data", (text: string) => {
+    log += log.length < 100_000 ? text : "";
+  });
+  await until(
+    () => {
+      if (server.exitCode !== null) throw new Error(`redis-server has ended: ${log}`);
+      return log.includes("Ready to accept connections") || log.includes("Loading");
+    },
+    { timeoutMs: 20_000 },
+  );
+  return server;
+}
+
+async function end(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  server.kill("SIGCONT");
+  server.kill("SIGKILL");
+  await once(server, "exit");
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  // The port of a Cluster's own bus is 10,000 above.
+  if (typeof address !== "object" || address === null) throw new Error("no address");
+  return address.port > 55_000 ? freePort() : address.port;
+}
