@@ -1,10 +1,5 @@
 import type { Queryable } from "../../data/database.ts";
-
-/** Whose channels. */
-export interface AppScope {
-  readonly organizationId: string;
-  readonly appId: string;
-}
+import type { AppScope } from "../app-scope.ts";
 
 /** The numbers of the app's channels, or of the one at that address; undefined where the address names none of them. */
 export async function findChannelNumbers(

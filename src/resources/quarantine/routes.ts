@@ -1,16 +1,15 @@
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import type { QuarantineFilter, QuarantineStore } from "../../bus/quarantine.ts";
 import type { QuarantinedItem } from "../../bus/quarantine-record.ts";
-import { hasApp } from "../../data/app-lookup.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { ApiEnv } from "../../http/context.ts";
 import { answerList } from "../../http/page.ts";
 import { conflict, invalidParameters, notFound } from "../../http/problem.ts";
-import { isId } from "../../lib/ids.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import type { Log } from "../../log.ts";
+import { type AppScope, appScopeOf, requireApp } from "../app-scope.ts";
 import { parseBody, parseQuery, pathParam, type Resource } from "../resource.ts";
-import { type AppScope, findChannelNumbers, hasChannel } from "./queries.ts";
+import { findChannelNumbers, hasChannel } from "./queries.ts";
 import { type RedriveDeps, redriveItem } from "./redrive.ts";
 import {
   itemAnswerOf,
@@ -35,19 +34,14 @@ interface Filters {
   readonly to?: number | undefined;
 }
 
-export const quarantineResource: Resource<QuarantineDeps> = {
+export const quarantine: Resource<QuarantineDeps> = {
   path: "/apps/:appId/quarantine",
   create(deps) {
     const { db, quarantine } = deps;
 
-    const scopeOf = (c: Context<ApiEnv>): AppScope => ({
-      organizationId: c.get("caller").organizationId,
-      appId: pathParam(c, "appId"),
-    });
-
     async function filterOf(scope: AppScope, filters: Filters): Promise<QuarantineFilter> {
-      const { organizationId, appId } = scope;
-      if (!(await hasApp(db, organizationId, appId))) throw notFound("app");
+      const { organizationId } = scope;
+      await requireApp(db, scope);
       const channelNumbers = await findChannelNumbers(db, scope, filters.channelId);
       if (!channelNumbers) throw notFound("channel");
       const { reason, from, to } = filters;
@@ -73,27 +67,27 @@ export const quarantineResource: Resource<QuarantineDeps> = {
     return new Hono<ApiEnv>()
       .get("/", async (c) => {
         const { limit, offset, ...filters } = parseQuery(c, listQuerySchema);
-        const filter = await filterOf(scopeOf(c), filters);
+        const filter = await filterOf(appScopeOf(c), filters);
         const { records, total } = await quarantine.list(filter, { limit, offset });
         return answerList(c, { items: records.map(recordAnswerOf), total });
       })
       .post("/redrive", async (c) => {
         const { limit, ...filters } = await parseBody(c, redriveManySchema);
-        const filter = await filterOf(scopeOf(c), filters);
+        const filter = await filterOf(appScopeOf(c), filters);
         const { records } = await quarantine.list(filter, { limit, offset: 0 });
         const ids = records.map(({ id }) => id);
         return c.json(await redriveAll(deps, filter.organizationId, ids, c.req.raw.signal));
       })
-      .get("/:id", async (c) => c.json(itemAnswerOf(await findItem(scopeOf(c), pathParam(c, "id")))))
+      .get("/:id", async (c) => c.json(itemAnswerOf(await findItem(appScopeOf(c), pathParam(c, "id")))))
       .delete("/:id", async (c) => {
-        const scope = scopeOf(c);
+        const scope = appScopeOf(c);
         const { record } = await findItem(scope, pathParam(c, "id"));
         if (!(await quarantine.delete(scope.organizationId, record.id))) throw notFound("quarantined item");
         return c.json({ id: record.id });
       })
       .post("/:id/redrive", async (c) => {
         const { asNewId } = await parseBody(c, redriveSchema);
-        const found = await findItem(scopeOf(c), pathParam(c, "id"));
+        const found = await findItem(appScopeOf(c), pathParam(c, "id"));
         if (asNewId && found.record.reason !== "id_conflict") {
           throw invalidParameters([{ path: "asNewId", message: "is for an item of reason id_conflict" }]);
         }
@@ -104,7 +98,7 @@ export const quarantineResource: Resource<QuarantineDeps> = {
   },
 };
 
-const isRecordId = (id: string): boolean => isId("qtn", id);
+const isRecordId = (id: string): boolean => /^[A-Za-z0-9_]{1,64}$/.test(id);
 
 /** In order of arrival, one after the other, so that their events come in that order; ends where the bus does not answer. */
 async function redriveAll(
@@ -121,7 +115,7 @@ async function redriveAll(
       if (!found) continue;
       answers.push(await redriveItem(deps, found, { asNewId: false, signal }));
     } catch (error) {
-      if (!(error instanceof UnavailableError) || index === 0) throw error;
+      if (!(error instanceof UnavailableError) || answers.length === 0) throw error;
       deps.log.warn({ err: error }, "a re-drive of many ends before its end");
       answers.push(...ids.slice(index).map(unavailableAnswer));
       break;

@@ -5,13 +5,8 @@ import { listCoverage, type SubscriptionRow } from "../../data/subscriptions.ts"
 import type { Listed, Page } from "../../http/page.ts";
 import { conflict, notFound } from "../../http/problem.ts";
 import { createId } from "../../lib/ids.ts";
+import type { AppScope } from "../app-scope.ts";
 import { type EventUid, formatEventUid, formatStartAt, type StartAt } from "./schema.ts";
-
-/** Which app of whom. */
-export interface AppScope {
-  readonly organizationId: string;
-  readonly appId: string;
-}
 
 export interface NewSubscription {
   readonly eventUid: EventUid;

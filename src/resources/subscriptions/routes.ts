@@ -1,18 +1,17 @@
 import { Hono } from "hono";
-import type { ListEntryIds } from "../../bus/entry-ids.ts";
+import type { EntryIndex } from "../../bus/entry-index.ts";
 import { type Groups, readRedisTimeMs } from "../../bus/groups.ts";
 import type { RedisBus } from "../../bus/redis.ts";
-import { placeSubscription, readLags, removeSubscription } from "../../bus/subscription-groups.ts";
-import { hasApp } from "../../data/app-lookup.ts";
+import { placeSubscription, readLags } from "../../bus/subscription-groups.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { ApiEnv } from "../../http/context.ts";
 import { answerList, pageQuerySchema } from "../../http/page.ts";
 import { notFound } from "../../http/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
+import { type AppScope, appScopeOf, requireApp } from "../app-scope.ts";
 import { parseBody, parseQuery, pathParam, type Resource } from "../resource.ts";
 import {
-  type AppScope,
   deleteSubscription,
   findSubscription,
   insertSubscription,
@@ -25,23 +24,25 @@ export interface SubscriptionsDeps {
   readonly db: Queryable;
   readonly redis: RedisBus;
   readonly groups: Groups;
-  readonly listEntryIds: ListEntryIds;
+  readonly entries: EntryIndex;
   readonly clock: Clock;
   readonly log: Log;
+  /** Told after a deletion is committed: the time to clear away what it leaves on the bus. Must not throw. */
+  readonly onDeleted: () => Promise<void>;
 }
 
 /**
  * Subscribing. Redis is asked for its time first, so that nothing is written while it is away. Once the row stands the
  * answer is a success: a group that cannot be made at that moment is made later, at the same place.
  */
-export const subscribeResource: Resource<SubscriptionsDeps> = {
+export const subscribe: Resource<SubscriptionsDeps> = {
   path: "/apps/:appId/events/subscribe",
   create(deps) {
     const { db, redis, groups, clock, log } = deps;
     return new Hono<ApiEnv>().post("/", async (c) => {
-      const scope = { organizationId: c.get("caller").organizationId, appId: pathParam(c, "appId") };
+      const scope = appScopeOf(c);
       const { eventUid, connectionId, startAt } = await parseBody(c, subscribeSchema);
-      if (!(await hasApp(db, scope.organizationId, scope.appId))) throw notFound("app");
+      await requireApp(db, scope);
       if (typeof connectionId === "string") throw notFound("connection");
       const startMs = startMsOf(startAt, await readRedisTimeMs(redis));
       const subscription = await db
@@ -59,10 +60,10 @@ export const subscribeResource: Resource<SubscriptionsDeps> = {
   },
 };
 
-export const subscriptionsResource: Resource<SubscriptionsDeps> = {
+export const subscriptions: Resource<SubscriptionsDeps> = {
   path: "/apps/:appId/subscriptions",
   create(deps) {
-    const { db, redis, groups, clock, log } = deps;
+    const { db, clock } = deps;
 
     async function find(scope: AppScope, id: string): Promise<Subscription> {
       const subscription = await findSubscription(db, scope, id);
@@ -72,30 +73,23 @@ export const subscriptionsResource: Resource<SubscriptionsDeps> = {
 
     return new Hono<ApiEnv>()
       .get("/", async (c) => {
-        const scope = { organizationId: c.get("caller").organizationId, appId: pathParam(c, "appId") };
+        const scope = appScopeOf(c);
         const page = parseQuery(c, pageQuerySchema);
-        if (!(await hasApp(db, scope.organizationId, scope.appId))) throw notFound("app");
+        await requireApp(db, scope);
         const { items, total } = await listSubscriptions(db, scope, page);
         return answerList(c, { items: await answersOf(deps, items), total });
       })
       .get("/:id", async (c) => {
-        const scope = { organizationId: c.get("caller").organizationId, appId: pathParam(c, "appId") };
+        const scope = appScopeOf(c);
         const [answer] = await answersOf(deps, [await find(scope, pathParam(c, "id"))]);
         return c.json(answer);
       })
       .delete("/:id", async (c) => {
-        const scope = { organizationId: c.get("caller").organizationId, appId: pathParam(c, "appId") };
-        const { row, topics } = await find(scope, pathParam(c, "id"));
-        const { id } = row;
+        const scope = appScopeOf(c);
+        const { id } = (await find(scope, pathParam(c, "id"))).row;
         const deleted = await db.transaction().execute((trx) => deleteSubscription(trx, scope, id, clock()));
         if (!deleted) throw notFound("subscription");
-        // The noted removal does the same, and does it later where Redis is away: here it is done before the answer.
-        await removeSubscription({ redis, groups }, id, topics).catch((error: unknown) => {
-          log.warn(
-            { err: error, subscription: id },
-            "the groups of a deleted subscription are removed later",
-          );
-        });
+        await deps.onDeleted();
         return c.json({ id });
       });
   },
