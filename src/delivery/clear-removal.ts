@@ -1,0 +1,45 @@
+import type { Groups } from "../bus/groups.ts";
+import { cursorKey } from "../bus/keys.ts";
+import type { QuarantineStore } from "../bus/quarantine.ts";
+import type { RedisBus } from "../bus/redis.ts";
+import { removeSubscription } from "../bus/subscription-groups.ts";
+import type { Topics } from "../bus/topics.ts";
+import type { Removal } from "../data/removals.ts";
+import { isId } from "../lib/ids.ts";
+import { mapBounded } from "../lib/map-bounded.ts";
+
+export interface ClearRemovalDeps {
+  readonly redis: RedisBus;
+  readonly groups: Groups;
+  readonly topics: Topics;
+  readonly quarantine: Pick<QuarantineStore, "purge">;
+}
+
+const CONCURRENCY = 16;
+
+/** Clears away what a deleted row has left on the bus; does no harm when it is called again. @throws UnavailableError */
+export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Promise<void> {
+  const { redis, topics, quarantine } = deps;
+  switch (removal.kind) {
+    case "subscription":
+      return removeSubscription(deps, removal.id);
+    case "channel": {
+      const { channel } = removal;
+      await mapBounded(removal.topics, CONCURRENCY, (topic) =>
+        removal.purge ? topics.delete(topic) : removeGroups(deps.groups, topic),
+      );
+      await redis.call("del", [cursorKey(channel.number)]);
+      await quarantine.purge(channel.organizationId, channel.number);
+      return;
+    }
+    default:
+      removal satisfies never;
+  }
+}
+
+/** Those of subscriptions: groups that others have made on a topic are theirs. */
+async function removeGroups(groups: Groups, topic: string): Promise<void> {
+  for (const { name } of await groups.list(topic)) {
+    if (isId("sub", name)) await groups.remove(topic, name);
+  }
+}

@@ -1,0 +1,166 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Groups } from "../bus/groups.ts";
+import type { QuarantineStore } from "../bus/quarantine.ts";
+import type { RedisBus } from "../bus/redis.ts";
+import { type RetainedTopic, type RetentionSweeper, startRetentionSweeper } from "../bus/retention.ts";
+import type { Topics } from "../bus/topics.ts";
+import type { Queryable } from "../data/database.ts";
+import { claimLease, releaseLease } from "../data/leases.ts";
+import { settleRemovals } from "../data/removals.ts";
+import { pageTopics } from "../data/topics.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../log.ts";
+import { clearRemoval } from "./clear-removal.ts";
+import { expireQuarantine } from "./expire-quarantine.ts";
+import { forgetTopic } from "./forget-topic.ts";
+
+export interface HousekeeperDeps {
+  readonly db: Queryable;
+  readonly redis: RedisBus;
+  readonly groups: Groups;
+  readonly topics: Topics;
+  readonly quarantine: Pick<QuarantineStore, "purge" | "expire">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly timing?: Partial<HousekeeperTiming>;
+}
+
+export interface HousekeeperTiming {
+  /** Between looks for removals. */
+  readonly beatEveryMs: number;
+  /** How long a gateway that died keeps the others from the work. */
+  readonly leaseMs: number;
+  readonly sweepEveryMs: number;
+  readonly expireEveryMs: number;
+  /**
+   * How long a topic must have been retired before its row and its empty stream may go: longer than a gateway that cannot
+   * read changes goes on publishing (ten minutes).
+   */
+  readonly retiredForMs: number;
+}
+
+/** Clears away what is over. Disposal waits for what is under way and leaves the work to others. */
+export interface Housekeeper extends AsyncDisposable {
+  /** Carries out what deletions have left to be removed, without waiting for the beat or for long. Never throws. */
+  readonly settleNow: () => Promise<void>;
+  /** Tells of an event appended: a busy topic is trimmed by the gateway that fills it, between the sweeps. */
+  readonly noteAppended: RetentionSweeper["noteAppended"];
+}
+
+const TIMING: HousekeeperTiming = {
+  beatEveryMs: 1_000,
+  leaseMs: 15_000,
+  sweepEveryMs: 30_000,
+  expireEveryMs: 300_000,
+  retiredForMs: 900_000,
+};
+const LEASE = "housekeeper";
+const PAGE = 500;
+/** How long the answer to a deletion waits for its removals, which are not lost if it waits no longer. */
+const SETTLE_WAIT_MS = 2_000;
+
+/**
+ * Runs on every gateway, works on one: whoever holds the lease trims idle topics, forgets retired ones that are empty,
+ * carries out removals and lets old quarantine go. Two at once, while a lease passes on, do no harm.
+ */
+export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
+  const { db, redis, log, clock, topics, quarantine } = deps;
+  const timing = { ...TIMING, ...deps.timing };
+  const claim = { name: LEASE, holder: randomUUID(), ttlMs: timing.leaseMs };
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let heldUntilMs = 0;
+  let claimedAtMs = Number.NEGATIVE_INFINITY;
+  let expiredAtMs = Number.NEGATIVE_INFINITY;
+  const failing = new Set<string>();
+
+  const isHolder = (): boolean => !signal.aborted && performance.now() < heldUntilMs;
+
+  /** Topics of the sweep under way that may go once they are empty. */
+  const retired = new Set<string>();
+
+  const sweeper = startRetentionSweeper({
+    redis,
+    log,
+    intervalMs: timing.sweepEveryMs,
+    topics: allTopics,
+    onSwept: async (topic, left) => {
+      if (left > 0 || !retired.has(topic)) return;
+      await forgetTopic({ db, topics }, topic, new Date(clock() - timing.retiredForMs));
+    },
+  });
+
+  async function* allTopics(): AsyncGenerator<RetainedTopic> {
+    retired.clear();
+    let after = "";
+    while (isHolder()) {
+      const page = await pageTopics(db, after, PAGE);
+      for (const { topic, maxAgeSeconds, maxEntries, maxBytes, retiredAt } of page) {
+        if (!isHolder()) return;
+        if (retiredAt && retiredAt.getTime() < clock() - timing.retiredForMs) retired.add(topic);
+        yield { topic, maxAgeSeconds, maxEntries, maxBytes };
+      }
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE) return;
+      after = last.topic;
+    }
+  }
+
+  async function renew(): Promise<void> {
+    const nowMs = performance.now();
+    if (nowMs - claimedAtMs < timing.leaseMs / 3) return;
+    claimedAtMs = nowMs;
+    const isOurs = await claimLease(db, claim);
+    heldUntilMs = isOurs ? nowMs + timing.leaseMs : 0;
+  }
+
+  async function attempt(what: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+      if (failing.delete(what)) log.info({ work: what }, "housekeeping goes on");
+    } catch (error) {
+      if (signal.aborted || failing.has(what)) return;
+      failing.add(what);
+      log.warn({ err: error, work: what }, "housekeeping has to wait");
+    }
+  }
+
+  const settle = (): Promise<void> =>
+    attempt("removals", () => settleRemovals(db, (removal) => clearRemoval(deps, removal), { signal }));
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      await attempt("lease", renew);
+      if (isHolder()) {
+        await settle();
+        if (performance.now() - expiredAtMs > timing.expireEveryMs) {
+          expiredAtMs = performance.now();
+          await attempt("quarantine", () => expireQuarantine({ db, quarantine }, signal));
+        }
+      }
+      await delay(timing.beatEveryMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  const running = run();
+  return {
+    async settleNow() {
+      const waited = new AbortController();
+      await Promise.race([
+        settle(),
+        delay(SETTLE_WAIT_MS, undefined, { signal: waited.signal }).catch(() => {}),
+      ]);
+      waited.abort();
+    },
+    noteAppended: (topic, bytes, maxBytes) => sweeper.noteAppended(topic, bytes, maxBytes),
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await sweeper[Symbol.asyncDispose]();
+      await running;
+      await releaseLease(db, claim).catch((error: unknown) => {
+        log.warn({ err: error }, "the housekeeper's lease is left to run out");
+      });
+    },
+  };
+}
