@@ -1,4 +1,7 @@
+import { subscriptionKey } from "./keys.ts";
 import type { RedisBus } from "./redis.ts";
+import { replyCode } from "./redis-errors.ts";
+import { loadScript, runScript } from "./scripts.ts";
 
 /** A consumer group as XINFO tells it. */
 export interface GroupInfo {
@@ -24,10 +27,84 @@ export interface Groups {
   removeTopics(subscriptionId: string): Promise<void>;
 }
 
-/** The id just before every entry of `startMs`: an entry with exactly the id of a group is never delivered to it. */
-export declare function startIdAt(startMs: number): string;
+/**
+ * The id just before every entry of `startMs` (Redis time): an entry with exactly the id of a group is never delivered to it. 0 is the
+ * start of the stream.
+ */
+export const startIdAt = (startMs: number): string =>
+  startMs <= 0 ? "0-0" : `${startMs - 1}-${LAST_SEQUENCE}`;
+
+const LAST_SEQUENCE = "18446744073709551615";
 
 /** Redis time. */
-export declare function readRedisTimeMs(redis: RedisBus): Promise<number>;
+export async function readRedisTimeMs(redis: RedisBus): Promise<number> {
+  const [seconds, microseconds] = (await redis.call("time", [])) as [string, string];
+  return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+}
 
-export declare function createGroups(deps: { readonly redis: RedisBus }): Groups;
+export function createGroups({ redis }: { readonly redis: RedisBus }): Groups {
+  const resetScript = loadScript("group-reset");
+  const setScript = loadScript("set-replace");
+
+  const list = async (topic: string): Promise<readonly GroupInfo[]> => {
+    try {
+      return parseGroups(await redis.call("xinfo", ["groups", topic]));
+    } catch (error) {
+      if (isNoSuchKey(error)) return [];
+      throw error;
+    }
+  };
+
+  return {
+    async ensure(topic, group, startId) {
+      try {
+        await redis.call("xgroup", ["create", topic, group, startId, "mkstream"]);
+        return true;
+      } catch (error) {
+        if (replyCode(error) === "BUSYGROUP") return false;
+        throw error;
+      }
+    },
+    async reset(topic, group, startId) {
+      return Number(await runScript(redis, resetScript, [topic], [group, startId]));
+    },
+    async remove(topic, group) {
+      try {
+        return (await redis.call("xgroup", ["destroy", topic, group])) === 1;
+      } catch (error) {
+        if (isNoSuchKey(error)) return false;
+        throw error;
+      }
+    },
+    list,
+    async find(topic, group) {
+      return (await list(topic)).find(({ name }) => name === group);
+    },
+    async setTopics(subscriptionId, topics) {
+      await runScript(redis, setScript, [subscriptionKey(subscriptionId)], topics);
+    },
+    async removeTopics(subscriptionId) {
+      await redis.call("unlink", [subscriptionKey(subscriptionId)]);
+    },
+  };
+}
+
+/** The groups of an `XINFO GROUPS` reply. */
+export function parseGroups(reply: unknown): readonly GroupInfo[] {
+  return (reply as unknown[][]).map((pairs) => {
+    const fields = new Map<unknown, unknown>();
+    for (let i = 0; i < pairs.length; i += 2) fields.set(pairs[i], pairs[i + 1]);
+    const lag = fields.get("lag");
+    return {
+      name: String(fields.get("name")),
+      consumers: Number(fields.get("consumers")),
+      pending: Number(fields.get("pending")),
+      lastDeliveredId: String(fields.get("last-delivered-id")),
+      lag: typeof lag === "number" ? lag : undefined,
+    };
+  });
+}
+
+/** XINFO and XGROUP say it in words: "no such key", "requires the key to exist". */
+export const isNoSuchKey = (error: unknown): boolean =>
+  error instanceof Error && /no such key|requires the key to exist/.test(error.message);

@@ -1,5 +1,6 @@
-import type { GroupInfo } from "./groups.ts";
+import { type GroupInfo, isNoSuchKey, parseGroups } from "./groups.ts";
 import type { RedisBus } from "./redis.ts";
+import { loadScript, runScript } from "./scripts.ts";
 
 /** One entry of a stream, as it stands there. */
 export interface TopicEntry {
@@ -36,4 +37,63 @@ export interface Topics {
   delete(topic: string): Promise<void>;
 }
 
-export declare function createTopics(deps: { readonly redis: RedisBus }): Topics;
+const ENTRY_ID = /^\d{1,20}-\d{1,20}$/;
+/** More make the estimate better and the command slower. */
+const MEMORY_SAMPLES = 10;
+
+export function createTopics({ redis }: { readonly redis: RedisBus }): Topics {
+  const deleteScript = loadScript("topic-delete");
+  return {
+    async find(topic) {
+      try {
+        const [stream, groups, bytes] = await Promise.all([
+          redis.call("xinfo", ["stream", topic]),
+          redis.call("xinfo", ["groups", topic]),
+          redis.call("memory", ["usage", topic, "samples", MEMORY_SAMPLES]),
+        ]);
+        return { ...parseStream(stream), bytes: Number(bytes ?? 0), groups: parseGroups(groups) };
+      } catch (error) {
+        if (isNoSuchKey(error)) return undefined;
+        throw error;
+      }
+    },
+    async listEntries(topic, { from, to, limit, newestFirst = false }) {
+      const reply = newestFirst
+        ? await redis.call("xrevrange", [topic, to, from, "count", limit])
+        : await redis.call("xrange", [topic, from, to, "count", limit]);
+      return (reply as RawEntry[]).map(parseEntry);
+    },
+    async findEntry(topic, entryId) {
+      if (!ENTRY_ID.test(entryId)) return undefined;
+      const [entry] = (await redis.call("xrange", [topic, entryId, entryId])) as RawEntry[];
+      return entry && parseEntry(entry);
+    },
+    async deleteEntry(topic, entryId) {
+      return ENTRY_ID.test(entryId) && (await redis.call("xdel", [topic, entryId])) === 1;
+    },
+    async delete(topic) {
+      // A step of the script removes so many keys at most; a topic may have thousands of dedupe buckets.
+      while ((await runScript(redis, deleteScript, [topic], [])) === 1);
+    },
+  };
+}
+
+type RawEntry = readonly [id: string, fields: readonly string[]];
+
+function parseEntry([entryId, pairs]: RawEntry): TopicEntry {
+  const fields: Record<string, string> = Object.create(null);
+  for (let i = 0; i + 1 < pairs.length; i += 2) fields[pairs[i] ?? ""] = pairs[i + 1] ?? "";
+  return { entryId, fields };
+}
+
+function parseStream(reply: unknown): Pick<TopicInfo, "length" | "firstEntryId" | "lastEntryId"> {
+  const pairs = reply as unknown[];
+  const fields = new Map<unknown, unknown>();
+  for (let i = 0; i < pairs.length; i += 2) fields.set(pairs[i], pairs[i + 1]);
+  const idOf = (entry: unknown) => (Array.isArray(entry) ? String(entry[0]) : undefined);
+  return {
+    length: Number(fields.get("length")),
+    firstEntryId: idOf(fields.get("first-entry")),
+    lastEntryId: idOf(fields.get("last-entry")),
+  };
+}

@@ -1,0 +1,67 @@
+#!lua flags=no-writes
+-- Lists quarantine records over several channels and indexes, in order of first arrival, then id.
+-- KEYS: the organization's budget
+-- ARGV: from, to (scores as ZRANGEBYSCORE takes them), offset, limit, indexes parted by spaces (quarantine-store.lua), channels …
+-- Reply: how many there are in all, then the ids of the page
+local call = redis.call
+local prefix = string.sub(KEYS[1], 1, -2)
+local from, to = ARGV[1], ARGV[2]
+local offset, limit = tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local sets, total = {}, 0
+for n = 6, #ARGV do
+  for index in string.gmatch(ARGV[5], '%S+') do
+    local key = prefix .. 'x:' .. ARGV[n] .. ':' .. index
+    local held = call('ZCOUNT', key, from, to)
+    if held > 0 then
+      sets[#sets + 1] = key
+      total = total + held
+    end
+  end
+end
+if offset >= total or limit == 0 then
+  return { total }
+end
+if #sets == 1 then
+  return { total, unpack(call('ZRANGEBYSCORE', sets[1], from, to, 'LIMIT', offset, limit)) }
+end
+
+-- What lies before the page is not read: the latest moment is sought before which at most `offset` records arrived.
+local start, skipped = from, 0
+if offset > 0 then
+  local low, high = 0, 2 ^ 48
+  while high - low > 1 do
+    local middle = math.floor((low + high) / 2)
+    local before = 0
+    for _, key in ipairs(sets) do
+      before = before + call('ZCOUNT', key, from, '(' .. string.format('%d', middle))
+    end
+    if before <= offset then
+      low, skipped = middle, before
+    else
+      high = middle
+    end
+  end
+  if skipped > 0 then
+    start = string.format('%d', low)
+  end
+end
+
+local found = {}
+for _, key in ipairs(sets) do
+  local page = call('ZRANGEBYSCORE', key, start, to, 'WITHSCORES', 'LIMIT', 0, offset - skipped + limit)
+  for n = 1, #page, 2 do
+    found[#found + 1] = { id = page[n], ms = tonumber(page[n + 1]) }
+  end
+end
+table.sort(found, function(a, b)
+  if a.ms ~= b.ms then
+    return a.ms < b.ms
+  end
+  return a.id < b.id
+end)
+local reply = { total }
+for n = offset - skipped + 1, math.min(offset - skipped + limit, #found) do
+  reply[#reply + 1] = found[n].id
+end
+return reply

@@ -1,0 +1,41 @@
+#!lua
+-- Removes a topic and its companions, a bounded number of keys a call: dedupe buckets first, the stream last.
+-- KEYS: stream
+-- Reply: 1 where there is more to remove, 0 when done
+local topic = KEYS[1]
+local prefix = '{' .. topic .. '}:'
+local MOST = 500
+local DEFAULT_SLICING = 'r'
+local DEFAULT_WINDOW = 86400000
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local slicings = { [DEFAULT_SLICING] = true }
+for _, field in ipairs(redis.call('HKEYS', prefix .. 'e')) do
+  if string.sub(field, 1, 1) == 'w' then
+    slicings[string.sub(field, 2)] = true
+  end
+end
+
+local removed = 0
+for slicing in pairs(slicings) do
+  local length = DEFAULT_WINDOW / 4 * 2 ^ (string.byte(slicing) - string.byte(DEFAULT_SLICING))
+  for index = math.floor(now / length), math.floor(now / length) - 9, -1 do
+    local base = prefix .. slicing .. string.format('%x', index)
+    local count = tonumber(redis.call('HGET', base, 'n') or 1)
+    -- From the last bucket down, the count kept up to date: what a call leaves is a smaller slice.
+    while count > 1 and removed < MOST do
+      count = count - 1
+      redis.call('UNLINK', base .. '.' .. string.format('%x', count))
+      redis.call('HSET', base, 'n', count)
+      removed = removed + 1
+    end
+    if removed >= MOST then
+      return 1
+    end
+    removed = removed + redis.call('UNLINK', base)
+  end
+end
+redis.call('UNLINK', prefix .. 'e', prefix .. 't', topic)
+return 0

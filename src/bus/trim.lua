@@ -1,0 +1,43 @@
+#!lua
+-- Trims a topic to its limits.
+-- KEYS: stream
+-- ARGV: max age (ms), max entries, max bytes, samples for MEMORY USAGE, most entries removed in one call
+-- Reply: {entries removed, entries left, 1 where there is more to remove}
+local topic = KEYS[1]
+local maxAge, maxEntries, maxBytes, samples, most =
+  tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local before = redis.call('XLEN', topic)
+if before == 0 then
+  return { 0, 0, 0 }
+end
+
+local time = redis.call('TIME')
+local oldest = string.format('%d', math.max(0, time[1] * 1000 + math.floor(time[2] / 1000) - maxAge))
+
+-- Exact trimming is needed, or the last hundred entries of an idle topic would never go; but it has no limit of its own, so that far
+-- too long a stream is first cut by whole nodes.
+local function trim(strategy, threshold)
+  if redis.call('XTRIM', topic, strategy, '~', threshold, 'LIMIT', most) >= most then
+    return true
+  end
+  redis.call('XTRIM', topic, strategy, threshold)
+  return false
+end
+
+local isMore = trim('MINID', oldest) or trim('MAXLEN', maxEntries)
+if not isMore then
+  -- Entries differ in size, and the estimate is from a few samples: cut, then look again.
+  for _ = 1, 3 do
+    local length = redis.call('XLEN', topic)
+    local bytes = length > 0 and redis.call('MEMORY', 'USAGE', topic, 'SAMPLES', samples) or 0
+    if bytes <= maxBytes then
+      break
+    end
+    isMore = trim('MAXLEN', math.floor(length * maxBytes / bytes))
+    if isMore then
+      break
+    end
+  end
+end
+local left = redis.call('XLEN', topic)
+return { before - left, left, isMore and 1 or 0 }
