@@ -5,11 +5,14 @@ import type { RequestEnv } from "./context.ts";
 
 const SANE = /^[A-Za-z0-9_.:-]{1,128}$/;
 
-/** Names each request: by the client's `X-Request-Id` where that is sane, else by a new id. Every answer carries it. */
+/** The name of a request: the client's `X-Request-Id` where that is sane, else a new id. */
+export const requestIdOf = (given: string | undefined, nowMs: number): string =>
+  given !== undefined && SANE.test(given) ? given : createId("req", nowMs);
+
+/** Names each request; every answer carries the name. */
 export function requestId(clock: Clock): MiddlewareHandler<RequestEnv> {
   return async (c, next) => {
-    const given = c.req.header("x-request-id");
-    const id = given !== undefined && SANE.test(given) ? given : createId("req", clock());
+    const id = requestIdOf(c.req.header("x-request-id"), clock());
     c.set("requestId", id);
     await next();
     // After the fact: a header set before it is lost when a route answers with a Response of its own.

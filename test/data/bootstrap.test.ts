@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findApiKey } from "../../src/data/api-keys.ts";
+import { type BootstrapOptions, bootstrap } from "../../src/data/bootstrap.ts";
+import type { NewChannel } from "../../src/data/channels.ts";
+import { type Keyring, openKeyring } from "../../src/data/keyring.ts";
+import { createLiveChannels } from "../../src/data/live-channels.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+
+const welcome: NewChannel = {
+  uid: "main",
+  kind: "webhook",
+  title: null,
+  config: { onInvalid: "quarantine" },
+  secrets: {},
+  events: [{ type: "received" }],
+  retention: { maxAgeSeconds: 60, maxEntries: 10, maxBytes: 1_048_576 },
+  state: "active",
+};
+
+let database: TestDatabase;
+let keyring: Keyring;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  keyring = await openKeyring({ db: database.db, masterKey: Buffer.alloc(32, 1), clock: Date.now });
+});
+afterEach(() => database[Symbol.asyncDispose]());
+
+const start = (options: Partial<BootstrapOptions> = {}) =>
+  bootstrap({ db: database.db, keyring, clock: Date.now, ...options });
+
+const find = (token: string) => findApiKey(database.db, token, Date.now());
+
+describe("the first start", () => {
+  it("makes organization, space and a key that may do all, told once", async () => {
+    const { apiKey = "" } = await start();
+    expect(apiKey).toMatch(/^ik_[a-z0-9]{40}$/);
+    expect(await find(apiKey)).toMatchObject({
+      organizationId: expect.stringMatching(/^org_/),
+      spaceId: expect.stringMatching(/^spc_/),
+      accountId: expect.stringMatching(/^acc_/),
+      permissions: ["*"],
+    });
+    const names = await database.db.selectFrom("organizations").select("name").execute();
+    expect(names).toEqual([{ name: "default" }]);
+    expect(await database.db.selectFrom("accounts").select(["isService", "status"]).execute()).toEqual([
+      { isService: true, status: "active" },
+    ]);
+    expect(await start()).toEqual({});
+    expect(await find(apiKey)).toBeDefined();
+  });
+
+  it("is made by one of several gateways that start at once", async () => {
+    const all = await Promise.all(Array.from({ length: 5 }, () => start({ welcome })));
+    expect(all.filter(({ apiKey }) => apiKey !== undefined)).toHaveLength(1);
+    expect(all.filter((made) => made.welcome !== undefined)).toHaveLength(1);
+    expect(await database.db.selectFrom("organizations").select("id").execute()).toHaveLength(1);
+    expect(await database.db.selectFrom("apps").select("uid").execute()).toEqual([{ uid: "welcome" }]);
+  });
+
+  it("takes the key handed in instead of making one, and keeps its hash only", async () => {
+    expect((await start({ apiKey: "chosen by hand" })).apiKey).toBeUndefined();
+    expect(await find("chosen by hand")).toMatchObject({ permissions: ["*"] });
+    const rows = await database.db.selectFrom("apiKeys").selectAll().execute();
+    expect(rows).toHaveLength(1);
+    expect(JSON.stringify(rows)).not.toContain("chosen by");
+  });
+
+  it("makes the app welcome, whose channel is live and whose topic is told", async () => {
+    const made = (await start({ welcome })).welcome;
+    expect(made?.topics).toEqual([
+      `events.${made?.organizationId}.apps.app.event_received.${made?.appId}.main.received`,
+    ]);
+    const live = await createLiveChannels({ db: database.db, keyring }).findById(made?.channelId ?? "");
+    expect(live).toMatchObject({ identity: { uid: "main", appId: made?.appId }, state: "active" });
+    expect(await database.db.selectFrom("topics").select("topic").execute()).toEqual([
+      { topic: made?.topics[0] },
+    ]);
+  });
+});
+
+describe("a later start", () => {
+  it("accepts a key handed in, any number of times", async () => {
+    const { apiKey = "" } = await start();
+    await Promise.all([start({ apiKey: "second" }), start({ apiKey: "second" })]);
+    const [first, second] = [await find(apiKey), await find("second")];
+    expect(second).toMatchObject({ organizationId: first?.organizationId, accountId: first?.accountId });
+    expect(await database.db.selectFrom("apiKeys").select("id").execute()).toHaveLength(2);
+  });
+
+  it("does not bring back a key that was revoked", async () => {
+    await start({ apiKey: "chosen" });
+    await database.db.updateTable("apiKeys").set({ revokedAt: new Date() }).execute();
+    await start({ apiKey: "chosen" });
+    expect(await find("chosen")).toBeUndefined();
+  });
+
+  it("makes no second app welcome, also when the first was deleted", async () => {
+    await start({ welcome });
+    for (const table of ["channels", "apps"] as const) await database.db.deleteFrom(table).execute();
+    expect(await start({ welcome })).toEqual({});
+    expect(await database.db.selectFrom("apps").select("id").execute()).toEqual([]);
+  });
+});

@@ -1,0 +1,89 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { createServer, type Socket } from "node:net";
+import { sql } from "kysely";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isUniqueViolation, openDatabase } from "../../src/data/database.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase({ statementTimeoutMs: 300, connectTimeoutMs: 300, maxConnections: 2 });
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+const one = () => sql<{ n: number }>`SELECT 1::bigint AS n`.execute(database.db);
+
+describe("the database", () => {
+  it("reads bigint as number and json as it was written", async () => {
+    const { rows } = await sql`SELECT 7::bigint AS a, '{"b_c": [1]}'::json AS json_value`.execute(
+      database.db,
+    );
+    expect(rows).toEqual([{ a: 7, jsonValue: { b_c: [1] } }]);
+  });
+
+  it("is unavailable where nobody listens", async () => {
+    const connections = [
+      { host: "/nonexistent/folder", user: "inlet", database: "inlet" },
+      { url: "postgres://inlet@127.0.0.1:1/inlet" },
+    ];
+    for (const connection of connections) {
+      await using away = openDatabase({ connection });
+      await expect(sql`SELECT 1`.execute(away.db)).rejects.toThrow(UnavailableError);
+    }
+  });
+
+  it("is unavailable, within its time, where the server never answers", async () => {
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => void sockets.push(socket)).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const url = `postgres://inlet@127.0.0.1:${(silent.address() as AddressInfo).port}/inlet`;
+    await using away = openDatabase({ connection: { url }, connectTimeoutMs: 50 });
+    await expect(sql`SELECT 1`.execute(away.db)).rejects.toThrow(UnavailableError);
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+
+  it("is unavailable when a query takes too long or no connection comes free, and then goes on", async () => {
+    await expect(sql`SELECT pg_sleep(5)`.execute(database.db)).rejects.toThrow(UnavailableError);
+    const holders = [1, 2].map(() =>
+      database.db
+        .transaction()
+        .execute((trx) => sql`SELECT pg_sleep(0.25)`.execute(trx).then(() => one().catch((e) => e))),
+    );
+    expect(await Promise.all(holders)).toContainEqual(expect.any(UnavailableError));
+    expect((await one()).rows).toEqual([{ n: 1 }]);
+  });
+
+  it("is unavailable while its connections are cut, also in a transaction, and heals by itself", async () => {
+    const other = await database.connect();
+    const cut = () =>
+      other.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+      );
+    const cutInside = database.db.transaction().execute(async (trx) => {
+      await sql`SELECT 1`.execute(trx);
+      await cut();
+      await sql`SELECT 1`.execute(trx);
+    });
+    await expect(cutInside).rejects.toThrow(UnavailableError);
+    await one();
+    await cut();
+    await until(async () => (await one().catch(() => undefined)) !== undefined);
+    await other.end();
+  });
+
+  it("keeps the driver's own errors, and tells which unique rule was broken", async () => {
+    await expect(sql`SELECT nonsense`.execute(database.db)).rejects.toMatchObject({ code: "42703" });
+    await sql`CREATE TABLE things (n integer CONSTRAINT things_n UNIQUE)`.execute(database.db);
+    await sql`INSERT INTO things VALUES (1)`.execute(database.db);
+    const error = await sql`INSERT INTO things VALUES (1)`.execute(database.db).catch((thrown) => thrown);
+    expect([
+      isUniqueViolation(error),
+      isUniqueViolation(error, "things_n"),
+      isUniqueViolation(error, "other"),
+    ]).toEqual([true, true, false]);
+  });
+});

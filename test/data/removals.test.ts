@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Removal, recordRemovals, settleRemovals } from "../../src/data/removals.ts";
+import { pageTopics, retireTopics, writeTopics } from "../../src/data/topics.ts";
+import type { ChannelIdentity } from "../../src/event/channel.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+
+const RETENTION = { maxAgeSeconds: 60, maxEntries: 10, maxBytes: 1_048_576 };
+const { signal } = new AbortController();
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(() => database[Symbol.asyncDispose]());
+
+const channelOf = (number: number): ChannelIdentity => ({
+  number,
+  uid: "main",
+  kind: "webhook",
+  appId: "app_1",
+  organizationId: "org_1",
+});
+
+const write = (channel: ChannelIdentity, ...types: string[]) =>
+  database.db
+    .transaction()
+    .execute((trx) =>
+      writeTopics(trx, channel, { events: types.map((type) => ({ type })), retention: RETENTION }, 0),
+    );
+
+const remove = (channel: ChannelIdentity, purge: boolean) =>
+  database.db.transaction().execute(async (trx) => {
+    const topics = await retireTopics(trx, channel.number, 0);
+    await recordRemovals(trx, [{ kind: "channel", channel, topics, purge }], 0);
+  });
+
+const settle = async () => {
+  const done: Removal[] = [];
+  await settleRemovals(database.db, async (removal) => void done.push(removal), { signal });
+  return done;
+};
+
+const topics = async () => (await pageTopics(database.db, "", 10)).map(({ type }) => type);
+
+describe("removals", () => {
+  it("are carried out once each, oldest first, purged topics forgotten", async () => {
+    await write(channelOf(1), "a", "b");
+    await remove(channelOf(1), false);
+    await remove(channelOf(1), true);
+    expect(await settle()).toMatchObject([
+      { purge: false },
+      { purge: true, topics: [expect.stringMatching(/a$/), expect.stringMatching(/b$/)] },
+    ]);
+    expect(await topics()).toEqual([]);
+    expect(await settle()).toEqual([]);
+  });
+
+  it("stay when they cannot be carried out", async () => {
+    await remove(channelOf(1), true);
+    const failing = settleRemovals(database.db, () => Promise.reject(new Error("Redis is away")), { signal });
+    await expect(failing).rejects.toThrow("Redis is away");
+    expect(await settle()).toHaveLength(1);
+  });
+
+  it("are shared by gateways, none done twice", async () => {
+    for (let number = 1; number <= 20; number++) await remove(channelOf(number), true);
+    const done = (await Promise.all([settle(), settle(), settle()])).flat();
+    expect(done).toHaveLength(20);
+  });
+
+  it("leave alone a topic that a new channel of the same uid has taken over", async () => {
+    await write(channelOf(1), "kept", "gone");
+    await remove(channelOf(1), true);
+    await write(channelOf(2), "kept");
+    expect(await settle()).toMatchObject([{ topics: [expect.stringMatching(/gone$/)] }]);
+    expect(await topics()).toEqual(["kept"]);
+  });
+
+  it("make a new channel wait that would take over a topic while it is cleared", async () => {
+    await write(channelOf(1), "a");
+    await remove(channelOf(1), true);
+    let written = false;
+    let writing: Promise<void> | undefined;
+    await settleRemovals(
+      database.db,
+      async () => {
+        writing = write(channelOf(2), "a").then(() => {
+          written = true;
+        });
+        // Long enough for a write that does not wait.
+        await database.db.selectFrom("topics").select("topic").execute();
+        await database.db.selectFrom("topics").select("topic").execute();
+        expect(written).toBe(false);
+      },
+      { signal },
+    );
+    await writing;
+    expect(await topics()).toEqual(["a"]);
+  });
+});

@@ -1,0 +1,239 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Answer, createTestApi, type TestApi } from "../support/api.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await createTestApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const BLUEPRINT = { title: "GitHub" };
+
+async function raw(path: string, init: RequestInit = {}): Promise<Answer> {
+  const response = await api.app.request(path, init);
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+describe("authentication", () => {
+  it.each([
+    ["no header", undefined],
+    ["an empty one", ""],
+    ["no token", "Bearer "],
+    ["another scheme", "Basic abc"],
+    ["an unknown key", "Bearer ik_unknown"],
+    ["a key without end", `Bearer ${"x".repeat(9_000)}`],
+  ])("refuses %s with 401", async (_, authorization) => {
+    const headers = authorization === undefined ? {} : { authorization };
+    const answer = await raw("/v1/blueprints", { headers });
+    expect(answer.status).toBe(401);
+    expect(answer.body).toEqual({ code: "unauthenticated", message: expect.any(String) });
+    expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer/);
+  });
+
+  it("comes before anything is said about paths, bodies and ids", async () => {
+    expect((await raw("/v1/no-such-thing")).status).toBe(401);
+    expect((await raw("/v1/blueprints", { method: "POST", body: "{" })).status).toBe(401);
+  });
+
+  it("ends with a key's revocation, expiry or its account's disabling, at once", async () => {
+    const { db } = api.database;
+    const past = new Date(Date.now() - 1);
+    for (const ending of [{ revokedAt: past }, { expiresAt: past }]) {
+      const key = await api.keyWith("blueprints.read");
+      expect((await api.as(key)("GET", "/blueprints")).status).toBe(200);
+      await db.updateTable("apiKeys").set(ending).where("prefix", "=", key.slice(0, 11)).execute();
+      expect((await api.as(key)("GET", "/blueprints")).status).toBe(401);
+    }
+    const stranger = await api.strangerKey();
+    expect((await api.as(stranger)("GET", "/blueprints")).status).toBe(200);
+    await db.updateTable("accounts").set({ status: "disabled" }).where("name", "=", "other").execute();
+    expect((await api.as(stranger)("GET", "/blueprints")).status).toBe(401);
+  });
+
+  it("keeps no key that could be used", async () => {
+    const key = await api.keyWith("apps.read");
+    const rows = await api.database.db.selectFrom("apiKeys").selectAll().execute();
+    expect(JSON.stringify(rows)).not.toContain(key);
+    expect(rows.map(({ prefix }) => prefix)).toContain(key.slice(0, 11));
+  });
+});
+
+describe("permissions", () => {
+  it("let a key do what it names, and 403 names what is missing", async () => {
+    const reader = api.as(await api.keyWith("blueprints.read"));
+    expect((await reader("GET", "/blueprints")).status).toBe(200);
+    const write = await reader("POST", "/blueprints", BLUEPRINT);
+    expect([write.status, write.body.code]).toEqual([403, "permission_denied"]);
+    expect(write.body.message).toContain("blueprints.write");
+    const other = await reader("GET", "/apps");
+    expect(other.body.message).toContain("apps.read");
+    expect((await reader("GET", "/apps/app_x/channels")).body.message).toContain("apps.read");
+  });
+
+  it("are asked for before the body and the id are looked at", async () => {
+    const reader = api.as(await api.keyWith("blueprints.read"));
+    expect((await reader("POST", "/blueprints", "{")).status).toBe(403);
+    expect((await reader("DELETE", "/blueprints/nonsense")).status).toBe(403);
+  });
+});
+
+describe("errors", () => {
+  it("have one body: unknown routes, other methods with Allow, malformed ids", async () => {
+    const unknown = await api.call("GET", "/no-such-thing");
+    expect([unknown.status, unknown.body.code]).toEqual([404, "not_found"]);
+    expect((await raw("/nowhere")).body.code).toBe("not_found");
+    const method = await api.call("PATCH", "/blueprints", {});
+    expect([method.status, method.body.code]).toEqual([405, "method_not_allowed"]);
+    expect(method.headers.get("allow")).toBe("GET, HEAD, POST");
+    expect((await api.call("POST", "/blueprints/bp_x", {})).headers.get("allow")).toBe(
+      "GET, HEAD, PUT, DELETE",
+    );
+    for (const id of ["bp_x", "app_x", "%00", "a%2Fb", "ä"]) {
+      expect((await api.call("GET", `/blueprints/${id}`)).status).toBe(404);
+    }
+  });
+
+  it("name malformed JSON, other media types and bodies that are too large", async () => {
+    for (const body of ["{", "nul", '{"title": "a"} x', "\u0000"]) {
+      const answer = await api.call("POST", "/blueprints", body);
+      expect([answer.status, answer.body.code]).toEqual([400, "invalid_parameters"]);
+    }
+    const headers = await authorized();
+    const form = await raw("/v1/blueprints", {
+      method: "POST",
+      headers: { ...headers, "content-type": "text/plain" },
+      body: "a",
+    });
+    expect([form.status, form.body.code]).toEqual([415, "unsupported_media_type"]);
+    const bare = await raw("/v1/blueprints", { method: "POST", headers, body: Buffer.from("{}") });
+    expect(bare.status).toBe(415);
+    const large = await api.call("POST", "/blueprints", { title: "x".repeat(1024 * 1024) });
+    expect([large.status, large.body.code]).toEqual([413, "payload_too_large"]);
+    const chunked = new ReadableStream({
+      pull: (controller) => controller.enqueue(Buffer.alloc(65_536, 32)),
+    });
+    const endless = await raw("/v1/blueprints", {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: chunked,
+      duplex: "half",
+    } as RequestInit);
+    expect(endless.status).toBe(413);
+  });
+
+  it("name each field that does not fit, by its path, before anything is looked up", async () => {
+    const answer = await api.call("POST", "/blueprints", {
+      title: 7,
+      colour: "red",
+      channels: [{ uid: "main", kind: "webhook", events: [{ type: "" }], extra: 1 }],
+    });
+    expect(answer.status).toBe(400);
+    expect(answer.body.details.map(({ path }: { path: string }) => path).sort()).toEqual([
+      "channels[0].events[0].type",
+      "channels[0].extra",
+      "colour",
+      "title",
+    ]);
+    expect((await api.call("PUT", "/blueprints/bp_x", { colour: "red" })).status).toBe(400);
+    expect((await api.call("PUT", "/blueprints/bp_x", { title: "x" })).status).toBe(404);
+  });
+
+  it("refuse text that cannot be kept: NUL and lone surrogates", async () => {
+    const answer = await api.call(
+      "POST",
+      "/blueprints",
+      '{"title":"a\\u0000b","description":"\\ud800","x\\u0000":1}',
+    );
+    expect(answer.status).toBe(400);
+    expect(answer.body.details.map(({ path }: { path: string }) => path)).toEqual([
+      "title",
+      "description",
+      "",
+    ]);
+  });
+
+  it("refuse bodies nested beyond reason", async () => {
+    const answer = await api.call("POST", "/blueprints", `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`);
+    expect(answer.status).toBe(400);
+  });
+
+  it("tell nothing of what is inside, and the log line tells it", async () => {
+    await api.database.db.schema.alterTable("blueprints").renameTo("elsewhere").execute();
+    const answer = await api.call("GET", "/blueprints");
+    await api.database.db.schema.alterTable("elsewhere").renameTo("blueprints").execute();
+    expect([answer.status, answer.body.code]).toEqual([500, "internal"]);
+    expect(JSON.stringify(answer.body)).not.toMatch(/blueprints|relation|select/i);
+    const line = api.lines.findLast(({ status }) => status === 500);
+    expect(line).toMatchObject({
+      level: "error",
+      requestId: answer.headers.get("x-request-id"),
+      method: "GET",
+    });
+    expect(JSON.stringify(line)).toContain("does not exist");
+  });
+});
+
+describe("requests", () => {
+  it("carry an id: the client's where it is sane, else a new one", async () => {
+    const given = await raw("/v1/blueprints", { headers: { "x-request-id": "trace-1.a:b" } });
+    expect(given.headers.get("x-request-id")).toBe("trace-1.a:b");
+    for (const id of ["with space", "x".repeat(129)]) {
+      const made = await raw("/nowhere", { headers: { "x-request-id": id } });
+      expect(made.headers.get("x-request-id")).toMatch(/^req_/);
+    }
+  });
+
+  it("leave one line when they change something or fail, and none when they only read", async () => {
+    const before = api.lines.length;
+    await api.call("GET", "/blueprints");
+    expect(api.lines).toHaveLength(before);
+    const made = await api.call("POST", "/blueprints", BLUEPRINT);
+    await api.call("GET", "/apps/app_x/channels/ch_secretaddress");
+    const [write, failure, ...rest] = api.lines.slice(before);
+    expect(rest).toEqual([]);
+    expect(write).toMatchObject({
+      level: "info",
+      method: "POST",
+      route: "/v1/blueprints",
+      status: 200,
+      requestId: made.headers.get("x-request-id"),
+      organizationId: made.body.organizationId,
+      keyId: expect.stringMatching(/^key_/),
+    });
+    expect(failure).toMatchObject({ status: 404, route: "/v1/apps/:appId/channels/:channelId" });
+    expect(JSON.stringify(failure)).not.toContain("secretaddress");
+  });
+});
+
+describe("lists", () => {
+  it("are bare arrays in order of creation with the full count beside them", async () => {
+    const call = api.as(await api.strangerKey());
+    const titles = ["a", "b", "c"];
+    for (const title of titles) await call("POST", "/blueprints", { title });
+    const all = await call("GET", "/blueprints");
+    expect(all.body.map(({ title }: { title: string }) => title)).toEqual(titles);
+    const part = await call("GET", "/blueprints?limit=1&offset=1");
+    expect(part.body.map(({ title }: { title: string }) => title)).toEqual(["b"]);
+    expect(part.headers.get("x-total-count")).toBe("3");
+    const beyond = await call("GET", "/blueprints?offset=10");
+    expect([beyond.body, beyond.headers.get("x-total-count")]).toEqual([[], "3"]);
+  });
+
+  it.each([
+    "limit=0",
+    "limit=201",
+    "limit=x",
+    "limit=",
+    "limit=1.5",
+    "offset=-1",
+    "offset=1e3",
+  ])("refuse %s", async (query) => {
+    const answer = await api.call("GET", `/blueprints?${query}`);
+    expect(answer.status).toBe(400);
+    expect(answer.body.details[0].path).toBe(query.split("=")[0]);
+  });
+});
+
+async function authorized(): Promise<Record<string, string>> {
+  return { authorization: `Bearer ${await api.keyWith("*")}` };
+}
