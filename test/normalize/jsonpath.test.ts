@@ -1,0 +1,360 @@
+import { describe, expect, it } from "vitest";
+import { createPathCompiler, type PathRoot } from "../../src/normalize/jsonpath.ts";
+import { type PathBudget, PathBudgetError } from "../../src/normalize/path.ts";
+
+const item: PathRoot = {};
+const headers: PathRoot = { hasLowerCaseNames: true };
+const query: PathRoot = {};
+const named = new Map([
+  ["headers", headers],
+  ["query", query],
+]);
+
+type Syntax = "rfc9535" | "jsonpath-plus";
+
+function compile(text: string, syntax: Syntax = "rfc9535") {
+  return createPathCompiler({ syntax, item, named })(text);
+}
+
+function messageOf(text: string, syntax?: Syntax): string {
+  const result = compile(text, syntax);
+  return result.ok ? "compiles" : result.error;
+}
+
+interface Found {
+  readonly kind: string;
+  readonly values: readonly unknown[];
+}
+
+function run(text: string, data: unknown, syntax?: Syntax, budget: PathBudget = { left: 100_000 }): Found {
+  const result = compile(text, syntax);
+  if (!result.ok) throw new Error(result.error);
+  const { path } = result.value;
+  if (path.kind === "query")
+    return { kind: "query", values: path.select(data, budget).map(({ value }) => value) };
+  const value = path.get(data);
+  return { kind: "singular", values: value === undefined ? [] : [value] };
+}
+
+const select = (text: string, data: unknown, syntax?: Syntax): readonly unknown[] =>
+  run(text, data, syntax).values;
+
+/** RFC 9535, figure 1. */
+const bookstore = {
+  store: {
+    book: [
+      { category: "reference", author: "Nigel Rees", title: "Sayings of the Century", price: 8.95 },
+      { category: "fiction", author: "Evelyn Waugh", title: "Sword of Honour", price: 12.99 },
+      {
+        category: "fiction",
+        author: "Herman Melville",
+        title: "Moby Dick",
+        isbn: "0-553-21311-3",
+        price: 8.99,
+      },
+      {
+        category: "fiction",
+        author: "J. R. R. Tolkien",
+        title: "The Lord of the Rings",
+        isbn: "0-395-19395-8",
+        price: 22.99,
+      },
+    ],
+    bicycle: { color: "red", price: 399 },
+  },
+};
+const [sayings, sword, moby, rings] = bookstore.store.book;
+
+describe("RFC 9535, table 2 (the bookstore)", () => {
+  it.each<[string, readonly unknown[]]>([
+    ["$.store.book[*].author", ["Nigel Rees", "Evelyn Waugh", "Herman Melville", "J. R. R. Tolkien"]],
+    ["$..author", ["Nigel Rees", "Evelyn Waugh", "Herman Melville", "J. R. R. Tolkien"]],
+    ["$.store.*", [bookstore.store.book, bookstore.store.bicycle]],
+    ["$.store..price", [8.95, 12.99, 8.99, 22.99, 399]],
+    ["$..book[2]", [moby]],
+    ["$..book[2].author", ["Herman Melville"]],
+    ["$..book[2].publisher", []],
+    ["$..book[-1]", [rings]],
+    ["$..book[0,1]", [sayings, sword]],
+    ["$..book[:2]", [sayings, sword]],
+    ["$..book[?@.isbn]", [moby, rings]],
+    ["$..book[?@.price<10]", [sayings, moby]],
+  ])("%s", (path, expected) => {
+    expect(select(path, bookstore)).toEqual(expected);
+  });
+
+  it("$..* yields all values below the root", () => {
+    expect(select("$..*", bookstore)).toHaveLength(27);
+  });
+});
+
+describe("RFC 9535, examples of sections 2.2 to 2.5", () => {
+  const letters = ["a", "b", "c", "d", "e", "f", "g"];
+  const filtered = {
+    a: [3, 5, 1, 2, 4, 6, { b: "j" }, { b: "k" }, { b: {} }, { b: "kilo" }],
+    o: { p: 1, q: 2, r: 3, s: 5, t: { u: 6 } },
+    e: "f",
+  };
+  const nested = { o: { j: 1, k: 2 }, a: [5, 3, [{ j: 4 }, { k: 6 }]] };
+  it.each<[string, unknown, readonly unknown[]]>([
+    ["$", { k: "v" }, [{ k: "v" }]],
+    ["$.o['j j']", { o: { "j j": { "k.k": 3 } } }, [{ "k.k": 3 }]],
+    ["$.o['j j']['k.k']", { o: { "j j": { "k.k": 3 } } }, [3]],
+    ['$["\'"]["@"]', { "'": { "@": 2 } }, [2]],
+    ["$[1]", ["a", "b"], ["b"]],
+    ["$[-2]", ["a", "b"], ["a"]],
+    ["$[-3]", ["a", "b"], []],
+    ["$.o[*, *]", { o: { j: 1, k: 2 } }, [1, 2, 1, 2]],
+    ["$[1:3]", letters, ["b", "c"]],
+    ["$[5:]", letters, ["f", "g"]],
+    ["$[1:5:2]", letters, ["b", "d"]],
+    ["$[5:1:-2]", letters, ["f", "d"]],
+    ["$[::-1]", letters, ["g", "f", "e", "d", "c", "b", "a"]],
+    ["$[0, 3]", letters, ["a", "d"]],
+    ["$.a[?@.b == 'kilo']", filtered, [{ b: "kilo" }]],
+    ["$.a[?@>3.5]", filtered, [5, 4, 6]],
+    ["$.a[?@.b]", filtered, [{ b: "j" }, { b: "k" }, { b: {} }, { b: "kilo" }]],
+    ["$[?@.*]", filtered, [filtered.a, filtered.o]],
+    ["$.o[?@<3, ?@<3]", filtered, [1, 2, 1, 2]],
+    ["$.a[?@<2 || @.b == 'k']", filtered, [1, { b: "k" }]],
+    ["$.a[?match(@.b, '[jk]')]", filtered, [{ b: "j" }, { b: "k" }]],
+    ["$.a[?search(@.b, '[jk]')]", filtered, [{ b: "j" }, { b: "k" }, { b: "kilo" }]],
+    ["$.o[?@>1 && @<4]", filtered, [2, 3]],
+    ["$.a[?@ == @]", filtered, filtered.a],
+    ["$..j", nested, [1, 4]],
+    ["$..[0]", nested, [5, { j: 4 }]],
+    ["$.a..[0, 1]", nested, [5, 3, { j: 4 }, { k: 6 }]],
+    ["$.a[?length(@.b) == 4]", filtered, [{ b: "kilo" }]],
+    ["$[?count(@.*) == 5]", filtered, [filtered.o]],
+    ["$.a", { a: null }, [null]],
+    ["$.a[0]", { a: null }, []],
+    ["$[?@.a.d || @.a.e]", [{ a: { d: 1 } }, { a: {} }], [{ a: { d: 1 } }]],
+  ])("%s over %j", (path, data, expected) => {
+    expect(select(path, data)).toEqual(expected);
+  });
+
+  it.each([
+    "",
+    "a",
+    ".a",
+    "$.",
+    "$..",
+    "$[",
+    "$['a'",
+    "$[01]",
+    "$[-0]",
+    "$[1.0]",
+    "$.1",
+    "$['\\z']",
+    "$[?]",
+    "$[?@.a == ]",
+    "$[?@.a == @.*]",
+    "$[?length(@.*) == 1]",
+    "$[?unknown(@.a)]",
+    " $",
+    "$ ",
+    "$.a[(@.length-1)]",
+    "$[9007199254740992]",
+  ])("refuses %j", (path) => {
+    expect(compile(path).ok).toBe(false);
+  });
+});
+
+describe("a singular path", () => {
+  it.each(["$", "$.a", "$['a'][0].b", "$.a[-1]", '$ ["a"]'])("%s is read without the library", (path) => {
+    expect(run(path, {}).kind).toBe("singular");
+  });
+
+  it.each([
+    "constructor",
+    "toString",
+    "__proto__",
+    "hasOwnProperty",
+    "length",
+  ])("finds no inherited %s", (name) => {
+    for (const data of [{}, [], "text", 1, null, JSON.parse('{"a":1}')])
+      expect(select(`$.${name}`, data)).toEqual([]);
+  });
+
+  it("finds a member of its own under an inherited name", () => {
+    expect(select("$.constructor.__proto__", JSON.parse('{"constructor":{"__proto__":1}}'))).toEqual([1]);
+  });
+
+  it("is the same, spelled otherwise", () => {
+    const keys = ["$.a.b", "$['a'].b", '$["a"]["b"]', "$.a['\\u0062']"].map((path) => {
+      const result = compile(path);
+      return result.ok ? result.value.path.key : undefined;
+    });
+    expect(new Set(keys).size).toBe(1);
+  });
+
+  it("with an index from the end says where its value stands", () => {
+    const result = compile("$.a[-1].b");
+    const path = result.ok ? result.value.path : undefined;
+    const target = path?.kind === "singular" ? path.targetsIn({ a: [1, 2, { b: 3 }] }) : undefined;
+    expect(target?.names.get("a")?.indexes.get(2)?.names.get("b")?.slots).toEqual([0]);
+  });
+});
+
+describe("a named root", () => {
+  it("is the one that the path's text names, the item without a name", () => {
+    const roots = ["$", "$.headers", "$headers", "$query.a", "$headers['a']"].map((path) => {
+      const result = compile(path);
+      return result.ok ? result.value.root : undefined;
+    });
+    expect(roots).toEqual([item, item, headers, query, headers]);
+  });
+
+  it.each([
+    "$headers['X-GitHub-Event']",
+    "$headers['X-GitHub-Event','X-GitHub-Event'][0]",
+  ])("finds %s whatever the case of the name", (path) => {
+    const { values } = run(path, { "x-github-event": ["push"] });
+    expect(values.flat()[0]).toBe("push");
+  });
+
+  it("keeps the case of names below others, and deeper ones", () => {
+    expect(select("$query.Ab", { Ab: 1, ab: 2 })).toEqual([1]);
+    expect(select("$headers.A.B", { a: { B: 1, b: 2 } })).toEqual([1]);
+  });
+
+  it("that is unknown is refused, with those that are known", () => {
+    expect(messageOf("$type")).toBe("unknown root $type; a path here begins with $, $headers, $query");
+  });
+});
+
+describe("a path that is refused says why and where", () => {
+  it.each([
+    ["$.a[", /unclosed bracketed selection \(at character 5\)/],
+    ["$headers[", /unclosed bracketed selection \(at character 10\)/],
+    ["$..a..b..c", /more than 2 descents \(\.\.\) \(at character 8\)/],
+    ["$[?@..a]..b[?@..c]", /more than 2 descents/],
+    ["$[?match(@.a, '(?=a)')]", /linear time.*\(at character \d+\)/],
+    ["$[?search(@.a, '(a)\\\\1')]", /linear time/],
+    ["$[?match(@.a, @.b)]", /must be a string literal \(at character \d+\)/],
+    ["type", /begins with \$/],
+  ])("%s", (path, message) => {
+    expect(messageOf(path)).toMatch(message);
+  });
+});
+
+describe("the cost of a path is bounded", () => {
+  const wide = Array.from({ length: 2_000 }, (_, index) => ({ a: index, b: "x".repeat(50) }));
+  const members = Object.fromEntries(wide.entries());
+  const twins = { ...members, one: { ...members }, two: { ...members } };
+  let deep: unknown = wide;
+  for (let level = 0; level < 100; level++) deep = [deep];
+
+  it.each([
+    ["a filter that counts the document at each of its nodes", "$[?count($..*) > 5]", wide],
+    ["two descents", "$..*..*", deep],
+    ["a filter that compares parts of the document at each of its nodes", "$[?$.one == $.two]", twins],
+    ["the length of the document at each of its nodes", "$[?length($) == 1]", twins],
+  ])("%s", (_, path, data) => {
+    const budget = { left: 100_000 };
+    const startedMs = performance.now();
+    expect(() => run(path, data, "rfc9535", budget)).toThrow(PathBudgetError);
+    expect(performance.now() - startedMs).toBeLessThan(500);
+  });
+
+  it("for patterns that make a backtracking engine stall", () => {
+    const data = [{ a: `${"a".repeat(5_000)}!` }];
+    const startedMs = performance.now();
+    expect(select("$[?match(@.a, '(a+)+$')]", data)).toEqual([]);
+    expect(performance.now() - startedMs).toBeLessThan(500);
+  });
+
+  it("in the syntax of jsonpath-plus too", () => {
+    expect(() => run("$..*..*", wide, "jsonpath-plus", { left: 10_000 })).toThrow(PathBudgetError);
+  });
+
+  it("and leaves room for what is large but simple", () => {
+    expect(select("$[*].a", wide)).toHaveLength(2_000);
+    expect(
+      select(
+        "$[*]",
+        Array.from({ length: 90_000 }, () => 1),
+      ),
+    ).toHaveLength(90_000);
+  });
+
+  it("and deeply nested values do not overflow the stack", () => {
+    const brackets = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+    expect(select("$..*", brackets(1_000))).toHaveLength(999);
+    expect(() => run("$..*", brackets(100_000))).toThrow(PathBudgetError);
+  });
+});
+
+describe("patterns (RFC 9485)", () => {
+  it.each([
+    ["match takes the whole string", "match", "b", "abc", false],
+    ["search takes any part of it", "search", "b", "abc", true],
+    ["alternatives are taken whole by match", "match", "a|bc", "abc", false],
+    ["a dot is no line feed", "match", "a.c", "a\nc", false],
+    ["a dot is no carriage return", "match", "a.c", "a\rc", false],
+    ["a dot is a line separator", "match", "a.c", "a\u2028c", true],
+    ["a dot is one character beyond the basic plane", "match", "a.c", "a😀c", true],
+    ["a dot in a class is a dot", "match", "a[.]c", "abc", false],
+    ["an escaped dot is a dot", "match", "a\\\\.c", "abc", false],
+    ["categories are known", "match", "\\\\p{Lu}+", "ÄÖ", true],
+  ])("%s", (_, name, pattern, text, expected) => {
+    expect(select(`$[?${name}(@, '${pattern}')]`, [text])).toHaveLength(expected ? 1 : 0);
+  });
+
+  it("match nothing but strings", () => {
+    expect(select("$[?search(@, '1')]", [1, null, ["1"], "1"])).toEqual(["1"]);
+  });
+});
+
+describe("length() counts characters, not UTF-16 units", () => {
+  it("of a string beyond the basic plane", () => {
+    expect(select("$[?length(@) == 2]", ["😀😀", "abcd", [1, 2], { a: 1, b: 2 }])).toHaveLength(3);
+  });
+});
+
+describe("the syntax of jsonpath-plus", () => {
+  const data = { a: [{ x: 1, "n.m": 2 }, { x: 3 }], b: { x: 4 } };
+  it.each<[string, readonly unknown[]]>([
+    ["$.a[*].x", [1, 3]],
+    ["$..x", [4, 1, 3]],
+    ["$.a[0:1].x", [1]],
+    ["$.a[-1:].x", [3]],
+    ["$.a[0]['x','n.m']", [1, 2]],
+    ["$.b.*~", ["x"]],
+    ["$.a[*].x^", [data.a[0], data.a[1]]],
+    ["$.a[*].*@number()", [1, 2, 3]],
+  ])("%s", (path, expected) => {
+    expect([...select(path, data, "jsonpath-plus")].sort()).toEqual([...expected].sort());
+  });
+
+  it("gives the place of what stands in the data, and none of what does not", () => {
+    const result = compile("$.a[*].x", "jsonpath-plus");
+    const names = compile("$.b.*~", "jsonpath-plus");
+    const nodes = [result, names].flatMap((compiled) =>
+      compiled.ok && compiled.value.path.kind === "query"
+        ? compiled.value.path.select(data, { left: 100 })
+        : [],
+    );
+    expect(nodes).toEqual([
+      { value: 1, location: ["a", 0, "x"] },
+      { value: 3, location: ["a", 1, "x"] },
+      { value: "x" },
+    ]);
+  });
+
+  it.each([
+    "$.a[?(@.x > 1)]",
+    "$.a[?(process.exit())]",
+    "$..[?(@.x)]",
+    "$.a[(@.length-1)]",
+    "$[?(@.constructor.constructor('return process')())]",
+    "$.a[?@.x]",
+    "$..book..a..b",
+    "$.a.*@other()",
+    "$.a.*@unknown()",
+    "$.a[",
+    "a.b",
+  ])("refuses %s", (path) => {
+    expect(compile(path, "jsonpath-plus").ok).toBe(false);
+  });
+});
