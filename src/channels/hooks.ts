@@ -2,8 +2,11 @@ import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
 import type { ChannelKindName } from "../event/channel.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
-import { ApiError, answerError, notFound, toApiError } from "../http/problem.ts";
+import { answerError, notFound, toApiError } from "../http/problem.ts";
+import { requestIdOf } from "../http/request-id.ts";
+import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
 import type { ChannelRuntime } from "./kind.ts";
 
 export interface HooksDeps {
@@ -14,6 +17,8 @@ export interface HooksDeps {
    */
   readonly findChannel: (channelId: string) => ChannelHandle | undefined | Promise<ChannelHandle | undefined>;
   readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime>;
+  readonly metrics: Pick<Metrics, "deliveries">;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -21,7 +26,8 @@ export interface HooksDeps {
  * The addresses of all push channels: finds the channel, hands the request to its kind. An address is a credential: it
  * stands in no log line and in no answer.
  */
-export function createHooks({ findChannel, runtimes, log }: HooksDeps): Hono<{ Bindings: HttpBindings }> {
+export function createHooks(deps: HooksDeps): Hono<{ Bindings: HttpBindings }> {
+  const { findChannel, runtimes } = deps;
   const hooks = new Hono<{ Bindings: HttpBindings }>();
 
   hooks.all("/:channelId", async (c) => {
@@ -32,25 +38,30 @@ export function createHooks({ findChannel, runtimes, log }: HooksDeps): Hono<{ B
     try {
       return await receive(channel, c);
     } catch (thrown) {
-      throw thrown instanceof ApiError ? thrown : new HookError(channel, thrown);
+      throw new HookError(channel, thrown);
     }
   });
 
   hooks.onError((thrown, c) => {
+    const requestId = requestIdOf(c.req.header("x-request-id"), deps.clock());
+    c.header("X-Request-Id", requestId);
+    const channel = thrown instanceof HookError ? thrown.channel.identity : undefined;
     const failure = thrown instanceof HookError ? thrown.cause : thrown;
     const error = toApiError(failure);
-    if (error.code === "internal" || error.code === "unavailable") {
-      const channel = thrown instanceof HookError ? thrown.channel.identity : undefined;
-      log[error.code === "internal" ? "error" : "warn"](
-        {
-          err: failure,
-          channel: channel?.number,
-          appId: channel?.appId,
-          requestId: c.get("requestId" as never),
-        },
-        "delivery failed",
-      );
-    }
+    const result = error.code === "internal" || error.code === "unavailable" ? error.code : "refused";
+    if (channel) deps.metrics.deliveries.inc({ kind: channel.kind, result });
+    const line = {
+      requestId,
+      code: error.code,
+      method: c.req.method,
+      channel: channel?.number,
+      appId: channel?.appId,
+      organizationId: channel?.organizationId,
+    };
+    // Whoever guesses addresses must not fill the log.
+    if (channel === undefined && result === "refused") deps.log.debug(line, "no such channel");
+    else if (result === "refused") deps.log.info({ ...line, details: error.details }, "delivery refused");
+    else deps.log[result === "internal" ? "error" : "warn"]({ ...line, err: failure }, "delivery failed");
     return answerError(c, error);
   });
 

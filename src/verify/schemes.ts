@@ -23,9 +23,10 @@ export const verificationSettings = {
   secrets: z.array(secretSchema).max(16).default([]),
 } as const;
 
-const verificationConfig = z.object(verificationSettings);
+/** Reads them out of any channel's settings; a kind without them is believed, as the gateway asked for what it brings. */
+export const verificationConfigSchema = z.object(verificationSettings);
 
-export type VerificationConfig = z.output<typeof verificationConfig>;
+export type VerificationConfig = z.output<typeof verificationConfigSchema>;
 
 /** True where the scheme needs a secret and the channel has none: its hooks answer 401 until one is set. */
 export function lacksSecret({ verification, secrets }: VerificationConfig): boolean {

@@ -7,7 +7,6 @@
  */
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { Redis } from "ioredis";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
@@ -57,7 +56,8 @@ for (const { gateway, proxy } of stations) {
 report(senders.ledger, verdict);
 
 async function openStation(shared: SharedStores, index: number): Promise<Station> {
-  const proxy = await startRedisProxy(shared.redisSocket);
+  const [server] = shared.servers;
+  const proxy = await startRedisProxy(server?.port ?? 0);
   const station: Station = {
     proxy,
     gateway: undefined,
@@ -102,7 +102,7 @@ async function strike(
         station.gateway = undefined;
         return;
       case "redis":
-        return stores.killRedis();
+        return stores.servers[0]?.restart();
       case "connection":
         return cut();
       default:
@@ -125,16 +125,14 @@ interface Verdict {
 }
 
 /** Compares the streams with what the senders were promised. */
-async function audit({ redisSocket }: SharedStores, ledger: Ledger): Promise<Verdict> {
-  const redis = new Redis({ path: redisSocket });
+async function audit({ client }: SharedStores, ledger: Ledger): Promise<Verdict> {
   const seen = new Map<string, number>();
-  for (const topic of (await redis.keys("events.*")).filter((key) => !key.startsWith("{"))) {
-    for (const [, fields] of await redis.xrange(topic, "-", "+")) {
+  for (const topic of await client.keys("events.*")) {
+    for (const [, fields] of await client.xrange(topic, "-", "+")) {
       const id = fields[fields.indexOf("id") + 1] ?? "";
       seen.set(id, (seen.get(id) ?? 0) + 1);
     }
   }
-  redis.disconnect();
   return {
     entries: [...seen.values()].reduce((sum, count) => sum + count, 0),
     lost: [...ledger.acknowledged].filter((id) => !seen.has(id)),

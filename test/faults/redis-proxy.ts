@@ -21,8 +21,8 @@ interface Trap {
   readonly act: (cut: () => void) => void | Promise<void>;
 }
 
-/** Stands between gateways and a Redis on a unix socket, and can stop time around the script that publishes. */
-export async function startRedisProxy(socketPath: string): Promise<RedisProxy> {
+/** Stands between a gateway and a Redis on the loopback, and can stop time around the script that publishes. */
+export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
   let trap: Trap | undefined;
   const open = new Set<Socket>();
 
@@ -34,7 +34,7 @@ export async function startRedisProxy(socketPath: string): Promise<RedisProxy> {
   };
 
   const server = createServer((gateway) => {
-    const redis = connect(socketPath);
+    const redis = connect(redisPort, "127.0.0.1");
     let scripts = 0;
     const cut = (): void => {
       gateway.destroy();

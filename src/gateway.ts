@@ -1,0 +1,188 @@
+import { createApp } from "./app.ts";
+import { createEntryIndex } from "./bus/entry-index.ts";
+import { createGroups } from "./bus/groups.ts";
+import { openRedis } from "./bus/redis.ts";
+import { createTopics } from "./bus/topics.ts";
+import type { ChannelRuntime } from "./channels/kind.ts";
+import { channelKinds } from "./channels/kinds.ts";
+import { checkSettings, type SettingsDeps } from "./channels/settings.ts";
+import { type Config, publicUrls } from "./config.ts";
+import { bootstrap } from "./data/bootstrap.ts";
+import { startChangeFeed } from "./data/changes.ts";
+import { openDatabase } from "./data/database.ts";
+import { openKeyring } from "./data/keyring.ts";
+import { createLiveChannels } from "./data/live-channels.ts";
+import { migrate } from "./data/migrate.ts";
+import { startGroupKeeper } from "./delivery/group-keeper.ts";
+import { startHousekeeper } from "./delivery/housekeeper.ts";
+import type { ChannelKindName } from "./event/channel.ts";
+import type { Ingest } from "./event/ingest.ts";
+import { createEventPath } from "./gateway/event-path.ts";
+import { greetingOf } from "./gateway/greeting.ts";
+import { createHealthChecks } from "./gateway/health-checks.ts";
+import { startListener } from "./gateway/listener.ts";
+import { openStores } from "./gateway/stores.ts";
+import { checkDefinitions } from "./ingest/check-definitions.ts";
+import { startSchemaCompiler } from "./lib/json-schema/compiler.ts";
+import type { Log } from "./log.ts";
+import { createMetrics } from "./metrics.ts";
+
+/** A running gateway. Disposal drains it: who is inside is answered, what was acknowledged is kept, its own servers end last. */
+export interface Gateway extends AsyncDisposable {
+  readonly port: number;
+  /** For the person who started it. */
+  readonly greeting: string;
+}
+
+/** What a new channel of the app `welcome` takes: anything. */
+const WELCOME = {
+  uid: "inbox",
+  title: "Inbox",
+  kind: "webhook",
+  config: {},
+  events: [{ type: "received" }],
+} as const;
+
+/**
+ * Builds the whole graph and opens the door. When `signal` aborts, a start that is under way ends, and `/readyz` says that the
+ * end is near.
+ *
+ * @throws DataDirInUseError, RedisUnfitError, MigrationError, WrongMasterKeyError, or an Error that says what to do.
+ */
+export async function startGateway(
+  config: Config,
+  { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
+): Promise<Gateway> {
+  await using opening = new AsyncDisposableStack();
+  const clock = Date.now;
+  const metrics = createMetrics();
+  const has = (role: Config["roles"][number]): boolean => config.roles.includes(role);
+
+  const stores = opening.use(await openStores(config, { log, signal }));
+  const { db } = opening.use(openDatabase({ connection: stores.database }));
+  await migrate({ db, log });
+  const keyring = await openKeyring({ db, masterKey: stores.masterKey, clock });
+  const redis = opening.use(
+    await openRedis({
+      url: stores.redisUrl,
+      log,
+      durability: config.durability,
+      durabilityAsserted: config.durabilityAsserted,
+      signal,
+    }),
+  );
+  const schemas = opening.use(startSchemaCompiler());
+  const groups = createGroups({ redis });
+  const topics = createTopics({ redis });
+  const entries = createEntryIndex({ redis });
+
+  let blindMs = (): number => 0;
+  const path = createEventPath({
+    redis,
+    keyring,
+    liveChannels: createLiveChannels({ db, keyring }),
+    channelKinds,
+    schemas,
+    metrics,
+    clock,
+    blindMs: () => blindMs(),
+    onAppended: () => {},
+  });
+  const settings: SettingsDeps = {
+    channelKinds,
+    checkDefinitions: (source) => checkDefinitions(schemas, source, signal),
+  };
+  const firstStart = await bootstrap({
+    db,
+    keyring,
+    clock,
+    apiKey: config.apiKey,
+    welcome: config.databaseUrl === undefined ? await welcomeChannel(settings) : undefined,
+  });
+
+  const keeper = has("delivery")
+    ? opening.use(startGroupKeeper({ db, redis, groups, clock, log }))
+    : undefined;
+  if (has("delivery")) {
+    opening.use(startHousekeeper({ db, redis, groups, topics, quarantine: path.quarantine, clock, log }));
+  }
+  const feed = opening.use(
+    await startChangeFeed({
+      db,
+      log,
+      clock,
+      onChange(change) {
+        if (change.kind === "channel") path.rules.drop(Number(change.key));
+        keeper?.noteChange(change);
+      },
+      onReset() {
+        path.rules.clear();
+        keeper?.noteReset();
+      },
+    }),
+  );
+  blindMs = () => clock() - feed.lastReadAtMs();
+  metrics.observe(
+    "inlet_changes_blind_seconds",
+    "How long changes could not be read",
+    () => blindMs() / 1000,
+  );
+  metrics.observe("inlet_redis_memory_used_ratio", "Of maxmemory; 0 where it is not limited", () => {
+    return redis.state().memoryUsedFraction ?? 0;
+  });
+
+  const runtimes = new Map<ChannelKindName, ChannelRuntime>();
+  for (const kind of channelKinds.values()) {
+    runtimes.set(kind.kind, opening.use(await kind.start({ ingest: path.ingest as Ingest, clock, log })));
+  }
+
+  let urls = { baseUrl: "", hooksUrl: "" };
+  const app = createApp({
+    clock,
+    health: {
+      checks: createHealthChecks({ stores, redis, blindMs, stopping: signal }),
+      metrics,
+      metricsToken: config.metricsToken,
+    },
+    hooks: has("hooks") ? { findChannel: path.rules.find, runtimes, metrics, clock, log } : undefined,
+    api: has("api")
+      ? {
+          ...settings,
+          db,
+          keyring,
+          redis,
+          groups,
+          topics,
+          entries,
+          quarantine: path.quarantine,
+          redrive: path.redrive,
+          findLiveChannel: path.findByNumber,
+          hooksUrl: () => urls.hooksUrl,
+          onDeleted: feed.readNow,
+          clock,
+          log,
+        }
+      : undefined,
+  });
+  const listener = opening.use(
+    await startListener({ fetch: app.fetch, host: config.host, port: config.port }),
+  );
+  urls = publicUrls(config, listener.port);
+  log.info(
+    { port: listener.port, roles: config.roles, durability: redis.state().durability, ...urls },
+    "gateway ready",
+  );
+
+  const owned = opening.move();
+  return {
+    port: listener.port,
+    greeting: greetingOf(firstStart, { ...urls, redisCli: stores.redisCli }),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function welcomeChannel(deps: SettingsDeps) {
+  const checked = await checkSettings(deps, WELCOME);
+  if (!checked.ok) throw new Error("the channel of the app `welcome` is not accepted");
+  return { ...checked.value, uid: WELCOME.uid, title: WELCOME.title };
+}

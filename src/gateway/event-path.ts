@@ -1,0 +1,107 @@
+import { createPublish, type Publish } from "../bus/publish.ts";
+import { createQuarantineStore, type QuarantineStore } from "../bus/quarantine.ts";
+import type { RedisBus } from "../bus/redis.ts";
+import type { ChannelKind } from "../channels/kind.ts";
+import type { Keyring } from "../data/keyring.ts";
+import type { LiveChannels } from "../data/live-channels.ts";
+import type { ChannelKindName } from "../event/channel.ts";
+import type { Definition } from "../event/definition.ts";
+import type { Ingest, IngestResult } from "../event/ingest.ts";
+import { createIngest, type Redrive } from "../ingest/ingest.ts";
+import type { LiveChannel } from "../ingest/live-channel.ts";
+import { createRulesCache, type RulesCache } from "../ingest/rules-cache.ts";
+import { verifyChannelId } from "../lib/channel-id.ts";
+import type { Clock } from "../lib/clock.ts";
+import { UnavailableError } from "../lib/errors.ts";
+import { createId } from "../lib/ids.ts";
+import type { CompiledSchema, SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
+import type { Metrics } from "../metrics.ts";
+import { compileChannel } from "./compile-channel.ts";
+
+export interface EventPathDeps {
+  readonly redis: RedisBus;
+  readonly keyring: Keyring;
+  readonly liveChannels: LiveChannels;
+  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly schemas: SchemaCompiler;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  /** How long changes could not be read, in ms. */
+  readonly blindMs: () => number;
+  readonly onAppended: (topic: string, bytes: number, maxBytes: number) => void;
+}
+
+/** All that a delivery passes through, put together. */
+export interface EventPath {
+  readonly rules: RulesCache;
+  readonly quarantine: QuarantineStore;
+  readonly ingest: Ingest<LiveChannel>;
+  readonly redrive: Redrive;
+  /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
+  readonly findByNumber: (channelNumber: number) => Promise<LiveChannel | undefined>;
+}
+
+export function createEventPath(deps: EventPathDeps): EventPath {
+  const { redis, keyring, liveChannels, channelKinds, metrics, clock, blindMs, onAppended } = deps;
+  const publish = timed(
+    createPublish({ redis, onAppended, newQuarantineId: () => createId("qr", clock()) }),
+    metrics,
+  );
+  const quarantine = createQuarantineStore({ redis, publish });
+  const rules = createRulesCache({
+    isChannelId: (channelId) => verifyChannelId(keyring.channelIdKey, channelId),
+    load: async (channelId) => {
+      const stored = await liveChannels.findById(channelId);
+      return stored && compileChannel(channelKinds, stored);
+    },
+    blindMs,
+  });
+  const { ingest, redrive } = createIngest({
+    publish,
+    quarantine,
+    validatorFor: validators(deps.schemas),
+    newEventId: () => createId("evt", clock()),
+    observe: (channel, result) => count(metrics, channel.identity.kind, result),
+  });
+  return {
+    rules,
+    quarantine,
+    ingest,
+    redrive,
+    async findByNumber(channelNumber) {
+      const stored = await liveChannels.findByNumber(channelNumber);
+      return stored && compileChannel(channelKinds, stored);
+    },
+  };
+}
+
+/** Schemas did compile when they were written, so one that does not is out of order, not wrong. */
+function validators(schemas: SchemaCompiler) {
+  const { signal } = new AbortController();
+  return (schema: NonNullable<Definition["schema"]>): CompiledSchema | Promise<CompiledSchema> =>
+    schemas.peek(schema) ??
+    schemas.compile(schema, { signal }).then((compiled) => {
+      if (compiled.ok) return compiled.value;
+      throw new UnavailableError("a stored schema no longer compiles", { cause: compiled.error });
+    });
+}
+
+function timed(publish: Publish, { publishSeconds }: Metrics): Publish {
+  return async (batch, options) => {
+    const startedAt = performance.now();
+    try {
+      return await publish(batch, options);
+    } finally {
+      publishSeconds.observe((performance.now() - startedAt) / 1000);
+    }
+  };
+}
+
+function count(metrics: Metrics, kind: ChannelKindName, result: IngestResult): void {
+  metrics.deliveries.inc({ kind, result: result.kind });
+  if (result.kind !== "accepted") return;
+  const { published, duplicates, quarantine } = result.outcome;
+  if (published > 0) metrics.events.inc({ kind, status: "published" }, published);
+  if (duplicates > 0) metrics.events.inc({ kind, status: "duplicate" }, duplicates);
+  for (const { reason } of quarantine) metrics.quarantined.inc({ kind, reason });
+}

@@ -1,0 +1,52 @@
+import type { RedisBus } from "../bus/redis.ts";
+import type { HealthCheck } from "../http/health.ts";
+import type { Stores } from "./stores.ts";
+
+/** After this long without news of changes the promise "in force within two seconds" is off, and is said to be. */
+const PROMISE_MS = 2_000;
+/** After this long cached channels are no longer served. */
+const MAX_BLIND_MS = 600_000;
+
+/** What `/readyz` asks: is anything in the way of publishing, and how durable is what is published. */
+export function createHealthChecks(deps: {
+  readonly stores: Stores;
+  readonly redis: RedisBus;
+  readonly blindMs: () => number;
+  readonly stopping: AbortSignal;
+}): readonly HealthCheck[] {
+  const { stores, redis, blindMs, stopping } = deps;
+  return [
+    {
+      name: "running",
+      check: () => (stopping.aborted ? { ok: false, reason: "is stopping" } : { ok: true }),
+    },
+    {
+      name: "servers",
+      check() {
+        const problems = stores.problems();
+        return problems.length === 0 ? { ok: true } : { ok: false, reason: problems.join("; ") };
+      },
+    },
+    {
+      name: "redis",
+      check() {
+        const { ready, problems, ...facts } = redis.state();
+        return ready
+          ? { ok: true, facts: { ...facts, problems } }
+          : { ok: false, reason: problems.join("; "), facts };
+      },
+    },
+    {
+      name: "changes",
+      check() {
+        const blindSeconds = Math.floor(blindMs() / 1000);
+        if (blindMs() > MAX_BLIND_MS) return { ok: false, reason: `could not be read for ${blindSeconds} s` };
+        // Known channels can publish still: nothing is gained by taking this gateway out.
+        return {
+          ok: true,
+          facts: { inForceWithinTwoSeconds: blindMs() <= PROMISE_MS + 1_000, blindSeconds },
+        };
+      },
+    },
+  ];
+}

@@ -1,0 +1,91 @@
+import { type LocalRedis, startLocalRedis } from "../bus/local-redis.ts";
+import type { Config } from "../config.ts";
+import type { DatabaseConnection } from "../data/database.ts";
+import { type LocalPostgres, startLocalPostgres } from "../data/local-postgres.ts";
+import { acquireDataLock } from "../lib/data-lock.ts";
+import { loadOrCreateMasterKey } from "../lib/master-key.ts";
+import type { Log } from "../log.ts";
+
+/** Where the gateway keeps what it knows: servers it was pointed at, or its own, which end with it. */
+export interface Stores extends AsyncDisposable {
+  readonly database: DatabaseConnection;
+  /** As `openRedis` takes it. */
+  readonly redisUrl: string;
+  /** 32 bytes. */
+  readonly masterKey: Buffer;
+  /** How a person reaches that Redis. */
+  readonly redisCli: string;
+  /** What is wrong with the servers of its own; empty when they run. */
+  readonly problems: () => readonly string[];
+}
+
+/** The data directory belongs to a running gateway. */
+export class DataDirInUseError extends Error {
+  override readonly name = "DataDirInUseError";
+}
+
+/** @throws DataDirInUseError; or an Error that says what to do, when a server of its own does not start. */
+export async function openStores(
+  config: Config,
+  { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
+): Promise<Stores> {
+  await using opening = new AsyncDisposableStack();
+  const { databaseUrl, redisUrls } = config;
+  const ownsData = databaseUrl === undefined || redisUrls.length === 0;
+  let { dataDir } = config;
+  if (ownsData) {
+    const lock = acquireDataLock(config.dataDir);
+    if (!lock.ok) throw new DataDirInUseError(lock.error.message);
+    dataDir = opening.use(lock.value).dataDir;
+  }
+
+  const starting = { dataDir, log, signal };
+  const [postgres, redis] = await Promise.allSettled([
+    databaseUrl === undefined ? startLocalPostgres(starting) : undefined,
+    redisUrls.length === 0 ? startLocalRedis(starting) : undefined,
+  ]);
+  // What did start must be stopped when the other did not.
+  if (postgres.status === "fulfilled") opening.use(postgres.value);
+  if (redis.status === "fulfilled") opening.use(redis.value);
+  if (postgres.status === "rejected") throw postgres.reason;
+  if (redis.status === "rejected") throw redis.reason;
+
+  // With a database of others the settings have demanded a key.
+  const masterKey = config.masterKey ?? (await loadOrCreateMasterKey(dataDir));
+  const owned = opening.move();
+  return {
+    database: databaseConnection(databaseUrl, postgres.value),
+    redisUrl: redis.value === undefined ? redisUrls.join(",") : `unix://${redis.value.socketPath}`,
+    redisCli: redisCli(redisUrls, redis.value),
+    masterKey,
+    problems: () => [
+      ...problemsOf("the own PostgreSQL", postgres.value),
+      ...problemsOf("the own Redis", redis.value),
+    ],
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function databaseConnection(url: string | undefined, own: LocalPostgres | undefined): DatabaseConnection {
+  if (own !== undefined) return own.connection;
+  if (url === undefined) throw new Error("there is neither a database of its own nor one of others");
+  return { url };
+}
+
+function redisCli(urls: readonly string[], own: LocalRedis | undefined): string {
+  if (own !== undefined) return `redis-cli -s '${own.socketPath}'`;
+  const [url = ""] = urls;
+  return url.startsWith("unix://")
+    ? `redis-cli -s '${url.slice("unix://".length)}'`
+    : `redis-cli -u '${url}'`;
+}
+
+function problemsOf(name: string, own: LocalPostgres | LocalRedis | undefined): readonly string[] {
+  if (own === undefined || own.status.state === "ready") return [];
+  const { status } = own;
+  return [
+    status.state === "restarting"
+      ? `${name} ended (${status.reason}) and is restarted`
+      : `${name} is ${status.state}`,
+  ];
+}

@@ -1,0 +1,44 @@
+import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
+import type { Definition } from "../event/definition.ts";
+import type { Finding } from "../lib/errors.ts";
+import type { SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
+import { compileRules } from "../normalize/compile.ts";
+
+/** How many schemas of one channel wait for the compiler at a time: a thousand must not stand before another channel's one. */
+const MAX_SCHEMAS_AT_ONCE = 4;
+
+/** Of no channel yet: what stands in its place has no bearing on whether a definition compiles. */
+const UNBORN = { number: 0, uid: "unborn", appId: "", organizationId: "" };
+
+/**
+ * Compiles what a channel is about to be given and tells what does not, under paths like `events[3].idPath`,
+ * `events[3].schema/properties/a` and `config.itemsPath`.
+ *
+ * @throws UnavailableError when the compiler cannot tell now.
+ */
+export async function checkDefinitions(
+  schemas: Pick<SchemaCompiler, "compile">,
+  source: {
+    readonly kind: ChannelKindName;
+    readonly config: CommonSettings;
+    readonly definitions: readonly Definition[];
+  },
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  const { kind, config, definitions } = source;
+  const rules = compileRules({ channel: { ...UNBORN, kind }, config, definitions });
+  const findings: Finding[] = rules.ok ? [] : [...rules.error];
+  const waiting = definitions.entries();
+  const compileWaiting = async (): Promise<void> => {
+    for (const [index, { schema }] of waiting) {
+      if (schema === undefined) continue;
+      const compiled = await schemas.compile(schema, { signal });
+      if (compiled.ok) continue;
+      for (const { path, message } of compiled.error) {
+        findings.push({ path: `events[${index}].schema${path}`, message });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: MAX_SCHEMAS_AT_ONCE }, compileWaiting));
+  return findings;
+}

@@ -1,0 +1,68 @@
+import { createRequire } from "node:module";
+import { parseConfig, renderHelp } from "./config.ts";
+import { DataDirInUseError } from "./gateway/stores.ts";
+import { startGateway } from "./gateway.ts";
+import { createLog } from "./log.ts";
+
+/** What the process's end says to whoever started it. 128 + the signal's number: cut off by a second signal. */
+const EXIT = { drained: 0, failed: 1, wrongSettings: 2, dataDirInUse: 3 } as const;
+const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
+
+async function main(): Promise<number> {
+  const parsed = parseConfig(process.env, process.argv.slice(2));
+  if (!parsed.ok) {
+    const lines = parsed.error.map(({ path, message }) => `  ${path}: ${message}`);
+    process.stderr.write(`Inlet does not start: these settings are wrong.\n${lines.join("\n")}\n`);
+    return EXIT.wrongSettings;
+  }
+  const command = parsed.value;
+  if (command.kind === "help") {
+    process.stdout.write(renderHelp());
+    return EXIT.drained;
+  }
+  if (command.kind === "version") {
+    const { version } = createRequire(import.meta.url)("../package.json") as { readonly version: string };
+    process.stdout.write(`${version}\n`);
+    return EXIT.drained;
+  }
+
+  const { config } = command;
+  const log = createLog({ level: config.logLevel });
+  const stopping = new AbortController();
+  onSignals(stopping, (signal) => log.info({ signal }, "stopping"));
+  try {
+    await using gateway = await startGateway(config, { log, signal: stopping.signal });
+    process.stdout.write(gateway.greeting);
+    await aborted(stopping.signal);
+  } catch (error) {
+    if (stopping.signal.aborted) return EXIT.drained;
+    if (error instanceof DataDirInUseError) {
+      process.stderr.write(`Inlet does not start: ${error.message}\n`);
+      return EXIT.dataDirInUse;
+    }
+    log.fatal({ err: error }, "gateway failed");
+    return EXIT.failed;
+  }
+  log.info("stopped");
+  return EXIT.drained;
+}
+
+/** The first signal drains, the second cuts. */
+function onSignals(stopping: AbortController, tell: (signal: string) => void): void {
+  for (const [signal, number] of Object.entries(SIGNALS)) {
+    process.on(signal, () => {
+      if (stopping.signal.aborted) process.exit(128 + number);
+      tell(signal);
+      stopping.abort(new Error(`stopped by ${signal}`));
+    });
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+process.exitCode = await main();
