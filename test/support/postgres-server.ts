@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, statfs } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
@@ -43,13 +43,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
+const NEEDED_BYTES = 2 * 1024 ** 3;
+
 interface Server {
   readonly folder: string;
   readonly stop: () => Promise<void>;
 }
 
 async function startServer(): Promise<Server> {
-  const folder = await mkdtemp(join(tmpdir(), "inlet-pg-"));
+  const folder = await mkdtemp(join(await fastFolder(), "inlet-pg-"));
   const data = join(folder, "data");
   await promisify(execFile)(
     ...asUser("initdb", ["-D", data, "-U", USER, "--auth=trust", "-E", "UTF8", "--no-sync"]),
@@ -77,6 +79,13 @@ async function startServer(): Promise<Server> {
     throw error;
   }
   return { folder, stop };
+}
+
+/** In memory where there is room: a database is copied there in a twentieth of the time. */
+async function fastFolder(): Promise<string> {
+  const memory = "/dev/shm";
+  const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }));
+  return bavail * bsize > NEEDED_BYTES ? memory : tmpdir();
 }
 
 async function prepareTemplate(host: string, child: ChildProcess): Promise<void> {
