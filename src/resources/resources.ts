@@ -8,13 +8,33 @@ import type { Log } from "../log.ts";
 import { type AppDeps, apps } from "./apps/routes.ts";
 import { type BlueprintDeps, blueprints } from "./blueprints/routes.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
+import type { EventsDeps } from "./events/queries.ts";
+import { events } from "./events/routes.ts";
+import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
+import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
+import { type TopicsDeps, topics } from "./topics/routes.ts";
 
 /** What the resources need, all of them together. */
-export type ApiDeps = BlueprintDeps & AppDeps & ChannelDeps & { readonly log: Log };
+export type ApiDeps = BlueprintDeps &
+  AppDeps &
+  ChannelDeps &
+  SubscriptionsDeps &
+  QuarantineDeps &
+  TopicsDeps &
+  EventsDeps & { readonly log: Log };
 
 /** All resources; a new one is its folder and its line here. */
-const RESOURCES: readonly Resource<ApiDeps>[] = [blueprints, apps, channels];
+const RESOURCES: readonly Resource<ApiDeps>[] = [
+  blueprints,
+  apps,
+  channels,
+  subscribe,
+  subscriptions,
+  quarantine,
+  topics,
+  events,
+];
 
 /**
  * The management API, to be mounted below the version. Every request is known and allowed before a route runs; errors are

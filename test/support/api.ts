@@ -9,8 +9,9 @@ import { createOrganization } from "../../src/data/organizations.ts";
 import { answerErrors } from "../../src/http/answers.ts";
 import type { RequestEnv } from "../../src/http/context.ts";
 import { requestId } from "../../src/http/request-id.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
-import { createApi } from "../../src/resources/resources.ts";
+import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 
 export interface Answer {
@@ -23,6 +24,12 @@ export interface Answer {
 
 /** Sends a JSON body as that token; `path` is below the version. */
 export type Call = (method: string, path: string, body?: unknown) => Promise<Answer>;
+
+/** What the API needs of the bus, and what it tells it. */
+export type ApiBus = Pick<
+  ApiDeps,
+  "redis" | "groups" | "topics" | "entries" | "quarantine" | "redrive" | "findLiveChannel" | "onDeleted"
+>;
 
 export interface TestApi extends AsyncDisposable {
   readonly app: Hono<RequestEnv>;
@@ -49,7 +56,11 @@ const checkDefinitions: CheckDefinitions = async ({ definitions }) =>
 
 /** The API over a real database, as the gateway mounts it. */
 export async function createTestApi(
-  options: { readonly extraKinds?: readonly ChannelKind[] } = {},
+  options: {
+    readonly extraKinds?: readonly ChannelKind[];
+    /** Without it the API behaves as when Redis is away. */
+    readonly openBus?: (database: TestDatabase, keyring: Keyring) => Promise<ApiBus>;
+  } = {},
 ): Promise<TestApi> {
   const database = await createTestDatabase();
   const { db } = database;
@@ -62,11 +73,13 @@ export async function createTestApi(
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
   let deletions = 0;
+  const bus = (await options.openBus?.(database, keyring)) ?? awayBus();
   const app = new Hono<RequestEnv>();
   app.use(requestId(clock));
   app.route(
     "/v1",
     createApi({
+      ...bus,
       db,
       keyring,
       clock,
@@ -77,7 +90,10 @@ export async function createTestApi(
       ]),
       checkDefinitions,
       hooksUrl: () => "https://hooks.example",
-      onDeleted: async () => void deletions++,
+      async onDeleted() {
+        deletions++;
+        await bus.onDeleted();
+      },
     }),
   );
   answerErrors(app);
@@ -116,5 +132,22 @@ export async function createTestApi(
     lines,
     deletions: () => deletions,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}
+
+function awayBus(): ApiBus {
+  const fail = async (): Promise<never> => {
+    throw new UnavailableError("this test has no Redis");
+  };
+  const away = <T extends object>(): T => new Proxy({}, { get: () => fail }) as T;
+  return {
+    redis: away(),
+    groups: away(),
+    topics: away(),
+    entries: away(),
+    quarantine: away(),
+    redrive: fail,
+    findLiveChannel: fail,
+    onDeleted: async () => {},
   };
 }
