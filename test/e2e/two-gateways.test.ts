@@ -109,7 +109,7 @@ describe("two gateways on the same stores", () => {
       `/apps/${app.id}/quarantine/${id}/redrive`,
       {},
     );
-    expect(redriven).toMatchObject({ status: "published" });
+    expect(redriven).toMatchObject({ status: "released" });
     await expect(gateway.api("GET", `/apps/${app.id}/quarantine/${id}`)).rejects.toThrow("404");
   });
 

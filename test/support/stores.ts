@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Cluster, type Redis } from "ioredis";
@@ -26,7 +26,9 @@ export async function startSharedStores(): Promise<SharedStores> {
   await using starting = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "inlet-shared-"));
   starting.defer(() => rm(dir, { recursive: true, force: true }));
-  const options = { dataDir: join(dir, "postgres"), log: createLog({ level: "silent" }) };
+  const dataDir = join(dir, "own");
+  await mkdir(dataDir, { mode: 0o700 });
+  const options = { dataDir, log: createLog({ level: "silent" }) };
   const postgres = starting.use(
     await startLocalPostgres({ ...options, signal: new AbortController().signal }),
   );
