@@ -60,7 +60,7 @@ export async function startGateway(
 
   const stores = opening.use(await openStores(config, { log, signal }));
   const { db } = opening.use(openDatabase({ connection: stores.database }));
-  await migrate({ db, log });
+  await migrate({ connection: stores.database, log });
   const keyring = await openKeyring({ db, masterKey: stores.masterKey, clock });
   const redis = opening.use(
     await openRedis({

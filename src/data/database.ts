@@ -20,6 +20,7 @@ export type DatabaseConnection =
 export interface DatabaseOptions {
   readonly connection: DatabaseConnection;
   readonly maxConnections?: number;
+  /** 0: none. */
   readonly statementTimeoutMs?: number;
   readonly connectTimeoutMs?: number;
 }
@@ -44,7 +45,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
     // A server that no longer answers at all cannot keep its own timeout.
-    query_timeout: statementTimeoutMs + 2_000,
+    query_timeout: statementTimeoutMs === 0 ? 0 : statementTimeoutMs + 2_000,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,
     application_name: "inlet",
@@ -126,6 +127,7 @@ function translateClient(client: pg.PoolClient): PostgresPoolClient {
  * timeouts and shutdown), a server that became read-only, deadlocks and lost races. All worth a retry.
  */
 function isUnavailable(error: unknown): boolean {
+  if (error instanceof TypeError || error instanceof RangeError) return false;
   if (!(error instanceof pg.DatabaseError)) return true;
   const code = error.code ?? "";
   return /^(08|53|57|58)/.test(code) || ["25006", "40001", "40P01", "55P03"].includes(code);

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { sql } from "kysely";
 import type { Log } from "../log.ts";
-import type { Queryable } from "./database.ts";
+import { type DatabaseConnection, openDatabase, type Queryable } from "./database.ts";
 
 /** The database cannot be served by this program, or was changed by another one. The message says what to do. */
 export class MigrationError extends Error {
@@ -41,22 +41,18 @@ const SERVED_FROM = /^-- served from (\d{4})$/m;
  * @throws MigrationError when the database is newer than this program can serve, or an applied file differs from ours.
  */
 export async function migrate(options: {
-  readonly db: Queryable;
+  readonly connection: DatabaseConnection;
   readonly log: Log;
   readonly directory?: URL;
 }): Promise<void> {
-  const { db, log, directory = DIRECTORY } = options;
+  const { connection, log, directory = DIRECTORY } = options;
   const migrations = await readMigrations(directory);
-  await db.connection().execute(async (connection) => {
-    // The wait for another program's migrations, and long ones of our own, may take longer than a query of the API.
-    await sql`SET statement_timeout = 0`.execute(connection);
-    await sql`SELECT pg_advisory_lock(${LOCK})`.execute(connection);
-    try {
-      await applyMissing(connection, migrations, log);
-    } finally {
-      await sql`SELECT pg_advisory_unlock(${LOCK})`.execute(connection);
-      await sql`RESET statement_timeout`.execute(connection);
-    }
+  // A door of its own without time limits: to wait for another program's migrations, or for long ones of our own, may take
+  // longer than any query of the API. It closes at the end, and the lock goes with it.
+  await using database = openDatabase({ connection, maxConnections: 1, statementTimeoutMs: 0 });
+  await database.db.connection().execute(async (session) => {
+    await sql`SELECT pg_advisory_lock(${LOCK})`.execute(session);
+    await applyMissing(session, migrations, log);
   });
 }
 

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openDatabase } from "../../src/data/database.ts";
 import { MigrationError, migrate } from "../../src/data/migrate.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
 
 const log = createLog({ level: "silent" });
 
@@ -38,33 +38,34 @@ const SECOND = { ...FIRST, "0002_second.sql": "INSERT INTO numbers VALUES (2);" 
 
 describe("migrate", () => {
   it("lets two gateways start at once on an empty database: one migrates, both run", async () => {
-    await using other = openDatabase({ connection: database.connection });
     const slow = { "0001_first.sql": `${FIRST["0001_first.sql"]} SELECT pg_sleep(0.2);` };
     const directory = await program(slow);
     await Promise.all([
-      migrate({ db: database.db, log, directory }),
-      migrate({ db: other.db, log, directory }),
-      migrate({ db: other.db, log, directory }),
+      migrate({ connection: database.connection, log, directory }),
+      migrate({ connection: database.connection, log, directory }),
+      migrate({ connection: database.connection, log, directory }),
     ]);
     expect(await numbers()).toEqual([1]);
   });
 
-  it("waits for another program's migrations beyond the statement timeout", async () => {
-    await using other = openDatabase({ connection: database.connection, statementTimeoutMs: 100 });
-    const directory = await program({ "0001_first.sql": `${FIRST["0001_first.sql"]} SELECT pg_sleep(0.5);` });
-    await Promise.all([
-      migrate({ db: database.db, log, directory }),
-      migrate({ db: other.db, log, directory }),
-    ]);
+  it("waits for another program's migrations", async () => {
+    const directory = await program(FIRST);
+    const other = await database.connect();
+    await other.query("SELECT pg_advisory_lock(4713201)");
+    const migrating = migrate({ connection: database.connection, log, directory });
+    const waiting = () => other.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted");
+    await until(async () => (await waiting()).rows.length === 1);
+    await other.end();
+    await migrating;
     expect(await numbers()).toEqual([1]);
   });
 
   it("applies only what is missing, and its own files on the real database", async () => {
-    await migrate({ db: database.db, log, directory: await program(FIRST) });
-    await migrate({ db: database.db, log, directory: await program(SECOND) });
+    await migrate({ connection: database.connection, log, directory: await program(FIRST) });
+    await migrate({ connection: database.connection, log, directory: await program(SECOND) });
     expect(await numbers()).toEqual([1, 2]);
     await using real = await createTestDatabase();
-    await migrate({ db: real.db, log });
+    await migrate({ connection: real.connection, log });
   });
 
   it("leaves nothing of a migration that fails", async () => {
@@ -72,34 +73,40 @@ describe("migrate", () => {
       ...FIRST,
       "0002_bad.sql": "INSERT INTO numbers VALUES (2); SELECT 1/0;",
     });
-    await expect(migrate({ db: database.db, log, directory })).rejects.toThrow("division by zero");
+    await expect(migrate({ connection: database.connection, log, directory })).rejects.toThrow(
+      "division by zero",
+    );
     expect(await numbers()).toEqual([1]);
-    await migrate({ db: database.db, log, directory: await program(SECOND) });
+    await migrate({ connection: database.connection, log, directory: await program(SECOND) });
     expect(await numbers()).toEqual([1, 2]);
   });
 
   it("refuses a database that is newer than the program can serve", async () => {
-    await migrate({ db: database.db, log, directory: await program(SECOND) });
-    const old = migrate({ db: database.db, log, directory: await program(FIRST) });
+    await migrate({ connection: database.connection, log, directory: await program(SECOND) });
+    const old = migrate({ connection: database.connection, log, directory: await program(FIRST) });
     await expect(old).rejects.toThrow(MigrationError);
     await expect(old).rejects.toThrow("0002_second.sql, which this program is too old to serve");
   });
 
   it("serves a newer database whose migrations only expand", async () => {
     const expanding = { ...FIRST, "0002_second.sql": "-- served from 0001\nINSERT INTO numbers VALUES (2);" };
-    await migrate({ db: database.db, log, directory: await program(expanding) });
-    await migrate({ db: database.db, log, directory: await program(FIRST) });
+    await migrate({ connection: database.connection, log, directory: await program(expanding) });
+    await migrate({ connection: database.connection, log, directory: await program(FIRST) });
     expect(await numbers()).toEqual([1, 2]);
   });
 
   it("refuses a database set up by another text of the same migration", async () => {
-    await migrate({ db: database.db, log, directory: await program(FIRST) });
+    await migrate({ connection: database.connection, log, directory: await program(FIRST) });
     const changed = await program({ "0001_first.sql": "CREATE TABLE numbers (n integer);" });
-    await expect(migrate({ db: database.db, log, directory: changed })).rejects.toThrow("another text");
+    await expect(migrate({ connection: database.connection, log, directory: changed })).rejects.toThrow(
+      "another text",
+    );
   });
 
   it("refuses files out of order", async () => {
     const directory = await program({ "0002_second.sql": "SELECT 1" });
-    await expect(migrate({ db: database.db, log, directory })).rejects.toThrow("is not migration 1");
+    await expect(migrate({ connection: database.connection, log, directory })).rejects.toThrow(
+      "is not migration 1",
+    );
   });
 });

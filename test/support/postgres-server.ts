@@ -9,7 +9,6 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
-import { openDatabase } from "../../src/data/database.ts";
 import { migrate } from "../../src/data/migrate.ts";
 import { createLog } from "../../src/log.ts";
 
@@ -102,8 +101,8 @@ async function prepareTemplate(host: string, child: ChildProcess): Promise<void>
       await client.end().catch(() => {});
     }
   }
-  await using database = openDatabase({ connection: { host, user: USER, database: TEMPLATE } });
-  await migrate({ db: database.db, log: createLog({ level: "silent" }) });
+  const connection = { host, user: USER, database: TEMPLATE };
+  await migrate({ connection, log: createLog({ level: "silent" }) });
 }
 
 /** PostgreSQL refuses root: there it runs as another user of a namespace of its own. */
