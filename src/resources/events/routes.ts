@@ -3,22 +3,23 @@ import type { ApiEnv } from "../../http/context.ts";
 import { notFound } from "../../http/problem.ts";
 import { appScopeOf, requireApp } from "../app-scope.ts";
 import { parseQuery, pathParam, type Resource } from "../resource.ts";
+import type { EntryPlace } from "./merge.ts";
 import { type EventsDeps, hasTopic, listEvents } from "./queries.ts";
 import { eventJson, listQuerySchema } from "./schema.ts";
 
-/** A topic is one segment, percent-encoded; with its slashes as they are it is understood as well. */
-const ENTRY_PATH = "/:topic{.+}/:entryId{[0-9]+-[0-9]+}";
+/** `{topic}/{entryId}`: a topic is one segment, percent-encoded; with its slashes as they are it is understood as well. */
+const ENTRY_PATH = "/:place{.+/[0-9]+-[0-9]+}";
 
 export const events: Resource<EventsDeps> = {
   path: "/apps/:appId/events",
   create(deps) {
     const { db, topics } = deps;
 
-    async function placeOf(
-      c: Context<ApiEnv>,
-    ): Promise<{ readonly topic: string; readonly entryId: string }> {
-      const topic = pathParam(c, "topic");
-      const entryId = pathParam(c, "entryId");
+    async function placeOf(c: Context<ApiEnv>): Promise<EntryPlace> {
+      const place = pathParam(c, "place");
+      const split = place.lastIndexOf("/");
+      const topic = place.slice(0, split);
+      const entryId = place.slice(split + 1);
       if (!isEntryId(entryId) || !(await hasTopic(db, appScopeOf(c), topic))) throw notFound("event");
       return { topic, entryId };
     }

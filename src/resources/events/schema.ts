@@ -27,7 +27,7 @@ export const listQuerySchema = z
  * of the entry: parsed and written again, its numbers could change.
  */
 export function eventJson(topic: string, { entryId, fields }: TopicEntry): string {
-  const isJson = isJsonType(fields["datacontenttype"]);
+  const isJson = isJsonType(fields.datacontenttype);
   const members: string[] = [];
   for (const [name, value] of Object.entries(fields)) {
     // The sender's extension of that name gives way.
