@@ -58,15 +58,15 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
       },
       logFile: join(dataDir, "log", "redis.log"),
       findOrphan: () => findRunning(redisDir, socketPath),
-      isReady: async (pid) => {
+      probe: async (pid) => {
         const seen = await lookAt(socketPath);
-        return seen?.pid === pid && !seen.loading;
+        if (seen?.pid !== pid) return "silent";
+        return seen.loading ? "busy" : "ready";
       },
       // SIGTERM writes out what the append-only file still lacks.
       stopSignals: ["SIGTERM"],
       stopGraceMs: 30_000,
-      // A large append-only file takes its time to load; a server that loads must not be shot for it.
-      startTimeoutMs: 30 * 60_000,
+      maxSilenceMs: 20_000,
     },
     { log, signal },
   );

@@ -6,7 +6,7 @@ import { type SupervisedServer, superviseServer } from "../lib/supervise.ts";
 import type { Log } from "../log.ts";
 import { findPostgresBinaries } from "./local-postgres/binaries.ts";
 import { checkClusterMajor, initCluster, SUPERUSER } from "./local-postgres/cluster-dir.ts";
-import { findPostmaster } from "./local-postgres/postmaster.ts";
+import { findPostmaster, removeStaleLocks } from "./local-postgres/postmaster.ts";
 import { callAs, chooseServerUser, ownDirectory, type ServerUser } from "./local-postgres/server-user.ts";
 
 /** Connection options as `pg` takes them: a unix socket in a private folder, no password. */
@@ -34,6 +34,8 @@ export interface LocalPostgresOptions {
 
 const DATABASE = "inlet";
 const PORT = 5432;
+/** SQLSTATE while it starts, recovers or shuts down. */
+const CANNOT_CONNECT_NOW = "57P03";
 const SOCKET_NAME = `.s.PGSQL.${PORT}`;
 
 /** Small memory, one machine, no network; durability (fsync, synchronous_commit, full_page_writes) as PostgreSQL ships. */
@@ -92,12 +94,16 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
         env,
       },
       logFile: join(dataDir, "log", "postgres.log"),
-      findOrphan: () => findPostmaster(clusterDir),
-      isReady: (_pid, probeSignal) => answers({ ...connection, database: "postgres" }, probeSignal),
+      async findOrphan() {
+        const pid = await findPostmaster(clusterDir);
+        if (pid === undefined) await removeStaleLocks(clusterDir, join(socketDir, SOCKET_NAME));
+        return pid;
+      },
+      probe: () => probe({ ...connection, database: "postgres" }),
       // Fast shutdown; then immediate, which is a crash that the next start recovers from (postgres(1)).
       stopSignals: ["SIGINT", "SIGQUIT"],
       stopGraceMs: 20_000,
-      startTimeoutMs: 120_000,
+      maxSilenceMs: 60_000,
     },
     { log, signal },
   );
@@ -121,16 +127,15 @@ function serverEnvironment(): Record<string, string> {
   return { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
 }
 
-async function answers(connection: PostgresSocket, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return false;
+async function probe(connection: PostgresSocket): Promise<"ready" | "busy" | "silent"> {
   const client = new pg.Client({ ...connection, connectionTimeoutMillis: 2_000, query_timeout: 2_000 });
   client.on("error", () => {});
   try {
     await client.connect();
     await client.query("SELECT 1");
-    return true;
-  } catch {
-    return false;
+    return "ready";
+  } catch (error) {
+    return (error as { code?: string }).code === CANNOT_CONNECT_NOW ? "busy" : "silent";
   } finally {
     await client.end().catch(() => {});
   }

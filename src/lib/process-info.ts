@@ -10,7 +10,7 @@ const run = promisify(execFile);
  * parent.
  */
 export async function processIncarnation(pid: number): Promise<string | undefined> {
-  if (process.platform !== "linux") return signalReaches(pid) ? "alive" : undefined;
+  if (process.platform !== "linux") return isPidTaken(pid) ? "alive" : undefined;
   try {
     const stat = await readFile(`/proc/${pid}/stat`, "latin1");
     // The command's name, in parentheses, may hold spaces and parentheses itself.
@@ -40,7 +40,10 @@ export async function findProcessesIn(realDirectory: string): Promise<readonly n
   return pids.filter((_, index) => found[index]);
 }
 
-function signalReaches(pid: number): boolean {
+/** True for any process of that number, a zombie or another user's included. */
+export function isPidTaken(pid: number): boolean {
+  // 0 and below address process groups.
+  if (pid <= 0) return false;
   try {
     process.kill(pid, 0);
     return true;

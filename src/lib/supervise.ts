@@ -22,12 +22,13 @@ export interface ServerSpec {
   readonly logFile: string;
   /** A running server on the same data, left by a process that died; called before each spawn. */
   findOrphan(): Promise<number | undefined>;
-  /** True once that process serves. Never throws; bounded in time by its signal. */
-  isReady(pid: number, signal: AbortSignal): Promise<boolean>;
+  /** What that process says of itself; `busy` is alive but not yet serving (it loads, it recovers). Never throws. */
+  probe(pid: number): Promise<"ready" | "busy" | "silent">;
   /** Sent in turn, each after `stopGraceMs` without effect; SIGKILL to the whole group is the last. */
   readonly stopSignals: readonly NodeJS.Signals[];
   readonly stopGraceMs: number;
-  readonly startTimeoutMs: number;
+  /** How long it may be silent before it is stopped and started anew; being busy may take as long as it takes. */
+  readonly maxSilenceMs: number;
 }
 
 export interface SuperviseOptions {
@@ -91,16 +92,19 @@ export async function superviseServer(
       started.resolve();
       await untilAborted(AbortSignal.any([stopping.signal, gone.signal]));
     }
-    if (gone.signal.aborted) return server.exited;
+    if (gone.signal.aborted || server.pid === undefined) return server.exited;
     await stopServer(server, spec);
-    return `not ready within ${spec.startTimeoutMs} ms`;
+    return `silent for ${spec.maxSilenceMs} ms`;
   }
 
   async function untilReady(server: ServerProcess, ended: AbortSignal): Promise<boolean> {
-    const signal = AbortSignal.any([ended, AbortSignal.timeout(spec.startTimeoutMs)]);
-    while (!signal.aborted) {
-      if (server.pid !== undefined && (await spec.isReady(server.pid, signal))) return !ended.aborted;
-      await delay(timing.probeMs, undefined, { signal }).catch(() => {});
+    let heardAtMs = performance.now();
+    while (!ended.aborted && server.pid !== undefined) {
+      const answer = await spec.probe(server.pid);
+      if (answer === "ready") return !ended.aborted;
+      if (answer === "busy") heardAtMs = performance.now();
+      if (performance.now() - heardAtMs > spec.maxSilenceMs) return false;
+      await delay(timing.probeMs, undefined, { signal: ended }).catch(() => {});
     }
     return false;
   }

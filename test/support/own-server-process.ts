@@ -1,0 +1,62 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { PostgresSocket } from "../../src/data/local-postgres.ts";
+
+const PROGRAM = join(import.meta.dirname, "own-servers.ts");
+
+export interface OwnServerReport {
+  readonly state: string;
+  readonly pid: number;
+  readonly adopted: boolean;
+  readonly connection: PostgresSocket;
+  readonly socketPath: string;
+}
+
+export interface OwnServerProcess {
+  readonly report: OwnServerReport;
+  /** SIGKILL to its whole process group, as a cruel operator does. */
+  readonly killGroup: () => Promise<void>;
+  /** Lets it stop its server and end. */
+  readonly stop: () => Promise<void>;
+}
+
+export interface OwnServerOptions {
+  readonly dataDir: string;
+  readonly which: "postgres" | "redis";
+  readonly user?: object;
+  /** Run as this user instead of as the tests' own. */
+  readonly uid?: number;
+}
+
+/** Runs `own-servers.ts` in a process group of its own, and waits until its server is ready. */
+export async function startOwnServer(options: OwnServerOptions): Promise<OwnServerProcess> {
+  const { dataDir, which, user, uid } = options;
+  const args = ["--disable-warning=ExperimentalWarning", PROGRAM, dataDir, which];
+  const child = spawn(process.execPath, user ? [...args, JSON.stringify(user)] : args, {
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe"],
+    ...(uid !== undefined && { uid, gid: uid }),
+  });
+  let errors = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    errors += chunk;
+  });
+  const exited = once(child, "exit");
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const { value, done } = await lines.next();
+  if (done || child.pid === undefined) throw new Error(`no server: ${errors}`);
+  const { pid } = child;
+  return {
+    report: JSON.parse(value) as OwnServerReport,
+    async killGroup() {
+      process.kill(-pid, "SIGKILL");
+      await exited;
+    },
+    async stop() {
+      child.stdin.end();
+      await exited;
+    },
+  };
+}
