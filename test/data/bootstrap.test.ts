@@ -58,11 +58,11 @@ describe("the first start", () => {
   });
 
   it("takes the key handed in instead of making one, and keeps its hash only", async () => {
-    expect((await start({ apiKey: "chosen by hand" })).apiKey).toBeUndefined();
-    expect(await find("chosen by hand")).toMatchObject({ permissions: ["*"] });
+    expect((await start({ apiKey: "chosen-by-hand" })).apiKey).toBeUndefined();
+    expect(await find("chosen-by-hand")).toMatchObject({ permissions: ["*"] });
     const rows = await database.db.selectFrom("apiKeys").selectAll().execute();
     expect(rows).toHaveLength(1);
-    expect(JSON.stringify(rows)).not.toContain("chosen by");
+    expect(JSON.stringify(rows)).not.toContain("chosen-by");
   });
 
   it("makes the app welcome, whose channel is live and whose topic is told", async () => {
