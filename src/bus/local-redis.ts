@@ -25,6 +25,8 @@ export interface LocalRedisOptions {
   readonly signal: AbortSignal;
   /** Bytes; half of what this machine or its control group has unless given. */
   readonly maxMemoryBytes?: number;
+  /** How long it may not answer before it counts as hung; 20 s unless given. */
+  readonly maxSilenceMs?: number;
 }
 
 const SOCKET_NAME = "redis.sock";
@@ -66,7 +68,7 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
       // SIGTERM writes out what the append-only file still lacks.
       stopSignals: ["SIGTERM"],
       stopGraceMs: 30_000,
-      maxSilenceMs: 20_000,
+      maxSilenceMs: options.maxSilenceMs ?? 20_000,
     },
     { log, signal },
   );
