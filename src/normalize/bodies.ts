@@ -1,5 +1,6 @@
 import { err, ok, type Result } from "../lib/result.ts";
 import { decodeText } from "./charset.ts";
+import { type Fault, invalidBody } from "./fault.ts";
 import { parseForm } from "./form.ts";
 import { JsonText } from "./payload-slice.ts";
 import { parseXml } from "./xml.ts";
@@ -57,14 +58,14 @@ export function bodyFormatOf(contentType: string | undefined): BodyFormat | unde
   return charset === undefined ? { kind } : { kind, charset };
 }
 
-/** Reads a body; the error says for the operator why it cannot be read (`invalid_body`). */
-export function readBody(bytes: Buffer, contentType: string | undefined): Result<Body, string> {
+/** Reads a body; the error is what its delivery fails with. */
+export function readBody(bytes: Buffer, contentType: string | undefined): Result<Body, Fault> {
   const format = bodyFormatOf(contentType);
-  if (format === undefined) return err("multipart bodies are not accepted");
+  if (format === undefined) return err(invalidBody("multipart bodies are not accepted"));
   const { kind } = format;
   if (kind === "bytes") return ok(bytesBody(bytes, contentType));
   const decoded = decodeText(bytes, format.charset ?? (kind === "xml" ? xmlCharset(bytes) : undefined));
-  if (!decoded.ok) return decoded;
+  if (!decoded.ok) return err(invalidBody(decoded.error));
   const { text, isVerbatim } = decoded.value;
   const read = readText(kind, text);
   if (!read.ok) return read;
@@ -80,16 +81,15 @@ export function readBody(bytes: Buffer, contentType: string | undefined): Result
   });
 }
 
-/** One line of NDJSON. */
-export function readJson(text: string): Result<JsonText, string> {
+export function readJson(text: string): Result<JsonText, Fault> {
   try {
     return ok(JsonText.parse(text));
   } catch (error) {
-    return err(error instanceof Error ? error.message : String(error));
+    return err(invalidBody(error instanceof Error ? error.message : String(error)));
   }
 }
 
-function readText(kind: BodyFormat["kind"], text: string): Result<unknown, string> {
+function readText(kind: BodyFormat["kind"], text: string): Result<unknown, Fault> {
   switch (kind) {
     case "json":
       return readJson(text);

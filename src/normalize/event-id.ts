@@ -1,8 +1,8 @@
 import type { CommonSettings } from "../event/channel.ts";
 import type { NewId } from "../lib/ids.ts";
 import type { RulePath } from "./compile.ts";
+import type { Fault } from "./fault.ts";
 import type { ItemReader } from "./item-reader.ts";
-import type { Fault } from "./items.ts";
 
 /** An event's id, and what dedupe goes by: undefined where nothing is remembered. */
 export interface EventId {

@@ -45,7 +45,7 @@ export class ItemReader {
       if (value === undefined) return [];
       if (typeof value !== "number") return [value];
       const json = path.root.jsonIn?.(this.#context);
-      return [json === undefined ? String(value) : json.find(path.path.targetsIn(root), value).text];
+      return [json?.find(path.path.targetsIn(root), value)?.text ?? String(value)];
     }
     const nodes = this.#nodesOf(path, root);
     const numbers = nodes.filter(({ value }) => typeof value === "number");

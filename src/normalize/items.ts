@@ -1,7 +1,7 @@
-import type { QuarantineReason } from "../event/outcome.ts";
 import { type Body, readJson } from "./bodies.ts";
 import type { RulePath } from "./compile.ts";
 import { exceedsDepth } from "./depth.ts";
+import type { Fault } from "./fault.ts";
 import {
   type PathBudget,
   PathBudgetError,
@@ -15,13 +15,6 @@ import type { Item } from "./profile.ts";
 export const MAX_ITEMS = 1000;
 /** A body of many items may nest deeper than one of them, but not so deep that paths could not be run over it. */
 const MAX_BODY_DEPTH = 1024;
-
-/** Why an item, or the body as a whole, goes no further. `path` is the setting that it is about. */
-export interface Fault {
-  readonly reason: QuarantineReason;
-  readonly path?: string;
-  readonly detail: string;
-}
 
 /** An item that could not even be read (a broken line). */
 export interface BrokenItem {
@@ -95,7 +88,7 @@ function splitLines(text: string): Split {
 
 function readLine(line: string, index: number): Item | BrokenItem {
   const json = readJson(line);
-  if (!json.ok) return { index, fault: { reason: "invalid_body", detail: json.error } };
+  if (!json.ok) return { index, fault: json.error };
   return { index, value: json.value.value, json: json.value, isBody: false };
 }
 

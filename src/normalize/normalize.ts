@@ -4,7 +4,8 @@ import type { VerifiedDelivery } from "../event/received.ts";
 import { readBody } from "./bodies.ts";
 import type { RuleSet } from "./compile.ts";
 import { createEnvelope } from "./entry.ts";
-import { type Fault, MAX_ITEMS, splitItems } from "./items.ts";
+import { type Fault, invalidBody } from "./fault.ts";
+import { MAX_ITEMS, splitItems } from "./items.ts";
 import type { PathBudget } from "./path.ts";
 import { type ItemResult, type Redrive, type Run, type RunDeps, runItem } from "./run-item.ts";
 
@@ -44,7 +45,7 @@ export function normalize(
   only?: Selection,
 ): Normalized | Promise<Normalized> {
   const body = readBody(delivery.body, contentTypeOf(delivery));
-  if (!body.ok) return failed({ reason: "invalid_body", detail: body.error });
+  if (!body.ok) return failed(body.error);
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
   const split = splitItems(body.value, rules.itemsPath, budget);
   if (split.kind === "tooMany") return { kind: "tooManyItems", limit: MAX_ITEMS };
@@ -62,8 +63,7 @@ export function normalize(
   const { items } = split;
   const received = only === undefined ? items.length : 1;
   const selected = only === undefined ? items : items.slice(only.item, only.item + 1);
-  if (selected.length < received)
-    return failed({ reason: "invalid_body", detail: "the item is no more" }, only?.item);
+  if (selected.length < received) return failed(invalidBody("the item is no more"), only?.item);
   const results = selected.flatMap((item) => runItem(run, item));
   return isSettled(results)
     ? collect(received, results)

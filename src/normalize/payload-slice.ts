@@ -47,20 +47,17 @@ export class JsonText {
     return this.#end - this.#start;
   }
 
-  /** The value at a location that leads to one; takes `targetsOf([location])`, which can be made beforehand. */
-  find(target: Targets, value: unknown): JsonText {
+  /** The value at a location (`targetsOf([location])`, which can be made beforehand); undefined where there is none. */
+  find(target: Targets, value: unknown): JsonText | undefined {
     if (value === this.value) return this;
     const { starts, ends } = this.#scan(target);
     return this.#sub(starts[0], ends[0], value);
   }
 
-  /** Found values, in the order given, by one pass over the text; undefined for those without a location. */
+  /** Found values, in the order given, by one pass over the text; undefined for those that do not stand in it. */
   cut(found: readonly FoundValue[]): (JsonText | undefined)[] {
-    const located = found.map(({ location }) => location);
-    const { starts, ends } = this.#scan(targetsOf(located));
-    return found.map(({ value }, slot) =>
-      located[slot] === undefined ? undefined : this.#sub(starts[slot], ends[slot], value),
-    );
+    const { starts, ends } = this.#scan(targetsOf(found.map(({ location }) => location)));
+    return found.map(({ value }, slot) => this.#sub(starts[slot], ends[slot], value));
   }
 
   /** The elements of this array; none where it is another value. */

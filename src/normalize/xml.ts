@@ -1,8 +1,13 @@
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { err, ok, type Result } from "../lib/result.ts";
+import { type Fault, invalidBody } from "./fault.ts";
 
 /** Deeper documents are refused by the parser; no channel's depth limit reaches as far. */
 const MAX_NESTED_TAGS = 1024;
+
+/** XML 1.0 section 2.2: all but production Char. The validator does not look. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
+const NO_CHARACTER = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/;
 
 const PREDEFINED: ReadonlyMap<string, string> = new Map([
   ["lt", "<"],
@@ -24,14 +29,22 @@ const PREDEFINED: ReadonlyMap<string, string> = new Map([
  * Documents with a document type declaration are refused, so that no entity but the five predefined ones and character
  * references can occur. The validator goes first: the parser reads broken documents without complaint.
  */
-export function parseXml(text: string): Result<unknown, string> {
+export function parseXml(text: string): Result<unknown, Fault> {
+  if (NO_CHARACTER.test(text))
+    return err(invalidBody("the document holds a character that XML does not allow"));
   const verdict = XMLValidator.validate(text);
-  if (verdict !== true)
-    return err(`${verdict.err.msg} (line ${verdict.err.line}, column ${verdict.err.col})`);
+  if (verdict !== true) {
+    const { col, line, msg } = verdict.err;
+    return err(invalidBody(`${msg} (line ${line}, column ${col})`));
+  }
   try {
-    return ok(createParser().parse(text));
+    const value: unknown = createParser().parse(text);
+    return hasOneRoot(value) ? ok(value) : err(invalidBody("a document has one root element"));
   } catch (error) {
-    return err(error instanceof Error ? error.message : String(error));
+    const detail = error instanceof Error ? error.message : String(error);
+    return err(
+      detail.startsWith("Maximum nested tags") ? { reason: "too_deep", detail } : invalidBody(detail),
+    );
   }
 }
 
@@ -55,6 +68,12 @@ function createParser(): XMLParser {
       },
     },
   });
+}
+
+/** The validator overlooks what follows a root element that closes itself. */
+function hasOneRoot(value: unknown): boolean {
+  const roots = typeof value === "object" && value !== null ? Object.values(value) : [];
+  return roots.length === 1 && !Array.isArray(roots[0]);
 }
 
 function decodeReferences(text: string): string {

@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import type { Definition } from "../../src/event/definition.ts";
+import { compileRules } from "../../src/normalize/compile.ts";
+import { ITEM_ROOT, type KindProfile } from "../../src/normalize/profile.ts";
+import { channel, rulesOf, type Settings, settings } from "./support.ts";
+
+function findingsOf(definitions: readonly Definition[], changes: Settings = {}, profile?: KindProfile) {
+  const compiled = compileRules({ channel, config: settings(changes), definitions }, profile);
+  return compiled.ok ? [] : compiled.error;
+}
+
+describe("definitions that do not compile", () => {
+  it("are all found, each path by its name", () => {
+    const findings = findingsOf(
+      [
+        { type: "a", typePath: "$.type" },
+        { type: "b", typePath: "$[", idPath: "id", payloadPath: "$nowhere" },
+        { type: "c", idPath: "$..a..b..c" },
+      ],
+      { itemsPath: "$.a[" },
+    );
+    expect(findings.map(({ path }) => path)).toEqual([
+      "config.itemsPath",
+      "events[1].typePath",
+      "events[1].idPath",
+      "events[1].payloadPath",
+      "events[2].idPath",
+    ]);
+    for (const { message } of findings) expect(message).not.toBe("");
+  });
+
+  it("are found by the syntax that the channel asks for", () => {
+    const filter: Definition = { type: "a", payloadPath: "$.a[?(@.b)]" };
+    expect(findingsOf([filter])).toEqual([]);
+    expect(findingsOf([filter], { pathSyntax: "jsonpath-plus" })).toHaveLength(1);
+  });
+
+  it("may not take items from anywhere but the body", () => {
+    expect(findingsOf([], { itemsPath: "$headers.a" })).toHaveLength(1);
+    expect(findingsOf([], { itemsPath: "$body.a" })).toEqual([]);
+  });
+
+  it("may not set the paths of a kind that has its own", () => {
+    const profile: KindProfile = {
+      roots: new Map([["type", ITEM_ROOT]]),
+      fixedPaths: { typePath: "$type" },
+    };
+    const definitions: Definition[] = [
+      { type: "a" },
+      { type: "b", typePath: "$type" },
+      { type: "c", idPath: "$.id" },
+    ];
+    expect(findingsOf(definitions, {}, profile)).toEqual([
+      { path: "events[2].idPath", message: "is fixed for this kind of channel" },
+    ]);
+  });
+});
+
+describe("compiled definitions", () => {
+  it("stand in one group per typePath, however it is spelled and cased", () => {
+    const paths = ["$.a", "$['a']", "$headers['X-Type']", "$headers['x-type']", "$body.a", "$..a", "$..a"];
+    const rules = rulesOf(paths.map((typePath, index) => ({ type: `t${index}`, typePath })));
+    expect(rules.groups.map(({ byType }) => [...byType.keys()])).toEqual([
+      ["t0", "t1"],
+      ["t2", "t3"],
+      ["t4"],
+      ["t5", "t6"],
+    ]);
+  });
+
+  it("have their topics ready, types percent-encoded", () => {
+    const [rule] = rulesOf([{ type: "order {new} ü" }]).always;
+    expect(rule?.topic).toBe("events.org_1.apps.app.event_received.app_1.hook.order%20%7Bnew%7D%20%C3%BC");
+  });
+
+  it("are compiled within 100 ms when there are 1,000", () => {
+    const definitions = Array.from({ length: 1_000 }, (_, index) => ({
+      type: `t${index}`,
+      typePath: "$headers['x-type']",
+      idPath: `$.a${index}.id`,
+      payloadPath: `$.a${index}[*].data`,
+    }));
+    rulesOf(definitions);
+    const startedMs = performance.now();
+    rulesOf(definitions);
+    expect(performance.now() - startedMs).toBeLessThan(100);
+  });
+});

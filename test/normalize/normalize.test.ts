@@ -1,0 +1,589 @@
+import { createRequire } from "node:module";
+import { describe, expect, it } from "vitest";
+import { normalize } from "../../src/normalize/normalize.ts";
+import {
+  channel,
+  dataOf,
+  deliveryOf,
+  fieldOf,
+  type Given,
+  normalizeBody,
+  rulesOf,
+  start,
+} from "./support.ts";
+
+const all = { definitions: [{ type: "all" }] };
+const byId: Given = { definitions: [{ type: "all", idPath: "$.id" }] };
+const typed = (contentType: string) => ({ headers: { "content-type": contentType } });
+
+describe("matching", () => {
+  const definitions = [
+    { type: "push", typePath: "$headers['X-Event']" },
+    { type: "1.0", typePath: "$.version" },
+    { type: "true", typePath: "$.flag" },
+    { type: "blue", typePath: "$.tags[*]" },
+    { type: "red", typePath: "$.tags[*]" },
+    { type: "any" },
+  ];
+  const typesOf = (body: unknown, headers: Record<string, string | string[]> = {}): string[] =>
+    normalizeBody(body, { definitions, delivery: { headers } }).events.map(({ type }) => type);
+
+  it.each<[string, unknown, Record<string, string | string[]>, string[]]>([
+    ["a definition without typePath matches all", {}, {}, ["any"]],
+    ["a header's value is a type", {}, { "x-event": "push" }, ["push", "any"]],
+    ["a repeated header is no string", {}, { "x-event": ["push", "push"] }, ["any"]],
+    ["a number is compared as it is spelled", '{"version":1.0}', {}, ["1.0", "any"]],
+    ["and not as it counts", '{"version":1}', {}, ["any"]],
+    ["a boolean is compared as a string", { flag: true }, {}, ["true", "any"]],
+    [
+      "every value of a path is compared, in the definitions' order",
+      { tags: ["red", "x", "blue", "red"] },
+      {},
+      ["blue", "red", "any"],
+    ],
+    ["objects and null are no types", { tags: [null, {}, ["red"]] }, {}, ["any"]],
+    ["names of Object.prototype are no types", { tags: ["constructor", "__proto__"] }, {}, ["any"]],
+  ])("%s", (_, body, headers, types) => {
+    expect(typesOf(body, headers)).toEqual(types);
+  });
+
+  it("nothing at all is a failure of the item", () => {
+    const outcome = normalizeBody({ type: "b" }, { definitions: [{ type: "a", typePath: "$.type" }] });
+    expect(outcome).toMatchObject({
+      received: 1,
+      events: [],
+      failures: [{ item: 0, reason: "no_match", definitions: [] }],
+    });
+  });
+});
+
+describe("an event's id", () => {
+  const idOf = (body: unknown): string | undefined => normalizeBody(body, byId).events[0]?.id;
+
+  it.each<[string, string, string | undefined]>([
+    ["is the string under idPath", '{"id":"a b"}', "a b"],
+    ["keeps the digits of a large integer", '{"id":12345678901234567890}', "12345678901234567890"],
+    ["keeps the spelling 1.0", '{"id":1.0}', "1.0"],
+    ["keeps the spelling 1e3", '{"id": 1e3 }', "1e3"],
+    ["may be a boolean", '{"id":false}', "false"],
+    ["may have 512 characters", `{"id":"${"x".repeat(512)}"}`, "x".repeat(512)],
+    ["may not have 513", `{"id":"${"x".repeat(513)}"}`, undefined],
+    ["may not be empty", '{"id":""}', undefined],
+    ["may not be null", '{"id":null}', undefined],
+    ["may not be an object", '{"id":{}}', undefined],
+    ["may not be absent", "{}", undefined],
+    ["may not be a lone surrogate", '{"id":"\\ud800"}', undefined],
+  ])("%s", (_, body, id) => {
+    expect(idOf(body)).toBe(id);
+    if (id === undefined) {
+      expect(normalizeBody(body, byId).failures).toMatchObject([
+        { reason: "id_missing", path: "idPath", definitions: ["all"] },
+      ]);
+    }
+  });
+
+  it("is one value: a path that yields two is refused", () => {
+    const given = { definitions: [{ type: "all", idPath: "$..id" }] };
+    expect(normalizeBody({ id: 1, a: { id: 2 } }, given).failures).toMatchObject([
+      { reason: "id_missing", detail: "idPath $..id yields 2 values" },
+    ]);
+    expect(normalizeBody({ a: { id: 2 } }, given).events[0]?.id).toBe("2");
+  });
+
+  it("is of the delivery and the item's place where there is no idPath", () => {
+    const outcome = normalizeBody([1, 2], {
+      ...all,
+      config: { itemsPath: "$" },
+      delivery: { deliveryId: "d" },
+    });
+    expect(outcome.events.map(({ id }) => id)).toEqual(["d/0", "d/1"]);
+  });
+
+  it("is a fresh one, by which nothing is remembered, where there is neither", () => {
+    const [event] = normalizeBody({}, all).events;
+    expect(event).toMatchObject({ id: "fresh_1", identity: "" });
+  });
+});
+
+describe("dedupe", () => {
+  const identityOf = (body: unknown, given: Given): string | undefined =>
+    normalizeBody(body, given).events[0]?.identity;
+
+  it("goes by the id, whatever the data", () => {
+    const [first, second] = [identityOf({ id: "x", n: 1 }, byId), identityOf({ id: "x", n: 2 }, byId)];
+    expect(first).toMatch(/^[\w-]{22}$/);
+    expect(second).toBe(first);
+    expect(identityOf({ id: "y" }, byId)).not.toBe(first);
+  });
+
+  it("tells data apart by its digest", () => {
+    const digestOf = (body: string): string | undefined => normalizeBody(body, byId).events[0]?.digest;
+    expect(digestOf('{"id":1}')).toMatch(/^[\w-]{11}$/);
+    expect(digestOf('{"id":1}')).toBe(digestOf('{"id":1}'));
+    expect(digestOf('{"id":1}')).not.toBe(digestOf('{"id": 1}'));
+  });
+
+  it("remembers nothing when it is off", () => {
+    expect(identityOf({ id: "x" }, { ...byId, config: { dedupe: { windowSeconds: 0 } } })).toBe("");
+  });
+
+  it("by content gives the same content the same id, and goes by it", () => {
+    const given: Given = { ...all, config: { dedupe: { by: "content" } } };
+    const [a, again, b] = [{ n: 1 }, { n: 1 }, { n: 2 }].map((body) => normalizeBody(body, given).events[0]);
+    expect(a?.id).toMatch(/^[\w-]{22}$/);
+    expect(again).toMatchObject({ id: a?.id, identity: a?.identity });
+    expect(b?.id).not.toBe(a?.id);
+    expect(b?.identity).not.toBe(a?.identity);
+  });
+
+  it("by content goes by the content also where an idPath gives the id", () => {
+    const given: Given = { ...byId, config: { dedupe: { by: "content" } } };
+    const [a, b] = [
+      { id: "x", n: 1 },
+      { id: "x", n: 2 },
+    ].map((body) => normalizeBody(body, given).events[0]);
+    expect(a?.id).toBe("x");
+    expect(b?.identity).not.toBe(a?.identity);
+  });
+
+  it("with onConflict publish tells contents of one id apart, and knows each again", () => {
+    const given: Given = { ...byId, config: { dedupe: { onConflict: "publish" } } };
+    const [a, b, again] = [1, 2, 1].map((n) => identityOf({ id: "x", n }, given));
+    expect(a).not.toBe(b);
+    expect(again).toBe(a);
+  });
+});
+
+describe("an event's payload", () => {
+  const payloads = (body: string, payloadPath?: string, given: Omit<Given, "definitions"> = {}) =>
+    dataOf(
+      normalizeBody(body, {
+        ...given,
+        definitions: [payloadPath === undefined ? { type: "all" } : { type: "all", payloadPath }],
+      }),
+    );
+
+  it.each<[string, string, string | undefined, string]>([
+    [
+      "is the whole body, byte for byte",
+      ' { "a" : 1.0,\n "b":12345678901234567890 }\n',
+      undefined,
+      ' { "a" : 1.0,\n "b":12345678901234567890 }\n',
+    ],
+    ["is a value as it was spelled", '{"a": { "n" : 1e3 } }', "$.a", '{ "n" : 1e3 }'],
+    ["may be a scalar", '{"a": "x\\u0041"}', "$.a", '"x\\u0041"'],
+    ["may be null", '{"a":null}', "$.a", "null"],
+    [
+      "is an array of all values of a path that is not singular",
+      '{"a":[{"n":1.0},{"n":2.50}]}',
+      "$.a[*].n",
+      "[1.0,2.50]",
+    ],
+    ["is an array also of one such value", '{"a":{"n":1.0}}', "$..n", "[1.0]"],
+    ["may be counted from the end", '{"a":[1,2.0]}', "$.a[-1]", "2.0"],
+    ["is the last of members of one name", '{"a":1,"a":2.0}', "$.a", "2.0"],
+    ["may be the headers", "{}", "$headers", '{"x-a":"b"}'],
+    ["may be taken from the query", "{}", "$query.q", '["1","2"]'],
+  ])("%s", (_, body, path, expected) => {
+    const delivery = { headers: { "x-a": "b" }, query: { q: ["1", "2"] } };
+    expect(payloads(body, path, { delivery })).toEqual([expected]);
+  });
+
+  it("that is missing is a failure", () => {
+    for (const payloadPath of ["$.b", "$.b[*]"]) {
+      expect(normalizeBody({ a: 1 }, { definitions: [{ type: "x", payloadPath }] }).failures).toEqual([
+        {
+          item: 0,
+          reason: "payload_missing",
+          path: "payloadPath",
+          detail: `payloadPath ${payloadPath} yields nothing`,
+          definitions: ["x"],
+        },
+      ]);
+    }
+  });
+
+  it("of a form or XML is JSON under a payloadPath, and as received without one", () => {
+    const form = { delivery: typed("application/x-www-form-urlencoded") };
+    expect(payloads("a=1&a=2", "$.a", form)).toEqual(['["1","2"]']);
+    expect(payloads("a=1&a=2", "$", form)).toEqual(['{"a":["1","2"]}']);
+    expect(payloads("a=1&a=2", undefined, form)).toEqual(["a=1&a=2"]);
+    const xml = { delivery: typed("text/xml") };
+    expect(payloads('<a b="1"><c>2</c></a>', "$.a", xml)).toEqual(['{"c":"2","@b":"1"}']);
+    expect(payloads("<a>\n</a>", undefined, xml)).toEqual(["<a>\n</a>"]);
+  });
+});
+
+describe("an entry", () => {
+  it("has the fields of a CloudEvents event, in their order", () => {
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const [event] = normalizeBody('{"id":"x"}', { ...byId, delivery: { headers: { traceparent } } }).events;
+    expect(event?.fields).toEqual([
+      ...["specversion", "1.0", "id", "x", "source", "/apps/app_1/channels/hook", "type", "all"],
+      ...["time", "2026-01-02T03:04:05.006Z", "datacontenttype", "application/json", "data", '{"id":"x"}'],
+      ...["traceparent", traceparent],
+    ]);
+    expect(event?.topic).toBe("events.org_1.apps.app.event_received.app_1.hook.all");
+  });
+
+  it.each([
+    ["00-00000000000000000000000000000000-b7ad6b7169203331-01", "an invalid trace id"],
+    ["00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", "an invalid parent id"],
+    ["ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "an invalid version"],
+    ["00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01", "upper case"],
+    ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x", "more than version 00 has"],
+    ["garbage", "nonsense"],
+  ])("leaves out a traceparent %s (%s)", (traceparent) => {
+    const [event] = normalizeBody({}, { ...all, delivery: { headers: { traceparent } } }).events;
+    expect(fieldOf(event, "traceparent")).toBeUndefined();
+  });
+
+  it("keeps the traceparent of a later version", () => {
+    const traceparent = "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more";
+    const [event] = normalizeBody({}, { ...all, delivery: { headers: { traceparent } } }).events;
+    expect(fieldOf(event, "traceparent")).toBe(traceparent);
+  });
+
+  it.each<[string, string | Buffer, string, string, string, string]>([
+    ["JSON", "{}", "application/vnd.x+json", "application/json", "data", "{}"],
+    [
+      "a form",
+      "a=1",
+      "application/x-www-form-urlencoded",
+      "application/x-www-form-urlencoded",
+      "data",
+      "a=1",
+    ],
+    ["XML", "<a/>", "text/xml", "text/xml", "data", "<a/>"],
+    ["text", "hé", "text/plain", "text/plain", "data", "hé"],
+    [
+      "text of another charset",
+      Buffer.from("hé", "latin1"),
+      "text/plain;charset=latin1",
+      "text/plain; charset=utf-8",
+      "data",
+      "hé",
+    ],
+    ["bytes", Buffer.from([255, 0]), "image/png", "image/png", "data_base64", "/wA="],
+  ])("of %s has its content type and data", (_, body, contentType, datacontenttype, name, data) => {
+    const [event] = normalizeBody(body, { ...all, delivery: typed(contentType) }).events;
+    expect(fieldOf(event, "datacontenttype")).toBe(datacontenttype);
+    expect(fieldOf(event, name)).toBe(data);
+  });
+
+  it("knows its size to a few bytes", () => {
+    for (const body of ['{"a":"b"}', '{"a":"漢字😀"}', `{"a":"${"x".repeat(10_000)}"}`]) {
+      const [event] = normalizeBody(body, all).events;
+      const size = Buffer.byteLength(event?.fields.join("") ?? "");
+      expect(Math.abs((event?.bytes ?? 0) - size)).toBeLessThan(32);
+    }
+  });
+});
+
+describe("items", () => {
+  const split = (body: string, itemsPath: string, given: Omit<Given, "definitions"> = {}) =>
+    normalizeBody(body, { ...given, ...all, config: { itemsPath, ...given.config } });
+
+  it.each<[string, string, string, string[]]>([
+    ["are the elements of an array", '{"a":[ {"n":1.0} , 2 ]}', "$.a", ['{"n":1.0}', "2"]],
+    ["are the elements of the body", "[1.0, [2]]", "$", ["1.0", "[2]"]],
+    ["are what a path yields, each one", '{"a":[{"n":[1]},{"n":[2]}]}', "$.a[*].n", ["[1]", "[2]"]],
+    ["may be one that is no array", '{"a":{"n":1}}', "$.a", ['{"n":1}']],
+    ["may be found from $body", '{"a":[1]}', "$body.a", ["1"]],
+    ["may be none", '{"a":[]}', "$.a", []],
+  ])("%s", (_, body, itemsPath, expected) => {
+    const outcome = split(body, itemsPath);
+    expect(dataOf(outcome)).toEqual(expected);
+    expect(outcome.received).toBe(expected.length);
+    expect(outcome.failures).toEqual([]);
+  });
+
+  it("that cannot be found make the body invalid", () => {
+    for (const itemsPath of ["$.b", "$.b[*]"]) {
+      expect(split('{"a":[]}', itemsPath)).toMatchObject({
+        received: 1,
+        failures: [{ item: 0, reason: "invalid_body", path: "itemsPath", definitions: [] }],
+      });
+    }
+  });
+
+  it("of XML are JSON", () => {
+    const outcome = split("<a><b>1</b><b>2</b></a>", "$.a.b", { delivery: typed("text/xml") });
+    expect(dataOf(outcome)).toEqual(['"1"', '"2"']);
+    expect(fieldOf(outcome.events[0], "datacontenttype")).toBe("application/json");
+  });
+
+  it("are the lines of NDJSON that hold something; a broken one fails alone", () => {
+    const outcome = normalizeBody('{"n":1.0}\r\n\n  \n{"n":\n{"n":3}', {
+      ...all,
+      delivery: typed("application/x-ndjson"),
+    });
+    expect(dataOf(outcome)).toEqual(['{"n":1.0}', '{"n":3}']);
+    expect(outcome.events.map(({ item }) => item)).toEqual([0, 2]);
+    expect(outcome.failures).toMatchObject([{ item: 1, reason: "invalid_body" }]);
+    expect(outcome.received).toBe(3);
+  });
+
+  it("are counted to 1,000", () => {
+    const many = (count: number): unknown => Array.from({ length: count }, () => 0);
+    const given: Given = { ...all, config: { itemsPath: "$" } };
+    expect(normalizeBody(many(1_000), given).events).toHaveLength(1_000);
+    expect(start(many(1_001), given)).toEqual({ kind: "tooManyItems", limit: 1_000 });
+    expect(start(many(1_001), { ...all, config: { itemsPath: "$[*]" } })).toEqual({
+      kind: "tooManyItems",
+      limit: 1_000,
+    });
+    const lines = { ...all, delivery: typed("application/jsonl") };
+    expect(normalizeBody("1\n".repeat(1_000), lines).received).toBe(1_000);
+    expect(start("1\n".repeat(1_001), lines)).toEqual({ kind: "tooManyItems", limit: 1_000 });
+  });
+
+  it("see their own members from $, and the whole from $body", () => {
+    const given: Given = {
+      definitions: [{ type: "all", idPath: "$.id", payloadPath: "$body.account" }],
+      config: { itemsPath: "$.events" },
+    };
+    const outcome = normalizeBody('{"account":{"n":1.0},"events":[{"id":"a"},{"id":"b"}]}', given);
+    expect(outcome.events.map(({ id }) => id)).toEqual(["a", "b"]);
+    expect(dataOf(outcome)).toEqual(['{"n":1.0}', '{"n":1.0}']);
+  });
+});
+
+describe("failures", () => {
+  const invalid = (detail = /./) => [
+    { item: 0, reason: "invalid_body", detail: expect.stringMatching(detail), definitions: [] },
+  ];
+
+  it.each<[string, string | Buffer, string | undefined]>([
+    ["broken JSON", "{", undefined],
+    ["no body", "", undefined],
+    ["broken XML", "<a>", "text/xml"],
+    ["broken UTF-8", Buffer.from([0xff]), "text/plain"],
+  ])("%s is an invalid body", (_, body, contentType) => {
+    const outcome = normalizeBody(
+      body,
+      contentType === undefined ? all : { ...all, delivery: typed(contentType) },
+    );
+    expect(outcome).toMatchObject({ received: 1, events: [], failures: invalid() });
+  });
+
+  it("of an item are one, of the first definition, with the types of all that failed", () => {
+    const outcome = normalizeBody(
+      { a: 1 },
+      {
+        definitions: [
+          { type: "fine" },
+          { type: "no payload", payloadPath: "$.b" },
+          { type: "no id", idPath: "$.b" },
+        ],
+      },
+    );
+    expect(outcome.events.map(({ type }) => type)).toEqual(["fine"]);
+    expect(outcome.failures).toMatchObject([
+      { item: 0, reason: "payload_missing", path: "payloadPath", definitions: ["no payload", "no id"] },
+    ]);
+  });
+
+  const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
+
+  it.each<[string, string, string | undefined]>([
+    ["JSON", nested(4), undefined],
+    ["JSON behind braces in strings", `["${"{".repeat(200)}",${nested(3)}]`, undefined],
+    ["XML", "<a><b><c><d><e>1</e></d></c></b></a>", "text/xml"],
+    ["JSON deeper than any stack", nested(200_000), undefined],
+  ])("%s that nests deeper than the limit is too deep", (_, body, contentType) => {
+    const given = { ...all, config: { limits: { maxDepth: 3 } } };
+    const outcome = normalizeBody(
+      body,
+      contentType === undefined ? given : { ...given, delivery: typed(contentType) },
+    );
+    expect(outcome.failures).toMatchObject([{ item: 0, reason: "too_deep", definitions: [] }]);
+  });
+
+  it("XML deeper than its parser goes is too deep as well", () => {
+    const body = "<a>".repeat(5_000) + "</a>".repeat(5_000);
+    expect(normalizeBody(body, { ...all, delivery: typed("text/xml") }).failures).toMatchObject([
+      { reason: "too_deep" },
+    ]);
+  });
+
+  it("depth is counted in each item, and does not fail its neighbours", () => {
+    const given = { ...all, config: { itemsPath: "$.a.b", limits: { maxDepth: 3 } } };
+    const outcome = normalizeBody(`{"a":{"b":[${nested(3)},${nested(4)}]}}`, given);
+    expect(outcome.events.map(({ item }) => item)).toEqual([0]);
+    expect(outcome.failures).toMatchObject([{ item: 1, reason: "too_deep" }]);
+  });
+
+  it("a body of items that nests beyond all limits is too deep as a whole", () => {
+    const given = { ...all, config: { itemsPath: "$..a" } };
+    expect(normalizeBody(nested(100_000), given).failures).toMatchObject([{ item: 0, reason: "too_deep" }]);
+  });
+
+  it("paths that visit too many nodes fail their item with path_budget", () => {
+    const body = { big: Array.from({ length: 1_000 }, () => ({ a: 1 })) };
+    for (const setting of ["typePath", "idPath", "payloadPath"] as const) {
+      const outcome = normalizeBody(body, {
+        definitions: [{ type: "x", [setting]: "$.big[?count($..*) > 1]" }],
+      });
+      expect(outcome.failures).toMatchObject([{ item: 0, reason: "path_budget", path: setting }]);
+    }
+    const outcome = normalizeBody(body, { ...all, config: { itemsPath: "$.big[?count($..*) > 1]" } });
+    expect(outcome.failures).toMatchObject([{ item: 0, reason: "path_budget", path: "itemsPath" }]);
+  });
+
+  it("no delivery spends more than a second on paths, however many items it has", () => {
+    const items = Array.from({ length: 1_000 }, () => ({ big: Array.from({ length: 100 }, () => [1, 2]) }));
+    const startedMs = performance.now();
+    const outcome = normalizeBody(items, {
+      definitions: [{ type: "x", payloadPath: "$.big[?count($..*) > 1]" }],
+      config: { itemsPath: "$" },
+    });
+    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    expect(outcome.failures.at(-1)).toMatchObject({ item: 999, reason: "path_budget" });
+  });
+});
+
+describe("a schema", () => {
+  const schema = { type: "object" };
+  const given = (validatorFor: Given["validatorFor"]): Given => ({
+    definitions: [{ type: "checked", payloadPath: "$.a", schema }, { type: "unchecked" }],
+    ...(validatorFor === undefined ? {} : { validatorFor }),
+  });
+
+  it("is given the payload, and its violation names the place in it", () => {
+    const seen: unknown[] = [];
+    const outcome = normalizeBody(
+      { a: { n: 1 } },
+      given((asked) => {
+        seen.push(asked);
+        return {
+          validate: (value) => {
+            seen.push(value);
+            return { path: "/n", message: "must be string" };
+          },
+        };
+      }),
+    );
+    expect(seen).toEqual([schema, { n: 1 }]);
+    expect(outcome.events.map(({ type }) => type)).toEqual(["unchecked"]);
+    expect(outcome.failures).toEqual([
+      { item: 0, reason: "schema_mismatch", path: "/n", detail: "must be string", definitions: ["checked"] },
+    ]);
+  });
+
+  it("may be validated elsewhere: the order stays", async () => {
+    const outcome = start(
+      { a: {} },
+      given(async () => ({ validate: async () => undefined })),
+    );
+    expect(outcome).toBeInstanceOf(Promise);
+    expect(await outcome).toMatchObject({
+      events: [{ type: "checked" }, { type: "unchecked" }],
+      failures: [],
+    });
+  });
+
+  it("that cannot be had now fails the whole, not the item", async () => {
+    await expect(
+      start(
+        { a: {} },
+        given(() => Promise.reject(new Error("gone"))),
+      ),
+    ).rejects.toThrow("gone");
+  });
+
+  it("sees all values of a path that is not singular as an array, and the JSON of a form", () => {
+    const seen: unknown[] = [];
+    const validatorFor = () => ({ validate: (value: unknown) => void seen.push(value) });
+    normalizeBody(
+      { a: [1, 2] },
+      { definitions: [{ type: "x", payloadPath: "$.a[*]", schema }], validatorFor },
+    );
+    const delivery = typed("application/x-www-form-urlencoded");
+    normalizeBody("a=1", { definitions: [{ type: "x", schema }], validatorFor, delivery: delivery });
+    expect(seen).toEqual([[1, 2], { a: "1" }]);
+  });
+
+  it("refuses bytes", () => {
+    const delivery = typed("image/png");
+    const outcome = normalizeBody("x", { definitions: [{ type: "x", schema: true }], delivery });
+    expect(outcome.failures).toMatchObject([{ reason: "schema_mismatch", path: "" }]);
+  });
+});
+
+describe("a re-drive", () => {
+  const definitions = [{ type: "a" }, { type: "b", idPath: "$.id" }];
+  const given = (only: Given["only"]): Given => ({
+    definitions,
+    config: { itemsPath: "$" },
+    delivery: { deliveryId: "d" },
+    ...(only === undefined ? {} : { only }),
+  });
+  const body = [{ id: 1 }, { id: 2 }, {}];
+
+  it("runs one item by the definitions named, under the ids of the first time", () => {
+    const outcome = normalizeBody(body, given({ item: 1, definitions: ["a"], asNewId: false }));
+    expect(outcome).toMatchObject({ received: 1, events: [{ type: "a", id: "d/1", item: 1 }], failures: [] });
+  });
+
+  it("runs all definitions where none is named", () => {
+    const outcome = normalizeBody(body, given({ item: 2, definitions: [], asNewId: false }));
+    expect(outcome).toMatchObject({ events: [{ type: "a" }], failures: [{ item: 2, definitions: ["b"] }] });
+  });
+
+  it("as a new id makes one, which is not remembered", () => {
+    const outcome = normalizeBody(body, given({ item: 1, definitions: ["b"], asNewId: true }));
+    expect(outcome.events).toMatchObject([{ type: "b", id: "fresh_1", identity: "" }]);
+  });
+
+  it("of an item that is no more fails it again", () => {
+    const outcome = normalizeBody(body, given({ item: 3, definitions: [], asNewId: false }));
+    expect(outcome).toMatchObject({
+      received: 1,
+      events: [],
+      failures: [{ item: 3, reason: "invalid_body" }],
+    });
+  });
+});
+
+interface Example {
+  readonly name: string;
+  readonly examples: readonly unknown[];
+}
+
+describe("GitHub's webhooks", () => {
+  const examples = createRequire(import.meta.url)("@octokit/webhooks-examples") as readonly Example[];
+  const rules = rulesOf(
+    examples.map(({ name }) => ({
+      type: name,
+      typePath: "$headers['X-GitHub-Event']",
+      idPath: "$headers['X-GitHub-Delivery']",
+    })),
+  );
+
+  it("all become one event each, on the topic of their type, byte for byte", () => {
+    let count = 0;
+    for (const { name, examples: bodies } of examples) {
+      for (const body of bodies) {
+        const text = JSON.stringify(body, null, 2);
+        const headers = {
+          "content-type": "application/json",
+          "x-github-event": name,
+          "x-github-delivery": `${count++}`,
+        };
+        const outcome = normalize(rules, deliveryOf(text, { headers }), {
+          validatorFor: () => ({ validate: () => undefined }),
+          newEventId: () => "none",
+        });
+        if (outcome instanceof Promise || outcome.kind !== "normalized") throw new Error("not at once");
+        expect(outcome.failures).toEqual([]);
+        expect(outcome.events).toHaveLength(1);
+        expect(outcome.events[0]?.topic).toBe(
+          `events.org_1.apps.app.event_received.app_1.${channel.uid}.${name}`,
+        );
+        expect(fieldOf(outcome.events[0], "data")).toBe(text);
+      }
+    }
+    expect(count).toBeGreaterThan(300);
+  });
+});

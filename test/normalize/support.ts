@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { type ChannelIdentity, commonSettings } from "../../src/event/channel.ts";
+import type { Definition } from "../../src/event/definition.ts";
+import type { OutgoingEvent } from "../../src/event/event.ts";
+import type { VerifiedDelivery } from "../../src/event/received.ts";
+import type { CompiledSchema } from "../../src/lib/json-schema/compiled-schema.ts";
+import { compileRules, type RuleSet } from "../../src/normalize/compile.ts";
+import {
+  type NormalizeDeps,
+  type Normalized,
+  normalize,
+  type Selection,
+} from "../../src/normalize/normalize.ts";
+
+export type Settings = z.input<z.ZodObject<typeof commonSettings>>;
+
+export const channel: ChannelIdentity = {
+  number: 1,
+  uid: "hook",
+  kind: "webhook",
+  appId: "app_1",
+  organizationId: "org_1",
+};
+
+export const settings = (changes: Settings = {}) => z.strictObject(commonSettings).parse(changes);
+
+export function rulesOf(definitions: readonly Definition[], changes: Settings = {}): RuleSet {
+  const compiled = compileRules({ channel, config: settings(changes), definitions });
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
+  return compiled.value;
+}
+
+export function deliveryOf(body: unknown, changes: Partial<VerifiedDelivery> = {}): VerifiedDelivery {
+  const isRaw = typeof body === "string" || Buffer.isBuffer(body);
+  return {
+    method: "POST",
+    headers: {},
+    query: {},
+    body: Buffer.from(isRaw ? body : JSON.stringify(body)),
+    arrivedAtMs: Date.UTC(2026, 0, 2, 3, 4, 5, 6),
+    ...changes,
+  };
+}
+
+export type Outcome = Extract<Normalized, { kind: "normalized" }>;
+
+export interface Given {
+  readonly definitions: readonly Definition[];
+  readonly config?: Settings;
+  readonly delivery?: Partial<VerifiedDelivery>;
+  readonly validatorFor?: NormalizeDeps["validatorFor"];
+  readonly only?: Selection;
+}
+
+const anything: CompiledSchema = { validate: () => undefined };
+
+/** Normalizes one body on the synchronous way. */
+export function normalizeBody(body: unknown, given: Given): Outcome {
+  const outcome = start(body, given);
+  if (outcome instanceof Promise || outcome.kind !== "normalized") throw new Error("not normalized at once");
+  return outcome;
+}
+
+export function start(body: unknown, given: Given): Normalized | Promise<Normalized> {
+  const { config, definitions, delivery, only, validatorFor = () => anything } = given;
+  let ids = 0;
+  const deps = { validatorFor, newEventId: () => `fresh_${++ids}` };
+  return normalize(rulesOf(definitions, config), deliveryOf(body, delivery), deps, only);
+}
+
+/** One field of an entry. */
+export function fieldOf(event: OutgoingEvent | undefined, name: string): string | undefined {
+  if (event === undefined) return undefined;
+  for (let at = 0; at < event.fields.length; at += 2)
+    if (event.fields[at] === name) return event.fields[at + 1];
+  return undefined;
+}
+
+export const dataOf = (outcome: Outcome): (string | undefined)[] =>
+  outcome.events.map((event) => fieldOf(event, "data") ?? fieldOf(event, "data_base64"));
