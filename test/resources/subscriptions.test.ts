@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Answer } from "../support/api.ts";
+import { startTestSpine, type TestSpine } from "../support/spine.ts";
+import { until } from "../support/until.ts";
+
+let spine: TestSpine;
+beforeAll(async () => {
+  spine = await startTestSpine();
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+
+const channel = (uid: string, ...types: string[]) => ({
+  uid,
+  kind: "webhook",
+  events: types.map((type) => ({ type, ...(types.length > 1 ? { typePath: "$.t" } : {}) })),
+});
+const subscribe = (appId: string, body: object): Promise<Answer> =>
+  spine.api.call("POST", `/apps/${appId}/events/subscribe`, body);
+const read = async (topic: string, group: string): Promise<string[]> => {
+  const reply = await spine.server.client.xreadgroup(
+    "GROUP",
+    group,
+    "me",
+    "COUNT",
+    100,
+    "STREAMS",
+    topic,
+    ">",
+  );
+  const [[, entries] = ["", []]] = (reply ?? []) as [string, [string, string[]][]][];
+  return entries.map(([entryId]) => entryId);
+};
+
+describe("subscribing", () => {
+  it("answers the subscription, its group on every topic, its topics in a set", async () => {
+    const app = await spine.install(channel("main", "push", "a:b c"), channel("second", "x"));
+    const { status, body } = await subscribe(app.id, { eventUid: "main:*" });
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      id: expect.stringMatching(/^sub_[a-z0-9]{23}$/),
+      appId: app.id,
+      eventUid: "main:*",
+      connectionId: null,
+      state: "active",
+      startAt: "now",
+      topics: [expect.stringMatching(/\.main\.a:b%20c$/), expect.stringMatching(/\.main\.push$/)],
+      group: body.id,
+      handler: null,
+      lag: 0,
+      createdAt: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
+      updatedAt: body.createdAt,
+    });
+    expect((await spine.server.client.smembers(`inlet:sub:${body.id}`)).sort()).toEqual(body.topics);
+    for (const topic of body.topics) expect(await spine.groups.find(topic, body.id)).toBeDefined();
+    expect((await spine.api.call("GET", `/apps/${app.id}/subscriptions/${body.id}`)).body).toEqual(body);
+    expect((await subscribe(app.id, { eventUid: "main:*" })).body.id).not.toBe(body.id);
+  });
+
+  it("covers one type, one channel or the whole app; a type may hold colons", async () => {
+    const app = await spine.install(channel("main", "push", "a:b"), channel("second", "x"));
+    const covered = async (eventUid: string) =>
+      (await subscribe(app.id, { eventUid })).body.topics.map(
+        (topic: string) => topic.split(`${app.id}.`)[1],
+      );
+    expect(await covered("main:a:b")).toEqual(["main.a:b"]);
+    expect(await covered("main:push")).toEqual(["main.push"]);
+    expect(await covered("second:*")).toEqual(["second.x"]);
+    expect(await covered("*")).toEqual(["main.a:b", "main.push", "second.x"]);
+  });
+
+  it("starts now, at the first entry, or at a time: then the entry of that millisecond is the first", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const [{ id: channelId }] = app.channels;
+    const send = async () => (await spine.send(channelId, { n: Math.random() })).events[0]?.entryId ?? "";
+    const first = await send();
+    const second = await send();
+    const time = new Date(Number.parseInt(second, 10)).toISOString();
+    const earliest = (await subscribe(app.id, { eventUid: "*", startAt: "earliest" })).body;
+    const timed = (await subscribe(app.id, { eventUid: "*", startAt: time })).body;
+    expect([earliest.startAt, earliest.lag, timed.startAt]).toEqual(["earliest", 2, time]);
+    const now = (await subscribe(app.id, { eventUid: "*", startAt: "now" })).body;
+    const third = await send();
+    const [topic] = now.topics;
+    expect(await read(topic, earliest.id)).toEqual([first, second, third]);
+    const sameMs = Number.parseInt(first, 10) === Number.parseInt(second, 10);
+    expect(await read(topic, timed.id)).toEqual(sameMs ? [first, second, third] : [second, third]);
+    expect((await read(topic, now.id)).at(-1)).toBe(third);
+    expect((await read(topic, now.id)).length).toBe(0);
+  });
+
+  it("tells how much is undelivered, for a group between entries too", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const [{ id: channelId }] = app.channels;
+    await spine.send(channelId, { n: 1 });
+    const { body } = await subscribe(app.id, {
+      eventUid: "*",
+      startAt: new Date(Date.now() + 1).toISOString(),
+    });
+    const lag = async () =>
+      (await spine.api.call("GET", `/apps/${app.id}/subscriptions/${body.id}`)).body.lag;
+    expect(await lag()).toBe(0);
+    await until(() => Date.now() > Date.parse(body.startAt));
+    for (let n = 2; n < 5; n++) await spine.send(channelId, { n });
+    expect(await lag()).toBe(3);
+    await read(body.topics[0], body.id);
+    expect(await lag()).toBe(0);
+  });
+
+  it("refuses what it cannot read, naming the field", async () => {
+    const app = await spine.install(channel("main", "push"));
+    for (const [body, path] of [
+      [{}, "eventUid"],
+      [{ eventUid: "main" }, "eventUid"],
+      [{ eventUid: "ma in:push" }, "eventUid"],
+      [{ eventUid: "main:" }, "eventUid"],
+      [{ eventUid: "*", startAt: "later" }, "startAt"],
+      [{ eventUid: "*", startAt: "2026-01-01" }, "startAt"],
+      [{ eventUid: "*", connectionId: 1 }, "connectionId"],
+      [{ eventUid: "*", handler: { url: "https://x.example" } }, "handler"],
+    ] as const) {
+      const answer = await subscribe(app.id, body);
+      expect([answer.status, answer.body.code, answer.body.details?.[0]?.path]).toEqual([
+        400,
+        "invalid_parameters",
+        path,
+      ]);
+    }
+  });
+
+  it("answers 404 for an app, channel, definition or connection that is not there", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const status = async (appId: string, body: object) => (await subscribe(appId, body)).status;
+    expect(await status(`${app.id.slice(0, -3)}000`, { eventUid: "*" })).toBe(404);
+    expect(await status(app.id, { eventUid: "nope:push" })).toBe(404);
+    expect(await status(app.id, { eventUid: "nope:*" })).toBe(404);
+    expect(await status(app.id, { eventUid: "main:nope" })).toBe(404);
+    expect(await status(app.id, { eventUid: "main:push", connectionId: "con_1" })).toBe(404);
+    expect(await status(app.id, { eventUid: "main:push", connectionId: null })).toBe(200);
+    expect(await subscriptionRows(app.id)).toBe(1);
+  });
+
+  it("answers 409 for all of an app without channels, and for more than 1,000 topics", async () => {
+    const empty = await spine.install();
+    expect((await subscribe(empty.id, { eventUid: "*" })).status).toBe(409);
+    const types = Array.from({ length: 1_000 }, (_, i) => `t${i}`);
+    const app = await spine.install(channel("main", ...types), channel("second", "one"));
+    expect((await subscribe(app.id, { eventUid: "*" })).status).toBe(409);
+    expect(await subscriptionRows(app.id)).toBe(0);
+    const most = await subscribe(app.id, { eventUid: "main:*" });
+    expect([most.status, most.body.topics.length, most.body.lag]).toEqual([200, 1_000, 0]);
+  });
+
+  it("is unavailable while Redis is away, and leaves nothing behind", async () => {
+    await using away = await startTestSpine();
+    const app = await away.install(channel("main", "push"));
+    away.server.signal("SIGKILL");
+    const { status, body } = await away.api.call("POST", `/apps/${app.id}/events/subscribe`, {
+      eventUid: "*",
+    });
+    expect([status, body.code]).toEqual([503, "unavailable"]);
+    const rows = await away.api.database.db.selectFrom("subscriptions").select("id").execute();
+    expect(rows).toEqual([]);
+  });
+});
+
+describe("subscriptions", () => {
+  it("are listed in order of creation, in pages, counted in full, also while Redis is away", async () => {
+    await using own = await startTestSpine();
+    const app = await own.install(channel("main", "push"));
+    const ids: string[] = [];
+    for (let i = 0; i < 3; i++) {
+      ids.push((await own.api.call("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "*" })).body.id);
+    }
+    const list = (query: string) => own.api.call("GET", `/apps/${app.id}/subscriptions${query}`);
+    const all = await list("");
+    expect(all.body.map(({ id }: { id: string }) => id)).toEqual(ids);
+    const page = await list("?limit=1&offset=1");
+    expect([page.body, page.headers.get("x-total-count")]).toEqual([[all.body[1]], "3"]);
+    own.server.signal("SIGKILL");
+    expect((await list("")).body).toEqual(all.body.map((one: object) => ({ ...one, lag: null })));
+  });
+
+  it("are deleted with a note of what they leave on the bus", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const { id } = (await subscribe(app.id, { eventUid: "*" })).body;
+    expect(await spine.api.call("DELETE", `/apps/${app.id}/subscriptions/${id}`)).toMatchObject({
+      status: 200,
+      body: { id },
+    });
+    const { db } = spine.api.database;
+    const removals = await db.selectFrom("removals").select("removal").execute();
+    expect(removals.map(({ removal }) => removal)).toContainEqual({
+      kind: "subscription",
+      id,
+      organizationId: app.organizationId,
+    });
+    const changes = await db.selectFrom("changes").select(["kind", "key"]).where("key", "=", id).execute();
+    expect(changes).toHaveLength(2);
+    for (const method of ["GET", "DELETE"]) {
+      expect((await spine.api.call(method, `/apps/${app.id}/subscriptions/${id}`)).status).toBe(404);
+    }
+  });
+
+  it("of another organization, or of another app, are as if they were not there", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const other = await spine.install(channel("main", "push"));
+    const { id } = (await subscribe(app.id, { eventUid: "*" })).body;
+    const stranger = spine.api.as(await spine.api.strangerKey());
+    const missing = `${id.slice(0, -3)}000`;
+    for (const [call, appId] of [
+      [stranger, app.id],
+      [spine.api.call, other.id],
+    ] as const) {
+      for (const method of ["GET", "DELETE"]) {
+        const answer = await call(method, `/apps/${appId}/subscriptions/${id}`);
+        const none = await call(method, `/apps/${appId}/subscriptions/${missing}`);
+        expect([answer.status, answer.body]).toEqual([404, none.body]);
+      }
+    }
+    expect((await stranger("GET", `/apps/${app.id}/subscriptions`)).status).toBe(404);
+    expect((await stranger("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "*" })).status).toBe(404);
+    expect(await subscriptionRows(app.id)).toBe(1);
+  });
+});
+
+async function subscriptionRows(appId: string): Promise<number> {
+  const rows = await spine.api.database.db
+    .selectFrom("subscriptions")
+    .select("id")
+    .where("appId", "=", appId)
+    .execute();
+  return rows.length;
+}
