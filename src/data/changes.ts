@@ -64,6 +64,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
   let queued: Promise<void> | undefined;
   let failing = false;
   let closed = false;
+  let beating: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
 
   const read = async (): Promise<void> => {
@@ -73,7 +74,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
     // xmin goes back when the server was replaced by one that lacks its last transactions.
     const missed = awayMs > retentionSeconds * 1_000 * TRUSTED_SHARE || next.mark.xmin < mark.xmin;
     if (missed || next.overflow) options.onReset();
-    else next.changes.forEach(options.onChange);
+    else for (const change of next.changes) options.onChange(change);
     mark = next.mark;
     lastReadAtMs = startedAtMs;
   };
@@ -105,17 +106,23 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
       if (!failing) log.warn({ err: error }, "the change feed cannot be read");
       failing = true;
     }
-    if (!closed) timer = setTimeout(() => void beat(), pollEveryMs);
+    if (!closed) schedule();
   };
 
-  timer = setTimeout(() => void beat(), pollEveryMs);
+  const schedule = (): void => {
+    timer = setTimeout(() => {
+      beating = beat();
+    }, pollEveryMs);
+  };
+
+  schedule();
   return {
     lastReadAtMs: () => lastReadAtMs,
     readNow,
     async [Symbol.asyncDispose]() {
       closed = true;
       clearTimeout(timer);
-      await reading?.catch(() => {});
+      await Promise.allSettled([beating, reading, queued]);
     },
   };
 }
