@@ -2,8 +2,11 @@
 -- defines viewOf, noteSlicings, recall and remember.
 --
 -- An id is remembered in the slice of time in which it was published. A slice is a few small hashes that grow by linear hashing and
--- expire at once: {<topic>}:<slicing><slice, hexadecimal> and, from the second on, with .<bucket>. Field "n" of the first counts them; absent:
--- there is only that one. Field: the identity; value: the digest (11), the entry's milliseconds (6 bytes), its sequence number (0 to 4 bytes).
+-- expire at once: {<topic>}:<slicing, none for the default's><slice modulo 8>, from the second on with .<bucket, hexadecimal>. Field "n" of
+-- the first one counts them; absent: there is only that one. The names are short and the values packed because a topic that seldom
+-- hears of anything has a hash for each id. A slice is gone before its name comes again: it lives for five slices at most.
+-- Field: the identity. Value: the digest (11), then milliseconds since the slice began (4 bytes) and the sequence number (0, 1, 2 or 4
+-- bytes); for an entry outside these bounds, as after a clock was set back, its milliseconds (6) and sequence number (1 or 4).
 -- {<topic>}:e notes as w<slicing> until when (ms) a slicing may matter; only topics that ever used another than the default's do.
 local pack, unpackInt = struct.pack, struct.unpack
 local IDENTITY, DIGEST = 22, 11
@@ -20,11 +23,12 @@ end
 
 local function addSlices(slices, topic, slicing, window)
   local length = sliceLength(slicing)
+  local name = topic.prefix .. (slicing == DEFAULT_SLICING and '' or slicing)
   for index = floor(now / length), floor((now - window) / length), -1 do
-    local base = topic.prefix .. slicing .. format('%x', index)
+    local base = name .. index % 8
     local slice = topic.slices[base]
     if not slice then
-      slice = { base = base, expiresAt = (index + 1) * length + window }
+      slice = { base = base, start = floor(index * length), expiresAt = (index + 1) * length + window }
       topic.slices[base] = slice
     end
     slices[#slices + 1] = slice
@@ -170,46 +174,58 @@ local function findIn(slice, identity)
   return call('HGET', bucketOf(slice, identity), identity)
 end
 
--- Answers digest, milliseconds and entry id of what is remembered, nothing where that is past the window.
+local function packEntry(slice, entryId)
+  local dash = find(entryId, '-', 1, true)
+  local ms, sequence = tonumber(sub(entryId, 1, dash - 1)), tonumber(sub(entryId, dash + 1))
+  local since = ms - slice.start
+  if since < 0 or since >= 4294967296 then
+    return pack('>I6', ms) .. pack(sequence < 256 and '>I1' or '>I4', sequence)
+  end
+  if sequence == 0 then
+    return pack('>I4', since)
+  end
+  return pack('>I4', since) .. pack(sequence < 256 and '>I1' or sequence < 65536 and '>I2' or '>I4', sequence)
+end
+
+local function unpackEntry(slice, value)
+  local bytes = #value - DIGEST
+  local isAbsolute = bytes == 7 or bytes == 10
+  local head = isAbsolute and 6 or 4
+  local ms = unpackInt('>I' .. head, value, DIGEST + 1)
+  local sequence = bytes > head and unpackInt('>I' .. bytes - head, value, DIGEST + head + 1) or 0
+  return isAbsolute and ms or slice.start + ms, sequence
+end
+
+-- Answers digest and entry id of what is remembered; nothing where that is past the window.
 local function recall(view, policy, identity)
-  local found
+  local digest, ms, sequence
   for _, slice in ipairs(view.slices) do
-    found = findIn(slice, identity)
+    local found = findIn(slice, identity)
     if found then
+      digest = sub(found, 1, DIGEST)
+      ms, sequence = unpackEntry(slice, found)
       break
     end
   end
   for _, slice in ipairs(view.others) do
-    local older = findIn(slice, identity)
-    if older and (not found or sub(older, DIGEST + 1) > sub(found, DIGEST + 1)) then
-      found = older
+    local found = findIn(slice, identity)
+    if found then
+      local otherMs, otherSequence = unpackEntry(slice, found)
+      if not ms or otherMs > ms then
+        digest, ms, sequence = sub(found, 1, DIGEST), otherMs, otherSequence
+      end
     end
   end
-  if not found then
-    return
+  if ms and now - ms < policy.window then
+    return digest, format('%.0f-%.0f', ms, sequence)
   end
-  local ms = unpackInt('>I6', found, DIGEST + 1)
-  if now - ms >= policy.window then
-    return
-  end
-  local sequence, bytes = 0, #found - DIGEST - 6
-  if bytes > 0 then
-    sequence = unpackInt('>I' .. bytes, found, DIGEST + 7)
-  end
-  return sub(found, 1, DIGEST), format('%.0f-%.0f', ms, sequence)
 end
 
 local function remember(view, identity, digest, entryId)
-  local dash = find(entryId, '-', 1, true)
-  local value = digest .. pack('>I6', tonumber(sub(entryId, 1, dash - 1)))
-  local sequence = tonumber(sub(entryId, dash + 1))
-  if sequence > 0 then
-    value = value .. pack(sequence < 256 and '>I1' or sequence < 65536 and '>I2' or '>I4', sequence)
-  end
   local slice = view.slices[1]
   slice.isGone, slice.isUnsure = false, false
   local bucket = bucketOf(slice, identity)
-  call('HSET', bucket, identity, value)
+  call('HSET', bucket, identity, digest .. packEntry(slice, entryId))
   local held = call('HLEN', bucket)
   if held == 1 then
     call('PEXPIREAT', bucket, format('%d', slice.expiresAt))

@@ -7,7 +7,7 @@ import calculateSlot from "cluster-key-slot";
  * |---|---|---|---|
  * | `<topic>` | stream | the events | by retention; deleted with its channel on request |
  * | `{<topic>}:e` | hash | `s<channel>` highest epoch of a pull source, `w<slicing>` slicings in use | with the topic |
- * | `{<topic>}:<slicing><slice>[.<bucket>]` | hash | remembered ids (dedupe.lua) | a window after its slice |
+ * | `{<topic>}:[<slicing>]<slice>[.<bucket>]` | hash | remembered ids (dedupe.lua) | a window after its slice |
  * | `{<topic>}:t` | string | nothing: a write for WAIT to wait on (publish.lua) | after a second |
  * | `inlet:{c.<channel>}:cursor` | hash | `e` epoch, `v` version, `c` cursor of a pull source | with its channel |
  * | `inlet:{q.<organization>}:…` | | quarantine (quarantine-store.lua) | by age, budget, or with its channel |

@@ -5,7 +5,7 @@
 --
 -- KEYS    what the arguments refer to by its place, from 1: topics, cursors (inlet:{c.<channel>}:cursor), quarantine budgets
 --         (inlet:{q.<organization>}:b). Companions are derived, all with the tag of their owner: {<topic>}:e (epochs, dedupe
---         slicings in use), {<topic>}:<slicing><slice>[.<bucket>] (dedupe), inlet:{q.<organization>}:… (quarantine-store.lua).
+--         slicings in use), {<topic>}:[<slicing>]<slice>[.<bucket>] (dedupe), inlet:{q.<organization>}:… (quarantine-store.lua).
 -- ARGV[1] "1" where the call must write even if it appends nothing, so that a following WAIT covers what it found
 -- ARGV[2] "<newest items> <newest bytes> <channel bytes> <organization bytes> <keep ms> <reasons>": the quarantine's limits
 -- then, for each group:

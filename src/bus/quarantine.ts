@@ -54,6 +54,8 @@ export interface QuarantineStoreDeps {
 
 /** A bounded time in which Redis answers nobody else. */
 const RECORDS_AT_ONCE = 200;
+/** Also what a server with a clock ahead has written. */
+const EVERY_AGE_MS = -1_000_000_000_000;
 const NEVER_REMEMBERED = { dedupeWindowMs: 0, onConflict: "report", maxEntries: 1 } as const;
 /** Both indexes of each reason: of what is kept for days, and of what gives way to newer ones. */
 const INDEXES = QUARANTINE_REASONS.flatMap((reason) => [reason, `${reason}:last`]);
@@ -133,7 +135,7 @@ export function createQuarantineStore({ redis, publish, limits }: QuarantineStor
       return (await runScript(redis, dropScript, [quarantineBudgetKey(organizationId)], [id])) === 1;
     },
     async purge(organizationId, channelNumber) {
-      await removeOlder(organizationId, [String(channelNumber)], -1, INDEXES);
+      await removeOlder(organizationId, [String(channelNumber)], EVERY_AGE_MS, INDEXES);
       const dropped = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
       await redis.call("hdel", [quarantineBudgetKey(organizationId), ...dropped]);
     },

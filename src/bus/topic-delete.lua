@@ -5,24 +5,19 @@
 local topic = KEYS[1]
 local prefix = '{' .. topic .. '}:'
 local MOST = 500
-local DEFAULT_SLICING = 'r'
-local DEFAULT_WINDOW = 86400000
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-
-local slicings = { [DEFAULT_SLICING] = true }
+-- Dedupe slices, as dedupe.lua names them.
+local slicings = { [''] = true }
 for _, field in ipairs(redis.call('HKEYS', prefix .. 'e')) do
   if string.sub(field, 1, 1) == 'w' then
-    slicings[string.sub(field, 2)] = true
+    slicings[string.sub(field, 2) == 'r' and '' or string.sub(field, 2)] = true
   end
 end
 
 local removed = 0
 for slicing in pairs(slicings) do
-  local length = DEFAULT_WINDOW / 4 * 2 ^ (string.byte(slicing) - string.byte(DEFAULT_SLICING))
-  for index = math.floor(now / length), math.floor(now / length) - 9, -1 do
-    local base = prefix .. slicing .. string.format('%x', index)
+  for slice = 0, 7 do
+    local base = prefix .. slicing .. slice
     local count = tonumber(redis.call('HGET', base, 'n') or 1)
     -- From the last bucket down, the count kept up to date: what a call leaves is a smaller slice.
     while count > 1 and removed < MOST do
