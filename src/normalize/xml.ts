@@ -56,6 +56,8 @@ function createParser(): XMLParser {
     ignoreDeclaration: true,
     ignorePiTags: true,
     maxNestedTags: MAX_NESTED_TAGS,
+    // Spares the parser the path of every element as a string.
+    jPath: false,
     onDangerousProperty: (name) => name,
     entityDecoder: {
       decode: decodeReferences,
