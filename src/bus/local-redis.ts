@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Redis } from "ioredis";
 import { processIncarnation, worksIn } from "../lib/process-info.ts";
-import { makeSocketDir } from "../lib/socket-dir.ts";
+import { makeSocketDir, removeSocketDir } from "../lib/socket-dir.ts";
 import { type SupervisedServer, superviseServer } from "../lib/supervise.ts";
 import type { Log } from "../log.ts";
 
@@ -45,7 +45,8 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
   const redisDir = join(dataDir, "redis");
   mkdirSync(redisDir, { recursive: true, mode: 0o700 });
   mkdirSync(join(dataDir, "log"), { recursive: true, mode: 0o700 });
-  const socketPath = join(makeSocketDir({ dataDir, socketName: SOCKET_NAME }), SOCKET_NAME);
+  const socketDir = makeSocketDir({ dataDir, socketName: SOCKET_NAME });
+  const socketPath = join(socketDir, SOCKET_NAME);
   const configFile = join(dataDir, "redis.conf");
   const maxMemoryBytes = options.maxMemoryBytes ?? Math.floor(availableMemoryBytes() / 2);
   writeFileSync(configFile, renderConfig({ redisDir, socketPath, maxMemoryBytes }), { mode: 0o600 });
@@ -77,7 +78,10 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
     get status() {
       return server.status;
     },
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      removeSocketDir(socketDir);
+    },
   };
 }
 

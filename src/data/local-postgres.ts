@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { makeSocketDir } from "../lib/socket-dir.ts";
+import { makeSocketDir, removeSocketDir } from "../lib/socket-dir.ts";
 import { type SupervisedServer, superviseServer } from "../lib/supervise.ts";
 import type { Log } from "../log.ts";
 import { findPostgresBinaries } from "./local-postgres/binaries.ts";
@@ -118,7 +118,10 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
     get status() {
       return server.status;
     },
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      removeSocketDir(socketDir);
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { chownSync, lstatSync, mkdirSync } from "node:fs";
+import { chownSync, lstatSync, mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 
 /** `sun_path` holds 108 bytes with its final zero on Linux, 104 on macOS (unix(7), unix(4)). */
@@ -28,6 +28,15 @@ export function makeSocketDir({ dataDir, socketName, owner }: SocketDirOptions):
   const uid = owner?.uid ?? ownUid;
   const hash = createHash("sha256").update(dataDir).digest("hex").slice(0, 16);
   return privateDir(join("/tmp", `inlet-${uid}-${hash}`), uid, owner);
+}
+
+/** After its server has stopped; another server's socket in it keeps the folder. */
+export function removeSocketDir(dir: string): void {
+  try {
+    rmdirSync(dir);
+  } catch {
+    // In use by the other server, or gone already.
+  }
 }
 
 function privateDir(
