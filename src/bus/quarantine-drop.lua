@@ -3,7 +3,7 @@
 -- KEYS: the organization's budget
 -- ARGV: record
 -- Reply: 1 where it was there, else 0
-local call, now = redis.call, 0
+local call, time, now = redis.call, {}, 0
 
 -- @include quarantine-store
 

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Lists quarantine records over several channels and indexes, in order of first arrival, then id.
 -- KEYS: the organization's budget
--- ARGV: from, to (scores as ZRANGEBYSCORE takes them), offset, limit, indexes parted by spaces (quarantine-store.lua), channels …
+-- ARGV: from, to (µs, as ZRANGEBYSCORE takes them), offset, limit, indexes parted by spaces (quarantine-store.lua), channels …
 -- Reply: how many there are in all, then the ids of the page
 local call = redis.call
 local prefix = string.sub(KEYS[1], 1, -2)
@@ -29,7 +29,7 @@ end
 -- What lies before the page is not read: the latest moment is sought before which at most `offset` records arrived.
 local start, skipped = from, 0
 if offset > 0 then
-  local low, high = 0, 2 ^ 48
+  local low, high = 0, 2 ^ 52
   while high - low > 1 do
     local middle = math.floor((low + high) / 2)
     local before = 0
@@ -51,12 +51,12 @@ local found = {}
 for _, key in ipairs(sets) do
   local page = call('ZRANGEBYSCORE', key, start, to, 'WITHSCORES', 'LIMIT', 0, offset - skipped + limit)
   for n = 1, #page, 2 do
-    found[#found + 1] = { id = page[n], ms = tonumber(page[n + 1]) }
+    found[#found + 1] = { id = page[n], at = tonumber(page[n + 1]) }
   end
 end
 table.sort(found, function(a, b)
-  if a.ms ~= b.ms then
-    return a.ms < b.ms
+  if a.at ~= b.at then
+    return a.at < b.at
   end
   return a.id < b.id
 end)

@@ -1,4 +1,4 @@
--- The quarantine of one organization; a fragment that other scripts include. It expects `now` (ms) and defines
+-- The quarantine of one organization; a fragment that other scripts include. It expects `call`, `time` (the reply of TIME) and `now` (ms), and defines
 -- `openQuarantineStore(budget)`.
 --
 -- All keys begin with the budget's less its last letter, inlet:{q.<organization>}: and one tag, so that budgets are exact:
@@ -8,7 +8,7 @@
 --                                index, a its account in b, d its delivery, i its field there, z its bytes
 --   d:<channel>:<digest>         hash: m method, headers and so on (JSON), b body, c account, z bytes, o records kept for days,
 --                                and "<item>.<reason>" -> record: as long as there is one, there is the delivery
---   x:<channel>:<index>          sorted set: record by first arrival (ms); index is a reason, "<reason>:last" where the newest are kept
+--   x:<channel>:<index>          sorted set: record by first arrival (µs); index is a reason, "<reason>:last" where the newest are kept
 local DELIVERY_FIELDS = 5
 local RECORD_OVERHEAD = 600
 local DELIVERY_OVERHEAD = 400
@@ -65,7 +65,7 @@ local function openQuarantineStore(budget)
 
   -- Removes up to `most` records of an index that arrived before `beforeMs`; answers how many.
   function store.dropOlder(index, beforeMs, most)
-    local ids = call('ZRANGEBYSCORE', prefix .. 'x:' .. index, '-inf', '(' .. string.format('%d', beforeMs), 'LIMIT', 0, most)
+    local ids = call('ZRANGEBYSCORE', prefix .. 'x:' .. index, '-inf', '(' .. string.format('%d', beforeMs * 1000), 'LIMIT', 0, most)
     for _, id in ipairs(ids) do
       store.drop(id)
     end
@@ -175,7 +175,7 @@ local function openQuarantineStore(budget)
         call('HSET', prefix .. 'r:' .. id, 's', item.record, 'ch', channel, 'f', string.format('%d', now),
           'l', string.format('%d', now), 'n', 1, 'x', index, 'a', itemAccount, 'd', write.delivery, 'i', item.field, 'z', item.bytes)
         call('HSET', deliveryKey, item.field, id)
-        call('ZADD', prefix .. 'x:' .. channel .. ':' .. index, string.format('%d', now), id)
+        call('ZADD', prefix .. 'x:' .. channel .. ':' .. index, string.format('%d', time[1] * 1000000 + time[2]), id)
         charge(itemAccount, item.bytes)
         charge('t', item.bytes)
         if item.keepsAll then

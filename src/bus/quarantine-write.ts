@@ -74,7 +74,9 @@ export function encodeQuarantine(
     isUtf8(body) ? body.toString("utf8") : body,
     String(items.length),
   ];
-  for (const { failure, keep } of items) {
+  // Sorted, so that items of one delivery are listed, and run again, in their order.
+  const ids = items.map(newId).sort();
+  for (const [i, { failure, keep }] of items.entries()) {
     const { item, reason, path, detail, definitions } = failure;
     const record = JSON.stringify({
       channelNumber: channel.number,
@@ -87,7 +89,7 @@ export function encodeQuarantine(
       detail,
       definitions,
     });
-    args.push(newId(), keep, `${item}.${reason}`, reason, record);
+    args.push(ids[i] ?? newId(), keep, `${item}.${reason}`, reason, record);
   }
   return {
     budgetKey: quarantineBudgetKey(channel.organizationId),

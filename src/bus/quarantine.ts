@@ -110,8 +110,8 @@ export function createQuarantineStore({ redis, publish, limits }: QuarantineStor
         listScript,
         [quarantineBudgetKey(organizationId)],
         [
-          fromMs ?? "-inf",
-          toMs === undefined ? "+inf" : `(${toMs}`,
+          fromMs === undefined ? "-inf" : fromMs * 1000,
+          toMs === undefined ? "+inf" : `(${toMs * 1000}`,
           offset,
           limit,
           reasons.join(" "),
