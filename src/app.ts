@@ -1,5 +1,6 @@
+import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
-import { createHooks, type HooksDeps } from "./channels/hooks.ts";
+import { createHooks, HOOKS_PATH, type HooksDeps } from "./channels/hooks.ts";
 import { answerErrors } from "./http/answers.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";
 import { requestId } from "./http/request-id.ts";
@@ -14,13 +15,23 @@ export interface AppDeps {
   readonly api: ApiDeps | undefined;
 }
 
-/** Everything that the gateway answers. The hooks stand first and bare: what all others share would cost each delivery. */
-export function createApp({ clock, health, hooks, api }: AppDeps): Hono<HealthEnv> {
+/** Answers one request; `bindings` hold Node's own beneath it. */
+export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
+
+/**
+ * Everything that the gateway answers. Requests to hooks go straight to an app of one route: the search through all routes,
+ * and what the others share, would cost each delivery.
+ */
+export function createApp({ clock, health, hooks, api }: AppDeps): Fetch {
+  const hooksApp = hooks && createHooks(hooks);
   const app = new Hono<HealthEnv>();
-  if (hooks) app.route("/hooks", createHooks(hooks));
+  if (hooksApp) app.route("/", hooksApp);
   app.use(requestId(clock));
   app.route("/", createHealth(health));
   if (api) app.route("/v1", createApi(api));
   answerErrors(app);
-  return app;
+  return (request, bindings) =>
+    hooksApp && bindings.incoming.url?.startsWith(HOOKS_PATH)
+      ? hooksApp.fetch(request, bindings)
+      : app.fetch(request, bindings);
 }

@@ -76,7 +76,7 @@ export async function startGateway(
   const topics = createTopics({ redis });
   const entries = createEntryIndex({ redis });
 
-  let blindMs = (): number => 0;
+  const blindMs = (): number => clock() - feed.lastReadAtMs();
   const path = createEventPath({
     redis,
     keyring,
@@ -85,8 +85,8 @@ export async function startGateway(
     schemas,
     metrics,
     clock,
-    blindMs: () => blindMs(),
-    onAppended: () => {},
+    blindMs,
+    onAppended: (...appended) => housekeeper.noteAppended(...appended),
   });
   const settings: SettingsDeps = {
     channelKinds,
@@ -103,9 +103,9 @@ export async function startGateway(
   const keeper = has("delivery")
     ? opening.use(startGroupKeeper({ db, redis, groups, clock, log }))
     : undefined;
-  if (has("delivery")) {
-    opening.use(startHousekeeper({ db, redis, groups, topics, quarantine: path.quarantine, clock, log }));
-  }
+  const housekeeper = opening.use(
+    startHousekeeper({ db, redis, groups, topics, quarantine: path.quarantine, clock, log }),
+  );
   const feed = opening.use(
     await startChangeFeed({
       db,
@@ -121,7 +121,6 @@ export async function startGateway(
       },
     }),
   );
-  blindMs = () => clock() - feed.lastReadAtMs();
   metrics.observe(
     "inlet_changes_blind_seconds",
     "How long changes could not be read",
@@ -137,7 +136,7 @@ export async function startGateway(
   }
 
   let urls = { baseUrl: "", hooksUrl: "" };
-  const app = createApp({
+  const fetch = createApp({
     clock,
     health: {
       checks: createHealthChecks({ stores, redis, blindMs, stopping: signal }),
@@ -158,15 +157,13 @@ export async function startGateway(
           redrive: path.redrive,
           findLiveChannel: path.findByNumber,
           hooksUrl: () => urls.hooksUrl,
-          onDeleted: feed.readNow,
+          onDeleted: housekeeper.settleNow,
           clock,
           log,
         }
       : undefined,
   });
-  const listener = opening.use(
-    await startListener({ fetch: app.fetch, host: config.host, port: config.port }),
-  );
+  const listener = opening.use(await startListener({ fetch, host: config.host, port: config.port }));
   urls = publicUrls(config, listener.port);
   log.info(
     { port: listener.port, roles: config.roles, durability: redis.state().durability, ...urls },

@@ -13,7 +13,9 @@ const FLOORS: readonly (readonly string[])[] = [
   ["http"],
   ["ingest", "channels", "resources"],
   ["channels/*", "resources/*", "delivery", "console"],
-  ["gateway.ts", "app.ts", "gateway", "channels/kinds.ts", "resources/resources.ts"],
+  ["channels/kinds.ts", "resources/resources.ts"],
+  ["app.ts", "gateway"],
+  ["gateway.ts"],
   ["main.ts"],
 ];
 

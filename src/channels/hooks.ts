@@ -9,6 +9,9 @@ import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { ChannelRuntime } from "./kind.ts";
 
+/** What every address of a channel begins with. */
+export const HOOKS_PATH = "/hooks/";
+
 export interface HooksDeps {
   /**
    * The channel behind an address, at once where it is known.
@@ -30,7 +33,7 @@ export function createHooks(deps: HooksDeps): Hono<{ Bindings: HttpBindings }> {
   const { findChannel, runtimes } = deps;
   const hooks = new Hono<{ Bindings: HttpBindings }>();
 
-  hooks.all("/:channelId", async (c) => {
+  hooks.all(`${HOOKS_PATH}:channelId`, async (c) => {
     const found = findChannel(c.req.param("channelId"));
     const channel = found instanceof Promise ? await found : found;
     const receive = channel && runtimes.get(channel.identity.kind)?.receive;
@@ -40,6 +43,10 @@ export function createHooks(deps: HooksDeps): Hono<{ Bindings: HttpBindings }> {
     } catch (thrown) {
       throw new HookError(channel, thrown);
     }
+  });
+
+  hooks.notFound(() => {
+    throw notFound("channel");
   });
 
   hooks.onError((thrown, c) => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { ChannelHandle } from "../event/ingest.ts";
 import type { RawRequest } from "../event/received.ts";
-import { collectValues, type Values } from "../event/values.ts";
+import { ValueCollector, type Values } from "../event/values.ts";
 import { ApiError, invalidParameters } from "../http/problem.ts";
 import { readBody } from "./read-body.ts";
 
@@ -49,9 +49,9 @@ export async function readDelivery(
 
 /** From `rawHeaders`, since Node joins or drops what repeats. */
 function headersOf({ rawHeaders }: IncomingMessage): Values {
-  return collectValues(pairsOf(rawHeaders));
-}
-
-function* pairsOf(flat: readonly string[]): Generator<[string, string]> {
-  for (let i = 0; i + 1 < flat.length; i += 2) yield [(flat[i] ?? "").toLowerCase(), flat[i + 1] ?? ""];
+  const values = new ValueCollector();
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    values.add((rawHeaders[i] ?? "").toLowerCase(), rawHeaders[i + 1] ?? "");
+  }
+  return values.collected;
 }

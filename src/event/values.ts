@@ -5,15 +5,21 @@ export type Values = Readonly<Record<string, string | readonly string[]>>;
  * Collects pairs. The object has no prototype: a sender may call a parameter `__proto__` or `constructor`, and it is a
  * value like any other.
  */
-export function collectValues(pairs: Iterable<readonly [name: string, value: string]>): Values {
-  const values: Record<string, string | string[]> = Object.create(null);
-  for (const [name, value] of pairs) {
-    const before = values[name];
-    if (before === undefined) values[name] = value;
-    else if (typeof before === "string") values[name] = [before, value];
+export class ValueCollector {
+  readonly collected: Record<string, string | string[]> = Object.create(null);
+
+  add(name: string, value: string): void {
+    const before = this.collected[name];
+    if (before === undefined) this.collected[name] = value;
+    else if (typeof before === "string") this.collected[name] = [before, value];
     else before.push(value);
   }
-  return values;
+}
+
+export function collectValues(pairs: Iterable<readonly [name: string, value: string]>): Values {
+  const values = new ValueCollector();
+  for (const [name, value] of pairs) values.add(name, value);
+  return values.collected;
 }
 
 /** The query of a request target (`/path?a=1`), decoded as forms are. */

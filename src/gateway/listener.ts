@@ -2,10 +2,10 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { createAdaptorServer } from "@hono/node-server";
+import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 
 export interface ListenerOptions {
-  readonly fetch: Parameters<typeof createAdaptorServer>[0]["fetch"];
+  readonly fetch: (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -27,7 +27,9 @@ const DRAIN_POLL_MS = 25;
 /** Listens, or rejects with the system's error (`EADDRINUSE`, `EACCES`). */
 export async function startListener({ fetch, host, port }: ListenerOptions): Promise<Listener> {
   // Without HTTP/2 options the adaptor makes a plain HTTP/1.1 server.
-  const server = createAdaptorServer({ fetch }) as Server;
+  const server = createAdaptorServer({
+    fetch: (request, bindings) => fetch(request, bindings as HttpBindings),
+  }) as Server;
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;

@@ -28,7 +28,7 @@ export function compileVerification(config: VerificationConfig): VerifyDelivery 
     const { consumedHeaders, consumedQuery, deliveryId } = verified.value;
     return ok({
       method: request.method,
-      headers: omitValues(request.headers, [...CREDENTIAL_HEADERS, ...consumedHeaders]),
+      headers: omitValues(omitValues(request.headers, CREDENTIAL_HEADERS), consumedHeaders),
       query: omitValues(queryValues(request.target), consumedQuery),
       body: request.body,
       arrivedAtMs: request.arrivedAtMs,

@@ -26,7 +26,7 @@ export async function startGatewayProcess(
   { timeoutMs = 30_000 }: { readonly timeoutMs?: number } = {},
 ): Promise<GatewayProcess> {
   const child = spawn(process.execPath, [MAIN], {
-    env: { PATH: process.env["PATH"] ?? "", INLET_PORT: "0", INLET_API_KEY: API_KEY, ...env },
+    env: { PATH: process.env.PATH ?? "", INLET_PORT: "0", INLET_API_KEY: API_KEY, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const exited = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
@@ -41,7 +41,7 @@ export async function startGatewayProcess(
     }, timeoutMs);
     createInterface(child.stdout).on("line", (line) => {
       output += `${line}\n`;
-      const port = /"port":(\d+).*"gateway ready"/.exec(line)?.[1];
+      const port = /^Inlet listens at .*:(\d+)\/v1$/.exec(line)?.[1];
       if (port === undefined) return;
       clearTimeout(timer);
       resolve(`http://127.0.0.1:${port}`);
