@@ -27,5 +27,5 @@ export async function claimLease(db: Queryable, claim: LeaseClaim): Promise<bool
 
 /** Gives a lease back, if it is the holder's. */
 export async function releaseLease(db: Queryable, claim: Pick<LeaseClaim, "name" | "holder">): Promise<void> {
-  await sql`DELETE FROM leases WHERE name = ${claim.name} AND holder = ${claim.holder}`.execute(db);
+  await db.deleteFrom("leases").where("name", "=", claim.name).where("holder", "=", claim.holder).execute();
 }

@@ -15,26 +15,41 @@ export interface CoveredTopic {
 export type SubscriptionStart = Pick<SubscriptionRow, "id" | "startMs">;
 
 /**
- * The topics that subscriptions cover, by subscription, in order of creation, then name. A retired topic counts for as
- * long as its channel and its row are there: its last entries want to be read.
+ * The topics that subscriptions cover, in order of creation, then name; by subscription, without those that are not there. A
+ * retired topic counts for as long as its channel and its row are there: its last entries want to be read.
  */
 export async function listCoverage(
   db: Queryable,
   subscriptionIds: readonly string[],
 ): Promise<ReadonlyMap<string, readonly CoveredTopic[]>> {
-  const coverage = new Map<string, CoveredTopic[]>(subscriptionIds.map((id) => [id, []]));
+  const coverage = new Map<string, CoveredTopic[]>();
   if (subscriptionIds.length === 0) return coverage;
   const rows = await db
     .selectFrom("subscriptions as s")
-    .innerJoin("topics as t", "t.appId", "s.appId")
-    .innerJoin("channels as c", "c.number", "t.channelNumber")
-    .select(["s.id", "t.topic", sql<Date>`greatest(s.created_at, t.created_at, c.created_at)`.as("since")])
+    .leftJoin(
+      (eb) =>
+        eb
+          .selectFrom("topics")
+          .innerJoin("channels", "channels.number", "topics.channelNumber")
+          .select(["topics.appId", "topics.channelUid", "topics.type", "topics.topic", "topics.createdAt"])
+          .select(sql<Date>`greatest(topics.created_at, channels.created_at)`.as("since"))
+          .as("t"),
+      (join) =>
+        join
+          .onRef("t.appId", "=", "s.appId")
+          .on(sql<boolean>`s.event_uid IN ('*', t.channel_uid || ':*', t.channel_uid || ':' || t.type)`),
+    )
+    .select(["s.id", "s.createdAt", "t.topic", "t.since"])
     .where("s.id", "in", subscriptionIds)
-    .where(sql<boolean>`s.event_uid IN ('*', t.channel_uid || ':*', t.channel_uid || ':' || t.type)`)
     .orderBy("t.createdAt")
     .orderBy("t.topic")
     .execute();
-  for (const { id, topic, since } of rows) coverage.get(id)?.push({ topic, since });
+  for (const { id, createdAt, topic, since } of rows) {
+    const covered = coverage.get(id) ?? [];
+    coverage.set(id, covered);
+    if (topic !== null && since !== null)
+      covered.push({ topic, since: since > createdAt ? since : createdAt });
+  }
   return coverage;
 }
 

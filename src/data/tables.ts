@@ -161,6 +161,13 @@ export interface RemovalsTable {
   createdAt: Timestamp;
 }
 
+/** What one gateway at a time may do, and until when it is one's. */
+export interface LeasesTable {
+  name: string;
+  holder: string;
+  expiresAt: Timestamp;
+}
+
 export interface Tables {
   cluster: ClusterTable;
   organizations: OrganizationsTable;
@@ -175,6 +182,7 @@ export interface Tables {
   changes: ChangesTable;
   changesPruned: ChangesPrunedTable;
   removals: RemovalsTable;
+  leases: LeasesTable;
 }
 
 export type AppRow = Selectable<AppsTable>;

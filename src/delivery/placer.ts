@@ -47,7 +47,9 @@ export function createPlacer(deps: PlacerDeps): Placer {
     const coverage = await listCoverage(db, ids);
     for (const { id, startMs } of subscriptions) {
       signal.throwIfAborted();
-      const covered = coverage.get(id) ?? [];
+      const covered = coverage.get(id);
+      // Deleted since it was listed: its set is still needed, to find its groups by.
+      if (!covered) continue;
       const topics = covered.map(({ topic }) => topic);
       const made = await placeSubscription(groups, { id, startMs, topics });
       reportMissing(id, covered, new Set(made));
