@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { removeSubscription } from "../../src/bus/subscription-groups.ts";
+import { startChangeFeed } from "../../src/data/changes.ts";
+import { type GroupKeeper, startGroupKeeper } from "../../src/delivery/group-keeper.ts";
+import { createLog } from "../../src/log.ts";
+import { startTestSpine, type TestSpine } from "../support/spine.ts";
+import { until } from "../support/until.ts";
+
+let spine: TestSpine;
+let open: AsyncDisposableStack;
+let lines: { msg: string; subscription?: string; topics?: number }[];
+/** Ahead of the real time: what was made just now is old for the keeper. */
+let aheadMs: number;
+beforeEach(async () => {
+  open = new AsyncDisposableStack();
+  spine = open.use(await startTestSpine());
+  lines = [];
+  aheadMs = 0;
+});
+afterEach(() => open.disposeAsync());
+
+function startKeeper(options: { beatEveryMs?: number; sweepEveryMs?: number } = {}): GroupKeeper {
+  const log = createLog({
+    level: "info",
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
+  const { redis, groups } = spine;
+  const { db } = spine.api.database;
+  const clock = () => Date.now() + aheadMs;
+  return open.use(startGroupKeeper({ db, redis, groups, log, clock, beatEveryMs: 20, ...options }));
+}
+
+const channel = (uid: string, ...types: string[]) => ({
+  uid,
+  kind: "webhook",
+  events: types.map((type) => ({ type })),
+});
+
+async function subscribe(
+  appId: string,
+  eventUid: string,
+  startAt = "now",
+): Promise<{ id: string; topics: string[] }> {
+  return (await spine.api.call("POST", `/apps/${appId}/events/subscribe`, { eventUid, startAt })).body;
+}
+
+/** The subscription's topics on which its group stands. */
+async function placed(id: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const topic of await spine.server.client.smembers(`inlet:sub:${id}`)) {
+    if (await spine.groups.find(topic, id)) found.push(topic);
+  }
+  return found.sort();
+}
+
+const missing = () => lines.filter(({ msg }) => msg.startsWith("a consumer group was missing"));
+
+it("makes all groups and topic sets anew after Redis was emptied, at their start, and logs that", async () => {
+  const app = await spine.install(channel("main", "push", "pull"), channel("second", "x"));
+  const all = await subscribe(app.id, "*", "earliest");
+  const some = await subscribe(app.id, "main:*");
+  startKeeper();
+  await until(async () => (await placed(some.id)).length === 2);
+  expect(missing()).toEqual([]);
+  aheadMs = 60_000;
+  await spine.server.client.flushall();
+  await until(async () => (await placed(all.id)).length === 3 && (await placed(some.id)).length === 2);
+  const [topic = ""] = some.topics;
+  expect((await spine.groups.find(topic, all.id))?.lastDeliveredId).toBe("0-0");
+  const row = await spine.api.database.db
+    .selectFrom("subscriptions")
+    .select("startMs")
+    .where("id", "=", some.id)
+    .executeTakeFirstOrThrow();
+  expect((await spine.groups.find(topic, some.id))?.lastDeliveredId).toBe(
+    `${row.startMs - 1}-18446744073709551615`,
+  );
+  const reported = () => {
+    const topics = new Map<string | undefined, number>();
+    for (const line of missing()) {
+      topics.set(line.subscription, (topics.get(line.subscription) ?? 0) + (line.topics ?? 0));
+    }
+    return [topics.get(all.id), topics.get(some.id)].join();
+  };
+  await until(() => reported() === "3,2");
+});
+
+it("makes the groups again after Redis was away and came back with nothing", async () => {
+  const app = await spine.install(channel("main", "push"));
+  const { id } = await subscribe(app.id, "*");
+  startKeeper({ beatEveryMs: 50 });
+  await until(async () => (await placed(id)).length === 1);
+  await spine.server.restart();
+  await until(async () => (await placed(id)).length === 1, { timeoutMs: 10_000 });
+});
+
+it("makes a group on the topic of a new definition within two seconds of its writing", async () => {
+  const app = await spine.install(channel("main", "push"));
+  const covering = await subscribe(app.id, "main:*");
+  const other = await subscribe(app.id, "main:push");
+  const keeper = startKeeper({ beatEveryMs: 60_000 });
+  await until(async () => (await placed(covering.id)).length === 1);
+  open.use(
+    await startChangeFeed({
+      db: spine.api.database.db,
+      log: createLog({ level: "silent" }),
+      clock: Date.now,
+      onChange: keeper.noteChange,
+      onReset: keeper.noteReset,
+    }),
+  );
+  await spine.api.call("PUT", `/apps/${app.id}/channels/${app.channels[0].id}`, {
+    events: [{ type: "push" }, { type: "later" }],
+  });
+  await until(async () => (await placed(covering.id)).length === 2, { timeoutMs: 2_000 });
+  expect(await placed(other.id)).toEqual(other.topics);
+  expect(missing()).toEqual([]);
+  const { body } = await spine.api.call("GET", `/apps/${app.id}/subscriptions/${covering.id}`);
+  expect([...body.topics].sort()).toEqual(await placed(covering.id));
+});
+
+it("keeps the group where a definition went, while entries may be unread, and none of a deleted channel", async () => {
+  const app = await spine.install(channel("main", "push", "gone"), channel("second", "x"));
+  const { id, topics } = await subscribe(app.id, "*");
+  const keeper = startKeeper();
+  await spine.api.call("PUT", `/apps/${app.id}/channels/${app.channels[0].id}`, {
+    events: [{ type: "push" }],
+  });
+  await spine.api.call("DELETE", `/apps/${app.id}/channels/${app.channels[1].id}`);
+  const left = topics.filter((topic) => topic.includes(".main.")).sort();
+  keeper.noteReset();
+  await until(async () => (await placed(id)).join() === left.join());
+});
+
+it("leaves groups and what they have read alone, with several keepers at once", async () => {
+  const app = await spine.install(channel("main", "push"));
+  const { id, topics } = await subscribe(app.id, "*", "earliest");
+  const [topic = ""] = topics;
+  await spine.send(app.channels[0].id, { n: 1 });
+  await spine.server.client.xreadgroup("GROUP", id, "me", "STREAMS", topic, ">");
+  const before = await spine.groups.find(topic, id);
+  expect(before).toMatchObject({ pending: 1, consumers: 1 });
+  const keepers = [1, 2, 3].map(() => startKeeper({ beatEveryMs: 5, sweepEveryMs: 0 }));
+  const commands = async () =>
+    Number(/cmdstat_xgroup\|create:calls=(\d+)/.exec(await spine.server.client.info("commandstats"))?.[1]);
+  const count = await commands();
+  await until(async () => (await commands()) > count + 20);
+  for (const keeper of keepers) await keeper[Symbol.asyncDispose]();
+  expect(await spine.groups.find(topic, id)).toEqual(before);
+});
+
+it("leaves nothing on the bus of a subscription that is deleted while its groups are made", async () => {
+  const app = await spine.install(channel("main", ...Array.from({ length: 50 }, (_, i) => `t${i}`)));
+  startKeeper({ beatEveryMs: 1, sweepEveryMs: 0 });
+  const { db } = spine.api.database;
+  for (let i = 0; i < 20; i++) {
+    const { id, topics } = await subscribe(app.id, "*");
+    await spine.api.call("DELETE", `/apps/${app.id}/subscriptions/${id}`);
+    // What the deletion has noted is cleared away at once, while the keeper may still be at it.
+    await db.deleteFrom("removals").execute();
+    await removeSubscription(spine, id);
+    await until(async () => {
+      const left = await Promise.all(topics.map((topic) => spine.groups.find(topic, id)));
+      return (
+        left.every((one) => one === undefined) && (await spine.server.client.exists(`inlet:sub:${id}`)) === 0
+      );
+    });
+  }
+});
+
+it("starts while Redis is away, and works when it comes", async () => {
+  const app = await spine.install(channel("main", "push"));
+  const { id } = await subscribe(app.id, "*");
+  await spine.server.client.flushall();
+  spine.server.signal("SIGSTOP");
+  startKeeper();
+  spine.server.signal("SIGCONT");
+  await until(async () => (await placed(id)).length === 1, { timeoutMs: 10_000 });
+});
