@@ -38,7 +38,7 @@ bootstrap_major=$(node -p 'process.versions.node.split(".")[0]')
 # The stamp is written last and `npm ci` begins by removing node_modules with it, so a half-finished one is never taken
 # for whole. The Node that counts is asked as well: its package is completed by an install script.
 stamp=node_modules/.inlet-setup
-wanted=$(cat package-lock.json package.json .npmrc | cksum)
+wanted=$(cat package-lock.json .npmrc | cksum)
 runtime_works() { node_modules/.bin/node -e 'process.exit(parseInt(process.versions.node) < 24 ? 1 : 0)' 2>/dev/null; }
 
 if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || ! runtime_works; then
