@@ -27,7 +27,8 @@ export const addressName = (address: RedisAddress): string =>
   address.path ?? `${address.host}:${address.port}`;
 
 function parseAddress(text: string): RedisAddress {
-  const url = URL.parse(text);
+  // A URL cannot have credentials without a host: a socket gets one for as long as it is read.
+  const url = URL.parse(text.replace(/^(unix:\/\/[^/]*@)\//, "$1socket/"));
   if (url === null) throw new Error("a Redis address is not a URL");
   const credentials = {
     ...(url.username === "" ? {} : { username: decodeURIComponent(url.username) }),
@@ -45,7 +46,7 @@ function parseAddress(text: string): RedisAddress {
         ...credentials,
       };
     case "unix:":
-      if (url.pathname === "") throw new Error("a Redis address names no socket");
+      if (url.pathname === "" || url.pathname === "/") throw new Error("a Redis address names no socket");
       return {
         path: decodeURIComponent(url.pathname),
         db: parseDb(url.searchParams.get("db")),

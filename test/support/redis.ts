@@ -12,6 +12,7 @@ export interface RedisServer extends AsyncDisposable {
   /** As `openRedis` takes it. */
   readonly url: string;
   readonly port: number;
+  readonly socketPath: string;
   readonly pid: number;
   /** A client on it, for looking behind the code under test. */
   readonly client: Redis;
@@ -24,7 +25,9 @@ export interface RedisServer extends AsyncDisposable {
 export async function startRedis(options: readonly string[] = []): Promise<RedisServer> {
   const dir = await mkdtemp(join(tmpdir(), "inlet-redis-"));
   const port = await freePort();
-  const args = ["--port", String(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", ...options];
+  const socketPath = join(dir, "redis.sock");
+  const args = ["--port", String(port), "--bind", "127.0.0.1", "--unixsocket", socketPath, "--dir", dir];
+  args.push("--save", "", ...options);
   let server = await spawnRedis(args);
   const client = new Redis({ port, host: "127.0.0.1", protocol: 2, maxRetriesPerRequest: null });
   client.on("error", () => {});
@@ -32,6 +35,7 @@ export async function startRedis(options: readonly string[] = []): Promise<Redis
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    socketPath,
     get pid() {
       return server.pid ?? 0;
     },

@@ -1,0 +1,180 @@
+import calculateSlot from "cluster-key-slot";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cursorKey } from "../../../src/bus/keys.ts";
+import type { Publish } from "../../../src/bus/publish.ts";
+import { createQuarantineStore, type QuarantineStore } from "../../../src/bus/quarantine.ts";
+import type { RedisBus } from "../../../src/bus/redis.ts";
+import { createTopics, type Topics } from "../../../src/bus/topics.ts";
+import type { ChannelIdentity } from "../../../src/event/channel.ts";
+import type { VerifiedDelivery } from "../../../src/event/received.ts";
+import { UnavailableError } from "../../../src/lib/errors.ts";
+import {
+  now,
+  openTestRedis,
+  testChannel,
+  testEvent,
+  testPolicy,
+  testPublish,
+  testTopic,
+} from "../../bus/support.ts";
+import { type RedisCluster, startRedisCluster } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
+
+let cluster: RedisCluster;
+let redis: RedisBus;
+let publish: Publish;
+let topics: Topics;
+let quarantine: QuarantineStore;
+beforeAll(async () => {
+  cluster = await startRedisCluster();
+  redis = await openTestRedis(cluster.url, { writeTimeoutMs: 1500, checkEveryMs: 500 });
+  publish = testPublish(redis);
+  topics = createTopics({ redis });
+  quarantine = createQuarantineStore({ redis, publish });
+});
+afterAll(async () => {
+  await redis?.[Symbol.asyncDispose]();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+const lengthOf = async (topic: string) => (await topics.find(topic))?.length ?? 0;
+const delivery: VerifiedDelivery = {
+  method: "POST",
+  headers: {},
+  query: {},
+  body: Buffer.from("x"),
+  arrivedAtMs: 1,
+};
+const item = {
+  failure: { item: 0, reason: "id_missing", detail: "none", definitions: [] },
+  keep: "all",
+} as const;
+
+/** Events of one channel over many topics, so over all masters. */
+const spread = (channel: ChannelIdentity, count: number, prefix = "e") =>
+  Array.from({ length: count }, (_, i) => testEvent(channel, `${prefix}${i}`, { type: `t${i % 40}` }));
+
+test("a Cluster is known without a setting", () => {
+  expect(redis.state()).toMatchObject({ ready: true, cluster: true, problems: [] });
+  expect(redis.writes.connections()).toHaveLength(3);
+});
+
+test("one delivery is published over all masters, each event once, receipts in its order", async () => {
+  const channel = testChannel();
+  const events = spread(channel, 200);
+  const first = await publish({ channel, events, policy: testPolicy }, now);
+  expect(first.receipts.every(({ status }) => status === "published")).toBe(true);
+  for (const [i, event] of events.entries()) {
+    const receipt = first.receipts[i];
+    const entry =
+      receipt && "entryId" in receipt ? await topics.findEntry(event.topic, receipt.entryId) : undefined;
+    expect(entry?.fields.id).toBe(event.id);
+  }
+  const second = await publish({ channel, events, policy: testPolicy }, now);
+  expect(second.receipts).toEqual(first.receipts.map((receipt) => ({ ...receipt, status: "duplicate" })));
+  expect(await lengthOf(testTopic(channel, "t7"))).toBe(5);
+});
+
+test("a known id is one entry under 50 concurrent publishes over two gateways", async () => {
+  await using other = await openTestRedis(cluster.url);
+  const publishers = [publish, testPublish(other)];
+  const channel = testChannel();
+  const events = spread(channel, 12);
+  await Promise.all(
+    Array.from({ length: 50 }, (_, i) => publishers[i % 2]?.({ channel, events, policy: testPolicy }, now)),
+  );
+  for (const { topic } of events) expect(await lengthOf(topic)).toBe(1);
+});
+
+describe("a pull source", () => {
+  test("moves its cursor last, and is refused when it is stale", async () => {
+    const channel = testChannel();
+    const batch = (prefix: string, epoch: number, version: number) => ({
+      channel,
+      events: spread(channel, 30, prefix),
+      policy: testPolicy,
+      position: { epoch, version, value: prefix },
+    });
+    await publish(batch("a", 2, 0), now);
+    expect(await redis.call("hmget", [cursorKey(channel.number), "c", "v"])).toEqual(["a", "1"]);
+    await expect(publish(batch("b", 1, 1), now)).rejects.toMatchObject({ stale: "epoch" });
+    expect(await lengthOf(testTopic(channel, "t3"))).toBe(1);
+    await expect(publish(batch("c", 2, 0), now)).rejects.toMatchObject({ stale: "cursor" });
+    expect(await redis.call("hmget", [cursorKey(channel.number), "c", "v"])).toEqual(["a", "1"]);
+  });
+});
+
+test("quarantine goes to its own slot and is released after the events", async () => {
+  const channel = testChannel();
+  const { quarantineIds } = await publish(
+    { channel, events: spread(channel, 10), policy: testPolicy, quarantine: { delivery, items: [item] } },
+    now,
+  );
+  const [id = ""] = quarantineIds;
+  expect((await quarantine.find(channel.organizationId, id))?.delivery.body).toEqual(delivery.body);
+  await publish({ channel, events: spread(channel, 10, "f"), policy: testPolicy, release: [id] }, now);
+  expect(await quarantine.find(channel.organizationId, id)).toBeUndefined();
+});
+
+test("a deleted topic leaves no companion behind", async () => {
+  const channel = testChannel();
+  await publish({ channel, events: spread(channel, 2000), policy: testPolicy }, now);
+  const topic = testTopic(channel, "t5");
+  await topics.delete(topic);
+  for (const { client } of cluster.masters) expect(await client.keys(`*${topic}}:*`)).toEqual([]);
+  expect(await lengthOf(topic)).toBe(0);
+});
+
+test("a slot that has moved is followed, and so is one that is moving", async () => {
+  const channel = testChannel();
+  const event = testEvent(channel, "first");
+  await publish({ channel, events: [event], policy: testPolicy }, now);
+  const slot = calculateSlot(event.topic);
+  const owner = cluster.masters[Math.floor((slot * 3) / 16_384)] ?? cluster.masters[0];
+  const target = cluster.masters.find((master) => master !== owner);
+  if (owner === undefined || target === undefined) throw new Error("no masters");
+  const ownerId = String(await owner.client.call("cluster", "myid"));
+  const targetId = String(await target.client.call("cluster", "myid"));
+  await target.client.call("cluster", "setslot", slot, "importing", ownerId);
+  await owner.client.call("cluster", "setslot", slot, "migrating", targetId);
+  for (;;) {
+    const keys = (await owner.client.call("cluster", "getkeysinslot", slot, 100)) as string[];
+    if (keys.length === 0) break;
+    await owner.client.call("migrate", "127.0.0.1", target.port, "", 0, 5000, "keys", ...keys);
+  }
+  const moving = await publish(
+    { channel, events: [event, testEvent(channel, "second")], policy: testPolicy },
+    now,
+  );
+  expect(moving.receipts.map(({ status }) => status)).toEqual(["duplicate", "published"]);
+  for (const { client } of cluster.masters) await client.call("cluster", "setslot", slot, "node", targetId);
+  const moved = await publish(
+    { channel, events: [event, testEvent(channel, "third")], policy: testPolicy },
+    now,
+  );
+  expect(moved.receipts.map(({ status }) => status)).toEqual(["duplicate", "published"]);
+  expect(await lengthOf(event.topic)).toBe(3);
+});
+
+test("one master that stands still refuses what it should hold, in time, and recovers", async () => {
+  const channel = testChannel();
+  const [stopped] = cluster.masters;
+  stopped?.signal("SIGSTOP");
+  const start = performance.now();
+  await expect(
+    publish({ channel, events: spread(channel, 40), policy: testPolicy }, now),
+  ).rejects.toBeInstanceOf(UnavailableError);
+  expect(performance.now() - start).toBeLessThan(5000);
+  expect(redis.state().ready).toBe(false);
+  stopped?.signal("SIGCONT");
+  await until(
+    async () => {
+      const result = await publish({ channel, events: spread(channel, 40), policy: testPolicy }, now).catch(
+        () => undefined,
+      );
+      return result !== undefined;
+    },
+    { timeoutMs: 15_000, everyMs: 50 },
+  );
+  for (let i = 0; i < 40; i++) expect(await lengthOf(testTopic(channel, `t${i}`))).toBe(1);
+});
