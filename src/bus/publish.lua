@@ -15,7 +15,7 @@
 --            where it is committed)
 --   quarantine  place of the budget in KEYS, channel, digest of the delivery, its method and headers (JSON), its body, number of items;
 --            per item: id for a new record, "all" or "newest", "<item>.<reason>", reason, the record (JSON)
---   release  place of the budget in KEYS, number of records, their ids
+--   release  place of the budget in KEYS, number of records, their ids; they stay where an event of the group conflicts
 --   events   per event: topic's place * 1024 + count; identity (22) and digest (11), or ""; then the entry. count 0: the values of
 --            id, source, type, time, datacontenttype, data (specversion is 1.0); else that many strings, name and value in turn
 --
@@ -277,7 +277,11 @@ local function runGroup()
     quarantine.store.write(quarantine, answers)
     wrote = true
   end
-  if release then
+  local conflicts = false
+  for n = 1, release and events or 0 do
+    conflicts = conflicts or answers[n] == '!'
+  end
+  if release and not conflicts then
     wrote = true
     for n = release + 2, release + 1 + tonumber(ARGV[release + 1]) do
       storeOf(KEYS[tonumber(ARGV[release])]).drop(ARGV[n])

@@ -32,7 +32,7 @@ export interface PublishBatch {
   readonly policy: PublishPolicy;
   /** Items of the same delivery that are known to have failed. */
   readonly quarantine?: QuarantineWrite;
-  /** Quarantine records that this publish replaces (a re-drive). */
+  /** Quarantine records that this publish replaces (a re-drive). They stay where an event of it conflicts. */
   readonly release?: readonly string[];
   /** Of a pull source: where it stands once this delivery is written. */
   readonly position?: SourcePosition;
@@ -74,6 +74,8 @@ export interface PublishDeps {
 }
 
 const NO_WORDS: readonly string[] = [];
+/** The script's word for a known id with other data. */
+const CONFLICT = "!";
 const DEFAULT_WINDOW_MS = 86_400_000;
 const DEFAULT_SLICING = "r".charCodeAt(0);
 const SHORTEST_SLICING = -17;
@@ -126,7 +128,7 @@ export function createPublish(deps: PublishDeps): Publish {
         ...piece,
         ...(position && { position: isLast ? position : (checked ?? position) }),
         ...(quarantine && i === 0 && { quarantine }),
-        ...(release && isLast && { release }),
+        ...(release && isLast && !answers.includes(CONFLICT) && { release }),
       };
       const words = wordsOf(await submit(0, group, signal));
       for (const word of words.slice(0, piece.events.length)) answers.push(word);
@@ -160,7 +162,9 @@ export function createPublish(deps: PublishDeps): Publish {
       ...partBySlot(events).map(writePart),
     ]);
     await Promise.all([
-      release && submit(slotOf(release.budgetKey), { policy, events: [], release, bytes: 0 }, signal),
+      release &&
+        !answers.includes(CONFLICT) &&
+        submit(slotOf(release.budgetKey), { policy, events: [], release, bytes: 0 }, signal),
       position?.cursor &&
         submit(
           slotOf(position.cursor.key),
@@ -215,7 +219,7 @@ function readWords(words: readonly string[], events: number): PublishResult {
 }
 
 function receiptOf(word: string): Receipt {
-  if (word === "!") return { status: "conflict" };
+  if (word === CONFLICT) return { status: "conflict" };
   return word.startsWith("=")
     ? { status: "duplicate", entryId: word.slice(1) }
     : { status: "published", entryId: word };
