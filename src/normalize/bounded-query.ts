@@ -12,6 +12,8 @@ import { type PathBudget, PathBudgetError, PathSyntaxError } from "./path.ts";
 export const MAX_DESCENTS = 2;
 /** More than any item nests: the normalizer refuses what is deeper before a path sees it. Keeps recursion off the stack's end. */
 const MAX_RECURSION = 2048;
+/** Levels of a node's location, which is copied for each child, that cost as much as a node. */
+export const LEVELS_PER_NODE = 32;
 /** Characters of a compared string that cost as much as a node. */
 const CHARACTERS_PER_NODE = 64;
 /** Steps of a pattern's automaton that cost as much as a node. */
@@ -197,6 +199,7 @@ class BoundedSegment extends jsonpath.JSONPathSegment {
 
   #descend(node: JSONPathNode, found: JSONPathNode[], depth: number): void {
     if (depth > MAX_RECURSION) throw new PathBudgetError("the value nests too deep for a path");
+    this.#bounds.charge(node.location.length / LEVELS_PER_NODE);
     this.#select(node, found);
     const { value } = node;
     if (Array.isArray(value)) {

@@ -1,6 +1,6 @@
 /** Paths in the syntax of the library of that name: its wildcards and descents, never its scripts. */
 import { JSONPath, JSONPathClass } from "jsonpath-plus";
-import { MAX_DESCENTS } from "./bounded-query.ts";
+import { LEVELS_PER_NODE, MAX_DESCENTS } from "./bounded-query.ts";
 import type { Location } from "./json-scan.ts";
 import { type PathBudget, PathBudgetError, type PathNode, PathSyntaxError } from "./path.ts";
 
@@ -60,8 +60,8 @@ export class PlusQuery extends JSONPathClass {
   }
 
   override _trace(...args: TraceArguments): TraceResult {
-    if (--this.#budget.left < 0)
-      throw new PathBudgetError("the path visits more nodes than one item may cost");
+    this.#budget.left -= 1 + args[2].length / LEVELS_PER_NODE;
+    if (this.#budget.left < 0) throw new PathBudgetError("the path visits more nodes than one item may cost");
     return super._trace(...args);
   }
 }

@@ -5,9 +5,10 @@ import { readBody } from "./bodies.ts";
 import type { RuleSet } from "./compile.ts";
 import { createEnvelope } from "./entry.ts";
 import { type Fault, invalidBody } from "./fault.ts";
-import { MAX_ITEMS, splitItems } from "./items.ts";
+import { type BrokenItem, MAX_ITEMS, splitItems } from "./items.ts";
 import type { PathBudget } from "./path.ts";
-import { type ItemResult, type Redrive, type Run, type RunDeps, runItem } from "./run-item.ts";
+import type { Item } from "./profile.ts";
+import { type ItemResult, type Pending, type Redrive, type Run, type RunDeps, runItem } from "./run-item.ts";
 
 export type NormalizeDeps = RunDeps;
 
@@ -26,8 +27,11 @@ export type Normalized =
       /** At most one per item. */
       readonly failures: readonly ItemFailure[];
     }
+  /** More items than `limit`, or more events of them. */
   | { readonly kind: "tooManyItems"; readonly limit: number };
 
+/** Events, or failures, of one delivery: its items times the definitions that match them. */
+const MAX_RESULTS = 10_000;
 /** Nodes that the paths of all items of a delivery may visit together. */
 const DELIVERY_PATH_BUDGET = 1_000_000;
 
@@ -64,10 +68,28 @@ export function normalize(
   const received = only === undefined ? items.length : 1;
   const selected = only === undefined ? items : items.slice(only.item, only.item + 1);
   if (selected.length < received) return failed(invalidBody("the item is no more"), only?.item);
-  const results = selected.flatMap((item) => runItem(run, item));
+  const results = runItems(run, selected);
+  if (results === undefined) return { kind: "tooManyItems", limit: MAX_RESULTS };
   return isSettled(results)
     ? collect(received, results)
     : Promise.all(results).then((all) => collect(received, all));
+}
+
+/** Undefined where there are too many results. */
+function runItems(run: Run, items: readonly (Item | BrokenItem)[]): readonly Pending[] | undefined {
+  const results: Pending[] = [];
+  let isDone = false;
+  try {
+    for (const item of items) {
+      runItem(run, item, results);
+      if (results.length > MAX_RESULTS) return undefined;
+    }
+    isDone = true;
+    return results;
+  } finally {
+    // Nobody waits for what is under way any more: its errors must not count as unhandled.
+    if (!isDone) void Promise.allSettled(results);
+  }
 }
 
 function contentTypeOf({ headers }: VerifiedDelivery): string | undefined {
@@ -82,25 +104,25 @@ const failed = (fault: Fault, item = 0): Normalized => ({
   failures: [{ ...fault, item, definitions: [] }],
 });
 
-const isSettled = (
-  results: readonly (ItemResult | Promise<ItemResult>)[],
-): results is readonly ItemResult[] => !results.some((result) => result instanceof Promise);
+const isSettled = (results: readonly Pending[]): results is readonly ItemResult[] =>
+  !results.some((result) => result instanceof Promise);
 
 /** Of an item's failures one is kept: the first, with the types of all definitions that failed. */
 function collect(received: number, results: readonly ItemResult[]): Normalized {
   const events: OutgoingEvent[] = [];
   const failures: ItemFailure[] = [];
+  let definitions: string[] = [];
   for (const result of results) {
     if (result.kind === "event") {
       events.push(result.event);
       continue;
     }
     const { definition, fault, item } = result;
-    const definitions = definition === undefined ? [] : [definition];
-    const last = failures.at(-1);
-    if (last?.item === item)
-      failures[failures.length - 1] = { ...last, definitions: [...last.definitions, ...definitions] };
-    else failures.push({ ...fault, item, definitions });
+    if (failures.at(-1)?.item !== item) {
+      definitions = [];
+      failures.push({ ...fault, item, definitions });
+    }
+    if (definition !== undefined) definitions.push(definition);
   }
   return { kind: "normalized", received, events, failures };
 }

@@ -45,36 +45,39 @@ export type ItemResult =
   | { readonly kind: "event"; readonly event: OutgoingEvent }
   | { readonly kind: "fault"; readonly item: number; readonly fault: Fault; readonly definition?: string };
 
-type Pending = ItemResult | Promise<ItemResult>;
+export type Pending = ItemResult | Promise<ItemResult>;
 
 /** Nodes that the paths of one item may visit. */
 const ITEM_PATH_BUDGET = 200_000;
 
 /** Runs one item through the definitions that it matches; a promise where a schema is validated elsewhere. */
-export function runItem(run: Run, item: Item | BrokenItem): readonly Pending[] {
+export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): void {
   const { budget, rules } = run;
-  if ("fault" in item) return [itemFault(item.index, item.fault)];
+  if ("fault" in item) {
+    results.push(itemFault(item.index, item.fault));
+    return;
+  }
   const { maxDepth } = rules.config.limits;
   if (exceedsDepth(item.value, maxDepth, item.json?.length)) {
-    return [itemFault(item.index, { reason: "too_deep", detail: `the item nests deeper than ${maxDepth}` })];
+    const detail = `the item nests deeper than ${maxDepth}`;
+    results.push(itemFault(item.index, { reason: "too_deep", detail }));
+    return;
   }
   const allowed = Math.min(ITEM_PATH_BUDGET, budget.left);
   const itemBudget: PathBudget = { left: allowed };
   const reader = new ItemReader({ delivery: run.delivery, body: run.body, item }, itemBudget);
-  const results = runRules(run, item, reader);
+  const selected = selectRules(run, reader);
+  if ("reason" in selected) results.push(itemFault(item.index, selected));
+  else for (const rule of selected) results.push(runRule(run, item, reader, rule));
   budget.left -= allowed - Math.max(itemBudget.left, 0);
-  return results;
 }
 
-function runRules(run: Run, item: Item, reader: ItemReader): readonly Pending[] {
-  const matched = withinBudget("typePath", () => matchingRules(run.rules, reader));
-  if ("reason" in matched) return [itemFault(item.index, matched)];
-  const wanted = run.only?.definitions ?? [];
+function selectRules({ only, rules }: Run, reader: ItemReader): readonly Rule[] | Fault {
+  const matched = withinBudget("typePath", () => matchingRules(rules, reader));
+  if ("reason" in matched) return matched;
+  const wanted = only?.definitions ?? [];
   const selected = wanted.length === 0 ? matched : matched.filter(({ type }) => wanted.includes(type));
-  if (selected.length === 0) {
-    return [itemFault(item.index, { reason: "no_match", detail: "no definition matches the item" })];
-  }
-  return selected.map((rule) => runRule(run, item, reader, rule));
+  return selected.length > 0 ? selected : { reason: "no_match", detail: "no definition matches the item" };
 }
 
 function runRule(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending {

@@ -3,7 +3,7 @@
  * `node test/bench/normalize.bench.ts`. Ends with a line of JSON.
  */
 import { createRequire } from "node:module";
-import { query } from "json-p3";
+import { compile } from "json-p3";
 import type { Definition } from "../../src/event/definition.ts";
 import { targetsOf } from "../../src/normalize/json-scan.ts";
 import { normalize } from "../../src/normalize/normalize.ts";
@@ -65,10 +65,11 @@ compare(
 );
 
 const path = createSingularPath(["pull_request", "head", "repo", "id"]);
+const compiled = compile("$.pull_request.head.repo.id");
 compare(
   "accessor against json-p3",
   () => path.get(json.value),
-  () => query("$.pull_request.head.repo.id", pullRequest as Parameters<typeof query>[1]),
+  () => compiled.query(pullRequest as Parameters<typeof compiled.query>[0]),
   ["accessor", "json-p3"],
 );
 

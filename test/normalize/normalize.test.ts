@@ -338,6 +338,17 @@ describe("items", () => {
     expect(start("1\n".repeat(1_001), lines)).toEqual({ kind: "tooManyItems", limit: 1_000 });
   });
 
+  it("times the definitions that they match are at most 10,000 events", () => {
+    const definitions = Array.from({ length: 11 }, (_, index) => ({ type: `t${index}` }));
+    const items = Array.from({ length: 1_000 }, () => 0);
+    expect(start(items, { definitions, config: { itemsPath: "$" } })).toEqual({
+      kind: "tooManyItems",
+      limit: 10_000,
+    });
+    const allowed = normalizeBody(items, { definitions: definitions.slice(1), config: { itemsPath: "$" } });
+    expect(allowed.events).toHaveLength(10_000);
+  });
+
   it("see their own members from $, and the whole from $body", () => {
     const given: Given = {
       definitions: [{ type: "all", idPath: "$.id", payloadPath: "$body.account" }],
@@ -492,6 +503,23 @@ describe("a schema", () => {
     ).rejects.toThrow("gone");
   });
 
+  it("that fails at once leaves nothing behind that others are still at", async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    const validators = [() => Promise.reject(new Error("later")), () => raise("now")];
+    const definitions = [
+      { type: "a", schema },
+      { type: "b", schema },
+    ];
+    expect(() =>
+      start({}, { definitions, validatorFor: () => validators.shift()?.() ?? raise("none") }),
+    ).toThrow("now");
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("unhandledRejection", note);
+    expect(unhandled).toEqual([]);
+  });
+
   it("sees all values of a path that is not singular as an array, and the JSON of a form", () => {
     const seen: unknown[] = [];
     const validatorFor = () => ({ validate: (value: unknown) => void seen.push(value) });
@@ -545,6 +573,10 @@ describe("a re-drive", () => {
     });
   });
 });
+
+function raise(message: string): never {
+  throw new Error(message);
+}
 
 interface Example {
   readonly name: string;
