@@ -158,6 +158,7 @@ export async function startGateway(
           findLiveChannel: path.findByNumber,
           hooksUrl: () => urls.hooksUrl,
           onDeleted: housekeeper.settleNow,
+          readChanges: feed.readNow,
           clock,
           log,
         }

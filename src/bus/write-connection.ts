@@ -94,7 +94,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       if (next === redis) look();
     });
     next.on("close", () => {
-      if (next === redis) setProblem(`not connected to ${name}`);
+      if (next === redis && !isClosed) setProblem(`not connected to ${name}`);
     });
     next.on("error", (error: Error) => log.debug({ redis: name, err: error }, "Redis connection"));
     next.connect().catch(() => {});

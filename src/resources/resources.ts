@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import { findApiKey } from "../data/api-keys.ts";
 import { authenticate } from "../http/authenticate.ts";
 import { authorize } from "../http/authorize.ts";
@@ -22,7 +22,11 @@ export type ApiDeps = BlueprintDeps &
   SubscriptionsDeps &
   QuarantineDeps &
   TopicsDeps &
-  EventsDeps & { readonly log: Log };
+  EventsDeps & {
+    readonly log: Log;
+    /** Resolves when what was committed before the call is in force in this process. */
+    readonly readChanges: () => Promise<void>;
+  };
 
 /** All resources; a new one is its folder and its line here. */
 const RESOURCES: readonly Resource<ApiDeps>[] = [
@@ -47,6 +51,18 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   api.use(authenticate({ findKey: (token) => findApiKey(db, token, clock()) }));
   const nouns = new Set(RESOURCES.map(({ path }) => path.split("/").slice(0, 2).join("/")));
   for (const noun of nouns) api.use(`${noun}/*`, authorize(noun));
+  api.use(seeOwnWrites(deps));
   for (const { path, create } of RESOURCES) api.route(path, create(deps));
   return api;
+}
+
+/** Others have a change in force within two seconds; whoever made it finds it so at once, on this worker. */
+function seeOwnWrites({ readChanges, log }: ApiDeps): MiddlewareHandler<ApiEnv> {
+  return async (c, next) => {
+    await next();
+    if (c.req.method === "GET" || !c.res.ok) return;
+    await readChanges().catch((error: unknown) =>
+      log.debug({ err: error }, "changes are read at the next beat"),
+    );
+  };
 }

@@ -90,6 +90,7 @@ export async function createTestApi(
       ]),
       checkDefinitions,
       hooksUrl: () => "https://hooks.example",
+      readChanges: async () => {},
       async onDeleted() {
         deletions++;
         await bus.onDeleted();
