@@ -20,6 +20,8 @@ export interface Envelope {
   readonly traceparent: string | undefined;
   /** True where dedupe tells contents apart by making the digest a part of what it remembers. */
   readonly identifiesContent: boolean;
+  /** A channel made anew under an old uid has the old topics, and must not inherit what they remember. */
+  readonly channelNumber: number;
 }
 
 export function createEnvelope({ channel, config }: RuleSet, delivery: VerifiedDelivery): Envelope {
@@ -28,6 +30,7 @@ export function createEnvelope({ channel, config }: RuleSet, delivery: VerifiedD
     time: formatTimestamp(delivery.arrivedAtMs),
     traceparent: validTraceparent(delivery.headers.traceparent),
     identifiesContent: config.dedupe.onConflict === "publish",
+    channelNumber: channel.number,
   };
 }
 
@@ -49,7 +52,9 @@ export function createEvent(
   const identity =
     remembered === undefined
       ? ""
-      : identityOf(envelope.identifiesContent ? `${remembered}\n${digest}` : remembered);
+      : identityOf(
+          `${envelope.channelNumber}\n${remembered}${envelope.identifiesContent ? `\n${digest}` : ""}`,
+        );
   const bytes =
     FIXED_BYTES + id.length + source.length + type.length + time.length + contentType.length + payload.bytes;
   return { id, type, topic, item, identity, digest, fields, bytes };
