@@ -16,6 +16,8 @@ export interface DataLockHeld {
 }
 
 const SQLITE_BUSY = 5;
+/** Starters that come at the same moment each hold a step of the lock and let go again: one wins only if they try again. */
+const CONTENTION_MS = 1_000;
 
 /**
  * Makes the directory (0700) if it is missing and takes it; `dataDir` of the lock is its real, absolute path. Throws
@@ -31,7 +33,7 @@ export function acquireDataLock(dataDir: string): Result<DataLock, DataLockHeld>
   const holderFile = join(real, "inlet.pid");
   const database = new DatabaseSync(join(real, "inlet.lock"));
   try {
-    database.exec("PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+    database.exec(`PRAGMA busy_timeout = ${CONTENTION_MS}; BEGIN EXCLUSIVE`);
   } catch (error) {
     database.close();
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;

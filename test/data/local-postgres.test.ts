@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   chownSync,
   cpSync,
   existsSync,
@@ -13,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { binariesIn, findPostgresBinaries } from "../../src/data/local-postgres/binaries.ts";
 import { chooseServerUser } from "../../src/data/local-postgres/server-user.ts";
 import { type PostgresSocket, startLocalPostgres } from "../../src/data/local-postgres.ts";
@@ -52,6 +53,23 @@ async function query<Row extends object>(connection: PostgresSocket, sql: string
   } finally {
     await client.end();
   }
+}
+
+let initialized: string;
+beforeAll(async () => {
+  const parent = realpathSync(mkdtempSync(join(tmpdir(), "inlet-own-pg-")));
+  initialized = join(parent, "postgres");
+  const postgres = await startLocalPostgres({ dataDir: parent, log, signal });
+  await postgres[Symbol.asyncDispose]();
+});
+afterAll(() => rmSync(join(initialized, ".."), { recursive: true, force: true }));
+
+/** A data directory that has been used before: a copy is quicker than initdb. */
+function usedFolder(name?: string): string {
+  const dataDir = folder(undefined, name);
+  cpSync(initialized, join(dataDir, "postgres"), { recursive: true });
+  chmodSync(join(dataDir, "postgres"), 0o700);
+  return dataDir;
 }
 
 const isGone = async (pid: number) => (await processIncarnation(pid)) === undefined;
@@ -119,7 +137,7 @@ describe("PostgreSQL of its own", () => {
   });
 
   it("comes back by itself after a kill -9, and says meanwhile that it is not ready", async () => {
-    const dataDir = folder();
+    const dataDir = usedFolder();
     await using postgres = await startLocalPostgres({ dataDir, log, signal });
     const before = postgres.status;
     if (before.state !== "ready") throw new Error(before.state);
@@ -131,7 +149,7 @@ describe("PostgreSQL of its own", () => {
   });
 
   it("works in a folder whose path is too long for a socket, and has quotes and spaces", async () => {
-    const dataDir = folder(undefined, `it's "long" ${"x".repeat(100)}`);
+    const dataDir = usedFolder(`it's "long" ${"x".repeat(100)}`);
     await using postgres = await startLocalPostgres({ dataDir, log, signal });
     made.push(postgres.connection.host);
     expect(postgres.connection.host).toMatch(/^\/tmp\/inlet-\d+-[0-9a-f]{16}$/);
@@ -146,8 +164,7 @@ describe("PostgreSQL of its own", () => {
   });
 
   it("starts though the number in its pid file belongs to another program by now", async () => {
-    const dataDir = folder();
-    await (await startLocalPostgres({ dataDir, log, signal }))[Symbol.asyncDispose]();
+    const dataDir = usedFolder();
     const pidFile = join(dataDir, "postgres", "postmaster.pid");
     const { uid, gid } = statSync(join(dataDir, "postgres"));
     writeFileSync(pidFile, `${process.pid}\n${join(dataDir, "postgres")}\n1\n5432\n${dataDir}\n\n`);
@@ -169,8 +186,7 @@ describe("PostgreSQL of its own", () => {
   });
 
   it("leaves nothing running when its start is broken off", async () => {
-    const dataDir = folder();
-    await (await startLocalPostgres({ dataDir, log, signal }))[Symbol.asyncDispose]();
+    const dataDir = usedFolder();
     const stopping = new AbortController();
     const start = startLocalPostgres({ dataDir, log, signal: stopping.signal });
     stopping.abort(new Error("enough"));

@@ -53,15 +53,18 @@ export async function chooseServerUser(
   const account = findAccount();
   if (!(isRoot && owner && owner.uid !== 0) && account) {
     const user = { kind: "namespace", ...account } as const;
-    if (await canRun(user, binaries, dataDir)) return { user, binaries };
+    if ((await tryToRun(user, binaries, dataDir)) === undefined) return { user, binaries };
   }
   const ids = owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : account;
   if (isRoot && ids && process.platform === "linux") {
     const user = { kind: "other", ...ids } as const;
     if (owner && owner.uid !== ids.uid) chownTree(clusterDir, ids);
-    if (await canRun(user, binaries, dataDir)) return { user, binaries };
-    const shared = copyBinaries(binaries, options.sharedBinariesDir ?? SHARED_BINARIES_DIR);
-    if (await canRun(user, shared, dataDir)) return { user, binaries: shared };
+    const problem = await tryToRun(user, binaries, dataDir);
+    if (problem === undefined) return { user, binaries };
+    if (problem === "EACCES") {
+      const shared = copyBinaries(binaries, options.sharedBinariesDir ?? SHARED_BINARIES_DIR);
+      if ((await tryToRun(user, shared, dataDir)) === undefined) return { user, binaries: shared };
+    }
   }
   throw new Error(
     "PostgreSQL cannot run as this user: it refuses root, and needs an account that /etc/passwd names. " +
@@ -89,11 +92,16 @@ export function callAs(user: ServerUser, file: string, args: readonly string[]) 
 export const ownDirectory = (user: ServerUser, dir: string): string =>
   user.kind === "self" ? dir : "/proc/self/cwd";
 
-async function canRun(user: ServerUser, binaries: PostgresBinaries, dataDir: string): Promise<boolean> {
+/** Undefined when a program of it ran; else the system's word for why not, or `failed`. */
+async function tryToRun(
+  user: ServerUser,
+  binaries: PostgresBinaries,
+  dataDir: string,
+): Promise<string | undefined> {
   const { file, args, ...ids } = callAs(user, binaries.initdb, ["--version"]);
   return run(file, args, { ...ids, cwd: dataDir, timeout: 10_000 }).then(
-    () => true,
-    () => false,
+    () => undefined,
+    (error: { code?: unknown }) => (typeof error.code === "string" ? error.code : "failed"),
   );
 }
 
