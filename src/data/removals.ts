@@ -14,6 +14,8 @@ export type Removal =
     }
   | { readonly kind: "subscription"; readonly id: string; readonly organizationId: string };
 
+const PURGED_MAX_AGE_SECONDS = 1;
+
 /** Notes what is to be cleared away, in the transaction that deletes: a crash or an absent Redis loses none of it. */
 export async function recordRemovals(trx: Trx, removals: readonly Removal[], nowMs: number): Promise<void> {
   if (removals.length === 0) return;
@@ -51,7 +53,12 @@ export async function settleRemovals(
       const removal = await withoutTakenTopics(trx, row.removal as Removal);
       await carryOut(removal);
       if (removal.kind === "channel" && removal.purge && removal.topics.length > 0) {
-        await trx.deleteFrom("topics").where("topic", "in", removal.topics).execute();
+        // Another gateway may publish for some seconds yet: the rows stay, so that what it appends is swept away at once.
+        await trx
+          .updateTable("topics")
+          .set({ maxAgeSeconds: PURGED_MAX_AGE_SECONDS })
+          .where("topic", "in", removal.topics)
+          .execute();
       }
       await trx.deleteFrom("removals").where("id", "=", row.id).execute();
       return true;
