@@ -8,6 +8,8 @@ import { createLog } from "./log.ts";
 const EXIT = { drained: 0, failed: 1, wrongSettings: 2, dataDirInUse: 3 } as const;
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 
+const SAME_SIGNAL_MS = 500;
+
 async function main(): Promise<number> {
   const parsed = parseConfig(process.env, process.argv.slice(2));
   if (!parsed.ok) {
@@ -47,11 +49,19 @@ async function main(): Promise<number> {
   return EXIT.drained;
 }
 
-/** The first signal drains, the second cuts. */
+/**
+ * The first signal drains, the second cuts. One that follows at once is the first again: a terminal, or `timeout`, sends it
+ * to the whole group, and npm in that group hands on what it got itself.
+ */
 function onSignals(stopping: AbortController, tell: (signal: string) => void): void {
+  let firstAtMs = 0;
   for (const [signal, number] of Object.entries(SIGNALS)) {
     process.on(signal, () => {
-      if (stopping.signal.aborted) process.exit(128 + number);
+      if (stopping.signal.aborted) {
+        if (performance.now() - firstAtMs > SAME_SIGNAL_MS) process.exit(128 + number);
+        return;
+      }
+      firstAtMs = performance.now();
       tell(signal);
       stopping.abort(new Error(`stopped by ${signal}`));
     });

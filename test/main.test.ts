@@ -1,0 +1,36 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import { processIncarnation } from "../src/lib/process-info.ts";
+import { until } from "./support/until.ts";
+
+const ROOT = join(import.meta.dirname, "..");
+let dir: string | undefined;
+afterEach(() => dir && rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
+
+it("drains when npm and all below it get one and the same signal, as from a terminal, and leaves no server behind", async () => {
+  dir = mkdtempSync(join(tmpdir(), "inlet-main-"));
+  const npm = spawn("npm", ["start"], {
+    cwd: ROOT,
+    detached: true,
+    env: { PATH: process.env.PATH, HOME: dir, INLET_PORT: "0", INLET_DATA_DIR: join(dir, "data") },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const { pid } = npm;
+  if (pid === undefined) throw new Error("npm did not start");
+  let output = "";
+  npm.stdout.on("data", (chunk: Buffer) => {
+    output += chunk;
+  });
+  const exited = once(npm, "exit");
+  await until(() => npm.exitCode !== null || output.includes('"gateway ready"'), { timeoutMs: 15_000 });
+  process.kill(-pid, "SIGINT");
+  await exited;
+  await until(() => output.includes('"stopped"'));
+  const servers = [...output.matchAll(/"pid":(\d+).*"server ready"/g)].map((match) => Number(match[1]));
+  expect(servers).toHaveLength(2);
+  for (const server of servers) expect(await processIncarnation(server)).toBeUndefined();
+});
