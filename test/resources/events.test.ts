@@ -22,6 +22,9 @@ async function installWithEvents(count: number) {
     const { events } = await spine.send(app.channels[0].id, { t: types[i % types.length], id: String(i) });
     entries.push(...events.map(({ topic, entryId }) => ({ topic, entryId })));
   }
+  // Within a millisecond every topic counts for itself.
+  const keyOf = ({ topic, entryId }: { topic: string; entryId: string }) => `${entryId} ${topic}`;
+  entries.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   return { app, entries };
 }
 
@@ -88,7 +91,7 @@ describe("the events of an app", () => {
   it("are told apart by type and by the time of their appending", async () => {
     const { app, entries } = await installWithEvents(6);
     const byType = await spine.api.call("GET", `/apps/${app.id}/events?type=${encodeURIComponent("a/b c%")}`);
-    expect(placesOf(byType.body)).toEqual([entries[1], entries[4]]);
+    expect(placesOf(byType.body)).toEqual(entries.filter(({ topic }) => topic.endsWith("c%25")));
     expect(byType.headers.get("x-total-count")).toBe("2");
     const ms = Number.parseInt(entries[3]?.entryId ?? "", 10);
     const time = new Date(ms).toISOString();
@@ -139,7 +142,7 @@ describe("the events of an app", () => {
 describe("one event", () => {
   it("is found and deleted by its topic, encoded or with its slashes, and its entry id", async () => {
     const { app, entries } = await installWithEvents(2);
-    const [, event] = entries;
+    const event = entries.find(({ topic }) => topic.endsWith("c%25"));
     if (!event) throw new Error("nothing was published");
     expect(event.topic).toContain("a/b%20c%25");
     const found = await spine.api.call("GET", at(app.id, event));
