@@ -86,7 +86,8 @@ export function createLanes(redis: RedisBus, quarantineLimits: string): SubmitGr
         else resolve(words);
       });
     } catch (error) {
-      for (const { reject } of call) reject(error);
+      const refusal = asUnavailable(error);
+      for (const { reject } of call) reject(refusal);
     }
   }
 
@@ -173,6 +174,12 @@ async function holdTo(connection: WriteConnection, wait: DurabilityWait, sinceMs
   if (replicas !== undefined && !(Number(replicated) >= wait.replicas)) {
     throw new UnavailableError(`${replicated} of ${wait.replicas} replicas have the write`);
   }
+}
+
+/** Whatever Redis says to the script, the events are not certain: a permission that it lacks is mended by an operator. */
+function asUnavailable(error: unknown): UnavailableError {
+  if (error instanceof UnavailableError) return error;
+  return new UnavailableError(`Redis: ${error instanceof Error ? error.message : error}`, { cause: error });
 }
 
 function refusalOf(words: string): Error {

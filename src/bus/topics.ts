@@ -78,9 +78,9 @@ export function createTopics({ redis }: { readonly redis: RedisBus }): Topics {
   };
 }
 
-type RawEntry = readonly [id: string, fields: readonly string[]];
+export type RawEntry = readonly [id: string, fields: readonly string[]];
 
-function parseEntry([entryId, pairs]: RawEntry): TopicEntry {
+export function parseEntry([entryId, pairs]: RawEntry): TopicEntry {
   const fields: Record<string, string> = Object.create(null);
   for (let i = 0; i + 1 < pairs.length; i += 2) fields[pairs[i] ?? ""] = pairs[i + 1] ?? "";
   return { entryId, fields };

@@ -59,6 +59,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   let problem: string | undefined = `not connected to ${name}`;
   let checkTimer: NodeJS.Timeout | undefined;
   let isClosed = false;
+  let lookingAt: Redis | undefined;
   const waiters = new Set<() => void>();
 
   function setProblem(next: string | undefined) {
@@ -104,10 +105,16 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   /** Looks at the server, opens or closes the gate, and comes back. */
   function look() {
     clearTimeout(checkTimer);
+    // One look at a time: many refusals may ask for one at once.
+    if (lookingAt === redis) return;
     const seen = redis;
+    lookingAt = seen;
     const send = (command: string, args: readonly string[]) =>
       seen.sendCommand(new Command(command, [...args], { replyEncoding: "utf8" })) as Promise<unknown>;
-    inspect(send).then(
+    const inspected = inspect(send).finally(() => {
+      lookingAt = undefined;
+    });
+    inspected.then(
       (next) => {
         if (isClosed || seen !== redis || seen.status !== "ready") return;
         setProblem(next);

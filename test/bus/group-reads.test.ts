@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { chunkTopics, readGroup } from "../../src/bus/group-reads.ts";
+import { createGroups } from "../../src/bus/groups.ts";
+import { slotOf } from "../../src/bus/keys.ts";
+import { startRedis } from "../support/redis.ts";
+import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "./support.ts";
+
+test("a read is of at most 64 streams, and in a Cluster of one slot", () => {
+  const topics = Array.from({ length: 500 }, (_, i) => `events.${i}`);
+  const chunks = chunkTopics(topics, false);
+  expect(chunks.flat()).toEqual(topics);
+  expect(Math.max(...chunks.map(({ length }) => length))).toBe(64);
+  const slotted = chunkTopics([...topics, ...topics.map((topic) => `${topic}{same}`)], true);
+  expect(new Set(slotted.flat()).size).toBe(1000);
+  for (const chunk of slotted) expect(new Set(chunk.map(slotOf)).size).toBe(1);
+  expect(slotted.filter(({ length }) => length > 1).flat()).not.toHaveLength(0);
+});
+
+test("a group is read over many topics, each entry once", async () => {
+  await using server = await startRedis();
+  await using redis = await openTestRedis(server.url);
+  const channel = testChannel();
+  const events = Array.from({ length: 200 }, (_, i) => testEvent(channel, `e${i}`, { type: `t${i % 100}` }));
+  await testPublish(redis)({ channel, events, policy: testPolicy }, now);
+  const topics = [...new Set(events.map(({ topic }) => topic))];
+  const groups = createGroups({ redis });
+  await Promise.all(topics.map((topic) => groups.ensure(topic, "g", "0-0")));
+  const read = async () => {
+    const ids: (string | undefined)[] = [];
+    for (const chunk of chunkTopics(topics, false)) {
+      const entries = await readGroup(redis, { topics: chunk, group: "g", consumer: "c", count: 10 });
+      for (const found of entries.values()) ids.push(...found.map(({ fields }) => fields.id));
+    }
+    return ids.sort();
+  };
+  expect(await read()).toEqual(events.map(({ id }) => id).sort());
+  expect(await read()).toEqual([]);
+});
