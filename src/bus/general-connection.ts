@@ -58,6 +58,8 @@ export function openClusterConnection(
     {
       clusterRetryStrategy: backoff,
       slotsRefreshTimeout: 2000,
+      // Has no default, whatever its documentation says.
+      slotsRefreshInterval: 5000,
       redisOptions: {
         ...shared,
         ...(username === undefined ? {} : { username }),

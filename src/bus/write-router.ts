@@ -54,6 +54,8 @@ export function createClusterRouter(
 
   /** Opens connections to new masters, so that their state is known, and closes those to nodes that serve nothing. */
   function reconcile() {
+    // A dead master answers no MOVED: who took over is to be asked for.
+    if ([...byNode.values()].some(({ problem }) => problem !== undefined)) cluster.refreshSlotsCache();
     const masters = new Set<string>();
     for (const [master] of Object.values(cluster.slots)) if (master !== undefined) masters.add(master);
     if (masters.size === 0) return;

@@ -1,0 +1,120 @@
+import { expect, test } from "vitest";
+import { chunkTopics, readGroup } from "../../../src/bus/group-reads.ts";
+import { createGroups } from "../../../src/bus/groups.ts";
+import type { PublishResult } from "../../../src/bus/publish.ts";
+import { UnavailableError } from "../../../src/lib/errors.ts";
+import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "../../bus/support.ts";
+import { type RedisCluster, type RedisServer, startRedis, startRedisCluster } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
+
+const FSYNC = ["--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync-delay", "0"];
+
+/** Gives each master a replica. */
+async function replicate(
+  { masters }: RedisCluster,
+  stack: AsyncDisposableStack,
+): Promise<readonly RedisServer[]> {
+  const replicas = await Promise.all(
+    masters.map(async (master) => {
+      const options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", ...FSYNC];
+      const replica = stack.use(await startRedis(options));
+      await replica.client.call("cluster", "meet", "127.0.0.1", master.port);
+      const masterId = String(await master.client.call("cluster", "myid"));
+      const replicated = () =>
+        replica.client.call("cluster", "replicate", masterId).then(
+          () => true,
+          () => false,
+        );
+      await until(replicated, { timeoutMs: 15_000, everyMs: 50 });
+      const isOnline = async () => (await master.client.info("replication")).includes("state=online");
+      await until(isOnline, { timeoutMs: 15_000, everyMs: 50 });
+      return replica;
+    }),
+  );
+  // A replica that the other masters have not heard of gets no votes.
+  for (const { client } of [...masters, ...replicas]) {
+    const known = async () => String(await client.call("cluster", "info")).includes("cluster_known_nodes:6");
+    await until(known, { timeoutMs: 15_000, everyMs: 50 });
+  }
+  return replicas;
+}
+
+test("the weakest master decides what a Cluster holds", async () => {
+  await using cluster = await startRedisCluster(FSYNC);
+  await using redis = await openTestRedis(cluster.url, { durability: "fsync", checkEveryMs: 100 });
+  expect(redis.state()).toMatchObject({ ready: true, durability: "fsync" });
+  await cluster.masters[1]?.client.config("SET", "appendfsync", "everysec");
+  await until(() => redis.state().durability === "process");
+  expect(redis.state().ready).toBe(false);
+});
+
+test("each batch waits for the replica of the master that it was written to, also where all of it was known", async () => {
+  await using cluster = await startRedisCluster(FSYNC);
+  await using replicas = new AsyncDisposableStack();
+  const ofMaster = await replicate(cluster, replicas);
+  await using redis = await openTestRedis(cluster.url, { durability: "replica" });
+  expect(redis.state()).toMatchObject({ ready: true, durability: "replica" });
+  const publish = testPublish(redis);
+  const channel = testChannel();
+  const events = Array.from({ length: 60 }, (_, i) => testEvent(channel, `e${i}`, { type: `t${i}` }));
+  for (const status of ["published", "duplicate"]) {
+    const { receipts } = await publish({ channel, events, policy: testPolicy }, now);
+    expect(new Set(receipts.map((receipt) => receipt.status))).toEqual(new Set([status]));
+  }
+  for (const replica of ofMaster) replica.signal("SIGSTOP");
+  await expect(publish({ channel, events, policy: testPolicy }, now)).rejects.toBeInstanceOf(
+    UnavailableError,
+  );
+  for (const replica of ofMaster) replica.signal("SIGCONT");
+});
+
+test("publishing goes on by itself after a failover, with what was acknowledged by a replica", async () => {
+  await using cluster = await startRedisCluster(FSYNC);
+  await using replicas = new AsyncDisposableStack();
+  await replicate(cluster, replicas);
+  await using redis = await openTestRedis(cluster.url, { durability: "fsync", writeTimeoutMs: 1000 });
+  const publish = testPublish(redis);
+  const channel = testChannel();
+  const events = Array.from({ length: 60 }, (_, i) => testEvent(channel, `e${i}`, { type: `t${i}` }));
+  const batch = { channel, events, policy: testPolicy };
+  const first = await publish(batch, now);
+  await until(
+    async () => {
+      for (const { client } of cluster.masters) {
+        const replication = await client.info("replication");
+        const [, offset] = /master_repl_offset:(\d+)/.exec(replication) ?? [];
+        if (!replication.includes(`offset=${offset},`)) return false;
+      }
+      return true;
+    },
+    { timeoutMs: 10_000, everyMs: 20 },
+  );
+  cluster.masters[0]?.signal("SIGKILL");
+  let again: PublishResult | undefined;
+  await until(
+    async () => {
+      again = await publish(batch, now).catch(() => undefined);
+      return again !== undefined;
+    },
+    { timeoutMs: 25_000, everyMs: 50 },
+  );
+  expect(again?.receipts).toEqual(first.receipts.map((receipt) => ({ ...receipt, status: "duplicate" })));
+  await until(() => redis.state().ready, { timeoutMs: 10_000 });
+});
+
+test("a group is read over topics on all masters", async () => {
+  await using cluster = await startRedisCluster();
+  await using redis = await openTestRedis(cluster.url);
+  const channel = testChannel();
+  const events = Array.from({ length: 60 }, (_, i) => testEvent(channel, `e${i}`, { type: `t${i}` }));
+  await testPublish(redis)({ channel, events, policy: testPolicy }, now);
+  const topics = events.map(({ topic }) => topic);
+  const groups = createGroups({ redis });
+  await Promise.all(topics.map((topic) => groups.ensure(topic, "g", "0-0")));
+  await groups.setTopics("g", topics);
+  let read = 0;
+  for (const chunk of chunkTopics(topics, redis.isCluster)) {
+    read += (await readGroup(redis, { topics: chunk, group: "g", consumer: "c", count: 10 })).size;
+  }
+  expect(read).toBe(60);
+});
