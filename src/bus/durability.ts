@@ -1,6 +1,8 @@
 import type { NodeFacts } from "./node-facts.ts";
 
-/** What an acknowledged write survives, weakest first: nothing, the process, the machine, the machine's loss. */
+/**
+ * What an acknowledged write survives, weakest first: nothing, the process, the machine, the machine's loss.
+ */
 export const DURABILITY_LEVELS = ["none", "process", "fsync", "replica"] as const;
 export type DurabilityLevel = (typeof DURABILITY_LEVELS)[number];
 
@@ -22,8 +24,9 @@ export const atLeast = (held: DurabilityLevel, wanted: DurabilityLevel): boolean
   DURABILITY_LEVELS.indexOf(held) >= DURABILITY_LEVELS.indexOf(wanted);
 
 /**
- * The level that one master holds when each batch waits as `waitFor` says. `unknown` where it depends on settings that may not
- * be read. Without a wait Redis holds `fsync` by `appendfsync always` alone, and never `replica`.
+ * The level that one master holds when each batch waits as `waitFor` says. `unknown` where it depends on
+ * settings that may not be read. Without a wait Redis holds `fsync` by `appendfsync always` alone, and never
+ * `replica`.
  */
 export function heldLevel(facts: NodeFacts, demand: DurabilityDemand): DurabilityLevel | "unknown" {
   if (!facts.appendOnly) return "none";
@@ -46,7 +49,10 @@ export function waitFor(facts: NodeFacts, demand: DurabilityDemand): DurabilityW
   };
 }
 
-/** Why this master does not hold what is asked for; undefined where it does, or where the operator vouches for it. */
+/**
+ * Why this master does not hold what is asked for; undefined where it does, or where the operator vouches for
+ * it.
+ */
 export function durabilityProblem(facts: NodeFacts, demand: DurabilityDemand): string | undefined {
   const held = heldLevel(facts, demand);
   if (held === "unknown") {

@@ -1,6 +1,7 @@
 /**
- * A pull source that no longer owns what it writes: a newer owner has stamped its epoch, or the cursor moved on. Nothing
- * of the delivery's refused part was written. The source must let go and start again from the stored cursor.
+ * A pull source that no longer owns what it writes: a newer owner has stamped its epoch, or the cursor moved
+ * on. Nothing of the delivery's refused part was written. The source must let go and start again from the
+ * stored cursor.
  */
 export class StaleSourceError extends Error {
   override readonly name = "StaleSourceError";

@@ -14,7 +14,10 @@ export interface GroupInfo {
 }
 
 export interface Groups {
-  /** Makes the group where it is missing, and the stream with it; true when made. Leaves an existing one alone. */
+  /**
+   * Makes the group where it is missing, and the stream with it; true when made. Leaves an existing one
+   * alone.
+   */
   ensure(topic: string, group: string, startId: string): Promise<boolean>;
   /** Sets the group anew; answers how many pending entries were dropped. */
   reset(topic: string, group: string, startId: string): Promise<number>;
@@ -28,8 +31,8 @@ export interface Groups {
 }
 
 /**
- * The id just before every entry of `startMs` (Redis time): an entry with exactly the id of a group is never delivered to it. 0 is the
- * start of the stream.
+ * The id just before every entry of `startMs` (Redis time): an entry with exactly the id of a group is never
+ * delivered to it. 0 is the start of the stream.
  */
 export const startIdAt = (startMs: number): string =>
   startMs <= 0 ? "0-0" : `${startMs - 1}-${LAST_SEQUENCE}`;

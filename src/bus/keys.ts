@@ -13,7 +13,6 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:{q.<organization>}:…` | | quarantine (quarantine-store.lua) | by age, budget, or with its channel |
  * | `inlet:sub:<subscription>` | set | the topics of a subscription | with it |
  */
-export const epochsKey = (topic: string): string => `{${topic}}:e`;
 export const cursorKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:cursor`;
 export const subscriptionKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}`;
 

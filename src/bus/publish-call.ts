@@ -58,7 +58,9 @@ function encodeGroup(group: PublishGroup, args: (string | Buffer)[], placeOf: (k
   for (const event of events) encodeEvent(event, args, placeOf(event.topic));
 }
 
-/** An entry's field names take as long to send and to read as its short values: the usual entry goes without. */
+/**
+ * An entry's field names take as long to send and to read as its short values: the usual entry goes without.
+ */
 function encodeEvent(event: OutgoingEvent, args: (string | Buffer)[], place: number): void {
   const { fields } = event;
   const mark = event.identity === "" ? "" : event.identity + event.digest;

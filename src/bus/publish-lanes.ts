@@ -19,8 +19,7 @@ const QUARANTINE_RETRY_SECONDS = 60;
 
 interface Queued {
   readonly group: PublishGroup;
-  readonly signal: AbortSignal;
-  readonly sinceMs: number;
+  readonly delivery: DeliveryOnItsWay;
   readonly resolve: (words: string) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -31,8 +30,18 @@ interface Lane {
   isScheduled: boolean;
 }
 
-/** Puts a group of a slot (0 where there are none) into the next call; answers the words of the script's reply. */
-export type SubmitGroup = (slot: number, group: PublishGroup, signal: AbortSignal) => Promise<string>;
+/**
+ * Puts a group of a slot (0 where there are none) into the next call; answers the words of the script's
+ * reply.
+ */
+export type SubmitGroup = (slot: number, group: PublishGroup, delivery: DeliveryOnItsWay) => Promise<string>;
+
+/** What all groups of a delivery share: they end together, however many they are. */
+export interface DeliveryOnItsWay {
+  readonly signal: AbortSignal;
+  /** When it came, by `performance.now()`; a write of it fails so and so much later. */
+  readonly sinceMs: number;
+}
 
 /** Gathers what is submitted within one turn of the event loop into one call per slot. */
 export function createLanes(redis: RedisBus, quarantineLimits: string): SubmitGroup {
@@ -78,7 +87,12 @@ export function createLanes(redis: RedisBus, quarantineLimits: string): SubmitGr
     try {
       const groups = call.map(({ group }) => group);
       const args = encodeCall(groups, { mustWrite: wait !== undefined, quarantineLimits });
-      const replies = await send(first, args, call[0]?.sinceMs ?? 0, wait);
+      const replies = await send(
+        first,
+        args,
+        Math.min(...call.map(({ delivery }) => delivery.sinceMs)),
+        wait,
+      );
       call.forEach(({ resolve, reject }, i) => {
         const words = replies[i];
         if (words === undefined) reject(new UnavailableError("the script has not answered for a delivery"));
@@ -121,20 +135,23 @@ export function createLanes(redis: RedisBus, quarantineLimits: string): SubmitGr
     }
   }
 
-  return (slot, group, signal) => {
+  return (slot, group, delivery) => {
     let lane = lanes.get(slot);
     if (lane === undefined) {
       lane = { queue: [], callsUnderWay: 0, isScheduled: false };
       lanes.set(slot, lane);
     }
     const { promise, resolve, reject } = Promise.withResolvers<string>();
-    lane.queue.push({ group, signal, sinceMs: performance.now(), resolve, reject });
+    lane.queue.push({ group, delivery, resolve, reject });
     schedule(slot, lane);
     return promise;
   };
 }
 
-/** Takes what fits into one call from the head of the queue; what was given up meanwhile is refused and left out. */
+/**
+ * Takes what fits into one call from the head of the queue; what was given up meanwhile is refused and left
+ * out.
+ */
 function takeCall(queue: Queued[]): Queued[] {
   let events = 0;
   let bytes = 0;
@@ -143,8 +160,9 @@ function takeCall(queue: Queued[]): Queued[] {
   for (; end < queue.length; end++) {
     const queued = queue[end];
     if (queued === undefined) break;
-    if (queued.signal.aborted) {
-      queued.reject(queued.signal.reason);
+    const { signal } = queued.delivery;
+    if (signal.aborted) {
+      queued.reject(signal.reason);
       continue;
     }
     const { group } = queued;
@@ -161,7 +179,9 @@ function takeCall(queue: Queued[]): Queued[] {
   return call;
 }
 
-/** Sends the waits in the same tick as the write, so that they follow it; resolves when enough is reported. */
+/**
+ * Sends the waits in the same tick as the write, so that they follow it; resolves when enough is reported.
+ */
 async function holdTo(connection: WriteConnection, wait: DurabilityWait, sinceMs: number): Promise<void> {
   const timeout = String(WAIT_TIMEOUT_MS);
   const fsync = wait.localFsync ? connection.send("waitaof", ["1", "0", timeout], sinceMs) : undefined;
@@ -176,7 +196,10 @@ async function holdTo(connection: WriteConnection, wait: DurabilityWait, sinceMs
   }
 }
 
-/** Whatever Redis says to the script, the events are not certain: a permission that it lacks is mended by an operator. */
+/**
+ * Whatever Redis says to the script, the events are not certain: a permission that it lacks is mended by an
+ * operator.
+ */
 function asUnavailable(error: unknown): UnavailableError {
   if (error instanceof UnavailableError) return error;
   return new UnavailableError(`Redis: ${error instanceof Error ? error.message : error}`, { cause: error });

@@ -7,7 +7,10 @@ export interface Piece {
   readonly bytes: number;
 }
 
-/** Cuts events into pieces that fit one script call each, in order; one that is larger than a call is its own piece. */
+/**
+ * Cuts events into pieces that fit one script call each, in order; one that is larger than a call is its own
+ * piece.
+ */
 export function cutEvents(events: readonly OutgoingEvent[]): readonly Piece[] {
   const pieces: Piece[] = [];
   let piece: OutgoingEvent[] = [];

@@ -5,7 +5,7 @@ import { UnavailableError } from "../lib/errors.ts";
 import type { NewId } from "../lib/ids.ts";
 import { cursorKey, quarantineBudgetKey, slotOf } from "./keys.ts";
 import type { PublishGroup } from "./publish-call.ts";
-import { createLanes, MAX_CALL_BYTES, MAX_CALL_EVENTS } from "./publish-lanes.ts";
+import { createLanes, type DeliveryOnItsWay, MAX_CALL_BYTES, MAX_CALL_EVENTS } from "./publish-lanes.ts";
 import { cutEvents, partBySlot, type SlotEvents } from "./publish-pieces.ts";
 import type { QuarantineWrite } from "./quarantine-record.ts";
 import {
@@ -49,10 +49,11 @@ export interface PublishResult {
 }
 
 /**
- * Appends the events of a delivery, each at most once within the dedupe window, and writes its quarantine records. Resolves when all of
- * it is as durable as the gateway promises. On one Redis up to 500 events and 4 MiB are one script, all or nothing; more goes in such
- * pieces, in order. In a Cluster it is one script per slot, then what must come last: the release and the cursor. Ends within five
- * seconds; once sent, a call is no longer given up for `signal`.
+ * Appends the events of a delivery, each at most once within the dedupe window, and writes its quarantine
+ * records. Resolves when all of it is as durable as the gateway promises. On one Redis up to 500 events and 4
+ * MiB are one script, all or nothing; more goes in such pieces, in order. In a Cluster it is one script per
+ * slot, then what must come last: the release and the cursor. Ends within five seconds; once sent, a call is
+ * no longer given up for `signal`.
  *
  * @throws UnavailableError when it was refused or its outcome is unknown; a retry is safe.
  * @throws StaleSourceError when `position` is no longer its owner's.
@@ -89,13 +90,14 @@ export function createPublish(deps: PublishDeps): Publish {
 
   return async (batch, { signal }) => {
     signal.throwIfAborted();
+    const delivery = { signal, sinceMs: performance.now() };
     const whole = groupOf(batch, newQuarantineId);
     if (bytesInFlight + whole.bytes > maxBytesInFlight && bytesInFlight > 0) {
       throw new UnavailableError(`${bytesInFlight} bytes are on their way to Redis already`);
     }
     bytesInFlight += whole.bytes;
     try {
-      const words = isSlotted ? await writeBySlot(whole, signal) : await writeInOrder(whole, signal);
+      const words = isSlotted ? await writeBySlot(whole, delivery) : await writeInOrder(whole, delivery);
       const result = readWords(words, batch.events.length);
       const { maxBytes } = batch.policy;
       if (onAppended !== undefined && maxBytes !== undefined) {
@@ -110,14 +112,17 @@ export function createPublish(deps: PublishDeps): Publish {
     }
   };
 
-  /** One Redis: one call, or pieces of it in order. The first has the quarantine, the last the release and the cursor. */
-  async function writeInOrder(whole: PublishGroup, signal: AbortSignal): Promise<readonly string[]> {
+  /**
+   * One Redis: one call, or pieces of it in order. The first has the quarantine, the last the release and the
+   * cursor.
+   */
+  async function writeInOrder(whole: PublishGroup, delivery: DeliveryOnItsWay): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release } = whole;
     if (events.length <= MAX_CALL_EVENTS && whole.bytes <= MAX_CALL_BYTES) {
-      return wordsOf(await submit(0, whole, signal));
+      return wordsOf(await submit(0, whole, delivery));
     }
     const pieces = cutEvents(events);
-    if (pieces.length <= 1) return wordsOf(await submit(0, whole, signal));
+    if (pieces.length <= 1) return wordsOf(await submit(0, whole, delivery));
     const checked = position?.cursor && { ...position, cursor: { ...position.cursor, commits: false } };
     const answers: string[] = [];
     let quarantineIds = NO_WORDS;
@@ -130,7 +135,7 @@ export function createPublish(deps: PublishDeps): Publish {
         ...(quarantine && i === 0 && { quarantine }),
         ...(release && isLast && !answers.includes(CONFLICT) && { release }),
       };
-      const words = wordsOf(await submit(0, group, signal));
+      const words = wordsOf(await submit(0, group, delivery));
       for (const word of words.slice(0, piece.events.length)) answers.push(word);
       if (i === 0) quarantineIds = words.slice(piece.events.length);
     }
@@ -138,7 +143,7 @@ export function createPublish(deps: PublishDeps): Publish {
   }
 
   /** A Cluster: a call per slot at once, then what says that they are done. */
-  async function writeBySlot(whole: PublishGroup, signal: AbortSignal): Promise<readonly string[]> {
+  async function writeBySlot(whole: PublishGroup, delivery: DeliveryOnItsWay): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release } = whole;
     const answers = new Array<string>(events.length).fill("");
     const epochOnly = position && { source: position.source, at: position.at };
@@ -146,7 +151,7 @@ export function createPublish(deps: PublishDeps): Publish {
       let done = 0;
       for (const piece of cutEvents(part.events)) {
         const group = { policy, ...piece, ...(epochOnly && { position: epochOnly }) };
-        for (const word of wordsOf(await submit(part.slot, group, signal))) {
+        for (const word of wordsOf(await submit(part.slot, group, delivery))) {
           answers[part.places[done++] ?? 0] = word;
         }
       }
@@ -156,7 +161,7 @@ export function createPublish(deps: PublishDeps): Publish {
         ? submit(
             slotOf(quarantine.budgetKey),
             { policy, events: [], quarantine, bytes: quarantine.bytes },
-            signal,
+            delivery,
           ).then(wordsOf)
         : NO_WORDS,
       ...partBySlot(events).map(writePart),
@@ -164,12 +169,12 @@ export function createPublish(deps: PublishDeps): Publish {
     await Promise.all([
       release &&
         !answers.includes(CONFLICT) &&
-        submit(slotOf(release.budgetKey), { policy, events: [], release, bytes: 0 }, signal),
+        submit(slotOf(release.budgetKey), { policy, events: [], release, bytes: 0 }, delivery),
       position?.cursor &&
         submit(
           slotOf(position.cursor.key),
           { policy, events: [], position, bytes: position.at.value.length },
-          signal,
+          delivery,
         ),
     ]);
     return [...answers, ...quarantineIds];

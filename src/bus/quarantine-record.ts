@@ -4,8 +4,8 @@ import type { VerifiedDelivery } from "../event/received.ts";
 export interface QuarantineItem {
   readonly failure: ItemFailure;
   /**
-   * `all`: kept for seven days, refused when the budget is full. `newest`: older ones give way and are counted (what
-   * matches no definition, where the channel says `keepLast`).
+   * `all`: kept for seven days, refused when the budget is full. `newest`: older ones give way and are
+   * counted (what matches no definition, where the channel says `keepLast`).
    */
   readonly keep: "all" | "newest";
 }

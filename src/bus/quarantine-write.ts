@@ -35,7 +35,10 @@ export interface EncodedQuarantine {
   readonly bytes: number;
 }
 
-/** Headers by which hops differ, not deliveries: a sender's retry is the same delivery, and is counted, not kept twice. */
+/**
+ * Headers by which hops differ, not deliveries: a sender's retry is the same delivery, and is counted, not
+ * kept twice.
+ */
 const HOP_HEADERS = new Set([
   "accept",
   "accept-encoding",

@@ -17,12 +17,17 @@ const PASSING = new Set([
   "UNBLOCKED",
 ]);
 
-/** The code at the head of an error reply: `WRONGTYPE`, `OOM`; undefined where the error is not Redis' reply. */
+/**
+ * The code at the head of an error reply: `WRONGTYPE`, `OOM`; undefined where the error is not Redis' reply.
+ */
 export function replyCode(error: unknown): string | undefined {
   return error instanceof ReplyError && error instanceof Error ? error.message.split(" ", 1)[0] : undefined;
 }
 
-/** What the floors above should see: a passing state or a broken connection as UnavailableError, others as they are. */
+/**
+ * What the floors above should see: a passing state or a broken connection as UnavailableError, others as
+ * they are.
+ */
 export function toBusError(error: unknown): unknown {
   if (error instanceof UnavailableError) return error;
   const code = replyCode(error);

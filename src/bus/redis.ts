@@ -41,8 +41,8 @@ export interface RedisBus extends RedisCaller, AsyncDisposable {
 }
 
 /**
- * Connects, and waits for as long as Redis is away until `signal` aborts. A Redis that is loading or a replica for now is no reason
- * to wait: `state` tells.
+ * Connects, and waits for as long as Redis is away until `signal` aborts. A Redis that is loading or a
+ * replica for now is no reason to wait: `state` tells.
  *
  * @throws RedisUnfitError on a Redis that is too old, evicts, or is less durable than asked for.
  */

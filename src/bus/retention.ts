@@ -43,8 +43,9 @@ export function createTrimTopic({ redis }: { readonly redis: RedisBus }): TrimTo
 
 export interface RetentionSweeper extends AsyncDisposable {
   /**
-   * Tells of an event appended: a topic that grows by a sixteenth of `maxBytes` (256 KiB at least) is trimmed to it before the next sweep.
-   * With n gateways on a topic it may so overshoot by n sixteenths and what comes in while it is trimmed.
+   * Tells of an event appended: a topic that grows by a sixteenth of `maxBytes` (256 KiB at least) is trimmed
+   * to it before the next sweep. With n gateways on a topic it may so overshoot by n sixteenths and what
+   * comes in while it is trimmed.
    */
   noteAppended(topic: string, bytes: number, maxBytes: number): void;
 }
@@ -60,7 +61,10 @@ export interface RetentionSweeperDeps {
   readonly onSwept?: (topic: string, left: number) => void | Promise<void>;
 }
 
-/** Keeps all topics within their limits: Redis trims by itself only when something is appended, and by entries only. */
+/**
+ * Keeps all topics within their limits: Redis trims by itself only when something is appended, and by entries
+ * only.
+ */
 export function startRetentionSweeper(deps: RetentionSweeperDeps): RetentionSweeper {
   const { log, topics, onSwept, intervalMs = DEFAULT_INTERVAL_MS } = deps;
   const trim = createTrimTopic(deps);

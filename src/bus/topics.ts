@@ -20,7 +20,10 @@ export interface TopicInfo {
 export interface Topics {
   /** Undefined where there is no such stream. */
   find(topic: string): Promise<TopicInfo | undefined>;
-  /** Entries by id, `from` and `to` inclusive (`-`, `+`, an id, or milliseconds); `(` before an id excludes it. */
+  /**
+   * Entries by id, `from` and `to` inclusive (`-`, `+`, an id, or milliseconds); `(` before an id excludes
+   * it.
+   */
   listEntries(
     topic: string,
     range: {

@@ -23,8 +23,9 @@ export interface WriteConnectionOptions {
 }
 
 /**
- * The connection to one master that events are written through. Nothing is queued while it is away and nothing is sent twice. It
- * opens once the server was looked at and found fit, and again after each reconnect.
+ * The connection to one master that events are written through. Nothing is queued while it is away and
+ * nothing is sent twice. It opens once the server was looked at and found fit, and again after each
+ * reconnect.
  */
 export interface WriteConnection extends AsyncDisposable {
   readonly name: string;
@@ -138,8 +139,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   }
 
   const deadlines = setInterval(() => {
-    const [oldest] = pending;
-    if (oldest === undefined || performance.now() - oldest.sinceMs < writeTimeoutMs) return;
+    const latestMs = performance.now() - writeTimeoutMs;
+    if (![...pending].some(({ sinceMs }) => sinceMs <= latestMs)) return;
     log.warn({ redis: name, pending: pending.size }, "Redis does not answer; the connection is made anew");
     const stuck = redis;
     redis = connect();
@@ -168,6 +169,10 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     },
     send(command, args, sinceMs) {
       if (problem !== undefined) return Promise.reject(new UnavailableError(problem));
+      // A later piece of a delivery that has used up its time is no reason to break the connection.
+      if (performance.now() - sinceMs >= writeTimeoutMs) {
+        return Promise.reject(new UnavailableError(`${name} was too slow for all of a delivery`));
+      }
       return new Promise((resolve, reject) => {
         const entry: Pending = { sinceMs, reject };
         pending.add(entry);

@@ -33,8 +33,8 @@ export function createSingleRouter(connection: WriteConnection): WriteRouter {
 }
 
 /**
- * Follows the slot table that ioredis keeps. Writes do not go through its Cluster client: it would repeat them by itself, and WAIT
- * must follow a write on the same connection.
+ * Follows the slot table that ioredis keeps. Writes do not go through its Cluster client: it would repeat
+ * them by itself, and WAIT must follow a write on the same connection.
  */
 export function createClusterRouter(
   cluster: Cluster,
@@ -52,7 +52,10 @@ export function createClusterRouter(
     return connection;
   }
 
-  /** Opens connections to new masters, so that their state is known, and closes those to nodes that serve nothing. */
+  /**
+   * Opens connections to new masters, so that their state is known, and closes those to nodes that serve
+   * nothing.
+   */
   function reconcile() {
     // A dead master answers no MOVED: who took over is to be asked for.
     if ([...byNode.values()].some(({ problem }) => problem !== undefined)) cluster.refreshSlotsCache();

@@ -59,6 +59,18 @@ describe.concurrent("publishing is refused as unavailable, and recovers by itsel
     expect(afterMs).toBeLessThan(4500);
   });
 
+  test("when Redis is too slow for all pieces of a delivery, in the same time", async () => {
+    await withRedis(["--enable-debug-command", "yes"], async ({ server, publish }) => {
+      const events = Array.from({ length: 5000 }, () => testEvent(channel));
+      const publishing = refusal(publish({ channel, events, policy: testPolicy }, now));
+      const slow = setInterval(() => server.client.call("debug", "sleep", "0.2").catch(() => {}), 50);
+      const { error, afterMs } = await publishing;
+      clearInterval(slow);
+      expect(error).toBeInstanceOf(UnavailableError);
+      expect(afterMs).toBeLessThan(2000);
+    });
+  });
+
   test("when Redis has paused its writes", async () => {
     await withRedis([], async ({ server, redis, publish }) => {
       await server.client.call("client", "pause", 2500, "write");
