@@ -6,8 +6,8 @@ import { createLog } from "./log.ts";
 
 /** What the process's end says to whoever started it. 128 + the signal's number: cut off by a second signal. */
 const EXIT = { drained: 0, failed: 1, wrongSettings: 2, dataDirInUse: 3 } as const;
-const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
-
+/** SIGHUP: the terminal is closed. */
+const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 const SAME_SIGNAL_MS = 500;
 
 async function main(): Promise<number> {
@@ -32,12 +32,17 @@ async function main(): Promise<number> {
   const log = createLog({ level: config.logLevel });
   const stopping = new AbortController();
   onSignals(stopping, (signal) => log.info({ signal }, "stopping"));
+  // Whoever read the output has gone (`npm start | head`): no reason to stop receiving.
+  process.stdout.on("error", () => {});
   try {
     await using gateway = await startGateway(config, { log, signal: stopping.signal });
     process.stdout.write(gateway.greeting);
     await aborted(stopping.signal);
   } catch (error) {
-    if (stopping.signal.aborted) return EXIT.drained;
+    if (stopping.signal.aborted) {
+      if (error !== stopping.signal.reason) log.warn({ err: error }, "stopped, not without an error");
+      return EXIT.drained;
+    }
     if (error instanceof DataDirInUseError) {
       process.stderr.write(`Inlet does not start: ${error.message}\n`);
       return EXIT.dataDirInUse;
