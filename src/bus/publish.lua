@@ -70,46 +70,7 @@ local function refuse(code, text)
   error({ refused = '-' .. code .. ' ' .. text })
 end
 
-local function readPosition()
-  local place = tonumber(ARGV[at + 3])
-  local position = {
-    field = 's' .. ARGV[at],
-    epoch = tonumber(ARGV[at + 1]),
-    version = tonumber(ARGV[at + 2]),
-    cursor = place ~= 0 and KEYS[place < 0 and -place or place],
-  }
-  at = at + 4
-  if place < 0 then
-    position.value = ARGV[at]
-    at = at + 1
-  end
-  return position
-end
-
-local function checkCursor(position)
-  local held = call('HMGET', position.cursor, 'e', 'v')
-  if held[1] and tonumber(held[1]) > position.epoch then
-    refuse('EPOCH', 'the cursor is held under epoch ' .. held[1])
-  end
-  if tonumber(held[2] or 0) ~= position.version then
-    refuse('CURSOR', 'the cursor is at version ' .. (held[2] or '0'))
-  end
-end
-
-local function checkEpoch(topic, position)
-  local held = topic.notes and topic.notes[position.field]
-  if held and held > position.epoch then
-    refuse('EPOCH', topic.key .. ' has seen epoch ' .. format('%d', held))
-  end
-end
-
-local function stampEpoch(topic, position)
-  topic.notes = topic.notes or {}
-  if topic.notes[position.field] ~= position.epoch then
-    topic.notes[position.field] = position.epoch
-    call('HSET', topic.prefix .. 'e', position.field, format('%d', position.epoch))
-  end
-end
+-- @include source-position
 
 local function append(topic, policy, first, count)
   if count == 0 then

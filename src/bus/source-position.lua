@@ -1,0 +1,45 @@
+-- The position of a pull source; a fragment of publish.lua. It expects `call`, `refuse`, KEYS, ARGV, `at` (moved on by readPosition)
+-- and topics {key, prefix, notes}, and defines readPosition, checkCursor, checkEpoch and stampEpoch.
+--
+-- Each topic holds the highest epoch that it has seen of a source: {<topic>}:e, field s<source>. The cursor is a hash: e epoch,
+-- v version, c value. It is committed by compare-and-set on the version.
+local function readPosition()
+  local place = tonumber(ARGV[at + 3])
+  local position = {
+    field = 's' .. ARGV[at],
+    epoch = tonumber(ARGV[at + 1]),
+    version = tonumber(ARGV[at + 2]),
+    cursor = place ~= 0 and KEYS[place < 0 and -place or place],
+  }
+  at = at + 4
+  if place < 0 then
+    position.value = ARGV[at]
+    at = at + 1
+  end
+  return position
+end
+
+local function checkCursor(position)
+  local held = call('HMGET', position.cursor, 'e', 'v')
+  if held[1] and tonumber(held[1]) > position.epoch then
+    refuse('EPOCH', 'the cursor is held under epoch ' .. held[1])
+  end
+  if tonumber(held[2] or 0) ~= position.version then
+    refuse('CURSOR', 'the cursor is at version ' .. (held[2] or '0'))
+  end
+end
+
+local function checkEpoch(topic, position)
+  local held = topic.notes and topic.notes[position.field]
+  if held and held > position.epoch then
+    refuse('EPOCH', topic.key .. ' has seen epoch ' .. format('%d', held))
+  end
+end
+
+local function stampEpoch(topic, position)
+  topic.notes = topic.notes or {}
+  if topic.notes[position.field] ~= position.epoch then
+    topic.notes[position.field] = position.epoch
+    call('HSET', topic.prefix .. 'e', position.field, format('%d', position.epoch))
+  end
+end
