@@ -5,8 +5,11 @@ import type { Queryable, Trx } from "./database.ts";
 
 /** What can change under a cache, and what its key is. */
 export interface Change {
-  /** Keyed by the channel's number; the others by their ids. */
-  readonly kind: "channel" | "app" | "subscription";
+  /**
+   * Keyed by the channel's number; `access` (what decides who may do what: keys, roles, memberships, accounts, identities) by
+   * the organization's id; the others by their own.
+   */
+  readonly kind: "channel" | "app" | "subscription" | "access";
   readonly key: string;
 }
 

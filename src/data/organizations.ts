@@ -1,4 +1,5 @@
 import { createId } from "../lib/ids.ts";
+import { insertAccount } from "./accounts.ts";
 import type { Trx } from "./database.ts";
 
 /** What a new organization starts with. */
@@ -9,7 +10,7 @@ export interface NewOrganization {
   readonly accountId: string;
 }
 
-/** Makes an organization, its first space and a service account, which has no key yet. */
+/** Makes an organization, its first space and a service account as its first member, which has no key yet. */
 export async function createOrganization(
   trx: Trx,
   names: { readonly organization: string; readonly space: string; readonly account: string },
@@ -18,18 +19,26 @@ export async function createOrganization(
   const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
   const organizationId = createId("org", nowMs);
   const spaceId = createId("spc", nowMs);
-  const accountId = createId("acc", nowMs);
   await trx
     .insertInto("organizations")
-    .values({ id: organizationId, name: names.organization, ...times })
+    .values({
+      id: organizationId,
+      name: names.organization,
+      iamId: null,
+      tenantId: null,
+      logoAssetId: null,
+      ...times,
+    })
     .execute();
   await trx
     .insertInto("spaces")
     .values({ id: spaceId, organizationId, name: names.space, ...times })
     .execute();
-  await trx
-    .insertInto("accounts")
-    .values({ id: accountId, name: names.account, isService: true, status: "active", ...times })
-    .execute();
+  const { id: accountId } = await insertAccount(
+    trx,
+    organizationId,
+    { name: names.account, isService: true, status: "active" },
+    nowMs,
+  );
   return { organizationId, spaceId, accountId };
 }

@@ -27,6 +27,9 @@ export interface ClusterTable {
 export interface OrganizationsTable extends Timestamps {
   id: string;
   name: string;
+  iamId: string | null;
+  tenantId: string | null;
+  logoAssetId: string | null;
 }
 
 export interface SpacesTable extends Timestamps {
@@ -35,11 +38,66 @@ export interface SpacesTable extends Timestamps {
   name: string;
 }
 
+export type AccountStatus = "pending" | "active" | "disabled";
+
 export interface AccountsTable extends Timestamps {
   id: string;
+  /** Who made it, and sees it also where it is no member; null: made before that was kept. */
+  organizationId: string | null;
   name: string;
+  firstName: string | null;
+  lastName: string | null;
+  language: string | null;
+  agentIdentifier: string | null;
+  appUid: string | null;
+  platformIdentityId: string | null;
+  profilePictureAssetId: string | null;
   isService: boolean;
-  status: "pending" | "active" | "disabled";
+  status: AccountStatus;
+}
+
+export interface RolesTable extends Timestamps {
+  id: string;
+  organizationId: string;
+  name: string;
+  description: string | null;
+  /** Names, each once, in order. */
+  permissions: string[];
+}
+
+/** What an account may do in an organization, and that it belongs to it. */
+export interface MembershipsTable extends Timestamps {
+  id: string;
+  accountId: string;
+  organizationId: string;
+  /** A rank that grants nothing. */
+  role: Generated<number>;
+  roleIds: Generated<string[]>;
+  permissions: Generated<string[]>;
+}
+
+export interface GroupsTable extends Timestamps {
+  id: string;
+  organizationId: string;
+  name: string;
+}
+
+export interface GroupMembersTable extends Timestamps {
+  id: string;
+  groupId: string;
+  accountId: string;
+}
+
+/** Who an account is to someone else: an OIDC issuer (`provider`) knows it by its subject (`identifier`). */
+export interface IdentitiesTable extends Timestamps {
+  id: string;
+  accountId: string;
+  organizationId: string;
+  provider: string;
+  identifier: string;
+  email: string | null;
+  phone: string | null;
+  info: ColumnType<unknown, string | null, string | null>;
 }
 
 export interface ApiKeysTable extends Timestamps {
@@ -52,7 +110,9 @@ export interface ApiKeysTable extends Timestamps {
   prefix: string | null;
   /** SHA-256 of the whole key. */
   hash: Buffer;
+  /** What it may do by itself; its roles add to it. */
   permissions: string[];
+  roleIds: Generated<string[]>;
   expiresAt: ColumnType<Date | null, Date | null, Date | null>;
   revokedAt: ColumnType<Date | null, Date | null, Date | null>;
 }
@@ -173,6 +233,11 @@ export interface Tables {
   organizations: OrganizationsTable;
   spaces: SpacesTable;
   accounts: AccountsTable;
+  roles: RolesTable;
+  memberships: MembershipsTable;
+  groups: GroupsTable;
+  groupMembers: GroupMembersTable;
+  identities: IdentitiesTable;
   apiKeys: ApiKeysTable;
   blueprints: BlueprintsTable;
   apps: AppsTable;

@@ -1,0 +1,40 @@
+import type { Selectable } from "kysely";
+import { createId } from "../lib/ids.ts";
+import type { Trx } from "./database.ts";
+import type { AccountsTable } from "./tables.ts";
+
+export type AccountRow = Selectable<AccountsTable>;
+
+/** What is written of an account; what is not given has no value. */
+export type NewAccount = Pick<AccountRow, "name" | "isService" | "status"> &
+  Partial<Omit<AccountRow, "id" | "organizationId" | "createdAt" | "updatedAt">>;
+
+const NO_DETAILS = {
+  firstName: null,
+  lastName: null,
+  language: null,
+  agentIdentifier: null,
+  appUid: null,
+  platformIdentityId: null,
+  profilePictureAssetId: null,
+} as const;
+
+/** Makes an account and its membership of the organization, which grants nothing yet. */
+export async function insertAccount(
+  trx: Trx,
+  organizationId: string,
+  account: NewAccount,
+  nowMs: number,
+): Promise<AccountRow> {
+  const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
+  const row = await trx
+    .insertInto("accounts")
+    .values({ ...NO_DETAILS, ...account, id: createId("acc", nowMs), organizationId, ...times })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await trx
+    .insertInto("memberships")
+    .values({ id: createId("mem", nowMs), accountId: row.id, organizationId, ...times })
+    .execute();
+  return row;
+}
