@@ -3,6 +3,7 @@ import { z } from "zod";
 
 const MAX_LIMIT = 200;
 const DEFAULT_LIMIT = 50;
+const MAX_OFFSET = 999_999_999_999_999;
 
 /** Which part of a list. */
 export interface Page {
@@ -28,6 +29,18 @@ export const pageQuery = {
 } as const;
 
 export const pageQuerySchema = z.object(pageQuery);
+
+/** `pagination` as it stands in the body of a `POST …/list`; extend it by a list's own filters. */
+export const pageBody = {
+  pagination: z
+    .strictObject({
+      limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
+      offset: z.int().min(0).max(MAX_OFFSET).default(0),
+    })
+    .prefault({}),
+} as const;
+
+export const pageBodySchema = z.strictObject(pageBody);
 
 /** The list as the API answers it: a bare array, the full count beside it. */
 export function answerList<T>(c: Context, listed: Listed<T>): Response {

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { Queryable } from "../data/database.ts";
 import type { ApiEnv } from "../http/context.ts";
 import { notFound } from "../http/problem.ts";
-import { pathParam } from "./resource.ts";
+import { pathParam } from "./plain.ts";
 
 /** Which app of whose: what is below an app is looked up within both. */
 export interface AppScope {

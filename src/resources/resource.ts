@@ -1,33 +1,17 @@
-import type { Context, Hono } from "hono";
 import type { z } from "zod";
-import type { ApiEnv } from "../http/context.ts";
 import { findingsOf } from "../http/findings.ts";
 import { conflict, invalidParameters } from "../http/problem.ts";
-import { readJson } from "../http/read-json.ts";
+import type { Route } from "./route.ts";
 
 /**
- * One resource of the management API: a folder below this file and a line in `resources.ts`. `path` is where its routes are
- * mounted below the version (`/apps/:appId/channels`); its first noun names the permissions (`apps.read`, `apps.write`).
- * The caller is authenticated and allowed before a route runs.
+ * One resource of the management API: a folder below this file and a line in `resources.ts`. `path` stands before the paths
+ * of its routes, below the version (`/apps/:appId/channels`); its first noun names the permissions (`apps.read`,
+ * `apps.write`). `tag` is its heading in the documentation.
  */
 export interface Resource<Deps> {
   readonly path: string;
-  readonly create: (deps: Deps) => Hono<ApiEnv>;
-}
-
-/**
- * The request's body by that schema; no body counts as `{}`.
- *
- * @throws ApiError 400 whose details name each field, 413, 415
- */
-export async function parseBody<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S>> {
-  const body = await readJson(c);
-  return parseInput(schema, body === undefined ? {} : body);
-}
-
-/** The query by that schema; a repeated name counts once. @throws ApiError 400 */
-export function parseQuery<S extends z.ZodType>(c: Context, schema: S): z.output<S> {
-  return parseInput(schema, c.req.query());
+  readonly tag: string;
+  readonly routes: (deps: Deps) => readonly Route[];
 }
 
 /** @throws ApiError 400 whose details name each field below `base`. */
@@ -40,9 +24,6 @@ export function parseInput<S extends z.ZodType>(
   if (!parsed.success) throw invalidParameters(findingsOf(parsed.error, base));
   return parsed.data;
 }
-
-/** A path parameter; what is missing reads as "", which names nothing. */
-export const pathParam = (c: Context, name: string): string => c.req.param(name) ?? "";
 
 const MAX_ATTEMPTS = 5;
 

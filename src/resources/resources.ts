@@ -1,7 +1,7 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { findApiKey } from "../data/api-keys.ts";
 import { authenticate } from "../http/authenticate.ts";
-import { authorize } from "../http/authorize.ts";
+import { requirePermission } from "../http/authorize.ts";
 import type { ApiEnv } from "../http/context.ts";
 import { requestLog } from "../http/request-log.ts";
 import type { Log } from "../log.ts";
@@ -10,6 +10,8 @@ import { type BlueprintDeps, blueprints } from "./blueprints/routes.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
+import { collectRoutes, mountRoute } from "./mount.ts";
+import type { PlainResource } from "./plain.ts";
 import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
@@ -29,8 +31,9 @@ export type ApiDeps = BlueprintDeps &
   };
 
 /** All resources; a new one is its folder and its line here. */
-const RESOURCES: readonly Resource<ApiDeps>[] = [
-  blueprints,
+const RESOURCES: readonly Resource<ApiDeps>[] = [blueprints];
+
+const PLAIN: readonly PlainResource<ApiDeps>[] = [
   apps,
   channels,
   subscribe,
@@ -46,13 +49,19 @@ const RESOURCES: readonly Resource<ApiDeps>[] = [
  */
 export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   const { db, clock } = deps;
+  const routes = collectRoutes(RESOURCES, deps);
   const api = new Hono<ApiEnv>();
   api.use(requestLog(deps));
+  // What stands before `authenticate` needs no token.
+  for (const route of routes.filter(({ isPublic }) => isPublic)) mountRoute(api, route);
   api.use(authenticate({ findKey: (token) => findApiKey(db, token, clock()) }));
-  const nouns = new Set(RESOURCES.map(({ path }) => path.split("/").slice(0, 2).join("/")));
-  for (const noun of nouns) api.use(`${noun}/*`, authorize(noun));
   api.use(seeOwnWrites(deps));
-  for (const { path, create } of RESOURCES) api.route(path, create(deps));
+  for (const route of routes.filter(({ isPublic }) => !isPublic)) mountRoute(api, route);
+  api.use("/apps/*", async (c, next) => {
+    requirePermission(c.get("caller"), c.req.method === "GET" ? "apps.read" : "apps.write");
+    await next();
+  });
+  for (const { path, create } of PLAIN) api.route(path, create(deps));
   return api;
 }
 

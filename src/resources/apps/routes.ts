@@ -11,7 +11,8 @@ import { answerList, pageQuerySchema } from "../../http/page.ts";
 import { ApiError, invalidParameters, notFound } from "../../http/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
-import { parseBody, parseInput, parseQuery, type Resource } from "../resource.ts";
+import { type PlainResource, parseBody, parseQuery } from "../plain.ts";
+import { parseInput } from "../resource.ts";
 import { deleteApp, findApp, findInstallable, installApp, listApps, updateApp } from "./queries.ts";
 import { appContentSchema, appPatchSchema, installSchema, purgeQuerySchema, renderApp } from "./schema.ts";
 
@@ -24,7 +25,7 @@ export interface AppDeps extends SettingsDeps, EntityDeps {
 }
 
 /** Apps: installs of blueprints. */
-export const apps: Resource<AppDeps> = {
+export const apps: PlainResource<AppDeps> = {
   path: "/apps",
   create(deps) {
     const { db, keyring, clock } = deps;

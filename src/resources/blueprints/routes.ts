@@ -1,4 +1,3 @@
-import { Hono } from "hono";
 import {
   type ChannelInput,
   checkSettings,
@@ -7,14 +6,17 @@ import {
 } from "../../channels/settings.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { BlueprintChannel } from "../../data/tables.ts";
-import type { ApiEnv } from "../../http/context.ts";
 import { findingUnder } from "../../http/findings.ts";
-import { answerList, pageQuerySchema } from "../../http/page.ts";
+import { pageQuerySchema } from "../../http/page.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Finding } from "../../lib/errors.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
-import { parseBody, parseInput, parseQuery, type Resource, writeOnce } from "../resource.ts";
+import { listOf } from "../answer.ts";
+import { deleted } from "../fields.ts";
+import { pathId } from "../params.ts";
+import { parseInput, type Resource, writeOnce } from "../resource.ts";
+import { defineRoute } from "../route.ts";
 import {
   deleteBlueprint,
   findBlueprint,
@@ -22,62 +24,107 @@ import {
   listBlueprints,
   updateBlueprint,
 } from "./queries.ts";
-import { blueprintInputSchema, blueprintPatchSchema, renderBlueprint } from "./schema.ts";
+import { blueprintInputSchema, blueprintPatchSchema, blueprintSchema, renderBlueprint } from "./schema.ts";
 
 export interface BlueprintDeps extends SettingsDeps {
   readonly db: Queryable;
   readonly clock: Clock;
 }
 
+const params = { blueprintId: pathId("bp", "blueprint") };
+
 /** Blueprints: what an app and its channels are installed from. */
 export const blueprints: Resource<BlueprintDeps> = {
   path: "/blueprints",
-  create(deps) {
-    const { db, clock } = deps;
-    const routes = new Hono<ApiEnv>();
-
-    routes.post("/", async (c) => {
-      const { organizationId } = c.get("caller");
-      const input = await parseBody(c, blueprintInputSchema);
-      const channels = await checkChannels(deps, input.channels);
-      const content = { ...input, uid: input.uid, channels };
-      return c.json(renderBlueprint(await insertBlueprint(db, organizationId, content, clock())));
-    });
-
-    routes.get("/", async (c) => {
-      const page = parseQuery(c, pageQuerySchema);
-      const { items, total } = await listBlueprints(db, c.get("caller").organizationId, page);
-      return answerList(c, { items: items.map(renderBlueprint), total });
-    });
-
-    routes.get("/:blueprintId", async (c) => {
-      const row = await findBlueprint(db, c.get("caller").organizationId, c.req.param("blueprintId"));
-      if (!row) throw notFound("blueprint");
-      return c.json(renderBlueprint(row));
-    });
-
-    routes.put("/:blueprintId", async (c) => {
-      const patch = await parseBody(c, blueprintPatchSchema);
-      const updated = await writeOnce(async () => {
-        const row = await findBlueprint(db, c.get("caller").organizationId, c.req.param("blueprintId"));
+  tag: "Blueprints",
+  routes: (deps) => [
+    defineRoute(
+      {
+        method: "post",
+        path: "/",
+        operation: "createBlueprint",
+        summary: "Create a blueprint",
+        body: blueprintInputSchema,
+        answer: blueprintSchema,
+        creates: true,
+        conflict: "the organization has a blueprint of that uid",
+      },
+      async ({ caller, body }) => {
+        const content = { ...body, uid: body.uid, channels: await checkChannels(deps, body.channels) };
+        return renderBlueprint(await insertBlueprint(deps.db, caller.organizationId, content, deps.clock()));
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/",
+        operation: "listBlueprints",
+        summary: "List the blueprints",
+        query: pageQuerySchema,
+        answer: listOf(blueprintSchema),
+      },
+      async ({ caller, query }) => {
+        const { items, total } = await listBlueprints(deps.db, caller.organizationId, query);
+        return { items: items.map(renderBlueprint), total };
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/:blueprintId",
+        operation: "getBlueprint",
+        summary: "Get a blueprint",
+        params,
+        answer: blueprintSchema,
+      },
+      async ({ caller, params }) => {
+        const row = await findBlueprint(deps.db, caller.organizationId, params.blueprintId);
         if (!row) throw notFound("blueprint");
-        const { uid, title, description, channels: before } = row;
-        const merged = mergePatch({ uid, title, description, channels: before }, patch);
-        const input = parseInput(blueprintInputSchema, merged);
-        const channels = await checkChannels(deps, input.channels);
-        return updateBlueprint(db, row, { ...input, uid: input.uid, channels }, clock());
-      });
-      return c.json(renderBlueprint(updated));
-    });
-
-    routes.delete("/:blueprintId", async (c) => {
-      const id = c.req.param("blueprintId");
-      if (!(await deleteBlueprint(db, c.get("caller").organizationId, id))) throw notFound("blueprint");
-      return c.json({ id });
-    });
-
-    return routes;
-  },
+        return renderBlueprint(row);
+      },
+    ),
+    defineRoute(
+      {
+        method: "put",
+        path: "/:blueprintId",
+        operation: "updateBlueprint",
+        summary: "Change a blueprint",
+        description: "Apps that were installed from it stay as they are until they are upgraded.",
+        params,
+        body: blueprintPatchSchema,
+        answer: blueprintSchema,
+        conflict: "another blueprint of the organization has that uid",
+      },
+      async ({ caller, params, body }) => {
+        const updated = await writeOnce(async () => {
+          const row = await findBlueprint(deps.db, caller.organizationId, params.blueprintId);
+          if (!row) throw notFound("blueprint");
+          const { uid, title, description, channels: before } = row;
+          const merged = mergePatch({ uid, title, description, channels: before }, body);
+          const input = parseInput(blueprintInputSchema, merged);
+          const channels = await checkChannels(deps, input.channels);
+          return updateBlueprint(deps.db, row, { ...input, uid: input.uid, channels }, deps.clock());
+        });
+        return renderBlueprint(updated);
+      },
+    ),
+    defineRoute(
+      {
+        method: "delete",
+        path: "/:blueprintId",
+        operation: "deleteBlueprint",
+        summary: "Delete a blueprint",
+        description: "Apps that were installed from it stay; they no longer name a blueprint.",
+        params,
+        answer: deleted,
+      },
+      async ({ caller, params }) => {
+        const id = params.blueprintId;
+        if (!(await deleteBlueprint(deps.db, caller.organizationId, id))) throw notFound("blueprint");
+        return { id };
+      },
+    ),
+  ],
 };
 
 /** The channels with defaults filled in. @throws ApiError 400 that names each setting that does not fit. */

@@ -1,7 +1,11 @@
 import { z } from "zod";
 import { channelInputSchema } from "../../channels/settings.ts";
 import type { BlueprintRow } from "../../data/tables.ts";
+import { CHANNEL_KINDS, channelUidSchema } from "../../event/channel.ts";
+import { definitionSchema } from "../../event/definition.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
+import type { Shown } from "../answer.ts";
+import { id, timestamp } from "../fields.ts";
 
 const MAX_CHANNELS = 100;
 
@@ -40,7 +44,29 @@ export const blueprintPatchSchema = z.strictObject({
 });
 
 /** The blueprint as the API answers it. */
-export function renderBlueprint(row: BlueprintRow) {
+export const blueprintSchema = z
+  .object({
+    id: id("bp"),
+    uid: z.string(),
+    title: z.string(),
+    description: z.string().nullable(),
+    organizationId: id("org"),
+    channels: z.array(
+      z.object({
+        uid: channelUidSchema,
+        kind: z.enum(CHANNEL_KINDS),
+        title: z.string().nullable(),
+        config: z.record(z.string(), z.unknown()),
+        events: z.array(definitionSchema),
+      }),
+    ),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({ id: "Blueprint", description: "What an app and its channels are installed from." });
+export type Blueprint = Shown<z.output<typeof blueprintSchema>>;
+
+export function renderBlueprint(row: BlueprintRow): Blueprint {
   const { id, uid, title, description, organizationId, channels, createdAt, updatedAt } = row;
   return {
     id,

@@ -16,7 +16,8 @@ import { answerList, pageQuerySchema } from "../../http/page.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
-import { parseBody, parseInput, parseQuery, pathParam, type Resource, writeOnce } from "../resource.ts";
+import { type PlainResource, parseBody, parseQuery, pathParam } from "../plain.ts";
+import { parseInput, writeOnce } from "../resource.ts";
 import { type AppRef, addChannel, findChannel, listChannels, removeChannel, requireApp } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, purgeQuerySchema } from "./schema.ts";
 
@@ -29,7 +30,7 @@ export interface ChannelDeps extends SettingsDeps, EntityDeps {
 }
 
 /** The channels of an app. */
-export const channels: Resource<ChannelDeps> = {
+export const channels: PlainResource<ChannelDeps> = {
   path: "/apps/:appId/channels",
   create(deps) {
     const { db, keyring, clock } = deps;

@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import type { ApiEnv } from "../../http/context.ts";
 import { notFound } from "../../http/problem.ts";
 import { appScopeOf, requireApp } from "../app-scope.ts";
-import { parseQuery, pathParam, type Resource } from "../resource.ts";
+import { type PlainResource, parseQuery, pathParam } from "../plain.ts";
 import type { EntryPlace } from "./merge.ts";
 import { type EventsDeps, hasTopic, listEvents } from "./queries.ts";
 import { eventJson, listQuerySchema } from "./schema.ts";
@@ -10,7 +10,7 @@ import { eventJson, listQuerySchema } from "./schema.ts";
 /** `{topic}/{entryId}`: a topic is one segment, percent-encoded; with its slashes as they are it is understood as well. */
 const ENTRY_PATH = "/:place{.+/[0-9]+-[0-9]+}";
 
-export const events: Resource<EventsDeps> = {
+export const events: PlainResource<EventsDeps> = {
   path: "/apps/:appId/events",
   create(deps) {
     const { db, topics } = deps;

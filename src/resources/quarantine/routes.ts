@@ -8,7 +8,7 @@ import { conflict, invalidParameters, notFound } from "../../http/problem.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import type { Log } from "../../log.ts";
 import { type AppScope, appScopeOf, requireApp } from "../app-scope.ts";
-import { parseBody, parseQuery, pathParam, type Resource } from "../resource.ts";
+import { type PlainResource, parseBody, parseQuery, pathParam } from "../plain.ts";
 import { findChannelNumbers, hasChannel } from "./queries.ts";
 import { type RedriveDeps, redriveItem } from "./redrive.ts";
 import {
@@ -34,7 +34,7 @@ interface Filters {
   readonly to?: number | undefined;
 }
 
-export const quarantine: Resource<QuarantineDeps> = {
+export const quarantine: PlainResource<QuarantineDeps> = {
   path: "/apps/:appId/quarantine",
   create(deps) {
     const { db, quarantine } = deps;

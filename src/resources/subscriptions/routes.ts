@@ -10,7 +10,7 @@ import { notFound } from "../../http/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
 import { type AppScope, appScopeOf, requireApp } from "../app-scope.ts";
-import { parseBody, parseQuery, pathParam, type Resource } from "../resource.ts";
+import { type PlainResource, parseBody, parseQuery, pathParam } from "../plain.ts";
 import {
   deleteSubscription,
   findSubscription,
@@ -35,7 +35,7 @@ export interface SubscriptionsDeps {
  * Subscribing. Redis is asked for its time first, so that nothing is written while it is away. Once the row stands the
  * answer is a success: a group that cannot be made at that moment is made later, at the same place.
  */
-export const subscribe: Resource<SubscriptionsDeps> = {
+export const subscribe: PlainResource<SubscriptionsDeps> = {
   path: "/apps/:appId/events/subscribe",
   create(deps) {
     const { db, redis, groups, clock, log } = deps;
@@ -60,7 +60,7 @@ export const subscribe: Resource<SubscriptionsDeps> = {
   },
 };
 
-export const subscriptions: Resource<SubscriptionsDeps> = {
+export const subscriptions: PlainResource<SubscriptionsDeps> = {
   path: "/apps/:appId/subscriptions",
   create(deps) {
     const { db, clock } = deps;

@@ -5,7 +5,7 @@ import type { ApiEnv } from "../../http/context.ts";
 import { answerList, pageQuerySchema } from "../../http/page.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import { appScopeOf, requireApp } from "../app-scope.ts";
-import { parseQuery, type Resource } from "../resource.ts";
+import { type PlainResource, parseQuery } from "../plain.ts";
 import { listTopics } from "./queries.ts";
 import { answerOf } from "./schema.ts";
 
@@ -16,7 +16,7 @@ export interface TopicsDeps {
 
 const CONCURRENCY = 16;
 
-export const topics: Resource<TopicsDeps> = {
+export const topics: PlainResource<TopicsDeps> = {
   path: "/apps/:appId/topics",
   create({ db, topics }) {
     return new Hono<ApiEnv>().get("/", async (c) => {
