@@ -1,7 +1,13 @@
+import { z } from "zod";
 import type { ChannelRow } from "../data/tables.ts";
-import type { ChannelKindName } from "../event/channel.ts";
+import { CHANNEL_KINDS, CHANNEL_STATES, type ChannelKindName, channelUidSchema } from "../event/channel.ts";
+import { definitionSchema } from "../event/definition.ts";
+import { id, type Shown, timestamp } from "../http/fields.ts";
 import { formatTimestamp } from "../lib/clock.ts";
 import type { ChannelKind } from "./kind.ts";
+
+export const CHANNEL_ID_EXAMPLE = "ch_6v3k9q2x7r1m5t8b4n0c6z2d9f3g7h1j5p8s";
+const URL_EXAMPLE = `https://hooks.example.com/hooks/${CHANNEL_ID_EXAMPLE}`;
 
 export interface EntityDeps {
   readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
@@ -10,7 +16,29 @@ export interface EntityDeps {
 }
 
 /** The channel as the API answers it: never with a secret setting. */
-export function renderChannel({ channelKinds, hooksUrl }: EntityDeps, row: ChannelRow) {
+export const channelSchema = z
+  .object({
+    id: z.string().meta({ description: "Its address: a credential.", example: CHANNEL_ID_EXAMPLE }),
+    uid: channelUidSchema,
+    appId: id("app"),
+    organizationId: id("org"),
+    kind: z.enum(CHANNEL_KINDS),
+    title: z.string().nullable(),
+    config: z.record(z.string(), z.unknown()),
+    events: z.array(definitionSchema),
+    connectionId: z.string().nullable(),
+    state: z.enum(CHANNEL_STATES),
+    url: z
+      .string()
+      .nullable()
+      .meta({ description: "Where to send deliveries; null where they are fetched.", example: URL_EXAMPLE }),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({ id: "Channel", description: "One way for an app's events to come in." });
+export type Channel = Shown<z.output<typeof channelSchema>>;
+
+export function renderChannel({ channelKinds, hooksUrl }: EntityDeps, row: ChannelRow): Channel {
   const addressed = channelKinds.get(row.kind)?.addressed === true;
   return {
     id: row.id,

@@ -21,7 +21,8 @@ export const definitionSchema = z
     payloadPath: z.string().min(1).max(1024).optional(),
     schema: jsonSchemaDocument.optional(),
   })
-  .readonly();
+  .readonly()
+  .meta({ id: "EventDefinition", description: "What of a delivery becomes an event, and of which type." });
 
 export type Definition = z.infer<typeof definitionSchema>;
 

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Shown } from "../http/fields.ts";
 import type { Listed } from "../http/page.ts";
 
 /** A list as `answerList` gives it: a bare array, the full count in `X-Total-Count`. */
@@ -27,9 +28,6 @@ export const otherAnswer = (contentType: string, description: string): OtherAnsw
 
 export const isList = (answer: Answer): answer is ListAnswer => "kind" in answer && answer.kind === "list";
 export const isOther = (answer: Answer): answer is OtherAnswer => "kind" in answer && answer.kind === "other";
-
-/** What a schema yields, for reading only: handlers answer with rows and constants as they are. */
-export type Shown<T> = T extends object ? { readonly [K in keyof T]: Shown<T[K]> } : T;
 
 /** What a handler returns for that answer. A `Response` goes out as it is. */
 export type Answered<A extends Answer> =

@@ -1,8 +1,7 @@
-import type { Context } from "hono";
 import type { Queryable } from "../data/database.ts";
-import type { ApiEnv } from "../http/context.ts";
+import type { Caller } from "../http/context.ts";
 import { notFound } from "../http/problem.ts";
-import { pathParam } from "./plain.ts";
+import { pathId } from "./params.ts";
 
 /** Which app of whose: what is below an app is looked up within both. */
 export interface AppScope {
@@ -10,10 +9,13 @@ export interface AppScope {
   readonly appId: string;
 }
 
+/** The app in a path; extend it by what is below it. */
+export const appParams = { appId: pathId("app", "app") } as const;
+
 /** The caller's organization and the app in the path, which need not be there. */
-export const appScopeOf = (c: Context<ApiEnv>): AppScope => ({
-  organizationId: c.get("caller").organizationId,
-  appId: pathParam(c, "appId"),
+export const appScopeOf = ({ organizationId }: Caller, { appId }: { readonly appId: string }): AppScope => ({
+  organizationId,
+  appId,
 });
 
 /** @throws ApiError 404 where the organization has no such app */

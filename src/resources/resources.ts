@@ -1,7 +1,6 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { findApiKey } from "../data/api-keys.ts";
 import { authenticate } from "../http/authenticate.ts";
-import { requirePermission } from "../http/authorize.ts";
 import type { ApiEnv } from "../http/context.ts";
 import { requestLog } from "../http/request-log.ts";
 import type { Log } from "../log.ts";
@@ -11,7 +10,6 @@ import { type ChannelDeps, channels } from "./channels/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
 import { collectRoutes, mountRoute } from "./mount.ts";
-import type { PlainResource } from "./plain.ts";
 import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
@@ -31,9 +29,8 @@ export type ApiDeps = BlueprintDeps &
   };
 
 /** All resources; a new one is its folder and its line here. */
-const RESOURCES: readonly Resource<ApiDeps>[] = [blueprints];
-
-const PLAIN: readonly PlainResource<ApiDeps>[] = [
+const RESOURCES: readonly Resource<ApiDeps>[] = [
+  blueprints,
   apps,
   channels,
   subscribe,
@@ -57,11 +54,6 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   api.use(authenticate({ findKey: (token) => findApiKey(db, token, clock()) }));
   api.use(seeOwnWrites(deps));
   for (const route of routes.filter(({ isPublic }) => !isPublic)) mountRoute(api, route);
-  api.use("/apps/*", async (c, next) => {
-    requirePermission(c.get("caller"), c.req.method === "GET" ? "apps.read" : "apps.write");
-    await next();
-  });
-  for (const { path, create } of PLAIN) api.route(path, create(deps));
   return api;
 }
 

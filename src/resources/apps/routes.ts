@@ -1,20 +1,29 @@
-import { Hono } from "hono";
 import { type EntityDeps, renderChannel } from "../../channels/entity.ts";
 import { checkSettings, type SettingsDeps } from "../../channels/settings.ts";
 import type { NewChannel } from "../../data/channels.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { Keyring } from "../../data/keyring.ts";
 import type { BlueprintRow } from "../../data/tables.ts";
-import type { ApiEnv } from "../../http/context.ts";
+import { deleted } from "../../http/fields.ts";
 import { findingUnder } from "../../http/findings.ts";
-import { answerList, pageQuerySchema } from "../../http/page.ts";
+import { pageQuerySchema } from "../../http/page.ts";
 import { ApiError, invalidParameters, notFound } from "../../http/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
-import { type PlainResource, parseBody, parseQuery } from "../plain.ts";
-import { parseInput } from "../resource.ts";
+import { listOf } from "../answer.ts";
+import { appParams } from "../app-scope.ts";
+import { parseInput, type Resource } from "../resource.ts";
+import { defineRoute } from "../route.ts";
 import { deleteApp, findApp, findInstallable, installApp, listApps, updateApp } from "./queries.ts";
-import { appContentSchema, appPatchSchema, installSchema, purgeQuerySchema, renderApp } from "./schema.ts";
+import {
+  appContentSchema,
+  appPatchSchema,
+  appSchema,
+  installedAppSchema,
+  installSchema,
+  purgeQuerySchema,
+  renderApp,
+} from "./schema.ts";
 
 export interface AppDeps extends SettingsDeps, EntityDeps {
   readonly db: Queryable;
@@ -25,71 +34,117 @@ export interface AppDeps extends SettingsDeps, EntityDeps {
 }
 
 /** Apps: installs of blueprints. */
-export const apps: PlainResource<AppDeps> = {
+export const apps: Resource<AppDeps> = {
   path: "/apps",
-  create(deps) {
-    const { db, keyring, clock } = deps;
-    const routes = new Hono<ApiEnv>();
-
-    routes.post("/install", async (c) => {
-      const { organizationId, defaultSpaceId } = c.get("caller");
-      const input = await parseBody(c, installSchema);
-      const spaceId = input.spaceId ?? defaultSpaceId;
-      if (spaceId === null) {
-        throw invalidParameters([{ path: "spaceId", message: "is needed: the key has no default space" }]);
-      }
-      // There are no artifacts to name.
-      if (input.blueprintId === undefined) throw notFound("artifact");
-      const blueprint = await findInstallable(db, organizationId, input.blueprintId);
-      if (!blueprint) throw notFound("blueprint");
-      const { uid, title, description, id: blueprintId } = blueprint;
-      const installed = await installApp(
-        db,
-        { uid, title, description, blueprintId, organizationId, spaceId },
-        await channelsOf(deps, blueprint),
-        { keyring, nowMs: clock() },
-      );
-      const channels = installed.channels.map((row) => renderChannel(deps, row));
-      return c.json({ ...renderApp(installed.app), channels });
-    });
-
-    routes.get("/", async (c) => {
-      const page = parseQuery(c, pageQuerySchema);
-      const { items, total } = await listApps(db, c.get("caller").organizationId, page);
-      return answerList(c, { items: items.map(renderApp), total });
-    });
-
-    routes.get("/:appId", async (c) => {
-      const row = await findApp(db, c.get("caller").organizationId, c.req.param("appId"));
-      if (!row) throw notFound("app");
-      return c.json(renderApp(row));
-    });
-
-    routes.put("/:appId", async (c) => {
-      const patch = await parseBody(c, appPatchSchema);
-      const ref = { organizationId: c.get("caller").organizationId, id: c.req.param("appId") };
-      const row = await updateApp(
-        db,
-        ref,
-        ({ title, description, projectId }) =>
-          parseInput(appContentSchema, mergePatch({ title, description, projectId }, patch)),
-        clock(),
-      );
-      if (!row) throw notFound("app");
-      return c.json(renderApp(row));
-    });
-
-    routes.delete("/:appId", async (c) => {
-      const { purge } = parseQuery(c, purgeQuerySchema);
-      const ref = { organizationId: c.get("caller").organizationId, id: c.req.param("appId") };
-      if (!(await deleteApp(db, ref, { purge, nowMs: clock() }))) throw notFound("app");
-      // It is deleted, whatever becomes of this; what it leaves is noted.
-      await deps.onDeleted().catch(() => {});
-      return c.json({ id: ref.id });
-    });
-
-    return routes;
-  },
+  tag: "Apps",
+  routes: (deps) => [
+    defineRoute(
+      {
+        method: "post",
+        path: "/install",
+        operation: "installApp",
+        summary: "Install an app from a blueprint",
+        description:
+          "Exactly one of `artifactId` and `blueprintId` is given. The app is a copy: later changes of its blueprint do not reach it by themselves. Without `spaceId` it falls in the caller's default space. App and channels are made together or not at all.",
+        body: installSchema,
+        answer: installedAppSchema,
+        creates: true,
+        conflict: "a channel's kind no longer accepts what the blueprint says",
+      },
+      async ({ caller, body }) => {
+        const { organizationId, defaultSpaceId } = caller;
+        const spaceId = body.spaceId ?? defaultSpaceId;
+        if (spaceId === null) {
+          throw invalidParameters([{ path: "spaceId", message: "is needed: the key has no default space" }]);
+        }
+        // There are no artifacts to name.
+        if (body.blueprintId === undefined) throw notFound("artifact");
+        const blueprint = await findInstallable(deps.db, organizationId, body.blueprintId);
+        if (!blueprint) throw notFound("blueprint");
+        const { uid, title, description, id: blueprintId } = blueprint;
+        const installed = await installApp(
+          deps.db,
+          { uid, title, description, blueprintId, organizationId, spaceId },
+          await channelsOf(deps, blueprint),
+          { keyring: deps.keyring, nowMs: deps.clock() },
+        );
+        const channels = installed.channels.map((row) => renderChannel(deps, row));
+        return { ...renderApp(installed.app), channels };
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/",
+        operation: "listApps",
+        summary: "List the apps",
+        query: pageQuerySchema,
+        answer: listOf(appSchema),
+      },
+      async ({ caller, query }) => {
+        const { items, total } = await listApps(deps.db, caller.organizationId, query);
+        return { items: items.map(renderApp), total };
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/:appId",
+        operation: "getApp",
+        summary: "Get an app",
+        params: appParams,
+        answer: appSchema,
+      },
+      async ({ caller, params }) => {
+        const row = await findApp(deps.db, caller.organizationId, params.appId);
+        if (!row) throw notFound("app");
+        return renderApp(row);
+      },
+    ),
+    defineRoute(
+      {
+        method: "put",
+        path: "/:appId",
+        operation: "updateApp",
+        summary: "Change an app",
+        params: appParams,
+        body: appPatchSchema,
+        answer: appSchema,
+      },
+      async ({ caller, params, body }) => {
+        const row = await updateApp(
+          deps.db,
+          { organizationId: caller.organizationId, id: params.appId },
+          ({ title, description, projectId }) =>
+            parseInput(appContentSchema, mergePatch({ title, description, projectId }, body)),
+          deps.clock(),
+        );
+        if (!row) throw notFound("app");
+        return renderApp(row);
+      },
+    ),
+    defineRoute(
+      {
+        method: "delete",
+        path: "/:appId",
+        operation: "deleteApp",
+        summary: "Delete an app",
+        description:
+          "With its channels and subscriptions. What its channels have published stays until its retention ends, or goes with it (`purge`).",
+        params: appParams,
+        query: purgeQuerySchema,
+        answer: deleted,
+      },
+      async ({ caller, params, query }) => {
+        const ref = { organizationId: caller.organizationId, id: params.appId };
+        const options = { purge: query.purge, nowMs: deps.clock() };
+        if (!(await deleteApp(deps.db, ref, options))) throw notFound("app");
+        // It is deleted, whatever becomes of this; what it leaves is noted.
+        await deps.onDeleted().catch(() => {});
+        return { id: ref.id };
+      },
+    ),
+  ],
 };
 
 /**

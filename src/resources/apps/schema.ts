@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { channelSchema } from "../../channels/entity.ts";
 import type { AppRow } from "../../data/tables.ts";
+import { id, type Shown, timestamp } from "../../http/fields.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
 
 export const installSchema = z
@@ -37,8 +39,29 @@ export const purgeQuerySchema = z.object({
     .transform((purge) => purge === "true"),
 });
 
+const appFields = {
+  id: id("app"),
+  uid: z.string(),
+  title: z.string(),
+  description: z.string().nullable(),
+  blueprintId: z.string().nullable(),
+  organizationId: id("org"),
+  projectId: z.string().nullable(),
+  spaceId: id("spc"),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+};
+
 /** The app as the API answers it. */
-export function renderApp(row: AppRow) {
+export const appSchema = z.object(appFields).meta({ id: "App", description: "One install of a blueprint." });
+export type App = Shown<z.output<typeof appSchema>>;
+
+/** An app that was just installed. */
+export const installedAppSchema = z
+  .object({ ...appFields, channels: z.array(channelSchema) })
+  .meta({ id: "InstalledApp", description: "An app with the channels that were made for it." });
+
+export function renderApp(row: AppRow): App {
   const { id, uid, title, description, blueprintId, organizationId, projectId, spaceId } = row;
   return {
     id,

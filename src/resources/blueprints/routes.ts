@@ -6,6 +6,7 @@ import {
 } from "../../channels/settings.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { BlueprintChannel } from "../../data/tables.ts";
+import { deleted } from "../../http/fields.ts";
 import { findingUnder } from "../../http/findings.ts";
 import { pageQuerySchema } from "../../http/page.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
@@ -13,7 +14,6 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Finding } from "../../lib/errors.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
 import { listOf } from "../answer.ts";
-import { deleted } from "../fields.ts";
 import { pathId } from "../params.ts";
 import { parseInput, type Resource, writeOnce } from "../resource.ts";
 import { defineRoute } from "../route.ts";

@@ -3,9 +3,8 @@ import { channelInputSchema } from "../../channels/settings.ts";
 import type { BlueprintRow } from "../../data/tables.ts";
 import { CHANNEL_KINDS, channelUidSchema } from "../../event/channel.ts";
 import { definitionSchema } from "../../event/definition.ts";
+import { id, type Shown, timestamp } from "../../http/fields.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
-import type { Shown } from "../answer.ts";
-import { id, timestamp } from "../fields.ts";
 
 const MAX_CHANNELS = 100;
 

@@ -3,21 +3,9 @@ import { isUniqueViolation, type Queryable } from "../../data/database.ts";
 import type { ChannelRow } from "../../data/tables.ts";
 import type { Listed, Page } from "../../http/page.ts";
 import { conflict, notFound } from "../../http/problem.ts";
-import { isId } from "../../lib/ids.ts";
+import type { AppScope } from "../app-scope.ts";
 
-/** An app as the caller may name it. */
-export interface AppRef {
-  readonly organizationId: string;
-  readonly appId: string;
-}
-
-/** @throws ApiError 404 where the organization has no such app. */
-export async function requireApp(db: Queryable, { organizationId, appId }: AppRef): Promise<void> {
-  const found = isId("app", appId) && (await appRow(db, { organizationId, appId }).executeTakeFirst());
-  if (!found) throw notFound("app");
-}
-
-const appRow = (db: Queryable, { organizationId, appId }: AppRef) =>
+const appRow = (db: Queryable, { organizationId, appId }: AppScope) =>
   db
     .selectFrom("apps")
     .select(["id", "organizationId"])
@@ -27,7 +15,7 @@ const appRow = (db: Queryable, { organizationId, appId }: AppRef) =>
 /** @throws ApiError 404 where there is no such app, 409 when it has a channel of that uid. */
 export async function addChannel(
   db: Queryable,
-  ref: AppRef,
+  ref: AppScope,
   channel: NewChannel,
   context: WriteContext,
 ): Promise<ChannelRow> {
@@ -48,10 +36,9 @@ export async function addChannel(
 /** A channel's address is looked up in its app only: undefined for one that is another's. */
 export async function findChannel(
   db: Queryable,
-  { organizationId, appId }: AppRef,
+  { organizationId, appId }: AppScope,
   id: string,
 ): Promise<ChannelRow | undefined> {
-  if (!/^ch_[a-z0-9]{36}$/.test(id) || !isId("app", appId)) return undefined;
   return db
     .selectFrom("channels")
     .selectAll()
@@ -63,7 +50,7 @@ export async function findChannel(
 
 export async function listChannels(
   db: Queryable,
-  { organizationId, appId }: AppRef,
+  { organizationId, appId }: AppScope,
   page: Page,
 ): Promise<Listed<ChannelRow>> {
   const all = db
@@ -78,7 +65,7 @@ export async function listChannels(
 /** False where there is no such channel. */
 export async function removeChannel(
   db: Queryable,
-  ref: AppRef,
+  ref: AppScope,
   id: string,
   options: { readonly purge: boolean; readonly nowMs: number },
 ): Promise<boolean> {

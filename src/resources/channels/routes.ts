@@ -1,5 +1,4 @@
-import { type Context, Hono } from "hono";
-import { type EntityDeps, renderChannel } from "../../channels/entity.ts";
+import { CHANNEL_ID_EXAMPLE, channelSchema, type EntityDeps, renderChannel } from "../../channels/entity.ts";
 import {
   type ChannelSettings,
   type CheckedSettings,
@@ -11,14 +10,17 @@ import { openSettings } from "../../data/channel-secrets.ts";
 import { updateChannel } from "../../data/channels.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { Keyring } from "../../data/keyring.ts";
-import type { ApiEnv } from "../../http/context.ts";
-import { answerList, pageQuerySchema } from "../../http/page.ts";
+import { deleted } from "../../http/fields.ts";
+import { pageQuerySchema } from "../../http/page.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
-import { type PlainResource, parseBody, parseQuery, pathParam } from "../plain.ts";
-import { parseInput, writeOnce } from "../resource.ts";
-import { type AppRef, addChannel, findChannel, listChannels, removeChannel, requireApp } from "./queries.ts";
+import { listOf } from "../answer.ts";
+import { appParams, appScopeOf, requireApp } from "../app-scope.ts";
+import { pathText } from "../params.ts";
+import { parseInput, type Resource, writeOnce } from "../resource.ts";
+import { defineRoute } from "../route.ts";
+import { addChannel, findChannel, listChannels, removeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, purgeQuerySchema } from "./schema.ts";
 
 export interface ChannelDeps extends SettingsDeps, EntityDeps {
@@ -29,67 +31,119 @@ export interface ChannelDeps extends SettingsDeps, EntityDeps {
   readonly onDeleted: () => Promise<void>;
 }
 
-/** The channels of an app. */
-export const channels: PlainResource<ChannelDeps> = {
-  path: "/apps/:appId/channels",
-  create(deps) {
-    const { db, keyring, clock } = deps;
-    const routes = new Hono<ApiEnv>();
-
-    routes.post("/", async (c) => {
-      const input = await parseBody(c, channelInputSchema);
-      const settings = await requireSettings(deps, input);
-      const channel = { ...settings, uid: input.uid, title: input.title };
-      const row = await addChannel(db, appRef(c), channel, { keyring, nowMs: clock() });
-      return c.json(renderChannel(deps, row));
-    });
-
-    routes.get("/", async (c) => {
-      const page = parseQuery(c, pageQuerySchema);
-      await requireApp(db, appRef(c));
-      const { items, total } = await listChannels(db, appRef(c), page);
-      return answerList(c, { items: items.map((row) => renderChannel(deps, row)), total });
-    });
-
-    routes.get("/:channelId", async (c) => {
-      const row = await findChannel(db, appRef(c), c.req.param("channelId"));
-      if (!row) throw notFound("channel");
-      return c.json(renderChannel(deps, row));
-    });
-
-    routes.put("/:channelId", async (c) => {
-      const patch = await parseBody(c, channelPatchSchema);
-      const updated = await writeOnce(async () => {
-        const row = await findChannel(db, appRef(c), c.req.param("channelId"));
-        if (!row) throw notFound("channel");
-        const config = { ...row.config, ...openSettings(keyring, row) };
-        const merged = mergePatch({ title: row.title, config, events: row.events }, patch);
-        const { title, ...written } = parseInput(channelContentSchema, merged);
-        const settings = await requireSettings(deps, { ...written, kind: row.kind });
-        const context = { keyring, nowMs: clock() };
-        return db.transaction().execute((trx) => updateChannel(trx, row, { ...settings, title }, context));
-      });
-      return c.json(renderChannel(deps, updated));
-    });
-
-    routes.delete("/:channelId", async (c) => {
-      const { purge } = parseQuery(c, purgeQuerySchema);
-      const id = c.req.param("channelId");
-      const removed = await removeChannel(db, appRef(c), id, { purge, nowMs: clock() });
-      if (!removed) throw notFound("channel");
-      // It is deleted, whatever becomes of this; what it leaves is noted.
-      await deps.onDeleted().catch(() => {});
-      return c.json({ id });
-    });
-
-    return routes;
-  },
+const params = {
+  ...appParams,
+  channelId: pathText(/^ch_[a-z0-9]{36}$/, "channel", CHANNEL_ID_EXAMPLE),
 };
 
-const appRef = (c: Context<ApiEnv>): AppRef => ({
-  organizationId: c.get("caller").organizationId,
-  appId: pathParam(c, "appId"),
-});
+/** The channels of an app. */
+export const channels: Resource<ChannelDeps> = {
+  path: "/apps/:appId/channels",
+  tag: "Channels",
+  routes: (deps) => [
+    defineRoute(
+      {
+        method: "post",
+        path: "/",
+        operation: "createChannel",
+        summary: "Add a channel to an app",
+        params: appParams,
+        body: channelInputSchema,
+        answer: channelSchema,
+        creates: true,
+        conflict: "the app has a channel of that uid",
+      },
+      async ({ caller, params, body }) => {
+        const settings = await requireSettings(deps, body);
+        const channel = { ...settings, uid: body.uid, title: body.title };
+        const context = { keyring: deps.keyring, nowMs: deps.clock() };
+        const row = await addChannel(deps.db, appScopeOf(caller, params), channel, context);
+        return renderChannel(deps, row);
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/",
+        operation: "listChannels",
+        summary: "List the channels of an app",
+        params: appParams,
+        query: pageQuerySchema,
+        answer: listOf(channelSchema),
+      },
+      async ({ caller, params, query }) => {
+        const scope = appScopeOf(caller, params);
+        await requireApp(deps.db, scope);
+        const { items, total } = await listChannels(deps.db, scope, query);
+        return { items: items.map((row) => renderChannel(deps, row)), total };
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/:channelId",
+        operation: "getChannel",
+        summary: "Get a channel",
+        params,
+        answer: channelSchema,
+      },
+      async ({ caller, params }) => {
+        const row = await findChannel(deps.db, appScopeOf(caller, params), params.channelId);
+        if (!row) throw notFound("channel");
+        return renderChannel(deps, row);
+      },
+    ),
+    defineRoute(
+      {
+        method: "put",
+        path: "/:channelId",
+        operation: "updateChannel",
+        summary: "Change a channel",
+        description:
+          "In force everywhere within two seconds. Secret settings are kept where they are not sent.",
+        params,
+        body: channelPatchSchema,
+        answer: channelSchema,
+      },
+      async ({ caller, params, body }) => {
+        const { db, keyring, clock } = deps;
+        const updated = await writeOnce(async () => {
+          const row = await findChannel(db, appScopeOf(caller, params), params.channelId);
+          if (!row) throw notFound("channel");
+          const config = { ...row.config, ...openSettings(keyring, row) };
+          const merged = mergePatch({ title: row.title, config, events: row.events }, body);
+          const { title, ...written } = parseInput(channelContentSchema, merged);
+          const settings = await requireSettings(deps, { ...written, kind: row.kind });
+          const context = { keyring, nowMs: clock() };
+          return db.transaction().execute((trx) => updateChannel(trx, row, { ...settings, title }, context));
+        });
+        return renderChannel(deps, updated);
+      },
+    ),
+    defineRoute(
+      {
+        method: "delete",
+        path: "/:channelId",
+        operation: "deleteChannel",
+        summary: "Delete a channel",
+        description:
+          "Its address ends within two seconds; quarantine and secrets go. What it has published stays until its retention ends, or goes with it (`purge`).",
+        params,
+        query: purgeQuerySchema,
+        answer: deleted,
+      },
+      async ({ caller, params, query }) => {
+        const id = params.channelId;
+        const options = { purge: query.purge, nowMs: deps.clock() };
+        if (!(await removeChannel(deps.db, appScopeOf(caller, params), id, options)))
+          throw notFound("channel");
+        // It is deleted, whatever becomes of this; what it leaves is noted.
+        await deps.onDeleted().catch(() => {});
+        return { id };
+      },
+    ),
+  ],
+};
 
 /** @throws ApiError 400 that names each setting that does not fit. */
 async function requireSettings(deps: SettingsDeps, settings: ChannelSettings): Promise<CheckedSettings> {

@@ -22,6 +22,28 @@ export const listQuerySchema = z
     message: `offset and limit reach ${MAX_WINDOW} together at most; go on with from`,
   });
 
+export const TOPIC_EXAMPLE = "events.org_1.apps.app.event_received.app_1.main.push";
+export const ENTRY_EXAMPLE = "1769851800000-0";
+
+/** An event as the API answers it: the sender's extensions stand beside what is named here. */
+export const eventSchema = z
+  .looseObject({
+    specversion: z.string().meta({ example: "1.0" }),
+    id: z.string(),
+    source: z.string(),
+    type: z.string(),
+    time: z.string().optional(),
+    datacontenttype: z.string().optional(),
+    data: z.unknown().optional(),
+    data_base64: z.string().optional(),
+    topic: z.string().meta({ example: TOPIC_EXAMPLE }),
+    entryId: z.string().meta({ example: ENTRY_EXAMPLE }),
+  })
+  .meta({
+    id: "Event",
+    description: "A CloudEvents 1.0 event in its JSON format, with the place where it stands on the bus.",
+  });
+
 /**
  * An entry as CloudEvents JSON (CloudEvents 1.0 JSON format, sections 2 and 3.1) with `topic` and `entryId`. JSON data is the very text
  * of the entry: parsed and written again, its numbers could change.

@@ -2,7 +2,7 @@ import type { QuarantineStore } from "../../bus/quarantine.ts";
 import type { QuarantinedItem } from "../../bus/quarantine-record.ts";
 import type { Redrive } from "../../ingest/ingest.ts";
 import type { LiveChannel } from "../../ingest/live-channel.ts";
-import { type RedriveAnswer, redriveAnswerOf, refusedAnswer } from "./schema.ts";
+import { type RedriveResult, redriveResultOf, refusedResult } from "./schema.ts";
 
 export interface RedriveDeps {
   readonly quarantine: Pick<QuarantineStore, "delete">;
@@ -21,18 +21,18 @@ export async function redriveItem(
   { quarantine, findLiveChannel, redrive }: RedriveDeps,
   { record, delivery }: QuarantinedItem,
   options: { readonly asNewId: boolean; readonly signal: AbortSignal },
-): Promise<RedriveAnswer> {
+): Promise<RedriveResult> {
   const { id, item, definitions, reason, organizationId } = record;
   if (reason === "signature_invalid") {
-    return refusedAnswer(id, "A delivery whose signature is not valid is never re-driven.");
+    return refusedResult(id, "A delivery whose signature is not valid is never re-driven.");
   }
   const channel = await findLiveChannel(record.channelNumber);
-  if (!channel) return refusedAnswer(id, "The channel is gone.");
+  if (!channel) return refusedResult(id, "The channel is gone.");
   const { asNewId, signal } = options;
   const result = await redrive(channel, { id, item, definitions, asNewId, delivery }, { signal });
-  const answer = redriveAnswerOf(id, result);
-  if (answer.status === "kept" && !answer.quarantine.some((receipt) => receipt.id === id)) {
+  const outcome = redriveResultOf(id, result);
+  if (outcome.status === "kept" && !outcome.quarantine.some((receipt) => receipt.id === id)) {
     await quarantine.delete(organizationId, id);
   }
-  return answer;
+  return outcome;
 }

@@ -1,24 +1,29 @@
-import { Hono } from "hono";
+import { z } from "zod";
 import type { QuarantineFilter, QuarantineStore } from "../../bus/quarantine.ts";
 import type { QuarantinedItem } from "../../bus/quarantine-record.ts";
 import type { Queryable } from "../../data/database.ts";
-import type { ApiEnv } from "../../http/context.ts";
-import { answerList } from "../../http/page.ts";
+import { deleted } from "../../http/fields.ts";
 import { conflict, invalidParameters, notFound } from "../../http/problem.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import type { Log } from "../../log.ts";
-import { type AppScope, appScopeOf, requireApp } from "../app-scope.ts";
-import { type PlainResource, parseBody, parseQuery, pathParam } from "../plain.ts";
+import { listOf } from "../answer.ts";
+import { type AppScope, appParams, appScopeOf, requireApp } from "../app-scope.ts";
+import { pathText } from "../params.ts";
+import type { Resource } from "../resource.ts";
+import { defineRoute } from "../route.ts";
 import { findChannelNumbers, hasChannel } from "./queries.ts";
 import { type RedriveDeps, redriveItem } from "./redrive.ts";
 import {
-  itemAnswerOf,
+  itemSchema,
   listQuerySchema,
-  type RedriveAnswer,
-  recordAnswerOf,
+  type RedriveResult,
+  recordSchema,
   redriveManySchema,
+  redriveResultSchema,
   redriveSchema,
-  unavailableAnswer,
+  renderItem,
+  renderRecord,
+  unavailableResult,
 } from "./schema.ts";
 
 export interface QuarantineDeps extends RedriveDeps {
@@ -34,9 +39,13 @@ interface Filters {
   readonly to?: number | undefined;
 }
 
-export const quarantine: PlainResource<QuarantineDeps> = {
+const params = { ...appParams, itemId: pathText(/^[A-Za-z0-9_]{1,64}$/, "quarantined item", "qr_1") };
+
+/** What could not become events, kept whole, to be looked into and run again. */
+export const quarantine: Resource<QuarantineDeps> = {
   path: "/apps/:appId/quarantine",
-  create(deps) {
+  tag: "Quarantine",
+  routes(deps) {
     const { db, quarantine } = deps;
 
     async function filterOf(scope: AppScope, filters: Filters): Promise<QuarantineFilter> {
@@ -54,9 +63,8 @@ export const quarantine: PlainResource<QuarantineDeps> = {
       };
     }
 
-    async function findItem(scope: AppScope, id: string): Promise<QuarantinedItem> {
-      // What is not of this form cannot name a record, and must not become part of a key.
-      const found = isRecordId(id) ? await quarantine.find(scope.organizationId, id) : undefined;
+    async function getItem(scope: AppScope, id: string): Promise<QuarantinedItem> {
+      const found = await quarantine.find(scope.organizationId, id);
       const isOurs = found?.record.appId === scope.appId;
       if (!found || !isOurs || !(await hasChannel(db, scope, found.record.channelNumber))) {
         throw notFound("quarantined item");
@@ -64,41 +72,96 @@ export const quarantine: PlainResource<QuarantineDeps> = {
       return found;
     }
 
-    return new Hono<ApiEnv>()
-      .get("/", async (c) => {
-        const { limit, offset, ...filters } = parseQuery(c, listQuerySchema);
-        const filter = await filterOf(appScopeOf(c), filters);
-        const { records, total } = await quarantine.list(filter, { limit, offset });
-        return answerList(c, { items: records.map(recordAnswerOf), total });
-      })
-      .post("/redrive", async (c) => {
-        const { limit, ...filters } = await parseBody(c, redriveManySchema);
-        const filter = await filterOf(appScopeOf(c), filters);
-        const { records } = await quarantine.list(filter, { limit, offset: 0 });
-        const ids = records.map(({ id }) => id);
-        return c.json(await redriveAll(deps, filter.organizationId, ids, c.req.raw.signal));
-      })
-      .get("/:id", async (c) => c.json(itemAnswerOf(await findItem(appScopeOf(c), pathParam(c, "id")))))
-      .delete("/:id", async (c) => {
-        const scope = appScopeOf(c);
-        const { record } = await findItem(scope, pathParam(c, "id"));
-        if (!(await quarantine.delete(scope.organizationId, record.id))) throw notFound("quarantined item");
-        return c.json({ id: record.id });
-      })
-      .post("/:id/redrive", async (c) => {
-        const { asNewId } = await parseBody(c, redriveSchema);
-        const found = await findItem(appScopeOf(c), pathParam(c, "id"));
-        if (asNewId && found.record.reason !== "id_conflict") {
-          throw invalidParameters([{ path: "asNewId", message: "is for an item of reason id_conflict" }]);
-        }
-        const answer = await redriveItem(deps, found, { asNewId, signal: c.req.raw.signal });
-        if (answer.status === "refused") throw conflict(answer.message ?? "The item cannot be re-driven.");
-        return c.json(answer);
-      });
+    return [
+      defineRoute(
+        {
+          method: "get",
+          path: "/",
+          operation: "listQuarantine",
+          summary: "List what is in quarantine",
+          params: appParams,
+          query: listQuerySchema,
+          answer: listOf(recordSchema),
+        },
+        async ({ caller, params, query: { limit, offset, ...filters } }) => {
+          const filter = await filterOf(appScopeOf(caller, params), filters);
+          const { records, total } = await quarantine.list(filter, { limit, offset });
+          return { items: records.map(renderRecord), total };
+        },
+      ),
+      defineRoute(
+        {
+          method: "post",
+          path: "/redrive",
+          operation: "redriveMany",
+          summary: "Run many items again",
+          description:
+            "In order of arrival, through today's definitions: the first `limit` that the filters leave. One result for each; the rest is `unavailable` from where the bus does not answer.",
+          params: appParams,
+          body: redriveManySchema,
+          answer: z.array(redriveResultSchema),
+        },
+        async ({ caller, params, body: { limit, ...filters }, c }) => {
+          const filter = await filterOf(appScopeOf(caller, params), filters);
+          const { records } = await quarantine.list(filter, { limit, offset: 0 });
+          const ids = records.map(({ id }) => id);
+          return redriveAll(deps, filter.organizationId, ids, c.req.raw.signal);
+        },
+      ),
+      defineRoute(
+        {
+          method: "get",
+          path: "/:itemId",
+          operation: "getQuarantinedItem",
+          summary: "Get a quarantined item with its delivery",
+          params,
+          answer: itemSchema,
+        },
+        async ({ caller, params }) => renderItem(await getItem(appScopeOf(caller, params), params.itemId)),
+      ),
+      defineRoute(
+        {
+          method: "delete",
+          path: "/:itemId",
+          operation: "deleteQuarantinedItem",
+          summary: "Delete a quarantined item",
+          params,
+          answer: deleted,
+        },
+        async ({ caller, params }) => {
+          const { record } = await getItem(appScopeOf(caller, params), params.itemId);
+          if (!(await quarantine.delete(caller.organizationId, record.id)))
+            throw notFound("quarantined item");
+          return { id: record.id };
+        },
+      ),
+      defineRoute(
+        {
+          method: "post",
+          path: "/:itemId/redrive",
+          operation: "redriveItem",
+          summary: "Run an item again",
+          description:
+            "Through today's definitions. `asNewId` publishes an item of reason `id_conflict` under a new id.",
+          params,
+          body: redriveSchema,
+          answer: redriveResultSchema,
+          conflict:
+            "the item cannot be run: its signature was not valid, or its channel is gone or refuses it",
+        },
+        async ({ caller, params, body: { asNewId }, c }) => {
+          const found = await getItem(appScopeOf(caller, params), params.itemId);
+          if (asNewId && found.record.reason !== "id_conflict") {
+            throw invalidParameters([{ path: "asNewId", message: "is for an item of reason id_conflict" }]);
+          }
+          const result = await redriveItem(deps, found, { asNewId, signal: c.req.raw.signal });
+          if (result.status === "refused") throw conflict(result.message ?? "The item cannot be re-driven.");
+          return result;
+        },
+      ),
+    ];
   },
 };
-
-const isRecordId = (id: string): boolean => /^[A-Za-z0-9_]{1,64}$/.test(id);
 
 /** In order of arrival, one after the other, so that their events come in that order; ends where the bus does not answer. */
 async function redriveAll(
@@ -106,20 +169,20 @@ async function redriveAll(
   organizationId: string,
   ids: readonly string[],
   signal: AbortSignal,
-): Promise<readonly RedriveAnswer[]> {
-  const answers: RedriveAnswer[] = [];
+): Promise<readonly RedriveResult[]> {
+  const results: RedriveResult[] = [];
   for (const [index, id] of ids.entries()) {
     try {
       const found = await deps.quarantine.find(organizationId, id);
       // Deleted or re-driven by another since it was listed.
       if (!found) continue;
-      answers.push(await redriveItem(deps, found, { asNewId: false, signal }));
+      results.push(await redriveItem(deps, found, { asNewId: false, signal }));
     } catch (error) {
-      if (!(error instanceof UnavailableError) || answers.length === 0) throw error;
+      if (!(error instanceof UnavailableError) || results.length === 0) throw error;
       deps.log.warn({ err: error }, "a re-drive of many ends before its end");
-      answers.push(...ids.slice(index).map(unavailableAnswer));
+      results.push(...ids.slice(index).map(unavailableResult));
       break;
     }
   }
-  return answers;
+  return results;
 }

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { QuarantinedItem, QuarantineRecord } from "../../bus/quarantine-record.ts";
 import type { IngestResult } from "../../event/ingest.ts";
-import { type EventReceipt, QUARANTINE_REASONS, type QuarantineReceipt } from "../../event/outcome.ts";
-import type { Values } from "../../event/values.ts";
+import { QUARANTINE_REASONS } from "../../event/outcome.ts";
+import { id, type Shown, timestamp } from "../../http/fields.ts";
 import { pageQuery } from "../../http/page.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
 
@@ -27,34 +27,49 @@ export const redriveManySchema = z.strictObject({
   limit: z.int().min(1).max(200).default(50),
 });
 
-export interface RecordAnswer {
-  readonly id: string;
-  readonly appId: string;
-  readonly channelUid: string;
-  readonly reason: QuarantineRecord["reason"];
-  readonly path: string | null;
-  readonly detail: string;
-  /** The item's index in its delivery, from 0; null: the delivery as a whole, all of whose items a re-drive runs. */
-  readonly item: number | null;
-  /** Types of the definitions that failed; empty: all of today's are tried by a re-drive. */
-  readonly definitions: readonly string[];
-  readonly count: number;
-  readonly firstAt: string;
-  readonly lastAt: string;
-}
+const recordFields = {
+  id: id("qr"),
+  appId: id("app"),
+  channelUid: z.string(),
+  reason: z.enum(QUARANTINE_REASONS),
+  path: z.string().nullable().meta({
+    description: "The definition's setting, or the JSON Pointer into the data, that the reason is about.",
+  }),
+  detail: z.string(),
+  item: z
+    .int()
+    .nullable()
+    .meta({ description: "The item's index in its delivery, from 0; null: the whole of it." }),
+  definitions: z
+    .array(z.string())
+    .meta({ description: "Types of the definitions that failed; empty: a re-drive tries all of today's." }),
+  count: z.int(),
+  firstAt: timestamp,
+  lastAt: timestamp,
+};
 
-/** The record with the delivery that its item came in, whole. */
-export interface ItemAnswer extends RecordAnswer {
-  readonly arrivedAt: string;
-  readonly deliveryId: string | null;
-  readonly method: string;
-  readonly headers: Values;
-  readonly query: Values;
-  readonly body: string;
-  readonly bodyEncoding: "utf-8" | "base64";
-}
+export const recordSchema = z
+  .object(recordFields)
+  .meta({ id: "QuarantineRecord", description: "An item that could not become an event, and why." });
+export type RecordEntity = Shown<z.output<typeof recordSchema>>;
 
-export function recordAnswerOf(record: QuarantineRecord): RecordAnswer {
+const valuesSchema = z.record(z.string(), z.union([z.string(), z.array(z.string())]));
+
+export const itemSchema = z
+  .object({
+    ...recordFields,
+    arrivedAt: timestamp,
+    deliveryId: z.string().nullable(),
+    method: z.string(),
+    headers: valuesSchema,
+    query: valuesSchema,
+    body: z.string(),
+    bodyEncoding: z.enum(["utf-8", "base64"]),
+  })
+  .meta({ id: "QuarantinedItem", description: "The record with the delivery that its item came in, whole." });
+export type ItemEntity = Shown<z.output<typeof itemSchema>>;
+
+export function renderRecord(record: QuarantineRecord): RecordEntity {
   const { id, appId, channelUid, reason, path, detail, item, definitions, count } = record;
   return {
     ...{ id, appId, channelUid, reason, path: path ?? null, detail, item, definitions, count },
@@ -63,18 +78,18 @@ export function recordAnswerOf(record: QuarantineRecord): RecordAnswer {
   };
 }
 
-export function itemAnswerOf({ record, delivery }: QuarantinedItem): ItemAnswer {
+export function renderItem({ record, delivery }: QuarantinedItem): ItemEntity {
   const { method, headers, query, body, arrivedAtMs, deliveryId } = delivery;
   return {
-    ...recordAnswerOf(record),
+    ...renderRecord(record),
     arrivedAt: formatTimestamp(arrivedAtMs),
     deliveryId: deliveryId ?? null,
     ...{ method, headers, query },
-    ...bodyAnswerOf(body),
+    ...renderBody(body),
   };
 }
 
-function bodyAnswerOf(body: Buffer): Pick<ItemAnswer, "body" | "bodyEncoding"> {
+function renderBody(body: Buffer): Pick<ItemEntity, "body" | "bodyEncoding"> {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
     return { body: text, bodyEncoding: "utf-8" };
@@ -83,38 +98,51 @@ function bodyAnswerOf(body: Buffer): Pick<ItemAnswer, "body" | "bodyEncoding"> {
   }
 }
 
-/**
- * What became of a record that was re-driven. `released`: it is no longer in quarantine. `kept`: it failed again. `refused`: it was
- * not run, `message` says why. `unavailable`: what became of it is not certain; running it again is safe.
- */
-export interface RedriveAnswer {
-  readonly id: string;
-  readonly status: "released" | "kept" | "refused" | "unavailable";
-  readonly message: string | null;
-  readonly events: readonly EventReceipt[];
-  readonly quarantine: readonly QuarantineReceipt[];
-}
+/** What became of a record that was re-driven. */
+export const redriveResultSchema = z
+  .object({
+    id: id("qr"),
+    status: z.enum(["released", "kept", "refused", "unavailable"]).meta({
+      description:
+        "`released`: it is no longer in quarantine. `kept`: it failed again. `refused`: it was not run, `message` says why. `unavailable`: what became of it is not certain; running it again is safe.",
+    }),
+    message: z.string().nullable(),
+    events: z.array(
+      z.object({
+        id: z.string(),
+        type: z.string(),
+        topic: z.string(),
+        entryId: z.string(),
+        status: z.enum(["published", "duplicate"]),
+      }),
+    ),
+    quarantine: z.array(
+      z.object({ id: z.string(), reason: z.enum(QUARANTINE_REASONS), path: z.string().optional() }),
+    ),
+  })
+  .meta({ id: "RedriveResult", description: "What became of a quarantined item that was run again." });
+export type RedriveResult = Shown<z.output<typeof redriveResultSchema>>;
 
-export const refusedAnswer = (id: string, message: string): RedriveAnswer => ({
+export const refusedResult = (id: string, message: string): RedriveResult => ({
   ...{ id, status: "refused", message, events: [], quarantine: [] },
 });
 
-export const unavailableAnswer = (id: string): RedriveAnswer => ({
+export const unavailableResult = (id: string): RedriveResult => ({
   ...{ id, status: "unavailable", message: "Inlet cannot do this just now.", events: [], quarantine: [] },
 });
 
-export function redriveAnswerOf(id: string, result: IngestResult): RedriveAnswer {
+export function redriveResultOf(id: string, result: IngestResult): RedriveResult {
   switch (result.kind) {
     case "accepted": {
       const { events, quarantine } = result.outcome;
       return { id, status: quarantine.length > 0 ? "kept" : "released", message: null, events, quarantine };
     }
     case "tooManyItems":
-      return refusedAnswer(id, `The delivery has more than ${result.limit} items.`);
+      return refusedResult(id, `The delivery has more than ${result.limit} items.`);
     case "rejected":
-      return refusedAnswer(id, "The channel refuses the item.");
+      return refusedResult(id, "The channel refuses the item.");
     case "unverified":
-      return refusedAnswer(id, "The delivery is not verified.");
+      return refusedResult(id, "The delivery is not verified.");
     default:
       return result satisfies never;
   }

@@ -1,16 +1,18 @@
-import { Hono } from "hono";
 import type { EntryIndex } from "../../bus/entry-index.ts";
 import { type Groups, readRedisTimeMs } from "../../bus/groups.ts";
 import type { RedisBus } from "../../bus/redis.ts";
 import { placeSubscription, readLags } from "../../bus/subscription-groups.ts";
 import type { Queryable } from "../../data/database.ts";
-import type { ApiEnv } from "../../http/context.ts";
-import { answerList, pageQuerySchema } from "../../http/page.ts";
+import { deleted } from "../../http/fields.ts";
+import { pageQuerySchema } from "../../http/page.ts";
 import { notFound } from "../../http/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
-import { type AppScope, appScopeOf, requireApp } from "../app-scope.ts";
-import { type PlainResource, parseBody, parseQuery, pathParam } from "../plain.ts";
+import { listOf } from "../answer.ts";
+import { appParams, appScopeOf, requireApp } from "../app-scope.ts";
+import { pathId } from "../params.ts";
+import type { Resource } from "../resource.ts";
+import { defineRoute } from "../route.ts";
 import {
   deleteSubscription,
   findSubscription,
@@ -18,7 +20,13 @@ import {
   listSubscriptions,
   type Subscription,
 } from "./queries.ts";
-import { answerOf, type StartAt, type SubscriptionAnswer, subscribeSchema } from "./schema.ts";
+import {
+  renderSubscription,
+  type StartAt,
+  type SubscriptionEntity,
+  subscribeSchema,
+  subscriptionSchema,
+} from "./schema.ts";
 
 export interface SubscriptionsDeps {
   readonly db: Queryable;
@@ -35,64 +43,110 @@ export interface SubscriptionsDeps {
  * Subscribing. Redis is asked for its time first, so that nothing is written while it is away. Once the row stands the
  * answer is a success: a group that cannot be made at that moment is made later, at the same place.
  */
-export const subscribe: PlainResource<SubscriptionsDeps> = {
+export const subscribe: Resource<SubscriptionsDeps> = {
   path: "/apps/:appId/events/subscribe",
-  create(deps) {
-    const { db, redis, groups, clock, log } = deps;
-    return new Hono<ApiEnv>().post("/", async (c) => {
-      const scope = appScopeOf(c);
-      const { eventUid, connectionId, startAt } = await parseBody(c, subscribeSchema);
-      await requireApp(db, scope);
-      if (typeof connectionId === "string") throw notFound("connection");
-      const startMs = startMsOf(startAt, await readRedisTimeMs(redis));
-      const subscription = await db
-        .transaction()
-        .execute((trx) => insertSubscription(trx, scope, { eventUid, startAt, startMs }, clock()));
-      const { id } = subscription.row;
-      try {
-        await placeSubscription(groups, { id, startMs, topics: subscription.topics });
-      } catch (error) {
-        log.warn({ err: error, subscription: id }, "the groups of a new subscription are made later");
-      }
-      const [answer] = await answersOf(deps, [subscription]);
-      return c.json(answer);
-    });
-  },
+  tag: "Subscriptions",
+  routes: (deps) => [
+    defineRoute(
+      {
+        method: "post",
+        path: "/",
+        operation: "subscribe",
+        summary: "Subscribe to events of an app",
+        description:
+          "`eventUid` is `<channel_uid>:<event_type>`, `<channel_uid>:*` for all of a channel, or `*` for all of the app. Every call makes a new subscription.",
+        params: appParams,
+        body: subscribeSchema,
+        answer: subscriptionSchema,
+        creates: true,
+        conflict: "`*` is asked for and the app has no channels, or more than 1,000 topics would be covered",
+      },
+      async ({ caller, params, body }) => {
+        const { db, redis, groups, clock, log } = deps;
+        const scope = appScopeOf(caller, params);
+        const { eventUid, connectionId, startAt } = body;
+        await requireApp(db, scope);
+        if (typeof connectionId === "string") throw notFound("connection");
+        const startMs = startMsOf(startAt, await readRedisTimeMs(redis));
+        const subscription = await db
+          .transaction()
+          .execute((trx) => insertSubscription(trx, scope, { eventUid, startAt, startMs }, clock()));
+        const { id } = subscription.row;
+        try {
+          await placeSubscription(groups, { id, startMs, topics: subscription.topics });
+        } catch (error) {
+          log.warn({ err: error, subscription: id }, "the groups of a new subscription are made later");
+        }
+        return renderOne(deps, subscription);
+      },
+    ),
+  ],
 };
 
-export const subscriptions: PlainResource<SubscriptionsDeps> = {
+const params = { ...appParams, subscriptionId: pathId("sub", "subscription") };
+
+export const subscriptions: Resource<SubscriptionsDeps> = {
   path: "/apps/:appId/subscriptions",
-  create(deps) {
-    const { db, clock } = deps;
-
-    async function find(scope: AppScope, id: string): Promise<Subscription> {
-      const subscription = await findSubscription(db, scope, id);
-      if (!subscription) throw notFound("subscription");
-      return subscription;
-    }
-
-    return new Hono<ApiEnv>()
-      .get("/", async (c) => {
-        const scope = appScopeOf(c);
-        const page = parseQuery(c, pageQuerySchema);
-        await requireApp(db, scope);
-        const { items, total } = await listSubscriptions(db, scope, page);
-        return answerList(c, { items: await answersOf(deps, items), total });
-      })
-      .get("/:id", async (c) => {
-        const scope = appScopeOf(c);
-        const [answer] = await answersOf(deps, [await find(scope, pathParam(c, "id"))]);
-        return c.json(answer);
-      })
-      .delete("/:id", async (c) => {
-        const scope = appScopeOf(c);
-        const { id } = (await find(scope, pathParam(c, "id"))).row;
-        const deleted = await db.transaction().execute((trx) => deleteSubscription(trx, scope, id, clock()));
-        if (!deleted) throw notFound("subscription");
+  tag: "Subscriptions",
+  routes: (deps) => [
+    defineRoute(
+      {
+        method: "get",
+        path: "/",
+        operation: "listSubscriptions",
+        summary: "List the subscriptions of an app",
+        params: appParams,
+        query: pageQuerySchema,
+        answer: listOf(subscriptionSchema),
+      },
+      async ({ caller, params, query }) => {
+        const scope = appScopeOf(caller, params);
+        await requireApp(deps.db, scope);
+        const { items, total } = await listSubscriptions(deps.db, scope, query);
+        return { items: await renderAll(deps, items), total };
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/:subscriptionId",
+        operation: "getSubscription",
+        summary: "Get a subscription",
+        params,
+        answer: subscriptionSchema,
+      },
+      async ({ caller, params }) => {
+        const subscription = await findSubscription(
+          deps.db,
+          appScopeOf(caller, params),
+          params.subscriptionId,
+        );
+        if (!subscription) throw notFound("subscription");
+        return renderOne(deps, subscription);
+      },
+    ),
+    defineRoute(
+      {
+        method: "delete",
+        path: "/:subscriptionId",
+        operation: "deleteSubscription",
+        summary: "Delete a subscription",
+        description: "Its consumer groups go with it.",
+        params,
+        answer: deleted,
+      },
+      async ({ caller, params }) => {
+        const id = params.subscriptionId;
+        const scope = appScopeOf(caller, params);
+        const removed = await deps.db
+          .transaction()
+          .execute((trx) => deleteSubscription(trx, scope, id, deps.clock()));
+        if (!removed) throw notFound("subscription");
         await deps.onDeleted();
-        return c.json({ id });
-      });
-  },
+        return { id };
+      },
+    ),
+  ],
 };
 
 function startMsOf(startAt: StartAt, redisTimeMs: number): number {
@@ -100,16 +154,31 @@ function startMsOf(startAt: StartAt, redisTimeMs: number): number {
   return startAt === "earliest" ? 0 : Math.max(0, startAt);
 }
 
-async function answersOf(
+async function renderOne(deps: SubscriptionsDeps, subscription: Subscription): Promise<SubscriptionEntity> {
+  const lags = await lagsOf(deps, [subscription]);
+  return renderSubscription(subscription.row, subscription.topics, lags.get(subscription.row.id) ?? null);
+}
+
+async function renderAll(
   deps: SubscriptionsDeps,
   subscriptions: readonly Subscription[],
-): Promise<readonly SubscriptionAnswer[]> {
-  const lags = await readLags(
-    deps,
-    subscriptions.map(({ row, topics }) => ({ id: row.id, topics })),
-  ).catch((error: unknown) => {
+): Promise<readonly SubscriptionEntity[]> {
+  const lags = await lagsOf(deps, subscriptions);
+  return subscriptions.map(({ row, topics }) => renderSubscription(row, topics, lags.get(row.id) ?? null));
+}
+
+/** By subscription; empty while that is not known. */
+async function lagsOf(
+  deps: SubscriptionsDeps,
+  subscriptions: readonly Subscription[],
+): Promise<ReadonlyMap<string, number | null>> {
+  try {
+    return await readLags(
+      deps,
+      subscriptions.map(({ row, topics }) => ({ id: row.id, topics })),
+    );
+  } catch (error) {
     deps.log.warn({ err: error }, "lags are not known");
-    return new Map<string, null>();
-  });
-  return subscriptions.map(({ row, topics }) => answerOf(row, topics, lags.get(row.id) ?? null));
+    return new Map();
+  }
 }

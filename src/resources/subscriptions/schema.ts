@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { SubscriptionRow } from "../../data/subscriptions.ts";
+import { id, type Shown, timestamp } from "../../http/fields.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
 
 /** What of an app's events a subscription covers. */
@@ -55,28 +56,33 @@ export const formatEventUid = (uid: EventUid): string => {
 export const formatStartAt = (startAt: StartAt): string =>
   typeof startAt === "number" ? formatTimestamp(startAt) : startAt;
 
-export interface SubscriptionAnswer {
-  readonly id: string;
-  readonly appId: string;
-  readonly eventUid: string;
-  readonly connectionId: string | null;
-  readonly state: SubscriptionRow["state"];
-  readonly startAt: string;
-  readonly topics: readonly string[];
-  /** The consumer group, on each of the topics. */
-  readonly group: string;
-  readonly handler: null;
-  /** Entries not delivered yet, over all topics; null where that is not known. */
-  readonly lag: number | null;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
+/** A subscription as the API answers it. */
+export const subscriptionSchema = z
+  .object({
+    id: id("sub"),
+    appId: id("app"),
+    eventUid: z.string().meta({ example: "main:push" }),
+    connectionId: z.string().nullable(),
+    state: z.enum(["active", "paused", "failing"]),
+    startAt: z.string().meta({ description: "As it was given: `now`, `earliest` or a time." }),
+    topics: z.array(z.string()),
+    group: z.string().meta({ description: "The consumer group, on each of the topics." }),
+    handler: z.null(),
+    lag: z
+      .int()
+      .nullable()
+      .meta({ description: "Entries not delivered yet, over all topics; null where that is not known." }),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({ id: "Subscription", description: "A reader's place on the topics that it covers." });
+export type SubscriptionEntity = Shown<z.output<typeof subscriptionSchema>>;
 
-export function answerOf(
+export function renderSubscription(
   row: SubscriptionRow,
   topics: readonly string[],
   lag: number | null,
-): SubscriptionAnswer {
+): SubscriptionEntity {
   const { id, appId, eventUid, connectionId, state, startAt } = row;
   return {
     ...{ id, appId, eventUid, connectionId, state, startAt, topics, lag },

@@ -1,13 +1,13 @@
-import { Hono } from "hono";
 import type { Topics } from "../../bus/topics.ts";
 import type { Queryable } from "../../data/database.ts";
-import type { ApiEnv } from "../../http/context.ts";
-import { answerList, pageQuerySchema } from "../../http/page.ts";
+import { pageQuerySchema } from "../../http/page.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
-import { appScopeOf, requireApp } from "../app-scope.ts";
-import { type PlainResource, parseQuery } from "../plain.ts";
+import { listOf } from "../answer.ts";
+import { appParams, appScopeOf, requireApp } from "../app-scope.ts";
+import type { Resource } from "../resource.ts";
+import { defineRoute } from "../route.ts";
 import { listTopics } from "./queries.ts";
-import { answerOf } from "./schema.ts";
+import { renderTopic, topicSchema } from "./schema.ts";
 
 export interface TopicsDeps {
   readonly db: Queryable;
@@ -16,18 +16,31 @@ export interface TopicsDeps {
 
 const CONCURRENCY = 16;
 
-export const topics: PlainResource<TopicsDeps> = {
+/** The topics of an app. */
+export const topics: Resource<TopicsDeps> = {
   path: "/apps/:appId/topics",
-  create({ db, topics }) {
-    return new Hono<ApiEnv>().get("/", async (c) => {
-      const scope = appScopeOf(c);
-      const page = parseQuery(c, pageQuerySchema);
-      await requireApp(db, scope);
-      const { items, total } = await listTopics(db, scope, page);
-      const answers = await mapBounded(items, CONCURRENCY, async (row) =>
-        answerOf(row, await topics.find(row.topic)),
-      );
-      return answerList(c, { items: answers, total });
-    });
-  },
+  tag: "Topics",
+  routes: ({ db, topics }) => [
+    defineRoute(
+      {
+        method: "get",
+        path: "/",
+        operation: "listTopics",
+        summary: "List the topics of an app",
+        description: "Those of deleted channels and definitions are among them while anything is in them.",
+        params: appParams,
+        query: pageQuerySchema,
+        answer: listOf(topicSchema),
+      },
+      async ({ caller, params, query }) => {
+        const scope = appScopeOf(caller, params);
+        await requireApp(db, scope);
+        const { items, total } = await listTopics(db, scope, query);
+        const rendered = await mapBounded(items, CONCURRENCY, async (row) =>
+          renderTopic(row, await topics.find(row.topic)),
+        );
+        return { items: rendered, total };
+      },
+    ),
+  ],
 };

@@ -9,3 +9,6 @@ export const id = (prefix: string): z.ZodString =>
 
 /** What a DELETE answers. */
 export const deleted = z.object({ id: z.string() }).meta({ id: "Deleted", description: "What was deleted." });
+
+/** What a schema yields, for reading only: rows and constants go out as they are. */
+export type Shown<T> = T extends object ? { readonly [K in keyof T]: Shown<T[K]> } : T;
