@@ -12,8 +12,10 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:{c.<channel>}:cursor` | hash | `e` epoch, `v` version, `c` cursor of a pull source | with its channel |
  * | `inlet:{q.<organization>}:…` | | quarantine (quarantine-store.lua) | by age, budget, or with its channel |
  * | `inlet:sub:<subscription>` | set | the topics of a subscription | with it |
+ * | `inlet:rate:<what>:<whose>` | string | how much of a budget was used (rate-count.lua) | with its window |
  */
 export const cursorKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:cursor`;
+export const rateKeyPrefix = (what: string): string => `inlet:rate:${what}`;
 export const subscriptionKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}`;
 
 const quarantinePrefix = (organizationId: string): string => `inlet:{q.${organizationId}}:`;

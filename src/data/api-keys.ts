@@ -6,31 +6,31 @@ const PREFIX = "ik_";
 const KEY_BYTES = 25;
 /** What of a key may be shown to tell it from others: 8 of its 40 random characters. */
 const SHOWN_CHARS = PREFIX.length + 8;
-const MAX_TOKEN_CHARS = 1_024;
 
-/** Whose key it is, and what it may do. */
+/** Whose key it is, and what it may do: its `permissions`, and those that its roles have whenever it is used. */
 export interface KeyGrant {
   readonly organizationId: string;
   readonly spaceId: string | null;
   readonly accountId: string;
   readonly name: string;
   readonly permissions: readonly string[];
+  /** Roles of the same organization; default: none. */
+  readonly roleIds?: readonly string[];
+  /** From then on it is no key any more; default: never. */
+  readonly expiresAt?: Date | null;
 }
 
-/** A key as a request presents it, once it is known to be valid. */
-export interface KnownKey {
+export interface NewApiKey {
   readonly id: string;
-  readonly accountId: string;
-  readonly organizationId: string;
-  readonly spaceId: string | null;
-  readonly permissions: readonly string[];
+  /** The only time that it is seen: what is kept is its hash. */
+  readonly token: string;
 }
 
-/** Makes a key: `ik_` + 40 characters of 200 random bits. The only time that it is seen; what is kept is its hash. */
-export async function createApiKey(db: Queryable, grant: KeyGrant, nowMs: number): Promise<string> {
+/** Makes a key: `ik_` + 40 characters of 200 random bits. */
+export async function createApiKey(db: Queryable, grant: KeyGrant, nowMs: number): Promise<NewApiKey> {
   const token = PREFIX + encodeBase32(randomBytes(KEY_BYTES));
-  await insertKey(db, token, token.slice(0, SHOWN_CHARS), grant, nowMs);
-  return token;
+  const id = await insertKey(db, token, token.slice(0, SHOWN_CHARS), grant, nowMs);
+  return { id, token };
 }
 
 /** Accepts a key that was made elsewhere. Nothing changes where it is known, revoked keys included. */
@@ -47,36 +47,45 @@ async function insertKey(
   db: Queryable,
   token: string,
   prefix: string | null,
-  grant: KeyGrant,
+  { roleIds = [], expiresAt = null, permissions, ...grant }: KeyGrant,
   nowMs: number,
-): Promise<void> {
+): Promise<string> {
+  const id = createId("key", nowMs);
   await db
     .insertInto("apiKeys")
     .values({
       ...grant,
-      id: createId("key", nowMs),
+      id,
       prefix,
-      hash: hashOf(token),
-      permissions: [...grant.permissions],
-      expiresAt: null,
+      hash: hashOfToken(token),
+      permissions: [...permissions],
+      roleIds: [...roleIds],
+      expiresAt,
       revokedAt: null,
       createdAt: new Date(nowMs),
       updatedAt: new Date(nowMs),
     })
     .onConflict((conflict) => conflict.column("hash").doNothing())
     .execute();
+  return id;
 }
 
 /**
- * The key behind a bearer token, read anew each time: a revoked one ends at once, and nothing is let in while the database
- * is away. Undefined when it is unknown, revoked or expired, or its account is not active.
- *
- * It is found by its hash: whoever measures how long the search takes learns of the hash, not of the key.
- *
- * @throws UnavailableError
+ * What is kept of a key, and what it is found by: whoever measures how long a search takes learns of the hash, not of
+ * the key. A key has too many random bits for a slow hash to add anything.
  */
+export const hashOfToken = (token: string): Buffer => createHash("sha256").update(token).digest();
+
+export interface KnownKey {
+  readonly id: string;
+  readonly accountId: string;
+  readonly organizationId: string;
+  readonly spaceId: string | null;
+  readonly permissions: readonly string[];
+}
+
+/** The key behind a bearer token; undefined when it is unknown, revoked or expired, or its account is not active. */
 export async function findApiKey(db: Queryable, token: string, nowMs: number): Promise<KnownKey | undefined> {
-  if (token.length > MAX_TOKEN_CHARS) return undefined;
   const found = await db
     .selectFrom("apiKeys")
     .innerJoin("accounts", "accounts.id", "apiKeys.accountId")
@@ -88,7 +97,7 @@ export async function findApiKey(db: Queryable, token: string, nowMs: number): P
       "apiKeys.permissions",
       "apiKeys.expiresAt",
     ])
-    .where("apiKeys.hash", "=", hashOf(token))
+    .where("apiKeys.hash", "=", hashOfToken(token))
     .where("apiKeys.revokedAt", "is", null)
     .where("accounts.status", "=", "active")
     .executeTakeFirst();
@@ -96,5 +105,3 @@ export async function findApiKey(db: Queryable, token: string, nowMs: number): P
   const { expiresAt, ...key } = found;
   return expiresAt !== null && expiresAt.getTime() <= nowMs ? undefined : key;
 }
-
-const hashOf = (token: string): Buffer => createHash("sha256").update(token).digest();

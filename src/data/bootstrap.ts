@@ -62,7 +62,8 @@ async function firstStart(trx: Trx, options: BootstrapOptions): Promise<Bootstra
     await acceptApiKey(trx, options.apiKey, grant, nowMs);
     return { welcome };
   }
-  return { apiKey: await createApiKey(trx, grant, nowMs), welcome };
+  const { token } = await createApiKey(trx, grant, nowMs);
+  return { apiKey: token, welcome };
 }
 
 async function installWelcome(

@@ -17,6 +17,7 @@ export interface ClusterTable {
   masterKeyId: string;
   masterKeyCheck: string;
   sealedChannelIdKey: string;
+  sealedAccessTokenKey: ColumnType<string | null, never, string>;
   /** What the first start has made; null until then. */
   organizationId: ColumnType<string | null, never, string>;
   spaceId: ColumnType<string | null, never, string>;
@@ -165,8 +166,20 @@ export interface ChannelsTable extends Timestamps {
   events: Json<readonly Definition[]>;
   connectionId: string | null;
   state: ChannelState;
+  /** The pause whose deliveries are not all through; null: nothing is kept back. A later one has the greater number. */
+  pause: ColumnType<number | null, never, number | null>;
+  /** False for a channel that was added to its app by hand. */
+  fromBlueprint: Generated<boolean>;
   /** Counts the writes: an update replaces the version that it was made from. */
   version: Generated<number>;
+}
+
+/** Addresses that a channel had before, each until it ends; the present one is the channel's id. */
+export interface ChannelAddressesTable {
+  id: string;
+  channelNumber: number;
+  createdAt: Timestamp;
+  expiresAt: Timestamp;
 }
 
 /** What a channel's definitions publish to. A row outlives its channel until its stream is empty. */
@@ -207,6 +220,22 @@ export interface ChangesTable {
   createdAt: ColumnType<Date, never, never>;
 }
 
+export interface ArtifactsTable extends Timestamps {
+  id: string;
+  organizationId: string;
+  kind: string;
+  title: string;
+  description: string | null;
+  /** Of an artifact of kind `blueprint`; null where that was deleted. */
+  blueprintId: string | null;
+  storeId: string | null;
+  /** A decimal number as text. */
+  price: string | null;
+  currency: string | null;
+  /** Counts the writes: an update replaces the version that it was made from. */
+  version: Generated<number>;
+}
+
 /** One row: transactions below `xid` were all finished at `at`. */
 export interface ChangesPrunedTable {
   singleton: Generated<boolean>;
@@ -242,6 +271,8 @@ export interface Tables {
   blueprints: BlueprintsTable;
   apps: AppsTable;
   channels: ChannelsTable;
+  channelAddresses: ChannelAddressesTable;
+  artifacts: ArtifactsTable;
   topics: TopicsTable;
   subscriptions: SubscriptionsTable;
   changes: ChangesTable;
@@ -252,5 +283,6 @@ export interface Tables {
 
 export type AppRow = Selectable<AppsTable>;
 export type BlueprintRow = Selectable<BlueprintsTable>;
+export type ArtifactRow = Selectable<ArtifactsTable>;
 export type ChannelRow = Selectable<ChannelsTable>;
 export type TopicRow = Selectable<TopicsTable>;

@@ -122,13 +122,13 @@ export async function createTestApi(
         .select(["organizationId", "spaceId", "accountId"])
         .orderBy("createdAt")
         .executeTakeFirstOrThrow();
-      return createApiKey(db, { ...owner, name: "limited", permissions }, clock());
+      return (await createApiKey(db, { ...owner, name: "limited", permissions }, clock())).token;
     },
     strangerKey: () =>
       db.transaction().execute(async (trx) => {
         const names = { organization: "other", space: "other", account: "other" };
         const owner = await createOrganization(trx, names, clock());
-        return createApiKey(trx, { ...owner, name: "other", permissions: ["*"] }, clock());
+        return (await createApiKey(trx, { ...owner, name: "other", permissions: ["*"] }, clock())).token;
       }),
     lines,
     deletions: () => deletions,

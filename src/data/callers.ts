@@ -1,0 +1,134 @@
+import { type RawBuilder, sql } from "kysely";
+import { createRecent } from "../lib/recent.ts";
+import { hashOfToken } from "./api-keys.ts";
+import type { Queryable } from "./database.ts";
+
+/** A key in force. */
+export interface KnownKey {
+  readonly id: string;
+  readonly accountId: string;
+  readonly organizationId: string;
+  readonly spaceId: string | null;
+  /** Its own and those of its roles. */
+  readonly permissions: ReadonlySet<string>;
+  /** Milliseconds; Infinity: never. */
+  readonly expiresAtMs: number;
+}
+
+/** An account in force, as an identity opens it. */
+export interface KnownAccount {
+  readonly id: string;
+  /** What it may do, by organization: by itself and by its roles there. */
+  readonly memberships: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/**
+ * Who may call. What is answered was so at most three seconds ago; undefined stands for all that lets nobody in: unknown,
+ * revoked, or the account behind it not active. (That a key has not expired is for the reader to see: time does not wait for a
+ * look-up.) Each throws UnavailableError when the database cannot be asked: nobody is taken for unknown because of that.
+ */
+export interface Callers {
+  readonly findKey: (token: string) => Promise<KnownKey | undefined>;
+  readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
+  readonly findAccount: (provider: string, identifier: string) => Promise<KnownAccount | undefined>;
+  /** What decides who may do what has changed. */
+  readonly forget: () => void;
+}
+
+/** With a slow look-up on top still below the five seconds in which a revocation is in force. */
+const MAX_AGE_MS = 3_000;
+const MAX_ENTRIES = 10_000;
+
+export function createCallers({ db }: { readonly db: Queryable }): Callers {
+  const bounds = { maxAgeMs: MAX_AGE_MS, maxEntries: MAX_ENTRIES };
+  const byHash = createRecent({
+    ...bounds,
+    load: (hash) => readKey(db, sql`api_keys.hash = ${Buffer.from(hash, "base64")}`),
+  });
+  const byId = createRecent({ ...bounds, load: (id) => readKey(db, sql`api_keys.id = ${id}`) });
+  const byIdentity = createRecent({
+    ...bounds,
+    load(key) {
+      const [provider, identifier] = JSON.parse(key) as [string, string];
+      return readAccount(db, provider, identifier);
+    },
+  });
+  return {
+    findKey: (token) => byHash.get(hashOfToken(token).toString("base64")),
+    findKeyById: byId.get,
+    findAccount: (provider, identifier) => byIdentity.get(JSON.stringify([provider, identifier])),
+    forget() {
+      byHash.clear();
+      byId.clear();
+      byIdentity.clear();
+    },
+  };
+}
+
+/** One query, the same for what there is and what there is not. */
+async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<KnownKey | undefined> {
+  const { rows } = await sql<KeyRow>`
+    SELECT api_keys.id, account_id, api_keys.organization_id, space_id, expires_at,
+           ${permissionsOf("api_keys")} AS permissions
+    FROM api_keys
+    JOIN accounts ON accounts.id = account_id
+    WHERE ${condition} AND revoked_at IS NULL AND accounts.status = 'active'`.execute(db);
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const { permissions, expiresAt, ...key } = row;
+  return {
+    ...key,
+    permissions: new Set(permissions),
+    expiresAtMs: expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+interface KeyRow {
+  readonly id: string;
+  readonly accountId: string;
+  readonly organizationId: string;
+  readonly spaceId: string | null;
+  readonly expiresAt: Date | null;
+  readonly permissions: readonly string[];
+}
+
+/**
+ * An identity opens all memberships of its account where the account's own organization has made it; made by another, it
+ * opens that one's only. Else whoever has an account as a guest could lend its other memberships to anybody.
+ */
+async function readAccount(
+  db: Queryable,
+  provider: string,
+  identifier: string,
+): Promise<KnownAccount | undefined> {
+  const { rows } = await sql<MembershipRow>`
+    SELECT accounts.id, memberships.organization_id, ${permissionsOf("memberships")} AS permissions
+    FROM identities
+    JOIN accounts ON accounts.id = identities.account_id
+    LEFT JOIN memberships ON memberships.account_id = accounts.id
+      AND identities.organization_id IN (memberships.organization_id, accounts.organization_id)
+    WHERE identities.provider = ${provider} AND identities.identifier = ${identifier}
+      AND accounts.status = 'active'`.execute(db);
+  const [first] = rows;
+  if (first === undefined) return undefined;
+  const memberships = rows.flatMap(({ organizationId, permissions }) =>
+    organizationId === null ? [] : [[organizationId, new Set(permissions)] as const],
+  );
+  return { id: first.id, memberships: new Map(memberships) };
+}
+
+interface MembershipRow {
+  readonly id: string;
+  readonly organizationId: string | null;
+  readonly permissions: readonly string[];
+}
+
+/** The row's own permissions and those of its roles, as far as these are its organization's. */
+const permissionsOf = (table: "api_keys" | "memberships"): RawBuilder<unknown> => sql`
+  ARRAY(
+    SELECT unnest(${sql.ref(`${table}.permissions`)})
+    UNION
+    SELECT unnest(roles.permissions) FROM roles
+    WHERE roles.id = ANY(${sql.ref(`${table}.role_ids`)})
+      AND roles.organization_id = ${sql.ref(`${table}.organization_id`)}
+  )`;

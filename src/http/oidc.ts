@@ -1,0 +1,144 @@
+import {
+  createRemoteJWKSet,
+  customFetch,
+  errors,
+  type JWTVerifyGetKey,
+  jwtVerify,
+  type RemoteJWKSet,
+} from "jose";
+import type { Clock } from "../lib/clock.ts";
+import { UnavailableError } from "../lib/errors.ts";
+import { fetchJson } from "./issuer-fetch.ts";
+
+/** Tokens of another issuer. */
+export interface OidcIssuer {
+  readonly issuer: string;
+  /**
+   * The subject of a token that this issuer has signed for us; undefined for any other token.
+   *
+   * @throws UnavailableError when the issuer's keys are not known and cannot be had.
+   */
+  readonly verify: (token: string) => Promise<string | undefined>;
+}
+
+/** Signatures by a private key that only the issuer has: no shared secrets (`HS…`), no `none`. */
+const ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+];
+
+/** How far the issuer's clock and ours may differ. */
+const CLOCK_TOLERANCE_SECONDS = 30;
+/** Keys are asked for again after this long, so that those that an issuer withdraws end. */
+const KEYS_MAX_AGE_MS = 600_000;
+/** A key that is not among the known ones makes us ask again, no more often than this: anybody can name one. */
+const UNKNOWN_KEY_COOLDOWN_MS = 30_000;
+/** An issuer that gives no answer is left alone for so long. */
+const REST_MS = 1_000;
+/** Of OpenID Connect Core 1.0, section 2: `sub` is at most 255 characters. */
+const MAX_SUBJECT_CHARS = 255;
+
+export interface OidcOptions {
+  /** As the issuer spells it: compared character by character. */
+  readonly issuer: string;
+  readonly audience: string;
+  readonly clock: Clock;
+  readonly unknownKeyCooldownMs?: number;
+}
+
+/**
+ * Verifies tokens by the keys that the issuer publishes (OpenID Connect Discovery 1.0, section 4; RFC 7517), asked for when the
+ * first token comes. The issuer is the operator's own setting: it may be in a private network.
+ */
+export function createOidcIssuer({
+  issuer,
+  audience,
+  clock,
+  unknownKeyCooldownMs = UNKNOWN_KEY_COOLDOWN_MS,
+}: OidcOptions): OidcIssuer {
+  let known: Promise<RemoteJWKSet> | undefined;
+  let restsUntilMs = 0;
+
+  async function ask(url: string): Promise<unknown> {
+    if (performance.now() < restsUntilMs) throw new Error("the issuer has just failed to answer");
+    try {
+      return await fetchJson(url);
+    } catch (error) {
+      restsUntilMs = performance.now() + REST_MS;
+      throw error;
+    }
+  }
+
+  async function discover(): Promise<RemoteJWKSet> {
+    const found = (await ask(discoveryUrl(issuer))) as { issuer?: unknown; jwks_uri?: unknown } | null;
+    if (found?.issuer !== issuer) throw new Error(`the discovery document of ${issuer} is another issuer's`);
+    const jwksUrl = URL.parse(String(found.jwks_uri));
+    if (jwksUrl?.protocol !== new URL(issuer).protocol) {
+      throw new Error(`the discovery document of ${issuer} names no address of keys by the same protocol`);
+    }
+    return createRemoteJWKSet(jwksUrl, {
+      cacheMaxAge: KEYS_MAX_AGE_MS,
+      cooldownDuration: unknownKeyCooldownMs,
+      [customFetch]: async (url) => Response.json(await ask(url)),
+    });
+  }
+
+  const findKey: JWTVerifyGetKey = async (header, token) => {
+    let keys: RemoteJWKSet | undefined;
+    try {
+      known ??= discover();
+      keys = await known;
+      return await keys(header, token);
+    } catch (error) {
+      if (isTokensFault(error)) throw error;
+      // Keys that are known serve on, whoever made us ask for another one; else the issuer may have moved them.
+      if (!keys?.fresh) known = undefined;
+      throw new UnavailableError(`the keys of ${issuer} cannot be had`, { cause: error });
+    }
+  };
+
+  return {
+    issuer,
+    async verify(token) {
+      try {
+        const { payload } = await jwtVerify(token, findKey, {
+          algorithms: ALGORITHMS,
+          issuer,
+          audience,
+          requiredClaims: ["sub", "exp"],
+          clockTolerance: CLOCK_TOLERANCE_SECONDS,
+          currentDate: new Date(clock()),
+        });
+        return isSubject(payload.sub) ? payload.sub : undefined;
+      } catch (error) {
+        if (error instanceof errors.JOSEError) return undefined;
+        throw error;
+      }
+    },
+  };
+}
+
+const discoveryUrl = (issuer: string): string =>
+  `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+
+/** The keys are known, and the token names none of them. */
+const isTokensFault = (error: unknown): boolean =>
+  error instanceof errors.JWKSNoMatchingKey ||
+  error instanceof errors.JWKSMultipleMatchingKeys ||
+  error instanceof errors.JOSENotSupported;
+
+const isSubject = (text: string | undefined): text is string =>
+  text !== undefined &&
+  text.length > 0 &&
+  text.length <= MAX_SUBJECT_CHARS &&
+  text.isWellFormed() &&
+  !text.includes("\0");
