@@ -20,7 +20,11 @@ export interface ChannelContent {
   readonly state: "active" | "needsSetup";
 }
 
-export type NewChannel = ChannelContent & Pick<BlueprintChannel, "uid" | "kind">;
+export type NewChannel = ChannelContent &
+  Pick<BlueprintChannel, "uid" | "kind"> & {
+    /** That it stands in the blueprint of its app; default false. */
+    readonly fromBlueprint?: boolean;
+  };
 
 export interface WriteContext {
   readonly keyring: Keyring;
@@ -57,6 +61,7 @@ export async function insertChannel(
       events: JSON.stringify(channel.events),
       connectionId: null,
       state: channel.state,
+      fromBlueprint: channel.fromBlueprint === true,
       createdAt: new Date(nowMs),
       updatedAt: new Date(nowMs),
     })

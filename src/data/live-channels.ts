@@ -1,5 +1,6 @@
 import type { ChannelIdentity, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
+import { findFormerAddress } from "./channel-addresses.ts";
 import { identityOf } from "./channel-identity.ts";
 import { openSettings } from "./channel-secrets.ts";
 import type { Queryable } from "./database.ts";
@@ -11,6 +12,8 @@ export interface LiveChannel {
   readonly id: string;
   readonly identity: ChannelIdentity;
   readonly state: ChannelState;
+  /** The pause whose deliveries are not all through: what comes now stands behind them. */
+  readonly pause: number | undefined;
   /**
    * The whole of the kind's settings, secret ones included, as they were when written: the kind's schema fills in defaults
    * of settings that are younger.
@@ -20,10 +23,17 @@ export interface LiveChannel {
   readonly connectionId: string | null;
 }
 
+/** A channel with the address by which it was found. */
+export interface AddressedChannel {
+  readonly channel: LiveChannel;
+  /** How long the address goes on: it is one of before. Undefined: as long as the channel. */
+  readonly leftMs: number | undefined;
+}
+
 /** Looks up channels of any organization: for the way of events, which is let in by the channel's address alone. */
 export interface LiveChannels {
   /** The channel behind an address; undefined where there is none. @throws UnavailableError */
-  readonly findById: (channelId: string) => Promise<LiveChannel | undefined>;
+  readonly findById: (channelId: string) => Promise<AddressedChannel | undefined>;
   /** @throws UnavailableError */
   readonly findByNumber: (number: number) => Promise<LiveChannel | undefined>;
 }
@@ -34,10 +44,19 @@ export function createLiveChannels(deps: {
 }): LiveChannels {
   const { db, keyring } = deps;
   const channels = db.selectFrom("channels").selectAll();
-  const toLive = (row: ChannelRow | undefined) => row && liveChannel(keyring, row);
+  const findByNumber = async (number: number): Promise<LiveChannel | undefined> => {
+    const row = await channels.where("number", "=", number).executeTakeFirst();
+    return row && liveChannel(keyring, row);
+  };
   return {
-    findById: async (channelId) => toLive(await channels.where("id", "=", channelId).executeTakeFirst()),
-    findByNumber: async (number) => toLive(await channels.where("number", "=", number).executeTakeFirst()),
+    async findById(channelId) {
+      const row = await channels.where("id", "=", channelId).executeTakeFirst();
+      if (row) return { channel: liveChannel(keyring, row), leftMs: undefined };
+      const former = await findFormerAddress(db, channelId);
+      const channel = former && (await findByNumber(former.channelNumber));
+      return channel && { channel, leftMs: former.leftMs };
+    },
+    findByNumber,
   };
 }
 
@@ -46,6 +65,7 @@ function liveChannel(keyring: Keyring, row: ChannelRow): LiveChannel {
     id: row.id,
     identity: identityOf(row),
     state: row.state,
+    pause: row.pause ?? undefined,
     settings: { ...row.config, ...openSettings(keyring, row) },
     definitions: row.events,
     connectionId: row.connectionId,

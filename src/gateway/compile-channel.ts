@@ -1,5 +1,5 @@
 import type { ChannelKind } from "../channels/kind.ts";
-import type { LiveChannels } from "../data/live-channels.ts";
+import type { LiveChannel as StoredChannel } from "../data/live-channels.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
 import { UnavailableError } from "../lib/errors.ts";
@@ -7,8 +7,6 @@ import { bodyFormatOf } from "../normalize/bodies.ts";
 import { compileRules } from "../normalize/compile.ts";
 import { verificationConfigSchema } from "../verify/schemes.ts";
 import { compileVerification } from "../verify/verify.ts";
-
-type StoredChannel = NonNullable<Awaited<ReturnType<LiveChannels["findById"]>>>;
 
 /**
  * Makes a stored channel ready to receive. What is stored did compile when it was written; where it no longer does, the
@@ -18,7 +16,7 @@ export function compileChannel(
   kinds: ReadonlyMap<ChannelKindName, ChannelKind>,
   stored: StoredChannel,
 ): LiveChannel {
-  const { identity, state, settings, definitions } = stored;
+  const { identity, state, pause, settings, definitions } = stored;
   const kind = kinds.get(identity.kind);
   if (kind === undefined) throw new UnavailableError(`there is no channel kind ${identity.kind}`);
   // Again through the schema: a setting that is younger than the row gets its default.
@@ -37,6 +35,7 @@ export function compileChannel(
   return {
     identity,
     state,
+    pause,
     limits: config.data.limits,
     acceptsContentType: (contentType) => bodyFormatOf(contentType) !== undefined,
     config: config.data,

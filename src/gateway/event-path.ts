@@ -1,3 +1,4 @@
+import { createPauses, type Pauses } from "../bus/pauses.ts";
 import { createPublish, type Publish } from "../bus/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../bus/quarantine.ts";
 import type { RedisBus } from "../bus/redis.ts";
@@ -7,8 +8,10 @@ import type { LiveChannels } from "../data/live-channels.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { Ingest, IngestResult } from "../event/ingest.ts";
-import { createIngest, type Redrive } from "../ingest/ingest.ts";
+import { createIngest, type IngestDeps, type Redrive } from "../ingest/ingest.ts";
+import { createKeepBack } from "../ingest/keep-back.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
+import { createRedriveKept, type RedriveKept } from "../ingest/redrive-kept.ts";
 import { createRulesCache, type RulesCache } from "../ingest/rules-cache.ts";
 import { verifyChannelId } from "../lib/channel-id.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -16,6 +19,7 @@ import { UnavailableError } from "../lib/errors.ts";
 import { createId } from "../lib/ids.ts";
 import type { CompiledSchema, SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import type { Metrics } from "../metrics.ts";
+import type { NormalizeDeps } from "../normalize/normalize.ts";
 import { compileChannel } from "./compile-channel.ts";
 
 export interface EventPathDeps {
@@ -37,6 +41,8 @@ export interface EventPath {
   readonly quarantine: QuarantineStore;
   readonly ingest: Ingest<LiveChannel>;
   readonly redrive: Redrive;
+  readonly pauses: Pauses;
+  readonly redriveKept: RedriveKept;
   /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
   readonly findByNumber: (channelNumber: number) => Promise<LiveChannel | undefined>;
 }
@@ -48,26 +54,36 @@ export function createEventPath(deps: EventPathDeps): EventPath {
     metrics,
   );
   const quarantine = createQuarantineStore({ redis, publish });
+  const pauses = createPauses({ redis });
   const rules = createRulesCache({
     isChannelId: (channelId) => verifyChannelId(keyring.channelIdKey, channelId),
     load: async (channelId) => {
-      const stored = await liveChannels.findById(channelId);
-      return stored && compileChannel(channelKinds, stored);
+      const found = await liveChannels.findById(channelId);
+      return found && { channel: compileChannel(channelKinds, found.channel), leftMs: found.leftMs };
     },
     blindMs,
   });
-  const { ingest, redrive } = createIngest({
+  const shared: Pick<IngestDeps, keyof NormalizeDeps | "publish" | "observe"> = {
     publish,
-    quarantine,
     validatorFor: validators(deps.schemas),
     newEventId: () => createId("evt", clock()),
     observe: (channel, result) => count(metrics, channel.identity.kind, result),
+  };
+  const { ingest, redrive } = createIngest({
+    ...shared,
+    quarantine,
+    keepBack: (...delivery) => keepBack(...delivery),
   });
+  const redriveKept = createRedriveKept({ ...shared, quarantine, redrive });
+  const newDeliveryId = () => createId("dl", clock());
+  const keepBack = createKeepBack({ quarantine, pauses, redriveKept, newDeliveryId });
   return {
     rules,
     quarantine,
     ingest,
     redrive,
+    pauses,
+    redriveKept,
     async findByNumber(channelNumber) {
       const stored = await liveChannels.findByNumber(channelNumber);
       return stored && compileChannel(channelKinds, stored);

@@ -5,12 +5,13 @@ import type { Ingest, IngestResult } from "../event/ingest.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { type NormalizeDeps, normalize, type Selection } from "../normalize/normalize.ts";
-import type { LiveChannel } from "./live-channel.ts";
+import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
 import { conflictsOf, outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
 
 export interface IngestDeps extends NormalizeDeps {
   readonly publish: Publish;
   readonly quarantine: Pick<QuarantineStore, "put">;
+  readonly keepBack: KeepBack;
   /** Told of each result, for counters. */
   readonly observe: (channel: LiveChannel, result: IngestResult) => void;
 }
@@ -32,12 +33,24 @@ export type Redrive = (
   options: { readonly signal: AbortSignal },
 ) => Promise<IngestResult>;
 
-/** The one path of every delivery: verify, normalize, publish together with what is known to fail, then the conflicts. */
+/**
+ * Keeps a delivery of a paused channel, or of one whose kept deliveries are not all through; undefined where they are, and it
+ * may pass.
+ *
+ * @throws UnavailableError when the quarantine is full, or what became of it is not certain.
+ */
+export type KeepBack = (
+  channel: LiveChannel,
+  delivery: VerifiedDelivery,
+  options: { readonly signal: AbortSignal },
+) => Promise<IngestResult | undefined>;
+
+/** The one path of every delivery: verify, keep back where the channel is paused, normalize, publish together with what is known to fail, then the conflicts. */
 export function createIngest(deps: IngestDeps): {
   readonly ingest: Ingest<LiveChannel>;
   readonly redrive: Redrive;
 } {
-  const { publish, quarantine, observe } = deps;
+  const { publish, quarantine, keepBack, observe } = deps;
 
   async function write(
     channel: LiveChannel,
@@ -54,17 +67,12 @@ export function createIngest(deps: IngestDeps): {
       if (refused.length > 0) return { kind: "rejected", failures: refused };
     }
 
-    const { identity, config } = channel;
+    const { identity } = channel;
     const { receipts, quarantineIds } = await publish(
       {
         channel: identity,
         events,
-        policy: {
-          dedupeWindowMs: config.dedupe.windowSeconds * 1000,
-          onConflict: config.dedupe.onConflict === "duplicate" ? "duplicate" : "report",
-          maxEntries: config.retention.maxEntries,
-          maxBytes: config.retention.maxBytes,
-        },
+        policy: publishPolicyOf(channel),
         ...(failures.length > 0 ? { quarantine: { delivery, items: itemsOf(channel, failures) } } : {}),
         ...(again !== undefined && failures.length === 0 ? { release: [again.id] } : {}),
       },
@@ -81,20 +89,28 @@ export function createIngest(deps: IngestDeps): {
     return { kind: "accepted", outcome: outcomeOf(received, events, receipts, quarantined) };
   }
 
+  const redrive: Redrive = async (channel, request, { signal }) => {
+    const result = await write(channel, request.delivery, signal, request);
+    observe(channel, result);
+    return result;
+  };
+
   return {
     async ingest(channel, request, { signal }) {
       const verified = channel.verify(request);
-      const result: IngestResult = verified.ok
-        ? await write(channel, verified.value, signal)
-        : { kind: "unverified", message: verified.error.message };
+      const kept =
+        verified.ok && channel.pause !== undefined
+          ? await keepBack(channel, verified.value, { signal })
+          : undefined;
+      const result: IngestResult =
+        kept ??
+        (verified.ok
+          ? await write(channel, verified.value, signal)
+          : { kind: "unverified", message: verified.error.message });
       observe(channel, result);
       return result;
     },
-    async redrive(channel, request, { signal }) {
-      const result = await write(channel, request.delivery, signal, request);
-      observe(channel, result);
-      return result;
-    },
+    redrive,
   };
 }
 

@@ -1,3 +1,4 @@
+import type { PublishPolicy } from "../bus/publish.ts";
 import type { CommonSettings } from "../event/channel.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
 import type { RuleSet } from "../normalize/compile.ts";
@@ -6,6 +7,19 @@ import type { VerifyDelivery } from "../verify/verify.ts";
 /** A channel in force: what a kind sees of it, and all that `ingest` needs, compiled. */
 export interface LiveChannel extends ChannelHandle {
   readonly config: CommonSettings;
+  /** The pause whose deliveries are not all through: what comes now stands behind them. */
+  readonly pause: number | undefined;
   readonly rules: RuleSet;
   readonly verify: VerifyDelivery;
+}
+
+/** What the channel's settings ask of a write. */
+export function publishPolicyOf({ config }: LiveChannel): PublishPolicy {
+  const { dedupe, retention } = config;
+  return {
+    dedupeWindowMs: dedupe.windowSeconds * 1000,
+    onConflict: dedupe.onConflict === "duplicate" ? "duplicate" : "report",
+    maxEntries: retention.maxEntries,
+    maxBytes: retention.maxBytes,
+  };
 }

@@ -11,9 +11,15 @@ export interface RulesCacheDeps {
   /** Tells a true address from an invented one without any look-up. */
   readonly isChannelId: (channelId: string) => boolean;
   /** Reads and compiles the channel behind an address. @throws UnavailableError when that cannot be known now. */
-  readonly load: (channelId: string) => Promise<LiveChannel | undefined>;
+  readonly load: (channelId: string) => Promise<LoadedChannel | undefined>;
   /** How long this worker has not been able to read the change feed, in ms. */
   readonly blindMs: () => number;
+}
+
+/** `leftMs`: how long the address goes on; undefined: as long as the channel. */
+export interface LoadedChannel {
+  readonly channel: LiveChannel;
+  readonly leftMs: number | undefined;
 }
 
 export interface RulesCache {
@@ -36,22 +42,31 @@ const ABSENT = Symbol("absent");
  * change came in is not kept after it.
  */
 export function createRulesCache({ isChannelId, load, blindMs }: RulesCacheDeps): RulesCache {
-  const addresses = new Map<number, string>();
+  const addresses = new Map<number, Set<string>>();
   const channels = new LRUCache<string, LiveChannel | typeof ABSENT>({
     max: MAX_CHANNELS,
-    dispose: (channel) => {
-      if (channel !== ABSENT) addresses.delete(channel.identity.number);
+    dispose: (channel, channelId) => {
+      if (channel !== ABSENT) forget(channel.identity.number, channelId);
     },
   });
   const loading = new Map<string, Promise<LiveChannel | undefined>>();
   let generation = 0;
 
+  function forget(channelNumber: number, channelId: string): void {
+    const known = addresses.get(channelNumber);
+    known?.delete(channelId);
+    if (known?.size === 0) addresses.delete(channelNumber);
+  }
+
   async function loadOnce(channelId: string): Promise<LiveChannel | undefined> {
     const before = generation;
-    const channel = await load(channelId);
+    const { channel, leftMs } = (await load(channelId)) ?? {};
     if (before !== generation) return channel;
-    channels.set(channelId, channel ?? ABSENT);
-    if (channel !== undefined) addresses.set(channel.identity.number, channelId);
+    channels.set(channelId, channel ?? ABSENT, leftMs === undefined ? {} : { ttl: Math.ceil(leftMs) });
+    if (channel !== undefined) {
+      const { number } = channel.identity;
+      addresses.set(number, (addresses.get(number) ?? new Set()).add(channelId));
+    }
     return channel;
   }
 
@@ -81,8 +96,7 @@ export function createRulesCache({ isChannelId, load, blindMs }: RulesCacheDeps)
     },
     drop(channelNumber) {
       startGeneration();
-      const channelId = addresses.get(channelNumber);
-      if (channelId !== undefined) channels.delete(channelId);
+      for (const channelId of addresses.get(channelNumber) ?? []) channels.delete(channelId);
     },
     clear() {
       startGeneration();

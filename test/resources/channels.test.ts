@@ -91,7 +91,7 @@ describe("a channel", () => {
     const row = await stored(channel.id);
     expect(JSON.stringify(row)).not.toContain("s3cret");
     expect(row.sealedSettings).toMatch(/^s1\./);
-    expect((await live().findById(channel.id))?.settings).toMatchObject({
+    expect((await live().findById(channel.id))?.channel.settings).toMatchObject({
       secrets: [{ value: "s3cret-one" }],
     });
   });

@@ -1,0 +1,78 @@
+import { sql } from "kysely";
+import { createChannelId } from "../lib/channel-id.ts";
+import { recordChange } from "./changes.ts";
+import type { Queryable, Trx } from "./database.ts";
+import type { Keyring } from "./keyring.ts";
+import type { ChannelRow } from "./tables.ts";
+
+/** How many addresses of before a channel may have at a time. */
+export const MAX_FORMER_ADDRESSES = 10;
+
+export interface Rotation {
+  /** How long any address of before goes on at most, in seconds; 0: all end at once. */
+  readonly graceSeconds: number;
+  readonly nowMs: number;
+}
+
+/**
+ * Gives a channel a new address; all else of it stays. Undefined where it has too many of before that still go on: the
+ * transaction is then to be undone.
+ *
+ * @param row locked by the transaction
+ */
+export async function rotateAddress(
+  trx: Trx,
+  keyring: Keyring,
+  row: ChannelRow,
+  { graceSeconds, nowMs }: Rotation,
+): Promise<ChannelRow | undefined> {
+  const endsAt = sql<Date>`clock_timestamp() + make_interval(secs => ${graceSeconds})`;
+  const ofChannel = trx.deleteFrom("channelAddresses").where("channelNumber", "=", row.number);
+  if (graceSeconds === 0) {
+    await ofChannel.execute();
+  } else {
+    await ofChannel.where("expiresAt", "<=", sql<Date>`clock_timestamp()`).execute();
+    await trx
+      .updateTable("channelAddresses")
+      .set({ expiresAt: sql`LEAST(expires_at, ${endsAt})` })
+      .where("channelNumber", "=", row.number)
+      .execute();
+    await trx
+      .insertInto("channelAddresses")
+      .values({ id: row.id, channelNumber: row.number, createdAt: new Date(nowMs), expiresAt: endsAt })
+      .execute();
+    const { former } = await trx
+      .selectFrom("channelAddresses")
+      .select((eb) => eb.fn.countAll<number>().as("former"))
+      .where("channelNumber", "=", row.number)
+      .executeTakeFirstOrThrow();
+    if (former > MAX_FORMER_ADDRESSES) return undefined;
+  }
+  await recordChange(trx, { kind: "channel", key: String(row.number) });
+  return trx
+    .updateTable("channels")
+    .set({
+      id: createChannelId(keyring.channelIdKey),
+      version: row.version + 1,
+      updatedAt: new Date(nowMs),
+    })
+    .where("number", "=", row.number)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
+
+/** The channel that had an address before, while that goes on: which one, and for how long yet. */
+export async function findFormerAddress(
+  db: Queryable,
+  id: string,
+): Promise<{ readonly channelNumber: number; readonly leftMs: number } | undefined> {
+  const row = await db
+    .selectFrom("channelAddresses")
+    .select("channelNumber")
+    .select(
+      sql<number>`(extract(epoch FROM expires_at - clock_timestamp()) * 1000)::double precision`.as("leftMs"),
+    )
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return row && row.leftMs > 0 ? row : undefined;
+}

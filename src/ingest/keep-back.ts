@@ -1,0 +1,47 @@
+import type { Pauses } from "../bus/pauses.ts";
+import type { QuarantineStore } from "../bus/quarantine.ts";
+import type { ItemFailure } from "../event/outcome.ts";
+import type { NewId } from "../lib/ids.ts";
+import type { KeepBack } from "./ingest.ts";
+import type { LiveChannel } from "./live-channel.ts";
+import { outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
+import type { RedriveKept } from "./redrive-kept.ts";
+
+export interface KeepBackDeps {
+  readonly quarantine: Pick<QuarantineStore, "put">;
+  readonly pauses: Pick<Pauses, "isOver">;
+  readonly redriveKept: Pick<RedriveKept, "one">;
+  readonly newDeliveryId: NewId;
+}
+
+const WHOLE: ItemFailure = {
+  item: null,
+  reason: "paused",
+  detail: "the channel is paused, or deliveries of its pause are not all through",
+  definitions: [],
+};
+
+/**
+ * Deliveries come through in their order: whoever comes after a pause stands behind those that it has kept, until none is left
+ * (`Pauses.end`). A delivery that is kept just as the last goes through would stay behind: so each is looked after once it is
+ * kept, and run at once where the pause is over by then.
+ */
+export function createKeepBack({ quarantine, pauses, redriveKept, newDeliveryId }: KeepBackDeps): KeepBack {
+  /** Channels in force of which it is known here; a change of the channel makes it another object. */
+  const over = new WeakSet<LiveChannel>();
+
+  return async (channel, verified, { signal }) => {
+    const { identity, pause } = channel;
+    if (pause === undefined || over.has(channel)) return undefined;
+    // Under a name of its own: two deliveries that are alike are two, and without ids of their own both publish.
+    const delivery = { ...verified, deliveryId: verified.deliveryId ?? newDeliveryId() };
+    const write = { delivery, items: [{ failure: WHOLE, keep: "all" as const }] };
+    const ids = await quarantine.put(identity, write, { signal });
+    if (await pauses.isOver({ channel: identity, pause })) {
+      over.add(channel);
+      const [id = ""] = ids;
+      return { kind: "accepted", outcome: await redriveKept.one(channel, { id, delivery }, { signal }) };
+    }
+    return { kind: "accepted", outcome: outcomeOf(1, [], [], quarantineReceiptsOf([WHOLE], ids)) };
+  };
+}
