@@ -55,6 +55,12 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
         "is required with DATABASE_URL (`openssl rand -base64 32` makes one; keep it as long as the database)",
     });
   }
+  if (textOf("INLET_OIDC_ISSUER") && !textOf("INLET_OIDC_AUDIENCE")) {
+    findings.push({
+      path: "INLET_OIDC_AUDIENCE",
+      message: "is required with INLET_OIDC_ISSUER: the issuer signs tokens for others too",
+    });
+  }
   if (findings.length > 0) return err(findings);
   // The table has every key of Config, and each was read: else there would be a finding.
   return ok({ kind: "start", config: config as unknown as Config });

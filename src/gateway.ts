@@ -17,12 +17,14 @@ import { startGroupKeeper } from "./delivery/group-keeper.ts";
 import { startHousekeeper } from "./delivery/housekeeper.ts";
 import type { ChannelKindName } from "./event/channel.ts";
 import type { Ingest } from "./event/ingest.ts";
+import { createCallerPath } from "./gateway/callers.ts";
 import { createEventPath } from "./gateway/event-path.ts";
 import { greetingOf } from "./gateway/greeting.ts";
 import { createHealthChecks } from "./gateway/health-checks.ts";
 import { startListener } from "./gateway/listener.ts";
 import { openStores } from "./gateway/stores.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
+import { createClientAddressOf } from "./lib/client-address.ts";
 import { startSchemaCompiler } from "./lib/json-schema/compiler.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
@@ -88,6 +90,8 @@ export async function startGateway(
     blindMs,
     onAppended: (...appended) => housekeeper.noteAppended(...appended),
   });
+  const clientAddressOf = createClientAddressOf(config.trustProxy);
+  const callers = createCallerPath({ db, keyring, redis, clientAddressOf, clock, config });
   const settings: SettingsDeps = {
     channelKinds,
     checkDefinitions: (source) => checkDefinitions(schemas, source, signal),
@@ -113,10 +117,12 @@ export async function startGateway(
       clock,
       onChange(change) {
         if (change.kind === "channel") path.rules.drop(Number(change.key));
+        if (change.kind === "access") callers.forgetCallers();
         keeper?.noteChange(change);
       },
       onReset() {
         path.rules.clear();
+        callers.forgetCallers();
         keeper?.noteReset();
       },
     }),
@@ -147,6 +153,7 @@ export async function startGateway(
     api: has("api")
       ? {
           ...settings,
+          ...callers,
           db,
           keyring,
           redis,

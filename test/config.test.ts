@@ -42,6 +42,8 @@ describe("parseConfig", () => {
       host: "127.0.0.1",
       dataDir: resolve("data"),
       roles: ["api", "hooks", "sources", "delivery"],
+      apiRequestsPerMinute: 600,
+      hookRequestsPerSecond: 1_000,
       trustProxy: [],
       allowNetworks: [],
       logLevel: "info",
@@ -60,6 +62,10 @@ describe("parseConfig", () => {
       INLET_BASE_URL: "https://inlet.example/v1/",
       INLET_HOOKS_URL: "https://hooks.example",
       INLET_API_KEY: "a-key-of-sixteen-characters",
+      INLET_OIDC_ISSUER: "https://login.example/",
+      INLET_OIDC_AUDIENCE: "inlet",
+      INLET_API_REQUESTS_PER_MINUTE: "60",
+      INLET_HOOK_REQUESTS_PER_SECOND: "50",
       INLET_MASTER_KEY: KEY.toString("hex"),
       INLET_TRUST_PROXY: "10.0.0.0/8,fd00::/8,192.0.2.1",
       INLET_ALLOW_NETWORKS: "127.0.0.0/8",
@@ -78,6 +84,10 @@ describe("parseConfig", () => {
       baseUrl: "https://inlet.example/v1",
       hooksUrl: "https://hooks.example",
       apiKey: "a-key-of-sixteen-characters",
+      oidcIssuer: "https://login.example/",
+      oidcAudience: "inlet",
+      apiRequestsPerMinute: 60,
+      hookRequestsPerSecond: 50,
       masterKey: KEY,
       trustProxy: ["10.0.0.0/8", "fd00::/8", "192.0.2.1/32"],
       allowNetworks: ["127.0.0.0/8"],
@@ -97,6 +107,9 @@ describe("parseConfig", () => {
       INLET_BASE_URL: "inlet.example",
       INLET_HOOKS_URL: "https://user:password@hooks.example",
       INLET_API_KEY: "short",
+      INLET_OIDC_ISSUER: "login.example",
+      INLET_API_REQUESTS_PER_MINUTE: "0",
+      INLET_HOOK_REQUESTS_PER_SECOND: "many",
       INLET_MASTER_KEY: "c2hvcnQ=",
       INLET_TRUST_PROXY: "10.0.0.0/33",
       INLET_ALLOW_NETWORKS: "localhost",
@@ -107,7 +120,13 @@ describe("parseConfig", () => {
       DATABASE_URL: "mysql://db.example/inlet",
       REDIS_URL: "redis://a.example,,redis://b.example",
     };
-    expect(findings(wrong).map(({ path }) => path)).toEqual(Object.keys(wrong));
+    expect(findings(wrong).map(({ path }) => path)).toEqual([...Object.keys(wrong), "INLET_OIDC_AUDIENCE"]);
+  });
+
+  it("refuses an issuer without an audience: it signs tokens for others too", () => {
+    const issuer = { INLET_OIDC_ISSUER: "https://login.example" };
+    expect(findings(issuer).map(({ path }) => path)).toEqual(["INLET_OIDC_AUDIENCE"]);
+    expect(findings({ ...issuer, INLET_OIDC_AUDIENCE: "inlet" })).toEqual([]);
   });
 
   it("takes an unknown INLET_ name for a mistake and says the nearest known one", () => {

@@ -75,33 +75,3 @@ async function insertKey(
  * the key. A key has too many random bits for a slow hash to add anything.
  */
 export const hashOfToken = (token: string): Buffer => createHash("sha256").update(token).digest();
-
-export interface KnownKey {
-  readonly id: string;
-  readonly accountId: string;
-  readonly organizationId: string;
-  readonly spaceId: string | null;
-  readonly permissions: readonly string[];
-}
-
-/** The key behind a bearer token; undefined when it is unknown, revoked or expired, or its account is not active. */
-export async function findApiKey(db: Queryable, token: string, nowMs: number): Promise<KnownKey | undefined> {
-  const found = await db
-    .selectFrom("apiKeys")
-    .innerJoin("accounts", "accounts.id", "apiKeys.accountId")
-    .select([
-      "apiKeys.id",
-      "apiKeys.accountId",
-      "apiKeys.organizationId",
-      "apiKeys.spaceId",
-      "apiKeys.permissions",
-      "apiKeys.expiresAt",
-    ])
-    .where("apiKeys.hash", "=", hashOfToken(token))
-    .where("apiKeys.revokedAt", "is", null)
-    .where("accounts.status", "=", "active")
-    .executeTakeFirst();
-  if (!found) return undefined;
-  const { expiresAt, ...key } = found;
-  return expiresAt !== null && expiresAt.getTime() <= nowMs ? undefined : key;
-}

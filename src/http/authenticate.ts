@@ -1,30 +1,44 @@
 import type { MiddlewareHandler } from "hono";
-import type { KnownKey } from "../data/api-keys.ts";
-import type { ApiEnv } from "./context.ts";
+import type { Budget } from "./budget.ts";
+import type { ApiEnv, Caller } from "./context.ts";
+import type { FailedTokens } from "./failed-tokens.ts";
+import type { Identified, Identify } from "./identify.ts";
+import { rateLimited } from "./limits.ts";
 import { ApiError } from "./problem.ts";
 
 export interface AuthenticateDeps {
-  /** The key behind a token; undefined where it is not, or no longer, valid. @throws UnavailableError */
-  readonly findKey: (token: string) => Promise<KnownKey | undefined>;
+  readonly identify: Identify;
+  /** What each key, and each account that comes without one, may ask for. */
+  readonly requests: Budget;
+  readonly failedTokens: FailedTokens;
 }
 
-/** Lets in who brings a valid bearer token, and says for the rest of the request who that is. @throws ApiError 401 */
-export function authenticate({ findKey }: AuthenticateDeps): MiddlewareHandler<ApiEnv> {
+/** By which an account that belongs to several organizations says for which one it calls. */
+export const ORGANIZATION_HEADER = "X-Organization-Id";
+
+/**
+ * Lets in who brings a valid bearer token, within its budget, and says for the rest of the request who that is.
+ *
+ * @throws ApiError 401, 429, 403 where it is not clear for which organization an account calls; UnavailableError where it
+ * cannot be known who it is.
+ */
+export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> {
+  const { identify, requests, failedTokens } = deps;
   return async (c, next) => {
+    const { network } = c.get("client");
+    if (!failedTokens.standingOf(network).allowed) throw tooManyGuesses(failedTokens.standingOf(network));
     const token = bearerToken(c.req.header("authorization"));
-    const key = token === undefined ? undefined : await findKey(token);
-    if (!key) {
-      throw new ApiError("unauthenticated", "A valid bearer token is needed.", {
-        headers: { "www-authenticate": token === undefined ? "Bearer" : 'Bearer error="invalid_token"' },
-      });
+    if (token === undefined) throw unauthenticated("Bearer");
+    const identified = await identify(token);
+    if (identified === undefined) {
+      const standing = await failedTokens.note(network, token);
+      c.set("standing", standing);
+      throw standing.allowed ? unauthenticated('Bearer error="invalid_token"') : tooManyGuesses(standing);
     }
-    c.set("caller", {
-      keyId: key.id,
-      accountId: key.accountId,
-      organizationId: key.organizationId,
-      defaultSpaceId: key.spaceId,
-      permissions: new Set(key.permissions),
-    });
+    const standing = await requests.take(budgetKeyOf(identified));
+    c.set("standing", standing);
+    if (!standing.allowed) throw rateLimited(standing, "This key has asked for too much; wait.");
+    c.set("caller", callerOf(identified, c.req.header(ORGANIZATION_HEADER)));
     await next();
   };
 }
@@ -33,3 +47,38 @@ export function authenticate({ findKey }: AuthenticateDeps): MiddlewareHandler<A
 export function bearerToken(header: string | undefined): string | undefined {
   return /^Bearer +([\x21-\x7e]+) *$/i.exec(header ?? "")?.[1];
 }
+
+const unauthenticated = (challenge: string): ApiError =>
+  new ApiError("unauthenticated", "A valid bearer token is needed.", {
+    headers: { "www-authenticate": challenge },
+  });
+
+const tooManyGuesses = (standing: Parameters<typeof rateLimited>[0]): ApiError =>
+  rateLimited(standing, "Too many wrong tokens came from this address; wait.");
+
+const budgetKeyOf = (identified: Identified): string =>
+  identified.by === "oidc" ? identified.account.id : identified.key.id;
+
+/**
+ * A key calls for its own organization. An account calls for the one that the header names, or for the only one that it
+ * belongs to. @throws ApiError 403
+ */
+function callerOf(identified: Identified, named: string | undefined): Caller {
+  if (identified.by !== "oidc") {
+    const { id: keyId, accountId, organizationId, spaceId, permissions } = identified.key;
+    if (named !== undefined && named !== organizationId) throw notAMember();
+    return { by: identified.by, keyId, accountId, organizationId, defaultSpaceId: spaceId, permissions };
+  }
+  const { id: accountId, memberships } = identified.account;
+  const [only, ...others] = memberships.keys();
+  if (named === undefined && others.length > 0) {
+    throw new ApiError("permission_denied", `Name one of your organizations in ${ORGANIZATION_HEADER}.`);
+  }
+  const organizationId = named ?? only;
+  const permissions = organizationId === undefined ? undefined : memberships.get(organizationId);
+  if (organizationId === undefined || permissions === undefined) throw notAMember();
+  return { by: "oidc", keyId: null, accountId, organizationId, defaultSpaceId: null, permissions };
+}
+
+const notAMember = (): ApiError =>
+  new ApiError("permission_denied", "You do not belong to that organization.");

@@ -1,6 +1,11 @@
-/** Who calls the management API: taken from the token, and from nothing else. */
+import type { ClientAddress } from "../lib/client-address.ts";
+import type { Standing } from "./budget.ts";
+
+/** Who calls the management API, as the token says. */
 export interface Caller {
-  readonly keyId: string;
+  readonly by: "apiKey" | "accessToken" | "oidc";
+  /** The API key, be it brought itself or by an access token; null: another issuer's token. */
+  readonly keyId: string | null;
   readonly accountId: string;
   readonly organizationId: string;
   /** The space that an operation falls in where it names none. */
@@ -15,5 +20,5 @@ export interface RequestEnv {
 
 /** What a request of the management API carries once it is authenticated. */
 export interface ApiEnv {
-  Variables: RequestEnv["Variables"] & { caller: Caller };
+  Variables: RequestEnv["Variables"] & { client: ClientAddress; standing: Standing; caller: Caller };
 }

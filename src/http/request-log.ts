@@ -23,7 +23,7 @@ export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): 
 }
 
 function describe(c: Context<ApiEnv>): Readonly<Record<string, unknown>> {
-  const caller: ApiEnv["Variables"]["caller"] | undefined = c.get("caller");
+  const { client, caller }: Partial<ApiEnv["Variables"]> = c.var;
   return {
     requestId: c.get("requestId"),
     method: c.req.method,
@@ -31,7 +31,8 @@ function describe(c: Context<ApiEnv>): Readonly<Record<string, unknown>> {
     appId: c.req.param("appId"),
     organizationId: caller?.organizationId,
     accountId: caller?.accountId,
-    keyId: caller?.keyId,
+    keyId: caller?.keyId ?? undefined,
+    clientAddress: client?.address,
   };
 }
 

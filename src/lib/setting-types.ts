@@ -16,6 +16,13 @@ export const portNumber: SettingType<number> = (text) => {
     : err("must be a port number from 0 to 65535");
 };
 
+export const wholeNumber =
+  (min: number, max: number): SettingType<number> =>
+  (text) =>
+    /^\d{1,10}$/.test(text) && Number(text) >= min && Number(text) <= max
+      ? ok(Number(text))
+      : err(`must be a whole number from ${min} to ${max}`);
+
 /** `0` or `1`. */
 export const flag: SettingType<boolean> = (text) =>
   text === "0" || text === "1" ? ok(text === "1") : err("must be 0 or 1");
@@ -81,3 +88,9 @@ export const url =
     }
     return ok(anyPart ? text : text.replace(/\/+$/, ""));
   };
+
+/** The name of an OpenID Connect issuer: a URL that is compared as it is spelled, a slash at its end included. */
+export const issuer: SettingType<string> = (text) => {
+  const parsed = url(["https:", "http:"])(text);
+  return parsed.ok ? ok(text) : parsed;
+};

@@ -6,6 +6,7 @@ import type { SettingInfo } from "./setting-help.ts";
 import {
   bearerToken,
   flag,
+  issuer,
   listOf,
   network,
   nonEmptyText,
@@ -14,6 +15,7 @@ import {
   portNumber,
   type SettingType,
   url,
+  wholeNumber,
 } from "./setting-types.ts";
 
 export const ROLES = ["api", "hooks", "sources", "delivery"] as const;
@@ -34,6 +36,14 @@ export interface Config {
   readonly baseUrl: string | undefined;
   readonly hooksUrl: string | undefined;
   readonly apiKey: string | undefined;
+  /** As the issuer spells it; undefined: tokens of no other issuer are accepted. */
+  readonly oidcIssuer: string | undefined;
+  /** Set where `oidcIssuer` is. */
+  readonly oidcAudience: string | undefined;
+  /** What each API key may ask of the management API. */
+  readonly apiRequestsPerMinute: number;
+  /** What the hooks of each organization take, and of each channel that says nothing else. */
+  readonly hookRequestsPerSecond: number;
   /** 32 bytes; undefined: the one in the data directory. */
   readonly masterKey: Buffer | undefined;
   /** Networks (CIDR) of proxies whose forwarding headers are believed. */
@@ -116,6 +126,34 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     description: `API key with all permissions in the default organization, for automation; at least ${MIN_TOKEN_LENGTH} characters.`,
     secret: true,
   },
+  oidcIssuer: {
+    name: "INLET_OIDC_ISSUER",
+    type: issuer,
+    description:
+      "OpenID Connect issuer whose tokens are accepted, exactly as it names itself: its subject must be the identifier of an Identity with this provider.",
+    secret: false,
+  },
+  oidcAudience: {
+    name: "INLET_OIDC_AUDIENCE",
+    type: nonEmptyText,
+    description: "Audience that those tokens must name. Required with INLET_OIDC_ISSUER.",
+    secret: false,
+  },
+  apiRequestsPerMinute: {
+    name: "INLET_API_REQUESTS_PER_MINUTE",
+    type: wholeNumber(1, 1_000_000_000),
+    defaultText: "600",
+    description: "Requests to the management API that each API key has in a minute, over all gateways.",
+    secret: false,
+  },
+  hookRequestsPerSecond: {
+    name: "INLET_HOOK_REQUESTS_PER_SECOND",
+    type: wholeNumber(1, 1_000_000_000),
+    defaultText: "1000",
+    description:
+      "Deliveries to the hooks of one organization that each gateway takes in a second; a channel may set less for itself.",
+    secret: false,
+  },
   masterKey: {
     name: "INLET_MASTER_KEY",
     type: masterKey,
@@ -127,7 +165,8 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     name: "INLET_TRUST_PROXY",
     type: noneOr(listOf(network)),
     defaultText: "none",
-    description: "Networks of proxies whose forwarding headers are believed, as a comma-separated list.",
+    description:
+      "Networks of proxies whose X-Forwarded-For is believed, as a comma-separated list: rate limits and log lines go by the client's address.",
     secret: false,
   },
   allowNetworks: {

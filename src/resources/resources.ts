@@ -1,11 +1,14 @@
 import { Hono, type MiddlewareHandler } from "hono";
-import { findApiKey } from "../data/api-keys.ts";
-import { authenticate } from "../http/authenticate.ts";
+import { type AuthenticateDeps, authenticate } from "../http/authenticate.ts";
+import { permissionCatalog } from "../http/authorize.ts";
 import type { ApiEnv } from "../http/context.ts";
+import { type ShowLimitsDeps, showLimits } from "../http/limits.ts";
 import { requestLog } from "../http/request-log.ts";
 import type { Log } from "../log.ts";
 import { type AppDeps, apps } from "./apps/routes.ts";
+import { type AuthDeps, auth } from "./auth/routes.ts";
 import { type BlueprintDeps, blueprints } from "./blueprints/routes.ts";
+import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
@@ -22,17 +25,28 @@ export type ApiDeps = BlueprintDeps &
   SubscriptionsDeps &
   QuarantineDeps &
   TopicsDeps &
-  EventsDeps & {
+  EventsDeps &
+  AuthDeps &
+  AuthenticateDeps &
+  ShowLimitsDeps & {
     readonly log: Log;
     /** Resolves when what was committed before the call is in force in this process. */
     readonly readChanges: () => Promise<void>;
   };
 
+/** What the routes together say of themselves. */
+export interface RouteFacts {
+  /** Every permission that there is, by name; `*` first. */
+  readonly permissionNames: () => readonly string[];
+}
+
 /** All resources; a new one is its folder and its line here. */
-const RESOURCES: readonly Resource<ApiDeps>[] = [
+const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
+  auth,
   blueprints,
   apps,
   channels,
+  channelLife,
   subscribe,
   subscriptions,
   quarantine,
@@ -45,13 +59,15 @@ const RESOURCES: readonly Resource<ApiDeps>[] = [
  * left to the app that it is mounted on.
  */
 export function createApi(deps: ApiDeps): Hono<ApiEnv> {
-  const { db, clock } = deps;
-  const routes = collectRoutes(RESOURCES, deps);
+  const facts: RouteFacts = { permissionNames: () => permissionNames };
+  const routes = collectRoutes(RESOURCES, { ...deps, ...facts });
+  const permissionNames = permissionCatalog(routes.map(({ permission }) => permission));
   const api = new Hono<ApiEnv>();
   api.use(requestLog(deps));
+  api.use(showLimits(deps));
   // What stands before `authenticate` needs no token.
   for (const route of routes.filter(({ isPublic }) => isPublic)) mountRoute(api, route);
-  api.use(authenticate({ findKey: (token) => findApiKey(db, token, clock()) }));
+  api.use(authenticate(deps));
   api.use(seeOwnWrites(deps));
   for (const route of routes.filter(({ isPublic }) => !isPublic)) mountRoute(api, route);
   return api;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { findApiKey } from "../../src/data/api-keys.ts";
 import { type BootstrapOptions, bootstrap } from "../../src/data/bootstrap.ts";
+import { createCallers } from "../../src/data/callers.ts";
 import type { NewChannel } from "../../src/data/channels.ts";
 import { type Keyring, openKeyring } from "../../src/data/keyring.ts";
 import { createLiveChannels } from "../../src/data/live-channels.ts";
@@ -28,7 +28,7 @@ afterEach(() => database[Symbol.asyncDispose]());
 const start = (options: Partial<BootstrapOptions> = {}) =>
   bootstrap({ db: database.db, keyring, clock: Date.now, ...options });
 
-const find = (token: string) => findApiKey(database.db, token, Date.now());
+const find = (token: string) => createCallers(database).findKey(token);
 
 describe("the first start", () => {
   it("makes organization, space and a key that may do all, told once", async () => {
@@ -38,7 +38,7 @@ describe("the first start", () => {
       organizationId: expect.stringMatching(/^org_/),
       spaceId: expect.stringMatching(/^spc_/),
       accountId: expect.stringMatching(/^acc_/),
-      permissions: ["*"],
+      permissions: new Set(["*"]),
     });
     const names = await database.db.selectFrom("organizations").select("name").execute();
     expect(names).toEqual([{ name: "default" }]);
@@ -59,7 +59,7 @@ describe("the first start", () => {
 
   it("takes the key handed in instead of making one, and keeps its hash only", async () => {
     expect((await start({ apiKey: "chosen-by-hand" })).apiKey).toBeUndefined();
-    expect(await find("chosen-by-hand")).toMatchObject({ permissions: ["*"] });
+    expect(await find("chosen-by-hand")).toMatchObject({ permissions: new Set(["*"]) });
     const rows = await database.db.selectFrom("apiKeys").selectAll().execute();
     expect(rows).toHaveLength(1);
     expect(JSON.stringify(rows)).not.toContain("chosen-by");
@@ -71,7 +71,7 @@ describe("the first start", () => {
       `events.${made?.organizationId}.apps.app.event_received.${made?.appId}.main.received`,
     ]);
     const live = await createLiveChannels({ db: database.db, keyring }).findById(made?.channelId ?? "");
-    expect(live).toMatchObject({ identity: { uid: "main", appId: made?.appId }, state: "active" });
+    expect(live?.channel).toMatchObject({ identity: { uid: "main", appId: made?.appId }, state: "active" });
     expect(await database.db.selectFrom("topics").select("topic").execute()).toEqual([
       { topic: made?.topics[0] },
     ]);

@@ -6,9 +6,11 @@ import { createApiKey } from "../../src/data/api-keys.ts";
 import { bootstrap } from "../../src/data/bootstrap.ts";
 import { type Keyring, openKeyring } from "../../src/data/keyring.ts";
 import { createOrganization } from "../../src/data/organizations.ts";
+import { type CallerPathDeps, createCallerPath } from "../../src/gateway/callers.ts";
 import { answerErrors } from "../../src/http/answers.ts";
 import type { RequestEnv } from "../../src/http/context.ts";
 import { requestId } from "../../src/http/request-id.ts";
+import { createClientAddressOf } from "../../src/lib/client-address.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
@@ -60,6 +62,8 @@ export async function createTestApi(
     readonly extraKinds?: readonly ChannelKind[];
     /** Without it the API behaves as when Redis is away. */
     readonly openBus?: (database: TestDatabase, keyring: Keyring) => Promise<ApiBus>;
+    readonly callers?: Partial<CallerPathDeps["config"]>;
+    readonly trustProxy?: readonly string[];
   } = {},
 ): Promise<TestApi> {
   const database = await createTestDatabase();
@@ -74,12 +78,24 @@ export async function createTestApi(
   });
   let deletions = 0;
   const bus = (await options.openBus?.(database, keyring)) ?? awayBus();
+  const callers = createCallerPath({
+    ...{ db, keyring, clock },
+    redis: bus.redis,
+    clientAddressOf: createClientAddressOf(options.trustProxy ?? []),
+    config: {
+      oidcIssuer: undefined,
+      oidcAudience: undefined,
+      apiRequestsPerMinute: 1_000_000,
+      ...options.callers,
+    },
+  });
   const app = new Hono<RequestEnv>();
   app.use(requestId(clock));
   app.route(
     "/v1",
     createApi({
       ...bus,
+      ...callers,
       db,
       keyring,
       clock,
@@ -90,7 +106,7 @@ export async function createTestApi(
       ]),
       checkDefinitions,
       hooksUrl: () => "https://hooks.example",
-      readChanges: async () => {},
+      readChanges: async () => callers.forgetCallers(),
       async onDeleted() {
         deletions++;
         await bus.onDeleted();

@@ -1,0 +1,57 @@
+import { createRateCounter } from "../bus/rate-counter.ts";
+import type { RedisBus } from "../bus/redis.ts";
+import type { Config } from "../config.ts";
+import { createCallers } from "../data/callers.ts";
+import type { Queryable } from "../data/database.ts";
+import type { Keyring } from "../data/keyring.ts";
+import { type AccessTokens, createAccessTokens } from "../http/access-tokens.ts";
+import type { AuthenticateDeps } from "../http/authenticate.ts";
+import { createBudget } from "../http/budget.ts";
+import { createFailedTokens } from "../http/failed-tokens.ts";
+import { createIdentify } from "../http/identify.ts";
+import type { ShowLimitsDeps } from "../http/limits.ts";
+import { createOidcIssuer } from "../http/oidc.ts";
+import type { ClientAddressOf } from "../lib/client-address.ts";
+import type { Clock } from "../lib/clock.ts";
+
+/** Distinct wrong tokens that an address may send: many for a person, nothing for who tries them all. */
+const FAILED_TOKENS_PER_MINUTE = 60;
+
+export interface CallerPathDeps {
+  readonly db: Queryable;
+  readonly keyring: Pick<Keyring, "accessTokenKey">;
+  readonly redis: Pick<RedisBus, "call" | "callBuffer">;
+  readonly clientAddressOf: ClientAddressOf;
+  readonly clock: Clock;
+  readonly config: Pick<Config, "oidcIssuer" | "oidcAudience" | "apiRequestsPerMinute">;
+}
+
+/** What tells who calls the management API and how often they may, put together. */
+export interface CallerPath extends AuthenticateDeps, ShowLimitsDeps {
+  readonly accessTokens: AccessTokens;
+  /** What decides who may do what has changed. */
+  readonly forgetCallers: () => void;
+}
+
+export function createCallerPath(deps: CallerPathDeps): CallerPath {
+  const { db, keyring, redis, clientAddressOf, clock, config } = deps;
+  const callers = createCallers({ db });
+  const accessTokens = createAccessTokens({ key: keyring.accessTokenKey, clock });
+  const { oidcIssuer: issuer, oidcAudience: audience } = config;
+  const oidc =
+    issuer === undefined || audience === undefined
+      ? undefined
+      : createOidcIssuer({ issuer, audience, clock });
+  const count = createRateCounter({ redis });
+  const perMinute = { count, windowSeconds: 60 };
+  return {
+    identify: createIdentify({ callers, accessTokens, oidc, clock }),
+    requests: createBudget({ ...perMinute, name: "requests", limit: config.apiRequestsPerMinute }),
+    failedTokens: createFailedTokens(
+      createBudget({ ...perMinute, name: "failed-tokens", limit: FAILED_TOKENS_PER_MINUTE }),
+    ),
+    clientAddressOf,
+    accessTokens,
+    forgetCallers: callers.forget,
+  };
+}

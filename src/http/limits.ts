@@ -1,0 +1,44 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Context, MiddlewareHandler } from "hono";
+import type { ClientAddress, ClientAddressOf } from "../lib/client-address.ts";
+import type { Standing } from "./budget.ts";
+import type { ApiEnv } from "./context.ts";
+import type { FailedTokens } from "./failed-tokens.ts";
+import { ApiError } from "./problem.ts";
+
+/** How much may still be asked for, in how many seconds the window begins anew. */
+export const limitHeaders = ({ limit, remaining, resetSeconds }: Standing): Record<string, string> => ({
+  "RateLimit-Limit": String(limit),
+  "RateLimit-Remaining": String(remaining),
+  "RateLimit-Reset": String(resetSeconds),
+});
+
+/** 429, with the time after which it is worth trying again. */
+export const rateLimited = (standing: Standing, message: string): ApiError =>
+  new ApiError("rate_limited", message, {
+    headers: { ...limitHeaders(standing), "Retry-After": String(standing.resetSeconds) },
+  });
+
+export interface ShowLimitsDeps {
+  readonly clientAddressOf: ClientAddressOf;
+  readonly failedTokens: FailedTokens;
+}
+
+/**
+ * Learns where the request comes from, and shows on every answer where the caller stands: the budget of its key, or, before
+ * it is known, that of wrong tokens from its address.
+ */
+export function showLimits({ clientAddressOf, failedTokens }: ShowLimitsDeps): MiddlewareHandler<ApiEnv> {
+  return async (c, next) => {
+    const client = clientOf(c, clientAddressOf);
+    c.set("client", client);
+    c.set("standing", failedTokens.standingOf(client.network));
+    await next();
+    for (const [name, value] of Object.entries(limitHeaders(c.get("standing")))) c.header(name, value);
+  };
+}
+
+function clientOf(c: Context, clientAddressOf: ClientAddressOf): ClientAddress {
+  const bindings = c.env as Partial<HttpBindings> | undefined;
+  return clientAddressOf(bindings?.incoming?.socket?.remoteAddress, c.req.header("x-forwarded-for"));
+}
