@@ -1,5 +1,5 @@
 import { deleteChannel, insertChannel, type NewChannel, type WriteContext } from "../../data/channels.ts";
-import { isUniqueViolation, type Queryable } from "../../data/database.ts";
+import { isUniqueViolation, type Queryable, type Trx } from "../../data/database.ts";
 import type { ChannelRow } from "../../data/tables.ts";
 import type { Listed, Page } from "../../http/page.ts";
 import { conflict, notFound } from "../../http/problem.ts";
@@ -62,6 +62,21 @@ export async function listChannels(
   return { items, total };
 }
 
+/** Writes to a channel under its lock; undefined where there is no such channel. */
+export async function writeChannel<T>(
+  db: Queryable,
+  scope: AppScope,
+  id: string,
+  write: (trx: Trx, row: ChannelRow) => Promise<T>,
+): Promise<T | undefined> {
+  return db.transaction().execute(async (trx) => {
+    const found = await findChannel(trx, scope, id);
+    const row = found && (await lockChannel(trx, found.number));
+    // Given another address in the meantime, it is no longer at this one.
+    return row?.id === id ? write(trx, row) : undefined;
+  });
+}
+
 /** False where there is no such channel. */
 export async function removeChannel(
   db: Queryable,
@@ -69,13 +84,11 @@ export async function removeChannel(
   id: string,
   options: { readonly purge: boolean; readonly nowMs: number },
 ): Promise<boolean> {
-  return db.transaction().execute(async (trx) => {
-    const found = await findChannel(trx, ref, id);
-    const row = found && (await lockChannel(trx, found.number));
-    if (!row) return false;
+  const removed = await writeChannel(db, ref, id, async (trx, row) => {
     await deleteChannel(trx, row, options);
     return true;
   });
+  return removed === true;
 }
 
 const lockChannel = (trx: Queryable, number: number): Promise<ChannelRow | undefined> =>

@@ -31,7 +31,7 @@ export interface ChannelDeps extends SettingsDeps, EntityDeps {
   readonly onDeleted: () => Promise<void>;
 }
 
-const params = {
+export const channelParams = {
   ...appParams,
   channelId: pathText(/^ch_[a-z0-9]{36}$/, "channel", CHANNEL_ID_EXAMPLE),
 };
@@ -84,7 +84,7 @@ export const channels: Resource<ChannelDeps> = {
         path: "/:channelId",
         operation: "getChannel",
         summary: "Get a channel",
-        params,
+        params: channelParams,
         answer: channelSchema,
       },
       async ({ caller, params }) => {
@@ -101,7 +101,7 @@ export const channels: Resource<ChannelDeps> = {
         summary: "Change a channel",
         description:
           "In force everywhere within two seconds. Secret settings are kept where they are not sent.",
-        params,
+        params: channelParams,
         body: channelPatchSchema,
         answer: channelSchema,
       },
@@ -128,7 +128,7 @@ export const channels: Resource<ChannelDeps> = {
         summary: "Delete a channel",
         description:
           "Its address ends within two seconds; quarantine and secrets go. What it has published stays until its retention ends, or goes with it (`purge`).",
-        params,
+        params: channelParams,
         query: purgeQuerySchema,
         answer: deleted,
       },
