@@ -1,6 +1,7 @@
 import type { ColumnType, Generated, Selectable } from "kysely";
 import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
+import type { AuditAction, AuditEntity } from "./audit-entry.ts";
 
 /** A `json` column: parsed when read, handed over as text (`pg` would make a PostgreSQL array of an array). */
 export type Json<T> = ColumnType<T, string, string>;
@@ -236,6 +237,22 @@ export interface ArtifactsTable extends Timestamps {
   version: Generated<number>;
 }
 
+/** One change that somebody made. */
+export interface AuditTable {
+  id: string;
+  organizationId: string;
+  /** Null: a declared set-up. */
+  accountId: string | null;
+  keyId: string | null;
+  requestId: string | null;
+  action: AuditAction;
+  entity: AuditEntity;
+  /** An id; of a channel, which has none that may be shown, its app's and its uid. */
+  entityId: string;
+  fields: string[];
+  createdAt: Timestamp;
+}
+
 /** One row: transactions below `xid` were all finished at `at`. */
 export interface ChangesPrunedTable {
   singleton: Generated<boolean>;
@@ -279,8 +296,10 @@ export interface Tables {
   changesPruned: ChangesPrunedTable;
   removals: RemovalsTable;
   leases: LeasesTable;
+  audit: AuditTable;
 }
 
+export type AuditRow = Selectable<AuditTable>;
 export type AppRow = Selectable<AppsTable>;
 export type BlueprintRow = Selectable<BlueprintsTable>;
 export type ArtifactRow = Selectable<ArtifactsTable>;

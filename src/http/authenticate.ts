@@ -38,7 +38,8 @@ export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> 
     const standing = await requests.take(budgetKeyOf(identified));
     c.set("standing", standing);
     if (!standing.allowed) throw rateLimited(standing, "This key has asked for too much; wait.");
-    c.set("caller", callerOf(identified, c.req.header(ORGANIZATION_HEADER)));
+    const caller = callerOf(identified, c.req.header(ORGANIZATION_HEADER));
+    c.set("caller", { ...caller, requestId: c.get("requestId") });
     await next();
   };
 }
@@ -63,7 +64,7 @@ const budgetKeyOf = (identified: Identified): string =>
  * A key calls for its own organization. An account calls for the one that the header names, or for the only one that it
  * belongs to. @throws ApiError 403
  */
-function callerOf(identified: Identified, named: string | undefined): Caller {
+function callerOf(identified: Identified, named: string | undefined): Omit<Caller, "requestId"> {
   if (identified.by !== "oidc") {
     const { id: keyId, accountId, organizationId, spaceId, permissions } = identified.key;
     if (named !== undefined && named !== organizationId) throw notAMember();

@@ -1,8 +1,9 @@
 import type { ClientAddress } from "../lib/client-address.ts";
 import type { Standing } from "./budget.ts";
 
-/** Who calls the management API, as the token says. */
+/** Who calls the management API, as the token says, and in which request. */
 export interface Caller {
+  readonly requestId: string;
   readonly by: "apiKey" | "accessToken" | "oidc";
   /** The API key, be it brought itself or by an access token; null: another issuer's token. */
   readonly keyId: string | null;

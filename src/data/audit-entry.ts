@@ -1,0 +1,60 @@
+/** What changes are kept of. */
+export const AUDIT_ENTITIES = [
+  "account",
+  "apiKey",
+  "app",
+  "artifact",
+  "blueprint",
+  "channel",
+  "connection",
+  "group",
+  "identity",
+  "membership",
+  "organization",
+  "role",
+  "space",
+  "subscription",
+] as const;
+export type AuditEntity = (typeof AUDIT_ENTITIES)[number];
+
+export const AUDIT_ACTIONS = [
+  "create",
+  "update",
+  "delete",
+  "install",
+  "upgrade",
+  "pause",
+  "resume",
+  "rotate",
+  "revoke",
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/** Who makes a change, and in which request: a caller of the API, or `declaredBy` an operator. */
+export interface Author {
+  /** In whose list it stands. */
+  readonly organizationId: string;
+  readonly accountId: string | null;
+  readonly keyId: string | null;
+  readonly requestId: string | null;
+}
+
+/** The author of what a declared set-up changes: whoever runs the gateway. */
+export const declaredBy = (organizationId: string): Author => ({
+  organizationId,
+  accountId: null,
+  keyId: null,
+  requestId: null,
+});
+
+/** One change. A channel is named by `channelName`: its address is a credential. */
+export interface AuditEntry {
+  readonly action: AuditAction;
+  readonly entity: AuditEntity;
+  readonly id: string;
+  /** The names of what was changed (see `changedFields`), never values. */
+  readonly fields?: readonly string[];
+}
+
+export const channelName = (channel: { readonly appId: string; readonly uid: string }): string =>
+  `${channel.appId}/${channel.uid}`;
