@@ -5,6 +5,7 @@ import { openRedis } from "./bus/redis.ts";
 import { createTopics } from "./bus/topics.ts";
 import type { ChannelRuntime } from "./channels/kind.ts";
 import { channelKinds } from "./channels/kinds.ts";
+import { createHookLimits, limitedIngest } from "./channels/rate-limit.ts";
 import { checkSettings, type SettingsDeps } from "./channels/settings.ts";
 import { type Config, publicUrls } from "./config.ts";
 import { bootstrap } from "./data/bootstrap.ts";
@@ -136,9 +137,15 @@ export async function startGateway(
     return redis.state().memoryUsedFraction ?? 0;
   });
 
+  const limits = createHookLimits({ clientAddressOf, requestsPerSecond: config.hookRequestsPerSecond });
+  const ingest = path.ingest as Ingest;
+  const pushed = limitedIngest(ingest, limits);
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   for (const kind of channelKinds.values()) {
-    runtimes.set(kind.kind, opening.use(await kind.start({ ingest: path.ingest as Ingest, clock, log })));
+    runtimes.set(
+      kind.kind,
+      opening.use(await kind.start({ ingest: kind.addressed ? pushed : ingest, clock, log })),
+    );
   }
 
   let urls = { baseUrl: "", hooksUrl: "" };
@@ -149,7 +156,7 @@ export async function startGateway(
       metrics,
       metricsToken: config.metricsToken,
     },
-    hooks: has("hooks") ? { findChannel: path.rules.find, runtimes, metrics, clock, log } : undefined,
+    hooks: has("hooks") ? { findChannel: path.rules.find, runtimes, limits, metrics, clock, log } : undefined,
     api: has("api")
       ? {
           ...settings,

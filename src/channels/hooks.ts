@@ -8,6 +8,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { ChannelRuntime } from "./kind.ts";
+import type { HookLimits } from "./rate-limit.ts";
 
 /** What every address of a channel begins with. */
 export const HOOKS_PATH = "/hooks/";
@@ -20,6 +21,7 @@ export interface HooksDeps {
    */
   readonly findChannel: (channelId: string) => ChannelHandle | undefined | Promise<ChannelHandle | undefined>;
   readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime>;
+  readonly limits: Pick<HookLimits, "arrived" | "addressOf">;
   readonly metrics: Pick<Metrics, "deliveries">;
   readonly clock: Clock;
   readonly log: Log;
@@ -30,7 +32,7 @@ export interface HooksDeps {
  * stands in no log line and in no answer.
  */
 export function createHooks(deps: HooksDeps): Hono<{ Bindings: HttpBindings }> {
-  const { findChannel, runtimes } = deps;
+  const { findChannel, runtimes, limits } = deps;
   const hooks = new Hono<{ Bindings: HttpBindings }>();
 
   hooks.all(`${HOOKS_PATH}:channelId`, async (c) => {
@@ -39,6 +41,7 @@ export function createHooks(deps: HooksDeps): Hono<{ Bindings: HttpBindings }> {
     const receive = channel && runtimes.get(channel.identity.kind)?.receive;
     if (channel === undefined || receive === undefined) throw notFound("channel");
     try {
+      limits.arrived(channel, c.env.incoming);
       return await receive(channel, c);
     } catch (thrown) {
       throw new HookError(channel, thrown);
@@ -64,9 +67,11 @@ export function createHooks(deps: HooksDeps): Hono<{ Bindings: HttpBindings }> {
       channel: channel?.number,
       appId: channel?.appId,
       organizationId: channel?.organizationId,
+      clientAddress: limits.addressOf(c.env.incoming),
     };
-    // Whoever guesses addresses must not fill the log.
+    // Whoever guesses addresses, or sends too much, must not fill the log.
     if (channel === undefined && result === "refused") deps.log.debug(line, "no such channel");
+    else if (error.code === "rate_limited") deps.log.debug(line, "delivery refused");
     else if (result === "refused") deps.log.info({ ...line, details: error.details }, "delivery refused");
     else deps.log[result === "internal" ? "error" : "warn"]({ ...line, err: failure }, "delivery failed");
     return answerError(c, error);

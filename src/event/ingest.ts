@@ -30,5 +30,9 @@ export type IngestResult =
 export type Ingest<C extends ChannelHandle = ChannelHandle> = (
   channel: C,
   request: RawRequest,
-  options: { readonly signal: AbortSignal },
+  options: {
+    readonly signal: AbortSignal;
+    /** Asked once the sender is known to be who the channel expects: what it throws ends the delivery, and nothing was parsed. */
+    readonly admit?: (channel: ChannelHandle) => void;
+  },
 ) => Promise<IngestResult>;

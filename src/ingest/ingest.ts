@@ -96,8 +96,9 @@ export function createIngest(deps: IngestDeps): {
   };
 
   return {
-    async ingest(channel, request, { signal }) {
+    async ingest(channel, request, { signal, admit }) {
       const verified = channel.verify(request);
+      if (verified.ok) admit?.(channel);
       const kept =
         verified.ok && channel.pause !== undefined
           ? await keepBack(channel, verified.value, { signal })

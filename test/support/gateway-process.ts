@@ -20,13 +20,19 @@ export interface GatewayProcess extends AsyncDisposable {
 
 export const API_KEY = "a-key-for-tests-that-is-long-enough-0123456789";
 
+/** Tests and benchmarks send as fast as they can. */
+const UNLIMITED = {
+  INLET_API_REQUESTS_PER_MINUTE: "1000000000",
+  INLET_HOOK_REQUESTS_PER_SECOND: "1000000000",
+};
+
 /** Starts `src/main.ts` on a free port and waits until it says that it is ready. */
 export async function startGatewayProcess(
   env: Readonly<Record<string, string>>,
   { timeoutMs = 30_000 }: { readonly timeoutMs?: number } = {},
 ): Promise<GatewayProcess> {
   const child = spawn(process.execPath, [MAIN], {
-    env: { PATH: process.env.PATH ?? "", INLET_PORT: "0", INLET_API_KEY: API_KEY, ...env },
+    env: { PATH: process.env.PATH ?? "", INLET_PORT: "0", INLET_API_KEY: API_KEY, ...UNLIMITED, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const exited = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
