@@ -1,11 +1,19 @@
 #!lua
--- Says that a pause is over where nothing that it kept back is left.
+-- Says that a pause is over where nothing that it kept back is left; else, where little is left, that it closes: whoever comes now
+-- had better wait a moment than stand behind, or the last would never come.
 -- KEYS: the organization's budget (quarantine-store.lua)
--- ARGV: channel, pause
+-- ARGV: channel, pause, how long it closes (ms; 0: not yet), what little is
 -- Reply: 1 where it is over, 0 where something is left
-local index = string.sub(KEYS[1], 1, -2) .. 'x:' .. ARGV[1] .. ':paused'
-if redis.call('EXISTS', index) == 1 then
-  return 0
+local call = redis.call
+local left = call('ZCARD', string.sub(KEYS[1], 1, -2) .. 'x:' .. ARGV[1] .. ':paused')
+if left == 0 then
+  call('HSET', KEYS[1], ARGV[1] .. ':over', ARGV[2])
+  call('HDEL', KEYS[1], ARGV[1] .. ':closes')
+  return 1
 end
-redis.call('HSET', KEYS[1], ARGV[1] .. ':over', ARGV[2])
-return 1
+if tonumber(ARGV[3]) > 0 and left <= tonumber(ARGV[4]) then
+  local time = call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  call('HSET', KEYS[1], ARGV[1] .. ':closes', string.format('%d', now + ARGV[3]))
+end
+return 0

@@ -4,7 +4,8 @@
 -- All keys begin with the budget's less its last letter, inlet:{q.<organization>}: and one tag, so that budgets are exact:
 --   b                            hash: bytes kept. "t" in all; "<channel>:a" of records kept for days; "<channel>:<reason>" of
 --                                those whose newest are kept; "<channel>:<reason>:dropped" counts what gave way;
---                                "<channel>:over" the newest pause of the channel of which nothing is left (pause-end.lua)
+--                                "<channel>:over" the newest pause of the channel of which nothing is left, "<channel>:closes" until
+--                                when one closes (pause-end.lua)
 --   r:<record>                   hash: s the record (JSON), ch its channel, f and l first and last arrival (ms), n how often, x its
 --                                index, a its account in b, d its delivery, i its field there, z its bytes
 --   d:<channel>:<digest>         hash: m method, headers and so on (JSON), b body, c account, z bytes, o records kept for days,

@@ -137,8 +137,8 @@ export function createQuarantineStore({ redis, publish, limits }: QuarantineStor
     async purge(organizationId, channelNumber) {
       await removeOlder(organizationId, [String(channelNumber)], EVERY_AGE_MS, INDEXES);
       const dropped = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
-      const over = `${channelNumber}:over`;
-      await redis.call("hdel", [quarantineBudgetKey(organizationId), ...dropped, over]);
+      const pauses = [`${channelNumber}:over`, `${channelNumber}:closes`];
+      await redis.call("hdel", [quarantineBudgetKey(organizationId), ...dropped, ...pauses]);
     },
     async expire(organizationId) {
       const accounts = (await redis.call("hkeys", [quarantineBudgetKey(organizationId)])) as string[];

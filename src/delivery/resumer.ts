@@ -62,14 +62,12 @@ export function startResumer(deps: ResumerDeps): Resumer {
   const emptySinceMs = new Map<string, number>();
   let wake: () => void = () => {};
 
-  /** Runs one page; "more" where there may be another. */
-  async function runPage(channel: ResumedChannel): Promise<"more" | "empty"> {
+  /** Runs one page; "more" where there may be another. The pause closes only once a page has gone through. */
+  async function runPage(channel: ResumedChannel, closes: boolean): Promise<"more" | "empty"> {
     const { number, organizationId, pause } = channel;
+    if (await pauses.end({ channel, pause }, { closes, little: PAGE })) return "empty";
     const filter = { organizationId, channelNumbers: [number], reason: "paused" } as const;
     const { records } = await quarantine.list(filter, { limit: PAGE, offset: 0 });
-    if (records.length === 0) {
-      return (await pauses.end({ channel, pause })) ? "empty" : "more";
-    }
     const live = await findLiveChannel(number);
     // Deleted: its quarantine goes with it.
     if (!live) return "empty";
@@ -83,7 +81,7 @@ export function startResumer(deps: ResumerDeps): Resumer {
     const claim = { name: `resume.${channel.number}`, holder, ttlMs: timing.leaseMs };
     let claimedAtMs = Number.NEGATIVE_INFINITY;
     try {
-      for (;;) {
+      for (let pages = 0; ; pages++) {
         signal.throwIfAborted();
         if (performance.now() - claimedAtMs > timing.leaseMs / 3) {
           if (!(await claimLease(db, claim))) return;
@@ -92,7 +90,7 @@ export function startResumer(deps: ResumerDeps): Resumer {
         // Paused again, or ended by another, since it was listed.
         const [same] = await listResumed(db, { number: channel.number });
         if (same?.pause !== channel.pause) return;
-        if ((await runPage(channel)) === "empty") break;
+        if ((await runPage(channel, pages > 0)) === "empty") break;
       }
       await lookAfter(channel);
       if (failing.delete(channel.number)) log.info({ channel: channel.number }, "kept deliveries go on");

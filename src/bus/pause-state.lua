@@ -1,0 +1,14 @@
+#!lua flags=no-writes
+-- How a pause stands.
+-- KEYS: the organization's budget (quarantine-store.lua)
+-- ARGV: channel, pause
+-- Reply: 2 it is over, 1 it closes, 0 neither
+local held = redis.call('HMGET', KEYS[1], ARGV[1] .. ':over', ARGV[1] .. ':closes')
+if held[1] and tonumber(held[1]) >= tonumber(ARGV[2]) then
+  return 2
+end
+local time = redis.call('TIME')
+if held[2] and tonumber(held[2]) > time[1] * 1000 + math.floor(time[2] / 1000) then
+  return 1
+end
+return 0

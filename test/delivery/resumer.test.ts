@@ -1,0 +1,245 @@
+import { createHmac } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type Resumer, type ResumerDeps, startResumer } from "../../src/delivery/resumer.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { createLog } from "../../src/log.ts";
+import { startTestSpine, type TestSpine } from "../support/spine.ts";
+import { until } from "../support/until.ts";
+
+const TICK = { type: "tick", idPath: "$.n" };
+const timing = { beatEveryMs: 10, leaseMs: 500, lookAfterMs: 100 };
+
+let spine: TestSpine;
+beforeAll(async () => {
+  spine = await startTestSpine();
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+
+let resumers: Resumer[] = [];
+afterEach(async () => {
+  await Promise.all(resumers.map((resumer) => resumer[Symbol.asyncDispose]()));
+  resumers = [];
+});
+
+function start(instead: Partial<ResumerDeps> = {}): Resumer {
+  const { quarantine, pauses, redriveKept, findByNumber: findLiveChannel } = spine.path;
+  const resumer = startResumer({
+    ...{ db: spine.api.database.db, quarantine, pauses, redriveKept, findLiveChannel, timing },
+    log: createLog({ level: "silent" }),
+    ...instead,
+  });
+  resumers.push(resumer);
+  return resumer;
+}
+
+interface Installed {
+  readonly appId: string;
+  readonly channelId: string;
+  readonly topic: string;
+  readonly pause: () => Promise<void>;
+  readonly resume: () => Promise<void>;
+}
+
+async function install(channel: object = {}): Promise<Installed> {
+  const app = await spine.install({ uid: "in", kind: "webhook", events: [TICK], ...channel });
+  const [{ id: channelId, organizationId }] = app.channels;
+  const act = async (what: string) => {
+    const answer = await spine.api.call("POST", `/apps/${app.id}/channels/${channelId}/${what}`);
+    expect([answer.status, answer.body.state]).toEqual([200, what === "pause" ? "paused" : "active"]);
+  };
+  return {
+    appId: app.id,
+    channelId,
+    topic: `events.${organizationId}.apps.app.event_received.${app.id}.in.tick`,
+    pause: () => act("pause"),
+    resume: () => act("resume"),
+  };
+}
+
+/** The numbers on the topic in the order of its entries. */
+async function onTopic({ topic }: Installed): Promise<readonly number[]> {
+  const entries = await spine.topics.listEntries(topic, { from: "-", to: "+", limit: 1_000 });
+  return entries.map(({ fields }) => JSON.parse(fields.data ?? "").n);
+}
+
+async function records({ appId }: Installed): Promise<readonly { reason: string; detail: string }[]> {
+  return (await spine.api.call("GET", `/apps/${appId}/quarantine?limit=200`)).body;
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
+
+async function isOver({ channelId }: Installed): Promise<boolean> {
+  const { db } = spine.api.database;
+  const row = await db.selectFrom("channels").select("pause").where("id", "=", channelId).executeTakeFirst();
+  return row?.pause === null;
+}
+
+describe("a paused channel", () => {
+  it("verifies, and keeps each delivery whole in quarantine, answered as accepted", async () => {
+    const installed = await install({
+      config: { verification: { scheme: "hmac", name: "x-signature" }, itemsPath: "$.items[*]" },
+    });
+    const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
+    await spine.api.call("PUT", path, { config: { secrets: [{ value: "s3cret" }] } });
+    await installed.pause();
+    const body = '{"items":[{"n":1},{"n":2}]}';
+    const signature = createHmac("sha256", "s3cret").update(body).digest("hex");
+    expect(await spine.deliver(installed.channelId, body, { "x-signature": "00" })).toMatchObject({
+      kind: "unverified",
+    });
+    const outcome = await spine.send(installed.channelId, body, { "x-signature": signature });
+    expect(outcome).toMatchObject({ received: 1, published: 0, quarantined: 1, events: [] });
+    expect(outcome.quarantine).toMatchObject([{ reason: "paused" }]);
+    const id = outcome.quarantine[0]?.id;
+    const { body: kept } = await spine.api.call("GET", `/apps/${installed.appId}/quarantine/${id}`);
+    expect(kept).toMatchObject({ reason: "paused", item: null, body });
+    expect(kept.headers).not.toHaveProperty("x-signature");
+    expect(await onTopic(installed)).toEqual([]);
+
+    start();
+    await installed.resume();
+    await until(async () => (await onTopic(installed)).length === 2);
+    expect(await onTopic(installed)).toEqual([1, 2]);
+    expect(await records(installed)).toEqual([]);
+  });
+
+  it("stays paused whatever is written to it, and pausing or resuming twice changes nothing", async () => {
+    const installed = await install();
+    const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
+    await installed.pause();
+    const once = await spine.api.call("GET", path);
+    await installed.pause();
+    expect((await spine.api.call("GET", path)).body).toEqual(once.body);
+    expect((await spine.api.call("PUT", path, { title: "new" })).body).toMatchObject({ state: "paused" });
+    await installed.resume();
+    await installed.resume();
+    expect((await spine.api.call("PUT", path, { title: "newer" })).body).toMatchObject({ state: "active" });
+  });
+
+  it("refuses what no longer fits the quarantine's budget, to be sent again", async () => {
+    const installed = await install();
+    await installed.pause();
+    const large = { n: 0, filler: "x".repeat(5_000_000) };
+    for (let n = 1; n <= 13; n++) await spine.send(installed.channelId, { ...large, n });
+    await expect(spine.deliver(installed.channelId, { ...large, n: 14 })).rejects.toThrow(UnavailableError);
+    start();
+    await installed.resume();
+    await until(async () => (await onTopic(installed)).length === 13);
+    expect((await spine.send(installed.channelId, { ...large, n: 14 })).quarantine).toHaveLength(0);
+  });
+});
+
+describe("a resumed channel", () => {
+  it("brings through what was kept in order of arrival, and what comes meanwhile stands behind it", async () => {
+    const installed = await install();
+    await installed.pause();
+    for (const n of range(0, 250)) await spine.send(installed.channelId, { n });
+    start();
+    await installed.resume();
+    const statuses: number[] = [];
+    for (const n of range(250, 400)) {
+      statuses.push((await spine.send(installed.channelId, { n })).published);
+    }
+    await until(async () => (await onTopic(installed)).length === 400);
+    expect(await onTopic(installed)).toEqual(range(0, 400));
+    // The first stood behind; once one has passed, all pass.
+    expect(statuses).toEqual([...statuses].sort());
+    expect(statuses.at(-1)).toBe(1);
+    await until(() => isOver(installed));
+    expect(await records(installed)).toEqual([]);
+  });
+
+  it("is brought through by another gateway where one ends midway, each event once", async () => {
+    const installed = await install({ events: [{ type: "tick" }] });
+    await installed.pause();
+    for (const n of range(0, 300)) await spine.send(installed.channelId, { n });
+    await installed.resume();
+    const { redriveKept } = spine.path;
+    let pages = 0;
+    const first = start({
+      redriveKept: {
+        ...redriveKept,
+        async all(...args) {
+          // As if killed after the write, before the answer.
+          if (++pages > 1) throw new UnavailableError("gone");
+          await redriveKept.all(...args);
+          throw new UnavailableError("gone");
+        },
+      },
+    });
+    await until(async () => (await onTopic(installed)).length === 100);
+    await first[Symbol.asyncDispose]();
+    start();
+    start();
+    await until(() => isOver(installed), { timeoutMs: 10_000 });
+    expect(await onTopic(installed)).toEqual(range(0, 300));
+  });
+
+  it("publishes deliveries that are alike as often as they came, where no id tells them apart", async () => {
+    const installed = await install({ events: [{ type: "tick" }] });
+    await installed.pause();
+    for (const n of [1, 1, 2]) await spine.send(installed.channelId, { n });
+    start();
+    await installed.resume();
+    await until(() => isOver(installed));
+    expect(await onTopic(installed)).toEqual([1, 1, 2]);
+  });
+
+  it("keeps what fails as what it is, whatever the channel refuses otherwise, and goes on behind it", async () => {
+    const installed = await install({ config: { onInvalid: "reject", itemsPath: "$[*]" } });
+    await installed.pause();
+    const tooMany = `[${"1,".repeat(1_000)}1]`;
+    for (const body of ['[{"n":1}]', '[{"n":1,"x":1},{}]', "nonsense", tooMany, '[{"n":2}]']) {
+      await spine.send(installed.channelId, body);
+    }
+    start();
+    await installed.resume();
+    await until(() => isOver(installed));
+    expect(await onTopic(installed)).toEqual([1, 2]);
+    expect((await records(installed)).map(({ reason }) => reason).sort()).toEqual([
+      "id_conflict",
+      "id_missing",
+      "invalid_body",
+      "invalid_body",
+    ]);
+  });
+
+  it("keeps what is not through when it is paused again, and brings it all through later", async () => {
+    const installed = await install();
+    await installed.pause();
+    for (const n of range(0, 150)) await spine.send(installed.channelId, { n });
+    await installed.resume();
+    const { redriveKept } = spine.path;
+    let onFirstPage = async () => {};
+    start({
+      redriveKept: {
+        ...redriveKept,
+        async all(...args) {
+          await redriveKept.all(...args);
+          await onFirstPage();
+        },
+      },
+    });
+    onFirstPage = () => {
+      onFirstPage = async () => {};
+      return installed.pause();
+    };
+    await until(async () => (await onTopic(installed)).length === 100);
+    await spine.send(installed.channelId, { n: 150 });
+    expect(await onTopic(installed)).toEqual(range(0, 100));
+    await installed.resume();
+    await until(() => isOver(installed));
+    expect(await onTopic(installed)).toEqual(range(0, 151));
+  });
+
+  it("takes its definitions as they are when it is resumed", async () => {
+    const installed = await install({ events: [] });
+    await installed.pause();
+    await spine.send(installed.channelId, { n: 7 });
+    const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
+    await spine.api.call("PUT", path, { events: [TICK] });
+    start();
+    await installed.resume();
+    await until(async () => (await onTopic(installed)).length === 1);
+  });
+});
