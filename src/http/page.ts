@@ -24,8 +24,20 @@ const wholeNumber = z
 
 /** `limit` and `offset` as they stand in a query; extend it by a list's own filters. */
 export const pageQuery = {
-  limit: wholeNumber.pipe(z.int().min(1).max(MAX_LIMIT)).default(DEFAULT_LIMIT),
-  offset: wholeNumber.pipe(z.int().min(0)).default(0),
+  limit: wholeNumber
+    .pipe(z.int().min(1).max(MAX_LIMIT))
+    .default(DEFAULT_LIMIT)
+    .meta({
+      description: "How many at most.",
+      shown: { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
+    }),
+  offset: wholeNumber
+    .pipe(z.int().min(0))
+    .default(0)
+    .meta({
+      description: "How many of the first ones to leave out.",
+      shown: { type: "integer", minimum: 0, maximum: MAX_OFFSET, default: 0 },
+    }),
 } as const;
 
 export const pageQuerySchema = z.object(pageQuery);

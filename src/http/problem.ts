@@ -4,7 +4,7 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type Finding, UnavailableError } from "../lib/errors.ts";
 
 /** The error codes of the API. A closed set; the status follows from the code. */
-const STATUS_OF = {
+export const STATUS_OF = {
   invalid_parameters: 400,
   unauthenticated: 401,
   permission_denied: 403,
@@ -18,6 +18,7 @@ const STATUS_OF = {
   unavailable: 503,
 } as const satisfies Readonly<Record<string, ContentfulStatusCode>>;
 export type ErrorCode = keyof typeof STATUS_OF;
+export const ERROR_CODES = Object.keys(STATUS_OF) as readonly ErrorCode[];
 
 /** The body of every answer that is an error. */
 export interface ErrorBody {

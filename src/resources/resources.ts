@@ -12,7 +12,8 @@ import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
-import { collectRoutes, mountRoute } from "./mount.ts";
+import { collectRoutes, type MountedRoute, mountRoute } from "./mount.ts";
+import { openApi } from "./openapi/routes.ts";
 import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
@@ -38,6 +39,8 @@ export type ApiDeps = BlueprintDeps &
 export interface RouteFacts {
   /** Every permission that there is, by name; `*` first. */
   readonly permissionNames: () => readonly string[];
+  /** All routes that are mounted. */
+  readonly routes: () => readonly MountedRoute[];
 }
 
 /** All resources; a new one is its folder and its line here. */
@@ -52,6 +55,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   quarantine,
   topics,
   events,
+  openApi,
 ];
 
 /**
@@ -59,8 +63,8 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
  * left to the app that it is mounted on.
  */
 export function createApi(deps: ApiDeps): Hono<ApiEnv> {
-  const facts: RouteFacts = { permissionNames: () => permissionNames };
-  const routes = collectRoutes(RESOURCES, { ...deps, ...facts });
+  const facts: RouteFacts = { permissionNames: () => permissionNames, routes: () => routes };
+  const routes: readonly MountedRoute[] = collectRoutes(RESOURCES, { ...deps, ...facts });
   const permissionNames = permissionCatalog(routes.map(({ permission }) => permission));
   const api = new Hono<ApiEnv>();
   api.use(requestLog(deps));

@@ -33,6 +33,8 @@ export interface RouteSpec<
   readonly permission?: string | null;
   /** It makes something: a client may send `Idempotency-Key`. */
   readonly creates?: true;
+  /** When it answers 404, where that is not told by its path alone: its body names something too. */
+  readonly missing?: string;
   /** When it answers 409. */
   readonly conflict?: string;
   /** The answer carries an `ETag` (`showVersion`); a PUT or DELETE heeds `If-Match` (`requireMatch`). */

@@ -33,6 +33,9 @@ const placesOf = (body: { topic: string; entryId: string }[]) =>
 const at = (appId: string, { topic, entryId }: { topic: string; entryId: string }) =>
   `/apps/${appId}/events/${encodeURIComponent(topic)}/${entryId}`;
 
+/** What every event has, as fields of an entry. */
+const REQUIRED = ["specversion", "1.0", "id", "1", "source", "/other", "type", "push"] as const;
+
 describe("an event in an answer", () => {
   it("is CloudEvents JSON with the data as it was received, numbers spelled as they were", async () => {
     const app = await install();
@@ -72,7 +75,15 @@ describe("an event in an answer", () => {
   it("is an answer that parses even where another writer left an entry that is not JSON", async () => {
     const { app, entries } = await installWithEvents(1);
     const topic = entries[0]?.topic ?? "";
-    await spine.server.client.xadd(topic, "*", "datacontenttype", "application/json", "data", '{"a":');
+    await spine.server.client.xadd(
+      topic,
+      "*",
+      ...REQUIRED,
+      "datacontenttype",
+      "application/json",
+      "data",
+      '{"a":',
+    );
     const { body } = await spine.api.call("GET", `/apps/${app.id}/events`);
     expect(body[1].data).toBe('{"a":');
   });
@@ -117,7 +128,7 @@ describe("the events of an app", () => {
     for (let i = 0; i < 450; i++) {
       const topic = rows[i % 7 === 0 ? 0 : 1]?.topic ?? "";
       ids.push(`${1_000 + Math.floor(i / 3)}-${i}`);
-      pipeline.xadd(topic, `${1_000 + Math.floor(i / 3)}-${i}`, "data", "1");
+      pipeline.xadd(topic, `${1_000 + Math.floor(i / 3)}-${i}`, ...REQUIRED, "data", "1");
     }
     await pipeline.exec();
     const read = async (offset: number) =>

@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import type { ChannelKind } from "../../src/channels/kind.ts";
 import { channelKinds } from "../../src/channels/kinds.ts";
 import type { CheckDefinitions } from "../../src/channels/settings.ts";
@@ -14,6 +14,7 @@ import { createClientAddressOf } from "../../src/lib/client-address.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
+import { createDocumentCheck, type DocumentCheck } from "./documented.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 
 export interface Answer {
@@ -90,6 +91,8 @@ export async function createTestApi(
     },
   });
   const app = new Hono<RequestEnv>();
+  const undocumented: string[] = [];
+  app.use("/v1/*", checkAnswers(app, undocumented));
   app.use(requestId(clock));
   app.route(
     "/v1",
@@ -123,8 +126,17 @@ export async function createTestApi(
         headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
         ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       });
-      return { status: response.status, headers: response.headers, body: await response.json() };
+      const text = await response.text();
+      refuseUndocumented();
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: text === "" ? undefined : JSON.parse(text),
+      };
     };
+  const refuseUndocumented = (): void => {
+    if (undocumented.length > 0) throw new Error(undocumented.splice(0).join("\n"));
+  };
 
   return {
     app,
@@ -148,7 +160,30 @@ export async function createTestApi(
       }),
     lines,
     deletions: () => deletions,
-    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await database[Symbol.asyncDispose]();
+      refuseUndocumented();
+    },
+  };
+}
+
+const DOCUMENT_PATH = "/v1/openapi.json";
+
+/** Every answer that a test gets must be one that the document describes. */
+function checkAnswers(api: Hono<RequestEnv>, findings: string[]): MiddlewareHandler {
+  let loading: Promise<DocumentCheck> | undefined;
+  return async (c, next) => {
+    await next();
+    if (c.req.path === DOCUMENT_PATH || c.res.headers.get("content-type") === "text/event-stream") return;
+    loading ??= Promise.resolve(api.request(DOCUMENT_PATH))
+      .then((response) => response.json())
+      .then(createDocumentCheck);
+    const check = await loading;
+    const { status, headers } = c.res;
+    const text = await c.res.clone().text();
+    const path = c.req.path.slice("/v1".length);
+    const finding = check({ method: c.req.method, path, status, headers, text });
+    if (finding !== undefined) findings.push(finding);
   };
 }
 

@@ -49,6 +49,7 @@ export const apps: Resource<AppDeps> = {
         body: installSchema,
         answer: installedAppSchema,
         creates: true,
+        missing: "blueprint, artifact or space is not there",
         conflict: "a channel's kind no longer accepts what the blueprint says",
       },
       async ({ caller, body }) => {

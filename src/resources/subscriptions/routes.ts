@@ -59,6 +59,7 @@ export const subscribe: Resource<SubscriptionsDeps> = {
         body: subscribeSchema,
         answer: subscriptionSchema,
         creates: true,
+        missing: "app, channel, event definition or connection is not there",
         conflict: "`*` is asked for and the app has no channels, or more than 1,000 topics would be covered",
       },
       async ({ caller, params, body }) => {

@@ -1,0 +1,62 @@
+import type { JsonSchema } from "./schemas.ts";
+
+const BY_FORMAT: Readonly<Record<string, string>> = {
+  "date-time": "2026-01-31T09:30:00.000Z",
+  uri: "https://example.com/",
+  email: "someone@example.com",
+};
+
+type Components = Readonly<Record<string, JsonSchema>>;
+
+/**
+ * One value that the schema allows, made of the examples that its parts give: required fields, and those with an example of their
+ * own. Where an entity would hold itself (`open`: those that are being made), it is undefined: lists end there.
+ */
+export function exampleOf(schema: JsonSchema, components: Components, open: readonly string[] = []): unknown {
+  const { $ref, examples, type, items } = schema;
+  if (Array.isArray(examples)) return examples[0];
+  if ("default" in schema) return schema.default;
+  if ("const" in schema) return schema.const;
+  if (Array.isArray(schema.enum)) return schema.enum[0];
+  const within = (part: JsonSchema): unknown => exampleOf(part, components, open);
+  if (typeof $ref === "string") {
+    const name = $ref.slice($ref.lastIndexOf("/") + 1);
+    return open.includes(name) ? undefined : exampleOf(components[name] ?? {}, components, [...open, name]);
+  }
+  for (const variants of [schema.anyOf, schema.oneOf, schema.allOf]) {
+    if (Array.isArray(variants)) return variants.map(within).find((value) => value !== undefined);
+  }
+  switch (Array.isArray(type) ? type[0] : type) {
+    case "object":
+      return objectExample(schema, within);
+    case "array": {
+      const item = isSchema(items) ? within(items) : undefined;
+      return item === undefined ? [] : [item];
+    }
+    case "integer":
+    case "number":
+      return typeof schema.minimum === "number" ? schema.minimum : 1;
+    case "boolean":
+      return true;
+    case "string":
+      return BY_FORMAT[String(schema.format)] ?? "text";
+    case "null":
+      return null;
+    default:
+      return {};
+  }
+}
+
+function objectExample(
+  { properties, required }: JsonSchema,
+  within: (part: JsonSchema) => unknown,
+): Readonly<Record<string, unknown>> {
+  const names: readonly unknown[] = Array.isArray(required) ? required : [];
+  const fields = Object.entries(isSchema(properties) ? properties : {})
+    .filter(([name, part]) => names.includes(name) || (isSchema(part) && "examples" in part))
+    .map(([name, part]) => [name, isSchema(part) ? within(part) : null] as const);
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+}
+
+const isSchema = (value: unknown): value is JsonSchema =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,56 @@
+const text = (description: string, example: string, pattern?: string) => ({
+  description,
+  schema: { type: "string", ...(pattern === undefined ? {} : { pattern }) },
+  example,
+});
+const count = (description: string, example: number) => ({
+  description,
+  schema: { type: "integer", minimum: 0 },
+  example,
+});
+
+/** Headers of answers. */
+export const HEADERS = {
+  XRequestId: text("Names the request; it stands in the log too.", "req_01jc9x2k4v8m3n5p7q9r1s0"),
+  XTotalCount: count("How many there are in all.", 1),
+  ETag: text("The version of what is answered.", '"bp_01jc9x2k4v8m3n5p7q9r1s0.3"'),
+  RetryAfter: count("Seconds after which it is worth trying again.", 1),
+  RateLimitLimit: count("Requests that the key has in a window.", 600),
+  RateLimitRemaining: count("Requests that are left in this one.", 599),
+  RateLimitReset: count("Seconds until the next one.", 42),
+} as const;
+
+const header = (name: string, described: object) => ({ name, in: "header", required: false, ...described });
+
+/** Headers of requests. */
+export const PARAMETERS = {
+  RequestId: header(
+    "X-Request-Id",
+    text("A name for the request, in place of one that Inlet makes.", "trace-1", "^[A-Za-z0-9_.:-]{1,128}$"),
+  ),
+  IdempotencyKey: header(
+    "Idempotency-Key",
+    text(
+      "For 24 hours, the same request with the same key is not done again but answered as it was the first time, " +
+        "with `Idempotent-Replayed: true`: successes, and errors below 500 that its checks did not find beforehand. " +
+        "With another request, or while the first one is under way, it is a 409; so it is when nobody knows what became " +
+        "of the first one.",
+      "5f2d9a1c-5b0e-4c8e-9f63-0d2f6f1f7c11",
+      "^[\\x21-\\x7e]{1,255}$",
+    ),
+  ),
+  IfMatch: header(
+    "If-Match",
+    text(
+      "Does it only if this is the version (`ETag`) that is there; else 409.",
+      '"bp_01jc9x2k4v8m3n5p7q9r1s0.3"',
+    ),
+  ),
+  IfNoneMatch: header(
+    "If-None-Match",
+    text(
+      "Answers 304, without a body, if this is the version that is there.",
+      '"bp_01jc9x2k4v8m3n5p7q9r1s0.3"',
+    ),
+  ),
+} as const;

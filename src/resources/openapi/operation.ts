@@ -1,0 +1,139 @@
+import { isList, isOther } from "../answer.ts";
+import type { MountedRoute } from "../mount.ts";
+import { COMMON_HEADERS, type ErrorName, errorResponse, statusOf } from "./errors.ts";
+import { exampleOf } from "./example.ts";
+import type { JsonSchema, SchemaWriter } from "./schemas.ts";
+
+/** `/apps/:appId` → `/apps/{appId}`. */
+export const documentedPath = ({ fullPath }: Pick<MountedRoute, "fullPath">): string =>
+  fullPath.replace(/:([A-Za-z]+)/g, "{$1}");
+
+/** The route as an operation object (OpenAPI 3.1, section 4.8.10). Examples are filled in once all components are known. */
+export function operationOf(route: MountedRoute, schemas: SchemaWriter): Readonly<Record<string, unknown>> {
+  const { operation, summary, tag, permission, isPublic, body } = route;
+  return {
+    operationId: operation,
+    summary,
+    description: describe(route),
+    tags: [tag],
+    ...(isPublic ? { security: [] } : {}),
+    ...(permission === null ? {} : { "x-permission": permission }),
+    parameters: parametersOf(route, schemas),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: !body.safeParse({}).success,
+            content: { "application/json": { schema: schemas.input(body) } },
+          },
+        }),
+    responses: { "200": success(route, schemas), ...notModified(route), ...failures(route) },
+  };
+}
+
+function describe({ description, permission, isPublic }: MountedRoute): string {
+  const needs = isPublic
+    ? "Needs no token."
+    : permission === null
+      ? "Needs a token, and no permission."
+      : `Needs the permission \`${permission}\`.`;
+  return description === undefined ? needs : `${description}\n\n${needs}`;
+}
+
+const writes = ({ method }: MountedRoute): boolean => method === "put" || method === "delete";
+
+function parametersOf(route: MountedRoute, schemas: SchemaWriter): readonly object[] {
+  const { params = {}, query, creates, versioned } = route;
+  const inPath = Object.entries(params).map(([name, schema]) =>
+    parameter(name, "path", schemas.input(schema), true),
+  );
+  const asked =
+    query && (schemas.input(query) as { properties?: Record<string, JsonSchema>; required?: string[] });
+  const inQuery = Object.entries(asked?.properties ?? {}).map(([name, schema]) =>
+    parameter(name, "query", schema, asked?.required?.includes(name) === true),
+  );
+  const headers = [
+    "RequestId",
+    ...(creates ? ["IdempotencyKey"] : []),
+    ...(versioned && writes(route) ? ["IfMatch"] : []),
+    ...(versioned && route.method === "get" ? ["IfNoneMatch"] : []),
+  ];
+  return [...inPath, ...inQuery, ...headers.map((name) => ({ $ref: `#/components/parameters/${name}` }))];
+}
+
+function parameter(name: string, where: "path" | "query", schema: JsonSchema, required: boolean): object {
+  const { description, ...rest } = schema;
+  return {
+    name,
+    in: where,
+    required,
+    ...(description === undefined ? {} : { description }),
+    schema: rest,
+  };
+}
+
+function success(route: MountedRoute, schemas: SchemaWriter): object {
+  const { answer, versioned, method } = route;
+  const headers = {
+    ...COMMON_HEADERS,
+    ...(isList(answer) ? { "X-Total-Count": { $ref: "#/components/headers/XTotalCount" } } : {}),
+    ...(versioned && method !== "delete" ? { ETag: { $ref: "#/components/headers/ETag" } } : {}),
+  };
+  if (isOther(answer)) {
+    const content = { [answer.contentType]: { schema: { type: "string" } } };
+    return { description: answer.description, headers, content };
+  }
+  const schema = isList(answer)
+    ? { type: "array", items: schemas.output(answer.of) }
+    : schemas.output(answer);
+  return { description: "Done.", headers, content: { "application/json": { schema } } };
+}
+
+const notModified = ({ method, versioned }: MountedRoute): object =>
+  versioned && method === "get"
+    ? { "304": { description: "The client has this version already.", headers: COMMON_HEADERS } }
+    : {};
+
+function failures(route: MountedRoute): Readonly<Record<string, object>> {
+  const { query, body, params, permission, isPublic, missing, conflict, creates, versioned } = route;
+  const conflicts = [
+    ...(conflict === undefined ? [] : [conflict]),
+    ...(creates ? ["the `Idempotency-Key` was used for another request, or its first one is under way"] : []),
+    ...(versioned && writes(route) ? ["`If-Match` names another version"] : []),
+  ];
+  const names: (ErrorName | false)[] = [
+    (query !== undefined || body !== undefined || creates === true) && "InvalidParameters",
+    !isPublic && "Unauthenticated",
+    permission !== null && "PermissionDenied",
+    (params !== undefined || missing !== undefined) && "NotFound",
+    conflicts.length > 0 && "Conflict",
+    body !== undefined && "PayloadTooLarge",
+    body !== undefined && "UnsupportedMediaType",
+    "RateLimited",
+    "Internal",
+    "Unavailable",
+  ];
+  const told: Partial<Record<ErrorName, string>> = {
+    ...(missing === undefined ? {} : { NotFound: missing }),
+    ...(conflicts.length === 0 ? {} : { Conflict: conflicts.join("; or ") }),
+  };
+  return Object.fromEntries(
+    names
+      .filter((name) => name !== false)
+      .map((name) => [
+        statusOf(name),
+        told[name] === undefined
+          ? { $ref: `#/components/responses/${name}` }
+          : errorResponse(name, COMMON_HEADERS, told[name]),
+      ]),
+  );
+}
+
+/** Gives every body of the operation an example that its schema allows. */
+export function withExamples<T>(part: T, components: Readonly<Record<string, JsonSchema>>): T {
+  return JSON.parse(JSON.stringify(part), (key, value) =>
+    key === "application/json" && value?.schema && !("example" in value)
+      ? { ...value, example: exampleOf(value.schema, components) }
+      : value,
+  );
+}

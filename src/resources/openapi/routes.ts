@@ -1,0 +1,34 @@
+import { z } from "zod";
+import type { MountedRoute } from "../mount.ts";
+import type { Resource } from "../resource.ts";
+import { definePublicRoute } from "../route.ts";
+import { createDocument } from "./document.ts";
+
+export interface OpenApiDeps {
+  readonly routes: () => readonly MountedRoute[];
+  readonly hooksUrl: () => string;
+}
+
+/** The API's own description, made of the routes that are mounted, this one among them. */
+export const openApi: Resource<OpenApiDeps> = {
+  path: "/openapi.json",
+  tag: "Operations",
+  routes({ routes, hooksUrl }) {
+    let text: string | undefined;
+    return [
+      definePublicRoute(
+        {
+          method: "get",
+          path: "/",
+          operation: "getOpenApi",
+          summary: "Get this document",
+          answer: z.looseObject({ openapi: z.string() }),
+        },
+        async ({ c }) => {
+          text ??= JSON.stringify(createDocument({ routes: routes(), hooksUrl: hooksUrl() }));
+          return c.body(text, 200, { "content-type": "application/json" });
+        },
+      ),
+    ];
+  },
+};

@@ -1,0 +1,78 @@
+import { z } from "zod";
+
+/** A JSON Schema as it stands in the document (OpenAPI 3.1: draft 2020-12). */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** Turns the schemas that validate into those that document; what has an `id` becomes a component. */
+export interface SchemaWriter {
+  /** What a client may send. */
+  readonly input: (schema: z.ZodType) => JsonSchema;
+  /** What a client is answered. */
+  readonly output: (schema: z.ZodType) => JsonSchema;
+  readonly components: () => Readonly<Record<string, JsonSchema>>;
+}
+
+type Mutable = Record<string, unknown>;
+
+export function createSchemaWriter(): SchemaWriter {
+  const components = new Map<string, JsonSchema>();
+
+  function write(schema: z.ZodType, io: "input" | "output"): JsonSchema {
+    const { properties, $defs = {} } = z.toJSONSchema(z.object({ root: schema }), {
+      io,
+      unrepresentable: "any",
+      override: ({ jsonSchema }) => polish(jsonSchema as Mutable, io),
+    }) as unknown as {
+      readonly properties: { readonly root: JsonSchema };
+      readonly $defs?: Record<string, JsonSchema>;
+    };
+    const names = new Map(Object.entries($defs).map(([id, one]) => [id, nameOf(id, one, io)] as const));
+    const relinked = (part: JsonSchema): JsonSchema => relink(part, names);
+    for (const [id, one] of Object.entries($defs)) components.set(names.get(id) ?? id, relinked(one));
+    return relinked(properties.root);
+  }
+
+  /** What is read may differ from what is written by its defaults: then it is a component of its own. */
+  function nameOf(id: string, schema: JsonSchema, io: "input" | "output"): string {
+    if (io === "output") return id;
+    const answered = components.get(id);
+    if (!answered) return id;
+    return JSON.stringify(answered) === JSON.stringify(relink(schema, new Map())) ? id : `${id}Input`;
+  }
+
+  return {
+    input: (schema) => write(schema, "input"),
+    output: (schema) => write(schema, "output"),
+    components: () => Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
+  };
+}
+
+/**
+ * `shown` (in a schema's meta) stands for what JSON Schema cannot tell from it: a number that comes as text. An answer may gain
+ * fields: objects of answers are left open. The pattern of a time repeats its format at length.
+ */
+function polish(schema: Mutable, io: "input" | "output"): void {
+  const { shown, example } = schema;
+  if (typeof shown === "object" && shown !== null) {
+    for (const keyword of Object.keys(schema)) if (keyword !== "description") delete schema[keyword];
+    Object.assign(schema, shown);
+  }
+  if (example !== undefined) {
+    delete schema.example;
+    schema.examples = [example];
+  }
+  if (io === "output" && schema.additionalProperties === false) delete schema.additionalProperties;
+  if (typeof schema.format === "string") delete schema.pattern;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+}
+
+const LOCAL = "#/$defs/";
+
+function relink(schema: JsonSchema, names: ReadonlyMap<string, string>): JsonSchema {
+  return JSON.parse(JSON.stringify(schema), (key, value) => {
+    if (key !== "$ref" || typeof value !== "string" || !value.startsWith(LOCAL)) return value;
+    const id = value.slice(LOCAL.length);
+    return `#/components/schemas/${names.get(id) ?? id}`;
+  });
+}

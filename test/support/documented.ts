@@ -1,0 +1,107 @@
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+
+// The document is looked into as what it is: JSON of a known standard.
+// biome-ignore lint/suspicious/noExplicitAny: see above
+export type OpenApi = any;
+
+export interface Exchange {
+  readonly method: string;
+  /** Below the version. */
+  readonly path: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** What an answer has that the document does not say; undefined: nothing. */
+export type DocumentCheck = (exchange: Exchange) => string | undefined;
+
+/** What any address answers, documented or not. */
+const EVERYWHERE = new Set([401, 404, 405]);
+
+/** Checks answers against an OpenAPI document: status, headers, media type, body; fields that it does not name are findings. */
+export function createDocumentCheck(document: OpenApi): DocumentCheck {
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true });
+  addFormats.default(ajv);
+  ajv.addSchema(closed(document), "document");
+  const operations = operationsOf(document);
+  const validators = new Map<string, ValidateFunction>();
+
+  function validate(pointer: string, body: unknown): string | undefined {
+    const validator = validators.get(pointer) ?? ajv.compile({ $ref: `document#${pointer}` });
+    validators.set(pointer, validator);
+    return validator(body) ? undefined : ajv.errorsText(validator.errors?.slice(0, 5));
+  }
+
+  return ({ method, path, status, headers, text }) => {
+    const verb = method === "HEAD" ? "get" : method.toLowerCase();
+    const found = operations.find((one) => one.method === verb && one.pattern.test(path));
+    const where = `${method} ${found?.path ?? path} → ${status}`;
+    const finding = (message: string): string => `${where}: ${message}`;
+    if (!found) return EVERYWHERE.has(status) ? undefined : finding("is not documented");
+    const [response, pointer] = resolve(document, [...found.pointer, "responses", String(status)]);
+    if (!response) return finding("the status is not documented");
+    for (const name of Object.keys(response.headers ?? {})) {
+      if (!headers.has(name)) return finding(`the header ${name} is missing`);
+    }
+    if (method === "HEAD") return undefined;
+    const [mediaType = ""] = (headers.get("content-type") ?? "").split(";");
+    if (!response.content) return text === "" ? undefined : finding("has a body");
+    if (!(mediaType in response.content)) return finding(`answers ${mediaType}`);
+    if (mediaType !== "application/json") return undefined;
+    const invalid = validate(`${pointer}/content/application~1json/schema`, JSON.parse(text));
+    return invalid === undefined ? undefined : finding(`${invalid} in ${text.slice(0, 500)}`);
+  };
+}
+
+interface Operation {
+  readonly method: string;
+  readonly path: string;
+  readonly pattern: RegExp;
+  readonly pointer: readonly string[];
+}
+
+/** The operations below the version, names before parameters. */
+export function operationsOf(document: OpenApi): readonly Operation[] {
+  return Object.entries<OpenApi>(document.paths)
+    .filter(([, item]) => item.servers === undefined)
+    .sort(([a], [b]) => (rank(a) < rank(b) ? -1 : 1))
+    .flatMap(([path, item]) =>
+      Object.keys(item).map((method) => ({
+        ...{ method, path, pointer: ["paths", path, method] },
+        // A topic may be written with its slashes as they are.
+        pattern: new RegExp(
+          `^${path
+            .replace(/[.]/g, "\\.")
+            .replace("{topic}", ".+")
+            .replace(/\{\w+\}/g, "[^/]+")}$`,
+        ),
+      })),
+    );
+}
+
+const rank = (path: string): string =>
+  path
+    .split("/")
+    .map((segment) => (segment.startsWith("{") ? "1" : "0"))
+    .join("");
+
+/** What stands there, references followed, and its JSON Pointer. */
+function resolve(document: OpenApi, steps: readonly string[]): [OpenApi, string] {
+  const found = steps.reduce((at: OpenApi, step) => at?.[step], document);
+  if (typeof found?.$ref === "string") return resolve(document, found.$ref.slice(2).split("/"));
+  return [found, steps.map((step) => `/${pointerStep(step)}`).join("")];
+}
+
+const pointerStep = (step: string): string =>
+  encodeURIComponent(step.replaceAll("~", "~0").replaceAll("/", "~1"));
+
+/** The same, with objects that may have no other fields than those that are named. */
+function closed(document: OpenApi): OpenApi {
+  return JSON.parse(JSON.stringify(document), (key, value) =>
+    value?.type === "object" && value.properties && !("additionalProperties" in value) && key !== "properties"
+      ? { ...value, additionalProperties: false }
+      : value,
+  );
+}
