@@ -224,7 +224,7 @@ export interface ChangesTable {
 export interface ArtifactsTable extends Timestamps {
   id: string;
   organizationId: string;
-  kind: string;
+  kind: "blueprint" | "agent" | "collection" | "flow" | "form";
   title: string;
   description: string | null;
   /** Of an artifact of kind `blueprint`; null where that was deleted. */
@@ -233,8 +233,6 @@ export interface ArtifactsTable extends Timestamps {
   /** A decimal number as text. */
   price: string | null;
   currency: string | null;
-  /** Counts the writes: an update replaces the version that it was made from. */
-  version: Generated<number>;
 }
 
 /** One change that somebody made. */

@@ -27,7 +27,6 @@ CREATE TABLE artifacts (
   -- Without a scale: answered as it was given.
   price numeric CHECK (price >= 0),
   currency text,
-  version integer NOT NULL DEFAULT 1,
   created_at timestamptz NOT NULL,
   updated_at timestamptz NOT NULL,
   CHECK ((price IS NULL) = (currency IS NULL))

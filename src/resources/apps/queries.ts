@@ -5,7 +5,7 @@ import type { Queryable, Trx } from "../../data/database.ts";
 import { recordRemovals } from "../../data/removals.ts";
 import type { AppRow, BlueprintRow, ChannelRow } from "../../data/tables.ts";
 import type { Listed, Page } from "../../http/page.ts";
-import { notFound } from "../../http/problem.ts";
+import { invalidParameters, notFound } from "../../http/problem.ts";
 import { isId } from "../../lib/ids.ts";
 
 export async function findInstallable(
@@ -20,6 +20,32 @@ export async function findInstallable(
     .where("id", "=", blueprintId)
     .where("organizationId", "=", organizationId)
     .executeTakeFirst();
+}
+
+/**
+ * What an artifact is to install.
+ *
+ * @throws ApiError 404 where the organization has no such artifact, or its blueprint is gone; 400 for an artifact that is none.
+ */
+export async function blueprintOfArtifact(
+  db: Queryable,
+  organizationId: string,
+  artifactId = "",
+): Promise<string> {
+  const artifact = isId("art", artifactId)
+    ? await db
+        .selectFrom("artifacts")
+        .select(["kind", "blueprintId"])
+        .where("id", "=", artifactId)
+        .where("organizationId", "=", organizationId)
+        .executeTakeFirst()
+    : undefined;
+  if (!artifact) throw notFound("artifact");
+  if (artifact.kind !== "blueprint") {
+    throw invalidParameters([{ path: "artifactId", message: `is of kind ${artifact.kind}, not blueprint` }]);
+  }
+  if (artifact.blueprintId === null) throw notFound("blueprint");
+  return artifact.blueprintId;
 }
 
 /**

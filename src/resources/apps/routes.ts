@@ -1,20 +1,26 @@
 import { type EntityDeps, renderChannel } from "../../channels/entity.ts";
-import { checkSettings, type SettingsDeps } from "../../channels/settings.ts";
-import type { NewChannel } from "../../data/channels.ts";
+import type { SettingsDeps } from "../../channels/settings.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { Keyring } from "../../data/keyring.ts";
-import type { BlueprintRow } from "../../data/tables.ts";
 import { deleted } from "../../http/fields.ts";
-import { findingUnder } from "../../http/findings.ts";
 import { pageQuerySchema } from "../../http/page.ts";
-import { ApiError, invalidParameters, notFound } from "../../http/problem.ts";
+import { invalidParameters, notFound } from "../../http/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
 import { listOf } from "../answer.ts";
 import { appParams } from "../app-scope.ts";
 import { parseInput, type Resource } from "../resource.ts";
 import { defineRoute } from "../route.ts";
-import { deleteApp, findApp, findInstallable, installApp, listApps, updateApp } from "./queries.ts";
+import { planChannels } from "./blueprint-channels.ts";
+import {
+  blueprintOfArtifact,
+  deleteApp,
+  findApp,
+  findInstallable,
+  installApp,
+  listApps,
+  updateApp,
+} from "./queries.ts";
 import {
   appContentSchema,
   appPatchSchema,
@@ -58,15 +64,16 @@ export const apps: Resource<AppDeps> = {
         if (spaceId === null) {
           throw invalidParameters([{ path: "spaceId", message: "is needed: the key has no default space" }]);
         }
-        // There are no artifacts to name.
-        if (body.blueprintId === undefined) throw notFound("artifact");
-        const blueprint = await findInstallable(deps.db, organizationId, body.blueprintId);
+        const named =
+          body.blueprintId ?? (await blueprintOfArtifact(deps.db, organizationId, body.artifactId));
+        const blueprint = await findInstallable(deps.db, organizationId, named);
         if (!blueprint) throw notFound("blueprint");
         const { uid, title, description, id: blueprintId } = blueprint;
+        const planned = await planChannels(deps, blueprint, []);
         const installed = await installApp(
           deps.db,
           { uid, title, description, blueprintId, organizationId, spaceId },
-          await channelsOf(deps, blueprint),
+          planned.map(({ content }) => content),
           { keyring: deps.keyring, nowMs: deps.clock() },
         );
         const channels = installed.channels.map((row) => renderChannel(deps, row));
@@ -147,23 +154,3 @@ export const apps: Resource<AppDeps> = {
     ),
   ],
 };
-
-/**
- * The blueprint's channels as they would be written now.
- *
- * @throws ApiError 409 when a kind no longer accepts what it did when the blueprint was written.
- */
-async function channelsOf(deps: SettingsDeps, blueprint: BlueprintRow): Promise<readonly NewChannel[]> {
-  const channels: NewChannel[] = [];
-  for (const [index, { uid, title, ...settings }] of blueprint.channels.entries()) {
-    const checked = await checkSettings(deps, settings);
-    if (!checked.ok) {
-      const details = checked.error.map((finding) => findingUnder(`channels[${index}]`, finding));
-      throw new ApiError("conflict", "The blueprint must be changed before it can be installed.", {
-        details,
-      });
-    }
-    channels.push({ ...checked.value, uid, title });
-  }
-  return channels;
-}

@@ -1,9 +1,13 @@
 import { z } from "zod";
-import { channelSchema, renderChannel } from "../../channels/entity.ts";
+import { type Channel, channelSchema, renderChannel } from "../../channels/entity.ts";
+import { recordAudit } from "../../data/audit.ts";
+import { type AuditAction, channelName } from "../../data/audit-entry.ts";
 import { MAX_FORMER_ADDRESSES, rotateAddress } from "../../data/channel-addresses.ts";
 import { openSettings } from "../../data/channel-secrets.ts";
 import { pauseChannel, resumeChannel } from "../../data/channel-states.ts";
+import type { Trx } from "../../data/database.ts";
 import type { ChannelRow } from "../../data/tables.ts";
+import type { Caller } from "../../http/context.ts";
 import { conflict, notFound } from "../../http/problem.ts";
 import { appScopeOf } from "../app-scope.ts";
 import type { Resource } from "../resource.ts";
@@ -37,6 +41,24 @@ export const channelLife: Resource<ChannelDeps> = {
       return kind;
     };
 
+    /** Does it under the channel's lock, and notes who did, unless it changed nothing. */
+    async function act(
+      caller: Caller,
+      params: { readonly appId: string; readonly channelId: string },
+      action: AuditAction,
+      change: (trx: Trx, before: ChannelRow) => Promise<ChannelRow>,
+    ): Promise<Channel> {
+      const write = async (trx: Trx, before: ChannelRow): Promise<ChannelRow> => {
+        const after = await change(trx, before);
+        const entry = { action, entity: "channel", id: channelName(after) } as const;
+        if (after.version !== before.version) await recordAudit(trx, caller, entry, clock());
+        return after;
+      };
+      const row = await writeChannel(db, appScopeOf(caller, params), params.channelId, write);
+      if (!row) throw notFound("channel");
+      return renderChannel(deps, row);
+    }
+
     return [
       defineRoute(
         {
@@ -50,13 +72,10 @@ export const channelLife: Resource<ChannelDeps> = {
           body: nothing,
           answer: channelSchema,
         },
-        async ({ caller, params }) => {
-          const row = await writeChannel(db, appScopeOf(caller, params), params.channelId, (trx, before) =>
+        ({ caller, params }) =>
+          act(caller, params, "pause", (trx, before) =>
             pauseChannel(trx, before, { keepsBack: kindOf(before).addressed, nowMs: clock() }),
-          );
-          if (!row) throw notFound("channel");
-          return renderChannel(deps, row);
-        },
+          ),
       ),
       defineRoute(
         {
@@ -65,20 +84,17 @@ export const channelLife: Resource<ChannelDeps> = {
           operation: "resumeChannel",
           summary: "Resume a paused channel",
           description:
-            "What was kept is run through today's definitions in order of arrival, without being asked for. Until all of it is through, new deliveries are kept behind it (200, in `quarantine` as `paused`), so that none overtakes another; from then on they pass as usual. Resuming a channel that is not paused changes nothing.",
+            "What was kept is run through today's definitions in order of arrival, without being asked for. Until all of it is through, new deliveries are kept behind it (200, in `quarantine` as `paused`) or, when little is left, answered a moment later, so that none overtakes another; from then on they pass as usual. Resuming a channel that is not paused changes nothing.",
           params,
           body: nothing,
           answer: channelSchema,
         },
-        async ({ caller, params }) => {
-          const row = await writeChannel(db, appScopeOf(caller, params), params.channelId, (trx, before) => {
+        ({ caller, params }) =>
+          act(caller, params, "resume", (trx, before) => {
             const settings = { ...before.config, ...openSettings(keyring, before) };
             const state = kindOf(before).needsSetup(settings) ? "needsSetup" : "active";
             return resumeChannel(trx, before, { state, nowMs: clock() });
-          });
-          if (!row) throw notFound("channel");
-          return renderChannel(deps, row);
-        },
+          }),
       ),
       defineRoute(
         {
@@ -93,25 +109,13 @@ export const channelLife: Resource<ChannelDeps> = {
           answer: channelSchema,
           conflict: `${MAX_FORMER_ADDRESSES} addresses of before still go on, and the grace is not 0`,
         },
-        async ({ caller, params, body }) => {
-          const row = await writeChannel(
-            db,
-            appScopeOf(caller, params),
-            params.channelId,
-            async (trx, before) => {
-              const rotation = { graceSeconds: body.graceSeconds, nowMs: clock() };
-              const rotated = await rotateAddress(trx, keyring, before, rotation);
-              if (!rotated) {
-                throw conflict(
-                  `The channel has ${MAX_FORMER_ADDRESSES} addresses of before that still go on.`,
-                );
-              }
-              return rotated;
-            },
-          );
-          if (!row) throw notFound("channel");
-          return renderChannel(deps, row);
-        },
+        ({ caller, params, body }) =>
+          act(caller, params, "rotate", async (trx, before) => {
+            const rotation = { graceSeconds: body.graceSeconds, nowMs: clock() };
+            const rotated = await rotateAddress(trx, keyring, before, rotation);
+            if (rotated) return rotated;
+            throw conflict(`The channel has ${MAX_FORMER_ADDRESSES} addresses of before that still go on.`);
+          }),
       ),
     ];
   },
