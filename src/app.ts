@@ -2,6 +2,7 @@ import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
 import { createHooks, HOOKS_PATH, type HooksDeps } from "./channels/hooks.ts";
 import { answerErrors } from "./http/answers.ts";
+import { createDocs } from "./http/docs.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";
 import { requestId } from "./http/request-id.ts";
 import type { Clock } from "./lib/clock.ts";
@@ -28,7 +29,10 @@ export function createApp({ clock, health, hooks, api }: AppDeps): Fetch {
   if (hooksApp) app.route("/", hooksApp);
   app.use(requestId(clock));
   app.route("/", createHealth(health));
-  if (api) app.route("/v1", createApi(api));
+  if (api) {
+    app.route("/v1", createApi(api));
+    app.route("/", createDocs());
+  }
   answerErrors(app);
   return (request, bindings) =>
     hooksApp && bindings.incoming.url?.startsWith(HOOKS_PATH)

@@ -33,7 +33,10 @@ export const COMMON_HEADERS = {
 const ERRORS = {
   InvalidParameters: ["invalid_parameters", "Body or query do not fit; `details` names each field."],
   Unauthenticated: ["unauthenticated", "The token is missing, malformed, expired or revoked."],
-  PermissionDenied: ["permission_denied", "The caller lacks a permission, which `message` names."],
+  PermissionDenied: [
+    "permission_denied",
+    "The caller lacks what `message` names: a permission, or an organization.",
+  ],
   NotFound: ["not_found", "There is no such thing here; one of another organization is none."],
   Conflict: ["conflict", "Something unique exists already, or the state forbids it."],
   PayloadTooLarge: ["payload_too_large", "The body is too large."],

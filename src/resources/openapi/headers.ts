@@ -28,6 +28,13 @@ export const PARAMETERS = {
     "X-Request-Id",
     text("A name for the request, in place of one that Inlet makes.", "trace-1", "^[A-Za-z0-9_.:-]{1,128}$"),
   ),
+  OrganizationId: header(
+    "X-Organization-Id",
+    text(
+      "For which organization an account calls, by another issuer's token, that belongs to several. A key calls for its own.",
+      "org_01jc9x2k4v8m3n5p7q9r1s0",
+    ),
+  ),
   IdempotencyKey: header(
     "Idempotency-Key",
     text(

@@ -43,7 +43,7 @@ function describe({ description, permission, isPublic }: MountedRoute): string {
 const writes = ({ method }: MountedRoute): boolean => method === "put" || method === "delete";
 
 function parametersOf(route: MountedRoute, schemas: SchemaWriter): readonly object[] {
-  const { params = {}, query, creates, versioned } = route;
+  const { params = {}, query, creates, versioned, isPublic } = route;
   const inPath = Object.entries(params).map(([name, schema]) =>
     parameter(name, "path", schemas.input(schema), true),
   );
@@ -54,6 +54,7 @@ function parametersOf(route: MountedRoute, schemas: SchemaWriter): readonly obje
   );
   const headers = [
     "RequestId",
+    ...(isPublic ? [] : ["OrganizationId"]),
     ...(creates ? ["IdempotencyKey"] : []),
     ...(versioned && writes(route) ? ["IfMatch"] : []),
     ...(versioned && route.method === "get" ? ["IfNoneMatch"] : []),
@@ -95,7 +96,7 @@ const notModified = ({ method, versioned }: MountedRoute): object =>
     : {};
 
 function failures(route: MountedRoute): Readonly<Record<string, object>> {
-  const { query, body, params, permission, isPublic, missing, conflict, creates, versioned } = route;
+  const { query, body, params, isPublic, missing, conflict, creates, versioned } = route;
   const conflicts = [
     ...(conflict === undefined ? [] : [conflict]),
     ...(creates ? ["the `Idempotency-Key` was used for another request, or its first one is under way"] : []),
@@ -104,7 +105,7 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
   const names: (ErrorName | false)[] = [
     (query !== undefined || body !== undefined || creates === true) && "InvalidParameters",
     !isPublic && "Unauthenticated",
-    permission !== null && "PermissionDenied",
+    !isPublic && "PermissionDenied",
     (params !== undefined || missing !== undefined) && "NotFound",
     conflicts.length > 0 && "Conflict",
     body !== undefined && "PayloadTooLarge",

@@ -1,0 +1,105 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type Listener, startListener } from "../../src/gateway/listener.ts";
+import { createDocs } from "../../src/http/docs.ts";
+import { createTestApi, type TestApi } from "../support/api.ts";
+import { launchChromium } from "../support/chromium.ts";
+import type { OpenApi } from "../support/documented.ts";
+
+let browser: Browser;
+let api: TestApi;
+let listener: Listener;
+let origin: string;
+beforeAll(async () => {
+  browser = await launchChromium();
+  api = await createTestApi();
+  api.app.route("/", createDocs());
+  listener = await startListener({ fetch: (request) => api.app.fetch(request), host: "127.0.0.1", port: 0 });
+  origin = `http://127.0.0.1:${listener.port}`;
+});
+afterAll(async () => {
+  await browser?.close();
+  await listener?.[Symbol.asyncDispose]();
+  await api?.[Symbol.asyncDispose]();
+});
+
+interface Visit {
+  readonly page: Page;
+  /** Addresses that were asked for elsewhere. */
+  readonly strangers: readonly string[];
+  /** What the page complained of: scripts that fail, what its policy forbids. */
+  readonly complaints: readonly string[];
+}
+
+async function visit(): Promise<Visit> {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const strangers: string[] = [];
+  const complaints: string[] = [];
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(origin) && !url.startsWith("data:")) strangers.push(url);
+  });
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  await page.goto(`${origin}/docs`);
+  await page.locator(".opblock").first().waitFor({ timeout: 15_000 });
+  return { page, strangers, complaints };
+}
+
+it("shows every operation, asks nobody else and breaks no rule of its policy", async () => {
+  const { page, strangers, complaints } = await visit();
+  const document: OpenApi = await (await fetch(`${origin}/v1/openapi.json`)).json();
+  const count = Object.values<object>(document.paths)
+    .flatMap(Object.keys)
+    .filter((key) => key !== "servers").length;
+  expect(await page.locator(".opblock").count()).toBe(count);
+  expect(await page.locator(".info h2").textContent()).toContain("Inlet");
+  const opened = page.locator("#operations-Blueprints-createBlueprint");
+  await opened.click();
+  await opened.locator(".model-example").first().waitFor();
+  expect(await opened.textContent()).toContain("blueprints.write");
+  const screenshot = process.env.INLET_TEST_SCREENSHOT;
+  if (screenshot !== undefined) await page.screenshot({ path: screenshot });
+  expect(strangers).toEqual([]);
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+it("tries a request out with a token that is typed in, and keeps that nowhere", async () => {
+  const token = await api.keyWith("blueprints.read");
+  const { page, strangers, complaints } = await visit();
+  await page.locator("button.authorize").first().click();
+  await page.locator(".auth-container input").fill(token);
+  await page.locator(".auth-btn-wrapper button.authorize").click();
+  await page.locator(".auth-btn-wrapper .btn-done").click();
+  const operation = page.locator("#operations-Blueprints-listBlueprints");
+  await operation.locator(".opblock-summary-control").click();
+  await operation.locator(".try-out__btn").click();
+  await operation.locator("button.execute").click();
+  const status = operation.locator(".live-responses-table .response td.response-col_status");
+  expect(await status.textContent({ timeout: 10_000 })).toContain("200");
+  const kept = await page.evaluate(
+    "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])",
+  );
+  expect(kept).not.toContain(token);
+  expect([strangers, complaints]).toEqual([[], []]);
+  await page.close();
+});
+
+it("lets no script of another place or in the page run", async () => {
+  const { headers } = await fetch(`${origin}/docs`);
+  const policy = headers.get("content-security-policy") ?? "";
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toMatch(/unsafe|https?:|\*/);
+  const { page } = await visit();
+  const injected = await page.evaluate(`
+    const script = document.createElement("script");
+    script.textContent = "window.injected = true";
+    document.body.append(script);
+    "injected" in window;
+  `);
+  expect(injected).toBe(false);
+  await page.close();
+});
