@@ -32,7 +32,7 @@ export interface ChannelIdentity {
 
 const MIB = 1024 * 1024;
 
-/** The settings that every kind of channel has. A kind extends this shape by its own. */
+/** The settings that every kind of channel has. A kind extends this shape by its own. Descriptions are read by people. */
 export const commonSettings = {
   dedupe: z
     .strictObject({
@@ -41,41 +41,85 @@ export const commonSettings = {
         .min(0)
         .max(2_592_000)
         .default(86_400)
-        .describe("how long an id is remembered; 0 = off"),
-      by: z.enum(["id", "content"]).default("id"),
+        .describe("How long an id is remembered; 0 turns it off."),
+      by: z
+        .enum(["id", "content"])
+        .default("id")
+        .describe("What makes two events the same: the id, or a hash of the whole item."),
       onConflict: z
         .enum(["quarantine", "duplicate", "publish"])
         .default("quarantine")
-        .describe("what becomes of a known id with other data"),
+        .describe("What becomes of a known id with other data."),
     })
-    .prefault({}),
+    .prefault({})
+    .describe("How repeats are recognized."),
   retention: z
     .strictObject({
-      maxAgeSeconds: z.int().min(60).max(31_536_000).default(604_800),
-      maxEntries: z.int().min(1).max(100_000_000).default(100_000),
+      maxAgeSeconds: z.int().min(60).max(31_536_000).default(604_800).describe("Older entries go."),
+      maxEntries: z
+        .int()
+        .min(1)
+        .max(100_000_000)
+        .default(100_000)
+        .describe("Beyond so many entries the oldest go."),
       maxBytes: z
         .int()
         .min(MIB)
         .max(1024 * 1024 * MIB)
-        .default(256 * MIB),
+        .default(256 * MIB)
+        .describe("Beyond so many bytes (estimated) the oldest entries go."),
     })
-    .prefault({}),
-  onInvalid: z.enum(["quarantine", "reject"]).default("quarantine"),
-  onNoMatch: z.enum(["keepLast", "quarantine", "reject"]).default("keepLast"),
-  itemsPath: z.string().min(1).max(1024).optional(),
-  pathSyntax: z.enum(["rfc9535", "jsonpath-plus"]).default("rfc9535"),
+    .prefault({})
+    .describe("What each topic of the channel keeps: whichever comes first."),
+  onInvalid: z
+    .enum(["quarantine", "reject"])
+    .default("quarantine")
+    .describe("What becomes of an item that fails: kept, or its delivery is answered 400 as a whole."),
+  onNoMatch: z
+    .enum(["keepLast", "quarantine", "reject"])
+    .default("keepLast")
+    .describe(
+      "What becomes of an item that no definition matches: the newest are kept, all are, or its delivery is answered 400.",
+    ),
+  itemsPath: z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .describe("A path over the body that yields the items of a delivery; without it the body is one."),
+  pathSyntax: z
+    .enum(["rfc9535", "jsonpath-plus"])
+    .default("rfc9535")
+    .describe("How the channel's paths are written."),
   limits: z
     .strictObject({
       maxBodyBytes: z
         .int()
         .min(1)
         .max(25 * MIB)
-        .default(5 * MIB),
-      maxDepth: z.int().min(1).max(512).default(128),
-      requestsPerSecond: z.int().min(1).max(100_000).optional(),
+        .default(5 * MIB)
+        .describe("A larger body is answered 413."),
+      maxDepth: z
+        .int()
+        .min(1)
+        .max(512)
+        .default(128)
+        .describe("An item that nests deeper goes to quarantine."),
+      requestsPerSecond: z
+        .int()
+        .min(1)
+        .max(100_000)
+        .optional()
+        .describe("What the channel takes at most; more is answered 429."),
     })
-    .prefault({}),
-  expectEverySeconds: z.int().min(60).max(31_536_000).optional(),
+    .prefault({})
+    .describe("What the channel takes."),
+  expectEverySeconds: z
+    .int()
+    .min(60)
+    .max(31_536_000)
+    .optional()
+    .describe("How often something should come; longer silence raises an alarm."),
 } as const;
 
 const commonSettingsSchema = z.strictObject(commonSettings);

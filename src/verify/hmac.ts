@@ -5,15 +5,15 @@ import { err, ok } from "../lib/result.ts";
 import { defineScheme } from "./verifier.ts";
 
 const settings = z.strictObject({
-  scheme: z.literal("hmac"),
-  algorithm: z.enum(["sha256"]).default("sha256"),
-  encoding: z.enum(["hex", "base64", "base64url"]).default("hex"),
-  in: z.enum(["header", "query"]).default("header").describe("where the signature stands"),
+  scheme: z.literal("hmac").describe("A keyed hash (RFC 2104) of the body."),
+  algorithm: z.enum(["sha256"]).default("sha256").describe("The hash."),
+  encoding: z.enum(["hex", "base64", "base64url"]).default("hex").describe("How the signature is written."),
+  in: z.enum(["header", "query"]).default("header").describe("Where the signature stands."),
   name: z
     .string()
     .regex(/^[A-Za-z0-9_.-]{1,128}$/, "must be the name of a header or query parameter")
-    .describe("the header (any case) or query parameter that carries the signature"),
-  prefix: z.string().min(1).max(64).optional().describe("what stands before the signature, such as sha256="),
+    .describe("The header (any case) or query parameter that carries the signature."),
+  prefix: z.string().min(1).max(64).optional().describe("What stands before the signature, such as sha256=."),
 });
 
 type HmacSettings = z.output<typeof settings>;

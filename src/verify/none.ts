@@ -7,7 +7,9 @@ const NOTHING_READ = ok({ consumedHeaders: [], consumedQuery: [] });
 /** The channel's address is the credential: who knows it is believed. */
 export const none = defineScheme({
   scheme: "none",
-  settings: z.strictObject({ scheme: z.literal("none") }),
+  settings: z
+    .strictObject({ scheme: z.literal("none").describe("Nothing is checked.") })
+    .describe("The channel's address is the credential."),
   needsSecret: false,
   create: () => () => NOTHING_READ,
 });

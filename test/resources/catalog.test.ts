@@ -1,0 +1,93 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestApi, type TestApi } from "../support/api.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await createTestApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+// biome-ignore lint/suspicious/noExplicitAny: a JSON Schema of any shape
+type Schema = any;
+
+const ajv = new Ajv2020({ strict: false });
+formats.default(ajv);
+
+/** The paths of all properties that nothing is said of. */
+function undescribed(schema: Schema, path = ""): string[] {
+  const properties = Object.entries<Schema>(schema.properties ?? {});
+  const branches = [...(schema.oneOf ?? []), ...(schema.anyOf ?? [])];
+  return [
+    ...properties.flatMap(([name, property]) => [
+      ...(property.description ? [] : [`${path}.${name}`]),
+      ...undescribed(property, `${path}.${name}`),
+    ]),
+    ...(schema.items ? undescribed(schema.items, `${path}[]`) : []),
+    ...branches.flatMap((branch: Schema) => undescribed(branch, path)),
+  ];
+}
+
+describe("GET /channel-kinds", () => {
+  it("answers the settings as the JSON Schema of what is validated, with defaults and a word on each", async () => {
+    const { status, body, headers } = await api.call("GET", "/channel-kinds");
+    expect([status, headers.get("x-total-count")]).toEqual([200, String(body.length)]);
+    const webhook = body.find((one: Schema) => one.kind === "webhook");
+    expect(webhook).toMatchObject({ addressed: true, secretSettings: ["secrets"] });
+    const { settings } = webhook;
+    expect(settings).toMatchObject({
+      type: "object",
+      additionalProperties: false,
+      properties: {
+        dedupe: { properties: { windowSeconds: { type: "integer", minimum: 0, default: 86_400 } } },
+        onInvalid: { enum: ["quarantine", "reject"], default: "quarantine" },
+        secrets: { writeOnly: true },
+      },
+    });
+    expect(settings.required ?? []).toEqual([]);
+    for (const kind of body) expect(undescribed(kind.settings)).toEqual([]);
+  });
+
+  it("takes and refuses what the API takes and refuses", async () => {
+    const { body } = await api.call("GET", "/channel-kinds");
+    const fits = ajv.compile(body.find((one: Schema) => one.kind === "webhook").settings);
+    const configs = [
+      {},
+      { dedupe: { windowSeconds: 0 } },
+      { dedupe: { windowSeconds: -1 } },
+      { verification: { scheme: "hmac", name: "x-signature" } },
+      { verification: { scheme: "hmac" } },
+      { verification: { scheme: "unheard-of" } },
+      { limits: { maxDepth: 513 } },
+      { unknown: 1 },
+    ];
+    for (const config of configs) {
+      const channels = [{ uid: "c", kind: "webhook", config }];
+      const { status } = await api.call("POST", "/blueprints", { title: "x", channels });
+      expect([config, fits(config)]).toEqual([config, status === 200]);
+    }
+  });
+});
+
+describe("GET /verification-schemes and /presets", () => {
+  it("answer each scheme with its settings, and the providers that are known", async () => {
+    const { body } = await api.call("GET", "/verification-schemes");
+    expect(body).toMatchObject([
+      { scheme: "none", needsSecret: false, settings: { properties: { scheme: { const: "none" } } } },
+      { scheme: "hmac", needsSecret: true, settings: { required: ["scheme", "name"] } },
+    ]);
+    for (const { settings } of body) expect(undescribed(settings)).toEqual([]);
+    const presets = await api.call("GET", "/presets");
+    expect([presets.status, Array.isArray(presets.body)]).toEqual([200, true]);
+  });
+
+  it("are lists like all others", async () => {
+    const { body, headers } = await api.call("GET", "/verification-schemes?limit=1&offset=1");
+    expect([body.length, headers.get("x-total-count")]).toEqual([1, "2"]);
+    expect((await api.call("GET", "/channel-kinds?limit=0")).status).toBe(400);
+    const key = await api.keyWith("apps.read");
+    const { status, body: refused } = await api.as(key)("GET", "/channel-kinds");
+    expect([status, refused.message]).toEqual([403, expect.stringContaining("channelKinds.read")]);
+  });
+});
