@@ -187,7 +187,8 @@ function checkAnswers(api: Hono<RequestEnv>, findings: string[]): MiddlewareHand
   };
 }
 
-function awayBus(): ApiBus {
+/** All of it as when Redis is away. */
+export function awayBus(): ApiBus {
   const fail = async (): Promise<never> => {
     throw new UnavailableError("this test has no Redis");
   };

@@ -49,7 +49,12 @@ export function createDocument({ routes, hooksUrl }: DocumentDeps): Readonly<Rec
     paths: withExamples({ ...paths, ...outside }, components),
     components: {
       securitySchemes: {
-        bearer: { type: "http", scheme: "bearer", description: "An API key or an access token." },
+        bearer: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "An API key, an access token, or a token of the OpenID Connect issuer that is configured.",
+        },
       },
       parameters: PARAMETERS,
       headers: HEADERS,

@@ -1,0 +1,208 @@
+import { SignJWT } from "jose";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createAccessTokens } from "../../src/http/access-tokens.ts";
+import { createTestApi, type TestApi } from "../support/api.ts";
+import { createTestIam, type TestIam } from "../support/iam.ts";
+import { until } from "../support/until.ts";
+
+let api: TestApi;
+let iam: TestIam;
+beforeAll(async () => {
+  api = await createTestApi();
+  iam = await createTestIam(api.database);
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+/** A revocation is in force everywhere within this. */
+const IN_FORCE = { timeoutMs: 5_000, everyMs: 50 };
+
+const statusOf = async (token: string, method = "GET", path = "/blueprints"): Promise<number> =>
+  (await api.as(token)(method, path, method === "GET" ? undefined : {})).status;
+
+/** An access token of that key. */
+async function accessTokenFor(key: string): Promise<string> {
+  const answer = await api.as(key)("POST", "/auth/tokens");
+  expect(answer.status).toBe(200);
+  return answer.body.accessToken;
+}
+
+describe.concurrent("within five seconds, on every gateway,", () => {
+  it("a key may do what it and its roles may, each as it is then", async () => {
+    const { db } = api.database;
+    const roleId = await iam.addRole(["blueprints.read"]);
+    const { token } = await iam.addKey({ roleIds: [roleId], permissions: ["apps.read"] });
+    expect(await statusOf(token)).toBe(200);
+    expect(await statusOf(token, "GET", "/apps")).toBe(200);
+    expect(await statusOf(token, "POST")).toBe(403);
+    await db
+      .updateTable("roles")
+      .set({ permissions: ["blueprints.write"] })
+      .where("id", "=", roleId)
+      .execute();
+    await until(async () => (await statusOf(token)) === 403, IN_FORCE);
+    expect(await statusOf(token, "POST")).toBe(400);
+    expect(await statusOf(token, "GET", "/apps")).toBe(200);
+  });
+
+  it("a key ends with its revocation, and with its account's disabling", async () => {
+    const { db } = api.database;
+    const revoked = await iam.addKey({ permissions: ["*"] });
+    const accountId = await iam.addAccount();
+    const orphaned = await iam.addKey({ permissions: ["*"], accountId });
+    const tokens = [revoked.token, orphaned.token];
+    for (const token of tokens) expect(await statusOf(token)).toBe(200);
+    await db.updateTable("apiKeys").set({ revokedAt: new Date() }).where("id", "=", revoked.id).execute();
+    await db.updateTable("accounts").set({ status: "disabled" }).where("id", "=", accountId).execute();
+    await until(
+      async () => (await Promise.all(tokens.map((token) => statusOf(token)))).every((s) => s === 401),
+      IN_FORCE,
+    );
+  });
+
+  it("a key is no right one any more when the database is away, nor a wrong one", async () => {
+    await using other = await createTestApi();
+    const { token } = await (await createTestIam(other.database)).addKey();
+    // What this key is told, 403, needs nothing of the database but the key.
+    const call = async () => {
+      const { status, body } = await other.as(token)("GET", "/blueprints");
+      return `${status} ${body.code}`;
+    };
+    expect(await call()).toBe("403 permission_denied");
+    const { connection } = other.database;
+    const server = new pg.Client({ ...connection, database: "postgres" });
+    await server.connect();
+    await server.query(`ALTER DATABASE ${connection.database} ALLOW_CONNECTIONS false`);
+    await server.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [
+      connection.database,
+    ]);
+    const seen = new Set<string>();
+    await until(async () => {
+      const answer = await call();
+      seen.add(answer);
+      return answer === "503 unavailable";
+    }, IN_FORCE);
+    expect([...seen]).toEqual(["403 permission_denied", "503 unavailable"]);
+    expect((await other.as("ik_never_seen")("GET", "/blueprints")).status).toBe(503);
+    await server.query(`ALTER DATABASE ${connection.database} ALLOW_CONNECTIONS true`);
+    await server.end();
+    await until(async () => (await call()) === "403 permission_denied");
+  });
+
+  it("an access token dies with its key", async () => {
+    const { token, id } = await iam.addKey({ permissions: ["*"] });
+    const accessToken = await accessTokenFor(token);
+    expect(await statusOf(accessToken)).toBe(200);
+    const { db } = api.database;
+    await db.updateTable("apiKeys").set({ revokedAt: new Date() }).where("id", "=", id).execute();
+    await until(async () => (await statusOf(accessToken)) === 401, IN_FORCE);
+  });
+});
+
+describe("an API key", () => {
+  it("gets nothing from a role of another organization", async () => {
+    const roleId = await iam.addRole(["blueprints.read"], await iam.addOrganization());
+    const { token } = await iam.addKey({ roleIds: [roleId] });
+    expect(await statusOf(token)).toBe(403);
+  });
+
+  it("ends by the second when it expires", async () => {
+    const { token } = await iam.addKey({
+      permissions: ["*"],
+      expiresAt: new Date(Date.now() + 400),
+    });
+    expect(await statusOf(token)).toBe(200);
+    await until(async () => (await statusOf(token)) === 401, { timeoutMs: 1_000 });
+    const past = await iam.addKey({ permissions: ["*"], expiresAt: new Date(Date.now() - 1) });
+    expect(await statusOf(past.token)).toBe(401);
+  });
+
+  it("calls for its own organization, also where the request names one", async () => {
+    const { token } = await iam.addKey({ permissions: ["*"] });
+    const status = async (organizationId: string) => {
+      const headers = { authorization: `Bearer ${token}`, "x-organization-id": organizationId };
+      return (await api.app.request("/v1/blueprints", { headers })).status;
+    };
+    expect(await status(iam.organizationId)).toBe(200);
+    expect(await status(await iam.addOrganization())).toBe(403);
+  });
+});
+
+describe("POST /auth/tokens", () => {
+  it("answers a bearer token for fifteen minutes, which may do what its key may", async () => {
+    const { token } = await iam.addKey({ permissions: ["blueprints.read"] });
+    const answer = await api.as(token)("POST", "/auth/tokens");
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      { accessToken: expect.stringMatching(/^ey/), tokenType: "Bearer", expiresIn: 900 },
+    ]);
+    expect(await statusOf(answer.body.accessToken)).toBe(200);
+    expect(await statusOf(answer.body.accessToken, "POST")).toBe(403);
+    expect(JSON.stringify(answer.body)).not.toContain(token);
+  });
+
+  it("takes no body but an empty one, and no token but a key", async () => {
+    const { token } = await iam.addKey();
+    expect((await api.as(token)("POST", "/auth/tokens", { scope: "*" })).status).toBe(400);
+    const answer = await api.as(await accessTokenFor(token))("POST", "/auth/tokens");
+    expect([answer.status, answer.body.code]).toEqual([403, "permission_denied"]);
+  });
+});
+
+describe("an access token", () => {
+  const key = () => api.keyring.accessTokenKey;
+
+  it("is good with every gateway of the cluster", async () => {
+    const { token, id } = await iam.addKey();
+    const others = createAccessTokens({ key: key(), clock: Date.now });
+    expect(await others.verify(await accessTokenFor(token))).toBe(id);
+  });
+
+  it("ends after its time", async () => {
+    const { id } = await iam.addKey({ permissions: ["*"] });
+    let nowMs = Date.now();
+    const tokens = createAccessTokens({ key: key(), clock: () => nowMs });
+    const token = await tokens.issue(id, 900);
+    nowMs += 899_000;
+    expect(await tokens.verify(token)).toBe(id);
+    nowMs += 2_000;
+    expect(await tokens.verify(token)).toBeUndefined();
+  });
+
+  it("is believed by its signature, algorithm, type, issuer, audience and times, all of them", async () => {
+    const { id } = await iam.addKey({ permissions: ["*"] });
+    const secret = new Uint8Array(key());
+    const make = (
+      change: { header?: object; claims?: object; secret?: Uint8Array } = {},
+      alg = "HS256",
+    ): Promise<string> => {
+      const nowSeconds = Math.floor(Date.now() / 1_000);
+      const claims = { iss: "inlet", aud: "inlet", sub: id, iat: nowSeconds, exp: nowSeconds + 60 };
+      return new SignJWT({ ...claims, ...change.claims })
+        .setProtectedHeader({ alg, typ: "at+jwt", ...change.header })
+        .sign(change.secret ?? secret);
+    };
+    expect(await statusOf(await make())).toBe(200);
+    const [header = "", payload = "", signature = ""] = (await make()).split(".");
+    const none = Buffer.from(JSON.stringify({ alg: "none", typ: "at+jwt" })).toString("base64url");
+    const otherKey = Buffer.from(JSON.stringify({ iss: "inlet", aud: "inlet", sub: "key_x", exp: 9e9 }));
+    const forged = [
+      await make({ secret: new Uint8Array(32) }),
+      await make({ secret: Buffer.concat([secret, secret]) }, "HS512"),
+      await make({ header: { typ: "JWT" } }),
+      await make({ claims: { aud: "other" } }),
+      await make({ claims: { exp: undefined } }),
+      await make({ claims: { sub: undefined } }),
+      await make({ claims: { exp: 1 } }),
+      await make({ claims: { nbf: Math.floor(Date.now() / 1_000) + 60 } }),
+      await make({ claims: { sub: "key_unknown" } }),
+      `${none}.${payload}.`,
+      `${none}.${payload}.${signature}`,
+      `${header}.${otherKey.toString("base64url")}.${signature}`,
+      `${header}.${payload}.${signature.slice(0, -4)}AAAA`,
+      `${header}.${payload}`,
+      `${header}.${payload}.${signature}.x`,
+    ];
+    for (const token of forged) expect([token, await statusOf(token)]).toEqual([token, 401]);
+  });
+});

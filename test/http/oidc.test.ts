@@ -1,0 +1,281 @@
+import type { CryptoKey } from "jose";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createOidcIssuer } from "../../src/http/oidc.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { createTestApi, type TestApi } from "../support/api.ts";
+import { createTestIam, type TestIam } from "../support/iam.ts";
+import { AUDIENCE, type IssuerKey, startTestIssuer, type TestIssuer } from "../support/oidc-issuer.ts";
+import { until } from "../support/until.ts";
+
+const verifierOf = ({ issuer }: TestIssuer, unknownKeyCooldownMs?: number) =>
+  createOidcIssuer({
+    issuer,
+    audience: AUDIENCE,
+    clock: Date.now,
+    ...(unknownKeyCooldownMs === undefined ? {} : { unknownKeyCooldownMs }),
+  });
+
+describe("tokens of another issuer", () => {
+  let issuer: TestIssuer;
+  let key: IssuerKey;
+  beforeAll(async () => {
+    issuer = await startTestIssuer();
+    key = await issuer.addKey("first");
+  });
+  afterAll(() => issuer[Symbol.asyncDispose]());
+
+  it.each([
+    "RS256",
+    "PS256",
+    "ES256",
+    "ES512",
+    "EdDSA",
+  ])("are believed by a published key of %s", async (alg) => {
+    const own = await issuer.addKey(`key of ${alg}`, { alg });
+    expect(await verifierOf(issuer).verify(await issuer.sign(own))).toBe("someone");
+  });
+
+  it("name us among their audiences, and may be some seconds off", async () => {
+    const { verify } = verifierOf(issuer);
+    expect(await verify(await issuer.sign(key, { aud: ["other", AUDIENCE] }))).toBe("someone");
+    const nowSeconds = Math.floor(Date.now() / 1_000);
+    expect(await verify(await issuer.sign(key, { exp: nowSeconds - 5 }))).toBe("someone");
+    expect(await verify(await issuer.sign(key, { nbf: nowSeconds + 5 }))).toBe("someone");
+  });
+
+  it("are refused for whatever is wrong with them", async () => {
+    const { verify } = verifierOf(issuer);
+    const nowSeconds = Math.floor(Date.now() / 1_000);
+    const stranger = await issuer.addKey("stranger", { published: false });
+    const [header = "", payload = "", signature = ""] = (await issuer.sign(key)).split(".");
+    const headed = (fields: object) => Buffer.from(JSON.stringify(fields)).toString("base64url");
+    const publicKeyAsSecret = { ...key, alg: "HS256", privateKey: await secretOf(key) };
+    const wrong: Record<string, string> = {
+      audience: await issuer.sign(key, { aud: "other" }),
+      "no audience": await issuer.sign(key, { aud: undefined }),
+      issuer: await issuer.sign(key, { iss: `${issuer.issuer}/` }),
+      expired: await issuer.sign(key, { exp: nowSeconds - 60 }),
+      "without an end": await issuer.sign(key, { exp: undefined }),
+      "not yet valid": await issuer.sign(key, { nbf: nowSeconds + 60 }),
+      "without a subject": await issuer.sign(key, { sub: undefined }),
+      "an empty subject": await issuer.sign(key, { sub: "" }),
+      "a subject with NUL": await issuer.sign(key, { sub: "a\0b" }),
+      "a long subject": await issuer.sign(key, { sub: "x".repeat(256) }),
+      "signed by another key under this one's name": await issuer.sign({ ...stranger, kid: key.kid }),
+      "an unknown key": await issuer.sign(stranger),
+      "signed with the public key as a secret": await issuer.sign(publicKeyAsSecret),
+      none: `${headed({ alg: "none" })}.${payload}.`,
+      "none with a signature": `${headed({ alg: "none", kid: key.kid })}.${payload}.${signature}`,
+      "another algorithm than the key's": `${headed({ alg: "PS256", kid: key.kid })}.${payload}.${signature}`,
+      "a key of its own": `${headed({ alg: "RS256", jwk: stranger.jwk })}.${payload}.${signature}`,
+      "unknown critical header": `${headed({ alg: "RS256", kid: key.kid, crit: ["x"], x: 1 })}.${payload}.${signature}`,
+      "cut short": `${header}.${payload}`,
+    };
+    for (const [what, token] of Object.entries(wrong)) {
+      expect([what, await verify(token)]).toEqual([what, undefined]);
+    }
+  });
+});
+
+describe("the keys of another issuer", () => {
+  it("are asked for once, by however many tokens, and kept", async () => {
+    await using issuer = await startTestIssuer();
+    const key = await issuer.addKey("a");
+    const { verify } = verifierOf(issuer);
+    await Promise.all(Array.from({ length: 20 }, async () => verify(await issuer.sign(key))));
+    expect(issuer.asked).toEqual(["/.well-known/openid-configuration", "/jwks"]);
+  });
+
+  it("are asked for again where a token names a new one, but no more often than the cooldown says", async () => {
+    await using issuer = await startTestIssuer();
+    const first = await issuer.addKey("a");
+    const hasty = verifierOf(issuer, 0);
+    const patient = verifierOf(issuer);
+    for (const { verify } of [hasty, patient]) expect(await verify(await issuer.sign(first))).toBe("someone");
+    const second = await issuer.addKey("b");
+    const before = issuer.asked.length;
+    expect(await hasty.verify(await issuer.sign(second))).toBe("someone");
+    expect(issuer.asked.length - before).toBe(1);
+    for (let i = 0; i < 10; i++) expect(await patient.verify(await issuer.sign(second))).toBeUndefined();
+    expect(issuer.asked.length - before).toBe(1);
+  });
+
+  it("are found below an issuer with a path, with or without a slash at its end", async () => {
+    for (const path of ["/realms/a", "/realms/b/"]) {
+      await using issuer = await startTestIssuer({ path });
+      const key = await issuer.addKey("a");
+      expect(await verifierOf(issuer).verify(await issuer.sign(key))).toBe("someone");
+    }
+  });
+
+  it("that cannot be had make nobody wrong: the gateway cannot tell, asks again a second later, and recovers", async () => {
+    await using issuer = await startTestIssuer();
+    const key = await issuer.addKey("a");
+    const { verify } = verifierOf(issuer);
+    const token = await issuer.sign(key);
+    const discovery = "/.well-known/openid-configuration";
+    const answers = {
+      [discovery]: [
+        { status: 500 },
+        { status: 302, headers: { location: "/jwks" } },
+        { body: "not json" },
+        { body: '{"issuer":"https://other.example"}' },
+        { body: JSON.stringify({ issuer: issuer.issuer, jwks_uri: "file:///etc/passwd" }) },
+        { body: `"${"x".repeat(2 * 1024 * 1024)}"` },
+      ],
+      "/jwks": [{ status: 503 }, { body: '{"keys":"none"}' }],
+    };
+    for (const [path, list] of Object.entries(answers)) {
+      for (const answer of list) {
+        const fresh = verifierOf(issuer);
+        issuer.instead.set(path, () => answer);
+        await expect(fresh.verify(token)).rejects.toBeInstanceOf(UnavailableError);
+      }
+      issuer.instead.clear();
+    }
+    issuer.instead.set(discovery, () => ({ status: 500 }));
+    const before = issuer.asked.length;
+    for (let i = 0; i < 10; i++) await expect(verify(token)).rejects.toBeInstanceOf(UnavailableError);
+    expect(issuer.asked.length - before).toBe(1);
+    issuer.instead.clear();
+    await until(() =>
+      verify(token).then(
+        (subject) => subject === "someone",
+        () => false,
+      ),
+    );
+  });
+
+  it("that are known serve on while the issuer is away, whoever asks for others", async () => {
+    await using issuer = await startTestIssuer();
+    const key = await issuer.addKey("a");
+    const stranger = await issuer.addKey("b", { published: false });
+    const { verify } = verifierOf(issuer, 0);
+    expect(await verify(await issuer.sign(key))).toBe("someone");
+    issuer.instead.set("/jwks", () => ({ status: 500 }));
+    await expect(verify(await issuer.sign(stranger))).rejects.toBeInstanceOf(UnavailableError);
+    expect(await verify(await issuer.sign(key))).toBe("someone");
+  });
+});
+
+describe("who comes by another issuer", () => {
+  let issuer: TestIssuer;
+  let key: IssuerKey;
+  let api: TestApi;
+  let iam: TestIam;
+  beforeAll(async () => {
+    issuer = await startTestIssuer();
+    key = await issuer.addKey("a");
+    api = await createTestApi({ callers: { oidcIssuer: issuer.issuer, oidcAudience: AUDIENCE } });
+    iam = await createTestIam(api.database);
+  });
+  afterAll(async () => {
+    await api[Symbol.asyncDispose]();
+    await issuer[Symbol.asyncDispose]();
+  });
+
+  const call = async (sub: string, options: { organizationId?: string; method?: string } = {}) => {
+    const { organizationId, method = "GET" } = options;
+    const response = await api.app.request("/v1/blueprints", {
+      method,
+      headers: {
+        authorization: `Bearer ${await issuer.sign(key, { sub })}`,
+        "content-type": "application/json",
+        ...(organizationId === undefined ? {} : { "x-organization-id": organizationId }),
+      },
+    });
+    const body = (await response.json()) as { code?: string; message?: string };
+    return { status: response.status, body };
+  };
+
+  let names = 0;
+  /** An account known to the issuer by a name of its own. */
+  async function person(options: { status?: "active" | "pending" } = {}) {
+    const sub = `person-${names++}`;
+    const accountId = await iam.addAccount(options);
+    await iam.addIdentity(accountId, { provider: issuer.issuer, identifier: sub });
+    return { sub, accountId };
+  }
+
+  it("is the account of the identity, with what its membership and its roles allow", async () => {
+    const { sub, accountId } = await person();
+    const roleIds = [await iam.addRole(["blueprints.read"])];
+    await iam.addMembership(accountId, { roleIds, permissions: ["apps.read"] });
+    expect((await call(sub)).status).toBe(200);
+    const written = await call(sub, { method: "POST" });
+    expect([written.status, written.body.message]).toEqual([
+      403,
+      expect.stringContaining("blueprints.write"),
+    ]);
+    const line = api.lines.findLast(({ route }) => route === "/v1/blueprints");
+    expect(line).toMatchObject({ accountId, organizationId: iam.organizationId });
+    expect(line).not.toHaveProperty("keyId");
+  });
+
+  it("is nobody where no identity, no active account, or another provider's identity matches", async () => {
+    expect((await call("nobody")).status).toBe(401);
+    const pending = await person({ status: "pending" });
+    await iam.addMembership(pending.accountId, { permissions: ["*"] });
+    expect((await call(pending.sub)).status).toBe(401);
+    const elsewhere = await iam.addAccount();
+    await iam.addMembership(elsewhere, { permissions: ["*"] });
+    await iam.addIdentity(elsewhere, { provider: "org", identifier: "elsewhere" });
+    expect((await call("elsewhere")).status).toBe(401);
+  });
+
+  it("names one of several organizations, and is refused alike for one of others and one that is none", async () => {
+    const { sub, accountId } = await person();
+    expect((await call(sub)).status).toBe(403);
+    const other = await iam.addOrganization();
+    await iam.addMembership(accountId, { permissions: ["blueprints.read"] });
+    await iam.addMembership(accountId, { organizationId: other });
+    await until(async () => (await call(sub)).body.message?.includes("X-Organization-Id") === true);
+    expect((await call(sub, { organizationId: iam.organizationId })).status).toBe(200);
+    expect((await call(sub, { organizationId: other })).status).toBe(403);
+    const foreign = await call(sub, { organizationId: await iam.addOrganization() });
+    expect(foreign).toEqual(await call(sub, { organizationId: "org_none" }));
+    expect(foreign.status).toBe(403);
+  });
+
+  it("comes into one organization only by the identity that a guest's organization has made", async () => {
+    const host = await iam.addOrganization();
+    const sub = "lent";
+    const accountId = await iam.addAccount();
+    await iam.addMembership(accountId, { permissions: ["*"] });
+    await iam.addMembership(accountId, { organizationId: host, permissions: ["blueprints.read"] });
+    await iam.addIdentity(accountId, { provider: issuer.issuer, identifier: sub, organizationId: host });
+    expect((await call(sub, { organizationId: iam.organizationId })).status).toBe(403);
+    expect((await call(sub, { organizationId: host })).status).toBe(200);
+    expect((await call(sub, { method: "POST" })).status).toBe(403);
+  });
+
+  it("gets no access token: there is no key that it could die with", async () => {
+    const { sub, accountId } = await person();
+    await iam.addMembership(accountId, { permissions: ["*"] });
+    const answer = await api.as(await issuer.sign(key, { sub }))("POST", "/auth/tokens");
+    expect(answer.status).toBe(403);
+  });
+
+  it("is told 503 while the issuer's keys cannot be had", async () => {
+    await using gone = await startTestIssuer();
+    const own = await gone.addKey("a");
+    gone.instead.set("/.well-known/openid-configuration", () => ({ status: 500 }));
+    await using other = await createTestApi({
+      callers: { oidcIssuer: gone.issuer, oidcAudience: AUDIENCE },
+    });
+    const answer = await other.as(await gone.sign(own))("GET", "/blueprints");
+    expect([answer.status, answer.body.code]).toEqual([503, "unavailable"]);
+    expect(answer.headers.get("retry-after")).toBe("1");
+  });
+
+  it("is nobody where no issuer is set", async () => {
+    await using other = await createTestApi();
+    expect((await other.as(await issuer.sign(key))("GET", "/blueprints")).status).toBe(401);
+  });
+});
+
+/** The public key's text as a shared secret: what a verifier that believes the header would check against. */
+async function secretOf({ jwk }: IssuerKey): Promise<CryptoKey> {
+  const bytes = new TextEncoder().encode(JSON.stringify(jwk));
+  return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+}

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createRateCounter } from "../../src/bus/rate-counter.ts";
+import { openRedis, type RedisBus } from "../../src/bus/redis.ts";
+import { createBudget } from "../../src/http/budget.ts";
+import { createLog } from "../../src/log.ts";
+import { awayBus, createTestApi, type TestApi } from "../support/api.ts";
+import { createTestIam } from "../support/iam.ts";
+import { type RedisServer, startRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+const open = (server: RedisServer): Promise<RedisBus> =>
+  openRedis({
+    url: server.url,
+    log: createLog({ level: "silent" }),
+    durability: "none",
+    durabilityAsserted: false,
+    signal: new AbortController().signal,
+  });
+
+let server: RedisServer;
+let redis: RedisBus;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = await open(server);
+});
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const limitsOf = ({ headers }: { headers: Headers }) =>
+  ["limit", "remaining", "reset"].map((name) => Number(headers.get(`ratelimit-${name}`) ?? Number.NaN));
+
+describe("a budget", () => {
+  it("is one for all gateways, by key, and begins anew when its window ends", async () => {
+    await using otherRedis = await open(server);
+    const options = { name: "shared", limit: 5, windowSeconds: 1 };
+    const [one, other] = [redis, otherRedis].map((each) =>
+      createBudget({ ...options, count: createRateCounter({ redis: each }) }),
+    );
+    if (!one || !other) throw new Error("no budgets");
+    const standings = [];
+    for (let i = 0; i < 6; i++) standings.push(await (i % 2 ? one : other).take("a"));
+    expect(standings.map(({ remaining }) => remaining)).toEqual([4, 3, 2, 1, 0, 0]);
+    expect(standings.map(({ allowed }) => allowed)).toEqual([true, true, true, true, true, false]);
+    expect((await one.take("b")).remaining).toBe(4);
+    await until(async () => (await one.take("a")).allowed, { everyMs: 50 });
+    expect(await server.client.keys("inlet:rate:shared:*")).not.toEqual([]);
+    await until(async () => (await server.client.keys("inlet:rate:shared:*")).length === 0);
+  });
+
+  it("is counted by each gateway for itself while Redis is away, at once, and by Redis when it is back", async () => {
+    await using own = await startRedis();
+    await using ownRedis = await open(own);
+    const count = createRateCounter({ redis: ownRedis });
+    const budget = createBudget({ name: "outage", limit: 10, windowSeconds: 60, count });
+    expect((await budget.take("a")).remaining).toBe(9);
+    own.signal("SIGSTOP");
+    const startedAt = performance.now();
+    const away = [];
+    for (let i = 0; i < 12; i++) away.push(await budget.take("a"));
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(away.map(({ allowed }) => allowed)).toEqual([...Array(10).fill(true), false, false]);
+    own.signal("SIGCONT");
+    await until(async () => (await budget.take("b")) && Number(await own.client.exists(keyOf("b"))) === 1);
+    expect((await budget.take("a")).allowed).toBe(true);
+  });
+
+  it("is not lost on a Redis that is full: the gateway counts for itself", async () => {
+    await using own = await startRedis();
+    await using ownRedis = await open(own);
+    await own.client.config("SET", "maxmemory", "1");
+    const count = createRateCounter({ redis: ownRedis });
+    const budget = createBudget({ name: "full", limit: 2, windowSeconds: 60, count });
+    const allowed = [];
+    for (let i = 0; i < 3; i++) allowed.push((await budget.take("a")).allowed);
+    expect(allowed).toEqual([true, true, false]);
+  });
+
+  const keyOf = (key: string): string => `inlet:rate:outage:${key}`;
+});
+
+describe("requests to the API", () => {
+  let api: TestApi;
+  let other: TestApi;
+  beforeAll(async () => {
+    const openBus = async () => ({ ...awayBus(), redis });
+    api = await createTestApi({
+      openBus,
+      callers: { apiRequestsPerMinute: 5 },
+      trustProxy: ["127.0.0.0/8"],
+    });
+    other = await createTestApi({ openBus });
+  });
+  afterAll(async () => {
+    await api[Symbol.asyncDispose]();
+    await other[Symbol.asyncDispose]();
+  });
+
+  it("show on every answer what is left, and are refused when nothing is", async () => {
+    const token = await api.keyWith("blueprints.read");
+    const call = api.as(token);
+    const answers = [
+      await call("GET", "/blueprints"),
+      await call("GET", "/blueprints?limit=x"),
+      await call("POST", "/blueprints", {}),
+      await call("GET", "/blueprints/bp_x"),
+      await call("GET", "/no-such-thing"),
+      await call("GET", "/blueprints"),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 400, 403, 404, 404, 429]);
+    expect(answers.map((answer) => limitsOf(answer).slice(0, 2))).toEqual(
+      [4, 3, 2, 1, 0, 0].map((remaining) => [5, remaining]),
+    );
+    for (const answer of answers) expect(limitsOf(answer)[2]).toBeGreaterThan(50);
+    const refused = answers.at(-1);
+    expect(refused?.body).toEqual({ code: "rate_limited", message: expect.any(String) });
+    expect(refused?.headers.get("retry-after")).toBe(refused?.headers.get("ratelimit-reset"));
+    expect((await api.as(await api.keyWith("*"))("GET", "/blueprints")).status).toBe(200);
+  });
+
+  it("by an access token are those of its key", async () => {
+    const token = await api.keyWith("*");
+    const { body } = await api.as(token)("POST", "/auth/tokens");
+    const answer = await api.as(body.accessToken)("GET", "/blueprints");
+    expect(limitsOf(answer).slice(0, 2)).toEqual([5, 3]);
+  });
+
+  /** A request from that address, by a proxy on this machine. */
+  const from = async (address: string, token: string | undefined, to = api) => {
+    const response = await to.app.request(
+      "/v1/blueprints",
+      {
+        headers: {
+          "x-forwarded-for": address,
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        },
+      },
+      { incoming: { socket: { remoteAddress: "127.0.0.1" } } },
+    );
+    return { status: response.status, headers: response.headers, body: await response.json() };
+  };
+
+  it("with wrong tokens are limited by address: then not even a right one is listened to there", async () => {
+    const { token } = await (await createTestIam(api.database)).addKey({ permissions: ["*"] });
+    const guesser = "192.0.2.1";
+    expect((await from(guesser, token)).status).toBe(200);
+    const statuses = new Map<number, number>();
+    let first: Awaited<ReturnType<typeof from>> | undefined;
+    for (let i = 0; i < 61; i++) {
+      const answer = await from(guesser, `ik_guess${i}`);
+      first ??= answer;
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+    }
+    expect([...statuses]).toEqual([
+      [401, 60],
+      [429, 1],
+    ]);
+    expect(first && limitsOf(first).slice(0, 2)).toEqual([60, 59]);
+    const refused = await from(guesser, token);
+    expect([refused.status, (refused.body as { code: string }).code]).toEqual([429, "rate_limited"]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(30);
+    expect((await from(guesser, undefined)).status).toBe(429);
+    expect((await from("192.0.2.2", token)).status).toBe(200);
+    expect((await from(`203.0.113.9, ${guesser}`, token)).status).toBe(429);
+    const line = api.lines.findLast(({ status }) => status === 429);
+    expect(line).toMatchObject({ clientAddress: guesser });
+  });
+
+  it("with wrong tokens are limited for a whole /64 of IPv6 addresses", async () => {
+    for (let i = 0; i < 61; i++) await from(`2001:db8:0:7::${i.toString(16)}`, `ik_guess6${i}`);
+    expect((await from("2001:db8:0:7:ffff::1", "ik_other")).status).toBe(429);
+    expect((await from("2001:db8:0:8::1", "ik_other")).status).toBe(401);
+  });
+
+  it("with one wrong token again and again are one guess, and none shut nobody out", async () => {
+    for (let i = 0; i < 100; i++) {
+      const answer = await from("192.0.2.3", i % 2 ? "ik_forgotten" : undefined);
+      expect(answer.status).toBe(401);
+    }
+    expect(limitsOf(await from("192.0.2.3", "ik_forgotten")).slice(0, 2)).toEqual([60, 59]);
+  });
+
+  it("with wrong tokens are counted by all gateways together", async () => {
+    const proxied = await createTestApi({
+      openBus: async () => ({ ...awayBus(), redis }),
+      trustProxy: ["127.0.0.0/8"],
+    });
+    await using _ = proxied;
+    for (let i = 0; i < 60; i++) expect((await from("192.0.2.4", `ik_here${i}`)).status).toBe(401);
+    expect((await from("192.0.2.4", "ik_there", proxied)).status).toBe(429);
+  });
+
+  it("go on while Redis is away, each gateway counting for itself", async () => {
+    await using alone = await createTestApi({ callers: { apiRequestsPerMinute: 2 } });
+    const call = alone.as(await alone.keyWith("*"));
+    const answers = [];
+    for (let i = 0; i < 3; i++) answers.push(await call("GET", "/blueprints"));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(answers.map((answer) => limitsOf(answer).slice(0, 2))).toEqual([
+      [2, 1],
+      [2, 0],
+      [2, 0],
+    ]);
+  });
+
+  it("show what is left of guesses where it cannot be known who calls", async () => {
+    await other.database.db.schema.alterTable("accounts").renameTo("elsewhere").execute();
+    const answer = await other.call("GET", "/blueprints");
+    await other.database.db.schema.alterTable("elsewhere").renameTo("accounts").execute();
+    expect(answer.status).toBe(500);
+    expect(limitsOf(answer)).toEqual([60, 60, 60]);
+  });
+});
