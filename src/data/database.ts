@@ -72,6 +72,10 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   );
 }
 
+/** True when the error says that other rows refer to the one to be deleted. */
+export const isForeignKeyViolation = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.code === "23503";
+
 async function closeOnce(db: Kysely<Tables>, pool: pg.Pool): Promise<void> {
   await db.destroy();
   // Kysely ends a pool only once it has used it.

@@ -20,6 +20,14 @@ export function createId(prefix: string, nowMs: number, random: Buffer = randomB
   return `${prefix}_${time}${encodeBase32(random)}`;
 }
 
+/** When an id of `createId` was made: milliseconds. */
+export function timeOfId(id: string): number {
+  const start = id.lastIndexOf("_") + 1;
+  let ms = 0;
+  for (const char of id.slice(start, start + TIME_CHARS)) ms = ms * 32 + ALPHABET.indexOf(char);
+  return ms;
+}
+
 /** Lower-case Crockford base 32 of whole bytes, most significant bit first, the last character zero-padded. */
 export function encodeBase32(bytes: Uint8Array): string {
   let text = "";
