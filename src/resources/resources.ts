@@ -6,6 +6,7 @@ import { type ShowLimitsDeps, showLimits } from "../http/limits.ts";
 import { requestLog } from "../http/request-log.ts";
 import type { Log } from "../log.ts";
 import { type AppDeps, apps } from "./apps/routes.ts";
+import { type AuditDeps, audit } from "./audit/routes.ts";
 import { type AuthDeps, auth } from "./auth/routes.ts";
 import { type BlueprintDeps, blueprints } from "./blueprints/routes.ts";
 import { channelLife } from "./channels/life.ts";
@@ -27,6 +28,7 @@ export type ApiDeps = BlueprintDeps &
   QuarantineDeps &
   TopicsDeps &
   EventsDeps &
+  AuditDeps &
   AuthDeps &
   AuthenticateDeps &
   ShowLimitsDeps & {
@@ -55,6 +57,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   quarantine,
   topics,
   events,
+  audit,
   openApi,
 ];
 
