@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openKeyring, WrongMasterKeyError } from "../../src/data/keyring.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -14,11 +15,23 @@ afterEach(() => database[Symbol.asyncDispose]());
 const open = (key = masterKey) => openKeyring({ db: database.db, masterKey: key, clock: Date.now });
 
 describe("the keyring", () => {
-  it("gives all gateways that start at once the same channel-id key", async () => {
+  it.each([
+    "channelIdKey",
+    "accessTokenKey",
+  ] as const)("gives all gateways that start at once the same %s", async (name) => {
     const keyrings = await Promise.all(Array.from({ length: 8 }, () => open()));
-    expect(new Set(keyrings.map(({ channelIdKey }) => channelIdKey.toString("hex"))).size).toBe(1);
-    expect((await open()).channelIdKey).toEqual(keyrings[0]?.channelIdKey);
-    expect(keyrings[0]?.channelIdKey).toHaveLength(32);
+    expect(new Set(keyrings.map((keyring) => keyring[name].toString("hex"))).size).toBe(1);
+    expect((await open())[name]).toEqual(keyrings[0]?.[name]);
+    expect(keyrings[0]?.[name]).toHaveLength(32);
+  });
+
+  it("makes what a database lacks that an older program set up", async () => {
+    const before = await open();
+    await sql`UPDATE cluster SET sealed_access_token_key = NULL`.execute(database.db);
+    const after = await open();
+    expect(after.channelIdKey).toEqual(before.channelIdKey);
+    expect(after.accessTokenKey).not.toEqual(before.accessTokenKey);
+    expect((await open()).accessTokenKey).toEqual(after.accessTokenKey);
   });
 
   it("refuses another master key, saying what to do", async () => {
@@ -33,9 +46,9 @@ describe("the keyring", () => {
   });
 
   it("keeps no key in the clear", async () => {
-    const { channelIdKey } = await open();
+    const { channelIdKey, accessTokenKey } = await open();
     const stored = JSON.stringify(await database.db.selectFrom("cluster").selectAll().execute());
-    for (const key of [channelIdKey, masterKey]) {
+    for (const key of [channelIdKey, accessTokenKey, masterKey]) {
       for (const encoding of ["hex", "base64", "base64url"] as const) {
         expect(stored).not.toContain(key.toString(encoding));
       }

@@ -1,0 +1,56 @@
+import { expect, it } from "vitest";
+import { permissionCatalog, requireGrantable, requirePermission } from "../../src/http/authorize.ts";
+import type { Caller } from "../../src/http/context.ts";
+import { ApiError } from "../../src/http/problem.ts";
+
+const callerWith = (...permissions: string[]): Caller => ({
+  requestId: "req_a",
+  by: "apiKey",
+  keyId: "key_a",
+  accountId: "acc_a",
+  organizationId: "org_a",
+  defaultSpaceId: null,
+  permissions: new Set(permissions),
+});
+
+/** What is refused with 403, in words; undefined where it is not. */
+function refusal(run: () => void): string | undefined {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== "permission_denied") throw error;
+    return error.message;
+  }
+}
+
+it("lets through who holds the permission or all of them, and names it to who does not", () => {
+  expect(refusal(() => requirePermission(callerWith("apps.read"), "apps.read"))).toBeUndefined();
+  expect(refusal(() => requirePermission(callerWith("*"), "apps.read"))).toBeUndefined();
+  for (const held of [[], ["apps.write"], ["apps"], ["apps.*"]]) {
+    expect(refusal(() => requirePermission(callerWith(...held), "apps.read"))).toContain("apps.read");
+  }
+});
+
+it("lets nobody grant more than they hold, all together or each, and names what is lacking", () => {
+  const grants = (held: string[], granted: string[]) =>
+    refusal(() => requireGrantable(callerWith(...held), granted));
+  expect(grants(["*"], ["*", "apps.read", "not.yet"])).toBeUndefined();
+  expect(grants(["apps.read", "apps.write"], ["apps.read", "apps.read"])).toBeUndefined();
+  expect(grants([], [])).toBeUndefined();
+  expect(grants(["apps.read"], ["apps.read", "apps.write", "iam.write"])).toMatch(
+    /apps\.write, iam\.write\.$/,
+  );
+  expect(grants(["apps.read", "iam.write"], ["*"])).toContain("*");
+  const many = Array.from({ length: 1_000 }, (_, i) => `noun${i}.read`);
+  expect(grants([], many)?.length).toBeLessThan(1_000);
+});
+
+it("has every permission that a route asks for once, and the one that holds them all first", () => {
+  expect(permissionCatalog(["b.write", null, "a.read", "b.write", "b.read"])).toEqual([
+    "*",
+    "a.read",
+    "b.read",
+    "b.write",
+  ]);
+});
