@@ -2,13 +2,22 @@ import { Hono, type MiddlewareHandler } from "hono";
 import { type AuthenticateDeps, authenticate } from "../http/authenticate.ts";
 import { permissionCatalog } from "../http/authorize.ts";
 import type { ApiEnv } from "../http/context.ts";
+import { createDoOnce } from "../http/idempotency.ts";
 import { type ShowLimitsDeps, showLimits } from "../http/limits.ts";
 import { requestLog } from "../http/request-log.ts";
 import type { Log } from "../log.ts";
 import { type AppDeps, apps } from "./apps/routes.ts";
+import { appUpgrades } from "./apps/upgrade.ts";
+import { type ArtifactDeps, artifacts } from "./artifacts/routes.ts";
 import { type AuditDeps, audit } from "./audit/routes.ts";
 import { type AuthDeps, auth } from "./auth/routes.ts";
 import { type BlueprintDeps, blueprints } from "./blueprints/routes.ts";
+import {
+  type CatalogDeps,
+  channelKindCatalog,
+  presetCatalog,
+  verificationSchemeCatalog,
+} from "./catalog/routes.ts";
 import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
@@ -24,6 +33,8 @@ import { type TopicsDeps, topics } from "./topics/routes.ts";
 export type ApiDeps = BlueprintDeps &
   AppDeps &
   ChannelDeps &
+  CatalogDeps &
+  ArtifactDeps &
   SubscriptionsDeps &
   QuarantineDeps &
   TopicsDeps &
@@ -50,8 +61,13 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   auth,
   blueprints,
   apps,
+  appUpgrades,
   channels,
   channelLife,
+  channelKindCatalog,
+  verificationSchemeCatalog,
+  presetCatalog,
+  artifacts,
   subscribe,
   subscriptions,
   quarantine,
@@ -72,11 +88,12 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   const api = new Hono<ApiEnv>();
   api.use(requestLog(deps));
   api.use(showLimits(deps));
+  const doOnce = createDoOnce(deps);
   // What stands before `authenticate` needs no token.
-  for (const route of routes.filter(({ isPublic }) => isPublic)) mountRoute(api, route);
+  for (const route of routes.filter(({ isPublic }) => isPublic)) mountRoute(api, route, doOnce);
   api.use(authenticate(deps));
   api.use(seeOwnWrites(deps));
-  for (const route of routes.filter(({ isPublic }) => !isPublic)) mountRoute(api, route);
+  for (const route of routes.filter(({ isPublic }) => !isPublic)) mountRoute(api, route, doOnce);
   return api;
 }
 

@@ -1,0 +1,73 @@
+import type { Queryable, Trx } from "../../data/database.ts";
+import type { Caller } from "../../http/context.ts";
+import { notFound } from "../../http/problem.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { isId } from "../../lib/ids.ts";
+import { applyPatch, patchOf } from "../merge.ts";
+import { ownedRows } from "../owned-rows.ts";
+import type { Resource } from "../resource.ts";
+import { standardRoutes } from "../standard-routes.ts";
+import { artifactInputSchema, artifactSchema, renderArtifact } from "./schema.ts";
+
+export interface ArtifactDeps {
+  readonly db: Queryable;
+  readonly clock: Clock;
+}
+
+const rows = ownedRows("artifacts", { prefix: "art", entity: "artifact" });
+const artifact = standardRoutes({ name: "artifact", prefix: "art", entity: artifactSchema });
+
+/** Artifacts: what a store offers. */
+export const artifacts: Resource<ArtifactDeps> = {
+  path: "/stores/artifacts",
+  tag: "Store",
+  routes: ({ db, clock }) => [
+    artifact.create(
+      {
+        body: artifactInputSchema,
+        description: "One of kind `blueprint` can be installed.",
+        missing: "the blueprint is not there",
+      },
+      ({ caller, body }) =>
+        db.transaction().execute(async (trx) => {
+          await requireBlueprint(trx, caller, body.blueprintId);
+          return renderArtifact(await rows.insert(trx, caller, body, clock()));
+        }),
+    ),
+    artifact.list(async ({ caller, page }) => {
+      const { items, total } = await rows.list(db, caller, page);
+      return { items: items.map(renderArtifact), total };
+    }),
+    artifact.get(async ({ caller, id }) => renderArtifact(await rows.get(db, caller, id))),
+    artifact.update({ body: patchOf(artifactInputSchema) }, ({ caller, id, patch }) =>
+      db.transaction().execute(async (trx) => {
+        const row = await rows.lock(trx, caller, id);
+        const { kind, title, description, blueprintId, storeId, price, currency } = row;
+        const before = { kind, title, description, blueprintId, storeId, price, currency };
+        const content = applyPatch(artifactInputSchema, before, patch);
+        await requireBlueprint(trx, caller, content.blueprintId);
+        return renderArtifact(await rows.update(trx, caller, row, content, clock()));
+      }),
+    ),
+    artifact.remove({ description: "What was installed from it stays." }, ({ caller, id }) =>
+      db.transaction().execute(async (trx) => {
+        await rows.remove(trx, caller, await rows.lock(trx, caller, id), clock());
+      }),
+    ),
+  ],
+};
+
+/** @throws ApiError 404 where the organization has no such blueprint */
+async function requireBlueprint(trx: Trx, { organizationId }: Caller, id: string | null): Promise<void> {
+  if (id === null) return;
+  const found = isId("bp", id)
+    ? await trx
+        .selectFrom("blueprints")
+        .select("id")
+        .where("id", "=", id)
+        .where("organizationId", "=", organizationId)
+        .forKeyShare()
+        .executeTakeFirst()
+    : undefined;
+  if (!found) throw notFound("blueprint");
+}
