@@ -16,6 +16,7 @@ export type { Config, Durability, Role } from "./lib/settings.ts";
 
 export type Command =
   | { readonly kind: "start"; readonly config: Config }
+  | { readonly kind: "apply"; readonly config: Config; readonly file: string; readonly planOnly: boolean }
   | { readonly kind: "help" }
   | { readonly kind: "version" };
 
@@ -31,11 +32,12 @@ type Variables = Readonly<Record<string, string | undefined>>;
 export function parseConfig(env: Variables, argv: readonly string[]): Result<Command, readonly Finding[]> {
   const options = parseOptions(argv);
   if (!options.ok) return options;
-  const { config: file, help, version } = options.value;
+  const { config: file, apply, plan: planOnly = false, help, version } = options.value;
   if (help) return ok({ kind: "help" });
   if (version) return ok({ kind: "version" });
 
   const findings: Finding[] = [];
+  if (planOnly && apply === undefined) findings.push({ path: "--plan", message: "goes with --apply FILE" });
   const fromFile = file === undefined ? {} : readSettingsFile(resolve(file), findings);
   findings.push(...findUnknown(Object.keys(env).filter((name) => name.startsWith("INLET_"))));
   findings.push(...findUnknown(Object.keys(fromFile)));
@@ -63,7 +65,12 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
   }
   if (findings.length > 0) return err(findings);
   // The table has every key of Config, and each was read: else there would be a finding.
-  return ok({ kind: "start", config: config as unknown as Config });
+  const read = config as unknown as Config;
+  return ok(
+    apply === undefined
+      ? { kind: "start", config: read }
+      : { kind: "apply", config: read, file: resolve(apply), planOnly },
+  );
 }
 
 /** Where clients find this gateway; `port` is the one that the listener got. */
@@ -80,11 +87,13 @@ export function publicUrls(
 
 /** The text of `--help`. */
 export function renderHelp(): string {
-  return `Usage: inlet [--config FILE] [--help] [--version]
+  return `Usage: inlet [--config FILE] [--apply FILE [--plan]] [--help] [--version]
 
 Takes events from webhooks, CloudEvents, SSE streams and HTTP polls to de-duplicated Redis streams by topic.
 
   --config FILE   read settings from a file of NAME=value lines; the environment wins over it
+  --apply FILE    bring organizations, blueprints, apps and channels to what the file declares, and end
+  --plan          with --apply: say what that would change, and change nothing
 
 Settings, with their defaults:
 
@@ -108,6 +117,8 @@ function parseOptions(argv: readonly string[]) {
       args: [...argv],
       options: {
         config: { type: "string" },
+        apply: { type: "string" },
+        plan: { type: "boolean" },
         help: { type: "boolean", short: "h" },
         version: { type: "boolean", short: "v" },
       },

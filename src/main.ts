@@ -1,11 +1,13 @@
 import { createRequire } from "node:module";
 import { parseConfig, renderHelp } from "./config.ts";
+import { runSetUp } from "./gateway/setup.ts";
 import { DataDirInUseError } from "./gateway/stores.ts";
 import { startGateway } from "./gateway.ts";
 import { createLog } from "./log.ts";
 
 /** What the process's end says to whoever started it. 128 + the signal's number: cut off by a second signal. */
 const EXIT = { drained: 0, failed: 1, wrongSettings: 2, dataDirInUse: 3 } as const;
+const SET_UP_EXIT = { done: EXIT.drained, refused: EXIT.wrongSettings } as const;
 /** SIGHUP: the terminal is closed. */
 const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 const SAME_SIGNAL_MS = 500;
@@ -29,19 +31,27 @@ async function main(): Promise<number> {
   }
 
   const { config } = command;
-  const log = createLog({ level: config.logLevel });
+  const applies = command.kind === "apply";
+  // Standard output is for the plan.
+  const log = createLog({ level: config.logLevel, ...(applies && { destination: process.stderr }) });
   const stopping = new AbortController();
   onSignals(stopping, (signal) => log.info({ signal }, "stopping"));
   // Whoever read the output has gone (`npm start | head`): no reason to stop receiving.
   process.stdout.on("error", () => {});
   try {
+    if (applies) {
+      const print = (text: string) => void process.stdout.write(text);
+      const complain = (text: string) => void process.stderr.write(text);
+      const run = { ...command, env: process.env, log, signal: stopping.signal, print, complain };
+      return SET_UP_EXIT[await runSetUp(config, run)];
+    }
     await using gateway = await startGateway(config, { log, signal: stopping.signal });
     process.stdout.write(gateway.greeting);
     await aborted(stopping.signal);
   } catch (error) {
     if (stopping.signal.aborted) {
       if (error !== stopping.signal.reason) log.warn({ err: error }, "stopped, not without an error");
-      return EXIT.drained;
+      return applies ? EXIT.failed : EXIT.drained;
     }
     if (error instanceof DataDirInUseError) {
       process.stderr.write(`Inlet does not start: ${error.message}\n`);

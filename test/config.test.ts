@@ -36,6 +36,21 @@ function fileOf(text: string): string {
 }
 
 describe("parseConfig", () => {
+  it("knows a set-up to apply, and that a plan is one of it", () => {
+    const command = (...argv: string[]) => {
+      const result = parseConfig({}, argv);
+      return result.ok ? result.value : result.error;
+    };
+    const file = resolve("set-up.json");
+    expect(command("--apply", "set-up.json")).toMatchObject({ kind: "apply", file, planOnly: false });
+    expect(command("--apply", "set-up.json", "--plan")).toMatchObject({
+      kind: "apply",
+      file,
+      planOnly: true,
+    });
+    expect(command("--plan")).toEqual([{ path: "--plan", message: "goes with --apply FILE" }]);
+  });
+
   it("needs no setting at all", () => {
     expect(read({})).toEqual({
       port: 8080,

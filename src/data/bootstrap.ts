@@ -40,19 +40,24 @@ const NAME = "default";
  * Gives an empty database its organization and space `default`, a service account and a key that may do all, and the app
  * `welcome`. Of several gateways that start at once one does. Later starts only see to it that the key handed in is accepted.
  */
-export async function bootstrap(options: BootstrapOptions): Promise<Bootstrapped> {
-  const { db, clock, apiKey } = options;
-  return db.transaction().execute(async (trx) => {
-    // The lock makes the others wait, and then find it done.
-    const cluster = await trx.selectFrom("cluster").selectAll().forUpdate().executeTakeFirstOrThrow();
-    const { organizationId, spaceId, accountId } = cluster;
-    if (organizationId === null || spaceId === null || accountId === null) return firstStart(trx, options);
-    if (apiKey) await acceptApiKey(trx, apiKey, rootGrant({ organizationId, spaceId, accountId }), clock());
-    return {};
-  });
+export const bootstrap = (options: BootstrapOptions): Promise<Bootstrapped> =>
+  options.db.transaction().execute((trx) => bootstrapWithin(trx, options));
+
+/** The same in a transaction of the caller's. */
+export async function bootstrapWithin(
+  trx: Trx,
+  options: Omit<BootstrapOptions, "db">,
+): Promise<Bootstrapped> {
+  const { clock, apiKey } = options;
+  // The lock makes the others wait, and then find it done.
+  const cluster = await trx.selectFrom("cluster").selectAll().forUpdate().executeTakeFirstOrThrow();
+  const { organizationId, spaceId, accountId } = cluster;
+  if (organizationId === null || spaceId === null || accountId === null) return firstStart(trx, options);
+  if (apiKey) await acceptApiKey(trx, apiKey, rootGrant({ organizationId, spaceId, accountId }), clock());
+  return {};
 }
 
-async function firstStart(trx: Trx, options: BootstrapOptions): Promise<Bootstrapped> {
+async function firstStart(trx: Trx, options: Omit<BootstrapOptions, "db">): Promise<Bootstrapped> {
   const nowMs = options.clock();
   const made = await createOrganization(trx, { organization: NAME, space: NAME, account: NAME }, nowMs);
   await trx.updateTable("cluster").set(made).execute();
@@ -70,7 +75,7 @@ async function installWelcome(
   trx: Trx,
   { organizationId, spaceId }: NewOrganization,
   channel: NewChannel,
-  { keyring }: BootstrapOptions,
+  { keyring }: Pick<BootstrapOptions, "keyring">,
   nowMs: number,
 ): Promise<Bootstrapped["welcome"]> {
   const app = {

@@ -1,22 +1,17 @@
-import {
-  type ChannelInput,
-  checkSettings,
-  findSecretSettings,
-  type SettingsDeps,
-} from "../../channels/settings.ts";
+import type { ChannelInput, SettingsDeps } from "../../channels/settings.ts";
 import type { Queryable } from "../../data/database.ts";
-import type { BlueprintChannel } from "../../data/tables.ts";
+import type { BlueprintChannel, BlueprintRow } from "../../data/tables.ts";
 import { deleted } from "../../http/fields.ts";
-import { findingUnder } from "../../http/findings.ts";
 import { pageQuerySchema } from "../../http/page.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
+import { requireMatch, showVersion } from "../../http/version.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { Finding } from "../../lib/errors.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
 import { listOf } from "../answer.ts";
 import { pathId } from "../params.ts";
 import { parseInput, type Resource, writeOnce } from "../resource.ts";
 import { defineRoute } from "../route.ts";
+import { checkBlueprintChannels } from "./content.ts";
 import {
   deleteBlueprint,
   findBlueprint,
@@ -47,11 +42,14 @@ export const blueprints: Resource<BlueprintDeps> = {
         body: blueprintInputSchema,
         answer: blueprintSchema,
         creates: true,
+        versioned: true,
         conflict: "the organization has a blueprint of that uid",
       },
-      async ({ caller, body }) => {
-        const content = { ...body, uid: body.uid, channels: await checkChannels(deps, body.channels) };
-        return renderBlueprint(await insertBlueprint(deps.db, caller.organizationId, content, deps.clock()));
+      async ({ caller, body, c }) => {
+        const content = { ...body, uid: body.uid, channels: await requireChannels(deps, body.channels) };
+        const row = await insertBlueprint(deps.db, caller.organizationId, content, deps.clock());
+        showVersion(c, row);
+        return renderBlueprint(row);
       },
     ),
     defineRoute(
@@ -76,10 +74,12 @@ export const blueprints: Resource<BlueprintDeps> = {
         summary: "Get a blueprint",
         params,
         answer: blueprintSchema,
+        versioned: true,
       },
-      async ({ caller, params }) => {
+      async ({ caller, params, c }) => {
         const row = await findBlueprint(deps.db, caller.organizationId, params.blueprintId);
         if (!row) throw notFound("blueprint");
+        showVersion(c, row);
         return renderBlueprint(row);
       },
     ),
@@ -93,18 +93,21 @@ export const blueprints: Resource<BlueprintDeps> = {
         params,
         body: blueprintPatchSchema,
         answer: blueprintSchema,
+        versioned: true,
         conflict: "another blueprint of the organization has that uid",
       },
-      async ({ caller, params, body }) => {
+      async ({ caller, params, body, c }) => {
         const updated = await writeOnce(async () => {
           const row = await findBlueprint(deps.db, caller.organizationId, params.blueprintId);
           if (!row) throw notFound("blueprint");
           const { uid, title, description, channels: before } = row;
           const merged = mergePatch({ uid, title, description, channels: before }, body);
           const input = parseInput(blueprintInputSchema, merged);
-          const channels = await checkChannels(deps, input.channels);
+          const channels = await requireChannels(deps, input.channels);
+          requireMatch(c, row);
           return updateBlueprint(deps.db, row, { ...input, uid: input.uid, channels }, deps.clock());
         });
+        showVersion(c, updated);
         return renderBlueprint(updated);
       },
     ),
@@ -117,33 +120,24 @@ export const blueprints: Resource<BlueprintDeps> = {
         description: "Apps that were installed from it stay; they no longer name a blueprint.",
         params,
         answer: deleted,
+        versioned: true,
       },
-      async ({ caller, params }) => {
+      async ({ caller, params, c }) => {
         const id = params.blueprintId;
-        if (!(await deleteBlueprint(deps.db, caller.organizationId, id))) throw notFound("blueprint");
+        const check = (row: BlueprintRow) => requireMatch(c, row);
+        if (!(await deleteBlueprint(deps.db, caller.organizationId, id, check))) throw notFound("blueprint");
         return { id };
       },
     ),
   ],
 };
 
-/** The channels with defaults filled in. @throws ApiError 400 that names each setting that does not fit. */
-async function checkChannels(
+/** @throws ApiError 400 that names each setting that does not fit. */
+async function requireChannels(
   deps: SettingsDeps,
   channels: readonly ChannelInput[],
 ): Promise<readonly BlueprintChannel[]> {
-  const findings: Finding[] = [];
-  const checked: BlueprintChannel[] = [];
-  for (const [index, channel] of channels.entries()) {
-    const secrets = findSecretSettings(deps, channel);
-    const result = await checkSettings(deps, channel);
-    const found = result.ok ? secrets : [...secrets, ...result.error];
-    findings.push(...found.map((finding) => findingUnder(`channels[${index}]`, finding)));
-    if (result.ok) {
-      const { kind, config, events } = result.value;
-      checked.push({ uid: channel.uid, kind, title: channel.title, config, events });
-    }
-  }
-  if (findings.length > 0) throw invalidParameters(findings);
-  return checked;
+  const checked = await checkBlueprintChannels(deps, channels);
+  if (!checked.ok) throw invalidParameters(checked.error);
+  return checked.value;
 }

@@ -1,0 +1,109 @@
+import { insertApp } from "../../data/apps.ts";
+import { recordAudit } from "../../data/audit.ts";
+import { channelName, declaredBy } from "../../data/audit-entry.ts";
+import { recordChange } from "../../data/changes.ts";
+import type { NewChannel } from "../../data/channels.ts";
+import type { Trx } from "../../data/database.ts";
+import type { AppRow } from "../../data/tables.ts";
+import { changedFields } from "../../lib/changed-fields.ts";
+import { type ChannelDeps, checkWanted } from "./channels.ts";
+import type { WantedApp } from "./check.ts";
+import { SetUpConflict, type Step } from "./plan.ts";
+import { asStored } from "./stored.ts";
+
+export interface Place {
+  readonly organization: { readonly id: string; readonly name: string };
+  /** What a step calls the app: `github in acme/default`. */
+  readonly called: string;
+}
+
+/** Finds the app by its uid in its space; a new one is made with all its channels. */
+export async function reconcileApp(
+  deps: ChannelDeps,
+  trx: Trx,
+  { organization, called }: Place,
+  wanted: WantedApp,
+): Promise<{ readonly id: string; readonly steps: readonly Step[]; readonly isNew: boolean }> {
+  const organizationId = organization.id;
+  const object = `app ${called}`;
+  const spaceId = await idOf(trx, "spaces", "name", organizationId, wanted.space);
+  const blueprintId =
+    wanted.blueprint === undefined
+      ? null
+      : await idOf(trx, "blueprints", "uid", organizationId, wanted.blueprint);
+  const [found, ...others] = await trx
+    .selectFrom("apps")
+    .selectAll()
+    .where("organizationId", "=", organizationId)
+    .where("spaceId", "=", spaceId)
+    .where("uid", "=", wanted.uid)
+    .limit(2)
+    .forUpdate()
+    .execute();
+  if (others.length > 0)
+    throw new SetUpConflict("the space has several apps of that uid: delete all but one");
+  if (found) {
+    const step = await updateFound(trx, deps, found, object, {
+      title: wanted.title ?? found.title,
+      description: wanted.description === undefined ? found.description : wanted.description,
+      blueprintId,
+    });
+    return { id: found.id, steps: [step], isNew: false };
+  }
+
+  const { title = wanted.template.title, description = wanted.template.description, uid } = wanted;
+  const app = { uid, title, description, blueprintId, organizationId, spaceId };
+  const channels: NewChannel[] = [];
+  for (const channel of wanted.channels) channels.push(await checkWanted(deps, channel));
+  const made = await insertApp(trx, app, channels, deps);
+  const author = declaredBy(organizationId);
+  await recordAudit(trx, author, { action: "install", entity: "app", id: made.app.id }, deps.nowMs);
+  for (const row of made.channels) {
+    const entry = { action: "create", entity: "channel", id: channelName(row) } as const;
+    await recordAudit(trx, author, entry, deps.nowMs);
+  }
+  const steps = channels.map(
+    (channel): Step => ({ action: "create", object: `channel ${channel.uid} of ${called}` }),
+  );
+  return { id: made.app.id, steps: [{ action: "create", object }, ...steps], isNew: true };
+}
+
+async function updateFound(
+  trx: Trx,
+  { nowMs }: ChannelDeps,
+  before: AppRow,
+  object: string,
+  content: Pick<AppRow, "title" | "description" | "blueprintId">,
+): Promise<Step> {
+  const { title, description, blueprintId } = before;
+  const fields = changedFields({ title, description, blueprintId }, asStored(content));
+  if (fields.length === 0) return { action: "unchanged", object };
+  await recordChange(trx, { kind: "app", key: before.id });
+  await trx
+    .updateTable("apps")
+    .set({ ...content, updatedAt: new Date(nowMs) })
+    .where("id", "=", before.id)
+    .execute();
+  const entry = { action: "update", entity: "app", id: before.id, fields } as const;
+  await recordAudit(trx, declaredBy(before.organizationId), entry, nowMs);
+  return { action: "update", object, fields };
+}
+
+/** What the file names was made before, or stood against it. */
+async function idOf(
+  trx: Trx,
+  table: "spaces" | "blueprints",
+  column: "name" | "uid",
+  organizationId: string,
+  value: string,
+): Promise<string> {
+  const row = await trx
+    .selectFrom(table)
+    .select("id")
+    .where("organizationId", "=", organizationId)
+    .where(trx.dynamic.ref<"id">(column), "=", value)
+    .forKeyShare()
+    .executeTakeFirst();
+  if (!row) throw new SetUpConflict(`there is no ${table === "spaces" ? "space" : "blueprint"} ${value}`);
+  return row.id;
+}

@@ -1,0 +1,69 @@
+import { checkSettings, type SettingsDeps } from "../../channels/settings.ts";
+import { recordAudit } from "../../data/audit.ts";
+import { channelName, declaredBy } from "../../data/audit-entry.ts";
+import { openSettings } from "../../data/channel-secrets.ts";
+import { insertChannel, type NewChannel, updateChannel, type WriteContext } from "../../data/channels.ts";
+import type { Trx } from "../../data/database.ts";
+import { changedFields } from "../../lib/changed-fields.ts";
+import type { WantedChannel } from "./check.ts";
+import { SetUpConflict, type Step } from "./plan.ts";
+import { asStored } from "./stored.ts";
+
+export interface ChannelDeps extends SettingsDeps, WriteContext {}
+
+/** Brings the channel of that uid to what is wanted; secret settings that are not declared stay. */
+export async function reconcileChannel(
+  deps: ChannelDeps,
+  trx: Trx,
+  app: { readonly id: string; readonly organizationId: string; readonly called: string },
+  wanted: WantedChannel,
+): Promise<Step> {
+  const object = `channel ${wanted.uid} of ${app.called}`;
+  const author = declaredBy(app.organizationId);
+  const before = await trx
+    .selectFrom("channels")
+    .selectAll()
+    .where("appId", "=", app.id)
+    .where("uid", "=", wanted.uid)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!before) {
+    const row = await insertChannel(trx, app, await checkWanted(deps, wanted), deps);
+    await recordAudit(trx, author, { action: "create", entity: "channel", id: channelName(row) }, deps.nowMs);
+    return { action: "create", object };
+  }
+  if (before.kind !== wanted.kind) {
+    throw new SetUpConflict(`is a ${before.kind} channel for good: delete it first, or take another uid`);
+  }
+  const kept = openSettings(deps.keyring, before);
+  const content = await checkWanted(deps, { ...wanted, config: { ...kept, ...wanted.config } });
+  const { title, config, events } = before;
+  const plain = changedFields(
+    { title, config, events },
+    asStored({ title: content.title, config: content.config, events: content.events }),
+  );
+  const secret = changedFields(kept, asStored(content.secrets)).map((name) => `config.${name.split(".")[0]}`);
+  if (plain.length + secret.length === 0) return { action: "unchanged", object };
+
+  await updateChannel(trx, before, content, deps);
+  const secrets = [...new Set(secret)];
+  const entry = {
+    action: "update",
+    entity: "channel",
+    id: channelName(before),
+    fields: [...plain, ...secrets],
+  } as const;
+  await recordAudit(trx, author, entry, deps.nowMs);
+  return { action: "update", object, fields: [...plain, ...secrets.map((name) => `${name} (secret)`)] };
+}
+
+/** The channel as its kind accepts it. */
+export async function checkWanted(deps: SettingsDeps, wanted: WantedChannel): Promise<NewChannel> {
+  const checked = await checkSettings(deps, wanted);
+  if (!checked.ok) {
+    const [first] = checked.error;
+    throw new SetUpConflict(`${first?.path ?? ""} ${first?.message ?? "is not accepted"}`);
+  }
+  const { uid, title, fromBlueprint } = wanted;
+  return { ...checked.value, uid, title, fromBlueprint };
+}

@@ -1,0 +1,149 @@
+import {
+  type ChannelSettings,
+  channelInputSchema,
+  checkSettings,
+  type SettingsDeps,
+} from "../../channels/settings.ts";
+import type { ChannelKindName } from "../../event/channel.ts";
+import { findingsOf, findingUnder, formatPath } from "../../http/findings.ts";
+import type { Finding } from "../../lib/errors.ts";
+import { mergePatch } from "../../lib/merge-patch.ts";
+import { err, ok, type Result } from "../../lib/result.ts";
+import { checkBlueprintChannels } from "../../resources/blueprints/content.ts";
+import type { BlueprintContent } from "../../resources/blueprints/queries.ts";
+import { comesFromEnv, resolveEnv, type Variables } from "./environment.ts";
+import { type DeclaredApp, type DeclaredChannel, type DeclaredOrganization, findWrongNames } from "./file.ts";
+
+/** A channel as it shall be. Secret settings that are not declared are left as they are. */
+export interface WantedChannel extends ChannelSettings {
+  readonly uid: string;
+  readonly kind: ChannelKindName;
+  readonly title: string | null;
+  readonly fromBlueprint: boolean;
+}
+
+export interface WantedApp {
+  readonly uid: string;
+  /** Undefined: whatever it has; a new one has that of the blueprint. */
+  readonly title: string | undefined;
+  readonly description: string | null | undefined;
+  readonly template: { readonly title: string; readonly description: string | null };
+  readonly space: string;
+  readonly blueprint: string | undefined;
+  readonly channels: readonly WantedChannel[];
+}
+
+export interface WantedBlueprint extends BlueprintContent {
+  readonly uid: string;
+}
+
+export interface WantedOrganization {
+  readonly name: string;
+  /** At least one. */
+  readonly spaces: readonly string[];
+  readonly blueprints: readonly WantedBlueprint[];
+  readonly apps: readonly WantedApp[];
+}
+
+export interface CheckDeps extends SettingsDeps {
+  readonly env: Variables;
+}
+
+/** Checks all that the file declares as the API would, before anything is touched. Everything that is wrong is listed. */
+export async function checkSetUp(
+  deps: CheckDeps,
+  declared: readonly DeclaredOrganization[],
+): Promise<Result<readonly WantedOrganization[], readonly Finding[]>> {
+  const findings: Finding[] = [...findWrongNames(declared)];
+  const wanted: WantedOrganization[] = [];
+  for (const [index, organization] of declared.entries()) {
+    const base = ["organizations", index] as const;
+    const blueprints: WantedBlueprint[] = [];
+    for (const [number, blueprint] of organization.blueprints.entries()) {
+      const checked = await checkBlueprintChannels(deps, blueprint.channels);
+      if (checked.ok) blueprints.push({ ...blueprint, channels: checked.value });
+      else findings.push(...under([...base, "blueprints", number], checked.error));
+    }
+    const apps: WantedApp[] = [];
+    for (const [number, app] of organization.apps.entries()) {
+      const at = [...base, "apps", number];
+      const blueprint = organization.blueprints.find(({ uid }) => uid === app.blueprint);
+      const channels = await checkChannels(deps, app, blueprint?.channels ?? [], at);
+      findings.push(...channels.findings);
+      const [first] = organization.spaces;
+      apps.push({
+        uid: app.uid,
+        title: app.title,
+        description: app.description,
+        template: { title: blueprint?.title ?? app.uid, description: blueprint?.description ?? null },
+        space: app.space ?? first?.name ?? "default",
+        blueprint: app.blueprint,
+        channels: channels.wanted,
+      });
+    }
+    const spaces = organization.spaces.map(({ name }) => name);
+    wanted.push({ name: organization.name, spaces, blueprints, apps });
+  }
+  const told = new Set<string>();
+  const distinct = findings.filter(({ path }) => !told.has(path) && told.add(path));
+  return distinct.length > 0 ? err(distinct) : ok(wanted);
+}
+
+/** The blueprint's channels with what the app says of them merged in, then those of the app's own. */
+async function checkChannels(
+  deps: CheckDeps,
+  app: DeclaredApp,
+  fromBlueprint: DeclaredOrganization["blueprints"][number]["channels"],
+  base: readonly PropertyKey[],
+): Promise<{ readonly wanted: readonly WantedChannel[]; readonly findings: readonly Finding[] }> {
+  const wanted: WantedChannel[] = [];
+  const findings: Finding[] = [];
+  const own = app.channels.filter(({ uid }) => !fromBlueprint.some((channel) => channel.uid === uid));
+  for (const template of [...fromBlueprint, ...own]) {
+    const index = app.channels.findIndex(({ uid }) => uid === template.uid);
+    const said = app.channels[index];
+    // What the app says nothing of is checked as the blueprint's.
+    const at = said ? [...base, "channels", index] : [...base, "blueprint"];
+    const checked = await checkChannel(deps, template === said ? {} : template, said ?? template, at);
+    if (checked.ok) wanted.push({ ...checked.value, fromBlueprint: template !== said });
+    else if (said) findings.push(...checked.error);
+  }
+  return { wanted, findings };
+}
+
+async function checkChannel(
+  deps: CheckDeps,
+  template: { readonly kind?: string | undefined },
+  said: DeclaredChannel,
+  at: readonly PropertyKey[],
+): Promise<Result<Omit<WantedChannel, "fromBlueprint">, readonly Finding[]>> {
+  const kind = [...deps.channelKinds.values()].find((one) => one.kind === (said.kind ?? template.kind));
+  const resolved = Object.entries(said.config ?? {}).map(([name, value]) => {
+    const path = [...at, "config", name];
+    const refused = (message: string) => ({ name, value, findings: [{ path: formatPath(path), message }] });
+    if (kind?.secretSettings.includes(name) !== true) {
+      return mentionsEnv(value)
+        ? refused("is no secret: it stands here itself, not in the environment")
+        : { name, value, findings: [] };
+    }
+    if (!comesFromEnv(value))
+      return refused('is a secret: it must come from the environment, as {"$env": "NAME"}');
+    return { name, ...resolveEnv(value, deps.env, path) };
+  });
+  const unresolved = resolved.flatMap(({ findings }) => findings);
+  if (unresolved.length > 0) return err(unresolved);
+
+  const config = Object.fromEntries(resolved.map(({ name, value }) => [name, value]));
+  const merged = mergePatch(template, said.config === undefined ? said : { ...said, config });
+  const parsed = channelInputSchema.safeParse(merged);
+  if (!parsed.success) return err(findingsOf(parsed.error, at));
+  const { uid, title, ...settings } = parsed.data;
+  const checked = await checkSettings(deps, settings);
+  if (!checked.ok) return err(under(at, checked.error));
+  return ok({ uid, title, ...settings, kind: checked.value.kind });
+}
+
+const mentionsEnv = (value: unknown): boolean => JSON.stringify(value)?.includes('"$env":') === true;
+
+const under = (at: readonly PropertyKey[], findings: readonly Finding[]): readonly Finding[] =>
+  findings.map((finding) => findingUnder(formatPath(at), finding));

@@ -1,0 +1,122 @@
+import { z } from "zod";
+import { channelUidSchema } from "../../event/channel.ts";
+import { findingsOf, formatPath } from "../../http/findings.ts";
+import type { Finding } from "../../lib/errors.ts";
+import { err, ok, type Result } from "../../lib/result.ts";
+import { blueprintInputSchema } from "../../resources/blueprints/schema.ts";
+
+const name = z.string().min(1).max(255);
+const uid = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, "must be 1 to 64 characters of A-Z a-z 0-9 _ . -");
+
+/** A channel of an app: what it adds to the channel of that uid in the blueprint, or one of its own. */
+const channel = z.strictObject({
+  uid: channelUidSchema,
+  kind: z.string().optional(),
+  title: z.string().nullable().optional(),
+  config: z.record(z.string(), z.unknown()).optional(),
+  events: z.array(z.unknown()).optional(),
+});
+export type DeclaredChannel = Readonly<Omit<z.output<typeof channel>, "events">> & {
+  readonly events?: readonly unknown[] | undefined;
+};
+
+const app = z.strictObject({
+  uid,
+  /** The uid of a blueprint of the same organization in the same file. */
+  blueprint: uid.optional(),
+  /** Default: the blueprint's. */
+  title: name.optional(),
+  description: z.string().max(4_096).nullable().optional(),
+  /** Default: the first that is declared. */
+  space: name.optional(),
+  channels: z.array(channel).max(100).default([]),
+});
+export type DeclaredApp = z.output<typeof app>;
+
+const organization = z.strictObject({
+  name,
+  spaces: z
+    .array(z.strictObject({ name }))
+    .min(1)
+    .prefault([{ name: "default" }]),
+  blueprints: z.array(blueprintInputSchema.required({ uid: true })).default([]),
+  apps: z.array(app).default([]),
+});
+export type DeclaredOrganization = z.output<typeof organization>;
+
+const file = z.strictObject({
+  /** For editors; not read. */
+  $schema: z.string().optional(),
+  organizations: z.array(organization),
+});
+
+/** What a file declares, as far as its shape tells. */
+export function parseSetUp(text: string): Result<readonly DeclaredOrganization[], readonly Finding[]> {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    return err([{ path: "", message: `is not JSON: ${error instanceof Error ? error.message : error}` }]);
+  }
+  const parsed = file.safeParse(json);
+  return parsed.success ? ok(parsed.data.organizations) : err(findingsOf(parsed.error));
+}
+
+/** Names that stand twice or name nothing. */
+export const findWrongNames = (organizations: readonly DeclaredOrganization[]): readonly Finding[] => [
+  ...twice(organizations, ["organizations"], "name", (one) => one.name),
+  ...organizations.flatMap((one, index) => findDangling(one, ["organizations", index])),
+];
+
+function findDangling(
+  { spaces, blueprints, apps }: DeclaredOrganization,
+  base: readonly PropertyKey[],
+): readonly Finding[] {
+  const findings = [
+    ...twice(spaces, [...base, "spaces"], "name", (one) => one.name),
+    ...twice(blueprints, [...base, "blueprints"], "uid", (one) => one.uid),
+    ...twice(apps, [...base, "apps"], "uid", (one) =>
+      JSON.stringify([one.space ?? spaces[0]?.name, one.uid]),
+    ),
+  ];
+  for (const [index, one] of apps.entries()) {
+    const at = [...base, "apps", index];
+    const note = (field: string, message: string) =>
+      findings.push({ path: formatPath([...at, field]), message });
+    const blueprint = blueprints.find(({ uid }) => uid === one.blueprint);
+    if (one.blueprint !== undefined && !blueprint)
+      note("blueprint", "names no blueprint of this organization here");
+    if (one.blueprint === undefined && one.title === undefined)
+      note("title", "is needed where there is no blueprint");
+    if (one.space !== undefined && !spaces.some(({ name }) => name === one.space)) {
+      note("space", "names no space of this organization here");
+    }
+    findings.push(...twice(one.channels, [...at, "channels"], "uid", ({ uid }) => uid));
+    for (const [number, { uid, kind }] of one.channels.entries()) {
+      const known = blueprint?.channels.find((channel) => channel.uid === uid);
+      const path = formatPath([...at, "channels", number, "kind"]);
+      if (!known && kind === undefined)
+        findings.push({ path, message: "is needed: no blueprint has the channel" });
+      if (known && kind !== undefined && kind !== known.kind)
+        findings.push({ path, message: "is not the blueprint's" });
+    }
+  }
+  return findings;
+}
+
+function twice<T>(
+  all: readonly T[],
+  base: readonly PropertyKey[],
+  field: string,
+  keyOf: (one: T) => string,
+): Finding[] {
+  const seen = new Set<string>();
+  return all.flatMap((one, index) => {
+    const key = keyOf(one);
+    if (!seen.has(key)) {
+      seen.add(key);
+      return [];
+    }
+    return [{ path: formatPath([...base, index, field]), message: "stands here twice" }];
+  });
+}

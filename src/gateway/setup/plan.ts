@@ -1,0 +1,50 @@
+import type { Finding } from "../../lib/errors.ts";
+
+export type StepAction = "create" | "update" | "unchanged" | "left alone";
+
+/** What becomes of one object. */
+export interface Step {
+  readonly action: StepAction;
+  /** `channel hooks of github in acme` */
+  readonly object: string;
+  /** What differs, of an update; secrets are marked, no value is told. */
+  readonly fields?: readonly string[];
+}
+
+/** An object that cannot be brought to what the file says; nothing of it was changed. */
+export class SetUpConflict extends Error {
+  override readonly name = "SetUpConflict";
+}
+
+/** What was found to be done, or was done, in order. */
+export interface Report {
+  readonly steps: readonly Step[];
+  /** What stands against it; `path` names the object. */
+  readonly conflicts: readonly Finding[];
+  /** The first keys of organizations that were made: shown once. */
+  readonly keys: readonly { readonly organization: string; readonly token: string }[];
+}
+
+const MARKS: Readonly<Record<StepAction, string>> = {
+  create: "+",
+  update: "~",
+  unchanged: "=",
+  "left alone": ".",
+};
+
+/** One line per object, then the sum of it. */
+export function renderSteps(steps: readonly Step[]): string {
+  const lines = steps.map(({ action, object, fields = [] }) => {
+    const what = fields.length > 0 ? `: ${fields.join(", ")}` : "";
+    return `  ${MARKS[action]} ${action.padEnd(10)} ${object}${what}\n`;
+  });
+  const sum = (Object.keys(MARKS) as StepAction[])
+    .map((action) => `${steps.filter((step) => step.action === action).length} ${action}`)
+    .join(", ");
+  return `${lines.join("")}${sum}\n`;
+}
+
+export const isChange = ({ action }: Step): boolean => action === "create" || action === "update";
+
+export const renderFindings = (findings: readonly Finding[]): string =>
+  findings.map(({ path, message }) => `  ${path === "" ? "the file" : path}: ${message}\n`).join("");

@@ -1,0 +1,80 @@
+import type { Trx } from "../../data/database.ts";
+import type { Finding } from "../../lib/errors.ts";
+import { reconcileApp } from "./apps.ts";
+import { reconcileBlueprint } from "./blueprints.ts";
+import { type ChannelDeps, reconcileChannel } from "./channels.ts";
+import type { WantedApp, WantedOrganization } from "./check.ts";
+import { findLeftAlone } from "./left-alone.ts";
+import { reconcileOrganization, reconcileSpace } from "./organizations.ts";
+import { type Report, SetUpConflict, type Step } from "./plan.ts";
+
+/** Runs it in a transaction: one of its own, or one that is undone in the end. */
+export type InTransaction = <T>(run: (trx: Trx) => Promise<T>) => Promise<T>;
+
+interface Organization {
+  readonly id: string;
+  readonly name: string;
+}
+
+/**
+ * Brings what there is to what is wanted, in order, each object in a transaction of `within`; an app that is new comes with
+ * its channels. What stands against an object is reported, and the others go on.
+ */
+export async function reconcile(
+  deps: ChannelDeps,
+  wanted: readonly WantedOrganization[],
+  within: InTransaction,
+): Promise<Report> {
+  const steps: Step[] = [];
+  const conflicts: Finding[] = [];
+  const keys: { organization: string; token: string }[] = [];
+  const attempt = async <T>(object: string, run: (trx: Trx) => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await within(run);
+    } catch (error) {
+      if (!(error instanceof SetUpConflict)) throw error;
+      conflicts.push({ path: object, message: error.message });
+      return undefined;
+    }
+  };
+  const note = (step: Step | undefined): void => {
+    if (step) steps.push(step);
+  };
+
+  const bringApp = async (organization: Organization, app: WantedApp): Promise<void> => {
+    const called = `${app.uid} in ${organization.name}/${app.space}`;
+    const place = { organization, called };
+    const brought = await attempt(`app ${called}`, (trx) => reconcileApp(deps, trx, place, app));
+    steps.push(...(brought?.steps ?? []));
+    if (!brought || brought.isNew) return;
+    const found = { id: brought.id, organizationId: organization.id, called };
+    for (const channel of app.channels) {
+      const object = `channel ${channel.uid} of ${called}`;
+      note(await attempt(object, (trx) => reconcileChannel(deps, trx, found, channel)));
+    }
+  };
+
+  for (const one of wanted) {
+    const { name } = one;
+    const brought = await attempt(`organization ${name}`, (trx) =>
+      reconcileOrganization(trx, one, deps.nowMs),
+    );
+    if (!brought) continue;
+    note(brought.step);
+    if (brought.token !== undefined) keys.push({ organization: name, token: brought.token });
+    const organization = { id: brought.id, name };
+    for (const space of one.spaces) {
+      const made = brought.token !== undefined && space === one.spaces[0];
+      const object = `space ${space} in ${name}`;
+      const step = await attempt(object, (trx) => reconcileSpace(trx, organization, space, deps.nowMs));
+      note(step && made ? { ...step, action: "create" } : step);
+    }
+    for (const blueprint of one.blueprints) {
+      const object = `blueprint ${blueprint.uid} in ${name}`;
+      note(await attempt(object, (trx) => reconcileBlueprint(trx, organization, blueprint, deps.nowMs)));
+    }
+    for (const app of one.apps) await bringApp(organization, app);
+    steps.push(...(await within((trx) => findLeftAlone(trx, organization, one))));
+  }
+  return { steps, conflicts, keys };
+}

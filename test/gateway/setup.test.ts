@@ -1,0 +1,258 @@
+import { readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { channelKinds } from "../../src/channels/kinds.ts";
+import { createLiveChannels } from "../../src/data/live-channels.ts";
+import { applySetUp, planSetUp } from "../../src/gateway/setup/apply.ts";
+import { checkSetUp, type WantedOrganization } from "../../src/gateway/setup/check.ts";
+import { parseSetUp } from "../../src/gateway/setup/file.ts";
+import { renderSteps } from "../../src/gateway/setup/plan.ts";
+import { checkDefinitions } from "../../src/ingest/check-definitions.ts";
+import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
+import { createTestApi, type TestApi } from "../support/api.ts";
+
+const EXAMPLE = readFileSync(new URL("../../config/example.setup.json", import.meta.url), "utf8");
+const SECRET = "the-secret-of-the-example";
+const env = { GITHUB_WEBHOOK_SECRET: SECRET };
+
+let schemas: ReturnType<typeof startSchemaCompiler>;
+beforeAll(() => {
+  schemas = startSchemaCompiler();
+});
+afterAll(() => schemas[Symbol.asyncDispose]());
+
+let api: TestApi;
+beforeEach(async () => {
+  api = await createTestApi();
+});
+afterEach(() => api[Symbol.asyncDispose]());
+
+const settings = {
+  channelKinds,
+  checkDefinitions: (source: Parameters<typeof checkDefinitions>[1]) =>
+    checkDefinitions(schemas, source, new AbortController().signal),
+};
+const deps = () => ({
+  ...settings,
+  db: api.database.db,
+  keyring: api.keyring,
+  clock: Date.now,
+  apiKey: undefined,
+});
+
+async function check(file: unknown, variables: Record<string, string> = env) {
+  const declared = parseSetUp(typeof file === "string" ? file : JSON.stringify(file));
+  return declared.ok ? checkSetUp({ ...settings, env: variables }, declared.value) : declared;
+}
+
+async function wantedOf(file: unknown, variables = env): Promise<readonly WantedOrganization[]> {
+  const checked = await check(file, variables);
+  if (!checked.ok) throw new Error(JSON.stringify(checked.error));
+  return checked.value;
+}
+
+const apply = async (file: unknown, variables = env) => applySetUp(deps(), await wantedOf(file, variables));
+const plan = async (file: unknown, variables = env) => planSetUp(deps(), await wantedOf(file, variables));
+const actions = ({ steps }: { readonly steps: readonly { readonly action: string }[] }) =>
+  steps.map(({ action }) => action);
+const changed = (report: Awaited<ReturnType<typeof plan>>) =>
+  report.steps.filter(({ action }) => action !== "unchanged");
+
+/** The example as data, to be changed. */
+// biome-ignore lint/suspicious/noExplicitAny: a file of any shape
+const example = (change: (organization: any) => void = () => {}) => {
+  const file = JSON.parse(EXAMPLE);
+  change(file.organizations[0]);
+  return file;
+};
+
+async function rows() {
+  const { db } = api.database;
+  const tables = [
+    "organizations",
+    "spaces",
+    "blueprints",
+    "apps",
+    "channels",
+    "topics",
+    "changes",
+    "audit",
+  ] as const;
+  const all: unknown[] = [];
+  for (const table of tables) all.push(await db.selectFrom(table).selectAll().execute());
+  return all;
+}
+
+describe("a declared set-up", () => {
+  it("is applied as the API would have done it, and applied again changes nothing", async () => {
+    expect(actions(await apply(EXAMPLE)).filter((action) => action === "create")).toHaveLength(5);
+    const { body: apps } = await api.call("GET", "/apps");
+    expect(apps.map(({ uid }: { uid: string }) => uid).sort()).toEqual(["github", "sensors"]);
+    const github = apps.find(({ uid }: { uid: string }) => uid === "github");
+    const { body: channels } = await api.call("GET", `/apps/${github.id}/channels`);
+    expect(channels).toMatchObject([{ uid: "hooks", state: "active", title: "Repository webhooks" }]);
+    const live = await createLiveChannels({ db: api.database.db, keyring: api.keyring }).findById(
+      channels[0].id,
+    );
+    expect(JSON.stringify(live)).toContain(SECRET);
+    expect((await api.call("GET", "/blueprints")).body).toMatchObject([
+      { uid: "github", id: github.blueprintId },
+    ]);
+
+    const before = await rows();
+    expect(new Set(actions(await apply(EXAMPLE)))).toEqual(new Set(["unchanged"]));
+    expect(await rows()).toEqual(before);
+  });
+
+  it("is planned without a trace, and the plan is what is then done", async () => {
+    const before = await rows();
+    const planned = await plan(EXAMPLE);
+    expect(await rows()).toEqual(before);
+    expect((await apply(EXAMPLE)).steps).toEqual(planned.steps);
+  });
+
+  it("tells the fields that differ, secrets by their name alone", async () => {
+    await apply(EXAMPLE);
+    const differs = example((organization) => {
+      organization.blueprints[0].description = "other";
+      organization.blueprints[0].channels[0].config.dedupe = { windowSeconds: 60 };
+      organization.apps[1].title = "Other";
+    });
+    const planned = await plan(differs, { GITHUB_WEBHOOK_SECRET: "a-new-secret" });
+    expect(changed(planned)).toEqual([
+      { action: "update", object: "blueprint github in default", fields: ["channels", "description"] },
+      {
+        action: "update",
+        object: "channel hooks of github in default/default",
+        fields: ["config.dedupe", "config.secrets (secret)"],
+      },
+      { action: "update", object: "app sensors in default/default", fields: ["title"] },
+    ]);
+    expect(renderSteps(planned.steps)).not.toMatch(/a-new-secret|the-secret/);
+    expect((await apply(differs, { GITHUB_WEBHOOK_SECRET: "a-new-secret" })).steps).toEqual(planned.steps);
+    expect(changed(await plan(differs, { GITHUB_WEBHOOK_SECRET: "a-new-secret" }))).toEqual([]);
+  });
+
+  it("leaves alone what it does not declare: other objects, and secrets that were set by hand", async () => {
+    await apply(EXAMPLE);
+    await api.call("POST", "/blueprints", { uid: "by-hand", title: "By hand" });
+    const { body: apps } = await api.call("GET", "/apps");
+    const github = apps.find(({ uid }: { uid: string }) => uid === "github");
+    const path = `/apps/${github.id}/channels`;
+    await api.call("POST", path, { uid: "extra", kind: "webhook" });
+    const lessens = example((organization) => {
+      organization.apps = [{ uid: "github", blueprint: "github" }];
+    });
+    expect(changed(await apply(lessens))).toEqual([
+      { action: "left alone", object: "blueprint by-hand in default" },
+      { action: "left alone", object: "app default/sensors in default" },
+      { action: "left alone", object: "channel default/github/extra in default" },
+    ]);
+    expect((await api.call("GET", path)).body.map(({ state }: { state: string }) => state)).toEqual([
+      "active",
+      "active",
+    ]);
+  });
+
+  it("makes organizations with a first key that is told once", async () => {
+    const file = { organizations: [{ name: "acme", spaces: [{ name: "one" }, { name: "two" }] }] };
+    expect((await plan(file)).steps.map(({ action, object }) => [action, object])).toEqual([
+      ["create", "organization acme"],
+      ["create", "space one in acme"],
+      ["create", "space two in acme"],
+    ]);
+    const { keys } = await apply(file);
+    const acme = api.as(keys[0]?.token ?? "");
+    expect((await acme("GET", "/apps")).body).toEqual([]);
+    expect((await apply(file)).keys).toEqual([]);
+    expect(JSON.stringify(await rows())).not.toContain(keys[0]?.token);
+  });
+
+  it("applied by several at once is made once", async () => {
+    const file = example((organization) => {
+      organization.name = "acme";
+    });
+    const all = await Promise.all([apply(file), apply(file), apply(file)]);
+    expect(all.flatMap(({ keys }) => keys)).toHaveLength(1);
+    const names = await api.database.db.selectFrom("organizations").select("name").orderBy("name").execute();
+    expect(names).toEqual([{ name: "acme" }, { name: "default" }]);
+    expect(await api.database.db.selectFrom("channels").select("uid").orderBy("uid").execute()).toEqual([
+      { uid: "hooks" },
+      { uid: "readings" },
+    ]);
+  });
+
+  it("is told to gateways by the change feed, and noted for the audit, without an account", async () => {
+    await apply(EXAMPLE);
+    const changes = await api.database.db.selectFrom("changes").select("kind").execute();
+    expect(changes.filter(({ kind }) => kind === "channel")).toHaveLength(2);
+    const { body } = await api.call("GET", "/audit?entity=channel");
+    expect(
+      body.map(({ accountId, action, entityId }: Record<string, string>) => [accountId, action, entityId]),
+    ).toEqual(expect.arrayContaining([[null, "create", expect.stringMatching(/^app_[a-z0-9]+\/hooks$/)]]));
+  });
+
+  it("says what stands against it and changes nothing of that", async () => {
+    await apply(EXAMPLE);
+    const { db } = api.database;
+    await db.updateTable("channels").set({ kind: "sse" }).where("uid", "=", "readings").execute();
+    const { conflicts } = await plan(EXAMPLE);
+    expect(conflicts).toEqual([
+      {
+        path: "channel readings of sensors in default/default",
+        message: expect.stringContaining("sse channel for good"),
+      },
+    ]);
+  });
+});
+
+describe("a file that is wrong", () => {
+  const wrong = async (file: unknown, variables?: Record<string, string>) => {
+    const checked = await check(file, variables);
+    return checked.ok ? [] : checked.error.map(({ path, message }) => `${path}: ${message}`);
+  };
+
+  it("is told every name that the environment lacks, and every setting that does not fit, at once", async () => {
+    const file = example((organization) => {
+      organization.blueprints[0].channels[0].events[0].typePath = "nonsense";
+      organization.apps[1].channels[0].config.dedupe.by = "colour";
+      organization.apps[1].space = "nowhere";
+      organization.apps.push({ uid: "third", blueprint: "unknown", channels: [{ uid: "a" }] });
+    });
+    const findings = await wrong(file, {});
+    expect(findings.map((finding) => finding.split(": ")[0]).sort()).toEqual([
+      "organizations[0].apps[0].channels[0].config.secrets[0].value",
+      "organizations[0].apps[1].channels[0].config.dedupe.by",
+      "organizations[0].apps[1].space",
+      "organizations[0].apps[2].blueprint",
+      "organizations[0].apps[2].channels[0].kind",
+      "organizations[0].blueprints[0].channels[0].events[0].typePath",
+    ]);
+    expect(findings.join()).toContain("GITHUB_WEBHOOK_SECRET");
+  });
+
+  it("may not hold a secret itself, nor take from the environment what is none", async () => {
+    const literal = example((organization) => {
+      organization.apps[0].channels[0].config.secrets[0].value = "in-the-clear";
+      organization.apps[1].channels[0].config.itemsPath = { $env: "GITHUB_WEBHOOK_SECRET" };
+    });
+    const findings = await wrong(literal);
+    expect(findings).toEqual([
+      expect.stringMatching(/apps\[0\]\.channels\[0\]\.config\.secrets: is a secret/),
+      expect.stringMatching(/apps\[1\]\.channels\[0\]\.config\.itemsPath: is no secret/),
+    ]);
+    expect(findings.join()).not.toContain("in-the-clear");
+  });
+
+  it.each([
+    ["no JSON", "{", ""],
+    ["unknown fields", { organizations: [], colour: 1 }, "colour"],
+    ["a name twice", { organizations: [{ name: "a" }, { name: "a" }] }, "organizations[1].name"],
+    [
+      "an app without title",
+      { organizations: [{ name: "a", apps: [{ uid: "x" }] }] },
+      "organizations[0].apps[0].title",
+    ],
+  ])("is refused for %s", async (_, file, path) => {
+    expect((await wrong(file))[0]?.split(": ")[0]).toBe(path);
+  });
+});
