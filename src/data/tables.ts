@@ -2,29 +2,15 @@ import type { ColumnType, Generated, Selectable } from "kysely";
 import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { AuditAction, AuditEntity } from "./audit-entry.ts";
-
-/** A `json` column: parsed when read, handed over as text (`pg` would make a PostgreSQL array of an array). */
-export type Json<T> = ColumnType<T, string, string>;
-type Timestamp = ColumnType<Date, Date, Date>;
-
-interface Timestamps {
-  createdAt: Timestamp;
-  updatedAt: Timestamp;
-}
-
-/** One row: what all gateways of one database share. */
-export interface ClusterTable {
-  singleton: Generated<boolean>;
-  masterKeyId: string;
-  masterKeyCheck: string;
-  sealedChannelIdKey: string;
-  sealedAccessTokenKey: ColumnType<string | null, never, string>;
-  /** What the first start has made; null until then. */
-  organizationId: ColumnType<string | null, never, string>;
-  spaceId: ColumnType<string | null, never, string>;
-  accountId: ColumnType<string | null, never, string>;
-  createdAt: Timestamp;
-}
+import type { Json, Timestamp, Timestamps } from "./columns.ts";
+import type {
+  ChangesPrunedTable,
+  ChangesTable,
+  ClusterTable,
+  IdempotencyKeysTable,
+  LeasesTable,
+  RemovalsTable,
+} from "./gateway-tables.ts";
 
 export interface OrganizationsTable extends Timestamps {
   id: string;
@@ -213,14 +199,6 @@ export interface SubscriptionsTable extends Timestamps {
   handler: ColumnType<unknown, string | null, string | null>;
 }
 
-export interface ChangesTable {
-  id: Generated<number>;
-  xid: ColumnType<string, never, never>;
-  kind: string;
-  key: string;
-  createdAt: ColumnType<Date, never, never>;
-}
-
 export interface ArtifactsTable extends Timestamps {
   id: string;
   organizationId: string;
@@ -251,27 +229,6 @@ export interface AuditTable {
   createdAt: Timestamp;
 }
 
-/** One row: transactions below `xid` were all finished at `at`. */
-export interface ChangesPrunedTable {
-  singleton: Generated<boolean>;
-  xid: string;
-  at: ColumnType<Date, never, never>;
-}
-
-/** What a deleted row leaves behind on the bus, until it is cleared away there. */
-export interface RemovalsTable {
-  id: Generated<number>;
-  removal: Json<unknown>;
-  createdAt: Timestamp;
-}
-
-/** What one gateway at a time may do, and until when it is one's. */
-export interface LeasesTable {
-  name: string;
-  holder: string;
-  expiresAt: Timestamp;
-}
-
 export interface Tables {
   cluster: ClusterTable;
   organizations: OrganizationsTable;
@@ -294,6 +251,7 @@ export interface Tables {
   changesPruned: ChangesPrunedTable;
   removals: RemovalsTable;
   leases: LeasesTable;
+  idempotencyKeys: IdempotencyKeysTable;
   audit: AuditTable;
 }
 

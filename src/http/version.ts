@@ -20,16 +20,19 @@ export const showVersion = (c: Context, row: Versioned): void => c.header("ETag"
  */
 export function requireMatch(c: Context, row: Versioned): void {
   const wanted = c.req.header("if-match");
-  if (wanted === undefined || wanted.trim() === "*" || tagsOf(wanted).includes(etagOf(row))) return;
+  if (wanted === undefined || wanted.trim() === "*" || strongTags(wanted).includes(etagOf(row))) return;
   throw conflict("It was changed since that version; read it again.");
 }
 
-/** True when `If-None-Match` (RFC 9110, section 13.1.2) names that tag: the client has this version already. */
-export function isKnown(c: Context, etag: string | undefined): boolean {
+/** True when the client has this very version already (`If-None-Match`; RFC 9110, section 13.1.2). */
+export function isKnown(c: Context): boolean {
   const known = c.req.header("if-none-match");
-  if (known === undefined || etag === undefined) return false;
-  return known.trim() === "*" || tagsOf(known).includes(etag);
+  const etag = c.res.headers.get("etag");
+  if (known === undefined || etag === null) return false;
+  // A proxy that changes the encoding of an answer makes its tag a weak one.
+  return known.trim() === "*" || strongTags(known.replaceAll("W/", "")).includes(etag);
 }
 
-/** The tags of a list; a weak one counts by what it is a variant of. */
-const tagsOf = (header: string): readonly string[] => [...header.matchAll(/"[^"]*"/g)].map(([tag]) => tag);
+/** The tags of a list that are no weak ones. */
+const strongTags = (header: string): readonly string[] =>
+  [...header.matchAll(/(W\/)?("[^"]*")/g)].filter(([, weak]) => !weak).map(([, , tag = ""]) => tag);

@@ -1,9 +1,11 @@
 import type { Context, Hono } from "hono";
 import { requirePermission } from "../http/authorize.ts";
 import type { ApiEnv } from "../http/context.ts";
+import type { DoOnce } from "../http/idempotency.ts";
 import { answerList, type Listed } from "../http/page.ts";
 import { notFound } from "../http/problem.ts";
 import { readJson } from "../http/read-json.ts";
+import { isKnown } from "../http/version.ts";
 import { isList } from "./answer.ts";
 import { parseInput, type Resource } from "./resource.ts";
 import type { Route } from "./route.ts";
@@ -56,18 +58,25 @@ const rank = (path: string): string =>
     .join("");
 
 /** Lets the API answer the route: permission, query, body, path, then what it does. */
-export function mountRoute(api: Hono<ApiEnv>, route: MountedRoute): void {
+export function mountRoute(api: Hono<ApiEnv>, route: MountedRoute, doOnce: DoOnce): void {
   const { method, fullPath, matched, path, permission } = route;
   const pattern = matched ? fullPath.slice(0, fullPath.length - path.length) + matched.path : fullPath;
   api.on(method, pattern, async (c) => {
     if (permission !== null) requirePermission(c.get("caller"), permission);
     const query = route.query && parseInput(route.query, c.req.query());
-    const body = route.body && parseInput(route.body, await readBody(c));
+    const sent = route.body && (await readBody(c));
+    const body = route.body && parseInput(route.body, sent);
     const params = paramsOf(route, c);
-    const answer = await route.handle({ caller: c.get("caller"), params, query, body, c });
-    if (answer instanceof Response) return answer;
-    return isList(route.answer) ? answerList(c, answer as Listed<unknown>) : c.json(answer as object);
+    const act = async (): Promise<Response> =>
+      respond(c, route, await route.handle({ caller: c.get("caller"), params, query, body, c }));
+    return route.creates ? doOnce(c, sent, act) : act();
   });
+}
+
+function respond(c: Context<ApiEnv>, { method, answer, versioned }: MountedRoute, result: unknown): Response {
+  if (result instanceof Response) return result;
+  if (versioned && method === "get" && isKnown(c)) return c.body(null, 304);
+  return isList(answer) ? answerList(c, result as Listed<unknown>) : c.json(result as object);
 }
 
 async function readBody(c: Context): Promise<unknown> {

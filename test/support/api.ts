@@ -26,7 +26,12 @@ export interface Answer {
 }
 
 /** Sends a JSON body as that token; `path` is below the version. */
-export type Call = (method: string, path: string, body?: unknown) => Promise<Answer>;
+export type Call = (
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Readonly<Record<string, string>>,
+) => Promise<Answer>;
 
 /** What the API needs of the bus, and what it tells it. */
 export type ApiBus = Pick<
@@ -120,10 +125,10 @@ export async function createTestApi(
 
   const as =
     (token: string): Call =>
-    async (method, path, body) => {
+    async (method, path, body, headers) => {
       const response = await app.request(`/v1${path}`, {
         method,
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
         ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       });
       const text = await response.text();

@@ -42,8 +42,9 @@ export function createDocumentCheck(document: OpenApi): DocumentCheck {
     if (!found) return EVERYWHERE.has(status) ? undefined : finding("is not documented");
     const [response, pointer] = resolve(document, [...found.pointer, "responses", String(status)]);
     if (!response) return finding("the status is not documented");
-    for (const name of Object.keys(response.headers ?? {})) {
-      if (!headers.has(name)) return finding(`the header ${name} is missing`);
+    for (const [name, described] of Object.entries<OpenApi>(response.headers ?? {})) {
+      const [header] = described.$ref ? resolve(document, described.$ref.slice(2).split("/")) : [described];
+      if (header.required && !headers.has(name)) return finding(`the header ${name} is missing`);
     }
     if (method === "HEAD") return undefined;
     const [mediaType = ""] = (headers.get("content-type") ?? "").split(";");

@@ -98,16 +98,30 @@ export async function updateBlueprint(
   );
 }
 
-/** Installed apps stay; they no longer name a blueprint. False where there is none. */
-export async function deleteBlueprint(db: Queryable, organizationId: string, id: string): Promise<boolean> {
-  if (!isId("bp", id)) return false;
-  const deleted = await db
-    .deleteFrom("blueprints")
-    .where("id", "=", id)
-    .where("organizationId", "=", organizationId)
-    .returning("id")
-    .executeTakeFirst();
-  return deleted !== undefined;
+/**
+ * Deletes the blueprint once `check` lets it be; installed apps stay, and no longer name one. False where there is none.
+ *
+ * @throws whatever `check` throws
+ */
+export async function deleteBlueprint(
+  db: Queryable,
+  organizationId: string,
+  id: string,
+  check: (row: BlueprintRow) => void,
+): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const row = await trx
+      .selectFrom("blueprints")
+      .selectAll()
+      .where("id", "=", id)
+      .where("organizationId", "=", organizationId)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!row) return false;
+    check(row);
+    await trx.deleteFrom("blueprints").where("id", "=", row.id).execute();
+    return true;
+  });
 }
 
 async function refuseKnownUid<T>(written: Promise<T>): Promise<T> {

@@ -77,14 +77,19 @@ export async function writeChannel<T>(
   });
 }
 
-/** False where there is no such channel. */
+/** Deletes the channel once `check` lets it be; false where there is none. @throws whatever `check` throws */
 export async function removeChannel(
   db: Queryable,
   ref: AppScope,
   id: string,
-  options: { readonly purge: boolean; readonly nowMs: number },
+  options: {
+    readonly purge: boolean;
+    readonly nowMs: number;
+    readonly check: (row: ChannelRow) => void;
+  },
 ): Promise<boolean> {
   const removed = await writeChannel(db, ref, id, async (trx, row) => {
+    options.check(row);
     await deleteChannel(trx, row, options);
     return true;
   });

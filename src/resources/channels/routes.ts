@@ -13,6 +13,7 @@ import type { Keyring } from "../../data/keyring.ts";
 import { deleted } from "../../http/fields.ts";
 import { pageQuerySchema } from "../../http/page.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
+import { requireMatch, showVersion } from "../../http/version.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
 import { listOf } from "../answer.ts";
@@ -51,13 +52,15 @@ export const channels: Resource<ChannelDeps> = {
         body: channelInputSchema,
         answer: channelSchema,
         creates: true,
+        versioned: true,
         conflict: "the app has a channel of that uid",
       },
-      async ({ caller, params, body }) => {
+      async ({ caller, params, body, c }) => {
         const settings = await requireSettings(deps, body);
         const channel = { ...settings, uid: body.uid, title: body.title };
         const context = { keyring: deps.keyring, nowMs: deps.clock() };
         const row = await addChannel(deps.db, appScopeOf(caller, params), channel, context);
+        showVersion(c, row);
         return renderChannel(deps, row);
       },
     ),
@@ -86,10 +89,12 @@ export const channels: Resource<ChannelDeps> = {
         summary: "Get a channel",
         params: channelParams,
         answer: channelSchema,
+        versioned: true,
       },
-      async ({ caller, params }) => {
+      async ({ caller, params, c }) => {
         const row = await findChannel(deps.db, appScopeOf(caller, params), params.channelId);
         if (!row) throw notFound("channel");
+        showVersion(c, row);
         return renderChannel(deps, row);
       },
     ),
@@ -104,8 +109,9 @@ export const channels: Resource<ChannelDeps> = {
         params: channelParams,
         body: channelPatchSchema,
         answer: channelSchema,
+        versioned: true,
       },
-      async ({ caller, params, body }) => {
+      async ({ caller, params, body, c }) => {
         const { db, keyring, clock } = deps;
         const updated = await writeOnce(async () => {
           const row = await findChannel(db, appScopeOf(caller, params), params.channelId);
@@ -114,9 +120,11 @@ export const channels: Resource<ChannelDeps> = {
           const merged = mergePatch({ title: row.title, config, events: row.events }, body);
           const { title, ...written } = parseInput(channelContentSchema, merged);
           const settings = await requireSettings(deps, { ...written, kind: row.kind });
+          requireMatch(c, row);
           const context = { keyring, nowMs: clock() };
           return db.transaction().execute((trx) => updateChannel(trx, row, { ...settings, title }, context));
         });
+        showVersion(c, updated);
         return renderChannel(deps, updated);
       },
     ),
@@ -131,12 +139,16 @@ export const channels: Resource<ChannelDeps> = {
         params: channelParams,
         query: purgeQuerySchema,
         answer: deleted,
+        versioned: true,
       },
-      async ({ caller, params, query }) => {
+      async ({ caller, params, query, c }) => {
         const id = params.channelId;
-        const options = { purge: query.purge, nowMs: deps.clock() };
-        if (!(await removeChannel(deps.db, appScopeOf(caller, params), id, options)))
-          throw notFound("channel");
+        const removed = await removeChannel(deps.db, appScopeOf(caller, params), id, {
+          purge: query.purge,
+          nowMs: deps.clock(),
+          check: (row) => requireMatch(c, row),
+        });
+        if (!removed) throw notFound("channel");
         // It is deleted, whatever becomes of this; what it leaves is noted.
         await deps.onDeleted().catch(() => {});
         return { id };

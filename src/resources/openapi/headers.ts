@@ -3,6 +3,7 @@ const text = (description: string, example: string, pattern?: string) => ({
   schema: { type: "string", ...(pattern === undefined ? {} : { pattern }) },
   example,
 });
+const always = <T extends object>(header: T) => ({ required: true, ...header });
 const count = (description: string, example: number) => ({
   description,
   schema: { type: "integer", minimum: 0 },
@@ -11,13 +12,17 @@ const count = (description: string, example: number) => ({
 
 /** Headers of answers. */
 export const HEADERS = {
-  XRequestId: text("Names the request; it stands in the log too.", "req_01jc9x2k4v8m3n5p7q9r1s0"),
-  XTotalCount: count("How many there are in all.", 1),
-  ETag: text("The version of what is answered.", '"bp_01jc9x2k4v8m3n5p7q9r1s0.3"'),
-  RetryAfter: count("Seconds after which it is worth trying again.", 1),
-  RateLimitLimit: count("Requests that the key has in a window.", 600),
-  RateLimitRemaining: count("Requests that are left in this one.", 599),
-  RateLimitReset: count("Seconds until the next one.", 42),
+  XRequestId: always(text("Names the request; it stands in the log too.", "req_01jc9x2k4v8m3n5p7q9r1s0")),
+  XTotalCount: always(count("How many there are in all.", 1)),
+  ETag: always(text("The version of what is answered.", '"bp_01jc9x2k4v8m3n5p7q9r1s0.3"')),
+  IdempotentReplayed: {
+    description: "The answer is the one that the first request of this `Idempotency-Key` had.",
+    schema: { const: "true" },
+  },
+  RetryAfter: always(count("Seconds after which it is worth trying again.", 1)),
+  RateLimitLimit: always(count("Requests that the key has in a window.", 600)),
+  RateLimitRemaining: always(count("Requests that are left in this one.", 599)),
+  RateLimitReset: always(count("Seconds until the next one.", 42)),
 } as const;
 
 const header = (name: string, described: object) => ({ name, in: "header", required: false, ...described });

@@ -74,10 +74,11 @@ function parameter(name: string, where: "path" | "query", schema: JsonSchema, re
 }
 
 function success(route: MountedRoute, schemas: SchemaWriter): object {
-  const { answer, versioned, method } = route;
+  const { answer, versioned, creates, method } = route;
   const headers = {
     ...COMMON_HEADERS,
     ...(isList(answer) ? { "X-Total-Count": { $ref: "#/components/headers/XTotalCount" } } : {}),
+    ...(creates ? { "Idempotent-Replayed": { $ref: "#/components/headers/IdempotentReplayed" } } : {}),
     ...(versioned && method !== "delete" ? { ETag: { $ref: "#/components/headers/ETag" } } : {}),
   };
   if (isOther(answer)) {

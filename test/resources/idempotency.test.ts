@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestApi, type TestApi } from "../support/api.ts";
+import type { OpenApi } from "../support/documented.ts";
+
+let api: TestApi;
+let token: string;
+beforeAll(async () => {
+  api = await createTestApi();
+  token = await api.keyWith("*");
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+interface Sent {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+/** As it comes over the wire. */
+async function post(path: string, body: unknown, key: string, as = token): Promise<Sent> {
+  const response = await api.app.request(`/v1${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${as}`, "content-type": "application/json", "idempotency-key": key },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, text: await response.text(), headers: response.headers };
+}
+
+const countBlueprints = async (title: string): Promise<number> => {
+  const { db } = api.database;
+  return (await db.selectFrom("blueprints").select("id").where("title", "=", title).execute()).length;
+};
+
+describe("a creating request with an Idempotency-Key", () => {
+  it("is done once and answered byte for byte as the first time", async () => {
+    const first = await post("/blueprints", { title: "once" }, "k-once");
+    const again = await post("/blueprints", { title: "once" }, "k-once");
+    expect([first.status, again.status]).toEqual([200, 200]);
+    expect(again.text).toBe(first.text);
+    for (const name of ["etag", "content-type"])
+      expect(again.headers.get(name)).toBe(first.headers.get(name));
+    expect([first, again].map(({ headers }) => headers.get("idempotent-replayed"))).toEqual([null, "true"]);
+    expect(await countBlueprints("once")).toBe(1);
+  });
+
+  it("is the same request whatever the order of its fields", async () => {
+    const first = await post("/blueprints", { title: "order", description: "d" }, "k-order");
+    const again = await post("/blueprints", { description: "d", title: "order" }, "k-order");
+    expect(again.text).toBe(first.text);
+  });
+
+  it("is refused where the key was another request's", async () => {
+    await post("/blueprints", { title: "mine" }, "k-other");
+    for (const [path, body] of [
+      ["/blueprints", { title: "yours" }],
+      ["/apps/install", { blueprintId: "bp_1" }],
+    ] as const) {
+      const { status, text } = await post(path, body, "k-other");
+      expect([status, JSON.parse(text).code]).toEqual([409, "conflict"]);
+    }
+    expect(await countBlueprints("yours")).toBe(0);
+  });
+
+  it("shares its key with no other account", async () => {
+    const stranger = await api.strangerKey();
+    const ours = await post("/blueprints", { title: "shared" }, "k-shared");
+    const theirs = await post("/blueprints", { title: "shared" }, "k-shared", stranger);
+    expect(theirs.status).toBe(200);
+    expect(JSON.parse(theirs.text).id).not.toBe(JSON.parse(ours.text).id);
+  });
+
+  it("is done once by ten that come at the same moment; the others are answered alike or told to wait", async () => {
+    const sent = await Promise.all(
+      Array.from({ length: 10 }, () => post("/blueprints", { title: "crowd" }, "k-crowd")),
+    );
+    expect(await countBlueprints("crowd")).toBe(1);
+    const done = sent.filter(({ status }) => status === 200);
+    expect(new Set(done.map(({ text }) => text)).size).toBe(1);
+    expect(sent.filter(({ status }) => status !== 200).every(({ status }) => status === 409)).toBe(true);
+    expect((await post("/blueprints", { title: "crowd" }, "k-crowd")).text).toBe(done[0]?.text);
+  });
+
+  it("keeps the failure that the request itself brings about", async () => {
+    const body = { title: "taken", uid: "taken" };
+    const { id } = JSON.parse((await post("/blueprints", body, "k-taken-1")).text);
+    const refused = await post("/blueprints", body, "k-taken-2");
+    await api.call("DELETE", `/blueprints/${id}`);
+    const again = await post("/blueprints", body, "k-taken-2");
+    expect([refused.status, again.status, again.text]).toEqual([409, 409, refused.text]);
+    expect((await post("/blueprints", body, "k-taken-3")).status).toBe(200);
+  });
+
+  it("is done anew after a failure of ours", async () => {
+    const { schema } = api.database.db;
+    await schema.alterTable("blueprints").renameTo("elsewhere").execute();
+    const failed = await post("/blueprints", { title: "later" }, "k-later");
+    await schema.alterTable("elsewhere").renameTo("blueprints").execute();
+    expect(failed.status).toBe(500);
+    expect((await post("/blueprints", { title: "later" }, "k-later")).status).toBe(200);
+  });
+
+  it("is never done twice where nobody knows what became of the first", async () => {
+    await post("/blueprints", { title: "lost" }, "k-lost");
+    const { db } = api.database;
+    await db.updateTable("idempotencyKeys").set({ sealedAnswer: null }).where("key", "=", "k-lost").execute();
+    expect((await post("/blueprints", { title: "lost" }, "k-lost")).status).toBe(409);
+    expect(await countBlueprints("lost")).toBe(1);
+  });
+
+  it("has its key for 24 hours; what is older is cleared away", async () => {
+    const { db } = api.database;
+    await post("/blueprints", { title: "old" }, "k-old-1");
+    await post("/blueprints", { title: "old" }, "k-old-2");
+    const yesterday = new Date(Date.now() - 24 * 60 * 60 * 1_000);
+    await db
+      .updateTable("idempotencyKeys")
+      .set({ createdAt: yesterday })
+      .where("key", "like", "k-old-%")
+      .execute();
+    const again = await post("/blueprints", { title: "old" }, "k-old-1");
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, null]);
+    expect(await countBlueprints("old")).toBe(3);
+    const kept = await db
+      .selectFrom("idempotencyKeys")
+      .select("key")
+      .where("key", "like", "k-old-%")
+      .execute();
+    expect(kept).toEqual([{ key: "k-old-1" }]);
+  });
+
+  it("is answered again only to who may still ask", async () => {
+    await post("/blueprints", { title: "secret" }, "k-allowed");
+    const reader = await api.keyWith("blueprints.read");
+    expect((await post("/blueprints", { title: "secret" }, "k-allowed", reader)).status).toBe(403);
+  });
+
+  it("leaves no credential behind that could be read", async () => {
+    const blueprint = { title: "sealed", channels: [{ uid: "main", kind: "webhook" }] };
+    const { id } = JSON.parse((await post("/blueprints", blueprint, "k-sealed-1")).text);
+    const { text } = await post("/apps/install", { blueprintId: id }, "k-sealed-2");
+    const [{ id: channelId }] = JSON.parse(text).channels;
+    const rows = await api.database.db.selectFrom("idempotencyKeys").selectAll().execute();
+    expect(JSON.stringify(rows)).not.toContain(channelId);
+    expect((await post("/apps/install", { blueprintId: id }, "k-sealed-2")).text).toBe(text);
+  });
+
+  it.each([
+    "",
+    "with space",
+    "x".repeat(256),
+    "ü",
+  ])("is refused for the key %j, which is none", async (key) => {
+    const { status, body } = await api.call(
+      "POST",
+      "/blueprints",
+      { title: "a" },
+      { "idempotency-key": key },
+    );
+    expect([status, body.details?.[0]?.path]).toEqual([400, "Idempotency-Key"]);
+  });
+});
+
+it("every creating route takes the key", async () => {
+  const document: OpenApi = await (await api.app.request("/v1/openapi.json")).json();
+  for (const path of [
+    "/blueprints",
+    "/apps/install",
+    "/apps/{appId}/channels",
+    "/apps/{appId}/events/subscribe",
+  ]) {
+    expect(document.paths[path].post.parameters).toContainEqual({
+      $ref: "#/components/parameters/IdempotencyKey",
+    });
+  }
+});
