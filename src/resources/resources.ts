@@ -22,10 +22,19 @@ import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
+import { accounts } from "./iam-accounts/routes.ts";
+import { apiKeys } from "./iam-api-keys/routes.ts";
+import { groups } from "./iam-groups/routes.ts";
+import { identities } from "./iam-identities/routes.ts";
+import { memberships } from "./iam-memberships/routes.ts";
+import { permissions } from "./iam-permissions/routes.ts";
+import { roles } from "./iam-roles/routes.ts";
 import { collectRoutes, type MountedRoute, mountRoute } from "./mount.ts";
 import { openApi } from "./openapi/routes.ts";
+import { organizations } from "./organizations/routes.ts";
 import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
+import { spaces } from "./spaces/routes.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
 import { type TopicsDeps, topics } from "./topics/routes.ts";
 
@@ -59,6 +68,15 @@ export interface RouteFacts {
 /** All resources; a new one is its folder and its line here. */
 const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   auth,
+  organizations,
+  spaces,
+  roles,
+  permissions,
+  accounts,
+  identities,
+  memberships,
+  groups,
+  apiKeys,
   blueprints,
   apps,
   appUpgrades,
