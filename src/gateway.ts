@@ -16,6 +16,7 @@ import { createLiveChannels } from "./data/live-channels.ts";
 import { migrate } from "./data/migrate.ts";
 import { startGroupKeeper } from "./delivery/group-keeper.ts";
 import { startHousekeeper } from "./delivery/housekeeper.ts";
+import { startResumer } from "./delivery/resumer.ts";
 import type { ChannelKindName } from "./event/channel.ts";
 import type { Ingest } from "./event/ingest.ts";
 import { createCallerPath } from "./gateway/callers.ts";
@@ -111,6 +112,7 @@ export async function startGateway(
   const housekeeper = opening.use(
     startHousekeeper({ db, redis, groups, topics, quarantine: path.quarantine, clock, log }),
   );
+  const resumer = opening.use(startResumer({ ...path, db, findLiveChannel: path.findByNumber, log }));
   const feed = opening.use(
     await startChangeFeed({
       db,
@@ -120,6 +122,7 @@ export async function startGateway(
         if (change.kind === "channel") path.rules.drop(Number(change.key));
         if (change.kind === "access") callers.forgetCallers();
         keeper?.noteChange(change);
+        resumer.noteChange(change);
       },
       onReset() {
         path.rules.clear();
