@@ -104,7 +104,10 @@ export async function startGateway(
     ? opening.use(startGroupKeeper({ db, redis, groups, clock, log }))
     : undefined;
   const housekeeper = opening.use(
-    startHousekeeper({ db, redis, groups, topics, quarantine: path.quarantine, clock, log }),
+    startHousekeeper({
+      ...{ db, redis, groups, topics, quarantine: path.quarantine, clock, log },
+      takesTurns: config.roles.some((role) => role !== "hooks"),
+    }),
   );
   const feed = opening.use(
     await startChangeFeed({
