@@ -3,6 +3,7 @@ import { findApiKey } from "../data/api-keys.ts";
 import { authenticate } from "../http/authenticate.ts";
 import { authorize } from "../http/authorize.ts";
 import type { ApiEnv } from "../http/context.ts";
+import { refuseUnfitText } from "../http/refuse-unfit-text.ts";
 import { requestLog } from "../http/request-log.ts";
 import type { Log } from "../log.ts";
 import { type AppDeps, apps } from "./apps/routes.ts";
@@ -51,6 +52,7 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   api.use(authenticate({ findKey: (token) => findApiKey(db, token, clock()) }));
   const nouns = new Set(RESOURCES.map(({ path }) => path.split("/").slice(0, 2).join("/")));
   for (const noun of nouns) api.use(`${noun}/*`, authorize(noun));
+  api.use(refuseUnfitText());
   api.use(seeOwnWrites(deps));
   for (const { path, create } of RESOURCES) api.route(path, create(deps));
   return api;

@@ -152,6 +152,18 @@ describe("errors", () => {
     ]);
   });
 
+  it("say of a path with NUL that it names nothing, and of a query with it that it does not fit", async () => {
+    for (const path of ["/topics", "/subscriptions/sub_%00", "/events/a%00/1-1", "/quarantine/%00"]) {
+      expect([path, (await api.call("GET", `/apps/app_%00${path}`)).status]).toEqual([path, 404]);
+      expect([path, (await api.call("GET", `/apps/app_x${path}`)).status]).toEqual([path, 404]);
+    }
+    for (const query of ["events?type=%00", "quarantine?channelId=ch_%00", "topics?limit=1%00"]) {
+      const answer = await api.call("GET", `/apps/app_x/${query}`);
+      expect([query, answer.status]).toEqual([query, 400]);
+      expect(answer.body.details).toHaveLength(1);
+    }
+  });
+
   it("refuse bodies nested beyond reason", async () => {
     const answer = await api.call("POST", "/blueprints", `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`);
     expect(answer.status).toBe(400);
@@ -189,7 +201,8 @@ describe("requests", () => {
     expect(api.lines).toHaveLength(before);
     const made = await api.call("POST", "/blueprints", BLUEPRINT);
     await api.call("GET", "/apps/app_x/channels/ch_secretaddress");
-    const [write, failure, ...rest] = api.lines.slice(before);
+    await api.call("GET", "/apps/ch_secretaddress");
+    const [write, failure, misplaced, ...rest] = api.lines.slice(before);
     expect(rest).toEqual([]);
     expect(write).toMatchObject({
       level: "info",
@@ -201,7 +214,7 @@ describe("requests", () => {
       keyId: expect.stringMatching(/^key_/),
     });
     expect(failure).toMatchObject({ status: 404, route: "/v1/apps/:appId/channels/:channelId" });
-    expect(JSON.stringify(failure)).not.toContain("secretaddress");
+    expect(JSON.stringify([failure, misplaced])).not.toContain("secretaddress");
   });
 });
 
