@@ -23,7 +23,8 @@ export interface QuarantineRecord {
   readonly organizationId: string;
   readonly appId: string;
   readonly channelUid: string;
-  readonly item: number;
+  /** Null: the delivery as a whole. */
+  readonly item: number | null;
   readonly reason: QuarantineReason;
   readonly path?: string;
   readonly detail: string;

@@ -7,7 +7,7 @@
 --   r:<record>                   hash: s the record (JSON), ch its channel, f and l first and last arrival (ms), n how often, x its
 --                                index, a its account in b, d its delivery, i its field there, z its bytes
 --   d:<channel>:<digest>         hash: m method, headers and so on (JSON), b body, c account, z bytes, o records kept for days,
---                                and "<item>.<reason>" -> record: as long as there is one, there is the delivery
+--                                and "<item, or whole>.<reason>" -> record: as long as there is one, there is the delivery
 --   x:<channel>:<index>          sorted set: record by first arrival (µs); index is a reason, "<reason>:last" where the newest are kept
 local DELIVERY_FIELDS = 5
 local RECORD_OVERHEAD = 600

@@ -92,7 +92,7 @@ export function encodeQuarantine(
       detail,
       definitions,
     });
-    args.push(ids[i] ?? newId(), keep, `${item}.${reason}`, reason, record);
+    args.push(ids[i] ?? newId(), keep, `${item ?? "whole"}.${reason}`, reason, record);
   }
   return {
     budgetKey: quarantineBudgetKey(channel.organizationId),

@@ -18,7 +18,7 @@ export function answerDelivery(c: HookContext, result: IngestResult): Response {
     case "rejected":
       throw invalidParameters(
         result.failures.map(({ item, reason, path, detail }) => ({
-          path: `items[${item}]${path === undefined ? "" : `: ${path}`}`,
+          path: `${item === null ? "body" : `items[${item}]`}${path === undefined ? "" : `: ${path}`}`,
           message: `${reason}: ${detail}`,
         })),
         "The channel refuses this delivery.",

@@ -16,8 +16,8 @@ export type QuarantineReason = (typeof QUARANTINE_REASONS)[number];
 
 /** An item (or the delivery as a whole) that could not become the events that its channel's definitions ask for. */
 export interface ItemFailure {
-  /** The item's index in its delivery, from 0. */
-  readonly item: number;
+  /** The item's index in its delivery, from 0; null: the delivery as a whole, which was not split, or could not be. */
+  readonly item: number | null;
   readonly reason: QuarantineReason;
   /** The definition's setting, or the JSON Pointer into the data, that the reason is about. */
   readonly path?: string;

@@ -15,9 +15,8 @@ export interface IngestDeps extends NormalizeDeps {
   readonly observe: (channel: LiveChannel, result: IngestResult) => void;
 }
 
-/** One quarantined item to be run again: `id` is its record. */
+/** One quarantined item to be run again; `id` is its record's. */
 export interface RedriveRequest extends Selection {
-  readonly id: string;
   readonly delivery: VerifiedDelivery;
 }
 

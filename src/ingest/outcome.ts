@@ -4,7 +4,7 @@ import type { EventReceipt, ItemFailure, Outcome, QuarantineReceipt } from "../e
 
 /** The events whose id is known with other data, as failures of their items: one per item, naming all that conflict. */
 export function conflictsOf(events: readonly OutgoingEvent[], receipts: readonly Receipt[]): ItemFailure[] {
-  const byItem = new Map<number, OutgoingEvent[]>();
+  const byItem = new Map<number | null, OutgoingEvent[]>();
   events.forEach((event, i) => {
     if (receipts[i]?.status !== "conflict") return;
     const known = byItem.get(event.item);

@@ -38,7 +38,7 @@ export function createEnvelope({ channel, config }: RuleSet, delivery: VerifiedD
 export function createEvent(
   envelope: Envelope,
   rule: Rule,
-  item: number,
+  item: OutgoingEvent["item"],
   { id, remembered }: EventId,
   payload: Payload,
 ): OutgoingEvent {

@@ -1,5 +1,4 @@
 import type { CommonSettings } from "../event/channel.ts";
-import type { NewId } from "../lib/ids.ts";
 import type { RulePath } from "./compile.ts";
 import type { Fault } from "./fault.ts";
 import type { ItemReader } from "./item-reader.ts";
@@ -15,7 +14,8 @@ export interface IdSources {
   /** An id that the delivery's signature covers. */
   readonly deliveryId: string | undefined;
   readonly item: number;
-  readonly newEventId: NewId;
+  /** For an event that brings no id. */
+  readonly freshId: () => EventId;
 }
 
 const MAX_ID_LENGTH = 512;
@@ -34,11 +34,11 @@ export function identify(
   reader: ItemReader,
   sources: IdSources,
 ): EventId | Fault {
-  const { dedupe, deliveryId, item, newEventId } = sources;
+  const { dedupe, deliveryId, item, freshId } = sources;
   const byContent = dedupe.by === "content";
   const contentId = byContent ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
   const id = idPath === undefined ? (contentId ?? ofDelivery(deliveryId, item)) : readId(idPath, reader);
-  if (id === undefined) return { id: newEventId(), remembered: undefined };
+  if (id === undefined) return freshId();
   if (typeof id !== "string") return id;
   return { id, remembered: dedupe.windowSeconds === 0 ? undefined : (contentId ?? id) };
 }

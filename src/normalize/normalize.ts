@@ -12,15 +12,15 @@ import { type ItemResult, type Pending, type Redrive, type Run, type RunDeps, ru
 
 export type NormalizeDeps = RunDeps;
 
-/** Re-drive of one item of a delivery. */
+/** Re-drive of one item of a delivery; null: of the delivery as a whole, whatever items it has today. */
 export interface Selection extends Redrive {
-  readonly item: number;
+  readonly item: number | null;
 }
 
 export type Normalized =
   | {
       readonly kind: "normalized";
-      /** Items in the delivery; of a re-drive, the one. */
+      /** Items in the delivery; of a re-drive, those run. */
       readonly received: number;
       /** In the order of items, and of definitions in each. */
       readonly events: readonly OutgoingEvent[];
@@ -49,11 +49,11 @@ export function normalize(
   only?: Selection,
 ): Normalized | Promise<Normalized> {
   const body = readBody(delivery.body, contentTypeOf(delivery));
-  if (!body.ok) return failed(body.error);
+  if (!body.ok) return failed(body.error, only);
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
   const split = splitItems(body.value, rules.itemsPath, budget);
   if (split.kind === "tooMany") return { kind: "tooManyItems", limit: MAX_ITEMS };
-  if (split.kind === "fault") return failed(split.fault);
+  if (split.kind === "fault") return failed(split.fault, only);
 
   const run: Run = {
     rules,
@@ -61,18 +61,18 @@ export function normalize(
     body: body.value,
     envelope: createEnvelope(rules, delivery),
     deps,
-    only,
+    only: only && definitionsFor(only, split.items),
     budget,
   };
   const { items } = split;
-  const received = only === undefined ? items.length : 1;
-  const selected = only === undefined ? items : items.slice(only.item, only.item + 1);
-  if (selected.length < received) return failed(invalidBody("the item is no more"), only?.item);
+  const selected = typeof only?.item === "number" ? items.slice(only.item, only.item + 1) : items;
+  if (selected.length === 0 && items !== selected) return failed(invalidBody("the item is no more"), only);
+  const received = selected.length;
   const results = runItems(run, selected);
   if (results === undefined) return { kind: "tooManyItems", limit: MAX_RESULTS };
   return isSettled(results)
-    ? collect(received, results)
-    : Promise.all(results).then((all) => collect(received, all));
+    ? collect(received, results, run.only?.definitions)
+    : Promise.all(results).then((all) => collect(received, all, run.only?.definitions));
 }
 
 /** Undefined where there are too many results. */
@@ -97,18 +97,33 @@ function contentTypeOf({ headers }: VerifiedDelivery): string | undefined {
   return typeof header === "object" ? header[0] : header;
 }
 
-const failed = (fault: Fault, item = 0): Normalized => ({
+/** What was to be run is still to be run: the next re-drive must find the same item and definitions. */
+const failed = (fault: Fault, only: Selection | undefined): Normalized => ({
   kind: "normalized",
   received: 1,
   events: [],
-  failures: [{ ...fault, item, definitions: [] }],
+  failures: [{ ...fault, item: only?.item ?? null, definitions: only?.definitions ?? [] }],
 });
+
+/** Of a delivery that is split only now, the definitions that failed with the whole say nothing of its items. */
+function definitionsFor(only: Selection, items: readonly (Item | BrokenItem)[]): Redrive {
+  const [first] = items;
+  const isWhole = first !== undefined && "isBody" in first && first.isBody;
+  return only.item === null && !isWhole ? { ...only, definitions: [] } : only;
+}
 
 const isSettled = (results: readonly Pending[]): results is readonly ItemResult[] =>
   !results.some((result) => result instanceof Promise);
 
-/** Of an item's failures one is kept: the first, with the types of all definitions that failed. */
-function collect(received: number, results: readonly ItemResult[]): Normalized {
+/**
+ * Of an item's failures one is kept: the first, with the types of all definitions that failed; of an item that came to none of
+ * them, those that were to be run.
+ */
+function collect(
+  received: number,
+  results: readonly ItemResult[],
+  wanted: readonly string[] = [],
+): Normalized {
   const events: OutgoingEvent[] = [];
   const failures: ItemFailure[] = [];
   let definitions: string[] = [];
@@ -119,7 +134,7 @@ function collect(received: number, results: readonly ItemResult[]): Normalized {
     }
     const { definition, fault, item } = result;
     if (failures.at(-1)?.item !== item) {
-      definitions = [];
+      definitions = definition === undefined ? [...wanted] : [];
       failures.push({ ...fault, item, definitions });
     }
     if (definition !== undefined) definitions.push(definition);

@@ -13,7 +13,7 @@ export interface Item {
   readonly value: unknown;
   /** Where it stands as JSON, from which payloads are cut. */
   readonly json: JsonText | undefined;
-  /** True where the item is the whole body, which is published as it came. */
+  /** True where the delivery was not split: the item is the whole body, which is published as it came. */
   readonly isBody: boolean;
 }
 

@@ -24,6 +24,8 @@ export interface RunDeps {
 
 /** How a re-drive differs: by the definitions named alone (none: by all), under a fresh id where `asNewId`. */
 export interface Redrive {
+  /** Names it: fresh ids are made of this one, so that the same re-drive twice, or twice at once, publishes once. */
+  readonly id: string;
   readonly definitions: readonly string[];
   readonly asNewId: boolean;
 }
@@ -43,7 +45,10 @@ export interface Run {
 /** What became of an item under one definition; without a definition, of the item before any was run. */
 export type ItemResult =
   | { readonly kind: "event"; readonly event: OutgoingEvent }
-  | { readonly kind: "fault"; readonly item: number; readonly fault: Fault; readonly definition?: string };
+  | { readonly kind: "fault"; readonly item: ItemPlace; readonly fault: Fault; readonly definition?: string };
+
+/** Null: the delivery as a whole. */
+export type ItemPlace = OutgoingEvent["item"];
 
 export type Pending = ItemResult | Promise<ItemResult>;
 
@@ -60,14 +65,14 @@ export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): 
   const { maxDepth } = rules.config.limits;
   if (exceedsDepth(item.value, maxDepth, item.json?.length)) {
     const detail = `the item nests deeper than ${maxDepth}`;
-    results.push(itemFault(item.index, { reason: "too_deep", detail }));
+    results.push(itemFault(placeOf(item), { reason: "too_deep", detail }));
     return;
   }
   const allowed = Math.min(ITEM_PATH_BUDGET, budget.left);
   const itemBudget: PathBudget = { left: allowed };
   const reader = new ItemReader({ delivery: run.delivery, body: run.body, item }, itemBudget);
   const selected = selectRules(run, reader);
-  if ("reason" in selected) results.push(itemFault(item.index, selected));
+  if ("reason" in selected) results.push(itemFault(placeOf(item), selected));
   else for (const rule of selected) results.push(runRule(run, item, reader, rule));
   budget.left -= allowed - Math.max(itemBudget.left, 0);
 }
@@ -83,7 +88,7 @@ function selectRules({ only, rules }: Run, reader: ItemReader): readonly Rule[] 
 function runRule(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending {
   const fault = (reason: Fault): ItemResult => ({
     kind: "fault",
-    item: item.index,
+    item: placeOf(item),
     fault: reason,
     definition: rule.type,
   });
@@ -93,7 +98,7 @@ function runRule(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending 
   if ("reason" in payload) return fault(payload);
   const finish = (violation: SchemaViolation | undefined): ItemResult =>
     violation === undefined
-      ? { kind: "event", event: createEvent(run.envelope, rule, item.index, id, payload) }
+      ? { kind: "event", event: createEvent(run.envelope, rule, placeOf(item), id, payload) }
       : fault({ reason: "schema_mismatch", path: violation.path, detail: violation.message });
   const verdict = validate(run, rule, payload);
   return verdict instanceof Promise ? verdict.then(finish) : finish(verdict);
@@ -105,14 +110,18 @@ function idOf(
   reader: ItemReader,
   rule: Rule,
 ): EventId | Fault {
-  const { newEventId } = deps;
-  if (only?.asNewId === true) return { id: newEventId(), remembered: undefined };
   const { dedupe } = rules.config;
+  const freshId = (): EventId => {
+    if (only === undefined) return { id: deps.newEventId(), remembered: undefined };
+    const id = `${only.id}/${item.index}`;
+    return { id, remembered: dedupe.windowSeconds === 0 ? undefined : id };
+  };
+  if (only?.asNewId === true) return freshId();
   return identify(rule.idPath, reader, {
     dedupe,
     deliveryId: delivery.deliveryId,
     item: item.index,
-    newEventId,
+    freshId,
   });
 }
 
@@ -144,4 +153,6 @@ function withinBudget<T extends object>(setting: string, read: () => T): T | Fau
   }
 }
 
-const itemFault = (item: number, fault: Fault): ItemResult => ({ kind: "fault", item, fault });
+const placeOf = ({ index, isBody }: Item): ItemPlace => (isBody ? null : index);
+
+const itemFault = (item: ItemPlace, fault: Fault): ItemResult => ({ kind: "fault", item, fault });

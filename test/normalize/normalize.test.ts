@@ -52,7 +52,7 @@ describe("matching", () => {
     expect(outcome).toMatchObject({
       received: 1,
       events: [],
-      failures: [{ item: 0, reason: "no_match", definitions: [] }],
+      failures: [{ item: null, reason: "no_match", definitions: [] }],
     });
   });
 });
@@ -193,7 +193,7 @@ describe("an event's payload", () => {
     for (const payloadPath of ["$.b", "$.b[*]"]) {
       expect(normalizeBody({ a: 1 }, { definitions: [{ type: "x", payloadPath }] }).failures).toEqual([
         {
-          item: 0,
+          item: null,
           reason: "payload_missing",
           path: "payloadPath",
           detail: `payloadPath ${payloadPath} yields nothing`,
@@ -302,7 +302,7 @@ describe("items", () => {
     for (const itemsPath of ["$.b", "$.b[*]"]) {
       expect(split('{"a":[]}', itemsPath)).toMatchObject({
         received: 1,
-        failures: [{ item: 0, reason: "invalid_body", path: "itemsPath", definitions: [] }],
+        failures: [{ item: null, reason: "invalid_body", path: "itemsPath", definitions: [] }],
       });
     }
   });
@@ -362,7 +362,7 @@ describe("items", () => {
 
 describe("failures", () => {
   const invalid = (detail = /./) => [
-    { item: 0, reason: "invalid_body", detail: expect.stringMatching(detail), definitions: [] },
+    { item: null, reason: "invalid_body", detail: expect.stringMatching(detail), definitions: [] },
   ];
 
   it.each<[string, string | Buffer, string | undefined]>([
@@ -391,7 +391,7 @@ describe("failures", () => {
     );
     expect(outcome.events.map(({ type }) => type)).toEqual(["fine"]);
     expect(outcome.failures).toMatchObject([
-      { item: 0, reason: "payload_missing", path: "payloadPath", definitions: ["no payload", "no id"] },
+      { item: null, reason: "payload_missing", path: "payloadPath", definitions: ["no payload", "no id"] },
     ]);
   });
 
@@ -408,7 +408,7 @@ describe("failures", () => {
       body,
       contentType === undefined ? given : { ...given, delivery: typed(contentType) },
     );
-    expect(outcome.failures).toMatchObject([{ item: 0, reason: "too_deep", definitions: [] }]);
+    expect(outcome.failures).toMatchObject([{ item: null, reason: "too_deep", definitions: [] }]);
   });
 
   it("XML deeper than its parser goes is too deep as well", () => {
@@ -427,7 +427,9 @@ describe("failures", () => {
 
   it("a body of items that nests beyond all limits is too deep as a whole", () => {
     const given = { ...all, config: { itemsPath: "$..a" } };
-    expect(normalizeBody(nested(100_000), given).failures).toMatchObject([{ item: 0, reason: "too_deep" }]);
+    expect(normalizeBody(nested(100_000), given).failures).toMatchObject([
+      { item: null, reason: "too_deep" },
+    ]);
   });
 
   it("paths that visit too many nodes fail their item with path_budget", () => {
@@ -436,10 +438,10 @@ describe("failures", () => {
       const outcome = normalizeBody(body, {
         definitions: [{ type: "x", [setting]: "$.big[?count($..*) > 1]" }],
       });
-      expect(outcome.failures).toMatchObject([{ item: 0, reason: "path_budget", path: setting }]);
+      expect(outcome.failures).toMatchObject([{ item: null, reason: "path_budget", path: setting }]);
     }
     const outcome = normalizeBody(body, { ...all, config: { itemsPath: "$.big[?count($..*) > 1]" } });
-    expect(outcome.failures).toMatchObject([{ item: 0, reason: "path_budget", path: "itemsPath" }]);
+    expect(outcome.failures).toMatchObject([{ item: null, reason: "path_budget", path: "itemsPath" }]);
   });
 
   it("no delivery spends more than a second on paths, however many items it has", () => {
@@ -478,7 +480,13 @@ describe("a schema", () => {
     expect(seen).toEqual([schema, { n: 1 }]);
     expect(outcome.events.map(({ type }) => type)).toEqual(["unchecked"]);
     expect(outcome.failures).toEqual([
-      { item: 0, reason: "schema_mismatch", path: "/n", detail: "must be string", definitions: ["checked"] },
+      {
+        item: null,
+        reason: "schema_mismatch",
+        path: "/n",
+        detail: "must be string",
+        definitions: ["checked"],
+      },
     ]);
   });
 
@@ -550,26 +558,70 @@ describe("a re-drive", () => {
   const body = [{ id: 1 }, { id: 2 }, {}];
 
   it("runs one item by the definitions named, under the ids of the first time", () => {
-    const outcome = normalizeBody(body, given({ item: 1, definitions: ["a"], asNewId: false }));
+    const outcome = normalizeBody(body, given({ id: "qr_1", item: 1, definitions: ["a"], asNewId: false }));
     expect(outcome).toMatchObject({ received: 1, events: [{ type: "a", id: "d/1", item: 1 }], failures: [] });
   });
 
   it("runs all definitions where none is named", () => {
-    const outcome = normalizeBody(body, given({ item: 2, definitions: [], asNewId: false }));
+    const outcome = normalizeBody(body, given({ id: "qr_1", item: 2, definitions: [], asNewId: false }));
     expect(outcome).toMatchObject({ events: [{ type: "a" }], failures: [{ item: 2, definitions: ["b"] }] });
   });
 
-  it("as a new id makes one, which is not remembered", () => {
-    const outcome = normalizeBody(body, given({ item: 1, definitions: ["b"], asNewId: true }));
-    expect(outcome.events).toMatchObject([{ type: "b", id: "fresh_1", identity: "" }]);
+  it("as a new id makes one, the same each time, so that twice publishes once", () => {
+    const asNew = given({ id: "qr_1", item: 1, definitions: ["b"], asNewId: true });
+    const [event] = normalizeBody(body, asNew).events;
+    expect(event).toMatchObject({ type: "b", id: "qr_1/1", identity: expect.stringMatching(/^.{22}$/) });
+    expect(normalizeBody(body, asNew).events).toMatchObject([{ id: "qr_1/1", identity: event?.identity }]);
+    const off = { ...asNew, config: { itemsPath: "$", dedupe: { windowSeconds: 0 } } };
+    expect(normalizeBody(body, off).events).toMatchObject([{ id: "qr_1/1", identity: "" }]);
+  });
+
+  it("of what brings no id gives one of its own, so that twice publishes once", () => {
+    const only = { id: "qr_1", item: null, definitions: [], asNewId: false };
+    const [event] = normalizeBody({}, { definitions: [{ type: "a" }], only }).events;
+    expect(event).toMatchObject({ id: "qr_1/0", identity: expect.stringMatching(/^.{22}$/) });
+  });
+
+  it("of a delivery as a whole runs all of the items that it has today, by all definitions", () => {
+    const whole = { id: "qr_1", item: null, definitions: ["b"], asNewId: false };
+    expect(normalizeBody(body, given(whole))).toMatchObject({
+      received: 3,
+      events: [
+        { type: "a", item: 0 },
+        { type: "b", item: 0 },
+        { type: "a", item: 1 },
+        { type: "b", item: 1 },
+        { type: "a", item: 2 },
+      ],
+      failures: [{ item: 2, definitions: ["b"] }],
+    });
+    expect(normalizeBody([], given(whole))).toMatchObject({ received: 0, events: [], failures: [] });
+  });
+
+  it("of a delivery that is whole still runs the definitions named", () => {
+    const only = { id: "qr_1", item: null, definitions: ["b"], asNewId: false };
+    expect(normalizeBody({ id: 1 }, { definitions, only })).toMatchObject({
+      received: 1,
+      events: [{ type: "b", id: "1", item: null }],
+      failures: [],
+    });
+  });
+
+  it.each([
+    ["whose delivery fails as a whole", { itemsPath: "$.none" }, "invalid_body"],
+    ["that matches none of them", { itemsPath: "$" }, "no_match"],
+  ] as const)("of an item %s keeps the item and the definitions for the next", (_, config, reason) => {
+    const only = { id: "qr_1", item: 1, definitions: ["gone"], asNewId: false };
+    const outcome = normalizeBody(body, { definitions, config, only });
+    expect(outcome).toMatchObject({ events: [], failures: [{ item: 1, reason, definitions: ["gone"] }] });
   });
 
   it("of an item that is no more fails it again", () => {
-    const outcome = normalizeBody(body, given({ item: 3, definitions: [], asNewId: false }));
+    const outcome = normalizeBody(body, given({ id: "qr_1", item: 3, definitions: ["a"], asNewId: false }));
     expect(outcome).toMatchObject({
       received: 1,
       events: [],
-      failures: [{ item: 3, reason: "invalid_body" }],
+      failures: [{ item: 3, reason: "invalid_body", definitions: ["a"] }],
     });
   });
 });

@@ -51,7 +51,7 @@ describe("a quarantined item", () => {
       reason: "id_missing",
       path: expect.any(String),
       detail: expect.any(String),
-      item: 0,
+      item: null,
       definitions: ["push"],
       count: 1,
       firstAt: expect.stringMatching(/Z$/),
@@ -192,6 +192,35 @@ describe("a re-drive", () => {
     const refused = await redrive(app.id, other, { asNewId: true });
     expect([refused.status, refused.body.details[0].path]).toEqual([400, "asNewId"]);
     expect((await redrive(app.id, other, { force: true })).status).toBe(400);
+  });
+
+  it("of a delivery that failed as a whole publishes all of its items", async () => {
+    const app = await install({ itemsPath: "$.items" });
+    const id = await quarantineOne(app, { list: [{ id: "1", data: 1 }, { id: "2" }, { id: "3", data: 3 }] });
+    expect((await list(app.id)).body).toMatchObject([{ id, item: null, reason: "invalid_body" }]);
+    await change(app, { config: { itemsPath: "$.list" } });
+    const { body } = await redrive(app.id, id);
+    expect(body).toMatchObject({
+      status: "kept",
+      events: [
+        { id: "1", status: "published" },
+        { id: "3", status: "published" },
+      ],
+      quarantine: [{ reason: "payload_missing" }],
+    });
+    expect((await list(app.id)).body).toMatchObject([{ item: 1, reason: "payload_missing", count: 1 }]);
+  });
+
+  it("asked for twice at once publishes once, under a new id too", async () => {
+    const app = await install();
+    const [{ id: channelId }] = app.channels;
+    await spine.send(channelId, { id: "1", data: "a" });
+    const id = await quarantineOne(app, { id: "1", data: "b" });
+    const answers = await Promise.all([1, 2, 3].map(() => redrive(app.id, id, { asNewId: true })));
+    expect(answers.map(({ status }) => status).filter((status) => status !== 200 && status !== 404)).toEqual(
+      [],
+    );
+    expect((await entriesOf(app.id)).map(({ data }: { data: string }) => data)).toEqual(["a", "b"]);
   });
 
   it("never runs a delivery whose signature is not valid", async () => {

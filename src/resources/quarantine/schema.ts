@@ -34,8 +34,8 @@ export interface RecordAnswer {
   readonly reason: QuarantineRecord["reason"];
   readonly path: string | null;
   readonly detail: string;
-  /** The item's index in its delivery, from 0. */
-  readonly item: number;
+  /** The item's index in its delivery, from 0; null: the delivery as a whole, all of whose items a re-drive runs. */
+  readonly item: number | null;
   /** Types of the definitions that failed; empty: all of today's are tried by a re-drive. */
   readonly definitions: readonly string[];
   readonly count: number;
