@@ -92,7 +92,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     type: listOf(oneOf(ROLES)),
     defaultText: ROLES.join(","),
     description:
-      "What this process does: any of api, hooks, sources, delivery. `hooks` alone serves hooks and health only.",
+      "What this process does: any of api, hooks, sources (none yet), delivery. `hooks` alone serves hooks and health only.",
     secret: false,
   },
   baseUrl: {
@@ -127,7 +127,8 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     name: "INLET_TRUST_PROXY",
     type: noneOr(listOf(network)),
     defaultText: "none",
-    description: "Networks of proxies whose forwarding headers are believed, as a comma-separated list.",
+    description:
+      "Networks of proxies whose forwarding headers are believed, as a comma-separated list; nothing goes by those headers yet.",
     secret: false,
   },
   allowNetworks: {
@@ -135,7 +136,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     type: noneOr(listOf(network)),
     defaultText: "none",
     description:
-      "Networks that outbound calls may reach though they are not public, as a comma-separated list.",
+      "Networks that outbound calls may reach though they are not public, as a comma-separated list; no calls are made yet.",
     secret: false,
   },
   logLevel: {
