@@ -9,13 +9,13 @@ export type BodyFailure = "tooLarge" | "unknownEncoding" | "brokenEncoding" | "a
 type Decompress = (body: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
 
 /** RFC 9110 section 8.4.1, and zstd (RFC 8878). */
-const DECODERS: Readonly<Record<string, Decompress>> = {
-  gzip: promisify(gunzip),
-  "x-gzip": promisify(gunzip),
-  deflate: promisify(inflate),
-  br: promisify(brotliDecompress),
-  zstd: promisify(zstdDecompress),
-};
+const DECODERS: ReadonlyMap<string, Decompress> = new Map<string, Decompress>([
+  ["gzip", promisify(gunzip)],
+  ["x-gzip", promisify(gunzip)],
+  ["deflate", promisify(inflate)],
+  ["br", promisify(brotliDecompress)],
+  ["zstd", promisify(zstdDecompress)],
+]);
 
 /**
  * Reads a request's body, at most `maxBytes` of it before and after its `Content-Encoding` is undone. Reading stops at the
@@ -27,7 +27,7 @@ export async function readBody(
 ): Promise<Result<Buffer, BodyFailure>> {
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) return err("tooLarge");
   const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
-  const decode = encoding === "identity" || encoding === "" ? undefined : DECODERS[encoding];
+  const decode = encoding === "identity" || encoding === "" ? undefined : DECODERS.get(encoding);
   if (decode === undefined && encoding !== "identity" && encoding !== "") return err("unknownEncoding");
   const body = await readBytes(request, maxBytes);
   if (!body.ok || decode === undefined) return body;
