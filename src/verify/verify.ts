@@ -7,8 +7,21 @@ import type { VerificationFailure } from "./verifier.ts";
 /** Turns a raw request into a delivery that may be parsed; the only place that does. */
 export type VerifyDelivery = (request: RawRequest) => Result<VerifiedDelivery, VerificationFailure>;
 
-/** Always taken out of `$headers`: credentials, whichever scheme reads them. */
-const CREDENTIAL_HEADERS = ["authorization", "proxy-authorization", "cookie"];
+/**
+ * Always taken out of `$headers`: credentials, whichever scheme reads them. The channel's address is one, and proxies repeat
+ * it (Kong, Envoy, Traefik, nginx, IIS).
+ */
+const CREDENTIAL_HEADERS = [
+  "authorization",
+  "proxy-authorization",
+  "cookie",
+  "x-envoy-original-path",
+  "x-forwarded-path",
+  "x-forwarded-uri",
+  "x-original-uri",
+  "x-original-url",
+  "x-rewrite-url",
+];
 
 /** Compiles a channel's verification settings once; the returned function runs for each of its deliveries. */
 export function compileVerification(config: VerificationConfig): VerifyDelivery {
