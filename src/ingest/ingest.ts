@@ -5,8 +5,14 @@ import type { Ingest, IngestResult } from "../event/ingest.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { type NormalizeDeps, normalize, type Selection } from "../normalize/normalize.ts";
+import type { RefusedRequest } from "../verify/verify.ts";
 import type { LiveChannel } from "./live-channel.ts";
 import { conflictsOf, outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
+import { createSampler } from "./sampler.ts";
+
+/** How often a channel's unverified deliveries are kept: enough to see what is wrong, too little to fill anything. */
+const UNVERIFIED_EVERY_MS = 10_000;
+const MAX_SAMPLED_CHANNELS = 10_000;
 
 export interface IngestDeps extends NormalizeDeps {
   readonly publish: Publish;
@@ -38,6 +44,7 @@ export function createIngest(deps: IngestDeps): {
   readonly redrive: Redrive;
 } {
   const { publish, quarantine, observe } = deps;
+  const isSampled = createSampler({ everyMs: UNVERIFIED_EVERY_MS, maxKeys: MAX_SAMPLED_CHANNELS });
 
   async function write(
     channel: LiveChannel,
@@ -81,12 +88,22 @@ export function createIngest(deps: IngestDeps): {
     return { kind: "accepted", outcome: outcomeOf(received, events, receipts, quarantined) };
   }
 
+  /** The sender waits for none of it, and is told 401 whatever becomes of it. */
+  function keepSample({ identity }: LiveChannel, { message, redacted }: RefusedRequest): void {
+    const failure = { item: null, reason: "signature_invalid", detail: message, definitions: [] } as const;
+    const write = { delivery: redacted(), items: [{ failure, keep: "newest" }] } as const;
+    quarantine.put(identity, write, { signal: NEVER_ABORTED }).catch(() => {});
+  }
+
   return {
     async ingest(channel, request, { signal }) {
       const verified = channel.verify(request);
-      const result: IngestResult = verified.ok
-        ? await write(channel, verified.value, signal)
-        : { kind: "unverified", message: verified.error.message };
+      let result: IngestResult;
+      if (verified.ok) result = await write(channel, verified.value, signal);
+      else {
+        result = { kind: "unverified", message: verified.error.message };
+        if (isSampled(channel.identity.number, request.arrivedAtMs)) keepSample(channel, verified.error);
+      }
       observe(channel, result);
       return result;
     },
@@ -97,6 +114,8 @@ export function createIngest(deps: IngestDeps): {
     },
   };
 }
+
+const NEVER_ABORTED = new AbortController().signal;
 
 /** What the channel's settings ask for where an item fails. */
 function dispositionOf({ config }: LiveChannel, { reason }: ItemFailure): "reject" | QuarantineItem["keep"] {

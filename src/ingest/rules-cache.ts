@@ -72,11 +72,9 @@ export function createRulesCache({ isChannelId, load, blindMs }: RulesCacheDeps)
   return {
     find(channelId) {
       const cached = channels.get(channelId);
-      if (cached !== undefined) {
-        if (blindMs() > MAX_BLIND_MS) throw new UnavailableError("changes cannot be read since ten minutes");
-        return cached === ABSENT ? undefined : cached;
-      }
-      if (!isChannelId(channelId)) return undefined;
+      if (cached === undefined && !isChannelId(channelId)) return undefined;
+      if (blindMs() > MAX_BLIND_MS) throw new UnavailableError("changes cannot be read since ten minutes");
+      if (cached !== undefined) return cached === ABSENT ? undefined : cached;
       return loading.get(channelId) ?? startLoading(channelId);
     },
     drop(channelNumber) {

@@ -92,6 +92,9 @@ describe("the cache of channels in force", () => {
     expect(cache.find("ch_1")).toBe(stored.get("ch_1"));
     blindMs = 600_001;
     expect(() => cache.find("ch_1")).toThrow(UnavailableError);
+    expect(() => cache.find("ch_unknown")).toThrow(UnavailableError);
+    expect(cache.find("invented")).toBeUndefined();
+    expect(lookUps).toEqual(["ch_1"]);
     blindMs = 0;
     expect(cache.find("ch_1")).toBe(stored.get("ch_1"));
   });
