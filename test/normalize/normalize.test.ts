@@ -456,6 +456,20 @@ describe("failures", () => {
   });
 });
 
+describe("what a delivery publishes", () => {
+  it("is bounded, however often its items repeat the body; the rest fails, and is published one by one", () => {
+    const definitions = [{ type: "x", payloadPath: "$body" }];
+    const config = { itemsPath: "$.items" };
+    const body = { pad: "x".repeat(5_000_000), items: Array(1000).fill(0) };
+    const outcome = normalizeBody(body, { definitions, config });
+    expect(outcome.events).toHaveLength(14);
+    expect(outcome.failures).toHaveLength(986);
+    expect(outcome.failures[0]).toMatchObject({ item: 14, reason: "path_budget", definitions: ["x"] });
+    const only = { id: "qr_1", item: 999, definitions: ["x"], asNewId: false };
+    expect(normalizeBody(body, { definitions, config, only }).events).toHaveLength(1);
+  });
+});
+
 describe("a schema", () => {
   const schema = { type: "object" };
   const given = (validatorFor: Given["validatorFor"]): Given => ({
