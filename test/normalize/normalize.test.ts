@@ -280,6 +280,24 @@ describe("an entry", () => {
   });
 });
 
+describe("what stands nowhere in the data", () => {
+  const config = { pathSyntax: "jsonpath-plus" } as const;
+
+  it("is a payload, and an item, as any other: the names of members", () => {
+    const named = normalizeBody('{"a": 1, "b": 2}', {
+      definitions: [{ type: "x", payloadPath: "$.*~" }],
+      config,
+    });
+    expect(dataOf(named)).toEqual(['["a","b"]']);
+    const definitions = [{ type: "x", idPath: "$" }];
+    const items = normalizeBody('{"a": 1, "b": 2}', {
+      definitions,
+      config: { ...config, itemsPath: "$.*~" },
+    });
+    expect(items.events.map(({ id }) => id)).toEqual(["a", "b"]);
+  });
+});
+
 describe("items", () => {
   const split = (body: string, itemsPath: string, given: Omit<Given, "definitions"> = {}) =>
     normalizeBody(body, { ...given, ...all, config: { itemsPath, ...given.config } });
