@@ -28,6 +28,7 @@ beforeEach(() => {
       return read;
     },
     blindMs: () => blindMs,
+    lookUpTimeoutMs: 50,
   });
 });
 
@@ -55,6 +56,18 @@ describe("the cache of channels in force", () => {
     await expect(cache.find("ch_1")).rejects.toThrow(UnavailableError);
     failing = false;
     expect(await cache.find("ch_1")).toBe(stored.get("ch_1"));
+  });
+
+  it("lets nobody wait for long, and still asks once", async () => {
+    let release = () => {};
+    held = new Promise((resolve) => {
+      release = resolve;
+    });
+    await expect(cache.find("ch_1")).rejects.toThrow(UnavailableError);
+    const second = cache.find("ch_1");
+    release();
+    expect(await second).toBe(stored.get("ch_1"));
+    expect(lookUps).toEqual(["ch_1"]);
   });
 
   it("forgets what has changed, by the channel's number, and nothing else", async () => {
