@@ -113,7 +113,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   apiKey: {
     name: "INLET_API_KEY",
     type: bearerToken(MIN_TOKEN_LENGTH),
-    description: `API key with all permissions in the default organization, for automation; at least ${MIN_TOKEN_LENGTH} characters.`,
+    description: `API key with all permissions in the default organization, for automation; at least ${MIN_TOKEN_LENGTH} characters. The database keeps it, hashed: it stays valid when it is set no longer.`,
     secret: true,
   },
   masterKey: {
