@@ -164,6 +164,7 @@ export async function startGateway(
           hooksUrl: () => urls.hooksUrl,
           onDeleted: housekeeper.settleNow,
           readChanges: feed.readNow,
+          metrics,
           clock,
           log,
         }

@@ -5,7 +5,9 @@ import { authorize } from "../http/authorize.ts";
 import type { ApiEnv } from "../http/context.ts";
 import { refuseUnfitText } from "../http/refuse-unfit-text.ts";
 import { requestLog } from "../http/request-log.ts";
+import { requestMetrics } from "../http/request-metrics.ts";
 import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
 import { type AppDeps, apps } from "./apps/routes.ts";
 import { type BlueprintDeps, blueprints } from "./blueprints/routes.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
@@ -25,6 +27,7 @@ export type ApiDeps = BlueprintDeps &
   TopicsDeps &
   EventsDeps & {
     readonly log: Log;
+    readonly metrics: Metrics;
     /** Resolves when what was committed before the call is in force in this process. */
     readonly readChanges: () => Promise<void>;
   };
@@ -48,6 +51,7 @@ const RESOURCES: readonly Resource<ApiDeps>[] = [
 export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   const { db, clock } = deps;
   const api = new Hono<ApiEnv>();
+  api.use(requestMetrics(deps.metrics));
   api.use(requestLog(deps));
   api.use(authenticate({ findKey: (token) => findApiKey(db, token, clock()) }));
   const nouns = new Set(RESOURCES.map(({ path }) => path.split("/").slice(0, 2).join("/")));

@@ -195,6 +195,16 @@ describe("requests", () => {
     }
   });
 
+  it("are counted by method and status, those of routes that do not exist as well", async () => {
+    const reads = await countOf("GET", 200);
+    const others = await countOf("other", 405);
+    await api.call("GET", "/blueprints");
+    await api.call("PROPFIND", "/blueprints");
+    expect(await countOf("GET", 200)).toBe(reads + 1);
+    expect(await countOf("other", 405)).toBe(others + 1);
+    expect(await api.metrics.registry.metrics()).toMatch(/^inlet_api_request_duration_seconds_count [1-9]/m);
+  });
+
   it("leave one line when they change something or fail, and none when they only read", async () => {
     const before = api.lines.length;
     await api.call("GET", "/blueprints");
@@ -246,6 +256,11 @@ describe("lists", () => {
     expect(answer.body.details[0].path).toBe(query.split("=")[0]);
   });
 });
+
+async function countOf(method: string, status: number): Promise<number> {
+  const { values } = await api.metrics.apiRequests.get();
+  return values.find(({ labels }) => labels.method === method && labels.status === status)?.value ?? 0;
+}
 
 async function authorized(): Promise<Record<string, string>> {
   return { authorization: `Bearer ${await api.keyWith("*")}` };

@@ -11,6 +11,7 @@ import type { RequestEnv } from "../../src/http/context.ts";
 import { requestId } from "../../src/http/request-id.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
+import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 
@@ -44,6 +45,7 @@ export interface TestApi extends AsyncDisposable {
   readonly strangerKey: () => Promise<string>;
   readonly lines: readonly Readonly<Record<string, unknown>>[];
   readonly deletions: () => number;
+  readonly metrics: Metrics;
 }
 
 /** Stands in for the compilers of paths and schemas, which are tested where they are: a path begins with `$`. */
@@ -72,6 +74,7 @@ export async function createTestApi(
     level: "info",
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
+  const metrics = createMetrics();
   let deletions = 0;
   const bus = (await options.openBus?.(database, keyring)) ?? awayBus();
   const app = new Hono<RequestEnv>();
@@ -84,6 +87,7 @@ export async function createTestApi(
       keyring,
       clock,
       log,
+      metrics,
       channelKinds: new Map([
         ...channelKinds,
         ...(options.extraKinds ?? []).map((kind) => [kind.kind, kind] as const),
@@ -132,6 +136,7 @@ export async function createTestApi(
       }),
     lines,
     deletions: () => deletions,
+    metrics,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
 }
