@@ -58,10 +58,13 @@ export interface PublishResult {
  * @throws UnavailableError when it was refused or its outcome is unknown; a retry is safe.
  * @throws StaleSourceError when `position` is no longer its owner's.
  */
-export type Publish = (
-  batch: PublishBatch,
-  options: { readonly signal: AbortSignal },
-) => Promise<PublishResult>;
+export type Publish = (batch: PublishBatch, options: PublishOptions) => Promise<PublishResult>;
+
+export interface PublishOptions {
+  readonly signal: AbortSignal;
+  /** When its sender began to wait for Redis, by `performance.now()`; default now. Calls of one delivery share it. */
+  readonly sinceMs?: number;
+}
 
 export interface PublishDeps {
   readonly redis: RedisBus;
@@ -88,9 +91,9 @@ export function createPublish(deps: PublishDeps): Publish {
   const { isSlotted } = redis.writes;
   let bytesInFlight = 0;
 
-  return async (batch, { signal }) => {
+  return async (batch, { signal, sinceMs = performance.now() }) => {
     signal.throwIfAborted();
-    const delivery = { signal, sinceMs: performance.now() };
+    const delivery = { signal, sinceMs };
     const whole = groupOf(batch, newQuarantineId);
     if (bytesInFlight + whole.bytes > maxBytesInFlight && bytesInFlight > 0) {
       throw new UnavailableError(`${bytesInFlight} bytes are on their way to Redis already`);

@@ -62,6 +62,7 @@ export function createIngest(deps: IngestDeps): {
     }
 
     const { identity, config } = channel;
+    const options = { signal, sinceMs: performance.now() };
     const { receipts, quarantineIds } = await publish(
       {
         channel: identity,
@@ -75,14 +76,14 @@ export function createIngest(deps: IngestDeps): {
         ...(failures.length > 0 ? { quarantine: { delivery, items: itemsOf(channel, failures) } } : {}),
         ...(again !== undefined && failures.length === 0 ? { release: [again.id] } : {}),
       },
-      { signal },
+      options,
     );
     const quarantined = quarantineReceiptsOf(failures, quarantineIds);
 
     const conflicts = conflictsOf(events, receipts);
     if (conflicts.length > 0) {
       const items = itemsOf(channel, conflicts);
-      const ids = await quarantine.put(identity, { delivery, items }, { signal });
+      const ids = await quarantine.put(identity, { delivery, items }, options);
       quarantined.push(...quarantineReceiptsOf(conflicts, ids));
     }
     return { kind: "accepted", outcome: outcomeOf(received, events, receipts, quarantined) };

@@ -160,6 +160,43 @@ describe("an id that is known with other data", () => {
   });
 });
 
+describe("a delivery that takes two calls", () => {
+  it("has the time of one", async () => {
+    const times: (number | undefined)[] = [];
+    const publish = testPublish(redis);
+    const send = open({ itemsPath: "$" }, undefined, {
+      publish: (batch, options) => {
+        times.push(options.sinceMs);
+        return publish(batch, options);
+      },
+      quarantine: {
+        put: (channel, write, options) => {
+          times.push(options.sinceMs);
+          return quarantine.put(channel, write, options);
+        },
+      },
+    });
+    const twice = [
+      { id: "a", v: 1 },
+      { id: "a", v: 2 },
+    ];
+    expect(outcomeOf(await send(twice))).toMatchObject({ published: 1, quarantined: 1 });
+    expect(times).toEqual([expect.any(Number), times[0]]);
+    const longAgo = { signal, sinceMs: performance.now() - 10_000 };
+    const { delivery } =
+      (await quarantine.find(identity.organizationId, (await records())[0]?.id ?? "")) ?? {};
+    if (!delivery) throw new Error("nothing is kept");
+    await expect(quarantine.put(identity, { delivery, items: [kept] }, longAgo)).rejects.toThrow(
+      UnavailableError,
+    );
+  });
+});
+
+const kept = {
+  failure: { item: 0, reason: "id_missing", detail: "none", definitions: [] },
+  keep: "all",
+} as const;
+
 describe("a channel that refuses", () => {
   it("what is invalid writes nothing of a delivery with one bad item", async () => {
     const result = await open({ itemsPath: "$", onInvalid: "reject" })([{ id: "a" }, {}, { id: "b" }]);
