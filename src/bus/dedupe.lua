@@ -90,10 +90,10 @@ local function noteSlicings(topic, policy, view)
   end
 end
 
--- Of characters of a hash; what decides is that its low bits are spread as evenly as theirs.
+-- Of 30 bits of what is a hash already: its low bits are spread as evenly as theirs.
 local function hashOf(identity)
-  local a, b, c, d, e, f, g, h = byte(identity, 1, 8)
-  return ((((((a * 37 + b) * 37 + c) * 37 + d) * 37 + e) * 37 + f) * 37 + g) * 37 + h
+  local a, b, c, d, e = byte(identity, 1, 5)
+  return (((a * 37 + b) * 37 + c) * 37 + d) * 37 + e
 end
 
 local function setCount(slice, count)
@@ -129,21 +129,20 @@ local function splitNext(slice)
     return
   end
   local fields = call('HGETALL', fromKey)
-  local moved, gone = {}, {}
+  local moved, gone, size, buckets = {}, {}, 0, round * 2
   for i = 1, #fields, 2 do
     local field = fields[i]
-    if #field == IDENTITY and hashOf(field) % (round * 2) == count then
-      moved[#moved + 1] = field
-      moved[#moved + 1] = fields[i + 1]
-      gone[#gone + 1] = field
+    if #field == IDENTITY and hashOf(field) % buckets == count then
+      size = size + 1
+      gone[size], moved[size * 2 - 1], moved[size * 2] = field, field, fields[i + 1]
     end
   end
   setCount(slice, count + 1)
   call('HSET', slice.base, 'n', slice.count)
-  if not gone[1] then
+  if size == 0 then
     call('HSET', toKey, 'e', '')
   else
-    if from > 0 and #moved == #fields then
+    if from > 0 and size * 2 == #fields then
       call('HSET', fromKey, 'e', '')
     end
     call('HSET', toKey, unpack(moved))

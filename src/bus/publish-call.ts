@@ -69,9 +69,10 @@ function encodeEvent(event: OutgoingEvent, args: (string | Buffer)[], place: num
     return;
   }
   const [, , , id = "", , source = "", , type = "", , time = "", , contentType = "", , data = ""] = fields;
-  args.push(`${place} 0`, mark, id, source, type, time, contentType, data);
+  args.push(`${place} 0\n${source}\n${type}\n${contentType}`, mark, id, time, data);
 }
 
+/** What stands on the lines of its shape must be one line each. */
 function isUsual(fields: readonly string[]): boolean {
   return (
     fields.length === 14 &&
@@ -82,6 +83,8 @@ function isUsual(fields: readonly string[]): boolean {
     fields[6] === "type" &&
     fields[8] === "time" &&
     fields[10] === "datacontenttype" &&
-    fields[12] === "data"
+    fields[12] === "data" &&
+    !fields[5]?.includes("\n") &&
+    !fields[7]?.includes("\n")
   );
 }

@@ -16,8 +16,9 @@
 --   quarantine  place of the budget in KEYS, channel, digest of the delivery, its method and headers (JSON), its body, number of items;
 --            per item: id for a new record, "all" or "newest", "<item>.<reason>", reason, the record (JSON)
 --   release  place of the budget in KEYS, number of records, their ids; they stay where an event of the group conflicts
---   events   per event: "<topic's place> <count>"; identity (22) and digest (11), or ""; then the entry. count 0: the values of
---            id, source, type, time, datacontenttype, data (specversion is 1.0); else that many strings, name and value in turn
+--   events   per event: "<topic's place> <count>"; identity (22) and digest (11), or ""; then an entry of so many strings, name and
+--            value in turn. Where count is 0, lines with source, type and datacontenttype follow it, and the entry is the values of
+--            id, time and data (specversion is 1.0)
 --
 -- Reply: one string per group. Its words are, per event, "<entry id>" (published), "=<entry id>" (duplicate) or "!" (conflict),
 -- then, per quarantined item, its record's id. Or "-<code> <text>", the group refused: EPOCH, CURSOR (a stale source), FULL (a
@@ -67,9 +68,12 @@ end
 
 -- The topic of an event, the number of strings of its entry, and that of all its arguments.
 local function openShape(text)
-  local place, count = string.match(text, '^(%d+) (%d+)$')
+  local place, count = string.match(text, '^(%d+) (%d+)')
   place, count = tonumber(place), tonumber(count)
-  local shape = { topic = topics[place] or openTopic(place), count = count, size = 2 + (count == 0 and 6 or count) }
+  local shape = { topic = topics[place] or openTopic(place), count = count, size = 2 + (count == 0 and 3 or count) }
+  if count == 0 then
+    shape.source, shape.type, shape.contentType = string.match(text, '\n([^\n]*)\n([^\n]*)\n(.*)$')
+  end
   shapes[text] = shape
   return shape
 end
@@ -82,13 +86,14 @@ end
 
 -- @include source-position
 
-local function append(topic, policy, first, count)
+local function append(shape, policy, first)
+  local key, count = shape.topic.key, shape.count
   if count == 0 then
-    return call('XADD', topic.key, 'MAXLEN', '~', policy.maxEntries, '*', 'specversion', '1.0', 'id', ARGV[first],
-      'source', ARGV[first + 1], 'type', ARGV[first + 2], 'time', ARGV[first + 3],
-      'datacontenttype', ARGV[first + 4], 'data', ARGV[first + 5])
+    return call('XADD', key, 'MAXLEN', '~', policy.maxEntries, '*', 'specversion', '1.0', 'id', ARGV[first],
+      'source', shape.source, 'type', shape.type, 'time', ARGV[first + 1],
+      'datacontenttype', shape.contentType, 'data', ARGV[first + 2])
   end
-  return call('XADD', topic.key, 'MAXLEN', '~', policy.maxEntries, '*', unpack(ARGV, first, first + count - 1))
+  return call('XADD', key, 'MAXLEN', '~', policy.maxEntries, '*', unpack(ARGV, first, first + count - 1))
 end
 
 -- The quarantine store's functions are made only by calls that need them: closures cost time in each run.
@@ -147,8 +152,8 @@ local function groupEnd(start)
     position = position + 2 + tonumber(ARGV[position + 1])
   end
   for _ = 1, head.events do
-    local count = tonumber(string.match(ARGV[position], '%d+$'))
-    position = position + 2 + (count == 0 and 6 or count)
+    local count = tonumber(string.match(ARGV[position], ' (%d+)'))
+    position = position + 2 + (count == 0 and 3 or count)
   end
   return position
 end
@@ -223,7 +228,7 @@ local function runGroup()
       stampEpoch(topic, position)
     end
     if not answer then
-      local entryId = append(topic, policy, entry, shape.count)
+      local entryId = append(shape, policy, entry)
       wrote = true
       answers[n] = entryId
       if identities[n] then

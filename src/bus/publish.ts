@@ -100,14 +100,20 @@ export function createPublish(deps: PublishDeps): Publish {
     }
     bytesInFlight += whole.bytes;
     try {
-      const words = isSlotted ? await writeBySlot(whole, delivery) : await writeInOrder(whole, delivery);
+      const words = isSlotted
+        ? await writeBySlot(whole, delivery)
+        : fitsOneCall(whole)
+          ? wordsOf(await submit(0, whole, delivery))
+          : await writeInOrder(whole, delivery);
       const result = readWords(words, batch.events.length);
       const { maxBytes } = batch.policy;
       if (onAppended !== undefined && maxBytes !== undefined) {
-        result.receipts.forEach(({ status }, i) => {
+        for (let i = 0; i < batch.events.length; i++) {
           const event = batch.events[i];
-          if (status === "published" && event !== undefined) onAppended(event.topic, event.bytes, maxBytes);
-        });
+          if (event !== undefined && result.receipts[i]?.status === "published") {
+            onAppended(event.topic, event.bytes, maxBytes);
+          }
+        }
       }
       return result;
     } finally {
@@ -115,15 +121,9 @@ export function createPublish(deps: PublishDeps): Publish {
     }
   };
 
-  /**
-   * One Redis: one call, or pieces of it in order. The first has the quarantine, the last the release and the
-   * cursor.
-   */
+  /** One Redis: pieces in order. The first has the quarantine, the last the release and the cursor. */
   async function writeInOrder(whole: PublishGroup, delivery: DeliveryOnItsWay): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release } = whole;
-    if (events.length <= MAX_CALL_EVENTS && whole.bytes <= MAX_CALL_BYTES) {
-      return wordsOf(await submit(0, whole, delivery));
-    }
     const pieces = cutEvents(events);
     if (pieces.length <= 1) return wordsOf(await submit(0, whole, delivery));
     const checked = position?.cursor && { ...position, cursor: { ...position.cursor, commits: false } };
@@ -220,9 +220,13 @@ function encodePolicy({ dedupeWindowMs, maxEntries, onConflict }: PublishPolicy)
   return `${dedupeWindowMs} ${slicing} ${maxEntries} ${onConflict === "report" ? "r" : "d"}`;
 }
 
+const fitsOneCall = ({ bytes, events }: PublishGroup): boolean =>
+  events.length <= MAX_CALL_EVENTS && bytes <= MAX_CALL_BYTES;
+
 const wordsOf = (reply: string): readonly string[] => (reply === "" ? NO_WORDS : reply.split(" "));
 
 function readWords(words: readonly string[], events: number): PublishResult {
+  if (words.length === events) return { receipts: words.map(receiptOf), quarantineIds: NO_WORDS };
   return { receipts: words.slice(0, events).map(receiptOf), quarantineIds: words.slice(events) };
 }
 
