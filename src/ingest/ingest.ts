@@ -56,7 +56,7 @@ export function createIngest(deps: IngestDeps): {
     const normalized = pending instanceof Promise ? await pending : pending;
     if (normalized.kind === "tooManyItems") return normalized;
     const { received, events, failures } = normalized;
-    if (again === undefined) {
+    if (again === undefined && failures.length > 0) {
       const refused = failures.filter((failure) => dispositionOf(channel, failure) === "reject");
       if (refused.length > 0) return { kind: "rejected", failures: refused };
     }
