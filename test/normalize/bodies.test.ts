@@ -189,6 +189,13 @@ describe("an XML body", () => {
     expect(read(text, "application/xml").ok).toBe(false);
   });
 
+  it("of more than 1 MiB is refused unread: it would keep all others waiting", () => {
+    const filled = (characters: number): string => `<a>${"x".repeat(characters - 7)}</a>`;
+    expect(read(filled(1024 * 1024), "application/xml").ok).toBe(true);
+    const refused = read(filled(1024 * 1024 + 1), "application/xml");
+    expect(refused).toMatchObject({ ok: false, error: { reason: "invalid_body" } });
+  });
+
   it("is decoded by its byte order mark, its type's charset or its own declaration", () => {
     const declared = '<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>';
     expect(readValue(Buffer.from(declared, "latin1"), "text/xml")).toEqual({ a: "é" });
