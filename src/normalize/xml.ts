@@ -98,12 +98,6 @@ function decodeReferences(text: string): string {
   });
 }
 
-/**
- * The parser costs about 0.3 µs a character and cannot be interrupted: a longer document would keep all other senders
- * waiting for seconds.
- */
-const MAX_CHARACTERS = 1024 * 1024;
-
 /** XML 1.0 section 2.2, production Char. */
 function fromCodePoint(code: number): string {
   const isChar =
