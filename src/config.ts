@@ -89,7 +89,7 @@ export function publicUrls(
 export function renderHelp(): string {
   return `Usage: inlet [--config FILE] [--apply FILE [--plan]] [--help] [--version]
 
-Takes events from webhooks, CloudEvents, SSE streams and HTTP polls to de-duplicated Redis streams by topic.
+Takes events from webhooks to de-duplicated Redis streams by topic.
 
   --config FILE   read settings from a file of NAME=value lines; the environment wins over it
   --apply FILE    bring organizations, blueprints, apps and channels to what the file declares, and end

@@ -2,6 +2,7 @@ import { createApp } from "./app.ts";
 import { createEntryIndex } from "./bus/entry-index.ts";
 import { createGroups } from "./bus/groups.ts";
 import { openRedis } from "./bus/redis.ts";
+import { parseRedisAddresses } from "./bus/redis-address.ts";
 import { createTopics } from "./bus/topics.ts";
 import type { ChannelRuntime } from "./channels/kind.ts";
 import { channelKinds } from "./channels/kinds.ts";
@@ -24,6 +25,7 @@ import { createEventPath } from "./gateway/event-path.ts";
 import { greetingOf } from "./gateway/greeting.ts";
 import { createHealthChecks } from "./gateway/health-checks.ts";
 import { startListener } from "./gateway/listener.ts";
+import { redisCliOf } from "./gateway/redis-cli.ts";
 import { openStores } from "./gateway/stores.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
 import { createClientAddressOf } from "./lib/client-address.ts";
@@ -110,7 +112,10 @@ export async function startGateway(
     ? opening.use(startGroupKeeper({ db, redis, groups, clock, log }))
     : undefined;
   const housekeeper = opening.use(
-    startHousekeeper({ db, redis, groups, topics, quarantine: path.quarantine, clock, log }),
+    startHousekeeper({
+      ...{ db, redis, groups, topics, quarantine: path.quarantine, clock, log },
+      takesTurns: config.roles.some((role) => role !== "hooks"),
+    }),
   );
   const resumer = opening.use(startResumer({ ...path, db, findLiveChannel: path.findByNumber, log }));
   const feed = opening.use(
@@ -176,6 +181,7 @@ export async function startGateway(
           hooksUrl: () => urls.hooksUrl,
           onDeleted: housekeeper.settleNow,
           readChanges: feed.readNow,
+          metrics,
           clock,
           log,
         }
@@ -191,7 +197,10 @@ export async function startGateway(
   const owned = opening.move();
   return {
     port: listener.port,
-    greeting: greetingOf(firstStart, { ...urls, redisCli: stores.redisCli }),
+    greeting: greetingOf(firstStart, {
+      ...urls,
+      redisCli: redisCliOf(parseRedisAddresses(stores.redisUrl)[0], redis.state()),
+    }),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -26,6 +26,7 @@ export function createLog(options: {
     level: options.level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: describeError },
     formatters: { level: (label: string) => ({ level: label }) },
     redact: {
       paths: SECRET_FIELDS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]),
@@ -33,4 +34,15 @@ export function createLog(options: {
     },
   };
   return options.destination ? pino(settings, options.destination) : pino(settings);
+}
+
+/**
+ * Of an error what it is, says and comes from, causes included. Whatever else hangs on it stays out: a driver puts there the
+ * command that failed, with the password or the event in it.
+ */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return String(error);
+  const { type, message, stack, code } = pino.stdSerializers.err(error);
+  const parts = error instanceof AggregateError ? error.errors.map(describeError) : undefined;
+  return { type, message, stack, code, errors: parts };
 }

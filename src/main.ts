@@ -38,6 +38,7 @@ async function main(): Promise<number> {
   onSignals(stopping, (signal) => log.info({ signal }, "stopping"));
   // Whoever read the output has gone (`npm start | head`): no reason to stop receiving.
   process.stdout.on("error", () => {});
+  let started = false;
   try {
     if (applies) {
       const print = (text: string) => void process.stdout.write(text);
@@ -46,6 +47,7 @@ async function main(): Promise<number> {
       return SET_UP_EXIT[await runSetUp(config, run)];
     }
     await using gateway = await startGateway(config, { log, signal: stopping.signal });
+    started = true;
     process.stdout.write(gateway.greeting);
     await aborted(stopping.signal);
   } catch (error) {
@@ -53,10 +55,11 @@ async function main(): Promise<number> {
       if (error !== stopping.signal.reason) log.warn({ err: error }, "stopped, not without an error");
       return applies ? EXIT.failed : EXIT.drained;
     }
-    if (error instanceof DataDirInUseError) {
-      process.stderr.write(`Inlet does not start: ${error.message}\n`);
-      return EXIT.dataDirInUse;
+    // For the person who starts it, beside the log and whatever its level.
+    if (!started) {
+      process.stderr.write(`Inlet does not start: ${error instanceof Error ? error.message : error}\n`);
     }
+    if (error instanceof DataDirInUseError) return EXIT.dataDirInUse;
     log.fatal({ err: error }, "gateway failed");
     return EXIT.failed;
   }

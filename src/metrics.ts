@@ -10,9 +10,9 @@ export interface Metrics {
   readonly quarantined: Counter<"kind" | "reason">;
   /** Seconds that a batch took from being handed to Redis until its answer. */
   readonly publishSeconds: Histogram;
-  /** Answers by the part of the gateway (`api`, `hooks`, `operations`), method and status. */
-  readonly requests: Counter<"part" | "method" | "status">;
-  readonly requestSeconds: Histogram<"part">;
+  /** Answers of the management API; method `other` for those that it has no routes of. */
+  readonly apiRequests: Counter<"method" | "status">;
+  readonly apiRequestSeconds: Histogram;
   /** Adds a figure that is read when somebody asks. */
   readonly observe: (name: string, help: string, read: () => number) => void;
 }
@@ -50,16 +50,15 @@ export function createMetrics(): Metrics {
       buckets: SECONDS,
       registers,
     }),
-    requests: new Counter({
-      name: "inlet_http_requests_total",
-      help: "Answers by part of the gateway",
-      labelNames: ["part", "method", "status"],
+    apiRequests: new Counter({
+      name: "inlet_api_requests_total",
+      help: "Answers of the management API",
+      labelNames: ["method", "status"],
       registers,
     }),
-    requestSeconds: new Histogram({
-      name: "inlet_http_request_duration_seconds",
-      help: "From the request until its answer",
-      labelNames: ["part"],
+    apiRequestSeconds: new Histogram({
+      name: "inlet_api_request_duration_seconds",
+      help: "From a request of the management API until its answer",
       buckets: SECONDS,
       registers,
     }),

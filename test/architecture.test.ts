@@ -40,6 +40,25 @@ const imports: readonly Import[] = files.flatMap((from) =>
   ),
 );
 
+/** The only rooms that may import a package, or one that begins so: behind them it can be exchanged. */
+const DOORS: Readonly<Record<string, readonly string[]>> = {
+  ioredis: ["bus"],
+  kysely: ["data"],
+  pg: ["data"],
+  hono: ["app.ts", "http", "channels", "resources"],
+  "@hono/": ["app.ts", "gateway", "http", "channels"],
+};
+/** Of Node, the rooms that compute and touch nothing import no more than this; nor do they ask for time or chance. */
+const PURE = ["event", "normalize", "verify"];
+const PURE_MODULES = ["node:buffer", "node:crypto", "node:util"];
+const IMPURE =
+  /Date\.now|new Date\(\)|performance\.now|Math\.random|random(?:Bytes|UUID)|setTimeout|process\.|fetch\(/;
+
+function packagesOf(file: string): readonly string[] {
+  const text = readFileSync(join(SRC, file), "utf8");
+  return [...text.matchAll(/(?:\bfrom\s+|\bimport\s*\(?\s*)"([^."][^"]*)"/g)].map((match) => match[1] ?? "");
+}
+
 function roomOf(file: string): string {
   const parts = file.split("/");
   const [top = "", second = ""] = parts;
@@ -73,6 +92,36 @@ describe("the floors of src", () => {
       .map(({ to }) => to)
       .filter((to) => !files.includes(to) && to !== "../package.json");
     expect(strangers).toEqual([]);
+  });
+});
+
+describe("the rooms of src", () => {
+  it("reach PostgreSQL, Redis and HTTP by one door each", () => {
+    const passed = new Set<string>();
+    const strangers = files.flatMap((file) =>
+      packagesOf(file).flatMap((name) => {
+        const door = Object.keys(DOORS).find(
+          (each) => name === each || name.startsWith(each.replace(/\w$/, "$&/")),
+        );
+        if (door === undefined) return [];
+        passed.add(door);
+        const [room = ""] = file.split("/");
+        return DOORS[door]?.includes(room) ? [] : [`${file} imports ${name}`];
+      }),
+    );
+    expect(strangers).toEqual([]);
+    expect([...passed].sort()).toEqual(Object.keys(DOORS).sort());
+  });
+
+  it("that are pure touch nothing outside, and know neither time nor chance", () => {
+    const pure = files.filter((file) => PURE.includes(roomOf(file)));
+    expect(pure.length).toBeGreaterThan(PURE.length);
+    const reaching = pure.filter(
+      (file) =>
+        packagesOf(file).some((name) => name.startsWith("node:") && !PURE_MODULES.includes(name)) ||
+        IMPURE.test(readFileSync(join(SRC, file), "utf8").replace(/^\s*(?:\/?\*|\/\/).*$/gm, "")),
+    );
+    expect(reaching).toEqual([]);
   });
 });
 

@@ -1,10 +1,11 @@
 import { defineConfig } from "vitest/config";
 
-/** The runs on a Redis Cluster of three masters. */
+/** On a Redis Cluster of three masters: what only it can show, and the same end-to-end tests as on one Redis. */
 export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
-    include: ["test/cluster/**/*.test.ts"],
+    include: ["test/cluster/**/*.test.ts", "test/e2e/github.test.ts", "test/e2e/two-gateways.test.ts"],
+    env: { INLET_TEST_REDIS: "cluster" },
     pool: "forks",
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -8,17 +8,19 @@
 -- Field: the identity. Value: the digest (11), then milliseconds since the slice began (4 bytes) and the sequence number (0, 1, 2 or 4
 -- bytes); for an entry outside these bounds, as after a clock was set back, its milliseconds (6) and sequence number (1 or 4).
 -- {<topic>}:e notes as w<slicing> until when (ms) a slicing may matter; only topics that ever used another than the default's do.
-local pack, unpackInt = struct.pack, struct.unpack
+local pack, unpackInt, byte = struct.pack, struct.unpack, string.byte
 local IDENTITY, DIGEST = 22, 11
 -- Redis keeps a hash of up to 128 fields as a listpack. A bucket that passes this makes its slice split one bucket; those whose
 -- turn is still to come go on growing, so that the limit lies well below.
-local BUCKET_IDS = 88
+local BUCKET_IDS = 80
+-- A bucket that someone has filled on purpose would keep Redis from the others while it is split: its slice stops growing.
+local MOST_MOVED = 1000
 local DEFAULT_SLICING = 'r'
 local DEFAULT_WINDOW = 86400000
 
 -- From 165 ms ("a") to 8 days ("w"); the default's is 6 hours. A window is at most four slices long.
 local function sliceLength(slicing)
-  return DEFAULT_WINDOW / 4 * 2 ^ (string.byte(slicing) - string.byte(DEFAULT_SLICING))
+  return DEFAULT_WINDOW / 4 * 2 ^ (byte(slicing) - byte(DEFAULT_SLICING))
 end
 
 local function addSlices(slices, topic, slicing, window)
@@ -88,83 +90,76 @@ local function noteSlicings(topic, policy, view)
   end
 end
 
-local SIX_BITS = {}
+-- Of 30 bits of what is a hash already: its low bits are spread as evenly as theirs.
 local function hashOf(identity)
-  if not SIX_BITS[65] then
-    local alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-    for i = 1, 64 do
-      SIX_BITS[string.byte(alphabet, i)] = i - 1
-    end
-  end
-  local a, b, c, d, e = string.byte(identity, 1, 5)
-  return (((SIX_BITS[a] * 64 + SIX_BITS[b]) * 64 + SIX_BITS[c]) * 64 + SIX_BITS[d]) * 64 + SIX_BITS[e]
+  local a, b, c, d, e = byte(identity, 1, 5)
+  return (((a * 37 + b) * 37 + c) * 37 + d) * 37 + e
 end
 
-local function roundOf(count)
-  local size = 1
-  while size * 2 <= count do
-    size = size * 2
+local function setCount(slice, count)
+  local round = slice.round or 1
+  while round * 2 <= count do
+    round = round * 2
   end
-  return size
+  slice.count, slice.round, slice.asked = count, round, nil
 end
 
-local function bucketOf(slice, identity)
-  local count = slice.count
-  if count == 1 then
-    return slice.base
-  end
-  local hash, round = hashOf(identity), roundOf(count)
-  local bucket = hash % (round * 2)
-  if bucket >= count then
-    bucket = bucket - round
-  end
+local function keyOf(slice, bucket)
   return bucket == 0 and slice.base or slice.base .. '.' .. format('%x', bucket)
 end
 
+local function bucketOf(slice, identity)
+  if slice.count == 1 then
+    return slice.base
+  end
+  -- What is not found is remembered next.
+  if slice.asked ~= identity then
+    local bucket = hashOf(identity) % (slice.round * 2)
+    slice.asked, slice.answer = identity, keyOf(slice, bucket < slice.count and bucket or bucket - slice.round)
+  end
+  return slice.answer
+end
+
+-- Every bucket below the count exists, or nothing would tell that it has yet to be given its end.
 local function splitNext(slice)
-  local count = slice.count
-  local round = roundOf(count)
+  local count, round, till = slice.count, slice.round, format('%d', slice.expiresAt)
   local from = count - round
-  local fromKey = from == 0 and slice.base or slice.base .. '.' .. format('%x', from)
-  local toKey = slice.base .. '.' .. format('%x', count)
+  local fromKey, toKey = keyOf(slice, from), keyOf(slice, count)
+  if call('HLEN', fromKey) > MOST_MOVED then
+    return
+  end
   local fields = call('HGETALL', fromKey)
-  local kept, moved, gone = 0, {}, {}
+  local moved, gone, size, buckets = {}, {}, 0, round * 2
   for i = 1, #fields, 2 do
     local field = fields[i]
-    if #field == IDENTITY and hashOf(field) % (round * 2) == count then
-      moved[#moved + 1] = field
-      moved[#moved + 1] = fields[i + 1]
-      gone[#gone + 1] = field
-    else
-      kept = kept + 1
+    if #field == IDENTITY and hashOf(field) % buckets == count then
+      size = size + 1
+      gone[size], moved[size * 2 - 1], moved[size * 2] = field, field, fields[i + 1]
     end
   end
-  if moved[1] then
+  setCount(slice, count + 1)
+  call('HSET', slice.base, 'n', slice.count)
+  if size == 0 then
+    call('HSET', toKey, 'e', '')
+  else
+    if from > 0 and size * 2 == #fields then
+      call('HSET', fromKey, 'e', '')
+    end
     call('HSET', toKey, unpack(moved))
-    call('PEXPIREAT', toKey, format('%d', slice.expiresAt))
     call('HDEL', fromKey, unpack(gone))
   end
-  slice.count = count + 1
-  call('HSET', slice.base, 'n', slice.count)
-  if from == 0 and kept == 0 then
-    call('PEXPIREAT', slice.base, format('%d', slice.expiresAt))
-  end
+  call('PEXPIREAT', toKey, till)
 end
 
 local function findIn(slice, identity)
-  if slice.isGone then
-    return false
-  end
   if not slice.count then
     local found = call('HMGET', slice.base, 'n', identity)
-    slice.count = tonumber(found[1] or 1)
+    setCount(slice, tonumber(found[1] or 1))
     slice.isUnsure = not (found[1] or found[2])
     if slice.count == 1 then
       return found[2]
     end
-    return call('HGET', bucketOf(slice, identity), identity)
-  end
-  if slice.isUnsure then
+  elseif slice.isUnsure then
     slice.isUnsure = false
     if call('EXISTS', slice.base) == 0 then
       slice.isGone = true
@@ -174,17 +169,25 @@ local function findIn(slice, identity)
   return call('HGET', bucketOf(slice, identity), identity)
 end
 
+local function packSequence(sequence, short)
+  return pack(sequence < 256 and '>I1' or sequence < 65536 and short or '>I4', sequence)
+end
+
 local function packEntry(slice, entryId)
-  local dash = find(entryId, '-', 1, true)
-  local ms, sequence = tonumber(sub(entryId, 1, dash - 1)), tonumber(sub(entryId, dash + 1))
-  local since = ms - slice.start
-  if since < 0 or since >= 4294967296 then
-    return pack('>I6', ms) .. pack(sequence < 256 and '>I1' or '>I4', sequence)
+  -- Many entries of a call share their time.
+  local head = slice.head
+  if not head or sub(entryId, 1, #head) ~= head then
+    head = sub(entryId, 1, find(entryId, '-', 1, true))
+    local ms = tonumber(sub(head, 1, -2))
+    local since = ms - slice.start
+    slice.head, slice.isOutside = head, since < 0 or since >= 4294967296
+    slice.packed = slice.isOutside and pack('>I6', ms) or pack('>I4', since)
   end
-  if sequence == 0 then
-    return pack('>I4', since)
+  local sequence = sub(entryId, #head + 1)
+  if slice.isOutside then
+    return slice.packed .. packSequence(tonumber(sequence), '>I4')
   end
-  return pack('>I4', since) .. pack(sequence < 256 and '>I1' or sequence < 65536 and '>I2' or '>I4', sequence)
+  return sequence == '0' and slice.packed or slice.packed .. packSequence(tonumber(sequence), '>I2')
 end
 
 local function unpackEntry(slice, value)
@@ -199,16 +202,18 @@ end
 -- Answers digest and entry id of what is remembered; nothing where that is past the window.
 local function recall(view, policy, identity)
   local digest, ms, sequence
-  for _, slice in ipairs(view.slices) do
-    local found = findIn(slice, identity)
+  for n = 1, #view.slices do
+    local slice = view.slices[n]
+    local found = not slice.isGone and findIn(slice, identity)
     if found then
       digest = sub(found, 1, DIGEST)
       ms, sequence = unpackEntry(slice, found)
       break
     end
   end
-  for _, slice in ipairs(view.others) do
-    local found = findIn(slice, identity)
+  for n = 1, #view.others do
+    local slice = view.others[n]
+    local found = not slice.isGone and findIn(slice, identity)
     if found then
       local otherMs, otherSequence = unpackEntry(slice, found)
       if not ms or otherMs > ms then
@@ -221,15 +226,21 @@ local function recall(view, policy, identity)
   end
 end
 
+-- Looking at one bucket of four keeps their sizes as well; which ones is for no sender to foresee.
+local turn = tonumber(time[2])
 local function remember(view, identity, digest, entryId)
   local slice = view.slices[1]
-  slice.isGone, slice.isUnsure = false, false
   local bucket = bucketOf(slice, identity)
   call('HSET', bucket, identity, digest .. packEntry(slice, entryId))
-  local held = call('HLEN', bucket)
-  if held == 1 then
-    call('PEXPIREAT', bucket, format('%d', slice.expiresAt))
-  elseif held > BUCKET_IDS then
-    splitNext(slice)
+  local mayBeNew = slice.isGone or slice.isUnsure
+  slice.isGone, slice.isUnsure = false, false
+  turn = turn + 1
+  if mayBeNew or turn % 4 == 0 then
+    local held = call('HLEN', bucket)
+    if held == 1 and mayBeNew then
+      call('PEXPIREAT', bucket, format('%d', slice.expiresAt))
+    elseif held > BUCKET_IDS then
+      splitNext(slice)
+    end
   end
 end

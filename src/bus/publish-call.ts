@@ -45,7 +45,7 @@ export function encodeCall(groups: readonly PublishGroup[], settings: CallSettin
 function encodeGroup(group: PublishGroup, args: (string | Buffer)[], placeOf: (key: string) => number): void {
   const { events, position, quarantine, release } = group;
   const parts = (position ? 1 : 0) + (quarantine ? 2 : 0) + (release ? 4 : 0);
-  args.push(group.policy, String(events.length * 16 + parts));
+  args.push(`${group.policy} ${events.length} ${parts}`);
   if (position) {
     const { source, at, cursor } = position;
     args.push(String(source), String(at.epoch), String(at.version));
@@ -65,13 +65,14 @@ function encodeEvent(event: OutgoingEvent, args: (string | Buffer)[], place: num
   const { fields } = event;
   const mark = event.identity === "" ? "" : event.identity + event.digest;
   if (!isUsual(fields)) {
-    args.push(String(place * 1024 + fields.length), mark, ...fields);
+    args.push(`${place} ${fields.length}`, mark, ...fields);
     return;
   }
   const [, , , id = "", , source = "", , type = "", , time = "", , contentType = "", , data = ""] = fields;
-  args.push(String(place * 1024), mark, id, source, type, time, contentType, data);
+  args.push(`${place} 0\n${source}\n${type}\n${contentType}`, mark, id, time, data);
 }
 
+/** What stands on the lines of its shape must be one line each. */
 function isUsual(fields: readonly string[]): boolean {
   return (
     fields.length === 14 &&
@@ -82,6 +83,8 @@ function isUsual(fields: readonly string[]): boolean {
     fields[6] === "type" &&
     fields[8] === "time" &&
     fields[10] === "datacontenttype" &&
-    fields[12] === "data"
+    fields[12] === "data" &&
+    !fields[5]?.includes("\n") &&
+    !fields[7]?.includes("\n")
   );
 }

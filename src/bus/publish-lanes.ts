@@ -9,6 +9,11 @@ import type { WriteConnection } from "./write-connection.ts";
 /** What one script call may hold, so that no call keeps Redis from the others for long. */
 export const MAX_CALL_EVENTS = 500;
 export const MAX_CALL_BYTES = 4 * 1024 * 1024;
+/**
+ * So many groups are sent at once, ahead of the turn's end: Redis works on them while the rest of the turn's
+ * requests are read.
+ */
+const EAGER_GROUPS = 16;
 /** Calls under way per lane. Beyond it groups gather, so that a slow Redis gets fewer and larger calls. */
 const MAX_CALLS = 4;
 /** A WAIT holds its connection: more calls would only stand in line behind it. */
@@ -143,6 +148,7 @@ export function createLanes(redis: RedisBus, quarantineLimits: string): SubmitGr
     }
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     lane.queue.push({ group, delivery, resolve, reject });
+    if (lane.queue.length === EAGER_GROUPS) flush(slot, lane);
     schedule(slot, lane);
     return promise;
   };

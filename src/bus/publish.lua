@@ -9,15 +9,16 @@
 -- ARGV[1] "1" where the call must write even if it appends nothing, so that a following WAIT covers what it found
 -- ARGV[2] "<newest items> <newest bytes> <channel bytes> <organization bytes> <keep ms> <reasons>": the quarantine's limits
 -- then, for each group:
---   policy   "<window ms> <slicing> <max entries> <r|d>": r reports a known id with other data, d calls it a duplicate
---   head     events * 16 + 1 (a position follows) + 2 (quarantine follows) + 4 (a release follows)
+--   head     "<window ms> <slicing> <max entries> <r|d> <events> <parts>": r reports a known id with other data, d calls it a
+--            duplicate; parts: 1 (a position follows) + 2 (quarantine follows) + 4 (a release follows)
 --   position source, epoch, version, place of the cursor in KEYS (0: not in this call; negative: commit it), the new value (only
 --            where it is committed)
 --   quarantine  place of the budget in KEYS, channel, digest of the delivery, its method and headers (JSON), its body, number of items;
 --            per item: id for a new record, "all" or "newest", "<item>.<reason>", reason, the record (JSON)
 --   release  place of the budget in KEYS, number of records, their ids; they stay where an event of the group conflicts
---   events   per event: topic's place * 1024 + count; identity (22) and digest (11), or ""; then the entry. count 0: the values of
---            id, source, type, time, datacontenttype, data (specversion is 1.0); else that many strings, name and value in turn
+--   events   per event: "<topic's place> <count>"; identity (22) and digest (11), or ""; then an entry of so many strings, name and
+--            value in turn. Where count is 0, lines with source, type and datacontenttype follow it, and the entry is the values of
+--            id, time and data (specversion is 1.0)
 --
 -- Reply: one string per group. Its words are, per event, "<entry id>" (published), "=<entry id>" (duplicate) or "!" (conflict),
 -- then, per quarantined item, its record's id. Or "-<code> <text>", the group refused: EPOCH, CURSOR (a stale source), FULL (a
@@ -31,19 +32,20 @@ local now = time[1] * 1000 + floor(time[2] / 1000)
 local wrote = false
 local at = 3
 
-local policies, topics = {}, {}
+-- Texts that are alike in many groups and events are read once a call, as numbers are slow to read.
+local heads, policies, shapes, topics = {}, {}, {}, {}
 
-local function openPolicy(text)
-  local window, slicing, maxEntries, conflict = string.match(text, '(%d+) (%a) (%d+) (%a)')
-  local policy = {
-    window = tonumber(window),
-    slicing = slicing,
-    maxEntries = maxEntries,
-    report = conflict == 'r',
-    text = text,
-  }
-  policies[text] = policy
-  return policy
+local function openHead(text)
+  local policyText, window, slicing, maxEntries, conflict, events, parts =
+    string.match(text, '^((%d+) (%a) (%d+) (%a)) (%d+) (%d+)$')
+  local policy = policies[policyText]
+  if not policy then
+    policy = { window = tonumber(window), slicing = slicing, maxEntries = maxEntries, report = conflict == 'r', text = policyText }
+    policies[policyText] = policy
+  end
+  local head = { policy = policy, events = tonumber(events), parts = tonumber(parts) }
+  heads[text] = head
+  return head
 end
 
 local function openTopic(place)
@@ -64,6 +66,18 @@ local function openTopic(place)
   return topic
 end
 
+-- The topic of an event, the number of strings of its entry, and that of all its arguments.
+local function openShape(text)
+  local place, count = string.match(text, '^(%d+) (%d+)')
+  place, count = tonumber(place), tonumber(count)
+  local shape = { topic = topics[place] or openTopic(place), count = count, size = 2 + (count == 0 and 3 or count) }
+  if count == 0 then
+    shape.source, shape.type, shape.contentType = string.match(text, '\n([^\n]*)\n([^\n]*)\n(.*)$')
+  end
+  shapes[text] = shape
+  return shape
+end
+
 -- @include dedupe
 
 local function refuse(code, text)
@@ -72,13 +86,14 @@ end
 
 -- @include source-position
 
-local function append(topic, policy, first, count)
+local function append(shape, policy, first)
+  local key, count = shape.topic.key, shape.count
   if count == 0 then
-    return call('XADD', topic.key, 'MAXLEN', '~', policy.maxEntries, '*', 'specversion', '1.0', 'id', ARGV[first],
-      'source', ARGV[first + 1], 'type', ARGV[first + 2], 'time', ARGV[first + 3],
-      'datacontenttype', ARGV[first + 4], 'data', ARGV[first + 5])
+    return call('XADD', key, 'MAXLEN', '~', policy.maxEntries, '*', 'specversion', '1.0', 'id', ARGV[first],
+      'source', shape.source, 'type', shape.type, 'time', ARGV[first + 1],
+      'datacontenttype', shape.contentType, 'data', ARGV[first + 2])
   end
-  return call('XADD', topic.key, 'MAXLEN', '~', policy.maxEntries, '*', unpack(ARGV, first, first + count - 1))
+  return call('XADD', key, 'MAXLEN', '~', policy.maxEntries, '*', unpack(ARGV, first, first + count - 1))
 end
 
 -- The quarantine store's functions are made only by calls that need them: closures cost time in each run.
@@ -124,79 +139,76 @@ local function readQuarantine()
   return write
 end
 
--- Where a group ends whose arguments after policy and head begin at `position`.
-local function groupEnd(head, position)
-  if head % 2 == 1 then
+-- Where the group ends that begins at `start`.
+local function groupEnd(start)
+  local head, position = heads[ARGV[start]], start + 1
+  if head.parts % 2 == 1 then
     position = position + (tonumber(ARGV[position + 3]) < 0 and 5 or 4)
   end
-  if floor(head / 2) % 2 == 1 then
+  if floor(head.parts / 2) % 2 == 1 then
     position = position + 6 + 5 * tonumber(ARGV[position + 5])
   end
-  if floor(head / 4) % 2 == 1 then
+  if head.parts >= 4 then
     position = position + 2 + tonumber(ARGV[position + 1])
   end
-  for _ = 1, floor(head / 16) do
-    local count = tonumber(ARGV[position]) % 1024
-    position = position + 2 + (count == 0 and 6 or count)
+  for _ = 1, head.events do
+    local count = tonumber(string.match(ARGV[position], ' (%d+)'))
+    position = position + 2 + (count == 0 and 3 or count)
   end
   return position
 end
 
+-- The events of the group at hand, in order; their arrays serve all groups.
+local eventShapes, identities, digests = {}, {}, {}
+
 local function runGroup()
-  local policy = policies[ARGV[at]] or openPolicy(ARGV[at])
-  local head = tonumber(ARGV[at + 1])
-  local events = floor(head / 16)
-  at = at + 2
+  local head = heads[ARGV[at]] or openHead(ARGV[at])
+  local policy, events, parts = head.policy, head.events, head.parts
+  at = at + 1
   local position, quarantine, release
-  if head % 16 ~= 0 then
-    if head % 2 == 1 then
+  if parts > 0 then
+    if parts % 2 == 1 then
       position = readPosition()
       if position.cursor then
         checkCursor(position)
       end
     end
-    if floor(head / 2) % 2 == 1 then
+    if floor(parts / 2) % 2 == 1 then
       quarantine = readQuarantine()
     end
-    if floor(head / 4) % 2 == 1 then
+    if parts >= 4 then
       release = at
       at = at + 2 + tonumber(ARGV[at + 1])
     end
   end
 
-  local answers, known = {}, nil
+  local answers, known = {}, events > 1 and {}
   local first = at
   for n = 1, events do
-    local eventHead, mark = tonumber(ARGV[at]), ARGV[at + 1]
-    local place, count = floor(eventHead / 1024), eventHead % 1024
-    at = at + 2 + (count == 0 and 6 or count)
-    local topic = topics[place] or openTopic(place)
+    local shape, mark = shapes[ARGV[at]] or openShape(ARGV[at]), ARGV[at + 1]
+    local topic = shape.topic
+    eventShapes[n] = shape
+    identities[n] = false
+    answers[n] = false
+    at = at + shape.size
     if position then
       checkEpoch(topic, position)
     end
-    answers[n] = false
     if mark ~= '' then
-      local identity = sub(mark, 1, IDENTITY)
-      local before
-      if events > 1 then
-        known = known or {}
-        local ofTopic = known[place]
-        if not ofTopic then
-          ofTopic = {}
-          known[place] = ofTopic
-        end
-        before = ofTopic[identity]
-      end
+      local identity, digest = sub(mark, 1, IDENTITY), sub(mark, IDENTITY + 1)
+      identities[n], digests[n] = identity, digest
+      local ofTopic = known and (known[topic] or {})
+      local before = known and ofTopic[identity]
       if before then
-        answers[n] = (policy.report and before[1] ~= sub(mark, IDENTITY + 1)) and '!' or before[2]
+        answers[n] = (policy.report and before[1] ~= digest) and '!' or before[2]
       else
-        local view = topic.views[policy.text] or viewOf(topic, policy)
-        local digest, entryId = recall(view, policy, identity)
+        local knownDigest, entryId = recall(topic.views[policy.text] or viewOf(topic, policy), policy, identity)
         if entryId then
-          answers[n] = (policy.report and digest ~= sub(mark, IDENTITY + 1)) and '!' or '=' .. entryId
+          answers[n] = (policy.report and knownDigest ~= digest) and '!' or '=' .. entryId
         end
         if known then
-          known[place][identity] = entryId and { digest, '=' .. entryId } or { sub(mark, IDENTITY + 1), n }
+          known[topic] = ofTopic
+          ofTopic[identity] = entryId and { knownDigest, '=' .. entryId } or { digest, n }
         end
       end
     end
@@ -208,31 +220,29 @@ local function runGroup()
     end
   end
 
-  at = first
+  local entry = first + 2
   for n = 1, events do
-    local eventHead, mark = tonumber(ARGV[at]), ARGV[at + 1]
-    local place, count = floor(eventHead / 1024), eventHead % 1024
-    local topic = topics[place]
+    local shape, answer = eventShapes[n], answers[n]
+    local topic = shape.topic
     if position then
       stampEpoch(topic, position)
     end
-    local answer = answers[n]
     if not answer then
-      local entryId = append(topic, policy, at + 2, count)
+      local entryId = append(shape, policy, entry)
       wrote = true
       answers[n] = entryId
-      if mark ~= '' then
+      if identities[n] then
         local view = topic.views[policy.text]
         if view.noteOwn or view.noteDefault then
           noteSlicings(topic, policy, view)
         end
-        remember(view, sub(mark, 1, IDENTITY), sub(mark, IDENTITY + 1), entryId)
+        remember(view, identities[n], digests[n], entryId)
       end
     elseif type(answer) == 'number' then
       -- It repeats an event that this delivery has just published.
       answers[n] = '=' .. answers[answer]
     end
-    at = at + 2 + (count == 0 and 6 or count)
+    entry = entry + shape.size
   end
   if quarantine then
     quarantine.store.write(quarantine, answers)
@@ -252,7 +262,7 @@ local function runGroup()
     call('HSET', position.cursor, 'e', format('%d', position.epoch), 'v', format('%d', position.version + 1), 'c', position.value)
     wrote = true
   end
-  return table.concat(answers, ' ')
+  return #answers == 1 and answers[1] or table.concat(answers, ' ')
 end
 
 local replies = {}
@@ -260,7 +270,7 @@ while at <= #ARGV do
   local start = at
   local done, answer = pcall(runGroup)
   if not done then
-    at = groupEnd(tonumber(ARGV[start + 1]), start + 2)
+    at = groupEnd(start)
     if type(answer) == 'table' then
       answer = answer.refused or '-REDIS ' .. (answer.err or 'unknown')
     else

@@ -58,10 +58,13 @@ export interface PublishResult {
  * @throws UnavailableError when it was refused or its outcome is unknown; a retry is safe.
  * @throws StaleSourceError when `position` is no longer its owner's.
  */
-export type Publish = (
-  batch: PublishBatch,
-  options: { readonly signal: AbortSignal },
-) => Promise<PublishResult>;
+export type Publish = (batch: PublishBatch, options: PublishOptions) => Promise<PublishResult>;
+
+export interface PublishOptions {
+  readonly signal: AbortSignal;
+  /** When its sender began to wait for Redis, by `performance.now()`; default now. Calls of one delivery share it. */
+  readonly sinceMs?: number;
+}
 
 export interface PublishDeps {
   readonly redis: RedisBus;
@@ -88,23 +91,29 @@ export function createPublish(deps: PublishDeps): Publish {
   const { isSlotted } = redis.writes;
   let bytesInFlight = 0;
 
-  return async (batch, { signal }) => {
+  return async (batch, { signal, sinceMs = performance.now() }) => {
     signal.throwIfAborted();
-    const delivery = { signal, sinceMs: performance.now() };
+    const delivery = { signal, sinceMs };
     const whole = groupOf(batch, newQuarantineId);
     if (bytesInFlight + whole.bytes > maxBytesInFlight && bytesInFlight > 0) {
       throw new UnavailableError(`${bytesInFlight} bytes are on their way to Redis already`);
     }
     bytesInFlight += whole.bytes;
     try {
-      const words = isSlotted ? await writeBySlot(whole, delivery) : await writeInOrder(whole, delivery);
+      const words = isSlotted
+        ? await writeBySlot(whole, delivery)
+        : fitsOneCall(whole)
+          ? wordsOf(await submit(0, whole, delivery))
+          : await writeInOrder(whole, delivery);
       const result = readWords(words, batch.events.length);
       const { maxBytes } = batch.policy;
       if (onAppended !== undefined && maxBytes !== undefined) {
-        result.receipts.forEach(({ status }, i) => {
+        for (let i = 0; i < batch.events.length; i++) {
           const event = batch.events[i];
-          if (status === "published" && event !== undefined) onAppended(event.topic, event.bytes, maxBytes);
-        });
+          if (event !== undefined && result.receipts[i]?.status === "published") {
+            onAppended(event.topic, event.bytes, maxBytes);
+          }
+        }
       }
       return result;
     } finally {
@@ -112,15 +121,9 @@ export function createPublish(deps: PublishDeps): Publish {
     }
   };
 
-  /**
-   * One Redis: one call, or pieces of it in order. The first has the quarantine, the last the release and the
-   * cursor.
-   */
+  /** One Redis: pieces in order. The first has the quarantine, the last the release and the cursor. */
   async function writeInOrder(whole: PublishGroup, delivery: DeliveryOnItsWay): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release } = whole;
-    if (events.length <= MAX_CALL_EVENTS && whole.bytes <= MAX_CALL_BYTES) {
-      return wordsOf(await submit(0, whole, delivery));
-    }
     const pieces = cutEvents(events);
     if (pieces.length <= 1) return wordsOf(await submit(0, whole, delivery));
     const checked = position?.cursor && { ...position, cursor: { ...position.cursor, commits: false } };
@@ -217,9 +220,13 @@ function encodePolicy({ dedupeWindowMs, maxEntries, onConflict }: PublishPolicy)
   return `${dedupeWindowMs} ${slicing} ${maxEntries} ${onConflict === "report" ? "r" : "d"}`;
 }
 
+const fitsOneCall = ({ bytes, events }: PublishGroup): boolean =>
+  events.length <= MAX_CALL_EVENTS && bytes <= MAX_CALL_BYTES;
+
 const wordsOf = (reply: string): readonly string[] => (reply === "" ? NO_WORDS : reply.split(" "));
 
 function readWords(words: readonly string[], events: number): PublishResult {
+  if (words.length === events) return { receipts: words.map(receiptOf), quarantineIds: NO_WORDS };
   return { receipts: words.slice(0, events).map(receiptOf), quarantineIds: words.slice(events) };
 }
 

@@ -2,7 +2,7 @@ import type { ChannelIdentity } from "../event/channel.ts";
 import { QUARANTINE_REASONS, type QuarantineReason } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { quarantineBudgetKey, quarantineDeliveryKey, quarantineRecordKey } from "./keys.ts";
-import type { Publish } from "./publish.ts";
+import type { Publish, PublishOptions } from "./publish.ts";
 import type { QuarantinedItem, QuarantineRecord, QuarantineWrite } from "./quarantine-record.ts";
 import { QUARANTINE_LIMITS, type QuarantineLimits } from "./quarantine-write.ts";
 import type { RedisBus } from "./redis.ts";
@@ -25,11 +25,7 @@ export interface QuarantineStore {
    *
    * @throws UnavailableError when it is full or the outcome is unknown.
    */
-  put(
-    channel: ChannelIdentity,
-    write: QuarantineWrite,
-    options: { readonly signal: AbortSignal },
-  ): Promise<readonly string[]>;
+  put(channel: ChannelIdentity, write: QuarantineWrite, options: PublishOptions): Promise<readonly string[]>;
   /** In order of first arrival, then id. `total` counts all that fit the filter. */
   list(
     filter: QuarantineFilter,
@@ -99,9 +95,9 @@ export function createQuarantineStore({ redis, publish, limits }: QuarantineStor
   }
 
   return {
-    async put(channel, quarantine, { signal }) {
+    async put(channel, quarantine, options) {
       const batch = { channel, events: [], policy: NEVER_REMEMBERED, quarantine };
-      return (await publish(batch, { signal })).quarantineIds;
+      return (await publish(batch, options)).quarantineIds;
     },
     async list({ organizationId, channelNumbers, reason, fromMs, toMs }, { limit, offset }) {
       const reasons = reason === undefined ? INDEXES : [reason, `${reason}:last`];

@@ -25,6 +25,8 @@ const MOST_AT_ONCE = 20_000;
 /** Part of `maxBytes` that a topic may grow by, as this process sees it, before it is trimmed out of turn. */
 const GROWTH_PART = 16;
 const LEAST_GROWTH_BYTES = 256 * 1024;
+/** After so many the bus is taken to be away. */
+const MOST_FAILURES_IN_A_ROW = 10;
 const MAX_WATCHED_TOPICS = 100_000;
 const DEFAULT_INTERVAL_MS = 60_000;
 
@@ -86,12 +88,20 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps): RetentionSwee
   async function sweep() {
     let swept = 0;
     let removed = 0;
+    let failedInARow = 0;
     for await (const topic of topics()) {
       if (stop.signal.aborted) return;
-      const trimmed = await trim(topic);
-      swept++;
-      removed += trimmed.removed;
-      await onSwept?.(topic.topic, trimmed.length);
+      try {
+        const trimmed = await trim(topic);
+        swept++;
+        removed += trimmed.removed;
+        await onSwept?.(topic.topic, trimmed.length);
+        failedInARow = 0;
+      } catch (error) {
+        // Whatever is wrong with one topic, the others are not to fill the memory meanwhile.
+        if (++failedInARow >= MOST_FAILURES_IN_A_ROW) throw error;
+        log.warn({ topic: topic.topic, err: error }, "a topic could not be swept");
+      }
     }
     log.debug({ swept, removed }, "retention sweep");
   }

@@ -1,28 +1,48 @@
 import type { IngestResult } from "../event/ingest.ts";
-import { ApiError, invalidParameters } from "../http/problem.ts";
+import { ApiError, type ErrorCode } from "../http/problem.ts";
+import type { Finding } from "../lib/errors.ts";
 import type { HookContext } from "./kind.ts";
+
+/** A delivery that `ingest` has refused, and counted. */
+export class DeliveryRefusedError extends ApiError {
+  /** For the log alone. */
+  readonly reason: string | undefined;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    { reason, ...options }: { readonly reason?: string; readonly details?: readonly Finding[] } = {},
+  ) {
+    super(code, message, options);
+    this.reason = reason;
+  }
+}
 
 /**
  * What a sender is told. 200 is the promise that every event is on its stream.
  *
- * @throws ApiError for all that is not accepted.
+ * @throws DeliveryRefusedError for all that is not accepted.
  */
 export function answerDelivery(c: HookContext, result: IngestResult): Response {
   switch (result.kind) {
     case "accepted":
       return c.json(result.outcome);
     case "unverified":
-      throw new ApiError("unauthenticated", "The request could not be verified.");
+      throw new DeliveryRefusedError("unauthenticated", "The request could not be verified.", {
+        reason: result.message,
+      });
     case "tooManyItems":
-      throw new ApiError("payload_too_large", `The delivery holds more than ${result.limit} items.`);
+      throw new DeliveryRefusedError(
+        "payload_too_large",
+        `The delivery holds more than ${result.limit} items.`,
+      );
     case "rejected":
-      throw invalidParameters(
-        result.failures.map(({ item, reason, path, detail }) => ({
+      throw new DeliveryRefusedError("invalid_parameters", "The channel refuses this delivery.", {
+        details: result.failures.map(({ item, reason, path, detail }) => ({
           path: `${item === null ? "body" : `items[${item}]`}${path === undefined ? "" : `: ${path}`}`,
           message: `${reason}: ${detail}`,
         })),
-        "The channel refuses this delivery.",
-      );
+      });
     default:
       return result satisfies never;
   }

@@ -7,6 +7,7 @@ import { requestIdOf } from "../http/request-id.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
+import { DeliveryRefusedError } from "./answer-delivery.ts";
 import type { ChannelRuntime } from "./kind.ts";
 import type { HookLimits } from "./rate-limit.ts";
 
@@ -59,7 +60,8 @@ export function createHooks(deps: HooksDeps): Hono<{ Bindings: HttpBindings }> {
     const failure = thrown instanceof HookError ? thrown.cause : thrown;
     const error = toApiError(failure);
     const result = error.code === "internal" || error.code === "unavailable" ? error.code : "refused";
-    if (channel) deps.metrics.deliveries.inc({ kind: channel.kind, result });
+    const refusal = failure instanceof DeliveryRefusedError ? failure : undefined;
+    if (channel && !refusal) deps.metrics.deliveries.inc({ kind: channel.kind, result });
     const line = {
       requestId,
       code: error.code,
@@ -72,7 +74,8 @@ export function createHooks(deps: HooksDeps): Hono<{ Bindings: HttpBindings }> {
     // Whoever guesses addresses, or sends too much, must not fill the log.
     if (channel === undefined && result === "refused") deps.log.debug(line, "no such channel");
     else if (error.code === "rate_limited") deps.log.debug(line, "delivery refused");
-    else if (result === "refused") deps.log.info({ ...line, details: error.details }, "delivery refused");
+    else if (result === "refused")
+      deps.log.info({ ...line, details: error.details, reason: refusal?.reason }, "delivery refused");
     else deps.log[result === "internal" ? "error" : "warn"]({ ...line, err: failure }, "delivery failed");
     return answerError(c, error);
   });

@@ -9,28 +9,35 @@ export type BodyFailure = "tooLarge" | "unknownEncoding" | "brokenEncoding" | "a
 type Decompress = (body: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
 
 /** RFC 9110 section 8.4.1, and zstd (RFC 8878). */
-const DECODERS: Readonly<Record<string, Decompress>> = {
-  gzip: promisify(gunzip),
-  "x-gzip": promisify(gunzip),
-  deflate: promisify(inflate),
-  br: promisify(brotliDecompress),
-  zstd: promisify(zstdDecompress),
-};
+const DECODERS: ReadonlyMap<string, Decompress> = new Map<string, Decompress>([
+  ["gzip", promisify(gunzip)],
+  ["x-gzip", promisify(gunzip)],
+  ["deflate", promisify(inflate)],
+  ["br", promisify(brotliDecompress)],
+  ["zstd", promisify(zstdDecompress)],
+]);
 
 /**
  * Reads a request's body, at most `maxBytes` of it before and after its `Content-Encoding` is undone. Reading stops at the
  * limit; the caller closes the connection.
  */
-export async function readBody(
+export function readBody(request: IncomingMessage, maxBytes: number): Promise<Result<Buffer, BodyFailure>> {
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return Promise.resolve(err("tooLarge"));
+  const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
+  if (encoding === "" || encoding === "identity") return readBytes(request, maxBytes);
+  const decode = DECODERS.get(encoding);
+  return decode === undefined
+    ? Promise.resolve(err("unknownEncoding"))
+    : readDecoded(request, maxBytes, decode);
+}
+
+async function readDecoded(
   request: IncomingMessage,
   maxBytes: number,
+  decode: Decompress,
 ): Promise<Result<Buffer, BodyFailure>> {
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return err("tooLarge");
-  const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
-  const decode = encoding === "identity" || encoding === "" ? undefined : DECODERS[encoding];
-  if (decode === undefined && encoding !== "identity" && encoding !== "") return err("unknownEncoding");
   const body = await readBytes(request, maxBytes);
-  if (!body.ok || decode === undefined) return body;
+  if (!body.ok) return body;
   try {
     return ok(await decode(body.value, { maxOutputLength: maxBytes }));
   } catch (cause) {
@@ -55,12 +62,14 @@ function readBytes(request: IncomingMessage, maxBytes: number): Promise<Result<B
         chunks.push(chunk);
       }
     };
+    const onAbort = (): void => resolve(err("aborted"));
+    // Each comes once at most: `once` would only wrap them.
     request.on("data", onData);
-    request.once("end", () => {
+    request.on("end", () => {
       const [first] = chunks;
       resolve(ok(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes)));
     });
-    request.once("error", () => resolve(err("aborted")));
-    request.once("close", () => resolve(err("aborted")));
+    request.on("error", onAbort);
+    request.on("close", onAbort);
   });
 }

@@ -3,24 +3,26 @@ import type { ChannelHandle } from "../event/ingest.ts";
 import type { RawRequest } from "../event/received.ts";
 import { ValueCollector, type Values } from "../event/values.ts";
 import { ApiError, invalidParameters } from "../http/problem.ts";
+import { type BodyBudget, readWithin } from "./body-budget.ts";
 import { readBody } from "./read-body.ts";
 
 /**
  * Reads one request to a push channel within the channel's limits, before anything of it is believed. It reads from Node's
  * own request: a web `Request` body costs about 50 µs more.
  *
- * @throws ApiError 413, 415, or 400 where the body is not what its `Content-Encoding` says.
+ * @throws ApiError 413, 415, 400 where the body is not what its `Content-Encoding` says, 503 where the budget is used up.
  */
 export async function readDelivery(
   incoming: IncomingMessage,
   channel: ChannelHandle,
   arrivedAtMs: number,
+  budget: BodyBudget,
 ): Promise<RawRequest> {
   if (!channel.acceptsContentType(incoming.headers["content-type"])) {
     throw new ApiError("unsupported_media_type", "This Content-Type is not accepted.");
   }
   const { maxBodyBytes } = channel.limits;
-  const body = await readBody(incoming, maxBodyBytes);
+  const body = await readWithin(budget, incoming, () => readBody(incoming, maxBodyBytes));
   if (body.ok) {
     return {
       method: incoming.method ?? "POST",

@@ -1,4 +1,6 @@
+import { sql } from "kysely";
 import type { ChannelIdentity } from "../event/channel.ts";
+import { UnavailableError } from "../lib/errors.ts";
 import type { Queryable, Trx } from "./database.ts";
 
 /**
@@ -30,7 +32,9 @@ export async function recordRemovals(trx: Trx, removals: readonly Removal[], now
  * Carries out up to `limit` outstanding removals, oldest first, and forgets each once `carryOut` has resolved; it must bear
  * being called twice with the same. Several gateways share the work. Answers how many were carried out.
  *
- * @throws UnavailableError, or what `carryOut` throws: the removal stays for the next call.
+ * One that fails stays, behind all others: whatever is wrong with it, they pass. When the bus is away the rest waits with it.
+ *
+ * @throws UnavailableError at once, or in the end what `carryOut` first threw otherwise.
  */
 export async function settleRemovals(
   db: Queryable,
@@ -38,35 +42,68 @@ export async function settleRemovals(
   options: { readonly signal: AbortSignal; readonly limit?: number },
 ): Promise<number> {
   const { signal, limit = 100 } = options;
+  const failures: unknown[] = [];
+  const newest = await newestId(db);
   let settled = 0;
-  while (settled < limit && !signal.aborted) {
-    const found = await db.transaction().execute(async (trx) => {
-      const row = await trx
-        .selectFrom("removals")
-        .select(["id", "removal"])
-        .orderBy("id")
-        .limit(1)
-        .forUpdate()
-        .skipLocked()
-        .executeTakeFirst();
-      if (!row) return false;
-      const removal = await withoutTakenTopics(trx, row.removal as Removal);
-      await carryOut(removal);
-      if (removal.kind === "channel" && removal.purge && removal.topics.length > 0) {
-        // Another gateway may publish for some seconds yet: the rows stay, so that what it appends is swept away at once.
-        await trx
-          .updateTable("topics")
-          .set({ maxAgeSeconds: PURGED_MAX_AGE_SECONDS })
-          .where("topic", "in", removal.topics)
-          .execute();
-      }
-      await trx.deleteFrom("removals").where("id", "=", row.id).execute();
-      return true;
-    });
-    if (!found) break;
-    settled++;
+  while (settled + failures.length < limit && !signal.aborted) {
+    let tried: number | undefined;
+    try {
+      const found = await db.transaction().execute(async (trx) => {
+        const row = await trx
+          .selectFrom("removals")
+          .select(["id", "removal"])
+          .where("id", "<=", newest)
+          .orderBy("id")
+          .limit(1)
+          .forUpdate()
+          .skipLocked()
+          .executeTakeFirst();
+        if (!row) return false;
+        tried = row.id;
+        await settleOne(trx, row.removal as Removal, carryOut);
+        await trx.deleteFrom("removals").where("id", "=", row.id).execute();
+        return true;
+      });
+      if (!found) break;
+      settled++;
+    } catch (error) {
+      if (tried === undefined) throw error;
+      await putLast(db, tried);
+      if (error instanceof UnavailableError) throw error;
+      failures.push(error);
+    }
   }
+  if (failures.length > 0) throw failures[0];
   return settled;
+}
+
+async function settleOne(
+  trx: Trx,
+  outstanding: Removal,
+  carryOut: (removal: Removal) => Promise<void>,
+): Promise<void> {
+  const removal = await withoutTakenTopics(trx, outstanding);
+  await carryOut(removal);
+  if (removal.kind !== "channel" || !removal.purge || removal.topics.length === 0) return;
+  // Another gateway may publish for some seconds yet: the rows stay, so that what it appends is swept away at once.
+  await trx
+    .updateTable("topics")
+    .set({ maxAgeSeconds: PURGED_MAX_AGE_SECONDS })
+    .where("topic", "in", removal.topics)
+    .execute();
+}
+
+async function newestId(db: Queryable): Promise<number> {
+  const { newest } = await db
+    .selectFrom("removals")
+    .select(({ fn }) => fn.max("id").as("newest"))
+    .executeTakeFirstOrThrow();
+  return newest ?? 0;
+}
+
+/** Gives the removal a new number; those of one call are no newer than its beginning, so that it is tried once in each. */
+async function putLast(db: Queryable, id: number): Promise<void> {
+  await sql`UPDATE removals SET id = DEFAULT WHERE id = ${id}`.execute(db);
 }
 
 /**

@@ -23,6 +23,8 @@ export interface HousekeeperDeps {
   readonly quarantine: Pick<QuarantineStore, "purge" | "expire">;
   readonly clock: Clock;
   readonly log: Log;
+  /** False: never takes the lease. What it appends itself it trims, and its own deletions it clears away, all the same. */
+  readonly takesTurns?: boolean;
   readonly timing?: Partial<HousekeeperTiming>;
 }
 
@@ -61,11 +63,11 @@ const PAGE = 500;
 const SETTLE_WAIT_MS = 2_000;
 
 /**
- * Runs on every gateway, works on one: whoever holds the lease trims idle topics, forgets retired ones that are empty,
+ * Of the gateways that take turns one works: whoever holds the lease trims idle topics, forgets retired ones that are empty,
  * carries out removals and lets old quarantine go. Two at once, while a lease passes on, do no harm.
  */
 export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
-  const { db, redis, log, clock, topics, quarantine } = deps;
+  const { db, redis, log, clock, topics, quarantine, takesTurns = true } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const claim = { name: LEASE, holder: randomUUID(), ttlMs: timing.leaseMs };
   const stopping = new AbortController();
@@ -143,7 +145,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     }
   }
 
-  const running = run();
+  const running = takesTurns ? run() : undefined;
   return {
     async settleNow() {
       const waited = new AbortController();
@@ -157,6 +159,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await sweeper[Symbol.asyncDispose]();
+      if (!running) return;
       await running;
       await releaseLease(db, claim).catch((error: unknown) => {
         log.warn({ err: error }, "the housekeeper's lease is left to run out");

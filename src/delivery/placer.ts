@@ -1,6 +1,6 @@
 import type { Groups } from "../bus/groups.ts";
 import type { RedisBus } from "../bus/redis.ts";
-import { placeSubscription, removeSubscription } from "../bus/subscription-groups.ts";
+import { type Placement, placeSubscription, removeSubscription } from "../bus/subscription-groups.ts";
 import type { Queryable } from "../data/database.ts";
 import {
   type CoveredTopic,
@@ -11,6 +11,7 @@ import {
   type SubscriptionStart,
 } from "../data/subscriptions.ts";
 import type { Clock } from "../lib/clock.ts";
+import { UnavailableError } from "../lib/errors.ts";
 import type { Log } from "../log.ts";
 
 export interface PlacerDeps {
@@ -41,6 +42,24 @@ export function createPlacer(deps: PlacerDeps): Placer {
   /** One topic of each subscription that was placed and has any. */
   const samples = new Map<string, string>();
   let turn = samples.entries();
+  /** Subscriptions that could not be placed for a reason of their own, each told of once. */
+  const refused = new Set<string>();
+
+  /** The topics whose group was made; undefined where something stands in the way of this subscription only. */
+  async function tryToPlace(placement: Placement): Promise<readonly string[] | undefined> {
+    try {
+      const made = await placeSubscription(groups, placement);
+      refused.delete(placement.id);
+      return made;
+    } catch (error) {
+      if (error instanceof UnavailableError) throw error;
+      if (!refused.has(placement.id)) {
+        log.warn({ err: error, subscription: placement.id }, "a subscription cannot be placed");
+      }
+      refused.add(placement.id);
+      return undefined;
+    }
+  }
 
   async function place(subscriptions: readonly SubscriptionStart[], signal: AbortSignal): Promise<void> {
     const ids = subscriptions.map(({ id }) => id);
@@ -51,10 +70,10 @@ export function createPlacer(deps: PlacerDeps): Placer {
       // Deleted since it was listed: its set is still needed, to find its groups by.
       if (!covered) continue;
       const topics = covered.map(({ topic }) => topic);
-      const made = await placeSubscription(groups, { id, startMs, topics });
-      reportMissing(id, covered, new Set(made));
+      const made = await tryToPlace({ id, startMs, topics });
+      if (made) reportMissing(id, covered, new Set(made));
       const [sample] = topics;
-      if (sample === undefined) samples.delete(id);
+      if (sample === undefined || !made) samples.delete(id);
       else samples.set(id, sample);
     }
     await undoDeleted(ids, coverage);
@@ -69,6 +88,7 @@ export function createPlacer(deps: PlacerDeps): Placer {
     for (const id of ids) {
       if (left.has(id)) continue;
       samples.delete(id);
+      refused.delete(id);
       const topics = (coverage.get(id) ?? []).map(({ topic }) => topic);
       await removeSubscription({ redis, groups }, id, topics);
     }

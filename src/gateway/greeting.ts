@@ -1,13 +1,17 @@
 import type { Bootstrapped } from "../data/bootstrap.ts";
 
+/** What the greeting has to name. */
+export interface GreetingFacts {
+  readonly baseUrl: string;
+  readonly hooksUrl: string;
+  /** The call of redis-cli that reaches the Redis in use. */
+  readonly redisCli: string;
+}
+
 /** What a person who has just started the gateway reads: on the first start the key, and two lines to paste. */
 export function greetingOf(
   { apiKey, welcome }: Bootstrapped,
-  {
-    baseUrl,
-    hooksUrl,
-    redisCli,
-  }: { readonly baseUrl: string; readonly hooksUrl: string; readonly redisCli: string },
+  { baseUrl, hooksUrl, redisCli }: GreetingFacts,
 ): string {
   const lines = ["", `Inlet listens at ${baseUrl}`];
   if (apiKey !== undefined) {

@@ -9,8 +9,8 @@ const MAX_BLIND_MS = 600_000;
 
 /** What `/readyz` asks: is anything in the way of publishing, and how durable is what is published. */
 export function createHealthChecks(deps: {
-  readonly stores: Stores;
-  readonly redis: RedisBus;
+  readonly stores: Pick<Stores, "problems">;
+  readonly redis: Pick<RedisBus, "state">;
   readonly blindMs: () => number;
   readonly stopping: AbortSignal;
 }): readonly HealthCheck[] {

@@ -13,8 +13,6 @@ export interface Stores extends AsyncDisposable {
   readonly redisUrl: string;
   /** 32 bytes. */
   readonly masterKey: Buffer;
-  /** How a person reaches that Redis. */
-  readonly redisCli: string;
   /** What is wrong with the servers of its own; empty when they run. */
   readonly problems: () => readonly string[];
 }
@@ -55,8 +53,7 @@ export async function openStores(
   const owned = opening.move();
   return {
     database: databaseConnection(databaseUrl, postgres.value),
-    redisUrl: redis.value === undefined ? redisUrls.join(",") : `unix://${redis.value.socketPath}`,
-    redisCli: redisCli(redisUrls, redis.value),
+    redisUrl: redis.value === undefined ? redisUrls.join(",") : socketUrl(redis.value.socketPath),
     masterKey,
     problems: () => [
       ...problemsOf("the own PostgreSQL", postgres.value),
@@ -72,13 +69,8 @@ function databaseConnection(url: string | undefined, own: LocalPostgres | undefi
   return { url };
 }
 
-function redisCli(urls: readonly string[], own: LocalRedis | undefined): string {
-  if (own !== undefined) return `redis-cli -s '${own.socketPath}'`;
-  const [url = ""] = urls;
-  return url.startsWith("unix://")
-    ? `redis-cli -s '${url.slice("unix://".length)}'`
-    : `redis-cli -u '${url}'`;
-}
+/** A folder's name may hold what means something in a URL. */
+const socketUrl = (path: string): string => `unix://${path.split("/").map(encodeURIComponent).join("/")}`;
 
 function problemsOf(name: string, own: LocalPostgres | LocalRedis | undefined): readonly string[] {
   if (own === undefined || own.status.state === "ready") return [];

@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import type { Clock } from "../lib/clock.ts";
+import { isId } from "../lib/ids.ts";
 import type { Log } from "../log.ts";
 import type { ApiEnv } from "./context.ts";
 import { toApiError } from "./problem.ts";
@@ -28,12 +29,18 @@ function describe(c: Context<ApiEnv>): Readonly<Record<string, unknown>> {
     requestId: c.get("requestId"),
     method: c.req.method,
     route: routePath(c, -1),
-    appId: c.req.param("appId"),
+    appId: appIdOf(c),
     organizationId: caller?.organizationId,
     accountId: caller?.accountId,
     keyId: caller?.keyId ?? undefined,
     clientAddress: client?.address,
   };
+}
+
+/** What stands in its place may be anything, an address included. */
+function appIdOf(c: Context<ApiEnv>): string | undefined {
+  const appId = c.req.param("appId");
+  return appId !== undefined && isId("app", appId) ? appId : undefined;
 }
 
 function causeOf(error: Error | undefined): unknown {

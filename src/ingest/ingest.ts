@@ -5,8 +5,14 @@ import type { Ingest, IngestResult } from "../event/ingest.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { type NormalizeDeps, normalize, type Selection } from "../normalize/normalize.ts";
+import type { RefusedRequest } from "../verify/verify.ts";
 import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
 import { conflictsOf, outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
+import { createSampler } from "./sampler.ts";
+
+/** How often a channel's unverified deliveries are kept: enough to see what is wrong, too little to fill anything. */
+const UNVERIFIED_EVERY_MS = 10_000;
+const MAX_SAMPLED_CHANNELS = 10_000;
 
 export interface IngestDeps extends NormalizeDeps {
   readonly publish: Publish;
@@ -51,6 +57,7 @@ export function createIngest(deps: IngestDeps): {
   readonly redrive: Redrive;
 } {
   const { publish, quarantine, keepBack, observe } = deps;
+  const isSampled = createSampler({ everyMs: UNVERIFIED_EVERY_MS, maxKeys: MAX_SAMPLED_CHANNELS });
 
   async function write(
     channel: LiveChannel,
@@ -62,12 +69,13 @@ export function createIngest(deps: IngestDeps): {
     const normalized = pending instanceof Promise ? await pending : pending;
     if (normalized.kind === "tooManyItems") return normalized;
     const { received, events, failures } = normalized;
-    if (again === undefined) {
+    if (again === undefined && failures.length > 0) {
       const refused = failures.filter((failure) => dispositionOf(channel, failure) === "reject");
       if (refused.length > 0) return { kind: "rejected", failures: refused };
     }
 
     const { identity } = channel;
+    const options = { signal, sinceMs: performance.now() };
     const { receipts, quarantineIds } = await publish(
       {
         channel: identity,
@@ -76,14 +84,14 @@ export function createIngest(deps: IngestDeps): {
         ...(failures.length > 0 ? { quarantine: { delivery, items: itemsOf(channel, failures) } } : {}),
         ...(again !== undefined && failures.length === 0 ? { release: [again.id] } : {}),
       },
-      { signal },
+      options,
     );
     const quarantined = quarantineReceiptsOf(failures, quarantineIds);
 
     const conflicts = conflictsOf(events, receipts);
     if (conflicts.length > 0) {
       const items = itemsOf(channel, conflicts);
-      const ids = await quarantine.put(identity, { delivery, items }, { signal });
+      const ids = await quarantine.put(identity, { delivery, items }, options);
       quarantined.push(...quarantineReceiptsOf(conflicts, ids));
     }
     return { kind: "accepted", outcome: outcomeOf(received, events, receipts, quarantined) };
@@ -94,26 +102,34 @@ export function createIngest(deps: IngestDeps): {
     observe(channel, result);
     return result;
   };
+  /** The sender waits for none of it, and is told 401 whatever becomes of it. */
+  function keepSample({ identity }: LiveChannel, { message, redacted }: RefusedRequest): void {
+    const failure = { item: null, reason: "signature_invalid", detail: message, definitions: [] } as const;
+    const write = { delivery: redacted(), items: [{ failure, keep: "newest" }] } as const;
+    quarantine.put(identity, write, { signal: NEVER_ABORTED }).catch(() => {});
+  }
 
   return {
     async ingest(channel, request, { signal, admit }) {
       const verified = channel.verify(request);
-      if (verified.ok) admit?.(channel);
+      if (!verified.ok) {
+        const refused = { kind: "unverified", message: verified.error.message } as const;
+        if (isSampled(channel.identity.number, request.arrivedAtMs)) keepSample(channel, verified.error);
+        observe(channel, refused);
+        return refused;
+      }
+      admit?.(channel);
       const kept =
-        verified.ok && channel.pause !== undefined
-          ? await keepBack(channel, verified.value, { signal })
-          : undefined;
-      const result: IngestResult =
-        kept ??
-        (verified.ok
-          ? await write(channel, verified.value, signal)
-          : { kind: "unverified", message: verified.error.message });
+        channel.pause === undefined ? undefined : await keepBack(channel, verified.value, { signal });
+      const result = kept ?? (await write(channel, verified.value, signal));
       observe(channel, result);
       return result;
     },
     redrive,
   };
 }
+
+const NEVER_ABORTED = new AbortController().signal;
 
 /** What the channel's settings ask for where an item fails. */
 function dispositionOf({ config }: LiveChannel, { reason }: ItemFailure): "reject" | QuarantineItem["keep"] {

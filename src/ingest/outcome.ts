@@ -2,8 +2,14 @@ import type { Receipt } from "../bus/publish.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { EventReceipt, ItemFailure, Outcome, QuarantineReceipt } from "../event/outcome.ts";
 
+const NONE: readonly ItemFailure[] = [];
+
 /** The events whose id is known with other data, as failures of their items: one per item, naming all that conflict. */
-export function conflictsOf(events: readonly OutgoingEvent[], receipts: readonly Receipt[]): ItemFailure[] {
+export function conflictsOf(
+  events: readonly OutgoingEvent[],
+  receipts: readonly Receipt[],
+): readonly ItemFailure[] {
+  if (!receipts.some(({ status }) => status === "conflict")) return NONE;
   const byItem = new Map<number | null, OutgoingEvent[]>();
   events.forEach((event, i) => {
     if (receipts[i]?.status !== "conflict") return;

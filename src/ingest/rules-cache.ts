@@ -6,6 +6,8 @@ import type { LiveChannel } from "./live-channel.ts";
 const MAX_CHANNELS = 10_000;
 /** How long a channel may be served after the last moment at which this worker knew all changes. */
 const MAX_BLIND_MS = 600_000;
+/** How long a sender waits for a look-up; it goes on for whoever asks next. */
+const LOOK_UP_TIMEOUT_MS = 4_000;
 
 export interface RulesCacheDeps {
   /** Tells a true address from an invented one without any look-up. */
@@ -14,6 +16,8 @@ export interface RulesCacheDeps {
   readonly load: (channelId: string) => Promise<LoadedChannel | undefined>;
   /** How long this worker has not been able to read the change feed, in ms. */
   readonly blindMs: () => number;
+  /** Default 4,000. */
+  readonly lookUpTimeoutMs?: number;
 }
 
 /** `leftMs`: how long the address goes on; undefined: as long as the channel. */
@@ -41,7 +45,8 @@ const ABSENT = Symbol("absent");
  * Channels compiled and in force, by address. A miss is loaded once however many ask for it, and what was read before a
  * change came in is not kept after it.
  */
-export function createRulesCache({ isChannelId, load, blindMs }: RulesCacheDeps): RulesCache {
+export function createRulesCache(deps: RulesCacheDeps): RulesCache {
+  const { isChannelId, load, blindMs, lookUpTimeoutMs = LOOK_UP_TIMEOUT_MS } = deps;
   const addresses = new Map<number, Set<string>>();
   const channels = new LRUCache<string, LiveChannel | typeof ABSENT>({
     max: MAX_CHANNELS,
@@ -87,12 +92,10 @@ export function createRulesCache({ isChannelId, load, blindMs }: RulesCacheDeps)
   return {
     find(channelId) {
       const cached = channels.get(channelId);
-      if (cached !== undefined) {
-        if (blindMs() > MAX_BLIND_MS) throw new UnavailableError("changes cannot be read since ten minutes");
-        return cached === ABSENT ? undefined : cached;
-      }
-      if (!isChannelId(channelId)) return undefined;
-      return loading.get(channelId) ?? startLoading(channelId);
+      if (cached === undefined && !isChannelId(channelId)) return undefined;
+      if (blindMs() > MAX_BLIND_MS) throw new UnavailableError("changes cannot be read since ten minutes");
+      if (cached !== undefined) return cached === ABSENT ? undefined : cached;
+      return inTime(loading.get(channelId) ?? startLoading(channelId), lookUpTimeoutMs);
     },
     drop(channelNumber) {
       startGeneration();
@@ -103,4 +106,17 @@ export function createRulesCache({ isChannelId, load, blindMs }: RulesCacheDeps)
       channels.clear();
     },
   };
+}
+
+async function inTime<T>(lookUp: Promise<T>, timeoutMs: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new UnavailableError(`the look-up of a channel takes more than ${timeoutMs} ms`)),
+    timeoutMs,
+  );
+  try {
+    return await Promise.race([lookUp, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,5 +1,11 @@
 /** Milliseconds since the Unix epoch. Handed in as an argument wherever time decides something. */
 export type Clock = () => number;
 
+/** What was formatted last: many deliveries come within one millisecond. */
+let last = { ms: 0, text: new Date(0).toISOString() };
+
 /** RFC 3339 UTC with milliseconds, the one timestamp format of the API and of the bus. */
-export const formatTimestamp = (ms: number): string => new Date(ms).toISOString();
+export function formatTimestamp(ms: number): string {
+  if (ms !== last.ms) last = { ms, text: new Date(ms).toISOString() };
+  return last.text;
+}

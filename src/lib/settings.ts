@@ -102,7 +102,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     type: listOf(oneOf(ROLES)),
     defaultText: ROLES.join(","),
     description:
-      "What this process does: any of api, hooks, sources, delivery. `hooks` alone serves hooks and health only.",
+      "What this process does: any of api, hooks, sources (none yet), delivery. `hooks` alone serves hooks and health only.",
     secret: false,
   },
   baseUrl: {
@@ -123,7 +123,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   apiKey: {
     name: "INLET_API_KEY",
     type: bearerToken(MIN_TOKEN_LENGTH),
-    description: `API key with all permissions in the default organization, for automation; at least ${MIN_TOKEN_LENGTH} characters.`,
+    description: `API key with all permissions in the default organization, for automation; at least ${MIN_TOKEN_LENGTH} characters. The database keeps it, hashed: it stays valid when it is set no longer.`,
     secret: true,
   },
   oidcIssuer: {
@@ -174,7 +174,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     type: noneOr(listOf(network)),
     defaultText: "none",
     description:
-      "Networks that outbound calls may reach though they are not public, as a comma-separated list.",
+      "Networks that outbound calls may reach though they are not public, as a comma-separated list; no calls are made yet.",
     secret: false,
   },
   logLevel: {

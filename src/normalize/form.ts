@@ -1,15 +1,35 @@
+import { ValueCollector, type Values } from "../event/values.ts";
+
 /**
  * The fields of an `application/x-www-form-urlencoded` text (WHATWG URL section 5.1) as a flat object of strings; a name
  * that stands more than once has an array of its values. Brackets in names mean nothing.
+ *
+ * URLSearchParams takes time in the square of the number of fields: 65 s for 5 MiB of short ones.
  */
-export function parseForm(text: string): Readonly<Record<string, string | readonly string[]>> {
-  const fields = new Map<string, string | string[]>();
-  for (const [name, value] of new URLSearchParams(text)) {
-    const before = fields.get(name);
-    if (before === undefined) fields.set(name, value);
-    else if (typeof before === "string") fields.set(name, [before, value]);
-    else before.push(value);
+export function parseForm(text: string): Values {
+  const fields = new ValueCollector();
+  for (let start = 0; start < text.length; ) {
+    const ampersand = text.indexOf("&", start);
+    const end = ampersand === -1 ? text.length : ampersand;
+    if (end > start) addField(fields, text.slice(start, end));
+    start = end + 1;
   }
-  // Makes own members of all names, `__proto__` too.
-  return Object.fromEntries(fields);
+  return fields.collected;
+}
+
+function addField(fields: ValueCollector, field: string): void {
+  const equals = field.indexOf("=");
+  if (equals === -1) fields.add(decode(field), "");
+  else fields.add(decode(field.slice(0, equals)), decode(field.slice(equals + 1)));
+}
+
+function decode(text: string): string {
+  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
+  if (!spaced.includes("%")) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    // Not well-formed: the standard keeps what is no escape and replaces what is no UTF-8.
+    return new URLSearchParams(`=${text}`).get("") ?? "";
+  }
 }

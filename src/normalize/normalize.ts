@@ -34,6 +34,8 @@ export type Normalized =
 const MAX_RESULTS = 10_000;
 /** Nodes that the paths of all items of a delivery may visit together. */
 const DELIVERY_PATH_BUDGET = 1_000_000;
+/** Of payloads: a thousand items that each publish the whole body would make gigabytes of it. */
+const DELIVERY_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /**
  * Makes of one delivery the events that its channel's definitions ask for, and a failure of each item that cannot become
@@ -63,6 +65,7 @@ export function normalize(
     deps,
     only: only && definitionsFor(only, split.items),
     budget,
+    output: { bytesLeft: DELIVERY_OUTPUT_BYTES },
   };
   const { items } = split;
   const selected = typeof only?.item === "number" ? items.slice(only.item, only.item + 1) : items;

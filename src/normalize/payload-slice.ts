@@ -57,7 +57,9 @@ export class JsonText {
   /** Found values, in the order given, by one pass over the text; undefined for those that do not stand in it. */
   cut(found: readonly FoundValue[]): (JsonText | undefined)[] {
     const { starts, ends } = this.#scan(targetsOf(found.map(({ location }) => location)));
-    return found.map(({ value }, slot) => this.#sub(starts[slot], ends[slot], value));
+    return found.map(({ location, value }, slot) =>
+      location === undefined ? undefined : this.#sub(starts[slot], ends[slot], value),
+    );
   }
 
   /** The elements of this array; none where it is another value. */

@@ -40,6 +40,8 @@ export interface Run {
   readonly only: Redrive | undefined;
   /** What the paths of all its items may still cost. */
   readonly budget: PathBudget;
+  /** Bytes that the payloads of all its events may still hold; below 0 once they are used up. */
+  readonly output: { bytesLeft: number };
 }
 
 /** What became of an item under one definition; without a definition, of the item before any was run. */
@@ -94,8 +96,9 @@ function runRule(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending 
   });
   const id = withinBudget("idPath", () => idOf(run, item, reader, rule));
   if ("reason" in id) return fault(id);
-  const payload = withinBudget("payloadPath", () => payloadOf(reader, rule));
+  const payload = withinBudget("payloadPath", () => payloadOf(run, reader, rule));
   if ("reason" in payload) return fault(payload);
+  run.output.bytesLeft -= payload.bytes;
   const finish = (violation: SchemaViolation | undefined): ItemResult =>
     violation === undefined
       ? { kind: "event", event: createEvent(run.envelope, rule, placeOf(item), id, payload) }
@@ -125,7 +128,11 @@ function idOf(
   });
 }
 
-function payloadOf(reader: ItemReader, { payloadPath }: Rule): Payload | Fault {
+function payloadOf({ output }: Run, reader: ItemReader, { payloadPath }: Rule): Payload | Fault {
+  if (output.bytesLeft < 0) {
+    const detail = "the events of the delivery hold more than one delivery may";
+    return { reason: "path_budget", path: "payloadPath", detail };
+  }
   if (payloadPath === undefined) return reader.wholeItem();
   const detail = `payloadPath ${payloadPath.text} yields nothing`;
   return reader.payload(payloadPath) ?? { reason: "payload_missing", path: "payloadPath", detail };

@@ -4,8 +4,11 @@ import { permissionCatalog } from "../http/authorize.ts";
 import type { ApiEnv } from "../http/context.ts";
 import { createDoOnce } from "../http/idempotency.ts";
 import { type ShowLimitsDeps, showLimits } from "../http/limits.ts";
+import { refuseUnfitText } from "../http/refuse-unfit-text.ts";
 import { requestLog } from "../http/request-log.ts";
+import { requestMetrics } from "../http/request-metrics.ts";
 import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
 import { type AppDeps, apps } from "./apps/routes.ts";
 import { appUpgrades } from "./apps/upgrade.ts";
 import { type ArtifactDeps, artifacts } from "./artifacts/routes.ts";
@@ -53,6 +56,7 @@ export type ApiDeps = BlueprintDeps &
   AuthenticateDeps &
   ShowLimitsDeps & {
     readonly log: Log;
+    readonly metrics: Metrics;
     /** Resolves when what was committed before the call is in force in this process. */
     readonly readChanges: () => Promise<void>;
   };
@@ -104,12 +108,14 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   const routes: readonly MountedRoute[] = collectRoutes(RESOURCES, { ...deps, ...facts });
   const permissionNames = permissionCatalog(routes.map(({ permission }) => permission));
   const api = new Hono<ApiEnv>();
+  api.use(requestMetrics(deps.metrics));
   api.use(requestLog(deps));
   api.use(showLimits(deps));
   const doOnce = createDoOnce(deps);
   // What stands before `authenticate` needs no token.
   for (const route of routes.filter(({ isPublic }) => isPublic)) mountRoute(api, route, doOnce);
   api.use(authenticate(deps));
+  api.use(refuseUnfitText());
   api.use(seeOwnWrites(deps));
   for (const route of routes.filter(({ isPublic }) => !isPublic)) mountRoute(api, route, doOnce);
   return api;

@@ -28,27 +28,27 @@ export const hmac = defineScheme({
   needsSecret: true,
   create(options) {
     const name = options.in === "header" ? options.name.toLowerCase() : options.name;
-    const verified = ok({
+    const consumed = {
       consumedHeaders: options.in === "header" ? [name] : [],
       consumedQuery: options.in === "query" ? [name] : [],
-    });
+    };
+    const verified = ok(consumed);
+    const refused = (message: string) => err({ message, ...consumed });
     return (request, { secrets }) => {
-      if (secrets.length === 0) return err({ message: "the channel has no secret that is valid now" });
+      if (secrets.length === 0) return refused("the channel has no secret that is valid now");
       const sent = (options.in === "header" ? request.headers : queryValues(request.target))[name];
       if (typeof sent !== "string")
-        return err({ message: `the ${options.in} ${options.name} is missing or repeated` });
+        return refused(`the ${options.in} ${options.name} is missing or repeated`);
       const signature = decode(sent, options);
       if (signature === undefined) {
-        return err({ message: `the ${options.in} ${options.name} is not a ${options.encoding} signature` });
+        return refused(`the ${options.in} ${options.name} is not a ${options.encoding} signature`);
       }
       let matches = false;
       for (const secret of secrets) {
         const expected = createHmac(options.algorithm, secret).update(request.body).digest();
         if (expected.length === signature.length && timingSafeEqual(expected, signature)) matches = true;
       }
-      return matches
-        ? verified
-        : err({ message: `the signature in ${options.in} ${options.name} does not match` });
+      return matches ? verified : refused(`the signature in ${options.in} ${options.name} does not match`);
     };
   },
 });

@@ -7,17 +7,20 @@ export interface VerifyContext {
   readonly secrets: readonly string[];
 }
 
-/** What a scheme proved, and what it read to do so. */
-export interface Verification {
-  /** Header and query names (headers in lower case) that held a credential or signature; they go no further. */
+/** Header and query names (headers in lower case) in which a scheme looks for a credential or signature; they go no further. */
+export interface Consumed {
   readonly consumedHeaders: readonly string[];
   readonly consumedQuery: readonly string[];
+}
+
+/** What a scheme proved, and what it read to do so. */
+export interface Verification extends Consumed {
   /** The sender's delivery id, only where the signature covers it. */
   readonly deliveryId?: string;
 }
 
 /** Why a request was refused: for the log and the operator, never for the sender. */
-export interface VerificationFailure {
+export interface VerificationFailure extends Consumed {
   readonly message: string;
 }
 

@@ -212,7 +212,8 @@ test("no id is lost while buckets grow to 200,000 ids", { timeout: 60_000 }, asy
     `buckets ${buckets.length}, largest ${Math.max(...sizes)}, mean ${(200_000 / buckets.length).toFixed(1)}`,
   );
   expect(new Set(encodings)).toEqual(new Set(["listpack"]));
-  for (const key of buckets.slice(0, 50)) expect(await server.client.pttl(key)).toBeGreaterThan(0);
+  const ends = await Promise.all(buckets.map((key) => server.client.pttl(key)));
+  expect(Math.min(...ends)).toBeGreaterThan(0);
 });
 
 describe("a refused delivery", () => {
@@ -235,15 +236,15 @@ describe("a refused delivery", () => {
     await server.client.set(taken.topic, "not a stream");
     const calls = Number(await commandCalls("evalsha"));
     const results = await Promise.allSettled(
-      Array.from({ length: 21 }, (_, i) =>
+      Array.from({ length: 15 }, (_, i) =>
         publish(
           { channel, events: i % 2 ? [taken, testEvent(channel)] : [testEvent(channel)], policy: testPolicy },
           now,
         ),
       ),
     );
-    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(11);
-    expect(await server.client.xlen(testTopic(channel))).toBe(11);
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(8);
+    expect(await server.client.xlen(testTopic(channel))).toBe(8);
     expect((await commandCalls("evalsha")) - calls).toBe(1);
   });
 

@@ -93,6 +93,21 @@ test("the sweeper trims every topic again and again, and tells what is left", as
   await until(() => left.get(second) === 10);
 });
 
+test("the sweeper passes a topic that cannot be trimmed", async () => {
+  const broken = `events.broken.${Date.now()}`;
+  await server.client.set(broken, "not a stream");
+  const sound = await filled(50);
+  await using _ = startRetentionSweeper({
+    redis,
+    log,
+    intervalMs: 20,
+    topics: async function* () {
+      for (const topic of [broken, sound]) yield { topic, ...roomy, maxEntries: 10 };
+    },
+  });
+  await until(async () => (await server.client.xlen(sound)) === 10);
+});
+
 test("a busy topic overshoots its bytes by a bounded part before the next sweep", async () => {
   const channel = testChannel();
   const topic = testTopic(channel);

@@ -68,10 +68,12 @@ describe("the database", () => {
       await cut();
       await sql`SELECT 1`.execute(trx);
     });
+    // The loss of an idle connection comes to this process a moment later: a query in between still meets it.
+    const heals = () => until(async () => (await one().catch(() => undefined)) !== undefined);
     await expect(cutInside).rejects.toThrow(UnavailableError);
-    await one();
+    await heals();
     await cut();
-    await until(async () => (await one().catch(() => undefined)) !== undefined);
+    await heals();
     await other.end();
   });
 

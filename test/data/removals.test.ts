@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Removal, recordRemovals, settleRemovals } from "../../src/data/removals.ts";
 import { pageTopics, retireTopics, writeTopics } from "../../src/data/topics.ts";
 import type { ChannelIdentity } from "../../src/event/channel.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const RETENTION = { maxAgeSeconds: 60, maxEntries: 10, maxBytes: 1_048_576 };
@@ -66,6 +67,39 @@ describe("removals", () => {
     const failing = settleRemovals(database.db, () => Promise.reject(new Error("Redis is away")), { signal });
     await expect(failing).rejects.toThrow("Redis is away");
     expect(await settle()).toHaveLength(1);
+  });
+
+  it("pass one that fails whenever it is tried, which stays", async () => {
+    for (const number of [1, 2, 3]) await remove(channelOf(number), true);
+    const done: number[] = [];
+    const tried: number[] = [];
+    const carryOut = async (removal: Removal): Promise<void> => {
+      if (removal.kind !== "channel") return;
+      const { number } = removal.channel;
+      tried.push(number);
+      if (number === 1) throw new Error("WRONGTYPE");
+      done.push(number);
+    };
+    await expect(settleRemovals(database.db, carryOut, { signal })).rejects.toThrow("WRONGTYPE");
+    expect([tried, done]).toEqual([
+      [1, 2, 3],
+      [2, 3],
+    ]);
+    expect(await settle()).toMatchObject([{ channel: { number: 1 } }]);
+  });
+
+  it("wait all together while the bus is away, and begin the next time with another", async () => {
+    for (const number of [1, 2]) await remove(channelOf(number), true);
+    const tried: Removal[] = [];
+    const away = (removal: Removal) => {
+      tried.push(removal);
+      return Promise.reject(new UnavailableError("Redis is away"));
+    };
+    for (let turn = 0; turn < 2; turn++) {
+      await expect(settleRemovals(database.db, away, { signal })).rejects.toThrow(UnavailableError);
+    }
+    expect(tried).toMatchObject([{ channel: { number: 1 } }, { channel: { number: 2 } }]);
+    expect(await settle()).toHaveLength(2);
   });
 
   it("are shared by gateways, none done twice", async () => {

@@ -85,6 +85,22 @@ it("makes all groups and topic sets anew after Redis was emptied, at their start
   await until(() => reported() === "3,2");
 });
 
+it("places the others where something stands in the way of one, says so once, and places it in the end", async () => {
+  const app = await spine.install(channel("main", "push"), channel("second", "x"));
+  const blocked = await subscribe(app.id, "main:*");
+  const other = await subscribe(app.id, "second:*");
+  await spine.server.client.flushall();
+  const [topic = ""] = blocked.topics;
+  await spine.server.client.set(topic, "not a stream");
+  startKeeper({ sweepEveryMs: 20 });
+  await until(async () => (await placed(other.id)).length === 1);
+  const told = () => lines.filter(({ msg }) => msg === "a subscription cannot be placed");
+  expect(told()).toMatchObject([{ subscription: blocked.id }]);
+  await spine.server.client.del(topic);
+  await until(async () => (await placed(blocked.id)).length === 1);
+  expect(told()).toHaveLength(1);
+});
+
 it("makes the groups again after Redis was away and came back with nothing", async () => {
   const app = await spine.install(channel("main", "push"));
   const { id } = await subscribe(app.id, "*");

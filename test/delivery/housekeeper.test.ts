@@ -27,7 +27,11 @@ const FAST: HousekeeperTiming = {
   retiredForMs: 0,
 };
 
-function startKeeper(timing: Partial<HousekeeperTiming> = {}, quarantine?: QuarantineStore): Housekeeper {
+function startKeeper(
+  timing: Partial<HousekeeperTiming> = {},
+  quarantine?: QuarantineStore,
+  takesTurns = true,
+): Housekeeper {
   const { redis, groups, topics, path, api } = spine;
   return open.use(
     startHousekeeper({
@@ -36,6 +40,7 @@ function startKeeper(timing: Partial<HousekeeperTiming> = {}, quarantine?: Quara
       db: api.database.db,
       clock: Date.now,
       log: createLog({ level: "silent" }),
+      takesTurns,
       timing: { ...FAST, ...timing },
     }),
   );
@@ -196,6 +201,21 @@ describe("of several gateways", () => {
     }
     expect(holders.size).toBeGreaterThan(1);
     expect(await holder()).toBeUndefined();
+  });
+
+  it("one that takes no turns trims what it appends, and leaves the rest to the others", async () => {
+    const app = await spine.install(channel("main"));
+    const { topics } = await subscribe(app.id);
+    for (let i = 1; i <= 300; i++)
+      await spine.server.client.xadd(topics[0], `${i}-0`, "data", "x".repeat(1_000));
+    const idle = startKeeper({}, undefined, false);
+    idle.noteAppended(topics[0], 300_000, 100_000);
+    await until(async () => (await spine.server.client.xlen(topics[0])) < 200);
+    await spine.api.call("DELETE", `/apps/${app.id}`);
+    expect(await removals()).not.toEqual([]);
+    expect(await holder()).toBeUndefined();
+    startKeeper();
+    await until(async () => (await removals()).length === 0);
   });
 
   it("another takes over from one that died, once its lease has run out", async () => {

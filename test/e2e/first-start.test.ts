@@ -15,7 +15,8 @@ let dataDir: string;
 beforeAll(async () => {
   // 0700, as `mktemp -d` and homes are.
   dir = await mkdtemp(join(tmpdir(), "inlet-first-"));
-  dataDir = join(dir, "data");
+  // What means something to a URL or a shell may stand in a folder's name.
+  dataDir = join(dir, "it's #1 of 100% data?");
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
@@ -136,6 +137,24 @@ describe("a gateway on its own servers", () => {
     process.kill(redis, "SIGKILL");
     await until(async () => (await fetch(`${gateway.origin}/readyz`)).ok, { timeoutMs: 15_000 });
     expect(JSON.parse(await shell(line))).toMatchObject({ published: 1 });
+  });
+
+  it("says to the person who starts it why it does not, whatever the log's level", async () => {
+    await using owner = await start();
+    const { port } = new URL(owner.origin);
+    const second = promisify(execFile)(process.execPath, [join(import.meta.dirname, "../../src/main.ts")], {
+      env: {
+        PATH: process.env.PATH ?? "",
+        INLET_PORT: port,
+        INLET_DATA_DIR: join(dir, "second"),
+        INLET_LOG_LEVEL: "silent",
+      },
+    });
+    await expect(second).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^Inlet does not start: .*EADDRINUSE/m),
+    });
+    expect(await processesOf(join(dir, "second"))).toEqual([]);
   });
 
   it("refuses a database with another master key", async () => {

@@ -137,6 +137,18 @@ describe("errors", () => {
     ]);
   });
 
+  it("say of a path with NUL that it names nothing, and of a query with it that it does not fit", async () => {
+    for (const path of ["/topics", "/subscriptions/sub_%00", "/events/a%00/1-1", "/quarantine/%00"]) {
+      expect([path, (await api.call("GET", `/apps/app_%00${path}`)).status]).toEqual([path, 404]);
+      expect([path, (await api.call("GET", `/apps/app_x${path}`)).status]).toEqual([path, 404]);
+    }
+    for (const query of ["events?type=%00", "quarantine?channelId=ch_%00", "topics?limit=1%00"]) {
+      const answer = await api.call("GET", `/apps/app_x/${query}`);
+      expect([query, answer.status]).toEqual([query, 400]);
+      expect(answer.body.details).toHaveLength(1);
+    }
+  });
+
   it("refuse bodies nested beyond reason", async () => {
     const answer = await api.call("POST", "/blueprints", `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`);
     expect(answer.status).toBe(400);
@@ -168,13 +180,24 @@ describe("requests", () => {
     }
   });
 
+  it("are counted by method and status, those of routes that do not exist as well", async () => {
+    const reads = await countOf("GET", 200);
+    const others = await countOf("other", 405);
+    await api.call("GET", "/blueprints");
+    await api.call("PROPFIND", "/blueprints");
+    expect(await countOf("GET", 200)).toBe(reads + 1);
+    expect(await countOf("other", 405)).toBe(others + 1);
+    expect(await api.metrics.registry.metrics()).toMatch(/^inlet_api_request_duration_seconds_count [1-9]/m);
+  });
+
   it("leave one line when they change something or fail, and none when they only read", async () => {
     const before = api.lines.length;
     await api.call("GET", "/blueprints");
     expect(api.lines).toHaveLength(before);
     const made = await api.call("POST", "/blueprints", BLUEPRINT);
     await api.call("GET", "/apps/app_x/channels/ch_secretaddress");
-    const [write, failure, ...rest] = api.lines.slice(before);
+    await api.call("GET", "/apps/ch_secretaddress");
+    const [write, failure, misplaced, ...rest] = api.lines.slice(before);
     expect(rest).toEqual([]);
     expect(write).toMatchObject({
       level: "info",
@@ -186,7 +209,7 @@ describe("requests", () => {
       keyId: expect.stringMatching(/^key_/),
     });
     expect(failure).toMatchObject({ status: 404, route: "/v1/apps/:appId/channels/:channelId" });
-    expect(JSON.stringify(failure)).not.toContain("secretaddress");
+    expect(JSON.stringify([failure, misplaced])).not.toContain("secretaddress");
   });
 });
 
@@ -218,6 +241,11 @@ describe("lists", () => {
     expect(answer.body.details[0].path).toBe(query.split("=")[0]);
   });
 });
+
+async function countOf(method: string, status: number): Promise<number> {
+  const { values } = await api.metrics.apiRequests.get();
+  return values.find(({ labels }) => labels.method === method && labels.status === status)?.value ?? 0;
+}
 
 async function authorized(): Promise<Record<string, string>> {
   return { authorization: `Bearer ${await api.keyWith("*")}` };

@@ -80,7 +80,7 @@ describe("/metrics", () => {
 
   it("are not for what a proxy forwards, nor for who comes from elsewhere", async () => {
     const { get, app } = await start();
-    for (const name of ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"]) {
+    for (const name of ["X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "X-Real-IP", "Via"]) {
       const answer = await get("/metrics", { [name]: "1" });
       expect([answer.status, await answer.json()]).toMatchObject([401, { code: "unauthenticated" }]);
     }

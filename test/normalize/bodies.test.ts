@@ -102,6 +102,34 @@ describe("a form", () => {
     expect(JSON.stringify(value)).toBe('{"__proto__":"1","a[b]":"2","constructor":"3"}');
     expect(Object.getPrototypeOf({})).not.toHaveProperty("a");
   });
+
+  it.each([
+    "",
+    "&&",
+    "=",
+    "a",
+    "=b",
+    "a==b",
+    "a+b=c%20d",
+    "%zz=%",
+    "ü=%C3%BC%ff",
+    "%zzü=%e",
+    "%2B+%26=%3D",
+    "a=1&&a=",
+  ])("of %j is read as URLSearchParams reads it", (text) => {
+    const expected: Record<string, unknown> = {};
+    for (const [name] of new URLSearchParams(text)) {
+      const values = new URLSearchParams(text).getAll(name);
+      expected[name] = values.length > 1 ? values : values[0];
+    }
+    expect({ ...(readValue(text, "application/x-www-form-urlencoded") as object) }).toEqual(expected);
+  });
+
+  it("takes time in proportion to its length, however many fields it has", () => {
+    const startedAt = performance.now();
+    readValue("a&".repeat(500_000), "application/x-www-form-urlencoded");
+    expect(performance.now() - startedAt).toBeLessThan(500);
+  });
 });
 
 describe("an XML body", () => {
@@ -159,6 +187,13 @@ describe("an XML body", () => {
     "<constructor><prototype>1</prototype></constructor>",
   ])("that reads %j is refused", (text) => {
     expect(read(text, "application/xml").ok).toBe(false);
+  });
+
+  it("of more than 1 MiB is refused unread: it would keep all others waiting", () => {
+    const filled = (characters: number): string => `<a>${"x".repeat(characters - 7)}</a>`;
+    expect(read(filled(1024 * 1024), "application/xml").ok).toBe(true);
+    const refused = read(filled(1024 * 1024 + 1), "application/xml");
+    expect(refused).toMatchObject({ ok: false, error: { reason: "invalid_body" } });
   });
 
   it("is decoded by its byte order mark, its type's charset or its own declaration", () => {

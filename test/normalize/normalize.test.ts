@@ -280,6 +280,24 @@ describe("an entry", () => {
   });
 });
 
+describe("what stands nowhere in the data", () => {
+  const config = { pathSyntax: "jsonpath-plus" } as const;
+
+  it("is a payload, and an item, as any other: the names of members", () => {
+    const named = normalizeBody('{"a": 1, "b": 2}', {
+      definitions: [{ type: "x", payloadPath: "$.*~" }],
+      config,
+    });
+    expect(dataOf(named)).toEqual(['["a","b"]']);
+    const definitions = [{ type: "x", idPath: "$" }];
+    const items = normalizeBody('{"a": 1, "b": 2}', {
+      definitions,
+      config: { ...config, itemsPath: "$.*~" },
+    });
+    expect(items.events.map(({ id }) => id)).toEqual(["a", "b"]);
+  });
+});
+
 describe("items", () => {
   const split = (body: string, itemsPath: string, given: Omit<Given, "definitions"> = {}) =>
     normalizeBody(body, { ...given, ...all, config: { itemsPath, ...given.config } });
@@ -453,6 +471,20 @@ describe("failures", () => {
     });
     expect(performance.now() - startedMs).toBeLessThan(3_000);
     expect(outcome.failures.at(-1)).toMatchObject({ item: 999, reason: "path_budget" });
+  });
+});
+
+describe("what a delivery publishes", () => {
+  it("is bounded, however often its items repeat the body; the rest fails, and is published one by one", () => {
+    const definitions = [{ type: "x", payloadPath: "$body" }];
+    const config = { itemsPath: "$.items" };
+    const body = { pad: "x".repeat(5_000_000), items: Array(1000).fill(0) };
+    const outcome = normalizeBody(body, { definitions, config });
+    expect(outcome.events).toHaveLength(14);
+    expect(outcome.failures).toHaveLength(986);
+    expect(outcome.failures[0]).toMatchObject({ item: 14, reason: "path_budget", definitions: ["x"] });
+    const only = { id: "qr_1", item: 999, definitions: ["x"], asNewId: false };
+    expect(normalizeBody(body, { definitions, config, only }).events).toHaveLength(1);
   });
 });
 

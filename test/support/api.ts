@@ -13,6 +13,7 @@ import { requestId } from "../../src/http/request-id.ts";
 import { createClientAddressOf } from "../../src/lib/client-address.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
+import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
 import { createDocumentCheck, type DocumentCheck } from "./documented.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
@@ -52,6 +53,7 @@ export interface TestApi extends AsyncDisposable {
   readonly strangerKey: () => Promise<string>;
   readonly lines: readonly Readonly<Record<string, unknown>>[];
   readonly deletions: () => number;
+  readonly metrics: Metrics;
 }
 
 /** Stands in for the compilers of paths and schemas, which are tested where they are: a path begins with `$`. */
@@ -82,6 +84,7 @@ export async function createTestApi(
     level: "info",
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
+  const metrics = createMetrics();
   let deletions = 0;
   const bus = (await options.openBus?.(database, keyring)) ?? awayBus();
   const callers = createCallerPath({
@@ -108,6 +111,7 @@ export async function createTestApi(
       keyring,
       clock,
       log,
+      metrics,
       channelKinds: new Map([
         ...channelKinds,
         ...(options.extraKinds ?? []).map((kind) => [kind.kind, kind] as const),
@@ -165,6 +169,7 @@ export async function createTestApi(
       }),
     lines,
     deletions: () => deletions,
+    metrics,
     async [Symbol.asyncDispose]() {
       await database[Symbol.asyncDispose]();
       refuseUndocumented();

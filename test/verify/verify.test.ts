@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -103,7 +104,7 @@ describe("what a verified delivery carries", () => {
     expect(verified.ok && { ...verified.value.headers }).toEqual({ "x-github-event": "push" });
   });
 
-  it("holds the query without the signature, repeated names as arrays", () => {
+  it("holds the query, repeated names as arrays", () => {
     const config = settings.parse({
       verification: { scheme: "hmac", in: "query", name: "s" },
       secrets: [{ value: "k" }],
@@ -114,6 +115,22 @@ describe("what a verified delivery carries", () => {
     expect(open.ok && JSON.stringify(open.value.query)).toBe(
       '{"a":["1","2"],"__proto__":"p","s":"4ed5cd9b4fe5d7e9fb8e6a8a6e8c2f0e"}',
     );
+  });
+
+  it("holds the query without the signature that was read from it", () => {
+    const config = settings.parse({
+      verification: { scheme: "hmac", in: "query", name: "s" },
+      secrets: [{ value: "k" }],
+    });
+    const s = createHmac("sha256", "k").update("{}").digest("hex");
+    const verified = compileVerification(config)(request({ text: "{}", target: `/hooks/x?a=1&s=${s}&b=2` }));
+    expect(verified.ok && { ...verified.value.query }).toEqual({ a: "1", b: "2" });
+  });
+
+  it("holds no header in which a proxy repeats the address", () => {
+    const headers = { "x-forwarded-path": "/hooks/ch_1", "x-original-url": "/hooks/ch_1", "x-a": "1" };
+    const verified = compileVerification(settings.parse({}))(request({ headers }));
+    expect(verified.ok && { ...verified.value.headers }).toEqual({ "x-a": "1" });
   });
 
   it("believes whoever knows the address when no verification is set", () => {

@@ -1,9 +1,13 @@
 import { ApiError } from "../../http/problem.ts";
 import { lacksSecret } from "../../verify/schemes.ts";
 import { answerDelivery } from "../answer-delivery.ts";
+import type { BodyBudget } from "../body-budget.ts";
 import type { ChannelKind } from "../kind.ts";
 import { readDelivery } from "../read-delivery.ts";
 import { webhookSettings } from "./settings.ts";
+
+/** Of all deliveries that are being read. */
+const MAX_BODIES_BYTES = 256 * 1024 * 1024;
 
 /** An external system sends its own format to the channel's address. */
 export const webhook: ChannelKind = {
@@ -13,6 +17,7 @@ export const webhook: ChannelKind = {
   addressed: true,
   needsSetup: (settings) => lacksSecret(webhookSettings.parse(settings)),
   async start({ ingest, clock }) {
+    const bodies: BodyBudget = { bytesLeft: MAX_BODIES_BYTES };
     return {
       async receive(channel, c) {
         if (c.req.method !== "POST") {
@@ -20,7 +25,7 @@ export const webhook: ChannelKind = {
             headers: { allow: "POST" },
           });
         }
-        const request = await readDelivery(c.env.incoming, channel, clock());
+        const request = await readDelivery(c.env.incoming, channel, clock(), bodies);
         // A sender that hangs up does not undo its delivery: what was read is carried through.
         const result = await ingest(channel, request, { signal: NEVER_ABORTED });
         return answerDelivery(c, result);

@@ -1,0 +1,187 @@
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { type SharedStores, startSharedStores } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+interface Channel {
+  readonly id: string;
+  readonly uid: string;
+}
+
+let stores: SharedStores;
+let gateway: GatewayProcess;
+let channels: ReadonlyMap<string, string>;
+
+const events = [{ type: "e", idPath: "$.id" }];
+const signed = { scheme: "hmac", name: "x-signature", prefix: "sha256=" };
+
+beforeAll(async () => {
+  stores = await startSharedStores();
+  gateway = await startGatewayProcess(stores.env);
+  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
+    title: "hooks",
+    channels: [
+      { uid: "plain", kind: "webhook", config: { limits: { maxBodyBytes: 100_000 } }, events },
+      { uid: "signed", kind: "webhook", config: { verification: signed }, events },
+      { uid: "strict", kind: "webhook", config: { onInvalid: "reject", itemsPath: "$.items" }, events },
+    ],
+  });
+  const app = await gateway.api<{ id: string; channels: readonly Channel[] }>("POST", "/apps/install", {
+    blueprintId: blueprint.id,
+  });
+  channels = new Map(app.channels.map(({ id, uid }) => [uid, id]));
+  const secrets = [{ value: "old", notAfter: "2020-01-01T00:00:00Z" }, { value: "new" }];
+  await gateway.api("PUT", `/apps/${app.id}/channels/${channels.get("signed")}`, { config: { secrets } });
+});
+afterAll(async () => {
+  await gateway?.[Symbol.asyncDispose]();
+  await stores?.[Symbol.asyncDispose]();
+});
+
+const pathOf = (uid: string): string => `/hooks/${channels.get(uid)}`;
+
+async function send(
+  uid: string,
+  body: string | Buffer,
+  others: Record<string, string> = {},
+  method = "POST",
+) {
+  const headers = { "content-type": "application/json", ...others };
+  const response = await fetch(`${gateway.origin}${pathOf(uid)}`, {
+    method,
+    headers,
+    body: Buffer.from(body),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of the gateway
+  return { status: response.status, headers: response.headers, body: (await response.json()) as any };
+}
+
+/** Sends bytes as they are and reads until the gateway closes. */
+async function sendRaw(request: string): Promise<string> {
+  const socket = connect(Number(new URL(gateway.origin).port), "127.0.0.1");
+  await once(socket, "connect");
+  socket.write(request);
+  return text(socket);
+}
+
+const rawPost = (target: string, body: string, headers = "Connection: close\r\n"): string =>
+  `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${headers}\r\n${body}`;
+
+describe("a hook", () => {
+  it("takes POST alone, and says so", async () => {
+    const { status, headers, body } = await send("plain", "{}", {}, "PUT");
+    expect([status, headers.get("allow"), body.code]).toEqual([405, "POST", "method_not_allowed"]);
+    expect(headers.get("x-request-id")).toMatch(/^req_/);
+  });
+
+  it.each([
+    "",
+    "x",
+    "__proto__",
+    "%zz",
+    `ch_${"0".repeat(36)}`,
+    "a/b",
+  ])("at the address %j is none", async (id) => {
+    const response = await fetch(`${gateway.origin}/hooks/${id}`, { method: "POST", body: "{}" });
+    expect([response.status, await response.json()]).toEqual([
+      404,
+      { code: "not_found", message: expect.any(String) },
+    ]);
+  });
+
+  it.each<[string, string | Buffer, Record<string, string>, number]>([
+    ["multipart", "x", { "content-type": "multipart/form-data; boundary=x" }, 415],
+    ["an unknown encoding", "{}", { "content-encoding": "compress" }, 415],
+    ["an encoding by a name that objects inherit", "{}", { "content-encoding": "constructor" }, 415],
+    ["an encoding twice", gzipSync(gzipSync("{}")), { "content-encoding": "gzip, gzip" }, 415],
+    ["what is not its encoding", "{}", { "content-encoding": "gzip" }, 400],
+    ["a large body", "x".repeat(100_001), {}, 413],
+    [
+      "a body that is large once it is decoded",
+      gzipSync("x".repeat(100_001)),
+      { "content-encoding": "gzip" },
+      413,
+    ],
+  ])("refuses %s", async (_, body, headers, status) => {
+    expect((await send("plain", body, headers)).status).toBe(status);
+  });
+
+  it("takes a compressed body, and one without a type as JSON", async () => {
+    const zipped = await send("plain", gzipSync('{"id":"z"}'), { "content-encoding": "gzip" });
+    expect(zipped.body.events).toMatchObject([{ id: "z", status: "published" }]);
+    expect(await sendRaw(rawPost(pathOf("plain"), '{"id":"u"}'))).toContain('"id":"u"');
+  });
+
+  it("answers pipelined requests in their order, and an absolute address", async () => {
+    const target = pathOf("plain");
+    const answers = await sendRaw(
+      rawPost(target, '{"id":"p1"}', "") +
+        rawPost(target, "[1]", "") +
+        rawPost(`http://x${target}`, '{"id":"p2"}'),
+    );
+    expect(
+      [...answers.matchAll(/HTTP\/1.1 (\d+)|"id":"(p\d|qr)/g)].map(([, status, id]) => status ?? id),
+    ).toEqual([...["200", "p1"], ...["200", "qr"], ...["200", "p2"]]);
+  });
+
+  it("publishes nothing of a body that ends before its end", async () => {
+    const socket = connect(Number(new URL(gateway.origin).port), "127.0.0.1");
+    await once(socket, "connect");
+    const refused = (gateway.output().match(/"delivery refused"/g) ?? []).length;
+    socket.write(rawPost(pathOf("plain"), '{"id":"half"}').slice(0, -1));
+    socket.end();
+    await once(socket.resume(), "close");
+    await until(() => (gateway.output().match(/"delivery refused"/g) ?? []).length > refused);
+    expect((await send("plain", '{"id":"half"}')).body).toMatchObject({ published: 1 });
+  });
+
+  it("that verifies answers 401 to a wrong, missing or outdated signature, whatever the body", async () => {
+    const sign = (secret: string, body: string) => ({
+      "x-signature": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`,
+    });
+    expect((await send("signed", '{"id":1}', sign("new", '{"id":1}'))).status).toBe(200);
+    for (const headers of [sign("old", "{"), sign("wrong", "{"), {}]) {
+      const { status, body } = await send("signed", "{", headers);
+      expect([status, body]).toEqual([
+        401,
+        { code: "unauthenticated", message: "The request could not be verified." },
+      ]);
+    }
+    await until(() => gateway.output().includes("the header x-signature is missing"));
+  });
+
+  it("that refuses invalid items names each, and publishes none of the others", async () => {
+    const refused = await send("strict", '{"items":[{"id":"s1"},{},{"id":"s3"}]}');
+    expect([refused.status, refused.body.details]).toEqual([
+      400,
+      [{ path: "items[1]: idPath", message: expect.stringContaining("id_missing") }],
+    ]);
+    const broken = await send("strict", "{");
+    expect([broken.status, broken.body.details[0].path]).toEqual([400, "body"]);
+    expect((await send("strict", '{"items":[{"id":"s1"}]}')).body).toMatchObject({ published: 1 });
+  });
+
+  it("counts each delivery once", async () => {
+    const count = async (): Promise<number> => {
+      const metrics = await (await fetch(`${gateway.origin}/metrics`)).text();
+      const lines = [...metrics.matchAll(/^inlet_deliveries_total\{.*\} (\d+)$/gm)];
+      return lines.reduce((sum, [, value]) => sum + Number(value), 0);
+    };
+    const before = await count();
+    await send("plain", '{"id":"c"}');
+    await send("plain", "x", { "content-type": "multipart/mixed" });
+    await send("signed", "{}");
+    await send("strict", "{");
+    expect((await count()) - before).toBe(4);
+  });
+
+  it("stands in no log line, nor does a signature", () => {
+    for (const id of channels.values()) expect(gateway.output()).not.toContain(id);
+    expect(gateway.output()).not.toMatch(/sha256=/);
+  });
+});

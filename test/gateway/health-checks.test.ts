@@ -1,0 +1,57 @@
+import { beforeEach, expect, it } from "vitest";
+import type { RedisBus } from "../../src/bus/redis.ts";
+import { createHealthChecks } from "../../src/gateway/health-checks.ts";
+import type { CheckResult } from "../../src/http/health.ts";
+
+let problems: readonly string[];
+let redis: Partial<ReturnType<RedisBus["state"]>>;
+let blindMs: number;
+let stopping: AbortController;
+beforeEach(() => {
+  problems = [];
+  redis = { ready: true, problems: [], durability: "fsync" };
+  blindMs = 0;
+  stopping = new AbortController();
+});
+
+async function check(): Promise<Readonly<Record<string, CheckResult>>> {
+  const checks = createHealthChecks({
+    stores: { problems: () => problems },
+    redis: { state: () => redis as ReturnType<RedisBus["state"]> },
+    blindMs: () => blindMs,
+    stopping: stopping.signal,
+  });
+  const { signal } = new AbortController();
+  return Object.fromEntries(
+    await Promise.all(checks.map(async (one) => [one.name, await one.check({ signal })] as const)),
+  );
+}
+
+it("a gateway that lacks nothing is ready, and says how durable an answer is", async () => {
+  const results = await check();
+  expect(Object.values(results).map(({ ok }) => ok)).toEqual([true, true, true, true]);
+  expect(results.redis?.facts).toMatchObject({ durability: "fsync" });
+});
+
+it("what is in the way is named: its servers, Redis, the end", async () => {
+  problems = ["the own PostgreSQL is starting"];
+  redis = { ready: false, problems: ["full"], durability: "fsync" };
+  stopping.abort();
+  expect(await check()).toMatchObject({
+    running: { ok: false, reason: "is stopping" },
+    servers: { ok: false, reason: "the own PostgreSQL is starting" },
+    redis: { ok: false, reason: "full" },
+  });
+});
+
+it("without news of changes the two seconds are no longer promised, and after ten minutes it is not ready", async () => {
+  const changes = async () => (await check()).changes;
+  expect(await changes()).toMatchObject({ ok: true, facts: { inForceWithinTwoSeconds: true } });
+  blindMs = 30_000;
+  expect(await changes()).toMatchObject({
+    ok: true,
+    facts: { inForceWithinTwoSeconds: false, blindSeconds: 30 },
+  });
+  blindMs = 600_001;
+  expect(await changes()).toMatchObject({ ok: false, reason: "could not be read for 600 s" });
+});

@@ -1,0 +1,13 @@
+import { expect, it } from "vitest";
+import { parseRedisAddresses } from "../../src/bus/redis-address.ts";
+import { redisCliOf } from "../../src/gateway/redis-cli.ts";
+
+it.each([
+  ["redis://h", false, "redis-cli -h 'h' -p 6379"],
+  ["rediss://[::1]:7/2", false, "redis-cli -h '::1' -p 7 --tls -n 2"],
+  ["redis://a,redis://b", true, "redis-cli -h 'a' -p 6379 -c"],
+  ["redis://me:hidden@h", false, "redis-cli -h 'h' -p 6379 --user 'me' --askpass"],
+  ["unix:///it's%20here/redis.sock", false, "redis-cli -s '/it'\\''s here/redis.sock'"],
+])("%s is reached by a line that a shell takes and that holds no password", (urls, cluster, line) => {
+  expect(redisCliOf(parseRedisAddresses(urls)[0], { cluster })).toBe(line);
+});

@@ -1,0 +1,260 @@
+import { createHmac } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { z } from "zod";
+import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine.ts";
+import type { RedisBus } from "../../src/bus/redis.ts";
+import { webhookSettings } from "../../src/channels/webhook/settings.ts";
+import type { ChannelIdentity } from "../../src/event/channel.ts";
+import type { Definition } from "../../src/event/definition.ts";
+import type { IngestResult } from "../../src/event/ingest.ts";
+import type { Outcome } from "../../src/event/outcome.ts";
+import { createIngest } from "../../src/ingest/ingest.ts";
+import type { LiveChannel } from "../../src/ingest/live-channel.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { compileRules } from "../../src/normalize/compile.ts";
+import { compileVerification } from "../../src/verify/verify.ts";
+import { openTestRedis, testChannel, testPublish, testTopic } from "../bus/support.ts";
+import { type RedisServer, startRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+let server: RedisServer;
+let redis: RedisBus;
+let quarantine: QuarantineStore;
+let results: IngestResult[];
+let identity: ChannelIdentity;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = await openTestRedis(server.url);
+  quarantine = createQuarantineStore({ redis, publish: testPublish(redis) });
+});
+afterAll(async () => {
+  await redis?.[Symbol.asyncDispose]();
+  await server?.[Symbol.asyncDispose]();
+});
+beforeEach(() => {
+  results = [];
+  identity = testChannel();
+});
+
+const { signal } = new AbortController();
+
+/** A channel in force, and the way of events to it. */
+function open(
+  config: z.input<typeof webhookSettings> = {},
+  definitions: readonly Definition[] = [{ type: "push", idPath: "$.id" }],
+  parts: Partial<Parameters<typeof createIngest>[0]> = {},
+) {
+  const settings = webhookSettings.parse(config);
+  const rules = compileRules({ channel: identity, config: settings, definitions });
+  if (!rules.ok) throw new Error(JSON.stringify(rules.error));
+  const channel: LiveChannel = {
+    identity,
+    state: "active",
+    pause: undefined,
+    limits: settings.limits,
+    acceptsContentType: () => true,
+    config: settings,
+    rules: rules.value,
+    verify: compileVerification(settings),
+  };
+  let ids = 0;
+  const { ingest } = createIngest({
+    publish: testPublish(redis),
+    quarantine,
+    keepBack: () => Promise.reject(new Error("the channel is not paused")),
+    validatorFor: () => ({ validate: () => undefined }),
+    newEventId: () => `fresh_${++ids}`,
+    observe: (_, result) => results.push(result),
+    ...parts,
+  });
+  return (body: unknown, headers: Record<string, string> = {}, arrivedAtMs = Date.now()) => {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const request = { method: "POST", target: "/hooks/x?a=1", headers, body: Buffer.from(text), arrivedAtMs };
+    return ingest(channel, request, { signal });
+  };
+}
+
+function outcomeOf(result: IngestResult): Outcome {
+  if (result.kind !== "accepted") throw new Error(JSON.stringify(result));
+  return result.outcome;
+}
+
+const length = (type = "push"): Promise<number> => server.client.xlen(testTopic(identity, type));
+
+async function records() {
+  const filter = { organizationId: identity.organizationId, channelNumbers: [identity.number] };
+  return (await quarantine.list(filter, { limit: 200, offset: 0 })).records;
+}
+
+describe("a delivery", () => {
+  it("is answered with what became of each item, in order", async () => {
+    const send = open({ itemsPath: "$" });
+    const outcome = outcomeOf(await send([{ id: "a" }, { no: 1 }, { id: "a" }, { id: "b" }]));
+    expect(outcome).toMatchObject({ received: 4, published: 2, duplicates: 1, quarantined: 1 });
+    expect(outcome.events.map(({ id, status }) => [id, status])).toEqual([
+      ["a", "published"],
+      ["a", "duplicate"],
+      ["b", "published"],
+    ]);
+    expect(outcome.events[1]?.entryId).toBe(outcome.events[0]?.entryId);
+    expect(await records()).toMatchObject([{ id: outcome.quarantine[0]?.id, item: 1, reason: "id_missing" }]);
+    expect(results).toEqual([{ kind: "accepted", outcome }]);
+  });
+
+  it("publishes an item by one definition and keeps it for another", async () => {
+    const send = open({}, [
+      { type: "push", idPath: "$.id" },
+      { type: "b", idPath: "$.no" },
+      { type: "c", idPath: "$.no" },
+    ]);
+    const outcome = outcomeOf(await send({ id: "a" }));
+    expect(outcome).toMatchObject({ received: 1, published: 1, quarantined: 1 });
+    expect(await records()).toMatchObject([{ item: null, definitions: ["b", "c"] }]);
+  });
+
+  it("of no items is accepted, and writes nothing", async () => {
+    expect(outcomeOf(await open({ itemsPath: "$" })([]))).toMatchObject({
+      received: 0,
+      events: [],
+      quarantine: [],
+    });
+    expect([await length(), await records()]).toEqual([0, []]);
+  });
+
+  it("of too many items is refused as a whole", async () => {
+    const result = await open({ itemsPath: "$" })(Array.from({ length: 1001 }, (_, id) => ({ id })));
+    expect([result.kind, await length(), await records()]).toEqual(["tooManyItems", 0, []]);
+  });
+});
+
+describe("an id that is known with other data", () => {
+  it("is kept whole, naming the definitions that conflict, and the rest of its delivery is published", async () => {
+    const send = open({ itemsPath: "$", onInvalid: "reject" });
+    await send([{ id: "a", v: 1 }]);
+    const outcome = outcomeOf(await send([{ id: "a", v: 2 }, { id: "b" }]));
+    expect(outcome).toMatchObject({ received: 2, published: 1, duplicates: 0, quarantined: 1 });
+    expect(await records()).toMatchObject([{ item: 0, reason: "id_conflict", definitions: ["push"] }]);
+    expect(outcomeOf(await send([{ id: "a", v: 2 }, { id: "b" }]))).toMatchObject({
+      published: 0,
+      duplicates: 1,
+      quarantine: outcome.quarantine,
+    });
+    expect(await records()).toMatchObject([{ count: 2 }]);
+  });
+
+  it("fails the delivery where it cannot be kept; its sender's retry completes it", async () => {
+    const full: Partial<Parameters<typeof createIngest>[0]> = {
+      quarantine: {
+        put: async () => {
+          throw new UnavailableError("the quarantine is full");
+        },
+      },
+    };
+    const twice = [{ id: "a", v: 1 }, { id: "a", v: 2 }, { id: "b" }];
+    await expect(open({ itemsPath: "$" }, undefined, full)(twice)).rejects.toThrow(UnavailableError);
+    expect(results).toEqual([]);
+    expect(outcomeOf(await open({ itemsPath: "$" })(twice))).toMatchObject({
+      published: 0,
+      duplicates: 2,
+      quarantined: 1,
+    });
+    expect(await length()).toBe(2);
+  });
+});
+
+describe("a delivery that takes two calls", () => {
+  it("has the time of one", async () => {
+    const times: (number | undefined)[] = [];
+    const publish = testPublish(redis);
+    const send = open({ itemsPath: "$" }, undefined, {
+      publish: (batch, options) => {
+        times.push(options.sinceMs);
+        return publish(batch, options);
+      },
+      quarantine: {
+        put: (channel, write, options) => {
+          times.push(options.sinceMs);
+          return quarantine.put(channel, write, options);
+        },
+      },
+    });
+    const twice = [
+      { id: "a", v: 1 },
+      { id: "a", v: 2 },
+    ];
+    expect(outcomeOf(await send(twice))).toMatchObject({ published: 1, quarantined: 1 });
+    expect(times).toEqual([expect.any(Number), times[0]]);
+    const longAgo = { signal, sinceMs: performance.now() - 10_000 };
+    const { delivery } =
+      (await quarantine.find(identity.organizationId, (await records())[0]?.id ?? "")) ?? {};
+    if (!delivery) throw new Error("nothing is kept");
+    await expect(quarantine.put(identity, { delivery, items: [kept] }, longAgo)).rejects.toThrow(
+      UnavailableError,
+    );
+  });
+});
+
+const kept = {
+  failure: { item: 0, reason: "id_missing", detail: "none", definitions: [] },
+  keep: "all",
+} as const;
+
+describe("a channel that refuses", () => {
+  it("what is invalid writes nothing of a delivery with one bad item", async () => {
+    const result = await open({ itemsPath: "$", onInvalid: "reject" })([{ id: "a" }, {}, { id: "b" }]);
+    expect(result).toMatchObject({ kind: "rejected", failures: [{ item: 1, reason: "id_missing" }] });
+    expect([await length(), await records()]).toEqual([0, []]);
+  });
+
+  it("what matches nothing still keeps what is invalid", async () => {
+    const definitions = [{ type: "push", typePath: "$.type", idPath: "$.id" }];
+    const send = open({ onNoMatch: "reject" }, definitions);
+    expect(await send({ type: "other" })).toMatchObject({
+      kind: "rejected",
+      failures: [{ reason: "no_match" }],
+    });
+    expect(await records()).toEqual([]);
+    expect(outcomeOf(await send({ type: "push" })).quarantine).toMatchObject([{ reason: "id_missing" }]);
+  });
+});
+
+describe("a delivery that is not verified", () => {
+  const config: Parameters<typeof open>[0] = {
+    verification: { scheme: "hmac", name: "X-Signature" },
+    secrets: [{ value: "k" }],
+  };
+  const sign = (secret: string, text: string) => ({
+    "x-signature": createHmac("sha256", secret).update(text).digest("hex"),
+  });
+
+  it("is neither parsed nor published", async () => {
+    const send = open(config);
+    expect(await send('{"id":"a"}', sign("wrong", '{"id":"a"}'))).toMatchObject({ kind: "unverified" });
+    expect(await send("{", {})).toMatchObject({ kind: "unverified" });
+    expect(await length()).toBe(0);
+    expect(outcomeOf(await send('{"id":"a"}', sign("k", '{"id":"a"}')))).toMatchObject({ published: 1 });
+  });
+
+  it("is kept now and then, without its signature, for the operator to look at", async () => {
+    const send = open(config);
+    const headers = { ...sign("wrong", "{}"), "x-other": "1" };
+    const startMs = Date.now();
+    for (const afterMs of [0, 1, 9_999]) await send("{}", headers, startMs + afterMs);
+    await until(async () => (await records()).length > 0);
+    const [record] = await records();
+    expect(record).toMatchObject({ item: null, reason: "signature_invalid", count: 1 });
+    const found = await quarantine.find(identity.organizationId, record?.id ?? "");
+    expect(found?.delivery).toMatchObject({ headers: { "x-other": "1" }, query: { a: "1" } });
+    expect(JSON.stringify(found)).not.toContain(headers["x-signature"]);
+    await send("{}", headers, startMs + 10_000);
+    await until(async () => (await records())[0]?.count === 2);
+  });
+
+  it("is refused also while nothing can be kept", async () => {
+    const put = async () => {
+      throw new UnavailableError("Redis is away");
+    };
+    const send = open(config, undefined, { quarantine: { put } });
+    expect(await send("{}")).toMatchObject({ kind: "unverified" });
+  });
+});

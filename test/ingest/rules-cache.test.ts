@@ -1,0 +1,114 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { LiveChannel } from "../../src/ingest/live-channel.ts";
+import { createRulesCache, type RulesCache } from "../../src/ingest/rules-cache.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+
+const channel = (number: number) => ({ identity: { number } }) as LiveChannel;
+
+let lookUps: string[];
+let stored: Map<string, LiveChannel>;
+let blindMs: number;
+/** What a look-up waits for before it answers what it has read. */
+let held: Promise<void>;
+let failing: boolean;
+let cache: RulesCache;
+beforeEach(() => {
+  lookUps = [];
+  stored = new Map([["ch_1", channel(1)]]);
+  blindMs = 0;
+  held = Promise.resolve();
+  failing = false;
+  cache = createRulesCache({
+    isChannelId: (id) => id.startsWith("ch_"),
+    async load(id) {
+      lookUps.push(id);
+      const read = stored.get(id);
+      await held;
+      if (failing) throw new UnavailableError("PostgreSQL is away");
+      return read && { channel: read, leftMs: undefined };
+    },
+    blindMs: () => blindMs,
+    lookUpTimeoutMs: 50,
+  });
+});
+
+describe("the cache of channels in force", () => {
+  it("refuses an invented address without a look-up", () => {
+    expect(cache.find("invented")).toBeUndefined();
+    expect(lookUps).toEqual([]);
+  });
+
+  it("looks a true address up once, however many ask, and knows it at once from then on", async () => {
+    const found = await Promise.all(Array.from({ length: 20 }, () => cache.find("ch_1")));
+    expect(new Set(found)).toEqual(new Set([stored.get("ch_1")]));
+    expect(cache.find("ch_1")).toBe(stored.get("ch_1"));
+    expect(lookUps).toEqual(["ch_1"]);
+  });
+
+  it("looks up the address of a deleted channel once", async () => {
+    expect(await cache.find("ch_gone")).toBeUndefined();
+    expect(cache.find("ch_gone")).toBeUndefined();
+    expect(lookUps).toEqual(["ch_gone"]);
+  });
+
+  it("takes a look-up that failed for no answer, and asks again", async () => {
+    failing = true;
+    await expect(cache.find("ch_1")).rejects.toThrow(UnavailableError);
+    failing = false;
+    expect(await cache.find("ch_1")).toBe(stored.get("ch_1"));
+  });
+
+  it("lets nobody wait for long, and still asks once", async () => {
+    let release = () => {};
+    held = new Promise((resolve) => {
+      release = resolve;
+    });
+    await expect(cache.find("ch_1")).rejects.toThrow(UnavailableError);
+    const second = cache.find("ch_1");
+    release();
+    expect(await second).toBe(stored.get("ch_1"));
+    expect(lookUps).toEqual(["ch_1"]);
+  });
+
+  it("forgets what has changed, by the channel's number, and nothing else", async () => {
+    stored.set("ch_2", channel(2));
+    const second = await cache.find("ch_2");
+    await cache.find("ch_1");
+    const mended = channel(1);
+    stored.set("ch_1", mended);
+    cache.drop(1);
+    expect(await cache.find("ch_1")).toBe(mended);
+    expect(cache.find("ch_2")).toBe(second);
+    cache.clear();
+    expect(cache.find("ch_2")).toBeInstanceOf(Promise);
+  });
+
+  it("neither keeps nor hands out what was read before a change came in", async () => {
+    let release = () => {};
+    held = new Promise((resolve) => {
+      release = resolve;
+    });
+    const early = cache.find("ch_1");
+    const mended = channel(1);
+    stored.set("ch_1", mended);
+    cache.drop(1);
+    const late = cache.find("ch_1");
+    release();
+    await early;
+    expect(await late).toBe(mended);
+    expect(cache.find("ch_1")).toBe(mended);
+  });
+
+  it("goes on with what it knows for ten minutes without news of changes, then answers nothing for certain", async () => {
+    await cache.find("ch_1");
+    blindMs = 600_000;
+    expect(cache.find("ch_1")).toBe(stored.get("ch_1"));
+    blindMs = 600_001;
+    expect(() => cache.find("ch_1")).toThrow(UnavailableError);
+    expect(() => cache.find("ch_unknown")).toThrow(UnavailableError);
+    expect(cache.find("invented")).toBeUndefined();
+    expect(lookUps).toEqual(["ch_1"]);
+    blindMs = 0;
+    expect(cache.find("ch_1")).toBe(stored.get("ch_1"));
+  });
+});
