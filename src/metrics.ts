@@ -4,17 +4,25 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 export interface Metrics {
   readonly registry: Registry;
   /** Deliveries by channel kind and by what became of them: the kinds of an ingest result, `refused`, `unavailable`. */
-  readonly deliveries: Counter<"kind" | "result">;
+  readonly deliveries: Tally;
   /** Events by channel kind; status `published` or `duplicate`. */
-  readonly events: Counter<"kind" | "status">;
-  readonly quarantined: Counter<"kind" | "reason">;
-  /** Seconds that a batch took from being handed to Redis until its answer. */
+  readonly events: Tally;
+  readonly quarantined: Tally;
+  /** Seconds that a call of the script that publishes took, from being handed to Redis until its answer. */
   readonly publishSeconds: Histogram;
   /** Answers of the management API; method `other` for those that it has no routes of. */
   readonly apiRequests: Counter<"method" | "status">;
   readonly apiRequestSeconds: Histogram;
   /** Adds a figure that is read when somebody asks. */
   readonly observe: (name: string, help: string, read: () => number) => void;
+}
+
+/**
+ * A counter by two labels for the way of events: plain numbers, handed on when somebody asks. prom-client hashes the labels at
+ * each call, which is a tenth of what a delivery costs.
+ */
+export interface Tally {
+  readonly add: (first: string, second: string, count?: number) => void;
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -26,19 +34,19 @@ export function createMetrics(): Metrics {
   const registers = [registry];
   return {
     registry,
-    deliveries: new Counter({
+    deliveries: createTally({
       name: "inlet_deliveries_total",
       help: "Deliveries by what became of them",
       labelNames: ["kind", "result"],
       registers,
     }),
-    events: new Counter({
+    events: createTally({
       name: "inlet_events_total",
       help: "Events on the bus, and repeats of them",
       labelNames: ["kind", "status"],
       registers,
     }),
-    quarantined: new Counter({
+    quarantined: createTally({
       name: "inlet_quarantined_total",
       help: "Items kept in quarantine by reason",
       labelNames: ["kind", "reason"],
@@ -46,7 +54,7 @@ export function createMetrics(): Metrics {
     }),
     publishSeconds: new Histogram({
       name: "inlet_publish_duration_seconds",
-      help: "From handing a batch to Redis until its answer",
+      help: "From handing a call of the script that publishes to Redis until its answer",
       buckets: SECONDS,
       registers,
     }),
@@ -71,5 +79,34 @@ export function createMetrics(): Metrics {
 function gaugeOf(read: () => number) {
   return function collect(this: Gauge): void {
     this.set(read());
+  };
+}
+
+function createTally(config: {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly [string, string];
+  readonly registers: Registry[];
+}): Tally {
+  const counts = new Map<string, Map<string, number>>();
+  const [first, second] = config.labelNames;
+  new Counter({
+    ...config,
+    collect() {
+      for (const [a, bySecond] of counts) {
+        for (const [b, count] of bySecond) this.inc({ [first]: a, [second]: b }, count);
+        bySecond.clear();
+      }
+    },
+  });
+  return {
+    add(a, b, count = 1) {
+      let bySecond = counts.get(a);
+      if (bySecond === undefined) {
+        bySecond = new Map();
+        counts.set(a, bySecond);
+      }
+      bySecond.set(b, (bySecond.get(b) ?? 0) + count);
+    },
   };
 }

@@ -49,7 +49,11 @@ export interface DeliveryOnItsWay {
 }
 
 /** Gathers what is submitted within one turn of the event loop into one call per slot. */
-export function createLanes(redis: RedisBus, quarantineLimits: string): SubmitGroup {
+export function createLanes(
+  redis: RedisBus,
+  quarantineLimits: string,
+  onCall: ((seconds: number) => void) | undefined,
+): SubmitGroup {
   const { writes, publishScript, demand } = redis;
   const lanes = new Map<number, Lane>();
 
@@ -92,12 +96,14 @@ export function createLanes(redis: RedisBus, quarantineLimits: string): SubmitGr
     try {
       const groups = call.map(({ group }) => group);
       const args = encodeCall(groups, { mustWrite: wait !== undefined, quarantineLimits });
+      const sentAt = performance.now();
       const replies = await send(
         first,
         args,
         Math.min(...call.map(({ delivery }) => delivery.sinceMs)),
         wait,
       );
+      onCall?.((performance.now() - sentAt) / 1000);
       call.forEach(({ resolve, reject }, i) => {
         const words = replies[i];
         if (words === undefined) reject(new UnavailableError("the script has not answered for a delivery"));

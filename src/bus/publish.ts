@@ -72,6 +72,8 @@ export interface PublishDeps {
   readonly newQuarantineId: NewId;
   /** Called for each event appended under a policy with `maxBytes`. */
   readonly onAppended?: (topic: string, bytes: number, maxBytes: number) => void;
+  /** Told of each call of the script that was answered, with the seconds that it took. */
+  readonly onCall?: (seconds: number) => void;
   /** What may be queued and under way before publishing is refused; default 64 MiB. */
   readonly maxBytesInFlight?: number;
   readonly quarantineLimits?: QuarantineLimits;
@@ -87,7 +89,8 @@ const LONGEST_SLICING = 5;
 
 export function createPublish(deps: PublishDeps): Publish {
   const { redis, newQuarantineId, onAppended, maxBytesInFlight = 64 * 1024 * 1024 } = deps;
-  const submit = createLanes(redis, encodeLimits(deps.quarantineLimits ?? QUARANTINE_LIMITS));
+  const limits = encodeLimits(deps.quarantineLimits ?? QUARANTINE_LIMITS);
+  const submit = createLanes(redis, limits, deps.onCall);
   const { isSlotted } = redis.writes;
   let bytesInFlight = 0;
 

@@ -61,7 +61,7 @@ export function createHooks(deps: HooksDeps): Hono<{ Bindings: HttpBindings }> {
     const error = toApiError(failure);
     const result = error.code === "internal" || error.code === "unavailable" ? error.code : "refused";
     const refusal = failure instanceof DeliveryRefusedError ? failure : undefined;
-    if (channel && !refusal) deps.metrics.deliveries.inc({ kind: channel.kind, result });
+    if (channel && !refusal) deps.metrics.deliveries.add(channel.kind, result);
     const line = {
       requestId,
       code: error.code,

@@ -1,5 +1,5 @@
 import { createPauses, type Pauses } from "../bus/pauses.ts";
-import { createPublish, type Publish } from "../bus/publish.ts";
+import { createPublish } from "../bus/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../bus/quarantine.ts";
 import type { RedisBus } from "../bus/redis.ts";
 import type { ChannelKind } from "../channels/kind.ts";
@@ -49,10 +49,12 @@ export interface EventPath {
 
 export function createEventPath(deps: EventPathDeps): EventPath {
   const { redis, keyring, liveChannels, channelKinds, metrics, clock, blindMs, onAppended } = deps;
-  const publish = timed(
-    createPublish({ redis, onAppended, newQuarantineId: () => createId("qr", clock()) }),
-    metrics,
-  );
+  const publish = createPublish({
+    redis,
+    onAppended,
+    onCall: (seconds) => metrics.publishSeconds.observe(seconds),
+    newQuarantineId: () => createId("qr", clock()),
+  });
   const quarantine = createQuarantineStore({ redis, publish });
   const pauses = createPauses({ redis });
   const rules = createRulesCache({
@@ -102,22 +104,11 @@ function validators(schemas: SchemaCompiler) {
     });
 }
 
-function timed(publish: Publish, { publishSeconds }: Metrics): Publish {
-  return async (batch, options) => {
-    const startedAt = performance.now();
-    try {
-      return await publish(batch, options);
-    } finally {
-      publishSeconds.observe((performance.now() - startedAt) / 1000);
-    }
-  };
-}
-
 function count(metrics: Metrics, kind: ChannelKindName, result: IngestResult): void {
-  metrics.deliveries.inc({ kind, result: result.kind });
+  metrics.deliveries.add(kind, result.kind);
   if (result.kind !== "accepted") return;
   const { published, duplicates, quarantine } = result.outcome;
-  if (published > 0) metrics.events.inc({ kind, status: "published" }, published);
-  if (duplicates > 0) metrics.events.inc({ kind, status: "duplicate" }, duplicates);
-  for (const { reason } of quarantine) metrics.quarantined.inc({ kind, reason });
+  if (published > 0) metrics.events.add(kind, "published", published);
+  if (duplicates > 0) metrics.events.add(kind, "duplicate", duplicates);
+  for (const { reason } of quarantine) metrics.quarantined.add(kind, reason);
 }

@@ -48,6 +48,9 @@ const redis = spawn(
     "yes",
     "--appendfsync",
     "always",
+    // A rewrite falls into some rounds and not into others: it would take a core for seconds.
+    "--auto-aof-rewrite-percentage",
+    "0",
   ],
   { stdio: "ignore" },
 );

@@ -70,7 +70,7 @@ describe("/healthz and /readyz", () => {
 describe("/metrics", () => {
   it("are for this machine", async () => {
     const { get, metrics } = await start();
-    metrics.events.inc({ kind: "webhook", status: "published" }, 3);
+    metrics.events.add("webhook", "published", 3);
     metrics.observe("inlet_test_figure", "read when asked", () => 42);
     const text = await (await get("/metrics")).text();
     expect(text).toContain('inlet_events_total{kind="webhook",status="published"} 3');
