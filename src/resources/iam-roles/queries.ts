@@ -53,8 +53,16 @@ export async function deleteRole({ db, clock }: IamDeps, caller: Caller, id: str
 }
 
 async function isHeld(trx: Trx, { id }: Row<"roles">): Promise<boolean> {
-  const holding = (table: "apiKeys" | "memberships") =>
-    trx.selectFrom(table).select("id").where(sql<boolean>`role_ids @> ARRAY[${id}]::text[]`).limit(1);
-  const found = await holding("memberships").unionAll(holding("apiKeys")).executeTakeFirst();
-  return found !== undefined;
+  const has = sql<boolean>`role_ids @> ARRAY[${id}]::text[]`;
+  const { held } = await trx
+    .selectNoFrom((eb) =>
+      eb
+        .or([
+          eb.exists(eb.selectFrom("memberships").select("id").where(has)),
+          eb.exists(eb.selectFrom("apiKeys").select("id").where(has)),
+        ])
+        .as("held"),
+    )
+    .executeTakeFirstOrThrow();
+  return Boolean(held);
 }
