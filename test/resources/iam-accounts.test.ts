@@ -43,9 +43,10 @@ describe("an account", () => {
     expect(await put({ status: "gone", name: null })).toMatchObject({ code: "invalid_parameters" });
   });
 
-  it("goes from pending to active to disabled, and never back", async () => {
+  it("goes from pending to active to disabled, step by step, and never back", async () => {
     const { id } = await post("/iam/accounts", { name: "Ada" });
     const become = async (status: string) => (await call("PUT", `/iam/accounts/${id}`, { status })).status;
+    expect(await become("disabled")).toBe(409);
     expect(await become("active")).toBe(200);
     expect(await become("active")).toBe(200);
     expect(await become("pending")).toBe(409);
