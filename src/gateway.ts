@@ -151,6 +151,7 @@ export async function startGateway(
     );
   }
 
+  const draining = new AbortController();
   let urls = { baseUrl: "", hooksUrl: "" };
   const fetch = createApp({
     clock,
@@ -176,12 +177,15 @@ export async function startGateway(
           hooksUrl: () => urls.hooksUrl,
           onDeleted: housekeeper.settleNow,
           readChanges: feed.readNow,
+          stopping: AbortSignal.any([signal, draining.signal]),
           clock,
           log,
         }
       : undefined,
   });
   const listener = opening.use(await startListener({ fetch, host: config.host, port: config.port }));
+  // Before the listener waits for its last answers: those that have no end of their own.
+  opening.defer(() => draining.abort());
   urls = publicUrls(config, listener.port);
   log.info(
     { port: listener.port, roles: config.roles, durability: redis.state().durability, ...urls },

@@ -83,6 +83,7 @@ export async function createTestApi(
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
   let deletions = 0;
+  const stopping = new AbortController();
   const bus = (await options.openBus?.(database, keyring)) ?? awayBus();
   const callers = createCallerPath({
     ...{ db, keyring, clock },
@@ -115,6 +116,7 @@ export async function createTestApi(
       checkDefinitions,
       hooksUrl: () => "https://hooks.example",
       readChanges: async () => callers.forgetCallers(),
+      stopping: stopping.signal,
       async onDeleted() {
         deletions++;
         await bus.onDeleted();
@@ -166,6 +168,7 @@ export async function createTestApi(
     lines,
     deletions: () => deletions,
     async [Symbol.asyncDispose]() {
+      stopping.abort();
       await database[Symbol.asyncDispose]();
       refuseUndocumented();
     },
@@ -179,7 +182,8 @@ function checkAnswers(api: Hono<RequestEnv>, findings: string[]): MiddlewareHand
   let loading: Promise<DocumentCheck> | undefined;
   return async (c, next) => {
     await next();
-    if (c.req.path === DOCUMENT_PATH || c.res.headers.get("content-type") === "text/event-stream") return;
+    if (c.req.path === DOCUMENT_PATH || c.res.headers.get("content-type")?.startsWith("text/event-stream"))
+      return;
     loading ??= Promise.resolve(api.request(DOCUMENT_PATH))
       .then((response) => response.json())
       .then(createDocumentCheck);
