@@ -33,7 +33,7 @@ export const pathNames = (path: string): readonly string[] =>
 const ALIASES: Readonly<Record<string, string>> = { members: "accountId", defaultSpaceId: "spaceId" };
 
 /** What `roleIds` and `roleId` name. */
-const kindOf = (field: string): string | undefined =>
+export const kindOf = (field: string): string | undefined =>
   ALIASES[field] ?? (/(?:Id|Ids)$/.test(field) ? field.replace(/s$/, "") : undefined);
 
 /** All operations below the version. */

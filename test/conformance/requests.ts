@@ -25,12 +25,6 @@ export const sendTo =
   async ({ method, path, headers, body }) =>
     read(await app.request(`/v1${path}`, { method, ...contentOf(headers, body) }));
 
-/** Sends through a socket. */
-export const sendOver =
-  (origin: string): Send =>
-  async ({ method, path, headers, body }) =>
-    read(await fetch(`${origin}/v1${path}`, { method, ...contentOf(headers, body) }));
-
 function contentOf(headers: ApiRequest["headers"], body: unknown) {
   if (body === undefined) return { headers: { ...headers } };
   const text = typeof body === "string" ? body : JSON.stringify(body);
