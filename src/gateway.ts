@@ -156,6 +156,7 @@ export async function startGateway(
     );
   }
 
+  const draining = new AbortController();
   let urls = { baseUrl: "", hooksUrl: "" };
   const fetch = createApp({
     clock,
@@ -182,12 +183,15 @@ export async function startGateway(
           onDeleted: housekeeper.settleNow,
           readChanges: feed.readNow,
           metrics,
+          stopping: AbortSignal.any([signal, draining.signal]),
           clock,
           log,
         }
       : undefined,
   });
   const listener = opening.use(await startListener({ fetch, host: config.host, port: config.port }));
+  // Before the listener waits for its last answers: those that have no end of their own.
+  opening.defer(() => draining.abort());
   urls = publicUrls(config, listener.port);
   log.info(
     { port: listener.port, roles: config.roles, durability: redis.state().durability, ...urls },

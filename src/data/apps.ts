@@ -1,4 +1,6 @@
 import { createId } from "../lib/ids.ts";
+import { recordAudit } from "./audit.ts";
+import { type Author, channelName } from "./audit-entry.ts";
 import { recordChange } from "./changes.ts";
 import { insertChannel, type NewChannel, type WriteContext } from "./channels.ts";
 import type { Trx } from "./database.ts";
@@ -9,13 +11,19 @@ export type NewApp = Pick<
   "uid" | "title" | "description" | "blueprintId" | "organizationId" | "spaceId"
 >;
 
+export interface InstalledApp {
+  readonly app: AppRow;
+  readonly channels: readonly ChannelRow[];
+}
+
 /** Makes an app with its channels, in their order. */
 export async function insertApp(
   trx: Trx,
+  author: Author,
   app: NewApp,
   channels: readonly NewChannel[],
   context: WriteContext,
-): Promise<{ readonly app: AppRow; readonly channels: readonly ChannelRow[] }> {
+): Promise<InstalledApp> {
   const row = await trx
     .insertInto("apps")
     .values({
@@ -28,7 +36,13 @@ export async function insertApp(
     .returningAll()
     .executeTakeFirstOrThrow();
   await recordChange(trx, { kind: "app", key: row.id });
+  await recordAudit(trx, author, { action: "install", entity: "app", id: row.id }, context.nowMs);
   const channelRows: ChannelRow[] = [];
-  for (const channel of channels) channelRows.push(await insertChannel(trx, row, channel, context));
+  for (const channel of channels) {
+    const made = await insertChannel(trx, row, channel, context);
+    const entry = { action: "create", entity: "channel", id: channelName(made) } as const;
+    await recordAudit(trx, author, entry, context.nowMs);
+    channelRows.push(made);
+  }
   return { app: row, channels: channelRows };
 }

@@ -30,7 +30,7 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** Who makes a change, and in which request: a caller of the API, or `declaredBy` an operator. */
+/** Who makes a change, and in which request: a caller of the API, or whoever runs the gateway (`operatorOf`). */
 export interface Author {
   /** In whose list it stands. */
   readonly organizationId: string;
@@ -39,8 +39,8 @@ export interface Author {
   readonly requestId: string | null;
 }
 
-/** The author of what a declared set-up changes: whoever runs the gateway. */
-export const declaredBy = (organizationId: string): Author => ({
+/** The author of what a declared set-up or the first start makes: whoever runs the gateway. */
+export const operatorOf = (organizationId: string): Author => ({
   organizationId,
   accountId: null,
   keyId: null,

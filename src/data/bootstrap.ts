@@ -2,6 +2,7 @@ import { topicOf } from "../event/topic.ts";
 import type { Clock } from "../lib/clock.ts";
 import { acceptApiKey, createApiKey, type KeyGrant } from "./api-keys.ts";
 import { insertApp } from "./apps.ts";
+import { operatorOf } from "./audit-entry.ts";
 import type { NewChannel } from "./channels.ts";
 import type { Queryable, Trx } from "./database.ts";
 import type { Keyring } from "./keyring.ts";
@@ -86,7 +87,7 @@ async function installWelcome(
     organizationId,
     spaceId,
   };
-  const installed = await insertApp(trx, app, [channel], { keyring, nowMs });
+  const installed = await insertApp(trx, operatorOf(organizationId), app, [channel], { keyring, nowMs });
   const appId = installed.app.id;
   const [{ id: channelId, uid: channelUid }] = installed.channels as readonly [ChannelRow];
   const topics = channel.events.map(({ type }) => topicOf({ organizationId, appId, channelUid, type }));

@@ -64,7 +64,7 @@ const budgetKeyOf = (identified: Identified): string =>
  * A key calls for its own organization. An account calls for the one that the header names, or for the only one that it
  * belongs to. @throws ApiError 403
  */
-function callerOf(identified: Identified, named: string | undefined): Omit<Caller, "requestId"> {
+export function callerOf(identified: Identified, named: string | undefined): Omit<Caller, "requestId"> {
   if (identified.by !== "oidc") {
     const { id: keyId, accountId, organizationId, spaceId, permissions } = identified.key;
     if (named !== undefined && named !== organizationId) throw notAMember();

@@ -12,7 +12,7 @@ import type {
   Role,
   Space,
 } from "./iam-entities.ts";
-import { renderPermission } from "./render-permission.ts";
+import { createPermissionRenderer, type RenderPermission, renderPermission } from "./render-permission.ts";
 
 export type Row<T extends keyof Tables> = Selectable<Tables[T]>;
 
@@ -22,10 +22,15 @@ const timesOf = (row: { readonly createdAt: Date; readonly updatedAt: Date }) =>
 });
 
 /** Rows as entities. What is not handed in stays out, as inside another entity: null and `[]`. */
-export function renderRole(row: Row<"roles">): Role {
+export function renderRole(row: Row<"roles">, permission: RenderPermission = renderPermission): Role {
   const { id, name, description, organizationId, permissions } = row;
-  const byName = permissions.map((one) => [one, renderPermission(organizationId, one)] as const);
+  const byName = permissions.map((one) => [one, permission(organizationId, one)] as const);
   return { id, name, description, organizationId, permissions: Object.fromEntries(byName), ...timesOf(row) };
+}
+
+export function renderRoles(rows: readonly Row<"roles">[]): Role[] {
+  const permission = createPermissionRenderer();
+  return rows.map((row) => renderRole(row, permission));
 }
 
 export function renderSpace(row: Row<"spaces">): Space {

@@ -46,9 +46,12 @@ function permissionOf(fullPath: string, { method, permission }: Route): string |
   if (permission !== undefined) return permission;
   const [, noun = ""] = fullPath.split("/");
   const camelCased = noun.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  const reads = method === "get" || (method === "post" && fullPath.endsWith("/list"));
-  return `${camelCased}.${reads ? "read" : "write"}`;
+  return `${camelCased}.${isRead(method, fullPath) ? "read" : "write"}`;
 }
+
+/** Changes nothing: a GET, or a list that takes its page in the body. */
+export const isRead = (method: string, path: string): boolean =>
+  method.toLowerCase() === "get" || (method.toLowerCase() === "post" && path.endsWith("/list"));
 
 /** Where one path has a name and the other a parameter, the name comes first. */
 const rank = (path: string): string =>

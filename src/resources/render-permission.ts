@@ -21,6 +21,19 @@ export function renderPermission(organizationId: string, name: string): Permissi
   };
 }
 
+export type RenderPermission = typeof renderPermission;
+
+/** The same for many: each is made once. */
+export function createPermissionRenderer(): RenderPermission {
+  const made = new Map<string, Permission>();
+  return (organizationId, name) => {
+    const key = `${organizationId}/${name}`;
+    const permission = made.get(key) ?? renderPermission(organizationId, name);
+    made.set(key, permission);
+    return permission;
+  };
+}
+
 /** `knowledgeBases.read` → `See what is below /knowledge-bases.` */
 function describe(name: string): string {
   if (name === "*") return "See and change everything.";

@@ -25,6 +25,7 @@ import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
+import { type EventStreamDeps, eventStream } from "./events/stream.ts";
 import { accounts } from "./iam-accounts/routes.ts";
 import { apiKeys } from "./iam-api-keys/routes.ts";
 import { groups } from "./iam-groups/routes.ts";
@@ -32,7 +33,7 @@ import { identities } from "./iam-identities/routes.ts";
 import { memberships } from "./iam-memberships/routes.ts";
 import { permissions } from "./iam-permissions/routes.ts";
 import { roles } from "./iam-roles/routes.ts";
-import { collectRoutes, type MountedRoute, mountRoute } from "./mount.ts";
+import { collectRoutes, isRead, type MountedRoute, mountRoute } from "./mount.ts";
 import { openApi } from "./openapi/routes.ts";
 import { organizations } from "./organizations/routes.ts";
 import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
@@ -51,6 +52,7 @@ export type ApiDeps = BlueprintDeps &
   QuarantineDeps &
   TopicsDeps &
   EventsDeps &
+  EventStreamDeps &
   AuditDeps &
   AuthDeps &
   AuthenticateDeps &
@@ -95,6 +97,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   quarantine,
   topics,
   events,
+  eventStream,
   audit,
   openApi,
 ];
@@ -125,7 +128,7 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
 function seeOwnWrites({ readChanges, log }: ApiDeps): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     await next();
-    if (c.req.method === "GET" || !c.res.ok) return;
+    if (isRead(c.req.method, c.req.path) || !c.res.ok) return;
     await readChanges().catch((error: unknown) =>
       log.debug({ err: error }, "changes are read at the next beat"),
     );

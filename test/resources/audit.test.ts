@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordAudit } from "../../src/data/audit.ts";
 import type { Author } from "../../src/data/audit-entry.ts";
 import { createTestApi, type TestApi } from "../support/api.ts";
+import { startTestSpine } from "../support/spine.ts";
 
 let api: TestApi;
 let author: Author;
@@ -66,5 +67,81 @@ describe("the audit list", () => {
     for (const query of ["entity=pigeon", "from=yesterday", "limit=0"]) {
       expect((await api.call("GET", `/audit?${query}`)).status).toBe(400);
     }
+  });
+});
+
+describe("a change through the API", () => {
+  it("is noted with who made it, by names alone: no secret, no address", async () => {
+    await using spine = await startTestSpine();
+    const { api } = spine;
+    const { body: blueprint } = await api.call("POST", "/blueprints", {
+      title: "a",
+      channels: [{ uid: "main", kind: "webhook", events: [{ type: "t" }] }],
+    });
+    await api.call("PUT", `/blueprints/${blueprint.id}`, { description: "b" });
+    const { body: app } = await api.call("POST", "/apps/install", { blueprintId: blueprint.id });
+    await api.call("PUT", `/apps/${app.id}`, { title: "c" });
+    const channels = `/apps/${app.id}/channels`;
+    const made = [app.channels[0].id];
+    await api.call("PUT", `${channels}/${made[0]}`, {
+      config: { dedupe: { windowSeconds: 9 }, secrets: [{ value: "never-told" }] },
+    });
+    made.push((await api.call("POST", channels, { uid: "extra", kind: "webhook" })).body.id);
+    await api.call("DELETE", `${channels}/${made[1]}`);
+    const { body: subscription } = await api.call("POST", `/apps/${app.id}/events/subscribe`, {
+      eventUid: "*",
+    });
+    const { body: other } = await api.call("POST", `/apps/${app.id}/events/subscribe`, {
+      eventUid: "main:t",
+    });
+    await api.call("DELETE", `/apps/${app.id}/subscriptions/${other.id}`);
+    await api.call("DELETE", `/apps/${app.id}`);
+    await api.call("DELETE", `/blueprints/${blueprint.id}`);
+    const refused = await api.call("PUT", `/apps/${app.id}`, { title: "d" });
+    expect(refused.status).toBe(404);
+
+    const { body } = await api.call("GET", "/audit?limit=200");
+    const noted = body.map(({ action, entity, entityId, fields }: Record<string, string>) => [
+      `${action} ${entity}`,
+      entityId,
+      ...(fields ?? []),
+    ]);
+    expect(noted).toHaveLength(15);
+    expect(noted).toEqual(
+      expect.arrayContaining([
+        ["create blueprint", blueprint.id],
+        ["update blueprint", blueprint.id, "description"],
+        ["install app", app.id],
+        ["create channel", `${app.id}/main`],
+        ["update app", app.id, "title"],
+        ["update channel", `${app.id}/main`, "config.dedupe", "config.secrets"],
+        ["create channel", `${app.id}/extra`],
+        ["delete channel", `${app.id}/extra`],
+        ["create subscription", subscription.id],
+        ["create subscription", other.id],
+        ["delete subscription", other.id],
+        ["delete subscription", subscription.id],
+        ["delete channel", `${app.id}/main`],
+        ["delete app", app.id],
+        ["delete blueprint", blueprint.id],
+      ]),
+    );
+    const text = JSON.stringify(body);
+    for (const hidden of ["never-told", ...made]) expect(text).not.toContain(hidden);
+    const callers = new Set(
+      body.map(({ accountId, keyId }: Record<string, string>) => `${accountId} ${keyId}`),
+    );
+    expect([...callers]).toEqual([expect.stringMatching(/^acc_\w+ key_\w+$/)]);
+    expect(body.every(({ requestId }: Record<string, string>) => requestId?.startsWith("req_"))).toBe(true);
+  });
+
+  it("is not noted where it was not made", async () => {
+    const before = (await api.call("GET", "/audit")).headers.get("x-total-count");
+    const make = { uid: "once", title: "a" };
+    expect((await api.call("POST", "/blueprints", make)).status).toBe(200);
+    expect((await api.call("POST", "/blueprints", make)).status).toBe(409);
+    expect((await api.call("POST", "/blueprints", { uid: "a b", title: "a" })).status).toBe(400);
+    const after = (await api.call("GET", "/audit")).headers.get("x-total-count");
+    expect(Number(after) - Number(before)).toBe(1);
   });
 });

@@ -86,6 +86,7 @@ export async function createTestApi(
   });
   const metrics = createMetrics();
   let deletions = 0;
+  const stopping = new AbortController();
   const bus = (await options.openBus?.(database, keyring)) ?? awayBus();
   const callers = createCallerPath({
     ...{ db, keyring, clock },
@@ -119,6 +120,7 @@ export async function createTestApi(
       checkDefinitions,
       hooksUrl: () => "https://hooks.example",
       readChanges: async () => callers.forgetCallers(),
+      stopping: stopping.signal,
       async onDeleted() {
         deletions++;
         await bus.onDeleted();
@@ -171,6 +173,7 @@ export async function createTestApi(
     deletions: () => deletions,
     metrics,
     async [Symbol.asyncDispose]() {
+      stopping.abort();
       await database[Symbol.asyncDispose]();
       refuseUndocumented();
     },
@@ -184,7 +187,8 @@ function checkAnswers(api: Hono<RequestEnv>, findings: string[]): MiddlewareHand
   let loading: Promise<DocumentCheck> | undefined;
   return async (c, next) => {
     await next();
-    if (c.req.path === DOCUMENT_PATH || c.res.headers.get("content-type") === "text/event-stream") return;
+    if (c.req.path === DOCUMENT_PATH || c.res.headers.get("content-type")?.startsWith("text/event-stream"))
+      return;
     loading ??= Promise.resolve(api.request(DOCUMENT_PATH))
       .then((response) => response.json())
       .then(createDocumentCheck);

@@ -17,8 +17,8 @@ export interface Exchange {
 /** What an answer has that the document does not say; undefined: nothing. */
 export type DocumentCheck = (exchange: Exchange) => string | undefined;
 
-/** What any address answers, documented or not. */
-const EVERYWHERE = new Set([401, 404, 405]);
+/** What any address answers, documented or not: who calls is asked before what is called. */
+const EVERYWHERE = new Set([401, 403, 404, 405, 429]);
 
 /** Checks answers against an OpenAPI document: status, headers, media type, body; fields that it does not name are findings. */
 export function createDocumentCheck(document: OpenApi): DocumentCheck {

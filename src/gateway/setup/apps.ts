@@ -1,6 +1,6 @@
 import { insertApp } from "../../data/apps.ts";
 import { recordAudit } from "../../data/audit.ts";
-import { channelName, declaredBy } from "../../data/audit-entry.ts";
+import { operatorOf } from "../../data/audit-entry.ts";
 import { recordChange } from "../../data/changes.ts";
 import type { NewChannel } from "../../data/channels.ts";
 import type { Trx } from "../../data/database.ts";
@@ -9,7 +9,6 @@ import { changedFields } from "../../lib/changed-fields.ts";
 import { type ChannelDeps, checkWanted } from "./channels.ts";
 import type { WantedApp } from "./check.ts";
 import { SetUpConflict, type Step } from "./plan.ts";
-import { asStored } from "./stored.ts";
 
 export interface Place {
   readonly organization: { readonly id: string; readonly name: string };
@@ -55,13 +54,7 @@ export async function reconcileApp(
   const app = { uid, title, description, blueprintId, organizationId, spaceId };
   const channels: NewChannel[] = [];
   for (const channel of wanted.channels) channels.push(await checkWanted(deps, channel));
-  const made = await insertApp(trx, app, channels, deps);
-  const author = declaredBy(organizationId);
-  await recordAudit(trx, author, { action: "install", entity: "app", id: made.app.id }, deps.nowMs);
-  for (const row of made.channels) {
-    const entry = { action: "create", entity: "channel", id: channelName(row) } as const;
-    await recordAudit(trx, author, entry, deps.nowMs);
-  }
+  const made = await insertApp(trx, operatorOf(organizationId), app, channels, deps);
   const steps = channels.map(
     (channel): Step => ({ action: "create", object: `channel ${channel.uid} of ${called}` }),
   );
@@ -76,7 +69,7 @@ async function updateFound(
   content: Pick<AppRow, "title" | "description" | "blueprintId">,
 ): Promise<Step> {
   const { title, description, blueprintId } = before;
-  const fields = changedFields({ title, description, blueprintId }, asStored(content));
+  const fields = changedFields({ title, description, blueprintId }, content);
   if (fields.length === 0) return { action: "unchanged", object };
   await recordChange(trx, { kind: "app", key: before.id });
   await trx
@@ -85,7 +78,7 @@ async function updateFound(
     .where("id", "=", before.id)
     .execute();
   const entry = { action: "update", entity: "app", id: before.id, fields } as const;
-  await recordAudit(trx, declaredBy(before.organizationId), entry, nowMs);
+  await recordAudit(trx, operatorOf(before.organizationId), entry, nowMs);
   return { action: "update", object, fields };
 }
 

@@ -1,11 +1,9 @@
-import { recordAudit } from "../../data/audit.ts";
-import { declaredBy } from "../../data/audit-entry.ts";
+import { operatorOf } from "../../data/audit-entry.ts";
 import type { Trx } from "../../data/database.ts";
 import { changedFields } from "../../lib/changed-fields.ts";
 import { insertBlueprint, updateBlueprint } from "../../resources/blueprints/queries.ts";
 import type { WantedBlueprint } from "./check.ts";
 import type { Step } from "./plan.ts";
-import { asStored } from "./stored.ts";
 
 /** Brings the blueprint of that uid to what is wanted. */
 export async function reconcileBlueprint(
@@ -15,7 +13,7 @@ export async function reconcileBlueprint(
   nowMs: number,
 ): Promise<Step> {
   const object = `blueprint ${wanted.uid} in ${organization.name}`;
-  const author = declaredBy(organization.id);
+  const author = operatorOf(organization.id);
   const before = await trx
     .selectFrom("blueprints")
     .selectAll()
@@ -24,15 +22,14 @@ export async function reconcileBlueprint(
     .forUpdate()
     .executeTakeFirst();
   if (!before) {
-    const { id } = await insertBlueprint(trx, organization.id, wanted, nowMs);
-    await recordAudit(trx, author, { action: "create", entity: "blueprint", id }, nowMs);
+    await insertBlueprint(trx, author, wanted, nowMs);
     return { action: "create", object };
   }
   const { title, description, channels } = before;
-  const { uid: _, ...content } = asStored(wanted);
+  // As it is once it was kept: fields that are undefined are none.
+  const { uid: _, ...content } = JSON.parse(JSON.stringify(wanted)) as WantedBlueprint;
   const fields = changedFields({ title, description, channels }, content);
   if (fields.length === 0) return { action: "unchanged", object };
-  await updateBlueprint(trx, before, wanted, nowMs);
-  await recordAudit(trx, author, { action: "update", entity: "blueprint", id: before.id, fields }, nowMs);
+  await updateBlueprint(trx, author, before, wanted, nowMs);
   return { action: "update", object, fields };
 }

@@ -1,13 +1,12 @@
+import { changedSettings } from "../../channels/changed-settings.ts";
 import { checkSettings, type SettingsDeps } from "../../channels/settings.ts";
 import { recordAudit } from "../../data/audit.ts";
-import { channelName, declaredBy } from "../../data/audit-entry.ts";
+import { channelName, operatorOf } from "../../data/audit-entry.ts";
 import { openSettings } from "../../data/channel-secrets.ts";
 import { insertChannel, type NewChannel, updateChannel, type WriteContext } from "../../data/channels.ts";
 import type { Trx } from "../../data/database.ts";
-import { changedFields } from "../../lib/changed-fields.ts";
 import type { WantedChannel } from "./check.ts";
 import { SetUpConflict, type Step } from "./plan.ts";
-import { asStored } from "./stored.ts";
 
 export interface ChannelDeps extends SettingsDeps, WriteContext {}
 
@@ -19,7 +18,7 @@ export async function reconcileChannel(
   wanted: WantedChannel,
 ): Promise<Step> {
   const object = `channel ${wanted.uid} of ${app.called}`;
-  const author = declaredBy(app.organizationId);
+  const author = operatorOf(app.organizationId);
   const before = await trx
     .selectFrom("channels")
     .selectAll()
@@ -37,24 +36,14 @@ export async function reconcileChannel(
   }
   const kept = openSettings(deps.keyring, before);
   const content = await checkWanted(deps, { ...wanted, config: { ...kept, ...wanted.config } });
-  const { title, config, events } = before;
-  const plain = changedFields(
-    { title, config, events },
-    asStored({ title: content.title, config: content.config, events: content.events }),
-  );
-  const secret = changedFields(kept, asStored(content.secrets)).map((name) => `config.${name.split(".")[0]}`);
+  const { plain, secret } = changedSettings(before, kept, content);
   if (plain.length + secret.length === 0) return { action: "unchanged", object };
 
   await updateChannel(trx, before, content, deps);
-  const secrets = [...new Set(secret)];
-  const entry = {
-    action: "update",
-    entity: "channel",
-    id: channelName(before),
-    fields: [...plain, ...secrets],
-  } as const;
+  const fields = [...plain, ...secret];
+  const entry = { action: "update", entity: "channel", id: channelName(before), fields } as const;
   await recordAudit(trx, author, entry, deps.nowMs);
-  return { action: "update", object, fields: [...plain, ...secrets.map((name) => `${name} (secret)`)] };
+  return { action: "update", object, fields: [...plain, ...secret.map((name) => `${name} (secret)`)] };
 }
 
 /** The channel as its kind accepts it. */

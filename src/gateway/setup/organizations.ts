@@ -1,6 +1,6 @@
 import { createApiKey } from "../../data/api-keys.ts";
 import { recordAudit } from "../../data/audit.ts";
-import { declaredBy } from "../../data/audit-entry.ts";
+import { operatorOf } from "../../data/audit-entry.ts";
 import type { Trx } from "../../data/database.ts";
 import { createOrganization } from "../../data/organizations.ts";
 import { createId } from "../../lib/ids.ts";
@@ -32,7 +32,7 @@ export async function reconcileOrganization(
 
   const made = await createOrganization(trx, { organization: name, space, account: name }, nowMs);
   const key = await createApiKey(trx, { ...made, name: "default", permissions: ["*"] }, nowMs);
-  const author = declaredBy(made.organizationId);
+  const author = operatorOf(made.organizationId);
   await recordAudit(
     trx,
     author,
@@ -68,6 +68,6 @@ export async function reconcileSpace(
     .insertInto("spaces")
     .values({ id, organizationId: organization.id, name, ...times })
     .execute();
-  await recordAudit(trx, declaredBy(organization.id), { action: "create", entity: "space", id }, nowMs);
+  await recordAudit(trx, operatorOf(organization.id), { action: "create", entity: "space", id }, nowMs);
   return { action: "create", object };
 }

@@ -1,11 +1,14 @@
-import { insertApp, type NewApp } from "../../data/apps.ts";
+import { type InstalledApp, insertApp, type NewApp } from "../../data/apps.ts";
+import { recordAudit } from "../../data/audit.ts";
+import { type AuditEntity, type Author, channelName } from "../../data/audit-entry.ts";
 import { recordChange } from "../../data/changes.ts";
 import { deleteChannel, type NewChannel, type WriteContext } from "../../data/channels.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
 import { recordRemovals } from "../../data/removals.ts";
-import type { AppRow, BlueprintRow, ChannelRow } from "../../data/tables.ts";
+import type { AppRow, BlueprintRow } from "../../data/tables.ts";
 import type { Listed, Page } from "../../http/page.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
+import { changedFields } from "../../lib/changed-fields.ts";
 import { isId } from "../../lib/ids.ts";
 
 export async function findInstallable(
@@ -55,14 +58,15 @@ export async function blueprintOfArtifact(
  */
 export async function installApp(
   db: Queryable,
+  author: Author,
   app: NewApp,
   channels: readonly NewChannel[],
   context: WriteContext,
-): Promise<{ readonly app: AppRow; readonly channels: readonly ChannelRow[] }> {
+): Promise<InstalledApp> {
   return db.transaction().execute(async (trx) => {
     await requireRow(trx, "spaces", app.spaceId, app.organizationId);
     if (app.blueprintId !== null) await requireRow(trx, "blueprints", app.blueprintId, app.organizationId);
-    return insertApp(trx, app, channels, context);
+    return insertApp(trx, author, app, channels, context);
   });
 }
 
@@ -115,17 +119,21 @@ export async function listApps(db: Queryable, organizationId: string, page: Page
 /** Changes the row under a lock; undefined where there is no such app. */
 export async function updateApp(
   db: Queryable,
-  ref: { readonly organizationId: string; readonly id: string },
+  author: Author,
+  id: string,
   change: (before: AppRow) => Pick<AppRow, "title" | "description" | "projectId">,
   nowMs: number,
 ): Promise<AppRow | undefined> {
   return db.transaction().execute(async (trx) => {
-    const before = await lockApp(trx, ref.organizationId, ref.id);
+    const before = await lockApp(trx, author.organizationId, id);
     if (!before) return undefined;
+    const content = change(before);
+    const fields = changedFields(before, { ...before, ...content });
+    await recordAudit(trx, author, { action: "update", entity: "app", id, fields }, nowMs);
     await recordChange(trx, { kind: "app", key: before.id });
     return trx
       .updateTable("apps")
-      .set({ ...change(before), updatedAt: new Date(nowMs) })
+      .set({ ...content, updatedAt: new Date(nowMs) })
       .where("id", "=", before.id)
       .returningAll()
       .executeTakeFirst();
@@ -135,13 +143,17 @@ export async function updateApp(
 /** Deletes the app with its channels and subscriptions; false where there is no such app. */
 export async function deleteApp(
   db: Queryable,
-  ref: { readonly organizationId: string; readonly id: string },
+  author: Author,
+  id: string,
   options: { readonly purge: boolean; readonly nowMs: number },
 ): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
-    const app = await lockApp(trx, ref.organizationId, ref.id);
+    const app = await lockApp(trx, author.organizationId, id);
     if (!app) return false;
-    await deleteSubscriptions(trx, app, options.nowMs);
+    const note = (entity: AuditEntity, entityId: string): Promise<void> =>
+      recordAudit(trx, author, { action: "delete", entity, id: entityId }, options.nowMs);
+    for (const deleted of await deleteSubscriptions(trx, app, options.nowMs))
+      await note("subscription", deleted);
     const channels = await trx
       .selectFrom("channels")
       .selectAll()
@@ -149,14 +161,19 @@ export async function deleteApp(
       .orderBy("number")
       .forUpdate()
       .execute();
-    for (const channel of channels) await deleteChannel(trx, channel, options);
+    for (const channel of channels) {
+      await deleteChannel(trx, channel, options);
+      await note("channel", channelName(channel));
+    }
     await trx.deleteFrom("apps").where("id", "=", app.id).execute();
+    await note("app", app.id);
     await recordChange(trx, { kind: "app", key: app.id });
     return true;
   });
 }
 
-async function deleteSubscriptions(trx: Trx, app: AppRow, nowMs: number): Promise<void> {
+/** Answers their ids. */
+async function deleteSubscriptions(trx: Trx, app: AppRow, nowMs: number): Promise<readonly string[]> {
   const deleted = await trx.deleteFrom("subscriptions").where("appId", "=", app.id).returning("id").execute();
   for (const { id } of deleted) await recordChange(trx, { kind: "subscription", key: id });
   const { organizationId } = app;
@@ -165,6 +182,7 @@ async function deleteSubscriptions(trx: Trx, app: AppRow, nowMs: number): Promis
     deleted.map(({ id }) => ({ kind: "subscription", id, organizationId })),
     nowMs,
   );
+  return deleted.map(({ id }) => id);
 }
 
 const lockApp = (trx: Trx, organizationId: string, id: string): Promise<AppRow | undefined> =>

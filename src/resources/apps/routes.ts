@@ -72,6 +72,7 @@ export const apps: Resource<AppDeps> = {
         const planned = await planChannels(deps, blueprint, []);
         const installed = await installApp(
           deps.db,
+          caller,
           { uid, title, description, blueprintId, organizationId, spaceId },
           planned.map(({ content }) => content),
           { keyring: deps.keyring, nowMs: deps.clock() },
@@ -122,7 +123,8 @@ export const apps: Resource<AppDeps> = {
       async ({ caller, params, body }) => {
         const row = await updateApp(
           deps.db,
-          { organizationId: caller.organizationId, id: params.appId },
+          caller,
+          params.appId,
           ({ title, description, projectId }) =>
             parseInput(appContentSchema, mergePatch({ title, description, projectId }, body)),
           deps.clock(),
@@ -144,12 +146,12 @@ export const apps: Resource<AppDeps> = {
         answer: deleted,
       },
       async ({ caller, params, query }) => {
-        const ref = { organizationId: caller.organizationId, id: params.appId };
+        const id = params.appId;
         const options = { purge: query.purge, nowMs: deps.clock() };
-        if (!(await deleteApp(deps.db, ref, options))) throw notFound("app");
+        if (!(await deleteApp(deps.db, caller, id, options))) throw notFound("app");
         // It is deleted, whatever becomes of this; what it leaves is noted.
         await deps.onDeleted().catch(() => {});
-        return { id: ref.id };
+        return { id };
       },
     ),
   ],

@@ -1,7 +1,10 @@
-import { isUniqueViolation, type Queryable } from "../../data/database.ts";
+import { recordAudit } from "../../data/audit.ts";
+import type { Author } from "../../data/audit-entry.ts";
+import { isUniqueViolation, type Queryable, type Trx } from "../../data/database.ts";
 import type { BlueprintChannel, BlueprintRow } from "../../data/tables.ts";
 import type { Listed, Page } from "../../http/page.ts";
 import { conflict } from "../../http/problem.ts";
+import { changedFields } from "../../lib/changed-fields.ts";
 import { createId, isId } from "../../lib/ids.ts";
 
 /** What is written of a blueprint. */
@@ -14,21 +17,21 @@ export interface BlueprintContent {
 
 /** @throws ApiError 409 when the organization has a blueprint of that uid. */
 export async function insertBlueprint(
-  db: Queryable,
-  organizationId: string,
+  trx: Trx,
+  author: Author,
   { uid, title, description, channels }: BlueprintContent,
   nowMs: number,
 ): Promise<BlueprintRow> {
   const id = createId("bp", nowMs);
-  return refuseKnownUid(
-    db
+  const row = await refuseKnownUid(
+    trx
       .insertInto("blueprints")
       .values({
         id,
         uid: uid ?? id,
         title,
         description,
-        organizationId,
+        organizationId: author.organizationId,
         channels: JSON.stringify(channels),
         createdAt: new Date(nowMs),
         updatedAt: new Date(nowMs),
@@ -36,6 +39,8 @@ export async function insertBlueprint(
       .returningAll()
       .executeTakeFirstOrThrow(),
   );
+  await recordAudit(trx, author, { action: "create", entity: "blueprint", id }, nowMs);
+  return row;
 }
 
 export async function findBlueprint(
@@ -75,13 +80,15 @@ export async function listBlueprints(
  * @throws ApiError 409 when another has the uid.
  */
 export async function updateBlueprint(
-  db: Queryable,
+  trx: Trx,
+  author: Author,
   before: BlueprintRow,
-  { uid, title, description, channels }: BlueprintContent,
+  content: BlueprintContent,
   nowMs: number,
 ): Promise<BlueprintRow | undefined> {
-  return refuseKnownUid(
-    db
+  const { uid, title, description, channels } = content;
+  const row = await refuseKnownUid(
+    trx
       .updateTable("blueprints")
       .set({
         uid: uid ?? before.uid,
@@ -96,7 +103,16 @@ export async function updateBlueprint(
       .returningAll()
       .executeTakeFirst(),
   );
+  if (!row) return undefined;
+  const fields = changedFields(contentOf(before), contentOf(row));
+  await recordAudit(trx, author, { action: "update", entity: "blueprint", id: row.id, fields }, nowMs);
+  return row;
 }
+
+/** What may be changed of it. */
+const contentOf = ({ uid, title, description, channels }: BlueprintRow) => ({
+  ...{ uid, title, description, channels },
+});
 
 /**
  * Deletes the blueprint once `check` lets it be; installed apps stay, and no longer name one. False where there is none.
@@ -105,21 +121,23 @@ export async function updateBlueprint(
  */
 export async function deleteBlueprint(
   db: Queryable,
-  organizationId: string,
+  author: Author,
   id: string,
   check: (row: BlueprintRow) => void,
+  nowMs: number,
 ): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     const row = await trx
       .selectFrom("blueprints")
       .selectAll()
       .where("id", "=", id)
-      .where("organizationId", "=", organizationId)
+      .where("organizationId", "=", author.organizationId)
       .forUpdate()
       .executeTakeFirst();
     if (!row) return false;
     check(row);
     await trx.deleteFrom("blueprints").where("id", "=", row.id).execute();
+    await recordAudit(trx, author, { action: "delete", entity: "blueprint", id }, nowMs);
     return true;
   });
 }

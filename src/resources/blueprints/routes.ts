@@ -47,7 +47,9 @@ export const blueprints: Resource<BlueprintDeps> = {
       },
       async ({ caller, body, c }) => {
         const content = { ...body, uid: body.uid, channels: await requireChannels(deps, body.channels) };
-        const row = await insertBlueprint(deps.db, caller.organizationId, content, deps.clock());
+        const row = await deps.db
+          .transaction()
+          .execute((trx) => insertBlueprint(trx, caller, content, deps.clock()));
         showVersion(c, row);
         return renderBlueprint(row);
       },
@@ -105,7 +107,10 @@ export const blueprints: Resource<BlueprintDeps> = {
           const input = parseInput(blueprintInputSchema, merged);
           const channels = await requireChannels(deps, input.channels);
           requireMatch(c, row);
-          return updateBlueprint(deps.db, row, { ...input, uid: input.uid, channels }, deps.clock());
+          const content = { ...input, uid: input.uid, channels };
+          return deps.db
+            .transaction()
+            .execute((trx) => updateBlueprint(trx, caller, row, content, deps.clock()));
         });
         showVersion(c, updated);
         return renderBlueprint(updated);
@@ -125,7 +130,7 @@ export const blueprints: Resource<BlueprintDeps> = {
       async ({ caller, params, c }) => {
         const id = params.blueprintId;
         const check = (row: BlueprintRow) => requireMatch(c, row);
-        if (!(await deleteBlueprint(deps.db, caller.organizationId, id, check))) throw notFound("blueprint");
+        if (!(await deleteBlueprint(deps.db, caller, id, check, deps.clock()))) throw notFound("blueprint");
         return { id };
       },
     ),

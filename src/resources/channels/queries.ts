@@ -1,3 +1,5 @@
+import { recordAudit } from "../../data/audit.ts";
+import { type AuditAction, type Author, channelName } from "../../data/audit-entry.ts";
 import { deleteChannel, insertChannel, type NewChannel, type WriteContext } from "../../data/channels.ts";
 import { isUniqueViolation, type Queryable, type Trx } from "../../data/database.ts";
 import type { ChannelRow } from "../../data/tables.ts";
@@ -15,6 +17,7 @@ const appRow = (db: Queryable, { organizationId, appId }: AppScope) =>
 /** @throws ApiError 404 where there is no such app, 409 when it has a channel of that uid. */
 export async function addChannel(
   db: Queryable,
+  author: Author,
   ref: AppScope,
   channel: NewChannel,
   context: WriteContext,
@@ -24,7 +27,9 @@ export async function addChannel(
       // Against an app that is deleted meanwhile.
       const app = await appRow(trx, ref).forKeyShare().executeTakeFirst();
       if (!app) throw notFound("app");
-      return insertChannel(trx, app, channel, context);
+      const row = await insertChannel(trx, app, channel, context);
+      await noteChannel(trx, author, "create", row, context.nowMs);
+      return row;
     });
   } catch (error) {
     if (isUniqueViolation(error, "channels_uid"))
@@ -80,6 +85,7 @@ export async function writeChannel<T>(
 /** Deletes the channel once `check` lets it be; false where there is none. @throws whatever `check` throws */
 export async function removeChannel(
   db: Queryable,
+  author: Author,
   ref: AppScope,
   id: string,
   options: {
@@ -91,6 +97,7 @@ export async function removeChannel(
   const removed = await writeChannel(db, ref, id, async (trx, row) => {
     options.check(row);
     await deleteChannel(trx, row, options);
+    await noteChannel(trx, author, "delete", row, options.nowMs);
     return true;
   });
   return removed === true;
@@ -98,3 +105,14 @@ export async function removeChannel(
 
 const lockChannel = (trx: Queryable, number: number): Promise<ChannelRow | undefined> =>
   trx.selectFrom("channels").selectAll().where("number", "=", number).forUpdate().executeTakeFirst();
+
+/** Notes who changes the channel. */
+export const noteChannel = (
+  trx: Trx,
+  author: Author,
+  action: AuditAction,
+  row: Pick<ChannelRow, "appId" | "uid">,
+  nowMs: number,
+  fields: readonly string[] = [],
+): Promise<void> =>
+  recordAudit(trx, author, { action, entity: "channel", id: channelName(row), fields }, nowMs);

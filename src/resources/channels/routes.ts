@@ -1,3 +1,4 @@
+import { changedSettings } from "../../channels/changed-settings.ts";
 import { CHANNEL_ID_EXAMPLE, channelSchema, type EntityDeps, renderChannel } from "../../channels/entity.ts";
 import {
   type ChannelSettings,
@@ -21,7 +22,7 @@ import { appParams, appScopeOf, requireApp } from "../app-scope.ts";
 import { pathText } from "../params.ts";
 import { parseInput, type Resource, writeOnce } from "../resource.ts";
 import { defineRoute } from "../route.ts";
-import { addChannel, findChannel, listChannels, removeChannel } from "./queries.ts";
+import { addChannel, findChannel, listChannels, noteChannel, removeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, purgeQuerySchema } from "./schema.ts";
 
 export interface ChannelDeps extends SettingsDeps, EntityDeps {
@@ -59,7 +60,7 @@ export const channels: Resource<ChannelDeps> = {
         const settings = await requireSettings(deps, body);
         const channel = { ...settings, uid: body.uid, title: body.title };
         const context = { keyring: deps.keyring, nowMs: deps.clock() };
-        const row = await addChannel(deps.db, appScopeOf(caller, params), channel, context);
+        const row = await addChannel(deps.db, caller, appScopeOf(caller, params), channel, context);
         showVersion(c, row);
         return renderChannel(deps, row);
       },
@@ -116,13 +117,22 @@ export const channels: Resource<ChannelDeps> = {
         const updated = await writeOnce(async () => {
           const row = await findChannel(db, appScopeOf(caller, params), params.channelId);
           if (!row) throw notFound("channel");
-          const config = { ...row.config, ...openSettings(keyring, row) };
+          const secrets = openSettings(keyring, row);
+          const config = { ...row.config, ...secrets };
           const merged = mergePatch({ title: row.title, config, events: row.events }, body);
-          const { title, ...written } = parseInput(channelContentSchema, merged);
-          const settings = await requireSettings(deps, { ...written, kind: row.kind });
+          const { title, ...given } = parseInput(channelContentSchema, merged);
+          const settings = await requireSettings(deps, { ...given, kind: row.kind });
           requireMatch(c, row);
           const context = { keyring, nowMs: clock() };
-          return db.transaction().execute((trx) => updateChannel(trx, row, { ...settings, title }, context));
+          const content = { ...settings, title };
+          const { plain, secret } = changedSettings(row, secrets, content);
+          return db.transaction().execute(async (trx) => {
+            const written = await updateChannel(trx, row, content, context);
+            if (written) {
+              await noteChannel(trx, caller, "update", written, context.nowMs, [...plain, ...secret]);
+            }
+            return written;
+          });
         });
         showVersion(c, updated);
         return renderChannel(deps, updated);
@@ -143,7 +153,7 @@ export const channels: Resource<ChannelDeps> = {
       },
       async ({ caller, params, query, c }) => {
         const id = params.channelId;
-        const removed = await removeChannel(deps.db, appScopeOf(caller, params), id, {
+        const removed = await removeChannel(deps.db, caller, appScopeOf(caller, params), id, {
           purge: query.purge,
           nowMs: deps.clock(),
           check: (row) => requireMatch(c, row),

@@ -19,7 +19,7 @@ const params = {
 
 /** `{topic}/{entryId}`: a topic is one segment, percent-encoded; with its slashes as they are it is understood as well. */
 const matched = {
-  path: "/:place{.+/[0-9]+-[0-9]+}",
+  path: "/:place{.+/[^/]+}",
   params(c: Context) {
     const place = c.req.param("place") ?? "";
     const split = place.lastIndexOf("/");

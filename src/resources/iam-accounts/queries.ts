@@ -42,7 +42,7 @@ export async function createAccount(
   });
 }
 
-/** @throws ApiError 409 where the status would go back */
+/** @throws ApiError 409 where the status would not go its way */
 export async function updateAccount(
   { db, clock }: Deps,
   caller: Caller,
@@ -99,7 +99,7 @@ async function lockOwn(trx: Trx, caller: Caller, id: string): Promise<Row<"accou
 }
 
 const STEPS: Readonly<Record<AccountStatus, readonly AccountStatus[]>> = {
-  pending: ["active", "disabled"],
+  pending: ["active"],
   active: ["disabled"],
   disabled: [],
 };

@@ -24,9 +24,9 @@ export const accounts: Resource<IamDeps> = {
     account.update(
       {
         body: accountPatch,
-        conflict: "the status would go back",
+        conflict: "the status would go back, or past a step",
         description:
-          "The status goes from pending to active to disabled, never back. A disabled account's keys and identities let nobody in.",
+          "The status goes from pending to active to disabled, step by step and never back. A disabled account's keys and identities let nobody in.",
       },
       ({ caller, id, patch }) => updateAccount(deps, caller, id, patch),
     ),

@@ -16,6 +16,7 @@ export const apiKeys: Resource<IamDeps> = {
       {
         body: apiKeyInput,
         answer: newApiKeySchema,
+        missing: "the account, a role or the space is not there",
         description:
           "`key` is the bearer token, told here only. What it may do is the union of its permissions and of those that its roles have when it is used.",
       },

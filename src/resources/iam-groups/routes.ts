@@ -12,7 +12,9 @@ export const groups: Resource<IamDeps> = {
   path: "/iam/groups",
   tag: "Groups",
   routes: (deps) => [
-    group.create({ body: groupInput }, ({ caller, body }) => createGroup(deps, caller, body)),
+    group.create({ body: groupInput, missing: "an account is not there" }, ({ caller, body }) =>
+      createGroup(deps, caller, body),
+    ),
     group.list(({ caller, page }) => listGroups(deps, caller, page)),
     group.get(({ caller, id }) => getGroup(deps, caller, id)),
     group.update(

@@ -22,6 +22,7 @@ export const identities: Resource<IamDeps> = {
     identity.create(
       {
         body: identityInput,
+        missing: "the account is not there",
         conflict,
         description: "Whoever has it may do what the account may as a member: the caller must hold that.",
       },

@@ -4,7 +4,7 @@ import type { Listed, Page } from "../../http/page.ts";
 import { requireAccounts } from "../account-scope.ts";
 import type { Membership } from "../iam-entities.ts";
 import { grant, type IamDeps } from "../iam-grants.ts";
-import { type Row, renderMembership, renderOrganization, renderRole } from "../iam-render.ts";
+import { type Row, renderMembership, renderOrganization, renderRoles } from "../iam-render.ts";
 import { applyPatch } from "../merge.ts";
 import { ownedRows } from "../owned-rows.ts";
 import { refuseTaken } from "../refusals.ts";
@@ -91,7 +91,7 @@ async function completeAll(
     renderMembership(row, {
       organization: renderOrganization(organization),
       permissions: row.permissions.map((name) => renderPermission(organizationId, name)),
-      roles: roles.filter(({ id }) => row.roleIds.includes(id)).map(renderRole),
+      roles: renderRoles(roles.filter(({ id }) => row.roleIds.includes(id))),
     }),
   );
 }

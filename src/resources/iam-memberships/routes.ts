@@ -19,7 +19,11 @@ export const memberships: Resource<IamDeps> = {
   tag: "Memberships",
   routes: (deps) => [
     membership.create(
-      { body: membershipInput, conflict: "the account is a member already" },
+      {
+        body: membershipInput,
+        missing: "the account or a role is not there",
+        conflict: "the account is a member already",
+      },
       ({ caller, body }) => createMembership(deps, caller, body),
     ),
     membership.list(({ caller, page }) => listMemberships(deps, caller, page)),

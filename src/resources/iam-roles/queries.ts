@@ -5,8 +5,7 @@ import type { Listed, Page } from "../../http/page.ts";
 import { conflict } from "../../http/problem.ts";
 import type { Role } from "../iam-entities.ts";
 import { grantPermissions, type IamDeps } from "../iam-grants.ts";
-import { type Row, renderRole } from "../iam-render.ts";
-import { mapPage } from "../list-page.ts";
+import { type Row, renderRole, renderRoles } from "../iam-render.ts";
 import { applyPatch } from "../merge.ts";
 import { ownedRows } from "../owned-rows.ts";
 import { refuseTaken } from "../refusals.ts";
@@ -18,8 +17,10 @@ const TAKEN = "There is a role of that name already.";
 export const getRole = async ({ db }: IamDeps, caller: Caller, id: string): Promise<Role> =>
   renderRole(await rows.get(db, caller, id));
 
-export const listRoles = async ({ db }: IamDeps, caller: Caller, page: Page): Promise<Listed<Role>> =>
-  mapPage(await rows.list(db, caller, page), renderRole);
+export async function listRoles({ db }: IamDeps, caller: Caller, page: Page): Promise<Listed<Role>> {
+  const { items, total } = await rows.list(db, caller, page);
+  return { items: renderRoles(items), total };
+}
 
 /** @throws ApiError 400 where there is no such permission, 403 where the caller lacks one, 409 where the name is taken */
 export async function createRole(deps: IamDeps, caller: Caller, input: RoleInput): Promise<Role> {
@@ -53,8 +54,16 @@ export async function deleteRole({ db, clock }: IamDeps, caller: Caller, id: str
 }
 
 async function isHeld(trx: Trx, { id }: Row<"roles">): Promise<boolean> {
-  const holding = (table: "apiKeys" | "memberships") =>
-    trx.selectFrom(table).select("id").where(sql<boolean>`role_ids @> ARRAY[${id}]::text[]`).limit(1);
-  const found = await holding("memberships").unionAll(holding("apiKeys")).executeTakeFirst();
-  return found !== undefined;
+  const has = sql<boolean>`role_ids @> ARRAY[${id}]::text[]`;
+  const { held } = await trx
+    .selectNoFrom((eb) =>
+      eb
+        .or([
+          eb.exists(eb.selectFrom("memberships").select("id").where(has)),
+          eb.exists(eb.selectFrom("apiKeys").select("id").where(has)),
+        ])
+        .as("held"),
+    )
+    .executeTakeFirstOrThrow();
+  return Boolean(held);
 }

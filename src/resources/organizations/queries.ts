@@ -16,7 +16,7 @@ import {
   renderGroup,
   renderMembership,
   renderOrganization,
-  renderRole,
+  renderRoles,
   renderSpace,
 } from "../iam-render.ts";
 import { applyPatch } from "../merge.ts";
@@ -134,7 +134,7 @@ async function complete(db: Queryable, row: Row<"organizations">): Promise<Organ
   return renderOrganization(row, {
     groups: (await all("groups")).map((group) => renderGroup(group)),
     members: (await all("memberships")).map((one) => renderMembership(one)),
-    roles: (await all("roles")).map(renderRole),
+    roles: renderRoles(await all("roles")),
     spaces: (await all("spaces")).map(renderSpace),
   });
 }

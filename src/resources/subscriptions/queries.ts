@@ -1,3 +1,5 @@
+import { recordAudit } from "../../data/audit.ts";
+import type { Author } from "../../data/audit-entry.ts";
 import { recordChange } from "../../data/changes.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
 import { recordRemovals } from "../../data/removals.ts";
@@ -30,6 +32,7 @@ const MAX_TOPICS = 1_000;
  */
 export async function insertSubscription(
   trx: Trx,
+  author: Author,
   { organizationId, appId }: AppScope,
   { eventUid, startAt, startMs }: NewSubscription,
   nowMs: number,
@@ -68,6 +71,7 @@ export async function insertSubscription(
     );
   }
   await recordChange(trx, { kind: "subscription", key: row.id });
+  await recordAudit(trx, author, { action: "create", entity: "subscription", id: row.id }, nowMs);
   return subscription;
 }
 
@@ -131,6 +135,7 @@ export async function findSubscription(
 /** Deletes the row and notes what it leaves on the bus; false where it is not there. */
 export async function deleteSubscription(
   trx: Trx,
+  author: Author,
   { organizationId, appId }: AppScope,
   id: string,
   nowMs: number,
@@ -145,6 +150,7 @@ export async function deleteSubscription(
   if (!row) return false;
   await recordChange(trx, { kind: "subscription", key: id });
   await recordRemovals(trx, [{ kind: "subscription", id, organizationId }], nowMs);
+  await recordAudit(trx, author, { action: "delete", entity: "subscription", id }, nowMs);
   return true;
 }
 

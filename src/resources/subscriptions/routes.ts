@@ -71,7 +71,7 @@ export const subscribe: Resource<SubscriptionsDeps> = {
         const startMs = startMsOf(startAt, await readRedisTimeMs(redis));
         const subscription = await db
           .transaction()
-          .execute((trx) => insertSubscription(trx, scope, { eventUid, startAt, startMs }, clock()));
+          .execute((trx) => insertSubscription(trx, caller, scope, { eventUid, startAt, startMs }, clock()));
         const { id } = subscription.row;
         try {
           await placeSubscription(groups, { id, startMs, topics: subscription.topics });
@@ -141,7 +141,7 @@ export const subscriptions: Resource<SubscriptionsDeps> = {
         const scope = appScopeOf(caller, params);
         const removed = await deps.db
           .transaction()
-          .execute((trx) => deleteSubscription(trx, scope, id, deps.clock()));
+          .execute((trx) => deleteSubscription(trx, caller, scope, id, deps.clock()));
         if (!removed) throw notFound("subscription");
         await deps.onDeleted();
         return { id };

@@ -1,0 +1,28 @@
+import type { ChannelContent } from "../data/channels.ts";
+import type { ChannelRow } from "../data/tables.ts";
+import { changedFields } from "../lib/changed-fields.ts";
+
+/** The names of what a write changes of a channel; no value is told. */
+export interface ChangedSettings {
+  readonly plain: readonly string[];
+  /** Secret settings, each as a whole. */
+  readonly secret: readonly string[];
+}
+
+/** @param opened the secret settings as they are before */
+export function changedSettings(
+  before: Pick<ChannelRow, "title" | "config" | "events">,
+  opened: Readonly<Record<string, unknown>>,
+  content: Pick<ChannelContent, "title" | "config" | "events" | "secrets">,
+): ChangedSettings {
+  const { title, config, events } = before;
+  const after = { title: content.title, config: content.config, events: content.events };
+  const secret = changedFields(opened, asStored(content.secrets)).map((path) => path.split(".")[0]);
+  return {
+    plain: changedFields({ title, config, events }, asStored(after)),
+    secret: [...new Set(secret)].map((name) => `config.${name}`),
+  };
+}
+
+/** As it is once it was kept as JSON: fields that are undefined are none. */
+const asStored = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;

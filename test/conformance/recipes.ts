@@ -1,0 +1,72 @@
+import type { OpenApi } from "../support/documented.ts";
+import type { Recipes, Scope } from "./fixtures.ts";
+
+/** Channels for whatever is made of a blueprint: what has no `id` is quarantined. */
+const CHANNELS = [{ uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] }];
+
+/** What the document's examples do not tell: the only part of these tests that knows resources by name. */
+export const RECIPES: Recipes = {
+  ids: {
+    organizationId: async ({ organizationId }) => organizationId,
+    membershipId: async (scope) => (await membershipOf(scope, await scope.idOf("accountId"))).id,
+    permissionId: async (scope) => (await scope.call("GET", "/iam/permissions"))[0].id,
+    appId: async (scope) =>
+      (await scope.call("POST", "/apps/install", { blueprintId: await scope.idOf("blueprintId") })).id,
+    channelId: async (scope) => {
+      const [channel] = await scope.call("GET", `/apps/${await scope.idOf("appId")}/channels`);
+      return channel.id;
+    },
+    subscriptionId: async (scope) =>
+      (
+        await scope.call("POST", `/apps/${await scope.idOf("appId")}/events/subscribe`, {
+          eventUid: "main:push",
+        })
+      ).id,
+    itemId: async (scope) => {
+      const { quarantine } = await scope.deliver(await scope.idOf("channelId"), { nothing: true });
+      return quarantine[0].id;
+    },
+    entityId: (scope) => scope.idOf("blueprintId"),
+    topic: async (scope) => (await published(scope)).topic,
+    entryId: async (scope) => (await published(scope)).entryId,
+  },
+  bodies: {
+    createMembership: async (scope) => {
+      const { id } = await scope.call("POST", "/iam/accounts", { name: "Example" });
+      await scope.call("DELETE", `/iam/memberships/${(await membershipOf(scope, id)).id}`);
+      return { accountId: id, permissions: [], roleIds: [] };
+    },
+    createBlueprint: async () => ({ title: "Example", channels: CHANNELS }),
+    createChannel: async () => ({ uid: "second", kind: "webhook", events: [{ type: "push" }] }),
+    createArtifact: async (scope) => ({
+      kind: "blueprint",
+      title: "Example",
+      blueprintId: await scope.idOf("blueprintId"),
+    }),
+    installApp: async (scope) => ({ blueprintId: await scope.idOf("blueprintId") }),
+    subscribe: async () => ({ eventUid: "main:*" }),
+  },
+};
+
+/** An account is a member of the organization that makes it. */
+async function membershipOf(scope: Scope, accountId: string): Promise<{ readonly id: string }> {
+  const members: OpenApi[] = await scope.call("GET", "/iam/memberships?limit=200");
+  return members.find((one) => one.accountId === accountId);
+}
+
+async function published(scope: Scope): Promise<{ readonly topic: string; readonly entryId: string }> {
+  const { events } = await scope.deliver(await scope.idOf("channelId"), { id: "1" });
+  return events[0];
+}
+
+/** Fields that end like ids and name nothing that Inlet keeps: stored as given. */
+export const OPAQUE: ReadonlySet<string> = new Set([
+  "connectionId",
+  "logoAssetId",
+  "profilePictureAssetId",
+  "platformIdentityId",
+  "projectId",
+  "iamId",
+  "tenantId",
+  "storeId",
+]);

@@ -1,0 +1,146 @@
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type EventStreamReader, readEventStream } from "../support/event-stream.ts";
+import { API_KEY, type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { type SharedStores, startSharedStores } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+const TYPES = ["a", "b", "c", "d", "e"];
+
+let stores: SharedStores;
+let one: GatewayProcess;
+let other: GatewayProcess;
+let app: { readonly id: string; readonly channels: readonly [{ readonly id: string }] };
+beforeAll(async () => {
+  stores = await startSharedStores();
+  [one, other] = await Promise.all([startGatewayProcess(stores.env), startGatewayProcess(stores.env)]);
+  const events = TYPES.map((type) => ({ type, typePath: "$.type", idPath: "$.n" }));
+  const channels = [{ uid: "in", kind: "webhook", events }];
+  const blueprint = await one.api<{ id: string }>("POST", "/blueprints", { title: "x", channels });
+  app = await one.api("POST", "/apps/install", { blueprintId: blueprint.id });
+});
+afterAll(async () => {
+  await Promise.all([one, other].map((gateway) => gateway?.[Symbol.asyncDispose]()));
+  await stores[Symbol.asyncDispose]();
+});
+
+let made = 0;
+/** Sends so many to both gateways in turn, several at once, over all topics. */
+async function send(count: number, more: object = {}): Promise<void> {
+  const post = async (n: number) => {
+    const gateway = n % 2 === 0 ? one : other;
+    const body = JSON.stringify({ type: TYPES[n % TYPES.length], n, ...more });
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(`${gateway.origin}/hooks/${app.channels[0].id}`, {
+      ...{ method: "POST", headers, body },
+    });
+    expect(response.status).toBe(200);
+    await response.arrayBuffer();
+  };
+  for (let left = count; left > 0; left -= 10) {
+    await Promise.all(Array.from({ length: Math.min(left, 10) }, () => post(made++)));
+  }
+}
+
+const open = (gateway: GatewayProcess, query: Record<string, string> = {}, after?: string) =>
+  fetch(`${gateway.origin}/v1/apps/${app.id}/events/stream?${new URLSearchParams(query)}`, {
+    headers: {
+      authorization: `Bearer ${API_KEY}`,
+      ...(after === undefined ? {} : { "last-event-id": after }),
+    },
+  });
+
+const follow = async (gateway: GatewayProcess, after?: string): Promise<EventStreamReader> =>
+  readEventStream(await open(gateway, {}, after));
+
+const numbersOf = (events: readonly { readonly data: string | undefined }[]): number[] =>
+  events.map(({ data = "" }) => JSON.parse(data).data.n);
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
+const sorted = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
+
+describe("event streams of two gateways", () => {
+  it("give what comes to either, and go on at the other where one has been stopped", async () => {
+    const stopped = await startGatewayProcess(stores.env);
+    const from = made;
+    const readers = await Promise.all([follow(one), follow(other), follow(stopped)]);
+    await Promise.all(readers.map((reader) => reader.lastId()));
+    await send(100);
+    for (const reader of readers.slice(0, 2)) {
+      expect(sorted(numbersOf(await reader.take(100)))).toEqual(range(from, made));
+    }
+    const [, , leaving] = readers;
+    const seen = numbersOf((await leaving?.take(37)) ?? []);
+    const after = await leaving?.lastId();
+    const stoppedAt = performance.now();
+    stopped.kill("SIGTERM");
+    while (await leaving?.next());
+    expect(await stopped.exited).toBe(0);
+    expect(performance.now() - stoppedAt).toBeLessThan(5_000);
+    await send(50);
+    const resumed = await follow(other, after);
+    seen.push(...numbersOf(await resumed.take(made - from - seen.length)));
+    expect(sorted(seen)).toEqual(range(from, made));
+    await Promise.all([...readers, resumed].map((reader) => reader.close().catch(() => {})));
+  });
+
+  it("are left and taken up at any moment while events come, without loss and without repeats", async () => {
+    const from = made;
+    const first = await follow(one);
+    let after = await first.lastId();
+    await first.close();
+    const sending = send(600);
+    const seen: number[] = [];
+    for (let turn = 0; seen.length < 600; turn++) {
+      const reader = await follow(turn % 2 === 0 ? one : other, after);
+      seen.push(...numbersOf(await reader.take(Math.min(1 + ((turn * 17) % 60), 600 - seen.length))));
+      after = await reader.lastId();
+      await reader.close();
+    }
+    await sending;
+    expect(sorted(seen)).toEqual(range(from, made));
+    for (const rest of TYPES.keys()) {
+      const ofTopic = seen.filter((n) => n % TYPES.length === rest);
+      expect(new Set(ofTopic).size).toBe(ofTopic.length);
+    }
+  });
+
+  it("cut a reader that takes nothing, and no other", { timeout: 40_000 }, async () => {
+    const quick = await follow(one);
+    await quick.lastId();
+    const port = Number(new URL(one.origin).port);
+    const socket = connect({ host: "127.0.0.1", port });
+    const request = [
+      `GET /v1/apps/${app.id}/events/stream HTTP/1.1`,
+      ...["Host: inlet", `Authorization: Bearer ${API_KEY}`, "", ""],
+    ];
+    socket.write(request.join("\r\n"));
+    await new Promise((resolve) => socket.once("data", resolve));
+    socket.pause();
+    let cut = false;
+    socket.once("close", () => {
+      cut = true;
+    });
+    socket.on("error", () => {});
+    const from = made;
+    // More than the buffers of both ends of a socket hold.
+    await send(120, { filler: "x".repeat(300_000) });
+    expect(sorted(numbersOf(await quick.take(120)))).toEqual(range(from, made));
+    // The key has all its streams; one is free again when the stalled one is cut.
+    const quiet = await Promise.all(range(0, 18).map(() => open(one, { type: "quiet" })));
+    expect((await open(one, { type: "quiet" })).status).toBe(429);
+    await until(
+      async () => {
+        const response = await open(one, { type: "quiet" });
+        if (response.status === 200) quiet.push(response);
+        return response.status === 200;
+      },
+      { timeoutMs: 20_000, everyMs: 250 },
+    );
+    socket.resume();
+    await until(() => cut);
+    await send(1);
+    expect(await quick.take(1)).toHaveLength(1);
+    await quick.close();
+    await Promise.all(quiet.map(({ body }) => body?.cancel()));
+  });
+});

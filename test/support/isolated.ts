@@ -1,0 +1,42 @@
+import { expect } from "vitest";
+import type { Answer, Call } from "./api.ts";
+
+/** Differ between any two requests. */
+const OWN_TO_EACH = ["x-request-id", "ratelimit-remaining", "ratelimit-reset"];
+
+/** What of an answer could tell one case from another. */
+export const visible = ({ status, headers, body }: Answer) => ({
+  status,
+  body,
+  headers: Object.fromEntries([...headers].filter(([name]) => !OWN_TO_EACH.includes(name))),
+});
+
+/** An id of the same form that there is not. */
+export const missing = (id: string): string => `${id.slice(0, -3)}000`;
+
+/** To that caller, an item of others at `path` is as one that there is not: seen, changed, deleted, or named malformed. */
+export async function expectHidden(stranger: Call, path: string, id: string, patch: object): Promise<void> {
+  for (const method of ["GET", "PUT", "DELETE"]) {
+    const body = method === "PUT" ? patch : undefined;
+    const foreign = visible(await stranger(method, `${path}/${id}`, body));
+    expect(foreign.status).toBe(404);
+    for (const other of [missing(id), "x", `${id}x`]) {
+      expect(visible(await stranger(method, `${path}/${other}`, body))).toEqual(foreign);
+    }
+  }
+}
+
+/** To that caller, a body with an id of others is as one with an id that there is not. */
+export async function expectUnknownInside(
+  stranger: Call,
+  method: string,
+  path: string,
+  id: string,
+  bodyWith: (id: string) => object,
+): Promise<void> {
+  const foreign = visible(await stranger(method, path, bodyWith(id)));
+  expect(foreign.status).toBe(404);
+  for (const other of [missing(id), "x"]) {
+    expect(visible(await stranger(method, path, bodyWith(other)))).toEqual(foreign);
+  }
+}
