@@ -7,7 +7,7 @@ export interface NamedRequest {
   readonly organizationId: string;
   readonly accountId: string;
   readonly key: string;
-  /** SHA-256 of what is asked for. */
+  /** SHA-256 of what is asked for, and by which API key. */
   readonly request: Buffer;
 }
 

@@ -20,7 +20,8 @@ export interface IdempotencyDeps {
  * Does a creating request, unless its `Idempotency-Key` says that it was done: then it is answered as it was the first time, byte
  * for byte. What is kept is final: a success, or what the request itself made fail (below 500). After any other failure it may be
  * sent again. A gateway that dies between doing and keeping leaves a key of which nobody knows: that stays a 409, since
- * doing it twice would be worse. Answers may hold credentials: they are kept sealed.
+ * doing it twice would be worse. Answers may hold credentials: they are kept sealed, and given to the API key that asked only,
+ * since another key of the same account may be allowed less.
  *
  * @throws ApiError 400 for a key that is none, 409 for another request's key, or one whose first request is not finished
  */
@@ -79,10 +80,10 @@ function nameOf(c: Context<ApiEnv>, key: string, body: unknown): NamedRequest {
     const message = "must be 1 to 255 printable ASCII characters without spaces";
     throw invalidParameters([{ path: KEY_HEADER, message }]);
   }
-  const { organizationId, accountId } = c.get("caller");
+  const { organizationId, accountId, keyId } = c.get("caller");
   const { pathname, search } = new URL(c.req.url);
   const request = createHash("sha256")
-    .update(`${c.req.method} ${pathname}${search}\n${canonicalJson(body)}`)
+    .update(`${keyId}\n${c.req.method} ${pathname}${search}\n${canonicalJson(body)}`)
     .digest();
   return { organizationId, accountId, key, request };
 }

@@ -134,6 +134,22 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/blueprints", { title: "secret" }, "k-allowed", reader)).status).toBe(403);
   });
 
+  it("tells what a key was answered to no other key of the same account, which may be allowed less", async () => {
+    const create = { name: "root", permissions: ["*"] };
+    const { accountId } = JSON.parse((await post("/iam/api-keys", { name: "mighty" }, "k-who")).text);
+    const keyOf = async (permission: string, name: string): Promise<string> => {
+      const grant = { name, accountId, permissions: [permission] };
+      return JSON.parse((await post("/iam/api-keys", grant, `k-${name}`)).text).key;
+    };
+    const [mighty, humble] = [await keyOf("*", "mighty"), await keyOf("iam.write", "humble")];
+    const made = await post("/iam/api-keys", create, "k-root", mighty);
+    const { status, text } = await post("/iam/api-keys", create, "k-root", humble);
+    expect([status, JSON.parse(text).code]).toEqual([409, "conflict"]);
+    expect(text).not.toContain(JSON.parse(made.text).key);
+    const { accessToken } = JSON.parse((await post("/auth/tokens", {}, "k-token", mighty)).text);
+    expect((await post("/iam/api-keys", create, "k-root", accessToken)).text).toBe(made.text);
+  });
+
   it("leaves no credential behind that could be read", async () => {
     const blueprint = { title: "sealed", channels: [{ uid: "main", kind: "webhook" }] };
     const { id } = JSON.parse((await post("/blueprints", blueprint, "k-sealed-1")).text);
