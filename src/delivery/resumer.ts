@@ -58,6 +58,9 @@ export function startResumer(deps: ResumerDeps): Resumer {
   const { signal } = stopping;
   const failing = new Set<number>();
   const underWay = new Map<number, Promise<void>>();
+  /** Those of the last look that wait for a place. */
+  let waiting: ResumedChannel[] = [];
+  let lastStarted = 0;
   /** Since when nothing was left of a pause. */
   const emptySinceMs = new Map<string, number>();
   let wake: () => void = () => {};
@@ -121,11 +124,24 @@ export function startResumer(deps: ResumerDeps): Resumer {
     }
     const names = new Set(resumed.map(nameOf));
     for (const name of emptySinceMs.keys()) if (!names.has(name)) emptySinceMs.delete(name);
-    for (const channel of resumed) {
-      if (underWay.size >= CHANNELS_AT_ONCE) return;
-      if (underWay.has(channel.number)) continue;
-      const done = bringThrough(channel).finally(() => underWay.delete(channel.number));
-      underWay.set(channel.number, done);
+    // Each look goes on after the last: a few that fail, or are looked after, must not keep the places for themselves.
+    const isLater = ({ number }: ResumedChannel): boolean => number > lastStarted;
+    waiting = [...resumed.filter(isLater), ...resumed.filter((channel) => !isLater(channel))];
+    startWaiting();
+  }
+
+  function startWaiting(): void {
+    while (!signal.aborted && underWay.size < CHANNELS_AT_ONCE) {
+      const channel = waiting.shift();
+      if (!channel) return;
+      const { number } = channel;
+      if (underWay.has(number)) continue;
+      lastStarted = number;
+      const done = bringThrough(channel).finally(() => {
+        underWay.delete(number);
+        startWaiting();
+      });
+      underWay.set(number, done);
     }
   }
 

@@ -100,7 +100,7 @@ describe("a paused channel", () => {
     await installed.resume();
     await until(async () => (await onTopic(installed)).length === 2);
     expect(await onTopic(installed)).toEqual([1, 2]);
-    expect(await records(installed)).toEqual([]);
+    expect((await records(installed)).filter(({ reason }) => reason === "paused")).toEqual([]);
   });
 
   it("stays paused whatever is written to it, and pausing or resuming twice changes nothing", async () => {
@@ -241,5 +241,29 @@ describe("a resumed channel", () => {
     start();
     await installed.resume();
     await until(async () => (await onTopic(installed)).length === 1);
+  });
+
+  it("does not wait for others that fail, however many they are", async () => {
+    const failing = await Promise.all(range(0, 5).map(() => install()));
+    const installed = await install();
+    for (const one of [...failing, installed]) {
+      await one.pause();
+      await spine.send(one.channelId, { n: 1 });
+      await one.resume();
+    }
+    const { redriveKept } = spine.path;
+    let isMended = false;
+    start({
+      redriveKept: {
+        ...redriveKept,
+        async all(channel, ...rest) {
+          if (!isMended && channel.identity.appId !== installed.appId) throw new UnavailableError("full");
+          await redriveKept.all(channel, ...rest);
+        },
+      },
+    });
+    await until(async () => (await onTopic(installed)).length === 1);
+    isMended = true;
+    for (const one of failing) await until(() => isOver(one));
   });
 });
