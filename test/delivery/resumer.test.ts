@@ -124,7 +124,7 @@ describe("a paused channel", () => {
     await expect(spine.deliver(installed.channelId, { ...large, n: 14 })).rejects.toThrow(UnavailableError);
     start();
     await installed.resume();
-    await until(async () => (await onTopic(installed)).length === 13);
+    await until(async () => (await onTopic(installed)).length === 13, { timeoutMs: 15_000 });
     expect((await spine.send(installed.channelId, { ...large, n: 14 })).quarantine).toHaveLength(0);
   });
 });

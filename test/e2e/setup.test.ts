@@ -87,5 +87,5 @@ describe("--apply", () => {
     expect((await apply(env, EXAMPLE)).code).toBe(3);
     const apps = await gateway.api<{ uid: string }[]>("GET", "/apps");
     expect(apps.map(({ uid }) => uid).sort()).toEqual(["github", "sensors"]);
-  });
+  }, 60_000);
 });
