@@ -39,8 +39,8 @@ beforeAll(async () => {
 afterAll(async () => {
   process.off("unhandledRejection", onRejection);
   await gateway?.[Symbol.asyncDispose]();
-  await spine?.[Symbol.asyncDispose]();
   await rm(dir, { recursive: true, force: true });
+  await spine?.[Symbol.asyncDispose]();
 });
 
 /** What is asked, and how things are made there. */
