@@ -4,7 +4,10 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
-    include: ["test/cluster/**/*.test.ts", "test/e2e/github.test.ts", "test/e2e/two-gateways.test.ts"],
+    include: [
+      "test/cluster/**/*.test.ts",
+      "test/e2e/{github,two-gateways,channel-life,event-stream}.test.ts",
+    ],
     env: { INLET_TEST_REDIS: "cluster" },
     pool: "forks",
     testTimeout: 30_000,

@@ -22,10 +22,15 @@ export async function readJson(c: Context): Promise<unknown> {
     );
   }
   const value = parse(bytes);
+  requireFitText(value);
+  return value;
+}
+
+/** @throws ApiError 400 where any text in it, at any depth, is such that no database and no bus can keep it */
+export function requireFitText(value: unknown): void {
   const findings: Finding[] = [];
   findUnfitText(value, [], findings);
   if (findings.length > 0) throw invalidParameters(findings);
-  return value;
 }
 
 async function readBytes(request: Request): Promise<Buffer> {

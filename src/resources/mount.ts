@@ -4,7 +4,7 @@ import type { ApiEnv } from "../http/context.ts";
 import type { DoOnce } from "../http/idempotency.ts";
 import { answerList, type Listed } from "../http/page.ts";
 import { notFound } from "../http/problem.ts";
-import { readJson } from "../http/read-json.ts";
+import { readJson, requireFitText } from "../http/read-json.ts";
 import { isKnown } from "../http/version.ts";
 import { isList } from "./answer.ts";
 import { parseInput, type Resource } from "./resource.ts";
@@ -66,7 +66,7 @@ export function mountRoute(api: Hono<ApiEnv>, route: MountedRoute, doOnce: DoOnc
   const pattern = matched ? fullPath.slice(0, fullPath.length - path.length) + matched.path : fullPath;
   api.on(method, pattern, async (c) => {
     if (permission !== null) requirePermission(c.get("caller"), permission);
-    const query = route.query && parseInput(route.query, c.req.query());
+    const query = route.query && parseInput(route.query, readQuery(c));
     const sent = route.body && (await readBody(c));
     const body = route.body && parseInput(route.body, sent);
     const params = paramsOf(route, c);
@@ -80,6 +80,12 @@ function respond(c: Context<ApiEnv>, { method, answer, versioned }: MountedRoute
   if (result instanceof Response) return result;
   if (versioned && method === "get" && isKnown(c)) return c.body(null, 304);
   return isList(answer) ? answerList(c, result as Listed<unknown>) : c.json(result as object);
+}
+
+function readQuery(c: Context): Readonly<Record<string, string>> {
+  const query = c.req.query();
+  requireFitText(query);
+  return query;
 }
 
 async function readBody(c: Context): Promise<unknown> {

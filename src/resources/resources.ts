@@ -4,7 +4,6 @@ import { permissionCatalog } from "../http/authorize.ts";
 import type { ApiEnv } from "../http/context.ts";
 import { createDoOnce } from "../http/idempotency.ts";
 import { type ShowLimitsDeps, showLimits } from "../http/limits.ts";
-import { refuseUnfitText } from "../http/refuse-unfit-text.ts";
 import { requestLog } from "../http/request-log.ts";
 import { requestMetrics } from "../http/request-metrics.ts";
 import type { Log } from "../log.ts";
@@ -118,7 +117,6 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   // What stands before `authenticate` needs no token.
   for (const route of routes.filter(({ isPublic }) => isPublic)) mountRoute(api, route, doOnce);
   api.use(authenticate(deps));
-  api.use(refuseUnfitText());
   api.use(seeOwnWrites(deps));
   for (const route of routes.filter(({ isPublic }) => !isPublic)) mountRoute(api, route, doOnce);
   return api;

@@ -39,8 +39,8 @@ beforeAll(async () => {
 afterAll(async () => {
   process.off("unhandledRejection", onRejection);
   await gateway?.[Symbol.asyncDispose]();
-  await spine?.[Symbol.asyncDispose]();
   await rm(dir, { recursive: true, force: true });
+  await spine?.[Symbol.asyncDispose]();
 });
 
 /** What is asked, and how things are made there. */
@@ -250,10 +250,12 @@ const sendRaw =
   ({ method, path, headers, body }) =>
     new Promise((resolve, reject) => {
       const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
-      const contentType = text === undefined ? {} : { "content-type": "application/json" };
+      const length = Buffer.byteLength(text ?? "");
+      const content =
+        text === undefined ? {} : { "content-type": "application/json", "content-length": String(length) };
       const request = httpRequest(`${origin}/v1/`, {
         ...{ method, path: `/v1${path}` },
-        headers: { ...contentType, ...headers },
+        headers: { ...content, ...headers },
       });
       request.on("error", reject);
       request.on("response", (response) => {

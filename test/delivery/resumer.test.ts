@@ -210,21 +210,18 @@ describe("a resumed channel", () => {
     for (const n of range(0, 150)) await spine.send(installed.channelId, { n });
     await installed.resume();
     const { redriveKept } = spine.path;
-    let onFirstPage = async () => {};
+    const pausedAgain = Promise.withResolvers<void>();
+    let pages = 0;
     start({
       redriveKept: {
         ...redriveKept,
         async all(...args) {
           await redriveKept.all(...args);
-          await onFirstPage();
+          if (++pages === 1) await installed.pause().then(pausedAgain.resolve, pausedAgain.reject);
         },
       },
     });
-    onFirstPage = () => {
-      onFirstPage = async () => {};
-      return installed.pause();
-    };
-    await until(async () => (await onTopic(installed)).length === 100);
+    await pausedAgain.promise;
     await spine.send(installed.channelId, { n: 150 });
     expect(await onTopic(installed)).toEqual(range(0, 100));
     await installed.resume();

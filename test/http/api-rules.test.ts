@@ -149,6 +149,16 @@ describe("errors", () => {
     }
   });
 
+  it("refuse it in queries too, and find nothing by it", async () => {
+    const answer = await api.call("GET", "/audit?accountId=a%00b");
+    expect([answer.status, answer.body.details]).toEqual([
+      400,
+      [{ path: "accountId", message: expect.stringContaining("U+0000") }],
+    ]);
+    const app = "app_01jc9x2k4v8m3n5p7q9r1s0";
+    expect((await api.call("GET", `/apps/${app}/events/a%00b/1-1`)).status).toBe(404);
+  });
+
   it("refuse bodies nested beyond reason", async () => {
     const answer = await api.call("POST", "/blueprints", `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`);
     expect(answer.status).toBe(400);

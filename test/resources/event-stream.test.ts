@@ -81,6 +81,18 @@ describe("the stream of an app's events", () => {
     expect(event?.data).toContain("9007199254740993");
   });
 
+  it("takes no place for a HEAD, which nobody reads on", async () => {
+    const { appId } = await install();
+    const authorization = `Bearer ${token}`;
+    for (let i = 0; i < 21; i++) {
+      const path = `/v1/apps/${appId}/events/stream`;
+      const head = await spine.api.app.request(path, { method: "HEAD", headers: { authorization } });
+      expect([head.status, head.body]).toEqual([200, null]);
+      expect(head.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    }
+    await follow(appId);
+  });
+
   it("gives events of the type alone that is asked for", async () => {
     const { appId, send } = await install();
     const reader = await follow(appId, { type: "b" });

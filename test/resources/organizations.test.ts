@@ -86,7 +86,7 @@ describe("deleting an organization", () => {
     }
   });
 
-  it("is refused while there are apps or blueprints in it, and for that of the first start", async () => {
+  it("is refused while there are apps, blueprints or artifacts in it, and for that of the first start", async () => {
     const made = await post("/organizations", { name: "other" });
     const theirs = api.as(made.apiKey.key);
     const blueprint = await post("/blueprints", { title: "b" }, theirs);
@@ -97,6 +97,9 @@ describe("deleting an organization", () => {
     expect(await remove()).toBe(409);
     expect((await theirs("GET", "/organizations")).body).toHaveLength(1);
     await theirs("DELETE", `/blueprints/${blueprint.id}`);
+    const artifact = await post("/stores/artifacts", { kind: "agent", title: "a" }, theirs);
+    expect(await remove()).toBe(409);
+    await theirs("DELETE", `/stores/artifacts/${artifact.id}`);
     expect(await remove()).toBe(200);
     const [first] = await get("/organizations");
     expect((await call("DELETE", `/organizations/${first.id}`)).status).toBe(409);

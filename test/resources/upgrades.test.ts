@@ -80,6 +80,19 @@ describe("an upgrade", () => {
     expect(JSON.stringify(removal)).toContain('"uid":"goes"');
   });
 
+  it("does not open a channel that verifies its senders, where the blueprint says nothing of it", async () => {
+    const path = `/apps/${app.id}/channels/${idOf("changes")}`;
+    const config = { verification: { scheme: "hmac", name: "x-signature" }, secrets: [{ value: "s3cret" }] };
+    const { verification } = (await api.call("PUT", path, { config })).body.config;
+    expect(verification).toMatchObject({ scheme: "hmac" });
+    await change(next);
+    expect((await upgrade()).body.updated).toEqual(["changes"]);
+    expect((await api.call("GET", path)).body).toMatchObject({
+      ...{ title: "Changed", state: "active", config: { verification } },
+    });
+    expect((await upgrade()).body.updated).toEqual([]);
+  });
+
   it("keeps the secrets of a channel, its pause, and undoes what was changed by hand", async () => {
     const verification = { scheme: "hmac", name: "x-signature" };
     await change([{ ...channel("stays", "a"), config: { verification } }]);

@@ -13,7 +13,7 @@ import { ENTRY_EXAMPLE, eventJson, eventSchema, listQuerySchema, TOPIC_EXAMPLE }
 
 const params = {
   ...appParams,
-  topic: pathText(/./su, "event", TOPIC_EXAMPLE),
+  topic: pathText(/^[^\0]+$/su, "event", TOPIC_EXAMPLE),
   entryId: pathText(/^\d{1,20}-\d{1,20}$/, "event", ENTRY_EXAMPLE),
 };
 

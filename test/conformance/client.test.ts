@@ -1,0 +1,68 @@
+import { execFile } from "node:child_process";
+import { copyFile, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { generateApi } from "swagger-typescript-api";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { API_KEY, type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { type SharedStores, startSharedStores } from "../support/stores.ts";
+
+const run = promisify(execFile);
+const MODULES = join(import.meta.dirname, "../../node_modules");
+
+let stores: SharedStores;
+let gateway: GatewayProcess;
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "inlet-client-"));
+  stores = await startSharedStores();
+  gateway = await startGatewayProcess(stores.env);
+});
+afterAll(async () => {
+  await gateway?.[Symbol.asyncDispose]();
+  await stores?.[Symbol.asyncDispose]();
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** As strict as a user may be, but for what the generator itself leaves unused. */
+const TSCONFIG = {
+  compilerOptions: {
+    ...{ target: "ES2024", lib: ["ES2024", "DOM"], module: "NodeNext", moduleResolution: "NodeNext" },
+    ...{ types: ["node"], strict: true, noUncheckedIndexedAccess: true, skipLibCheck: true },
+    ...{ rewriteRelativeImportExtensions: true, outDir: "built" },
+  },
+  files: ["walk.ts"],
+};
+
+it("makes a client that compiles and leads from an organization to a reader", async () => {
+  const spec = await (await fetch(`${gateway.origin}/v1/openapi.json`)).json();
+  await generateApi({ spec, output: dir, fileName: "client.ts", httpClientType: "fetch", silent: true });
+  await copyFile(join(import.meta.dirname, "client-walk.ts.txt"), join(dir, "walk.ts"));
+  await writeFile(join(dir, "package.json"), JSON.stringify({ type: "module" }));
+  await writeFile(join(dir, "tsconfig.json"), JSON.stringify(TSCONFIG));
+  await symlink(MODULES, join(dir, "node_modules"));
+  const compiled = await run(join(MODULES, ".bin/tsc"), ["-p", dir]).catch((error) => error);
+  expect(compiled.stdout).toBe("");
+
+  const { stdout } = await run(process.execPath, [join(dir, "built/walk.js")], {
+    env: {
+      PATH: process.env.PATH ?? "",
+      BASE_URL: `${gateway.origin}/v1`,
+      REDIS_URL: stores.env.REDIS_URL ?? "",
+      API_KEY,
+    },
+  });
+  const { refused, outcome, read, listed } = JSON.parse(stdout);
+  expect(refused).toBe(403);
+  expect(outcome).toMatchObject({
+    received: 1,
+    published: 1,
+    events: [{ type: "tick", status: "published" }],
+  });
+  const [event] = outcome.events;
+  const [[topic, [[entryId, fields]]]] = read;
+  expect([topic, entryId]).toEqual([event.topic, event.entryId]);
+  expect(JSON.parse(fields[fields.indexOf("data") + 1])).toEqual({ id: "1", n: 7 });
+  expect(listed).toMatchObject([{ type: "tick", data: { id: "1", n: 7 } }]);
+}, 90_000);
