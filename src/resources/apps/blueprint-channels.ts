@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from "node:util";
 import { checkSettings, type SettingsDeps } from "../../channels/settings.ts";
 import { openSettings } from "../../data/channel-secrets.ts";
 import type { NewChannel } from "../../data/channels.ts";
 import type { Keyring } from "../../data/keyring.ts";
-import type { BlueprintRow, ChannelRow } from "../../data/tables.ts";
+import type { BlueprintChannel, BlueprintRow, ChannelRow } from "../../data/tables.ts";
 import { findingUnder } from "../../http/findings.ts";
 import { ApiError } from "../../http/problem.ts";
 import type { Finding } from "../../lib/errors.ts";
@@ -37,7 +38,8 @@ export async function planChannels(
       continue;
     }
     const secrets = before ? openSettings(deps.keyring, before) : {};
-    const checked = await checkSettings(deps, { ...settings, config: { ...settings.config, ...secrets } });
+    const config = { ...settings.config, ...ownVerification(before, settings.config), ...secrets };
+    const checked = await checkSettings(deps, { ...settings, config });
     if (checked.ok) planned.push({ content: { ...checked.value, uid, title, fromBlueprint: true }, before });
     else findings.push(...checked.error.map((finding) => findingUnder(`channels[${index}]`, finding)));
   }
@@ -48,3 +50,13 @@ export async function planChannels(
   }
   return planned;
 }
+
+/** A blueprint that says nothing of verification, as most do, never opens a channel whose senders are verified. */
+function ownVerification(before: ChannelRow | undefined, config: BlueprintChannel["config"]): object {
+  const says = (verification: unknown): boolean =>
+    typeof verification === "object" && verification !== null && !isDeepStrictEqual(verification, NONE);
+  if (!before || says(config.verification) || !says(before.config.verification)) return {};
+  return { verification: before.config.verification };
+}
+
+const NONE = { scheme: "none" };

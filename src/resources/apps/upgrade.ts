@@ -41,7 +41,7 @@ export const appUpgrades: Resource<AppDeps> = {
         operation: "upgradeApp",
         summary: "Bring an app to the present state of its blueprint",
         description:
-          "All or nothing. Channels of the same uid keep id, address and secrets and get title, settings and events of the blueprint, whatever was changed on them by hand; a paused one stays paused. New ones are added. Channels that are not in the blueprint are kept, and listed; with `removeMissing` those go that came from it, never those added by hand. Title and description of the app stay.",
+          "All or nothing. Channels of the same uid keep id, address and secrets and get title, settings and events of the blueprint, whatever was changed on them by hand, but that a channel that verifies its senders is not opened by a blueprint whose channel does not; a paused one stays paused. New ones are added. Channels that are not in the blueprint are kept, and listed; with `removeMissing` those go that came from it, never those added by hand. Title and description of the app stay.",
         params: appParams,
         body: upgradeSchema,
         answer: upgradedAppSchema,
