@@ -107,7 +107,10 @@ export async function deleteOrganization({ db, clock }: Deps, caller: Caller, id
     await recordAudit(trx, caller, { action: "delete", entity: "organization", id }, clock());
     await recordChange(trx, { kind: "access", key: id });
   });
-  await refuseInUse("The organization has apps or blueprints, or is the one of the first start.", deleted);
+  await refuseInUse(
+    "The organization has apps, blueprints or artifacts, or is the one of the first start.",
+    deleted,
+  );
 }
 
 const select = (db: Queryable, { organizationId }: Caller, id: string) =>
