@@ -37,6 +37,11 @@ const CHECK_EVERY_MS = 1_500;
 /** A reader that takes nothing for so long of what waits for it is cut. */
 const MAX_STALL_MS = 10_000;
 const RETRY_MS = 2_000;
+const HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+};
 
 const querySchema = z.object({
   type: z.string().min(1).max(255).optional().describe("Events of this type only."),
@@ -86,13 +91,7 @@ export const eventStream: Resource<EventStreamDeps> = {
       line.write(`retry: ${RETRY_MS}\n`);
       client.beat();
       hub.join(member, from.topics, from.nowMs);
-      return new Response(line.body, {
-        headers: {
-          "content-type": "text/event-stream; charset=utf-8",
-          "cache-control": "no-store",
-          "x-accel-buffering": "no",
-        },
-      });
+      return new Response(line.body, { headers: HEADERS });
     }
 
     return [
@@ -113,6 +112,8 @@ export const eventStream: Resource<EventStreamDeps> = {
           const filter = { appId: params.appId, type: query.type };
           const resumed = resumedFrom(c);
           if (stopping.aborted) throw new UnavailableError("this worker is stopping");
+          // Nobody would read it, and nobody would leave it.
+          if (c.req.method === "HEAD") return new Response(null, { headers: HEADERS });
           const release = places.take(caller.keyId ?? caller.accountId);
           try {
             const topics = await listTopics(filter);
