@@ -25,44 +25,34 @@ export const HEADERS = {
   RateLimitReset: always(count("Seconds until the next one.", 42)),
 } as const;
 
-const header = (name: string, described: object) => ({ name, in: "header", required: false, ...described });
+/** Without an example: pages that try requests out fill it in and send it, and a key of all is nobody's key. */
+const header = (name: string, description: string, pattern?: string) => ({
+  name,
+  in: "header",
+  required: false,
+  description,
+  schema: { type: "string", ...(pattern === undefined ? {} : { pattern }) },
+});
 
 /** Headers of requests. */
 export const PARAMETERS = {
   RequestId: header(
     "X-Request-Id",
-    text("A name for the request, in place of one that Inlet makes.", "trace-1", "^[A-Za-z0-9_.:-]{1,128}$"),
+    "A name for the request, in place of one that Inlet makes.",
+    "^[A-Za-z0-9_.:-]{1,128}$",
   ),
   OrganizationId: header(
     "X-Organization-Id",
-    text(
-      "For which organization an account calls, by another issuer's token, that belongs to several. A key calls for its own.",
-      "org_01jc9x2k4v8m3n5p7q9r1s0",
-    ),
+    "For which organization an account calls, by another issuer's token, that belongs to several. A key calls for its own.",
   ),
   IdempotencyKey: header(
     "Idempotency-Key",
-    text(
-      "For 24 hours, the same request with the same key is not done again but answered as it was the first time, " +
-        "with `Idempotent-Replayed: true`: successes, and errors below 500 that its checks did not find beforehand. " +
-        "With another request, or while the first one is under way, it is a 409; so it is when nobody knows what became " +
-        "of the first one.",
-      "5f2d9a1c-5b0e-4c8e-9f63-0d2f6f1f7c11",
-      "^[\\x21-\\x7e]{1,255}$",
-    ),
+    "For 24 hours, the same request with the same key is not done again but answered as it was the first time, " +
+      "with `Idempotent-Replayed: true`: successes, and errors below 500 that its checks did not find beforehand. " +
+      "With another request, or while the first one is under way, it is a 409; so it is when nobody knows what became " +
+      "of the first one.",
+    "^[\\x21-\\x7e]{1,255}$",
   ),
-  IfMatch: header(
-    "If-Match",
-    text(
-      "Does it only if this is the version (`ETag`) that is there; else 409.",
-      '"bp_01jc9x2k4v8m3n5p7q9r1s0.3"',
-    ),
-  ),
-  IfNoneMatch: header(
-    "If-None-Match",
-    text(
-      "Answers 304, without a body, if this is the version that is there.",
-      '"bp_01jc9x2k4v8m3n5p7q9r1s0.3"',
-    ),
-  ),
+  IfMatch: header("If-Match", "Does it only if this is the version (`ETag`) that is there; else 409."),
+  IfNoneMatch: header("If-None-Match", "Answers 304, without a body, if this is the version that is there."),
 } as const;
