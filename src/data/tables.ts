@@ -18,6 +18,8 @@ export interface OrganizationsTable extends Timestamps {
   iamId: string | null;
   tenantId: string | null;
   logoAssetId: string | null;
+  /** What a declared set-up calls it; only set-ups write it. */
+  declaredName: string | null;
 }
 
 export interface SpacesTable extends Timestamps {

@@ -167,6 +167,18 @@ describe("a declared set-up", () => {
     expect(JSON.stringify(await rows())).not.toContain(keys[0]?.token);
   });
 
+  it("never takes another's organization for a declared one, whatever that calls itself", async () => {
+    const stranger = api.as(await api.strangerKey());
+    const [{ id }] = (await stranger("GET", "/organizations")).body;
+    await stranger("PUT", `/organizations/${id}`, { name: "acme" });
+    const file = example((organization) => {
+      organization.name = "acme";
+    });
+    expect((await apply(file)).steps[0]).toMatchObject({ action: "create", object: "organization acme" });
+    expect((await stranger("GET", "/apps")).body).toEqual([]);
+    expect(changed(await plan(file))).toEqual([]);
+  });
+
   it("applied by several at once is made once", async () => {
     const file = example((organization) => {
       organization.name = "acme";

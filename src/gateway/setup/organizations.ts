@@ -7,6 +7,9 @@ import { createId } from "../../lib/ids.ts";
 import type { WantedOrganization } from "./check.ts";
 import { SetUpConflict, type Step } from "./plan.ts";
 
+/** The name in the file of the organization that the first start makes. */
+const FIRST_ORGANIZATION = "default";
+
 export interface ReconciledOrganization {
   readonly id: string;
   readonly step: Step;
@@ -14,23 +17,26 @@ export interface ReconciledOrganization {
   readonly token?: string;
 }
 
-/** Finds the organization by its name, or makes it with its first space, a service account and a key that may do all. */
+/**
+ * Finds the organization that a set-up made under that name, or makes it with its first space, a service account and a key that
+ * may do all; `default` is the first start's. Never by the name that it shows: its own people may change that, and another
+ * organization's secrets would follow.
+ */
 export async function reconcileOrganization(
   trx: Trx,
   { name, spaces: [space = name] }: WantedOrganization,
   nowMs: number,
 ): Promise<ReconciledOrganization> {
   const object = `organization ${name}`;
-  const [found, ...others] = await trx
-    .selectFrom("organizations")
-    .select("id")
-    .where("name", "=", name)
-    .limit(2)
-    .execute();
-  if (others.length > 0) throw new SetUpConflict("there are several of that name: rename all but one");
-  if (found) return { id: found.id, step: { action: "unchanged", object } };
+  const found = await findDeclared(trx, name);
+  if (found !== undefined) return { id: found, step: { action: "unchanged", object } };
 
   const made = await createOrganization(trx, { organization: name, space, account: name }, nowMs);
+  await trx
+    .updateTable("organizations")
+    .set({ declaredName: name })
+    .where("id", "=", made.organizationId)
+    .execute();
   const key = await createApiKey(trx, { ...made, name: "default", permissions: ["*"] }, nowMs);
   const author = operatorOf(made.organizationId);
   await recordAudit(
@@ -43,6 +49,18 @@ export async function reconcileOrganization(
   await recordAudit(trx, author, { action: "create", entity: "account", id: made.accountId }, nowMs);
   await recordAudit(trx, author, { action: "create", entity: "apiKey", id: key.id }, nowMs);
   return { id: made.organizationId, step: { action: "create", object }, token: key.token };
+}
+
+async function findDeclared(trx: Trx, name: string): Promise<string | undefined> {
+  const declared = await trx
+    .selectFrom("organizations")
+    .select("id")
+    .where("declaredName", "=", name)
+    .executeTakeFirst();
+  if (declared) return declared.id;
+  if (name !== FIRST_ORGANIZATION) return undefined;
+  const cluster = await trx.selectFrom("cluster").select("organizationId").executeTakeFirst();
+  return cluster?.organizationId ?? undefined;
 }
 
 /** Finds the space by its name, or makes it. */
