@@ -119,7 +119,7 @@ export const commonSettings = {
     .min(60)
     .max(31_536_000)
     .optional()
-    .describe("How often something should come; longer silence raises an alarm."),
+    .describe("How often something should come. Kept for an alarm on silence, which is not raised yet."),
 } as const;
 
 const commonSettingsSchema = z.strictObject(commonSettings);

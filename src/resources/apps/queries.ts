@@ -5,25 +5,11 @@ import { recordChange } from "../../data/changes.ts";
 import { deleteChannel, type NewChannel, type WriteContext } from "../../data/channels.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
 import { recordRemovals } from "../../data/removals.ts";
-import type { AppRow, BlueprintRow } from "../../data/tables.ts";
+import type { AppRow } from "../../data/tables.ts";
 import type { Listed, Page } from "../../http/page.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
 import { changedFields } from "../../lib/changed-fields.ts";
 import { isId } from "../../lib/ids.ts";
-
-export async function findInstallable(
-  db: Queryable,
-  organizationId: string,
-  blueprintId: string,
-): Promise<BlueprintRow | undefined> {
-  if (!isId("bp", blueprintId)) return undefined;
-  return db
-    .selectFrom("blueprints")
-    .selectAll()
-    .where("id", "=", blueprintId)
-    .where("organizationId", "=", organizationId)
-    .executeTakeFirst();
-}
 
 /**
  * What an artifact is to install.

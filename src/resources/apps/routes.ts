@@ -1,5 +1,6 @@
 import { type EntityDeps, renderChannel } from "../../channels/entity.ts";
 import type { SettingsDeps } from "../../channels/settings.ts";
+import { findBlueprint } from "../../data/blueprints.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { Keyring } from "../../data/keyring.ts";
 import { deleted } from "../../http/fields.ts";
@@ -12,15 +13,7 @@ import { appParams } from "../app-scope.ts";
 import { parseInput, type Resource } from "../resource.ts";
 import { defineRoute } from "../route.ts";
 import { planChannels } from "./blueprint-channels.ts";
-import {
-  blueprintOfArtifact,
-  deleteApp,
-  findApp,
-  findInstallable,
-  installApp,
-  listApps,
-  updateApp,
-} from "./queries.ts";
+import { blueprintOfArtifact, deleteApp, findApp, installApp, listApps, updateApp } from "./queries.ts";
 import {
   appContentSchema,
   appPatchSchema,
@@ -66,7 +59,7 @@ export const apps: Resource<AppDeps> = {
         }
         const named =
           body.blueprintId ?? (await blueprintOfArtifact(deps.db, organizationId, body.artifactId));
-        const blueprint = await findInstallable(deps.db, organizationId, named);
+        const blueprint = await findBlueprint(deps.db, organizationId, named);
         if (!blueprint) throw notFound("blueprint");
         const { uid, title, description, id: blueprintId } = blueprint;
         const planned = await planChannels(deps, blueprint, []);

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { renderChannel } from "../../channels/entity.ts";
+import { findBlueprint } from "../../data/blueprints.ts";
 import { conflict, notFound } from "../../http/problem.ts";
 import { appParams } from "../app-scope.ts";
 import { type Resource, writeOnce } from "../resource.ts";
 import { defineRoute } from "../route.ts";
 import { planChannels } from "./blueprint-channels.ts";
-import { findApp, findInstallable } from "./queries.ts";
+import { findApp } from "./queries.ts";
 import type { AppDeps } from "./routes.ts";
 import { installedAppSchema, renderApp } from "./schema.ts";
 import { listAppChannels, upgradeApp } from "./upgrade-app.ts";
@@ -56,7 +57,7 @@ export const appUpgrades: Resource<AppDeps> = {
           const blueprint =
             app.blueprintId === null
               ? undefined
-              : await findInstallable(db, caller.organizationId, app.blueprintId);
+              : await findBlueprint(db, caller.organizationId, app.blueprintId);
           if (!blueprint) throw conflict("The app has no blueprint to be upgraded to.");
           const channels = await listAppChannels(db, app.id);
           const plan = await planChannels(deps, blueprint, channels);

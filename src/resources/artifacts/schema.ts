@@ -46,7 +46,6 @@ export const artifactInputSchema = z
     if (artifact.price === null && artifact.currency !== null) issue("price", "is needed with a currency");
     if (artifact.price !== null && artifact.currency === null) issue("currency", "is needed with a price");
   });
-export type ArtifactInput = z.output<typeof artifactInputSchema>;
 
 /** The artifact as the API answers it. */
 export const artifactSchema = z

@@ -5,7 +5,7 @@ import type { BlueprintChannel, BlueprintRow } from "../../data/tables.ts";
 import type { Listed, Page } from "../../http/page.ts";
 import { conflict } from "../../http/problem.ts";
 import { changedFields } from "../../lib/changed-fields.ts";
-import { createId, isId } from "../../lib/ids.ts";
+import { createId } from "../../lib/ids.ts";
 
 /** What is written of a blueprint. */
 export interface BlueprintContent {
@@ -41,20 +41,6 @@ export async function insertBlueprint(
   );
   await recordAudit(trx, author, { action: "create", entity: "blueprint", id }, nowMs);
   return row;
-}
-
-export async function findBlueprint(
-  db: Queryable,
-  organizationId: string,
-  id: string,
-): Promise<BlueprintRow | undefined> {
-  if (!isId("bp", id)) return undefined;
-  return db
-    .selectFrom("blueprints")
-    .selectAll()
-    .where("id", "=", id)
-    .where("organizationId", "=", organizationId)
-    .executeTakeFirst();
 }
 
 export async function listBlueprints(

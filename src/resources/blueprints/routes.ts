@@ -1,4 +1,5 @@
 import type { ChannelInput, SettingsDeps } from "../../channels/settings.ts";
+import { findBlueprint } from "../../data/blueprints.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { BlueprintChannel, BlueprintRow } from "../../data/tables.ts";
 import { deleted } from "../../http/fields.ts";
@@ -12,13 +13,7 @@ import { pathId } from "../params.ts";
 import { parseInput, type Resource, writeOnce } from "../resource.ts";
 import { defineRoute } from "../route.ts";
 import { checkBlueprintChannels } from "./content.ts";
-import {
-  deleteBlueprint,
-  findBlueprint,
-  insertBlueprint,
-  listBlueprints,
-  updateBlueprint,
-} from "./queries.ts";
+import { deleteBlueprint, insertBlueprint, listBlueprints, updateBlueprint } from "./queries.ts";
 import { blueprintInputSchema, blueprintPatchSchema, blueprintSchema, renderBlueprint } from "./schema.ts";
 
 export interface BlueprintDeps extends SettingsDeps {

@@ -32,7 +32,6 @@ const fields = {
 
 /** What a blueprint is made of, and what a patched one must still be. */
 export const blueprintInputSchema = z.strictObject(fields);
-export type BlueprintInput = z.output<typeof blueprintInputSchema>;
 
 /** What a merge patch may hold, as far as that can be told before it is applied. */
 export const blueprintPatchSchema = z.strictObject({

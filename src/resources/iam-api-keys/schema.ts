@@ -17,7 +17,6 @@ export const apiKeyContent = z.strictObject({
   ...grantInput,
   expiresAt,
 });
-export type ApiKeyContent = z.output<typeof apiKeyContent>;
 
 export const apiKeyInput = z.strictObject({
   ...apiKeyContent.shape,
