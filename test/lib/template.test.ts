@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { err, ok } from "../../src/lib/result.ts";
+import { compileTemplate, type Placeholder } from "../../src/lib/template.ts";
+
+type Values = Readonly<Record<string, string>>;
+
+const bind = ({ name, filters }: Placeholder) =>
+  name === "no"
+    ? err("there is no such thing")
+    : ok((values: Values) => [values[name], ...filters].join("/"));
+
+function render(text: string, values: Values): string {
+  const compiled = compileTemplate(text, bind);
+  if (!compiled.ok) throw new Error(compiled.error);
+  return compiled.value(values);
+}
+
+test("puts values where their placeholders stand, and leaves all else as it is", () => {
+  expect(render('{"a": {"b": "{{x}}"}}-{{ y }}{{x}}', { x: "1", y: "2" })).toBe('{"a": {"b": "1"}}-21');
+  expect(render("", {})).toBe("");
+  expect(render("}} {x}", {})).toBe("}} {x}");
+});
+
+test("hands filters on in their order", () => {
+  expect(render("{{ x | lower | hex }}", { x: "1" })).toBe("1/lower/hex");
+});
+
+test("never reads what was put in as a template", () => {
+  expect(render("{{x}}", { x: "{{y}}", y: "secret" })).toBe("{{y}}");
+});
+
+test.each([
+  ["{{x", "has {{ without }}"],
+  ["{{x}} {{", "has {{ without }}"],
+  ["{{ {{x}}", "has {{ without }}"],
+  ["{{}}", "{{}} names nothing"],
+  ["{{x | }}", "{{x | }} names nothing"],
+  ["{{no}}", "{{no}}: there is no such thing"],
+])("refuses %s", (text, reason) => {
+  expect(compileTemplate(text, bind)).toEqual(err(reason));
+});
