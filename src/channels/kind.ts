@@ -5,6 +5,7 @@ import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import type { ChannelHandle, Ingest } from "../event/ingest.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
+import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
 /** What a channel kind is handed. It knows neither the normalizer nor Redis. */
 export interface ChannelKindDeps {
@@ -23,6 +24,10 @@ export interface ChannelRuntime extends AsyncDisposable {
    * `UnavailableError` becomes a 503.
    */
   readonly receive?: (channel: ChannelHandle, context: HookContext) => Promise<Response>;
+  /** Pull kinds whose senders keep a connection open. */
+  readonly stream?: StreamSource;
+  /** Pull kinds whose senders are asked. */
+  readonly polled?: PolledSource;
 }
 
 /**
@@ -38,6 +43,8 @@ export interface ChannelKind {
   readonly secretSettings: readonly string[];
   /** True where deliveries come to the channel's address; false where the kind fetches them: its channels show no address. */
   readonly addressed: boolean;
+  /** Pull kinds: how their cursors are read and shown. */
+  readonly cursor?: CursorFormat;
   /** True where settings as stored (`config` with its opened secrets) lack something before a delivery can be accepted. */
   readonly needsSetup: (settings: Readonly<Record<string, unknown>>) => boolean;
   readonly start: (deps: ChannelKindDeps) => Promise<ChannelRuntime>;
