@@ -50,8 +50,9 @@ function encodeGroup(group: PublishGroup, args: (string | Buffer)[], placeOf: (k
     const { source, at, cursor } = position;
     args.push(String(source), String(at.epoch), String(at.version));
     if (cursor === undefined) args.push("0");
-    else if (cursor.commits) args.push(String(-placeOf(cursor.key)), at.value);
-    else args.push(String(placeOf(cursor.key)));
+    else if (cursor.commits) {
+      args.push(String(-placeOf(cursor.key)), at.value === undefined ? "=" : `>${at.value}`);
+    } else args.push(String(placeOf(cursor.key)));
   }
   if (quarantine) args.push(String(placeOf(quarantine.budgetKey)), ...quarantine.args);
   if (release) args.push(String(placeOf(release.budgetKey)), String(release.ids.length), ...release.ids);

@@ -11,8 +11,8 @@
 -- then, for each group:
 --   head     "<window ms> <slicing> <max entries> <r|d> <events> <parts>": r reports a known id with other data, d calls it a
 --            duplicate; parts: 1 (a position follows) + 2 (quarantine follows) + 4 (a release follows)
---   position source, epoch, version, place of the cursor in KEYS (0: not in this call; negative: commit it), the new value (only
---            where it is committed)
+--   position source, epoch, version, place of the cursor in KEYS (0: not in this call; negative: commit it); where it is committed
+--            also ">" and the new value, or "=" where only the version moves. It stays where an event of the group conflicts
 --   quarantine  place of the budget in KEYS, channel, digest of the delivery, its method and headers (JSON), its body, number of items;
 --            per item: id for a new record, "all" or "newest", "<item>.<reason>", reason, the record (JSON)
 --   release  place of the budget in KEYS, number of records, their ids; they stay where an event of the group conflicts
@@ -249,7 +249,7 @@ local function runGroup()
     wrote = true
   end
   local conflicts = false
-  for n = 1, release and events or 0 do
+  for n = 1, (release or position) and events or 0 do
     conflicts = conflicts or answers[n] == '!'
   end
   if release and not conflicts then
@@ -258,8 +258,8 @@ local function runGroup()
       storeOf(KEYS[tonumber(ARGV[release])]).drop(ARGV[n])
     end
   end
-  if position and position.value then
-    call('HSET', position.cursor, 'e', format('%d', position.epoch), 'v', format('%d', position.version + 1), 'c', position.value)
+  if position and position.commits and not conflicts then
+    commitCursor(position)
     wrote = true
   end
   return #answers == 1 and answers[1] or table.concat(answers, ' ')

@@ -34,7 +34,7 @@ export interface PublishBatch {
   readonly quarantine?: QuarantineWrite;
   /** Quarantine records that this publish replaces (a re-drive). They stay where an event of it conflicts. */
   readonly release?: readonly string[];
-  /** Of a pull source: where it stands once this delivery is written. */
+  /** Of a pull source: where it stands once this delivery is written. It stays where an event conflicts. */
   readonly position?: SourcePosition;
 }
 
@@ -134,12 +134,13 @@ export function createPublish(deps: PublishDeps): Publish {
     let quarantineIds = NO_WORDS;
     for (const [i, piece] of pieces.entries()) {
       const isLast = i === pieces.length - 1;
+      const isDone = isLast && !answers.includes(CONFLICT);
       const group: PublishGroup = {
         policy,
         ...piece,
-        ...(position && { position: isLast ? position : (checked ?? position) }),
+        ...(position && { position: isDone ? position : (checked ?? position) }),
         ...(quarantine && i === 0 && { quarantine }),
-        ...(release && isLast && !answers.includes(CONFLICT) && { release }),
+        ...(release && isDone && { release }),
       };
       const words = wordsOf(await submit(0, group, delivery));
       for (const word of words.slice(0, piece.events.length)) answers.push(word);
@@ -172,14 +173,13 @@ export function createPublish(deps: PublishDeps): Publish {
         : NO_WORDS,
       ...partBySlot(events).map(writePart),
     ]);
+    if (answers.includes(CONFLICT)) return [...answers, ...quarantineIds];
     await Promise.all([
-      release &&
-        !answers.includes(CONFLICT) &&
-        submit(slotOf(release.budgetKey), { policy, events: [], release, bytes: 0 }, delivery),
+      release && submit(slotOf(release.budgetKey), { policy, events: [], release, bytes: 0 }, delivery),
       position?.cursor &&
         submit(
           slotOf(position.cursor.key),
-          { policy, events: [], position, bytes: position.at.value.length },
+          { policy, events: [], position, bytes: position.at.value?.length ?? 0 },
           delivery,
         ),
     ]);

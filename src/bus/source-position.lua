@@ -1,8 +1,9 @@
 -- The position of a pull source; a fragment of publish.lua. It expects `call`, `refuse`, KEYS, ARGV, `at` (moved on by readPosition)
--- and topics {key, prefix, notes}, and defines readPosition, checkCursor, checkEpoch and stampEpoch.
+-- and topics {key, prefix, notes}, and defines readPosition, checkCursor, commitCursor, checkEpoch and stampEpoch.
 --
 -- Each topic holds the highest epoch that it has seen of a source: {<topic>}:e, field s<source>. The cursor is a hash: e epoch,
--- v version, c value. It is committed by compare-and-set on the version.
+-- v version, c value, made by whoever takes the source over (source-take-over.lua), and gone with its channel: only the epoch that
+-- took over last may commit, by compare-and-set on the version.
 local function readPosition()
   local place = tonumber(ARGV[at + 3])
   local position = {
@@ -13,7 +14,7 @@ local function readPosition()
   }
   at = at + 4
   if place < 0 then
-    position.value = ARGV[at]
+    position.commits = ARGV[at]
     at = at + 1
   end
   return position
@@ -21,11 +22,18 @@ end
 
 local function checkCursor(position)
   local held = call('HMGET', position.cursor, 'e', 'v')
-  if held[1] and tonumber(held[1]) > position.epoch then
-    refuse('EPOCH', 'the cursor is held under epoch ' .. held[1])
+  if tonumber(held[1]) ~= position.epoch then
+    refuse('EPOCH', 'the cursor is held under epoch ' .. (held[1] or 'none'))
   end
   if tonumber(held[2] or 0) ~= position.version then
     refuse('CURSOR', 'the cursor is at version ' .. (held[2] or '0'))
+  end
+end
+
+local function commitCursor(position)
+  call('HSET', position.cursor, 'e', format('%d', position.epoch), 'v', format('%d', position.version + 1))
+  if position.commits ~= '=' then
+    call('HSET', position.cursor, 'c', sub(position.commits, 2))
   end
 end
 

@@ -1,6 +1,6 @@
 import type { ChannelIdentity, ChannelState, CommonSettings } from "./channel.ts";
 import type { ItemFailure, Outcome } from "./outcome.ts";
-import type { RawRequest } from "./received.ts";
+import type { RawRequest, SourcePosition, VerifiedDelivery } from "./received.ts";
 
 /** A channel in force, as far as a channel kind may see it; rules, secrets and verifiers stay behind `ingest`. */
 export interface ChannelHandle {
@@ -35,4 +35,17 @@ export type Ingest<C extends ChannelHandle = ChannelHandle> = (
     /** Asked once the sender is known to be who the channel expects: what it throws ends the delivery, and nothing was parsed. */
     readonly admit?: (channel: ChannelHandle) => void;
   },
+) => Promise<IngestResult>;
+
+/**
+ * The sink of what the gateway fetched itself: the source is who was called, so nothing is verified, and nobody could be told of
+ * a refusal: what fails is quarantined. The position moves in the write that brings the last of the delivery to its place.
+ *
+ * @throws UnavailableError as `Ingest` does.
+ * @throws StaleSourceError (bus) when `position` is no longer its owner's: nothing of what was refused is written.
+ */
+export type IngestFetched<C extends ChannelHandle = ChannelHandle> = (
+  channel: C,
+  delivery: VerifiedDelivery,
+  options: { readonly signal: AbortSignal; readonly position: SourcePosition },
 ) => Promise<IngestResult>;

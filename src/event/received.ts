@@ -29,11 +29,12 @@ export interface VerifiedDelivery {
 
 /**
  * Where a pull source stands, committed with the events that came before it. `epoch` is the fencing token of the owner;
- * `version` is the cursor's version that `value` replaces (0 where there is none yet): the write is refused when the
- * stored one differs.
+ * `version` is the cursor's version that this write replaces (0 where there is none yet): the write is refused when the
+ * stored one differs. Each write makes a new version, also where the cursor itself stays (`value` absent): what follows one
+ * that was not written is refused.
  */
 export interface SourcePosition {
   readonly epoch: number;
   readonly version: number;
-  readonly value: string;
+  readonly value?: string;
 }

@@ -1,0 +1,31 @@
+import { z } from "zod";
+
+/**
+ * The settings that every pull kind has besides `commonSettings`, spread after them: where a delivery was fetched there is no
+ * sender whom a refusal could reach, so what fails is always kept.
+ */
+export const pullSettings = {
+  connection: z
+    .enum(["none", "optional", "required"])
+    .default("none")
+    .describe(
+      "Whether its calls carry the credentials of a connection; where one is required, nothing is fetched before it is there.",
+    ),
+  run: z
+    .enum(["subscribed", "always"])
+    .default("subscribed")
+    .describe("When it fetches: while a subscription covers the channel, a paused one too, or always."),
+  onInvalid: z
+    .enum(["quarantine"])
+    .default("quarantine")
+    .describe("What becomes of an item that fails: it is kept. Nobody could be answered."),
+  onNoMatch: z
+    .enum(["keepLast", "quarantine"])
+    .default("keepLast")
+    .describe("What becomes of an item that no definition matches: the newest are kept, or all are."),
+} as const;
+
+const pullSettingsSchema = z.object(pullSettings);
+
+/** The part of a pull channel's settings by which it is decided whether it runs. */
+export type PullSettings = z.output<typeof pullSettingsSchema>;
