@@ -32,6 +32,7 @@ import { createClientAddressOf } from "./lib/client-address.ts";
 import { startSchemaCompiler } from "./lib/json-schema/compiler.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
+import { createOutbound } from "./net/create-outbound.ts";
 
 /** A running gateway. Disposal drains it: who is inside is answered, what was acknowledged is kept, its own servers end last. */
 export interface Gateway extends AsyncDisposable {
@@ -148,11 +149,12 @@ export async function startGateway(
   const limits = createHookLimits({ clientAddressOf, requestsPerSecond: config.hookRequestsPerSecond });
   const ingest = path.ingest as Ingest;
   const pushed = limitedIngest(ingest, limits);
+  const outbound = opening.use(createOutbound(config));
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   for (const kind of channelKinds.values()) {
     runtimes.set(
       kind.kind,
-      opening.use(await kind.start({ ingest: kind.addressed ? pushed : ingest, clock, log })),
+      opening.use(await kind.start({ ingest: kind.addressed ? pushed : ingest, outbound, clock, log })),
     );
   }
 

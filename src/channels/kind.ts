@@ -5,11 +5,14 @@ import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import type { ChannelHandle, Ingest } from "../event/ingest.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
+import type { Outbound } from "../net/outbound.ts";
 import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
 /** What a channel kind is handed. It knows neither the normalizer nor Redis. */
 export interface ChannelKindDeps {
   readonly ingest: Ingest;
+  /** For kinds that fetch. */
+  readonly outbound: Outbound;
   readonly clock: Clock;
   readonly log: Log;
 }

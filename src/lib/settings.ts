@@ -174,7 +174,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     type: noneOr(listOf(network)),
     defaultText: "none",
     description:
-      "Networks that outbound calls may reach though they are not public, as a comma-separated list; no calls are made yet.",
+      "Networks that outbound calls (sources, OAuth) may reach though they are not public, as a comma-separated list.",
     secret: false,
   },
   logLevel: {
