@@ -20,6 +20,20 @@ export interface RedisCaller {
   callBuffer(command: string, args: readonly CommandArg[]): Promise<unknown>;
 }
 
+/** Which Redis it is: what it takes to open another connection to it. */
+export interface RedisEndpoint {
+  readonly isCluster: boolean;
+  /** The server, or nodes to begin with; the credentials of the first serve for all. */
+  readonly seeds: readonly [RedisAddress, ...RedisAddress[]];
+}
+
+/** How a client of its own differs from the general connection; see `RedisOptions` of ioredis. */
+export interface ClientOptions {
+  readonly maxRetriesPerRequest?: number | null;
+  readonly autoResendUnfulfilledCommands?: boolean;
+  readonly socketTimeout?: number;
+}
+
 /** The connection for everything that is not the publishing of events: reads, groups, administration. */
 export interface GeneralConnection extends RedisCaller, AsyncDisposable {
   /** The client's slot table; undefined on a single server. */
@@ -41,19 +55,18 @@ const shared = {
   connectionName: "inlet",
 } as const;
 
-/** Connects to one server. Commands wait a little while it is away, then fail as UnavailableError. */
-export function openSingleConnection(address: RedisAddress, log: Log): GeneralConnection {
-  const client = new Redis({ ...address, ...shared, retryStrategy: backoff });
-  return overClient(client, undefined, log);
+/** Connects to one server or to a Cluster. Commands wait a little while it is away, then fail as UnavailableError. */
+export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): GeneralConnection {
+  const client = openClient(endpoint, {});
+  return overClient(client, client instanceof Cluster ? client : undefined, log);
 }
 
-/** Connects to a Cluster; the credentials of the first seed serve for all nodes. */
-export function openClusterConnection(
-  seeds: readonly [RedisAddress, ...RedisAddress[]],
-  log: Log,
-): GeneralConnection {
-  const [{ username, password, tls }] = seeds;
-  const client = new Cluster(
+/** A client of its own that reconnects for ever; whoever opens it listens to its errors and disconnects it. */
+export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientOptions): Redis | Cluster {
+  const [first] = seeds;
+  if (!isCluster) return new Redis({ ...first, ...shared, ...options, retryStrategy: backoff });
+  const { username, password, tls } = first;
+  return new Cluster(
     seeds.map(({ host = "127.0.0.1", port = 6379 }) => ({ host, port })),
     {
       clusterRetryStrategy: backoff,
@@ -62,13 +75,13 @@ export function openClusterConnection(
       slotsRefreshInterval: 5000,
       redisOptions: {
         ...shared,
+        ...options,
         ...(username === undefined ? {} : { username }),
         ...(password === undefined ? {} : { password }),
         ...(tls === undefined ? {} : { tls }),
       },
     },
   );
-  return overClient(client, client, log);
 }
 
 function overClient(client: Redis | Cluster, cluster: Cluster | undefined, log: Log): GeneralConnection {

@@ -3,7 +3,7 @@ import { type Cluster, Redis } from "ioredis";
 import type { Log } from "../log.ts";
 import { type DurabilityDemand, type DurabilityLevel, durabilityProblem } from "./durability.ts";
 import { RedisUnfitError } from "./errors.ts";
-import { openClusterConnection, openSingleConnection, type RedisCaller } from "./general-connection.ts";
+import { openGeneralConnection, type RedisCaller, type RedisEndpoint } from "./general-connection.ts";
 import { type NodeFacts, readNodeFacts, unfitness } from "./node-facts.ts";
 import { addressName, parseRedisAddresses, type RedisAddress } from "./redis-address.ts";
 import { type RedisState, stateOf } from "./redis-state.ts";
@@ -32,6 +32,8 @@ export interface OpenRedisOptions {
 /** One Redis or one Cluster. Reconnects by itself for ever. */
 export interface RedisBus extends RedisCaller, AsyncDisposable {
   readonly isCluster: boolean;
+  /** For those who need a connection of their own. */
+  readonly endpoint: RedisEndpoint;
   /** What `/readyz` says; from memory. */
   state(): RedisState;
   /** The connections that events are written through; only `createPublish` uses them. */
@@ -58,11 +60,11 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
   const { address, facts } = await firstContact(addresses, log, signal);
   refuseUnfit(addressName(address), facts, demand);
   await using opening = new AsyncDisposableStack();
-  const general = opening.use(
-    facts.isCluster
-      ? openClusterConnection([address, ...addresses], log)
-      : openSingleConnection(address, log),
-  );
+  const endpoint: RedisEndpoint = {
+    isCluster: facts.isCluster,
+    seeds: facts.isCluster ? [address, ...addresses] : [address],
+  };
+  const general = opening.use(openGeneralConnection(endpoint, log));
   const writes = opening.use(
     general.cluster === undefined
       ? createSingleRouter(openWrites(address))
@@ -77,6 +79,7 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
   const open = opening.move();
   return {
     isCluster: facts.isCluster,
+    endpoint,
     call: general.call,
     callBuffer: general.callBuffer,
     state: () => stateOf(writes.connections(), demand, facts.isCluster),
