@@ -7,6 +7,8 @@ export interface ChannelHandle {
   readonly identity: ChannelIdentity;
   readonly state: ChannelState;
   readonly limits: CommonSettings["limits"];
+  /** All of its settings as its kind's schema gave them, secrets included: for the kind to read, and nobody else. */
+  readonly settings: unknown;
   /** False for what no rule can read (415), told before anything of the body is looked at. */
   readonly acceptsContentType: (contentType: string | undefined) => boolean;
 }

@@ -3,7 +3,6 @@ import type { LiveChannel as StoredChannel } from "../data/live-channels.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
 import { UnavailableError } from "../lib/errors.ts";
-import { bodyFormatOf } from "../normalize/bodies.ts";
 import { compileRules } from "../normalize/compile.ts";
 import { verificationConfigSchema } from "../verify/schemes.ts";
 import { compileVerification } from "../verify/verify.ts";
@@ -37,7 +36,8 @@ export function compileChannel(
     state,
     pause,
     limits: config.data.limits,
-    acceptsContentType: (contentType) => bodyFormatOf(contentType) !== undefined,
+    settings: config.data,
+    acceptsContentType: rules.value.profile.acceptsContentType,
     config: config.data,
     rules: rules.value,
     verify: compileVerification(verificationConfigSchema.parse(config.data)),

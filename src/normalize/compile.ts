@@ -37,6 +37,7 @@ export interface TypeGroup {
 export interface RuleSet {
   readonly channel: ChannelIdentity;
   readonly config: CommonSettings;
+  readonly profile: KindProfile;
   readonly itemsPath: RulePath | undefined;
   /** Those without a `typePath`, which match every item. */
   readonly always: readonly Rule[];
@@ -56,6 +57,9 @@ export function compileRules(
   const compiler = pathReader(config, profile.roots, findings);
   const { itemsPath } = config;
   const items = pathReader(config, new Map([["body", BODY_ROOT]]), findings)(itemsPath, "config.itemsPath");
+  if (itemsPath !== undefined && profile.readItems !== undefined) {
+    findings.push({ path: "config.itemsPath", message: "is fixed for this kind of channel" });
+  }
   const always: Rule[] = [];
   const groups = new Map<string, { readonly path: RulePath; readonly byType: Map<string, Rule> }>();
 
@@ -83,7 +87,7 @@ export function compileRules(
   });
 
   if (findings.length > 0) return err(findings);
-  return ok({ channel, config, itemsPath: items, always, groups: [...groups.values()] });
+  return ok({ channel, config, profile, itemsPath: items, always, groups: [...groups.values()] });
 }
 
 /** Compiles each distinct path once; a path that is wrong becomes a finding. */

@@ -2,16 +2,16 @@ import { hash } from "node:crypto";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
+import type { CloudEvent } from "./cloudevent.ts";
 import type { Rule, RuleSet } from "./compile.ts";
 import type { EventId } from "./event-id.ts";
+import type { Item } from "./item.ts";
 import type { Payload } from "./item-reader.ts";
 
 /** 22 base64url characters hold 132 bits: a collision, which would swallow an event, is out of reach. */
 const IDENTITY_CHARS = 22;
 /** 11 base64url characters hold 66 bits. */
 const DIGEST_CHARS = 11;
-/** Names of the fields, and values that are always the same. */
-const FIXED_BYTES = "specversion1.0idsourcetypetimedatacontenttypedata_base64".length;
 
 /** What all entries of one delivery have in common. */
 export interface Envelope {
@@ -38,26 +38,66 @@ export function createEnvelope({ channel, config }: RuleSet, delivery: VerifiedD
 export function createEvent(
   envelope: Envelope,
   rule: Rule,
+  { event }: Item,
   item: OutgoingEvent["item"],
   { id, remembered }: EventId,
   payload: Payload,
 ): OutgoingEvent {
-  const { source, time, traceparent } = envelope;
-  const { contentType, data, isBase64 } = payload;
   const { topic, type } = rule;
   const digest = payload.hash.slice(0, DIGEST_CHARS);
-  const fields = ["specversion", "1.0", "id", id, "source", source, "type", type, "time", time];
-  fields.push("datacontenttype", contentType, isBase64 ? "data_base64" : "data", data);
-  if (traceparent !== undefined) fields.push("traceparent", traceparent);
+  const fields =
+    event === undefined ? ownFields(envelope, type, id, payload) : sentFields(envelope, event, id, payload);
   const identity =
     remembered === undefined
       ? ""
       : identityOf(
           `${envelope.channelNumber}\n${remembered}${envelope.identifiesContent ? `\n${digest}` : ""}`,
         );
-  const bytes =
-    FIXED_BYTES + id.length + source.length + type.length + time.length + contentType.length + payload.bytes;
+  let bytes = payload.bytes - (payload.data?.length ?? 0);
+  for (const field of fields) bytes += field.length;
   return { id, type, topic, item, identity, digest, fields, bytes };
+}
+
+function ownFields(
+  { source, time, traceparent }: Envelope,
+  type: string,
+  id: string,
+  payload: Payload,
+): string[] {
+  const fields = ["specversion", "1.0", "id", id, "source", source, "type", type, "time", time];
+  pushData(fields, payload);
+  if (traceparent !== undefined) fields.push("traceparent", traceparent);
+  return fields;
+}
+
+/** What the sender has not set is not made up; its trace is the request's where the event tells of none. */
+function sentFields({ traceparent }: Envelope, event: CloudEvent, id: string, payload: Payload): string[] {
+  const { attributes, source, type } = event;
+  const fields = ["specversion", "1.0", "id", id, "source", source, "type", type];
+  const push = (name: string, value = attributes.get(name)): void => {
+    if (value !== undefined) fields.push(name, value);
+  };
+  push("time");
+  pushData(fields, payload);
+  push("subject");
+  push("dataschema");
+  push("traceparent", attributes.get("traceparent") ?? traceparent);
+  for (const [name, value] of attributes) if (!PLACED.has(name)) fields.push(name, value);
+  return fields;
+}
+
+/** Attributes that have a place in every entry; all others are extensions and come last. */
+const PLACED: ReadonlySet<string> = new Set([
+  "time",
+  "datacontenttype",
+  "subject",
+  "dataschema",
+  "traceparent",
+]);
+
+function pushData(fields: string[], { contentType, data, isBase64 }: Payload): void {
+  if (contentType !== undefined) fields.push("datacontenttype", contentType);
+  if (data !== undefined) fields.push(isBase64 ? "data_base64" : "data", data);
 }
 
 const identityOf = (text: string): string => hash("sha256", text, "base64url").slice(0, IDENTITY_CHARS);

@@ -14,6 +14,8 @@ export interface IdSources {
   /** An id that the delivery's signature covers. */
   readonly deliveryId: string | undefined;
   readonly item: number;
+  /** What ids are unique within, besides the topic: the `source` of CloudEvents. */
+  readonly scope: string | undefined;
   /** For an event that brings no id. */
   readonly freshId: () => EventId;
 }
@@ -34,13 +36,14 @@ export function identify(
   reader: ItemReader,
   sources: IdSources,
 ): EventId | Fault {
-  const { dedupe, deliveryId, item, freshId } = sources;
+  const { dedupe, deliveryId, item, scope, freshId } = sources;
   const byContent = dedupe.by === "content";
   const contentId = byContent ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
   const id = idPath === undefined ? (contentId ?? ofDelivery(deliveryId, item)) : readId(idPath, reader);
   if (id === undefined) return freshId();
   if (typeof id !== "string") return id;
-  return { id, remembered: dedupe.windowSeconds === 0 ? undefined : (contentId ?? id) };
+  if (dedupe.windowSeconds === 0) return { id, remembered: undefined };
+  return { id, remembered: contentId ?? (scope === undefined ? id : `${scope}\n${id}`) };
 }
 
 const ofDelivery = (deliveryId: string | undefined, item: number): string | undefined =>

@@ -1,15 +1,18 @@
 import { hash } from "node:crypto";
+import type { CloudEvent } from "./cloudevent.ts";
 import type { RulePath } from "./compile.ts";
+import type { ItemContext } from "./item.ts";
 import type { PathBudget, PathNode } from "./path.ts";
 import type { JsonText } from "./payload-slice.ts";
-import type { ItemContext } from "./profile.ts";
 
 /** What becomes the `data` of an event. */
 export interface Payload {
-  readonly data: string;
+  /** Undefined where the sender's event has none. */
+  readonly data: string | undefined;
   /** True for bytes, which `data` has in base64. */
   readonly isBase64: boolean;
-  readonly contentType: string;
+  /** Undefined where nothing says what it is. */
+  readonly contentType: string | undefined;
   /** What a schema sees: the JSON value; undefined for bytes. */
   readonly value: unknown;
   /** SHA-256 of the data (of bytes: of themselves), 43 base64url characters. */
@@ -73,8 +76,12 @@ export class ItemReader {
 
   #readWhole(): Payload {
     const { body, item } = this.#context;
+    if (item.event !== undefined && item.event.data.kind !== "body") return this.#readData(item.event);
     if (!item.isBody) return this.#jsonPayload(item.value, item.json);
-    const { bytes, contentType, isVerbatim, text, value } = body;
+    const { bytes, isVerbatim, text, value } = body;
+    // Text that was decoded from another charset is no longer what its sender calls it.
+    const named = isVerbatim ? item.event?.attributes.get("datacontenttype") : undefined;
+    const contentType = named ?? body.contentType;
     if (text === undefined) {
       const data = bytes.toString("base64");
       return { data, isBase64: true, contentType, value, hash: hashOf(bytes), bytes: data.length };
@@ -88,6 +95,32 @@ export class ItemReader {
       hash: hashOf(isVerbatim ? bytes : text),
       bytes: size,
     };
+  }
+
+  #readData({ attributes, data }: CloudEvent): Payload {
+    const contentType = attributes.get("datacontenttype");
+    switch (data.kind) {
+      case "json":
+        return {
+          ...this.#jsonPayload(data.json.value, data.json),
+          contentType: contentType ?? JSON_TYPE,
+        };
+      case "text":
+        return {
+          ...{ data: data.text, isBase64: false, contentType, value: data.text },
+          ...{ hash: hashOf(data.text), bytes: Buffer.byteLength(data.text) },
+        };
+      case "bytes": {
+        const { base64 } = data;
+        const hash = hashOf(Buffer.from(base64, "base64"));
+        return { data: base64, isBase64: true, contentType, value: undefined, hash, bytes: base64.length };
+      }
+      case "none":
+      case "body":
+        return { ...NO_DATA, contentType };
+      default:
+        return data satisfies never;
+    }
   }
 
   #payloadUnder(path: RulePath): Payload | undefined {
@@ -130,5 +163,13 @@ export class ItemReader {
     return nodes;
   }
 }
+
+const NO_DATA = {
+  data: undefined,
+  isBase64: false,
+  value: undefined,
+  hash: hash("sha256", "", "base64url"),
+  bytes: 0,
+};
 
 const hashOf = (data: string | Buffer): string => hash("sha256", data, "base64url");

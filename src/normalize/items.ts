@@ -2,6 +2,7 @@ import { type Body, readJson } from "./bodies.ts";
 import type { RulePath } from "./compile.ts";
 import { exceedsDepth } from "./depth.ts";
 import type { Fault } from "./fault.ts";
+import { type BrokenItem, type Item, MAX_ITEMS, type Split } from "./item.ts";
 import {
   type PathBudget,
   PathBudgetError,
@@ -9,23 +10,9 @@ import {
   type QueryPath,
   type SingularPath,
 } from "./path.ts";
-import type { Item } from "./profile.ts";
 
-/** A delivery of more items is refused as a whole. */
-export const MAX_ITEMS = 1000;
 /** A body of many items may nest deeper than one of them, but not so deep that paths could not be run over it. */
 const MAX_BODY_DEPTH = 1024;
-
-/** An item that could not even be read (a broken line). */
-export interface BrokenItem {
-  readonly index: number;
-  readonly fault: Fault;
-}
-
-export type Split =
-  | { readonly kind: "items"; readonly items: readonly (Item | BrokenItem)[] }
-  | { readonly kind: "fault"; readonly fault: Fault }
-  | { readonly kind: "tooMany" };
 
 /** Splits a body into its items: by `itemsPath`, by lines (NDJSON, to which `itemsPath` does not apply), else it is one. */
 export function splitItems(body: Body, itemsPath: RulePath | undefined, budget: PathBudget): Split {

@@ -1,13 +1,14 @@
 import type { OutgoingEvent } from "../event/event.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
+import { ok, type Result } from "../lib/result.ts";
 import { readBody } from "./bodies.ts";
 import type { RuleSet } from "./compile.ts";
 import { createEnvelope } from "./entry.ts";
 import { type Fault, invalidBody } from "./fault.ts";
-import { type BrokenItem, MAX_ITEMS, splitItems } from "./items.ts";
+import { type BrokenItem, type DeliveryItems, type Item, MAX_ITEMS } from "./item.ts";
+import { splitItems } from "./items.ts";
 import type { PathBudget } from "./path.ts";
-import type { Item } from "./profile.ts";
 import { type ItemResult, type Pending, type Redrive, type Run, type RunDeps, runItem } from "./run-item.ts";
 
 export type NormalizeDeps = RunDeps;
@@ -50,17 +51,17 @@ export function normalize(
   deps: NormalizeDeps,
   only?: Selection,
 ): Normalized | Promise<Normalized> {
-  const body = readBody(delivery.body, contentTypeOf(delivery));
-  if (!body.ok) return failed(body.error, only);
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
-  const split = splitItems(body.value, rules.itemsPath, budget);
+  const read = rules.profile.readItems?.(delivery) ?? readItems(rules, delivery, budget);
+  if (!read.ok) return failed(read.error, only);
+  const { body, split } = read.value;
   if (split.kind === "tooMany") return { kind: "tooManyItems", limit: MAX_ITEMS };
   if (split.kind === "fault") return failed(split.fault, only);
 
   const run: Run = {
     rules,
     delivery,
-    body: body.value,
+    body,
     envelope: createEnvelope(rules, delivery),
     deps,
     only: only && definitionsFor(only, split.items),
@@ -76,6 +77,15 @@ export function normalize(
   return isSettled(results)
     ? collect(received, results, run.only?.definitions)
     : Promise.all(results).then((all) => collect(received, all, run.only?.definitions));
+}
+
+function readItems(
+  { itemsPath }: RuleSet,
+  delivery: VerifiedDelivery,
+  budget: PathBudget,
+): Result<DeliveryItems, Fault> {
+  const body = readBody(delivery.body, contentTypeOf(delivery));
+  return body.ok ? ok({ body: body.value, split: splitItems(body.value, itemsPath, budget) }) : body;
 }
 
 /** Undefined where there are too many results. */

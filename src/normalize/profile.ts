@@ -1,28 +1,13 @@
 import type { ChannelKindName } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
-import type { Body } from "./bodies.ts";
+import type { Result } from "../lib/result.ts";
+import { bodyFormatOf } from "./bodies.ts";
+import { acceptsCloudEventType, readCloudEvents } from "./cloudevent-http.ts";
+import type { Fault } from "./fault.ts";
+import type { DeliveryItems, ItemContext } from "./item.ts";
 import type { PathRoot } from "./jsonpath.ts";
 import type { JsonText } from "./payload-slice.ts";
-
-/** One thing of a delivery that becomes events on its own. */
-export interface Item {
-  /** Its position in the delivery, from 0. */
-  readonly index: number;
-  /** What paths see of it. */
-  readonly value: unknown;
-  /** Where it stands as JSON, from which payloads are cut. */
-  readonly json: JsonText | undefined;
-  /** True where the delivery was not split: the item is the whole body, which is published as it came. */
-  readonly isBody: boolean;
-}
-
-/** All that the paths of one item may read. */
-export interface ItemContext {
-  readonly delivery: VerifiedDelivery;
-  readonly body: Body;
-  readonly item: Item;
-}
 
 /** What a path may start from: its value, and the JSON text that values below it are cut out of. */
 export interface RootSource extends PathRoot {
@@ -36,6 +21,10 @@ export interface KindProfile {
   readonly roots: ReadonlyMap<string, RootSource>;
   /** Paths that all its definitions have and none may set. */
   readonly fixedPaths?: Pick<Definition, "typePath" | "idPath" | "payloadPath">;
+  /** Where a delivery says itself what its items are: `itemsPath` cannot be set. */
+  readonly readItems?: (delivery: VerifiedDelivery) => Result<DeliveryItems, Fault>;
+  /** False for content that cannot be read (415). */
+  readonly acceptsContentType: (contentType: string | undefined) => boolean;
 }
 
 export const ITEM_ROOT: RootSource = {
@@ -48,7 +37,11 @@ export const BODY_ROOT: RootSource = {
   jsonIn: ({ body }) => body.json,
 };
 
+const acceptsContentType = (contentType: string | undefined): boolean =>
+  bodyFormatOf(contentType) !== undefined;
+
 const webhook: KindProfile = {
+  acceptsContentType,
   roots: new Map([
     ["headers", { hasLowerCaseNames: true, valueIn: ({ delivery }) => delivery.headers }],
     ["query", { valueIn: ({ delivery }) => delivery.query }],
@@ -56,5 +49,25 @@ const webhook: KindProfile = {
   ]),
 };
 
+/** Under the names of the specification; the data of an event is its item. */
+const cloudevents: KindProfile = {
+  roots: new Map<string, RootSource>([
+    ["id", { valueIn: ({ item }) => item.event?.id }],
+    ["source", { valueIn: ({ item }) => item.event?.source }],
+    ["type", { valueIn: ({ item }) => item.event?.type }],
+    ...["time", "datacontenttype", "dataschema", "subject"].map((name): [string, RootSource] => [
+      name,
+      { valueIn: ({ item }) => item.event?.attributes.get(name) },
+    ]),
+    ["data", ITEM_ROOT],
+  ]),
+  fixedPaths: { typePath: "$type", idPath: "$id", payloadPath: "$data" },
+  readItems: readCloudEvents,
+  acceptsContentType: acceptsCloudEventType,
+};
+
 /** The profiles of the kinds whose deliveries come through the normalizer. */
-export const KIND_PROFILES: ReadonlyMap<ChannelKindName, KindProfile> = new Map([["webhook", webhook]]);
+export const KIND_PROFILES: ReadonlyMap<ChannelKindName, KindProfile> = new Map([
+  ["webhook", webhook],
+  ["cloudevents", cloudevents],
+]);

@@ -8,11 +8,10 @@ import { exceedsDepth } from "./depth.ts";
 import { createEvent, type Envelope } from "./entry.ts";
 import { type EventId, identify } from "./event-id.ts";
 import type { Fault } from "./fault.ts";
+import type { BrokenItem, Item } from "./item.ts";
 import { ItemReader, type Payload } from "./item-reader.ts";
-import type { BrokenItem } from "./items.ts";
 import { matchingRules } from "./match.ts";
 import { type PathBudget, PathBudgetError } from "./path.ts";
-import type { Item } from "./profile.ts";
 
 /** What the rules need from outside. */
 export interface RunDeps {
@@ -96,12 +95,12 @@ function runRule(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending 
   });
   const id = withinBudget("idPath", () => idOf(run, item, reader, rule));
   if ("reason" in id) return fault(id);
-  const payload = withinBudget("payloadPath", () => payloadOf(run, reader, rule));
+  const payload = withinBudget("payloadPath", () => payloadOf(run, item, reader, rule));
   if ("reason" in payload) return fault(payload);
   run.output.bytesLeft -= payload.bytes;
   const finish = (violation: SchemaViolation | undefined): ItemResult =>
     violation === undefined
-      ? { kind: "event", event: createEvent(run.envelope, rule, placeOf(item), id, payload) }
+      ? { kind: "event", event: createEvent(run.envelope, rule, item, placeOf(item), id, payload) }
       : fault({ reason: "schema_mismatch", path: violation.path, detail: violation.message });
   const verdict = validate(run, rule, payload);
   return verdict instanceof Promise ? verdict.then(finish) : finish(verdict);
@@ -124,16 +123,22 @@ function idOf(
     dedupe,
     deliveryId: delivery.deliveryId,
     item: item.index,
+    scope: item.event?.source,
     freshId,
   });
 }
 
-function payloadOf({ output }: Run, reader: ItemReader, { payloadPath }: Rule): Payload | Fault {
+function payloadOf(
+  { output }: Run,
+  { event }: Item,
+  reader: ItemReader,
+  { payloadPath }: Rule,
+): Payload | Fault {
   if (output.bytesLeft < 0) {
     const detail = "the events of the delivery hold more than one delivery may";
     return { reason: "path_budget", path: "payloadPath", detail };
   }
-  if (payloadPath === undefined) return reader.wholeItem();
+  if (payloadPath === undefined || event !== undefined) return reader.wholeItem();
   const detail = `payloadPath ${payloadPath.text} yields nothing`;
   return reader.payload(payloadPath) ?? { reason: "payload_missing", path: "payloadPath", detail };
 }
@@ -141,9 +146,10 @@ function payloadOf({ output }: Run, reader: ItemReader, { payloadPath }: Rule): 
 function validate(
   { deps }: Run,
   { schema }: Rule,
-  { isBase64, value }: Payload,
+  { data, isBase64, value }: Payload,
 ): SchemaViolation | undefined | Promise<SchemaViolation | undefined> {
   if (schema === undefined) return undefined;
+  if (data === undefined) return { path: "", message: "the event has no data" };
   if (isBase64) return { path: "", message: "must be a JSON value or text; bytes have no schema" };
   const validator = deps.validatorFor(schema);
   return validator instanceof Promise

@@ -1,0 +1,112 @@
+import { ApiError } from "../../http/problem.ts";
+import type { Log } from "../../log.ts";
+import type { Outbound } from "../../net/outbound.ts";
+import type { HookContext } from "../kind.ts";
+
+/** What a sender asked for, and got. */
+interface Grant {
+  readonly origin: string;
+  /** Requests a minute. */
+  readonly rate: string;
+}
+
+const MAX_CALLBACKS = 16;
+const CALLBACK_TIMEOUT_MS = 10_000;
+const MAX_CALLBACK_BYTES = 16 * 1024;
+
+export interface ValidationRequests extends AsyncDisposable {
+  /** @throws ApiError 405 where nobody is to be granted anything, 403 for an origin that the channel does not allow. */
+  readonly answer: (
+    c: HookContext,
+    channel: { readonly allowedOrigins: readonly string[]; readonly requestsPerSecond: number | undefined },
+  ) => Response;
+}
+
+/**
+ * Answers a sender that asks whether it may send (HTTP webhooks for event delivery 1.0.2, section 4). It proves nothing about the
+ * sender: its deliveries are verified all the same. A callback is called once, after the answer, and what comes of it is
+ * nobody's but the log's.
+ */
+export function createValidationRequests({
+  outbound,
+  log,
+}: {
+  readonly outbound: Outbound;
+  readonly log: Log;
+}): ValidationRequests {
+  const ending = new AbortController();
+  const calls = new Set<Promise<void>>();
+
+  async function confirm(url: URL, grant: Grant): Promise<void> {
+    const headers = { "webhook-allowed-origin": grant.origin, "webhook-allowed-rate": grant.rate };
+    try {
+      const { status } = await outbound.request(
+        { method: "GET", url: url.href, headers },
+        {
+          signal: ending.signal,
+          totalTimeoutMs: CALLBACK_TIMEOUT_MS,
+          maxBytes: MAX_CALLBACK_BYTES,
+          maxRedirects: 0,
+        },
+      );
+      log.info({ origin: grant.origin, host: url.host, status }, "granted by callback");
+    } catch (err) {
+      if (!ending.signal.aborted) log.warn({ origin: grant.origin, host: url.host, err }, "callback failed");
+    }
+  }
+
+  return {
+    answer(c, { allowedOrigins, requestsPerSecond }) {
+      if (allowedOrigins.length === 0) throw postOnly("This address takes POST.");
+      const origin = c.req.header("webhook-request-origin");
+      if (origin === undefined) throw postOnly("OPTIONS takes the header WebHook-Request-Origin.");
+      const isAllowed = allowedOrigins.some(
+        (one) => one === "*" || one.toLowerCase() === origin.toLowerCase(),
+      );
+      if (!isAllowed) throw new ApiError("permission_denied", "The channel does not allow this origin.");
+      const grant = { origin, rate: rateOf(c.req.header("webhook-request-rate"), requestsPerSecond) };
+      const callback = callbackOf(c.req.header("webhook-request-callback"));
+      if (callback !== undefined && calls.size < MAX_CALLBACKS) {
+        const call = answered(c).then(() => confirm(callback, grant));
+        calls.add(call);
+        void call.finally(() => calls.delete(call));
+      }
+      return c.body(null, 200, {
+        allow: ALLOW,
+        "webhook-allowed-origin": grant.origin,
+        "webhook-allowed-rate": grant.rate,
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      ending.abort();
+      await Promise.allSettled(calls);
+    },
+  };
+}
+
+const ALLOW = "POST, OPTIONS";
+
+const postOnly = (message: string): ApiError =>
+  new ApiError("method_not_allowed", message, { headers: { allow: "POST" } });
+
+/** Section 4.2.2: what was asked for, within what the channel takes; an asterisk where neither names a rate. */
+function rateOf(asked: string | undefined, requestsPerSecond: number | undefined): string {
+  const limit = requestsPerSecond === undefined ? Number.POSITIVE_INFINITY : requestsPerSecond * 60;
+  const wanted =
+    asked !== undefined && /^[1-9]\d{0,8}$/.test(asked) ? Number(asked) : Number.POSITIVE_INFINITY;
+  const rate = Math.min(limit, wanted);
+  return Number.isFinite(rate) ? String(rate) : "*";
+}
+
+/** Section 4.1.3 speaks of HTTPS, and nothing else is called. */
+function callbackOf(text: string | undefined): URL | undefined {
+  const url = text === undefined ? null : URL.parse(text);
+  return url?.protocol === "https:" && url.username === "" && url.password === "" ? url : undefined;
+}
+
+/** Resolves when the answer has left, or its connection is gone. */
+function answered(c: HookContext): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  c.env.outgoing.once("close", resolve);
+  return promise;
+}

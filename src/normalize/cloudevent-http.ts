@@ -1,0 +1,136 @@
+import type { VerifiedDelivery } from "../event/received.ts";
+import type { Values } from "../event/values.ts";
+import { err, ok, type Result } from "../lib/result.ts";
+import { type Body, bodyFormatOf, readBody } from "./bodies.ts";
+import { type CloudEvent, createCloudEvent, invalid } from "./cloudevent.ts";
+import { readJsonEvent } from "./cloudevent-json.ts";
+import type { Fault } from "./fault.ts";
+import { type BrokenItem, type DeliveryItems, type Item, MAX_ITEMS } from "./item.ts";
+import type { JsonText } from "./payload-slice.ts";
+
+/** How a delivery carries events (CloudEvents 1.0.2, HTTP binding, section 3). */
+type ContentMode = "binary" | "structured" | "batched";
+
+const MEDIA_TYPE_PREFIX = "application/cloudevents";
+const HEADER_PREFIX = "ce-";
+
+/** False for event formats that are not understood: those are answered 415, and never taken for data (HTTP binding, section 3). */
+export function acceptsCloudEventType(contentType: string | undefined): boolean {
+  return modeOf(contentType) !== undefined && bodyFormatOf(contentType) !== undefined;
+}
+
+/** Reads the events of a delivery. A batch with a broken event has the others still. */
+export function readCloudEvents(delivery: VerifiedDelivery): Result<DeliveryItems, Fault> {
+  const contentType = headerOf(delivery.headers, "content-type");
+  const mode = modeOf(contentType);
+  if (mode === undefined) return invalid(undefined, `the event format ${contentType} is not understood`);
+  const body = readBody(delivery.body, contentType);
+  if (!body.ok) return body;
+  switch (mode) {
+    case "binary": {
+      const event = readBinary(delivery, contentType);
+      return event.ok ? ok(single(body.value, event.value, body.value.value, body.value.json)) : event;
+    }
+    case "structured": {
+      const event = readStructured(delivery, body.value);
+      return event.ok ? ok(single(body.value, event.value)) : event;
+    }
+    case "batched":
+      return readBatch(delivery, body.value);
+    default:
+      return mode satisfies never;
+  }
+}
+
+function modeOf(contentType: string | undefined): ContentMode | undefined {
+  const type = contentType?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  if (!type.startsWith(MEDIA_TYPE_PREFIX)) return "binary";
+  if (type === `${MEDIA_TYPE_PREFIX}+json`) return "structured";
+  return type === `${MEDIA_TYPE_PREFIX}-batch+json` ? "batched" : undefined;
+}
+
+function readBinary({ headers, body }: VerifiedDelivery, contentType: string | undefined) {
+  if (`${HEADER_PREFIX}datacontenttype` in headers) {
+    return invalid("datacontenttype", "stands in Content-Type, and in no header of its own");
+  }
+  const pairs = readHeaders(headers);
+  if (!pairs.ok) return pairs;
+  if (contentType !== undefined) pairs.value.push(["datacontenttype", contentType]);
+  return createCloudEvent(pairs.value, { kind: body.length === 0 ? "none" : "body" });
+}
+
+/** Headers of binary mode may stand beside a structured event (section 3.2.3); then they must say the same. */
+function readStructured({ headers }: VerifiedDelivery, { json }: Body): Result<CloudEvent, Fault> {
+  if (json === undefined) return invalid(undefined, "an event is a JSON object");
+  const event = readJsonEvent(json);
+  const repeated = readHeaders(headers);
+  if (!event.ok) return event;
+  if (!repeated.ok) return repeated;
+  const { id, source, type, attributes } = event.value;
+  const said = new Map([
+    ...attributes,
+    ["specversion", "1.0"],
+    ["id", id],
+    ["source", source],
+    ["type", type],
+  ]);
+  for (const [name, value] of repeated.value) {
+    if (said.get(name) !== value) return invalid(name, "is one thing in the event and another in its header");
+  }
+  return event;
+}
+
+function readBatch({ headers }: VerifiedDelivery, body: Body): Result<DeliveryItems, Fault> {
+  const { json } = body;
+  if (json === undefined || !Array.isArray(json.value)) return invalid(undefined, "a batch is a JSON array");
+  const header = Object.keys(headers).find((name) => name.startsWith(HEADER_PREFIX));
+  if (header !== undefined) return invalid(header, "says nothing of a batch");
+  if (json.value.length > MAX_ITEMS) return ok({ body, split: { kind: "tooMany" } });
+  const items = json.elements().map((element, index): Item | BrokenItem => {
+    const event = readJsonEvent(element);
+    return event.ok ? itemOf(event.value, index, false) : { index, fault: event.error };
+  });
+  return ok({ body, split: { kind: "items", items } });
+}
+
+function single(body: Body, event: CloudEvent, value?: unknown, json?: JsonText): DeliveryItems {
+  const item =
+    event.data.kind === "body" ? { index: 0, value, json, isBody: true, event } : itemOf(event, 0, true);
+  return { body, split: { kind: "items", items: [item] } };
+}
+
+function itemOf(event: CloudEvent, index: number, isBody: boolean): Item {
+  const { data } = event;
+  const json = data.kind === "json" ? data.json : undefined;
+  return { index, value: data.kind === "text" ? data.text : json?.value, json, isBody, event };
+}
+
+function readHeaders(headers: Values): Result<[string, string][], Fault> {
+  const pairs: [string, string][] = [];
+  for (const [header, value] of Object.entries(headers)) {
+    if (!header.startsWith(HEADER_PREFIX)) continue;
+    const name = header.slice(HEADER_PREFIX.length);
+    if (typeof value !== "string") return invalid(name, "is there twice");
+    const decoded = decodeHeader(value);
+    if (!decoded.ok) return invalid(name, decoded.error);
+    pairs.push([name, decoded.value]);
+  }
+  return ok(pairs);
+}
+
+/** HTTP binding, section 3.1.3.2: first the quotes and backslashes of RFC 7230 section 3.2.6, then one round of percent-decoding. */
+function decodeHeader(value: string): Result<string, string> {
+  if (!/^[\x20-\x7e\t]*$/.test(value)) return err("must be percent-encoded outside of ASCII");
+  const text = /^".*"$/.test(value) && value.length > 1 ? value.slice(1, -1).replace(/\\(.)/g, "$1") : value;
+  if (!text.includes("%")) return ok(text);
+  try {
+    return ok(decodeURIComponent(text));
+  } catch {
+    return err("is not percent-encoded UTF-8");
+  }
+}
+
+function headerOf(headers: Values, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === "object" ? value[0] : value;
+}

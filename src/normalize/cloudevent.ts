@@ -1,0 +1,124 @@
+import { err, ok, type Result } from "../lib/result.ts";
+import type { Fault } from "./fault.ts";
+import type { JsonText } from "./payload-slice.ts";
+
+/** The `data` of an event, as its format brings it. `body`: the delivery's whole body, of any format. */
+export type EventData =
+  | { readonly kind: "none" }
+  | { readonly kind: "body" }
+  | { readonly kind: "json"; readonly json: JsonText }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "bytes"; readonly base64: string };
+
+/** An event that fits CloudEvents 1.0.2, its attributes in their canonical string representation (section 3, type system). */
+export interface CloudEvent {
+  readonly id: string;
+  readonly source: string;
+  readonly type: string;
+  /** All others that are set: the optional ones of the specification, and extensions. */
+  readonly attributes: ReadonlyMap<string, string>;
+  readonly data: EventData;
+}
+
+const MAX_ATTRIBUTES = 128;
+const MAX_NAME_CHARS = 128;
+/** The specification asks that events of 64 KiB pass (section 5): their attributes may be as long, and no longer. */
+const MAX_ATTRIBUTES_CHARS = 65_536;
+
+/** Section 3.1, naming conventions. */
+const NAME = /^[a-z0-9]+$/;
+/** Section 3, String: no control characters, no lone surrogates, no noncharacters. */
+const FORBIDDEN = /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/u;
+/** RFC 3986: no other characters than these, and a percent sign only before two hexadecimal digits. */
+const URI_REFERENCE =
+  /^(?:[\w\-.~:/?[\]@!$&'()*+,;=]|%[\dA-Fa-f]{2})*(?:#(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-Fa-f]{2})*)?$/;
+const URI_SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/;
+const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+*-]+\s*(?:;.*)?$/;
+/** RFC 3339 section 5.6. */
+const TIMESTAMP =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+
+type Check = (value: string) => string | undefined;
+
+const nonEmpty: Check = (value) => (value === "" ? "must not be empty" : undefined);
+
+const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ["specversion", (value) => (value === "1.0" ? undefined : "must be 1.0")],
+  ["id", nonEmpty],
+  ["type", nonEmpty],
+  ["subject", nonEmpty],
+  [
+    "source",
+    (value) => nonEmpty(value) ?? (URI_REFERENCE.test(value) ? undefined : "must be a URI-reference"),
+  ],
+  [
+    "dataschema",
+    (value) => (URI_SCHEME.test(value) && URI_REFERENCE.test(value) ? undefined : "must be an absolute URI"),
+  ],
+  ["datacontenttype", (value) => (MEDIA_TYPE.test(value) ? undefined : "must be a media type")],
+  ["time", (value) => (isTimestamp(value) ? undefined : "must be a time as in RFC 3339")],
+]);
+const REQUIRED = ["specversion", "id", "source", "type"] as const;
+
+/**
+ * An event of its attributes, in any order, and its data. Nothing is repaired: what the specification does not allow is a
+ * fault that names the attribute.
+ */
+export function createCloudEvent(
+  pairs: Iterable<readonly [name: string, value: string]>,
+  data: EventData,
+): Result<CloudEvent, Fault> {
+  const attributes = new Map<string, string>();
+  let chars = 0;
+  for (const [name, value] of pairs) {
+    const wrong = checkName(name) ?? checkValue(name, value);
+    if (wrong !== undefined) return invalid(name, wrong);
+    if (attributes.has(name)) return invalid(name, "is there twice");
+    chars += name.length + value.length;
+    if (attributes.size === MAX_ATTRIBUTES || chars > MAX_ATTRIBUTES_CHARS) {
+      return invalid(name, "is more than an event may have");
+    }
+    attributes.set(name, value);
+  }
+  const [, id, source, type] = REQUIRED.map((name) => attributes.get(name));
+  if (id === undefined || source === undefined || type === undefined || !attributes.has("specversion")) {
+    return invalid(REQUIRED.find((name) => !attributes.has(name)) ?? "id", "is missing");
+  }
+  for (const name of REQUIRED) attributes.delete(name);
+  return ok({ id, source, type, attributes, data });
+}
+
+/** A fault of one attribute, or of the event where there is none. */
+export const invalid = (attribute: string | undefined, problem: string): Result<never, Fault> =>
+  err({
+    reason: "invalid_cloudevent",
+    ...(attribute === undefined ? {} : { path: attribute.slice(0, MAX_NAME_CHARS) }),
+    detail: attribute === undefined ? problem : `${attribute.slice(0, MAX_NAME_CHARS)} ${problem}`,
+  });
+
+/** True for content that is JSON by its media type; so is what names none (JSON format, section 3.1.1). */
+export function isJsonContent(dataContentType: string | undefined): boolean {
+  if (dataContentType === undefined) return true;
+  const subtype = dataContentType.split(";", 1)[0]?.trim().toLowerCase().split("/")[1] ?? "";
+  return subtype === "json" || subtype.endsWith("+json");
+}
+
+function checkName(name: string): string | undefined {
+  if (name.length > MAX_NAME_CHARS) return "is too long a name";
+  if (!NAME.test(name)) return "is no attribute name: those are of a-z and 0-9";
+  return name === "data" ? "is reserved" : undefined;
+}
+
+function checkValue(name: string, value: string): string | undefined {
+  if (FORBIDDEN.test(value)) return "holds characters that no attribute may hold";
+  return CHECKS.get(name)?.(value);
+}
+
+function isTimestamp(text: string): boolean {
+  const match = TIMESTAMP.exec(text);
+  if (match === null) return false;
+  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])];
+  const isLeap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+  const days = month === 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].includes(month) ? 30 : 31;
+  return month >= 1 && month <= 12 && day >= 1 && day <= days;
+}
