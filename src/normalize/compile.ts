@@ -4,6 +4,7 @@ import { topicOf } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { type CompilePath, createPathCompiler, type RootedPath } from "./jsonpath.ts";
+import { type NameItem, ofPlace } from "./own-id.ts";
 import { BODY_ROOT, ITEM_ROOT, KIND_PROFILES, type KindProfile, type RootSource } from "./profile.ts";
 
 /** A channel's definitions as they stand in its row: shapes are valid, types distinct. */
@@ -41,6 +42,7 @@ export interface RuleSet {
   /** Those without a `typePath`, which match every item. */
   readonly always: readonly Rule[];
   readonly groups: readonly TypeGroup[];
+  readonly ownId: NameItem;
 }
 
 /** Compiles a channel's definitions; the error lists every path that does not compile (`events[3].idPath`). */
@@ -83,7 +85,14 @@ export function compileRules(
   });
 
   if (findings.length > 0) return err(findings);
-  return ok({ channel, config, itemsPath: items, always, groups: [...groups.values()] });
+  return ok({
+    channel,
+    config,
+    itemsPath: items,
+    always,
+    groups: [...groups.values()],
+    ownId: profile.ownId ?? ofPlace,
+  });
 }
 
 /** Compiles each distinct path once; a path that is wrong becomes a finding. */

@@ -2,6 +2,7 @@ import type { CommonSettings } from "../event/channel.ts";
 import type { RulePath } from "./compile.ts";
 import type { Fault } from "./fault.ts";
 import type { ItemReader } from "./item-reader.ts";
+import type { OwnId } from "./own-id.ts";
 
 /** An event's id, and what dedupe goes by: undefined where nothing is remembered. */
 export interface EventId {
@@ -11,9 +12,8 @@ export interface EventId {
 
 export interface IdSources {
   readonly dedupe: CommonSettings["dedupe"];
-  /** An id that the delivery's signature covers. */
-  readonly deliveryId: string | undefined;
-  readonly item: number;
+  /** What the delivery names the item. */
+  readonly ownId: () => OwnId | undefined;
   /** For an event that brings no id. */
   readonly freshId: () => EventId;
 }
@@ -23,7 +23,7 @@ const MAX_ID_LENGTH = 512;
 const CONTENT_ID_CHARS = 22;
 
 /**
- * The id of an event: by `idPath`; else of the delivery and the item's place in it; else a fresh one, by which nothing can
+ * The id of an event: by `idPath`; else the item's own, by its delivery; else a fresh one, by which nothing can
  * be recognized. Where dedupe goes by content, the hash of the whole item is remembered, and is the id too unless `idPath`
  * gives one.
  *
@@ -34,17 +34,21 @@ export function identify(
   reader: ItemReader,
   sources: IdSources,
 ): EventId | Fault {
-  const { dedupe, deliveryId, item, freshId } = sources;
+  const { dedupe, ownId, freshId } = sources;
   const byContent = dedupe.by === "content";
   const contentId = byContent ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
-  const id = idPath === undefined ? (contentId ?? ofDelivery(deliveryId, item)) : readId(idPath, reader);
-  if (id === undefined) return freshId();
-  if (typeof id !== "string") return id;
-  return { id, remembered: dedupe.windowSeconds === 0 ? undefined : (contentId ?? id) };
+  const remember = (id: string, by: string): EventId => ({
+    id,
+    remembered: dedupe.windowSeconds === 0 ? undefined : by,
+  });
+  if (idPath !== undefined) {
+    const id = readId(idPath, reader);
+    return typeof id === "string" ? remember(id, contentId ?? id) : id;
+  }
+  if (contentId !== undefined) return remember(contentId, contentId);
+  const own = ownId();
+  return own === undefined ? freshId() : remember(own.id, own.remembered);
 }
-
-const ofDelivery = (deliveryId: string | undefined, item: number): string | undefined =>
-  deliveryId === undefined ? undefined : `${deliveryId}/${item}`;
 
 function readId(path: RulePath, reader: ItemReader): string | Fault {
   const values = reader.values(path);

@@ -3,6 +3,7 @@ import type { Definition } from "../event/definition.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Body } from "./bodies.ts";
 import type { PathRoot } from "./jsonpath.ts";
+import { type NameItem, ofFrame } from "./own-id.ts";
 import type { JsonText } from "./payload-slice.ts";
 
 /** One thing of a delivery that becomes events on its own. */
@@ -36,6 +37,8 @@ export interface KindProfile {
   readonly roots: ReadonlyMap<string, RootSource>;
   /** Paths that all its definitions have and none may set. */
   readonly fixedPaths?: Pick<Definition, "typePath" | "idPath" | "payloadPath">;
+  /** Names an item's events where no `idPath` does; without it they are named by the item's place in its delivery. */
+  readonly ownId?: NameItem;
 }
 
 export const ITEM_ROOT: RootSource = {
@@ -56,5 +59,17 @@ const webhook: KindProfile = {
   ]),
 };
 
+/** Its deliveries are frames, whose event name and last event id stand in their headers. */
+const sse: KindProfile = {
+  roots: new Map([
+    ["event", { valueIn: ({ delivery }) => delivery.headers.event }],
+    ["lastEventId", { valueIn: ({ delivery }) => delivery.headers["last-event-id"] }],
+  ]),
+  ownId: ofFrame,
+};
+
 /** The profiles of the kinds whose deliveries come through the normalizer. */
-export const KIND_PROFILES: ReadonlyMap<ChannelKindName, KindProfile> = new Map([["webhook", webhook]]);
+export const KIND_PROFILES: ReadonlyMap<ChannelKindName, KindProfile> = new Map([
+  ["webhook", webhook],
+  ["sse", sse],
+]);

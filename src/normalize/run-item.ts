@@ -122,8 +122,7 @@ function idOf(
   if (only?.asNewId === true) return freshId();
   return identify(rule.idPath, reader, {
     dedupe,
-    deliveryId: delivery.deliveryId,
-    item: item.index,
+    ownId: () => rules.ownId(delivery, item),
     freshId,
   });
 }
