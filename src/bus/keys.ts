@@ -16,12 +16,18 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:{q.<organization>}:…` | | quarantine (quarantine-store.lua) | by age, budget, or with its channel |
  * | `inlet:sub:<subscription>` | set | the topics of a subscription | with it |
  * | `inlet:rate:<what>:<whose>` | string | how much of a budget was used (rate-count.lua) | with its window |
+ * | `inlet:{jobs.<queue>}:…` | | a queue of jobs, laid out by BullMQ | jobs when they are over; schedulers with what they serve |
+ * | `inlet:{slots}:<what>` | sorted set | who runs, by when that ends unless renewed (slots-take.lua) | when the last ends |
+ * | `inlet:{slots}:<what>:w` | sorted set | who waits for it, by since when | ten minutes after the last came |
  */
 export const cursorKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:cursor`;
 export const sourceStateKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:source`;
 export const SHARD_KEYS = { workers: "inlet:{shards}:workers", owners: "inlet:{shards}:owners" } as const;
 export const rateKeyPrefix = (what: string): string => `inlet:rate:${what}`;
 export const subscriptionKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}`;
+export const jobsPrefix = (queue: string): string => `inlet:{jobs.${queue}}`;
+/** All in one slot of a Cluster: several are taken in one script. */
+export const slotsKey = (what: string): string => `inlet:{slots}:${what}`;
 
 const quarantinePrefix = (organizationId: string): string => `inlet:{q.${organizationId}}:`;
 export const quarantineBudgetKey = (organizationId: string): string => `${quarantinePrefix(organizationId)}b`;
