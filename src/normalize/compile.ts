@@ -5,7 +5,14 @@ import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { type CompilePath, createPathCompiler, type RootedPath } from "./jsonpath.ts";
 import { type NameItem, ofPlace } from "./own-id.ts";
-import { BODY_ROOT, ITEM_ROOT, KIND_PROFILES, type KindProfile, type RootSource } from "./profile.ts";
+import {
+  BODY_ROOT,
+  ITEM_ROOT,
+  type ItemTaking,
+  KIND_PROFILES,
+  type KindProfile,
+  type RootSource,
+} from "./profile.ts";
 
 /** A channel's definitions as they stand in its row: shapes are valid, types distinct. */
 export interface RuleSource {
@@ -22,6 +29,7 @@ export interface Rule {
   readonly index: number;
   readonly type: string;
   readonly topic: string;
+  /** Its own, or that of all items of the channel. */
   readonly idPath: RulePath | undefined;
   /** Undefined: the whole item. */
   readonly payloadPath: RulePath | undefined;
@@ -43,7 +51,11 @@ export interface RuleSet {
   readonly always: readonly Rule[];
   readonly groups: readonly TypeGroup[];
   readonly ownId: NameItem;
+  readonly versionPath: RulePath | undefined;
+  readonly taking: Pick<ItemTaking, "hasGaps" | "isNewestFirst">;
 }
+
+const AS_THEY_STAND: ItemTaking = { hasGaps: false, isNewestFirst: false };
 
 /** Compiles a channel's definitions; the error lists every path that does not compile (`events[3].idPath`). */
 export function compileRules(
@@ -58,6 +70,9 @@ export function compileRules(
   const compiler = pathReader(config, profile.roots, findings);
   const { itemsPath } = config;
   const items = pathReader(config, new Map([["body", BODY_ROOT]]), findings)(itemsPath, "config.itemsPath");
+  const taking = profile.taking?.(config) ?? AS_THEY_STAND;
+  const itemId = compiler(taking.itemId, "config.itemId");
+  const versionPath = compiler(taking.versionPath, "config.versionPath");
   const always: Rule[] = [];
   const groups = new Map<string, { readonly path: RulePath; readonly byType: Map<string, Rule> }>();
 
@@ -70,7 +85,7 @@ export function compileRules(
       index,
       type: definition.type,
       topic: topicOf({ ...channel, channelUid: channel.uid, type: definition.type }),
-      idPath: compiler(paths.idPath, `${at}.idPath`),
+      idPath: compiler(paths.idPath, `${at}.idPath`) ?? itemId,
       payloadPath: compiler(paths.payloadPath, `${at}.payloadPath`),
       schema: definition.schema,
     };
@@ -92,6 +107,8 @@ export function compileRules(
     always,
     groups: [...groups.values()],
     ownId: profile.ownId ?? ofPlace,
+    versionPath,
+    taking,
   });
 }
 

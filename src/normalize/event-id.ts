@@ -12,6 +12,8 @@ export interface EventId {
 
 export interface IdSources {
   readonly dedupe: CommonSettings["dedupe"];
+  /** Joins an id that `idPath` yields, where the item has one. */
+  readonly versionPath: RulePath | undefined;
   /** What the delivery names the item. */
   readonly ownId: () => OwnId | undefined;
   /** For an event that brings no id. */
@@ -23,9 +25,9 @@ const MAX_ID_LENGTH = 512;
 const CONTENT_ID_CHARS = 22;
 
 /**
- * The id of an event: by `idPath`; else the item's own, by its delivery; else a fresh one, by which nothing can
- * be recognized. Where dedupe goes by content, the hash of the whole item is remembered, and is the id too unless `idPath`
- * gives one.
+ * The id of an event: by `idPath`, with the item's version where it has one; else the item's own, by its delivery; else a
+ * fresh one, by which nothing can be recognized. Where dedupe goes by content, the hash of the whole item is remembered, and
+ * is the id too unless `idPath` gives one.
  *
  * @throws PathBudgetError
  */
@@ -34,7 +36,7 @@ export function identify(
   reader: ItemReader,
   sources: IdSources,
 ): EventId | Fault {
-  const { dedupe, ownId, freshId } = sources;
+  const { dedupe, versionPath, ownId, freshId } = sources;
   const byContent = dedupe.by === "content";
   const contentId = byContent ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
   const remember = (id: string, by: string): EventId => ({
@@ -43,7 +45,12 @@ export function identify(
   });
   if (idPath !== undefined) {
     const id = readId(idPath, reader);
-    return typeof id === "string" ? remember(id, contentId ?? id) : id;
+    if (typeof id !== "string") return id;
+    if (versionPath === undefined) return remember(id, contentId ?? id);
+    const [version] = reader.values(versionPath);
+    const versioned = isVersion(version) ? `${id}/${version}` : id;
+    // `42/1` may also be an item's id as it is: what is remembered says where the id ends.
+    return remember(versioned, contentId ?? `${id.length}:${versioned}`);
   }
   if (contentId !== undefined) return remember(contentId, contentId);
   const own = ownId();
@@ -62,6 +69,10 @@ function readId(path: RulePath, reader: ItemReader): string | Fault {
   if (!value.isWellFormed()) return missing(path, "a string that is not Unicode");
   return value;
 }
+
+const isVersion = (value: unknown): value is string | boolean =>
+  typeof value === "boolean" ||
+  (typeof value === "string" && value !== "" && value.length <= MAX_ID_LENGTH && value.isWellFormed());
 
 const kindOf = (value: unknown): string => (Array.isArray(value) ? "an array" : "an object");
 

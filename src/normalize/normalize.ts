@@ -5,7 +5,7 @@ import { readBody } from "./bodies.ts";
 import type { RuleSet } from "./compile.ts";
 import { createEnvelope } from "./entry.ts";
 import { type Fault, invalidBody } from "./fault.ts";
-import { type BrokenItem, MAX_ITEMS, splitItems } from "./items.ts";
+import { type BrokenItem, takeItems } from "./items.ts";
 import type { PathBudget } from "./path.ts";
 import type { Item } from "./profile.ts";
 import { type ItemResult, type Pending, type Redrive, type Run, type RunDeps, runItem } from "./run-item.ts";
@@ -53,8 +53,8 @@ export function normalize(
   const body = readBody(delivery.body, contentTypeOf(delivery));
   if (!body.ok) return failed(body.error, only);
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
-  const split = splitItems(body.value, rules.itemsPath, budget);
-  if (split.kind === "tooMany") return { kind: "tooManyItems", limit: MAX_ITEMS };
+  const split = takeItems(body.value, rules.itemsPath, rules.taking, budget);
+  if (split.kind === "tooMany") return { kind: "tooManyItems", limit: split.limit };
   if (split.kind === "fault") return failed(split.fault, only);
 
   const run: Run = {
@@ -68,7 +68,7 @@ export function normalize(
     output: { bytesLeft: DELIVERY_OUTPUT_BYTES },
   };
   const { items } = split;
-  const selected = typeof only?.item === "number" ? items.slice(only.item, only.item + 1) : items;
+  const selected = typeof only?.item === "number" ? items.filter(({ index }) => index === only.item) : items;
   if (selected.length === 0 && items !== selected) return failed(invalidBody("the item is no more"), only);
   const received = selected.length;
   const results = runItems(run, selected);

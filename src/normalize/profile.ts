@@ -1,5 +1,6 @@
-import type { ChannelKindName } from "../event/channel.ts";
+import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
+import { readPolledItemSettings } from "../event/polled-items.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Body } from "./bodies.ts";
 import type { PathRoot } from "./jsonpath.ts";
@@ -31,6 +32,18 @@ export interface RootSource extends PathRoot {
   readonly jsonIn?: (context: ItemContext) => JsonText | undefined;
 }
 
+/** How the items of a channel's deliveries are taken, by its settings. */
+export interface ItemTaking {
+  /** The path of an item's id, for definitions that have no `idPath`. */
+  readonly itemId?: string | undefined;
+  /** The path of what joins every id that a path yields. */
+  readonly versionPath?: string | undefined;
+  /** True where `null` stands for an item that is not one of the delivery: it only keeps the others' places. */
+  readonly hasGaps: boolean;
+  /** True where the last item happened first. */
+  readonly isNewestFirst: boolean;
+}
+
 /** What the kind of a channel decides about its rules. */
 export interface KindProfile {
   /** The named roots of its paths, without the `$`. `$` alone is the item, everywhere. */
@@ -39,6 +52,8 @@ export interface KindProfile {
   readonly fixedPaths?: Pick<Definition, "typePath" | "idPath" | "payloadPath">;
   /** Names an item's events where no `idPath` does; without it they are named by the item's place in its delivery. */
   readonly ownId?: NameItem;
+  /** Without it items are taken as they stand, and named by their delivery. */
+  readonly taking?: (settings: CommonSettings) => ItemTaking;
 }
 
 export const ITEM_ROOT: RootSource = {
@@ -68,8 +83,24 @@ const sse: KindProfile = {
   ownId: ofFrame,
 };
 
+/**
+ * Its deliveries are pages as they came, but for the items that are not new: `null` stands in their place. So paths, and whoever
+ * reads a quarantine record, find the page around an item, each item where it stood, and of known ones nothing is kept twice.
+ */
+const polling: KindProfile = {
+  roots: new Map([
+    ["headers", { hasLowerCaseNames: true, valueIn: ({ delivery }) => delivery.headers }],
+    ["body", BODY_ROOT],
+  ]),
+  taking: (settings) => {
+    const { itemId, order, versionPath } = readPolledItemSettings(settings);
+    return { itemId, versionPath, hasGaps: true, isNewestFirst: order === "descending" };
+  },
+};
+
 /** The profiles of the kinds whose deliveries come through the normalizer. */
 export const KIND_PROFILES: ReadonlyMap<ChannelKindName, KindProfile> = new Map([
   ["webhook", webhook],
   ["sse", sse],
+  ["polling", polling],
 ]);

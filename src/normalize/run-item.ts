@@ -122,6 +122,7 @@ function idOf(
   if (only?.asNewId === true) return freshId();
   return identify(rule.idPath, reader, {
     dedupe,
+    versionPath: rules.versionPath,
     ownId: () => rules.ownId(delivery, item),
     freshId,
   });
