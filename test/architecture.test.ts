@@ -43,6 +43,7 @@ const imports: readonly Import[] = files.flatMap((from) =>
 /** The only rooms that may import a package, or one that begins so: behind them it can be exchanged. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   ioredis: ["bus"],
+  bullmq: ["bus"],
   kysely: ["data", "resources", "gateway"],
   pg: ["data"],
   hono: ["app.ts", "http", "channels", "resources"],

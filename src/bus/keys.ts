@@ -9,14 +9,25 @@ import calculateSlot from "cluster-key-slot";
  * | `{<topic>}:e` | hash | `s<channel>` highest epoch of a pull source, `w<slicing>` slicings in use | with the topic |
  * | `{<topic>}:[<slicing>]<slice>[.<bucket>]` | hash | remembered ids (dedupe.lua) | a window after its slice |
  * | `{<topic>}:t` | string | nothing: a write for WAIT to wait on (publish.lua) | after a second |
- * | `inlet:{c.<channel>}:cursor` | hash | `e` epoch, `v` version, `c` cursor of a pull source | with its channel |
+ * | `inlet:{c.<channel>}:cursor` | hash | `e` epoch, `v` version, `c` cursor of a pull source, and more (source-take-over.lua) | with its channel |
+ * | `inlet:{c.<channel>}:source` | hash | what the source's state shows (source-state.lua) | with its channel |
+ * | `inlet:{shards}:workers` | sorted set | workers that run sources, by the end of their lease | when none is left |
+ * | `inlet:{shards}:owners` | hash | which worker has which shard of the sources (shard-beat.lua) | when nobody has any |
  * | `inlet:{q.<organization>}:…` | | quarantine (quarantine-store.lua) | by age, budget, or with its channel |
  * | `inlet:sub:<subscription>` | set | the topics of a subscription | with it |
  * | `inlet:rate:<what>:<whose>` | string | how much of a budget was used (rate-count.lua) | with its window |
+ * | `inlet:{jobs.<queue>}:…` | | a queue of jobs, laid out by BullMQ | jobs when they are over; schedulers with what they serve |
+ * | `inlet:{slots}:<what>` | sorted set | who runs, by when that ends unless renewed (slots-take.lua) | when the last ends |
+ * | `inlet:{slots}:<what>:w` | sorted set | who waits for it, by since when | ten minutes after the last came |
  */
 export const cursorKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:cursor`;
+export const sourceStateKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:source`;
+export const SHARD_KEYS = { workers: "inlet:{shards}:workers", owners: "inlet:{shards}:owners" } as const;
 export const rateKeyPrefix = (what: string): string => `inlet:rate:${what}`;
 export const subscriptionKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}`;
+export const jobsPrefix = (queue: string): string => `inlet:{jobs.${queue}}`;
+/** All in one slot of a Cluster: several are taken in one script. */
+export const slotsKey = (what: string): string => `inlet:{slots}:${what}`;
 
 const quarantinePrefix = (organizationId: string): string => `inlet:{q.${organizationId}}:`;
 export const quarantineBudgetKey = (organizationId: string): string => `${quarantinePrefix(organizationId)}b`;

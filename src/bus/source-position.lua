@@ -1,4 +1,4 @@
--- The position of a pull source; a fragment of publish.lua. It expects `call`, `refuse`, KEYS, ARGV, `at` (moved on by readPosition)
+-- The position of a pull source; a fragment of publish.lua. It expects `call`, `now`, `refuse`, KEYS, ARGV, `at` (moved on by readPosition)
 -- and topics {key, prefix, notes}, and defines readPosition, checkCursor, commitCursor, checkEpoch and stampEpoch.
 --
 -- Each topic holds the highest epoch that it has seen of a source: {<topic>}:e, field s<source>. The cursor is a hash: e epoch,
@@ -31,9 +31,11 @@ local function checkCursor(position)
 end
 
 local function commitCursor(position)
-  call('HSET', position.cursor, 'e', format('%d', position.epoch), 'v', format('%d', position.version + 1))
-  if position.commits ~= '=' then
-    call('HSET', position.cursor, 'c', sub(position.commits, 2))
+  local version = format('%d', position.version + 1)
+  if position.commits == '=' then
+    call('HSET', position.cursor, 'v', version)
+  else
+    call('HSET', position.cursor, 'v', version, 'c', sub(position.commits, 2), 'u', format('%d', now))
   end
 end
 

@@ -6,10 +6,10 @@ import type { Queryable, Trx } from "./database.ts";
 /** What can change under a cache, and what its key is. */
 export interface Change {
   /**
-   * Keyed by the channel's number; `access` (what decides who may do what: keys, roles, memberships, accounts, identities) by
-   * the organization's id; the others by their own.
+   * Keyed by the channel's number, as is `source` (its cursor was set by hand); `access` (what decides who may do what: keys,
+   * roles, memberships, accounts, identities) by the organization's id; the others by their own.
    */
-  readonly kind: "channel" | "app" | "subscription" | "access";
+  readonly kind: "channel" | "source" | "app" | "subscription" | "connection" | "access";
   readonly key: string;
 }
 

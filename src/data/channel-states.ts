@@ -2,6 +2,22 @@ import { recordChange } from "./changes.ts";
 import type { Queryable, Trx } from "./database.ts";
 import type { ChannelRow } from "./tables.ts";
 
+/** What a channel is in that nobody has stopped: it works, or it lacks something. */
+export type ReadyState = "active" | "needsSetup" | "needsConnection";
+
+/** @param setUp whether its kind finds all settings that it needs */
+export function readyState(
+  setUp: "active" | "needsSetup",
+  { config, connectionId }: Pick<ChannelRow, "config" | "connectionId">,
+): ReadyState {
+  if (setUp === "active" && config.connection === "required" && connectionId === null)
+    return "needsConnection";
+  return setUp;
+}
+
+/** What stops a channel that fetches, until a person resumes it or changes its settings. */
+export type StoppedState = "paused" | "error" | "needsReauth";
+
 /**
  * Stops a channel; one that is stopped stays as it is. With `keepsBack` its deliveries are kept from now on, under the number of
  * this pause, and run again once it is resumed.
@@ -19,8 +35,8 @@ export async function pauseChannel(
 }
 
 /**
- * Lets a stopped channel go on; any other stays as it is. What was kept back still stands before what comes now: `pause`
- * goes when all of it is through.
+ * Lets a channel go on that was paused, or stopped by what went wrong with it; any other stays as it is. What was kept back
+ * still stands before what comes now: `pause` goes when all of it is through.
  *
  * @param row locked by the transaction
  */
@@ -29,8 +45,44 @@ export async function resumeChannel(
   row: ChannelRow,
   options: { readonly state: "active" | "needsSetup"; readonly nowMs: number },
 ): Promise<ChannelRow> {
-  if (row.state !== "paused") return row;
-  return writeState(trx, row, { state: options.state, pause: row.pause }, options.nowMs);
+  if (!STOPPED.includes(row.state)) return row;
+  const state = readyState(options.state, row);
+  return writeState(trx, row, { state, pause: row.pause }, options.nowMs);
+}
+
+const STOPPED: readonly ChannelRow["state"][] = ["paused", "error", "needsReauth"] satisfies StoppedState[];
+
+/** Stops a channel that fetches, if it is active and still the version for which that was found. */
+export async function stopSource(
+  db: Queryable,
+  channel: Pick<ChannelRow, "number" | "version">,
+  state: StoppedState,
+  nowMs: number,
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const row = await trx
+      .selectFrom("channels")
+      .selectAll()
+      .where("number", "=", channel.number)
+      .where("version", "=", channel.version)
+      .where("state", "=", "active")
+      .forUpdate()
+      .executeTakeFirst();
+    if (row) await writeState(trx, row, { state, pause: row.pause }, nowMs);
+  });
+}
+
+/** Lets the channels go on that a connection's dead grant has stopped: to be called in the transaction that stores a new one. */
+export async function resumeReauthorized(trx: Trx, connectionId: string, nowMs: number): Promise<void> {
+  const rows = await trx
+    .selectFrom("channels")
+    .selectAll()
+    .where("connectionId", "=", connectionId)
+    .where("state", "=", "needsReauth")
+    .orderBy("number")
+    .forUpdate()
+    .execute();
+  for (const row of rows) await writeState(trx, row, { state: "active", pause: row.pause }, nowMs);
 }
 
 async function writeState(

@@ -4,6 +4,7 @@ import { createChannelId } from "../lib/channel-id.ts";
 import { recordChange } from "./changes.ts";
 import { identityOf } from "./channel-identity.ts";
 import { sealSettings } from "./channel-secrets.ts";
+import { readyState } from "./channel-states.ts";
 import type { Trx } from "./database.ts";
 import type { Keyring } from "./keyring.ts";
 import { type Removal, recordRemovals } from "./removals.ts";
@@ -60,7 +61,7 @@ export async function insertChannel(
       sealedSettings: sealSettings(keyring, number, channel.secrets),
       events: JSON.stringify(channel.events),
       connectionId: null,
-      state: channel.state,
+      state: readyState(channel.state, { config: channel.config, connectionId: null }),
       fromBlueprint: channel.fromBlueprint === true,
       createdAt: new Date(nowMs),
       updatedAt: new Date(nowMs),
@@ -87,7 +88,7 @@ export async function updateChannel(
       sealedSettings: sealSettings(keyring, before.number, content.secrets),
       events: JSON.stringify(content.events),
       // What was stopped by hand stays so whatever is written.
-      state: before.state === "paused" ? "paused" : content.state,
+      state: before.state === "paused" ? "paused" : readyState(content.state, { ...before, ...content }),
       version: before.version + 1,
       updatedAt: new Date(nowMs),
     })

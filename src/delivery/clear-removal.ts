@@ -1,5 +1,5 @@
 import type { Groups } from "../bus/groups.ts";
-import { cursorKey } from "../bus/keys.ts";
+import { cursorKey, sourceStateKey } from "../bus/keys.ts";
 import type { QuarantineStore } from "../bus/quarantine.ts";
 import type { RedisBus } from "../bus/redis.ts";
 import { removeSubscription } from "../bus/subscription-groups.ts";
@@ -28,7 +28,7 @@ export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Pr
       await mapBounded(removal.topics, CONCURRENCY, (topic) =>
         removal.purge ? topics.delete(topic) : removeGroups(deps.groups, topic),
       );
-      await redis.call("del", [cursorKey(channel.number)]);
+      await redis.call("del", [cursorKey(channel.number), sourceStateKey(channel.number)]);
       await quarantine.purge(channel.organizationId, channel.number);
       return;
     }

@@ -3,6 +3,7 @@ import type { LiveChannel as StoredChannel } from "../data/live-channels.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
 import { UnavailableError } from "../lib/errors.ts";
+import { bodyFormatOf } from "../normalize/bodies.ts";
 import { compileRules } from "../normalize/compile.ts";
 import { verificationConfigSchema } from "../verify/schemes.ts";
 import { compileVerification } from "../verify/verify.ts";
@@ -37,9 +38,11 @@ export function compileChannel(
     pause,
     limits: config.data.limits,
     settings: config.data,
-    acceptsContentType: rules.value.profile.acceptsContentType,
+    acceptsContentType: rules.value.profile.acceptsContentType ?? hasBodyFormat,
     config: config.data,
     rules: rules.value,
     verify: compileVerification(verificationConfigSchema.parse(config.data)),
   };
 }
+
+const hasBodyFormat = (contentType: string | undefined): boolean => bodyFormatOf(contentType) !== undefined;

@@ -5,6 +5,11 @@ export class NeedsReauthError extends Error {
   override readonly name = "NeedsReauthError";
 }
 
+/** The credentials are not meant for where the request goes: its channel must be changed, or the connection. */
+export class OriginNotAllowedError extends Error {
+  override readonly name = "OriginNotAllowedError";
+}
+
 /** A request with credentials in it. */
 export interface AuthorizedRequest {
   readonly request: OutboundRequest;
@@ -21,7 +26,7 @@ export interface Credentials {
    * The request with the credentials in it. A token that ends soon is renewed first, by one worker at a time.
    *
    * @throws NeedsReauthError; UnavailableError when they cannot be read now; OutboundError of the token's issuer.
-   * @throws Error when the url is outside the connection's allowed origins.
+   * @throws OriginNotAllowedError when the url is outside the connection's allowed origins.
    */
   readonly authorize: (
     request: OutboundRequest,
@@ -38,3 +43,6 @@ export interface Credentials {
     options: { readonly signal: AbortSignal },
   ) => Promise<boolean>;
 }
+
+/** The credentials of a connection by its id, read when they are used: each use goes by what is stored then. */
+export type CredentialsOf = (connectionId: string) => Credentials;

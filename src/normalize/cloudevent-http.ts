@@ -85,10 +85,10 @@ function readBatch({ headers }: VerifiedDelivery, body: Body): Result<DeliveryIt
   if (json === undefined || !Array.isArray(json.value)) return invalid(undefined, "a batch is a JSON array");
   const header = Object.keys(headers).find((name) => name.startsWith(HEADER_PREFIX));
   if (header !== undefined) return invalid(header, "says nothing of a batch");
-  if (json.value.length > MAX_ITEMS) return ok({ body, split: { kind: "tooMany" } });
+  if (json.value.length > MAX_ITEMS) return ok({ body, split: { kind: "tooMany", limit: MAX_ITEMS } });
   const items = json.elements().map((element, index): Item | BrokenItem => {
     const event = readJsonEvent(element);
-    return event.ok ? itemOf(event.value, index, false) : { index, fault: event.error };
+    return event.ok ? itemOf(event.value, index, false) : { index, fault: event.error, text: element.text };
   });
   return ok({ body, split: { kind: "items", items } });
 }

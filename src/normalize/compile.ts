@@ -4,7 +4,15 @@ import { topicOf } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { type CompilePath, createPathCompiler, type RootedPath } from "./jsonpath.ts";
-import { BODY_ROOT, ITEM_ROOT, KIND_PROFILES, type KindProfile, type RootSource } from "./profile.ts";
+import { type NameItem, ofPlace } from "./own-id.ts";
+import {
+  BODY_ROOT,
+  ITEM_ROOT,
+  type ItemTaking,
+  KIND_PROFILES,
+  type KindProfile,
+  type RootSource,
+} from "./profile.ts";
 
 /** A channel's definitions as they stand in its row: shapes are valid, types distinct. */
 export interface RuleSource {
@@ -21,6 +29,7 @@ export interface Rule {
   readonly index: number;
   readonly type: string;
   readonly topic: string;
+  /** Its own, or that of all items of the channel. */
   readonly idPath: RulePath | undefined;
   /** Undefined: the whole item. */
   readonly payloadPath: RulePath | undefined;
@@ -42,7 +51,12 @@ export interface RuleSet {
   /** Those without a `typePath`, which match every item. */
   readonly always: readonly Rule[];
   readonly groups: readonly TypeGroup[];
+  readonly ownId: NameItem;
+  readonly versionPath: RulePath | undefined;
+  readonly taking: Pick<ItemTaking, "hasGaps" | "isNewestFirst">;
 }
+
+const AS_THEY_STAND: ItemTaking = { hasGaps: false, isNewestFirst: false };
 
 /** Compiles a channel's definitions; the error lists every path that does not compile (`events[3].idPath`). */
 export function compileRules(
@@ -60,6 +74,9 @@ export function compileRules(
   if (itemsPath !== undefined && profile.readItems !== undefined) {
     findings.push({ path: "config.itemsPath", message: "is fixed for this kind of channel" });
   }
+  const taking = profile.taking?.(config) ?? AS_THEY_STAND;
+  const itemId = compiler(taking.itemId, "config.itemId");
+  const versionPath = compiler(taking.versionPath, "config.versionPath");
   const always: Rule[] = [];
   const groups = new Map<string, { readonly path: RulePath; readonly byType: Map<string, Rule> }>();
 
@@ -72,7 +89,7 @@ export function compileRules(
       index,
       type: definition.type,
       topic: topicOf({ ...channel, channelUid: channel.uid, type: definition.type }),
-      idPath: compiler(paths.idPath, `${at}.idPath`),
+      idPath: compiler(paths.idPath, `${at}.idPath`) ?? itemId,
       payloadPath: compiler(paths.payloadPath, `${at}.payloadPath`),
       schema: definition.schema,
     };
@@ -87,7 +104,17 @@ export function compileRules(
   });
 
   if (findings.length > 0) return err(findings);
-  return ok({ channel, config, profile, itemsPath: items, always, groups: [...groups.values()] });
+  return ok({
+    channel,
+    config,
+    profile,
+    itemsPath: items,
+    always,
+    groups: [...groups.values()],
+    ownId: profile.ownId ?? ofPlace,
+    versionPath,
+    taking,
+  });
 }
 
 /** Compiles each distinct path once; a path that is wrong becomes a finding. */

@@ -2,6 +2,7 @@ import type { CommonSettings } from "../event/channel.ts";
 import type { RulePath } from "./compile.ts";
 import type { Fault } from "./fault.ts";
 import type { ItemReader } from "./item-reader.ts";
+import type { OwnId } from "./own-id.ts";
 
 /** An event's id, and what dedupe goes by: undefined where nothing is remembered. */
 export interface EventId {
@@ -11,11 +12,12 @@ export interface EventId {
 
 export interface IdSources {
   readonly dedupe: CommonSettings["dedupe"];
-  /** An id that the delivery's signature covers. */
-  readonly deliveryId: string | undefined;
-  readonly item: number;
   /** What ids are unique within, besides the topic: the `source` of CloudEvents. */
   readonly scope: string | undefined;
+  /** Joins an id that `idPath` yields, where the item has one. */
+  readonly versionPath: RulePath | undefined;
+  /** What the delivery names the item. */
+  readonly ownId: () => OwnId | undefined;
   /** For an event that brings no id. */
   readonly freshId: () => EventId;
 }
@@ -25,9 +27,9 @@ const MAX_ID_LENGTH = 512;
 const CONTENT_ID_CHARS = 22;
 
 /**
- * The id of an event: by `idPath`; else of the delivery and the item's place in it; else a fresh one, by which nothing can
- * be recognized. Where dedupe goes by content, the hash of the whole item is remembered, and is the id too unless `idPath`
- * gives one.
+ * The id of an event: by `idPath`, with the item's version where it has one; else the item's own, by its delivery; else a
+ * fresh one, by which nothing can be recognized. Where dedupe goes by content, the hash of the whole item is remembered, and
+ * is the id too unless `idPath` gives one.
  *
  * @throws PathBudgetError
  */
@@ -36,18 +38,28 @@ export function identify(
   reader: ItemReader,
   sources: IdSources,
 ): EventId | Fault {
-  const { dedupe, deliveryId, item, scope, freshId } = sources;
+  const { dedupe, scope, versionPath, ownId, freshId } = sources;
   const byContent = dedupe.by === "content";
   const contentId = byContent ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
-  const id = idPath === undefined ? (contentId ?? ofDelivery(deliveryId, item)) : readId(idPath, reader);
-  if (id === undefined) return freshId();
-  if (typeof id !== "string") return id;
-  if (dedupe.windowSeconds === 0) return { id, remembered: undefined };
-  return { id, remembered: contentId ?? (scope === undefined ? id : `${scope}\n${id}`) };
+  const remember = (id: string, by: string): EventId => ({
+    id,
+    remembered: dedupe.windowSeconds === 0 ? undefined : by,
+  });
+  if (idPath !== undefined) {
+    const id = readId(idPath, reader);
+    if (typeof id !== "string") return id;
+    if (versionPath === undefined) {
+      return remember(id, contentId ?? (scope === undefined ? id : `${scope}\n${id}`));
+    }
+    const [version] = reader.values(versionPath);
+    const versioned = isVersion(version) ? `${id}/${version}` : id;
+    // `42/1` may also be an item's id as it is: what is remembered says where the id ends.
+    return remember(versioned, contentId ?? `${id.length}:${versioned}`);
+  }
+  if (contentId !== undefined) return remember(contentId, contentId);
+  const own = ownId();
+  return own === undefined ? freshId() : remember(own.id, own.remembered);
 }
-
-const ofDelivery = (deliveryId: string | undefined, item: number): string | undefined =>
-  deliveryId === undefined ? undefined : `${deliveryId}/${item}`;
 
 function readId(path: RulePath, reader: ItemReader): string | Fault {
   const values = reader.values(path);
@@ -61,6 +73,10 @@ function readId(path: RulePath, reader: ItemReader): string | Fault {
   if (!value.isWellFormed()) return missing(path, "a string that is not Unicode");
   return value;
 }
+
+const isVersion = (value: unknown): value is string | boolean =>
+  typeof value === "boolean" ||
+  (typeof value === "string" && value !== "" && value.length <= MAX_ID_LENGTH && value.isWellFormed());
 
 const kindOf = (value: unknown): string => (Array.isArray(value) ? "an array" : "an object");
 

@@ -25,12 +25,14 @@ export interface Item {
 export interface BrokenItem {
   readonly index: number;
   readonly fault: Fault;
+  /** The line, or the event of a batch. */
+  readonly text: string;
 }
 
 export type Split =
   | { readonly kind: "items"; readonly items: readonly (Item | BrokenItem)[] }
   | { readonly kind: "fault"; readonly fault: Fault }
-  | { readonly kind: "tooMany" };
+  | { readonly kind: "tooMany"; readonly limit: number };
 
 /** A delivery that was read. */
 export interface DeliveryItems {

@@ -10,13 +10,38 @@ import {
   type QueryPath,
   type SingularPath,
 } from "./path.ts";
+import type { ItemTaking } from "./profile.ts";
 
+/** What a body may hold where most of it can be gaps between the items of the delivery. */
+export const MAX_PAGE_ITEMS = 50_000;
 /** A body of many items may nest deeper than one of them, but not so deep that paths could not be run over it. */
 const MAX_BODY_DEPTH = 1024;
 
+/** The items of a delivery, in the order in which they are to be published; each keeps its index in the body. */
+export function takeItems(
+  body: Body,
+  itemsPath: RulePath | undefined,
+  { hasGaps, isNewestFirst }: Pick<ItemTaking, "hasGaps" | "isNewestFirst">,
+  budget: PathBudget,
+): Split {
+  const split = splitItems(body, itemsPath, budget, hasGaps ? MAX_PAGE_ITEMS : MAX_ITEMS);
+  if (split.kind !== "items") return split;
+  const items = hasGaps ? split.items.filter((item) => !isGap(item)) : split.items;
+  if (items.length > MAX_ITEMS) return { kind: "tooMany", limit: MAX_ITEMS };
+  return { kind: "items", items: isNewestFirst ? items.toReversed() : items };
+}
+
+/** A whole body is never a gap. */
+const isGap = (item: Item | BrokenItem): boolean => "value" in item && item.value === null && !item.isBody;
+
 /** Splits a body into its items: by `itemsPath`, by lines (NDJSON, to which `itemsPath` does not apply), else it is one. */
-export function splitItems(body: Body, itemsPath: RulePath | undefined, budget: PathBudget): Split {
-  if (body.kind === "ndjson") return splitLines(body.text ?? "");
+export function splitItems(
+  body: Body,
+  itemsPath: RulePath | undefined,
+  budget: PathBudget,
+  limit: number,
+): Split {
+  if (body.kind === "ndjson") return splitLines(body.text ?? "", limit);
   if (itemsPath === undefined) {
     return { kind: "items", items: [{ index: 0, value: body.value, json: body.json, isBody: true }] };
   }
@@ -25,16 +50,16 @@ export function splitItems(body: Body, itemsPath: RulePath | undefined, budget: 
   }
   const { path } = itemsPath;
   return path.kind === "singular"
-    ? splitSingular(body, itemsPath.text, path)
-    : splitQuery(body, itemsPath.text, path, budget);
+    ? splitSingular(body, itemsPath.text, path, limit)
+    : splitQuery(body, itemsPath.text, path, { budget, limit });
 }
 
-function splitSingular(body: Body, pathText: string, path: SingularPath): Split {
+function splitSingular(body: Body, pathText: string, path: SingularPath, limit: number): Split {
   const value = path.get(body.value);
   if (value === undefined) return nothingFound(pathText);
   const json = body.json?.find(path.targetsIn(body.value), value);
   if (!Array.isArray(value)) return { kind: "items", items: [{ index: 0, value, json, isBody: false }] };
-  if (value.length > MAX_ITEMS) return { kind: "tooMany" };
+  if (value.length > limit) return { kind: "tooMany", limit };
   const texts = json?.elements();
   return {
     kind: "items",
@@ -42,7 +67,12 @@ function splitSingular(body: Body, pathText: string, path: SingularPath): Split 
   };
 }
 
-function splitQuery(body: Body, pathText: string, path: QueryPath, budget: PathBudget): Split {
+function splitQuery(
+  body: Body,
+  pathText: string,
+  path: QueryPath,
+  { budget, limit }: { readonly budget: PathBudget; readonly limit: number },
+): Split {
   let nodes: readonly PathNode[];
   try {
     nodes = path.select(body.value, budget);
@@ -51,7 +81,7 @@ function splitQuery(body: Body, pathText: string, path: QueryPath, budget: PathB
     return fault({ reason: "path_budget", path: "itemsPath", detail: error.message });
   }
   if (nodes.length === 0) return nothingFound(pathText);
-  if (nodes.length > MAX_ITEMS) return { kind: "tooMany" };
+  if (nodes.length > limit) return { kind: "tooMany", limit };
   const texts = body.json?.cut(nodes);
   return {
     kind: "items",
@@ -59,7 +89,7 @@ function splitQuery(body: Body, pathText: string, path: QueryPath, budget: PathB
   };
 }
 
-function splitLines(text: string): Split {
+function splitLines(text: string, limit: number): Split {
   const items: (Item | BrokenItem)[] = [];
   for (let start = 0; start < text.length; ) {
     const newline = text.indexOf("\n", start);
@@ -67,7 +97,7 @@ function splitLines(text: string): Split {
     const line = text.slice(start, text.charAt(end - 1) === "\r" ? end - 1 : end);
     start = end + 1;
     if (line.trim() === "") continue;
-    if (items.length === MAX_ITEMS) return { kind: "tooMany" };
+    if (items.length === limit) return { kind: "tooMany", limit };
     items.push(readLine(line, items.length));
   }
   return { kind: "items", items };
@@ -75,7 +105,7 @@ function splitLines(text: string): Split {
 
 function readLine(line: string, index: number): Item | BrokenItem {
   const json = readJson(line);
-  if (!json.ok) return { index, fault: json.error };
+  if (!json.ok) return { index, fault: json.error, text: line };
   return { index, value: json.value.value, json: json.value, isBody: false };
 }
 

@@ -6,8 +6,8 @@ import { readBody } from "./bodies.ts";
 import type { RuleSet } from "./compile.ts";
 import { createEnvelope } from "./entry.ts";
 import { type Fault, invalidBody } from "./fault.ts";
-import { type BrokenItem, type DeliveryItems, type Item, MAX_ITEMS } from "./item.ts";
-import { splitItems } from "./items.ts";
+import type { BrokenItem, DeliveryItems, Item } from "./item.ts";
+import { takeItems } from "./items.ts";
 import type { PathBudget } from "./path.ts";
 import { type ItemResult, type Pending, type Redrive, type Run, type RunDeps, runItem } from "./run-item.ts";
 
@@ -55,7 +55,7 @@ export function normalize(
   const read = rules.profile.readItems?.(delivery) ?? readItems(rules, delivery, budget);
   if (!read.ok) return failed(read.error, only);
   const { body, split } = read.value;
-  if (split.kind === "tooMany") return { kind: "tooManyItems", limit: MAX_ITEMS };
+  if (split.kind === "tooMany") return { kind: "tooManyItems", limit: split.limit };
   if (split.kind === "fault") return failed(split.fault, only);
 
   const run: Run = {
@@ -69,7 +69,7 @@ export function normalize(
     output: { bytesLeft: DELIVERY_OUTPUT_BYTES },
   };
   const { items } = split;
-  const selected = typeof only?.item === "number" ? items.slice(only.item, only.item + 1) : items;
+  const selected = typeof only?.item === "number" ? items.filter(({ index }) => index === only.item) : items;
   if (selected.length === 0 && items !== selected) return failed(invalidBody("the item is no more"), only);
   const received = selected.length;
   const results = runItems(run, selected);
@@ -80,12 +80,12 @@ export function normalize(
 }
 
 function readItems(
-  { itemsPath }: RuleSet,
+  { itemsPath, taking }: RuleSet,
   delivery: VerifiedDelivery,
   budget: PathBudget,
 ): Result<DeliveryItems, Fault> {
   const body = readBody(delivery.body, contentTypeOf(delivery));
-  return body.ok ? ok({ body: body.value, split: splitItems(body.value, itemsPath, budget) }) : body;
+  return body.ok ? ok({ body: body.value, split: takeItems(body.value, itemsPath, taking, budget) }) : body;
 }
 
 /** Undefined where there are too many results. */

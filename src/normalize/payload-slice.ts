@@ -75,6 +75,26 @@ export class JsonText {
     });
   }
 
+  /**
+   * The text of this value with `null` in the place of values that were cut out of it; undefined where one of `values` or `kept`
+   * stands inside another, so that not each can be there or be gone by itself.
+   */
+  blank(values: readonly JsonText[], kept: readonly JsonText[] = []): string | undefined {
+    const gone = new Set(values);
+    const parts: string[] = [];
+    let at = this.#start;
+    let end = at;
+    for (const part of [...gone, ...kept].sort((a, b) => a.#start - b.#start)) {
+      if (part.#start < end) return undefined;
+      end = part.#end;
+      if (!gone.has(part)) continue;
+      parts.push(this.#source.slice(at, part.#start), "null");
+      at = end;
+    }
+    parts.push(this.#source.slice(at, this.#end));
+    return parts.join("");
+  }
+
   #scan(target: Targets): Spans {
     const spans: Spans = { starts: [], ends: [] };
     scanValue(this.#source, skipSpace(this.#source, this.#start), target, spans);

@@ -1,18 +1,31 @@
-import type { ChannelKindName } from "../event/channel.ts";
+import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
+import { readPolledItemSettings } from "../event/polled-items.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Result } from "../lib/result.ts";
-import { bodyFormatOf } from "./bodies.ts";
 import { acceptsCloudEventType, readCloudEvents } from "./cloudevent-http.ts";
 import type { Fault } from "./fault.ts";
 import type { DeliveryItems, ItemContext } from "./item.ts";
 import type { PathRoot } from "./jsonpath.ts";
+import { type NameItem, ofFrame } from "./own-id.ts";
 import type { JsonText } from "./payload-slice.ts";
 
 /** What a path may start from: its value, and the JSON text that values below it are cut out of. */
 export interface RootSource extends PathRoot {
   readonly valueIn: (context: ItemContext) => unknown;
   readonly jsonIn?: (context: ItemContext) => JsonText | undefined;
+}
+
+/** How the items of a channel's deliveries are taken, by its settings. */
+export interface ItemTaking {
+  /** The path of an item's id, for definitions that have no `idPath`. */
+  readonly itemId?: string | undefined;
+  /** The path of what joins every id that a path yields. */
+  readonly versionPath?: string | undefined;
+  /** True where `null` stands for an item that is not one of the delivery: it only keeps the others' places. */
+  readonly hasGaps: boolean;
+  /** True where the last item happened first. */
+  readonly isNewestFirst: boolean;
 }
 
 /** What the kind of a channel decides about its rules. */
@@ -23,8 +36,12 @@ export interface KindProfile {
   readonly fixedPaths?: Pick<Definition, "typePath" | "idPath" | "payloadPath">;
   /** Where a delivery says itself what its items are: `itemsPath` cannot be set. */
   readonly readItems?: (delivery: VerifiedDelivery) => Result<DeliveryItems, Fault>;
-  /** False for content that cannot be read (415). */
-  readonly acceptsContentType: (contentType: string | undefined) => boolean;
+  /** False for content that cannot be read (415); without it, what no body format is for. */
+  readonly acceptsContentType?: (contentType: string | undefined) => boolean;
+  /** Names an item's events where no `idPath` does; without it they are named by the item's place in its delivery. */
+  readonly ownId?: NameItem;
+  /** Without it items are taken as they stand, and named by their delivery. */
+  readonly taking?: (settings: CommonSettings) => ItemTaking;
 }
 
 export const ITEM_ROOT: RootSource = {
@@ -37,11 +54,7 @@ export const BODY_ROOT: RootSource = {
   jsonIn: ({ body }) => body.json,
 };
 
-const acceptsContentType = (contentType: string | undefined): boolean =>
-  bodyFormatOf(contentType) !== undefined;
-
 const webhook: KindProfile = {
-  acceptsContentType,
   roots: new Map([
     ["headers", { hasLowerCaseNames: true, valueIn: ({ delivery }) => delivery.headers }],
     ["query", { valueIn: ({ delivery }) => delivery.query }],
@@ -66,8 +79,34 @@ const cloudevents: KindProfile = {
   acceptsContentType: acceptsCloudEventType,
 };
 
+/** Its deliveries are frames, whose event name and last event id stand in their headers. */
+const sse: KindProfile = {
+  roots: new Map([
+    ["event", { valueIn: ({ delivery }) => delivery.headers.event }],
+    ["lastEventId", { valueIn: ({ delivery }) => delivery.headers["last-event-id"] }],
+  ]),
+  ownId: ofFrame,
+};
+
+/**
+ * Its deliveries are pages as they came, but for the items that are not new: `null` stands in their place. So paths, and whoever
+ * reads a quarantine record, find the page around an item, each item where it stood, and of known ones nothing is kept twice.
+ */
+const polling: KindProfile = {
+  roots: new Map([
+    ["headers", { hasLowerCaseNames: true, valueIn: ({ delivery }) => delivery.headers }],
+    ["body", BODY_ROOT],
+  ]),
+  taking: (settings) => {
+    const { itemId, order, versionPath } = readPolledItemSettings(settings);
+    return { itemId, versionPath, hasGaps: true, isNewestFirst: order === "descending" };
+  },
+};
+
 /** The profiles of the kinds whose deliveries come through the normalizer. */
 export const KIND_PROFILES: ReadonlyMap<ChannelKindName, KindProfile> = new Map([
   ["webhook", webhook],
   ["cloudevents", cloudevents],
+  ["sse", sse],
+  ["polling", polling],
 ]);

@@ -121,9 +121,9 @@ function idOf(
   if (only?.asNewId === true) return freshId();
   return identify(rule.idPath, reader, {
     dedupe,
-    deliveryId: delivery.deliveryId,
-    item: item.index,
     scope: item.event?.source,
+    versionPath: rules.versionPath,
+    ownId: () => rules.ownId(delivery, item),
     freshId,
   });
 }

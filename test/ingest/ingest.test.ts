@@ -52,6 +52,7 @@ function open(
     state: "active",
     pause: undefined,
     limits: settings.limits,
+    settings,
     acceptsContentType: () => true,
     config: settings,
     rules: rules.value,

@@ -82,9 +82,9 @@ export const channelLife: Resource<ChannelDeps> = {
           method: "post",
           path: "/:channelId/resume",
           operation: "resumeChannel",
-          summary: "Resume a paused channel",
+          summary: "Resume a stopped channel",
           description:
-            "What was kept is run through today's definitions in order of arrival, without being asked for. Until all of it is through, new deliveries are kept behind it (200, in `quarantine` as `paused`) or, when little is left, answered a moment later, so that none overtakes another; from then on they pass as usual. Resuming a channel that is not paused changes nothing.",
+            "One that was paused, or that `error` or `needsReauth` has stopped. What was kept is run through today's definitions in order of arrival, without being asked for. Until all of it is through, new deliveries are kept behind it (200, in `quarantine` as `paused`) or, when little is left, answered a moment later, so that none overtakes another; from then on they pass as usual. Resuming a channel in any other state changes nothing.",
           params,
           body: nothing,
           answer: channelSchema,

@@ -89,6 +89,7 @@ test("a known id is one entry under 50 concurrent publishes over two gateways", 
 describe("a pull source", () => {
   test("moves its cursor last, and is refused when it is stale", async () => {
     const channel = testChannel();
+    await redis.call("hset", [cursorKey(channel.number), "e", 2]);
     const batch = (prefix: string, epoch: number, version: number) => ({
       channel,
       events: spread(channel, 30, prefix),

@@ -1,0 +1,168 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type Job as BullJob, DelayedError, Worker } from "bullmq";
+import type { Log } from "../log.ts";
+import { openClient } from "./general-connection.ts";
+import type { RedisBus } from "./redis.ts";
+import { replyCode } from "./redis-errors.ts";
+
+/** A job as its handler gets it. */
+export interface Job<D> {
+  readonly id: string;
+  readonly data: D;
+  /** When it was to begin. */
+  readonly dueAtMs: number;
+  /** How often it was begun, this time included: more than once where it was put off, failed, or its worker died. */
+  readonly starts: number;
+  /** True where it comes by a plan. */
+  readonly isScheduled: boolean;
+}
+
+/**
+ * Resolves when the job is over, or tells that it is to come again later. A throw is a failed attempt. `signal` aborts when the
+ * worker stops, or when Redis could not be told for so long that the job is held for lost and given to another.
+ */
+export type JobHandler<D> = (
+  job: Job<D>,
+  options: { readonly signal: AbortSignal },
+) => Promise<undefined | { readonly putOffMs: number }>;
+
+export interface WorkOptions {
+  readonly concurrency: number;
+  /** Before the next attempt of a job whose handler threw for the n-th time; default a second, doubled each time. */
+  readonly backoffMs?: (failures: number) => number;
+  /** How long disposal waits for the jobs under way before their signal aborts; default 2,000. */
+  readonly graceMs?: number;
+}
+
+/** Disposal takes no more jobs, waits for those under way, and leaves to others what does not end in time. */
+export interface JobWorker extends AsyncDisposable {
+  /** How many jobs are under way here. */
+  readonly running: () => number;
+}
+
+export interface JobWorkerDeps {
+  readonly redis: Pick<RedisBus, "endpoint">;
+  readonly name: string;
+  readonly prefix: string;
+  readonly log: Log;
+  readonly repeatStrategy: (afterMs: number, repeat: { readonly pattern?: string }) => number | undefined;
+}
+
+/** How long a worker that died keeps its jobs: this, and until the next look for such jobs. */
+const LOCK_MS = 15_000;
+const LOOK_FOR_DEAD_MS = 10_000;
+/** A job whose workers died so often was perhaps why. */
+const MAX_DEATHS = 5;
+/** More than it blocks for, ten seconds at most; a connection that is silent for longer is dead. */
+const SILENCE_MS = 15_000;
+/** BullMQ asks again at once after an error reply (full, read-only): no jobs are taken for so long. */
+const REST_MS = 1_000;
+const ABORTED_GRACE_MS = 2_000;
+
+export function startJobWorker<D extends object>(
+  { redis, name, prefix, log, repeatStrategy }: JobWorkerDeps,
+  handler: JobHandler<D>,
+  { concurrency, backoffMs = doubledSecond, graceMs = 2_000 }: WorkOptions,
+): JobWorker {
+  const stopping = new AbortController();
+  let running = 0;
+  let failing = false;
+  let resting: Promise<void> | undefined;
+
+  async function process(
+    job: BullJob<D>,
+    token: string | undefined,
+    held: AbortSignal | undefined,
+  ): Promise<void> {
+    running++;
+    failing = false;
+    try {
+      const signal = AbortSignal.any(held ? [stopping.signal, held] : [stopping.signal]);
+      const result = await handler(describe(job), { signal });
+      if (result === undefined) return;
+      await job.moveToDelayed(Date.now() + result.putOffMs, token);
+    } finally {
+      running--;
+    }
+    throw new DelayedError();
+  }
+
+  const client = openClient(redis.endpoint, {
+    maxRetriesPerRequest: null,
+    autoResendUnfulfilledCommands: true,
+    socketTimeout: SILENCE_MS,
+  });
+  client.on("error", (error: Error) => log.debug({ err: error }, "Redis connection of a worker"));
+  const worker = new Worker<D, void>(name, process, {
+    connection: client,
+    prefix,
+    concurrency,
+    lockDuration: LOCK_MS,
+    stalledInterval: LOOK_FOR_DEAD_MS,
+    maxStalledCount: MAX_DEATHS,
+    runRetryDelay: REST_MS,
+    removeOnComplete: { count: 0 },
+    removeOnFail: { count: 0 },
+    settings: { repeatStrategy, backoffStrategy: backoffMs },
+  });
+  worker.on("error", (error) => {
+    if (failing || stopping.signal.aborted) log.debug({ err: error }, "jobs have to wait");
+    else log.warn({ err: error }, "jobs have to wait");
+    failing = true;
+    if (replyCode(error) !== undefined) resting ??= rest();
+  });
+  worker.on("failed", (job, error) => log.warn({ err: error, job: job?.id }, "a job has failed"));
+  worker.on("lockRenewalFailed", (ids: string[]) => {
+    for (const id of ids) worker.cancelJob(id, "held for lost");
+  });
+
+  async function rest(): Promise<void> {
+    await worker.pause(true);
+    await delay(REST_MS, undefined, { signal: stopping.signal }).catch(() => {});
+    resting = undefined;
+    if (!stopping.signal.aborted) await worker.resume();
+  }
+
+  async function stop(): Promise<void> {
+    const closed = worker.close();
+    if (!(await isWithin(closed, graceMs))) {
+      stopping.abort();
+      if (!(await isWithin(closed, ABORTED_GRACE_MS))) {
+        log.warn({ jobs: running }, "jobs are left to the other workers");
+      }
+    }
+    stopping.abort();
+    client.disconnect();
+    await resting;
+  }
+
+  let stopped: Promise<void> | undefined;
+  return {
+    running: () => running,
+    [Symbol.asyncDispose]: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}
+
+function describe<D>(job: BullJob<D>): Job<D> {
+  return {
+    id: job.id ?? "",
+    data: job.data,
+    dueAtMs: job.opts.prevMillis ?? job.timestamp + job.delay,
+    starts: job.attemptsStarted,
+    isScheduled: job.repeatJobKey !== undefined,
+  };
+}
+
+const doubledSecond = (failures: number): number => 1_000 * 2 ** Math.min(failures - 1, 16);
+
+/** Whether the promise has resolved within the time; goes on without it else. */
+async function isWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  const waited = new AbortController();
+  const late = delay(ms, false, { signal: waited.signal }).catch(() => false);
+  const ended = await Promise.race([promise.then(() => true), late]);
+  waited.abort();
+  return ended;
+}

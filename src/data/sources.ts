@@ -1,0 +1,115 @@
+import { sql } from "kysely";
+import type { ChannelKindName, ChannelState } from "../event/channel.ts";
+import type { Queryable } from "./database.ts";
+
+/** A channel that fetches, as far as it decides who runs it. */
+export interface SourceRow {
+  readonly number: number;
+  readonly kind: ChannelKindName;
+  readonly organizationId: string;
+  readonly version: number;
+  readonly state: ChannelState;
+  readonly connectionId: string | null;
+  /** True where it should run: it is active, and a subscription covers it (a paused one counts) or it always runs. */
+  readonly isWanted: boolean;
+}
+
+const PAGE = 5_000;
+
+/** All channels of these kinds, of all organizations, in the order of their numbers. */
+export async function listSources(
+  db: Queryable,
+  kinds: readonly ChannelKindName[],
+): Promise<readonly SourceRow[]> {
+  if (kinds.length === 0) return [];
+  const sources: SourceRow[] = [];
+  for (let after = 0; ; ) {
+    const page = await db
+      .selectFrom("channels as c")
+      .select(["c.number", "c.kind", "c.organizationId", "c.version", "c.state", "c.connectionId"])
+      .select(sql<boolean>`c.state = 'active' AND ${isAskedFor}`.as("isWanted"))
+      .where("c.kind", "in", kinds)
+      .where("c.number", ">", after)
+      .orderBy("c.number")
+      .limit(PAGE)
+      .execute();
+    sources.push(...page);
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return sources;
+    after = last.number;
+  }
+}
+
+/** True where the channel with this number should fetch, by its subscriptions and its settings. */
+export async function isSourceWanted(db: Queryable, channelNumber: number): Promise<boolean> {
+  const row = await db
+    .selectFrom("channels as c")
+    .select("c.number")
+    .where("c.number", "=", channelNumber)
+    .where(sql<boolean>`c.state = 'active' AND ${isAskedFor}`)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** A channel's uid holds no colon. */
+const isAskedFor = sql<boolean>`(
+  (c.connection_id IS NOT NULL OR c.config->>'connection' IS DISTINCT FROM 'required')
+  AND (c.config->>'run' = 'always' OR EXISTS (
+    SELECT FROM subscriptions AS s
+    WHERE s.app_id = c.app_id AND (s.event_uid = '*' OR split_part(s.event_uid, ':', 1) = c.uid))))`;
+
+/** The settings, without the secret ones, of those of the channels that are there. */
+export async function readSourceConfigs(
+  db: Queryable,
+  channelNumbers: readonly number[],
+): Promise<ReadonlyMap<number, Readonly<Record<string, unknown>>>> {
+  const configs = new Map<number, Readonly<Record<string, unknown>>>();
+  for (let i = 0; i < channelNumbers.length; i += PAGE) {
+    const rows = await db
+      .selectFrom("channels")
+      .select(["number", "config"])
+      .where("number", "in", channelNumbers.slice(i, i + PAGE))
+      .execute();
+    for (const { number, config } of rows) configs.set(number, config);
+  }
+  return configs;
+}
+
+/** All topics that were ever written for a channel, those that it no longer publishes to included. */
+export async function listSourceTopics(db: Queryable, channelNumber: number): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom("topics")
+    .select("topic")
+    .where("channelNumber", "=", channelNumber)
+    .execute();
+  return rows.map(({ topic }) => topic);
+}
+
+/** A channel that says how often an event should come. */
+export interface ExpectedChannel {
+  readonly number: number;
+  readonly expectEverySeconds: number;
+  /** When it was last written: before that nothing is held against it. */
+  readonly updatedAt: Date;
+  readonly topics: readonly string[];
+}
+
+/** Active channels of any kind that say how often an event should come, after the given number. */
+export async function pageExpected(
+  db: Queryable,
+  page: { readonly after: number; readonly limit: number },
+): Promise<readonly ExpectedChannel[]> {
+  return db
+    .selectFrom("channels as c")
+    .select(["c.number", "c.updatedAt"])
+    .select(sql<number>`(c.config->>'expectEverySeconds')::int`.as("expectEverySeconds"))
+    .select(
+      sql<string[]>`ARRAY(SELECT t.topic FROM topics AS t WHERE t.channel_number = c.number)`.as("topics"),
+    )
+    .where("c.number", ">", page.after)
+    .where("c.state", "=", "active")
+    .where(sql<boolean>`c.config->>'expectEverySeconds' IS NOT NULL`)
+    .orderBy("c.number")
+    .limit(page.limit)
+    .execute();
+}

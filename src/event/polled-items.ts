@@ -1,0 +1,35 @@
+import { z } from "zod";
+
+/** The settings of a polling channel by which its items are told apart and put in order. Descriptions are read by people. */
+export const polledItemSettings = {
+  itemId: z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .describe(
+      "A path over an item that yields what is always the same of it and of no other: by it an item is known again, and its events have it as their id where their definition has no `idPath`. Without it an item is known by its whole content.",
+    ),
+  versionPath: z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .describe(
+      "A path over an item that yields its version, such as $.updatedAt: an item with a known id and another version is a new event, whose id is `<id>/<version>`.",
+    ),
+  order: z
+    .enum(["ascending", "descending", "unordered"])
+    .default("ascending")
+    .describe(
+      "How items stand on a page and pages follow each other: oldest first, newest first, or as it happens. Events are published oldest first in either case.",
+    ),
+} as const;
+
+const polledItemSchema = z.object(polledItemSettings);
+
+export type PolledItemSettings = z.output<typeof polledItemSchema>;
+
+/** Reads them out of the whole settings of a polling channel. */
+export const readPolledItemSettings = (settings: unknown): PolledItemSettings =>
+  polledItemSchema.parse(settings);

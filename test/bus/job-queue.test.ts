@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RedisEndpoint } from "../../src/bus/general-connection.ts";
+import { type JobQueue, openJobQueue } from "../../src/bus/job-queue.ts";
+import type { Job, WorkOptions } from "../../src/bus/job-worker.ts";
+import { parseRedisAddresses } from "../../src/bus/redis-address.ts";
+import { createLog } from "../../src/log.ts";
+import { type RedisServer, startRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+interface Data {
+  readonly n: number;
+}
+
+const endpointOf = (url: string): RedisEndpoint => ({ isCluster: false, seeds: parseRedisAddresses(url) });
+const everyHour = { everyMs: 3_600_000, offsetMs: 1, jitterMs: 0 };
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+let queues = 0;
+const lines: Record<string, unknown>[] = [];
+const log = createLog({
+  level: "warn",
+  destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
+});
+
+/** A queue that no other test has. */
+const open = (url = server.url, name = `test-${queues++}`): JobQueue<Data> =>
+  openJobQueue<Data>({ redis: { endpoint: endpointOf(url) }, name, log });
+
+/** Works the jobs and remembers them. */
+function collect(queue: JobQueue<Data>, options: Partial<WorkOptions> = {}) {
+  const jobs: Job<Data>[] = [];
+  const worker = queue.work(
+    async (job) => {
+      jobs.push(job);
+      return undefined;
+    },
+    { concurrency: 4, ...options },
+  );
+  return { jobs, [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose]() };
+}
+
+const scheduled = async (queue: JobQueue<Data>) => {
+  const all = [];
+  for await (const page of queue.listScheduled()) all.push(...page);
+  return all;
+};
+
+describe("a schedule", () => {
+  it("brings a job at each of its times, near them, until it is unscheduled", async () => {
+    await using queue = open();
+    await using worked = collect(queue);
+    await queue.schedule("a", { everyMs: 200, offsetMs: 50, jitterMs: 0 }, { n: 7 });
+    await until(() => worked.jobs.length >= 4);
+    const { jobs } = worked;
+    expect(jobs.every(({ data, isScheduled, starts }) => data.n === 7 && isScheduled && starts === 1)).toBe(
+      true,
+    );
+    expect(jobs.map(({ dueAtMs }) => dueAtMs % 200)).toEqual(jobs.map(() => 50));
+    expect(new Set(jobs.map(({ dueAtMs }) => dueAtMs)).size).toBe(jobs.length);
+    await queue.unschedule("a");
+    await until(async () => (await server.client.keys("*{jobs.*")).every((key) => !key.includes("repeat:a")));
+    expect(await scheduled(queue)).toEqual([]);
+  });
+
+  it("is the same when it is set again, by whomever, and listed in pages", async () => {
+    await using queue = open();
+    const ids = Array.from({ length: 1_200 }, (_, i) => `s${i}`);
+    await Promise.all(ids.map((id) => queue.schedule(id, everyHour, { n: 1 })));
+    const before = new Map((await scheduled(queue)).map(({ id, nextAtMs }) => [id, nextAtMs]));
+    expect([...before.keys()].sort()).toEqual(ids.toSorted());
+    await Promise.all([queue, queue].map((each) => each.schedule("s5", everyHour, { n: 1 })));
+    expect(new Map((await scheduled(queue)).map(({ id, nextAtMs }) => [id, nextAtMs]))).toEqual(before);
+    expect(await queue.isScheduled("s5")).toBe(true);
+    expect(await queue.isScheduled("other")).toBe(false);
+  });
+});
+
+describe("a job", () => {
+  it("of an id is one, and comes at the earlier of the times asked for", async () => {
+    await using queue = open();
+    await queue.add({ id: "one", data: { n: 1 }, delayMs: 60_000 });
+    await queue.add({ id: "one", data: { n: 2 }, delayMs: 90_000 });
+    await using worked = collect(queue);
+    await queue.add({ id: "other", data: { n: 3 } });
+    await until(() => worked.jobs.length === 1);
+    await queue.add({ id: "one", data: { n: 4 }, delayMs: 10 });
+    await until(() => worked.jobs.length === 2);
+    expect(worked.jobs.map(({ id, data }) => [id, data.n])).toEqual([
+      ["other", 3],
+      ["one", 1],
+    ]);
+  });
+
+  it("that is put off comes again, is removed where that is asked for, and leaves nothing behind", async () => {
+    const name = `test-${queues++}`;
+    await using queue = open(server.url, name);
+    const starts: number[] = [];
+    await using _ = queue.work(
+      async (job) => {
+        starts.push(job.starts);
+        return job.starts < 3 ? { putOffMs: 20 } : undefined;
+      },
+      { concurrency: 1 },
+    );
+    await queue.add({ id: "a", data: { n: 1 } });
+    await until(() => starts.length === 3);
+    await queue.add({ id: "b", data: { n: 1 }, delayMs: 60_000 });
+    await queue.remove("b");
+    await until(
+      async () => !(await server.client.keys(`inlet:{jobs.${name}}*`)).some((key) => /:[ab]$/.test(key)),
+    );
+    expect(starts).toEqual([1, 2, 3]);
+  });
+
+  it("whose handler throws is tried again after the worker's waits, as often as it was asked for", async () => {
+    await using queue = open();
+    const failures: number[] = [];
+    const attempts: number[] = [];
+    await using _ = queue.work(
+      async () => {
+        attempts.push(Date.now());
+        throw new Error("no");
+      },
+      { concurrency: 1, backoffMs: (n) => void failures.push(n) ?? 10 * n },
+    );
+    await queue.add({ id: "x", data: { n: 1 }, attempts: 3 });
+    await until(() => attempts.length === 3);
+    expect(failures).toEqual([1, 2]);
+  });
+});
+
+describe("a worker", () => {
+  it("that is stopped waits for what is under way, tells it when that takes too long, and takes no more", async () => {
+    await using queue = open();
+    const seen: string[] = [];
+    const worker = queue.work(
+      async (job, { signal }) => {
+        seen.push(job.id);
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        seen.push(`${job.id} ended`);
+        return undefined;
+      },
+      { concurrency: 1, graceMs: 100 },
+    );
+    await queue.add({ id: "a", data: { n: 1 } });
+    await queue.add({ id: "b", data: { n: 1 } });
+    await until(() => seen.length === 1);
+    const startedAt = performance.now();
+    await worker[Symbol.asyncDispose]();
+    expect(performance.now() - startedAt).toBeGreaterThan(90);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(seen).toEqual(["a", "a ended"]);
+    await using worked = collect(queue);
+    await until(() => worked.jobs.length === 1);
+    expect(worked.jobs[0]?.id).toBe("b");
+  });
+
+  it("outlives a Redis that is away at its start, and one that comes back empty", async () => {
+    await using own = await startRedis();
+    own.signal("SIGKILL");
+    await using queue = open(own.url);
+    await using worked = collect(queue);
+    await expect(queue.add({ data: { n: 1 } })).rejects.toThrow("Redis");
+    for (let n = 2; n < 4; n++) {
+      await own.restart();
+      await until(async () =>
+        queue.add({ id: `n${n}`, data: { n } }).then(
+          () => true,
+          () => false,
+        ),
+      );
+      await until(() => worked.jobs.some(({ data }) => data.n === n), { timeoutMs: 10_000 });
+    }
+  });
+
+  it("asks a Redis that is full only now and then, says so once, and goes on when it is not", async () => {
+    await using own = await startRedis();
+    await using queue = open(own.url);
+    await using worked = collect(queue);
+    await queue.add({ id: "a", data: { n: 1 } });
+    await until(() => worked.jobs.length === 1);
+    await queue.add({ id: "b", data: { n: 2 }, delayMs: 300 });
+    await own.client.config("SET", "maxmemory", "1");
+    const callsBefore = await commandsOf(own);
+    const linesBefore = lines.length;
+    await until(() => lines.length > linesBefore);
+    await own.client.config("SET", "maxmemory", "0");
+    await until(() => worked.jobs.length === 2);
+    expect((await commandsOf(own)) - callsBefore).toBeLessThan(100);
+    expect(lines.slice(linesBefore).map(({ msg }) => msg)).toEqual(["jobs have to wait"]);
+  });
+});
+
+async function commandsOf({ client }: RedisServer): Promise<number> {
+  return Number(/total_commands_processed:(\d+)/.exec(await client.info("stats"))?.[1]);
+}

@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { commonSettings } from "../../src/event/channel.ts";
+import type { Definition } from "../../src/event/definition.ts";
+import { polledItemSettings } from "../../src/event/polled-items.ts";
+import { compileRules } from "../../src/normalize/compile.ts";
+import { normalize, type Selection } from "../../src/normalize/normalize.ts";
+import { JsonText } from "../../src/normalize/payload-slice.ts";
+import { channel, dataOf, deliveryOf, type Outcome } from "./support.ts";
+
+const settings = z.strictObject({ ...commonSettings, ...polledItemSettings });
+
+function compile(config: z.input<typeof settings>, definition: Partial<Definition> = {}) {
+  const source = { channel: { ...channel, kind: "polling" as const }, config: settings.parse(config) };
+  return compileRules({ ...source, definitions: [{ type: "row", ...definition }] });
+}
+
+function run(
+  body: unknown,
+  config: z.input<typeof settings>,
+  definition?: Partial<Definition>,
+  only?: Selection,
+): Outcome {
+  const rules = compile(config, definition);
+  if (!rules.ok) throw new Error(JSON.stringify(rules.error));
+  const deps = { validatorFor: () => ({ validate: () => undefined }), newEventId: () => "fresh" };
+  const outcome = normalize(rules.value, deliveryOf(body), deps, only);
+  if (outcome instanceof Promise || outcome.kind !== "normalized") throw new Error(JSON.stringify(outcome));
+  return outcome;
+}
+
+const idsOf = ({ events }: Outcome): string[] => events.map(({ id }) => id);
+
+describe("a polled page", () => {
+  it("has gaps in the place of what is not new, and each item keeps its place", () => {
+    const body = '{"rows": [null, {"id":1.0}, null, {"id":2}, null]}';
+    const outcome = run(body, { itemsPath: "$.rows", itemId: "$.id" });
+    expect(outcome.received).toBe(2);
+    expect(outcome.events.map(({ item, id }) => [item, id])).toEqual([
+      [1, "1.0"],
+      [3, "2"],
+    ]);
+  });
+
+  it("is published oldest first where it stands newest first", () => {
+    const config = { itemsPath: "$[*]", itemId: "$.id", order: "descending" } as const;
+    expect(idsOf(run('[{"id":3},{"id":2},null,{"id":1}]', config))).toEqual(["1", "2", "3"]);
+  });
+
+  it("is found again item by item, by the place that its failure names", () => {
+    const only = { id: "q", item: 2, definitions: [], asNewId: false };
+    const outcome = run('[{"id":3},null,{"id":1}]', { itemsPath: "$", itemId: "$.id" }, {}, only);
+    expect(idsOf(outcome)).toEqual(["1"]);
+  });
+
+  it("may hold many more gaps than items", () => {
+    const rows = [...Array.from({ length: 20_000 }, () => null), { id: 7 }];
+    expect(idsOf(run(rows, { itemsPath: "$", itemId: "$.id" }))).toEqual(["7"]);
+  });
+
+  it("gives its headers and the page around an item to paths", () => {
+    const payload = { payloadPath: "$body.account" };
+    const outcome = run('{"account": 12345678901234567890, "rows": [{}]}', { itemsPath: "$.rows" }, payload);
+    expect(dataOf(outcome)).toEqual(["12345678901234567890"]);
+  });
+
+  it("that is one item may be null", () => {
+    expect(dataOf(run("null", {}))).toEqual(["null"]);
+  });
+});
+
+describe("the id of a polled item", () => {
+  const config = { itemId: "$.id", versionPath: "$.v" };
+
+  it("is joined by its version, and the definition's own idPath comes first", () => {
+    expect(idsOf(run({ id: 1, v: "a" }, config))).toEqual(["1/a"]);
+    expect(idsOf(run({ id: 1, v: 2, key: "k" }, config, { idPath: "$.key" }))).toEqual(["k/2"]);
+    expect(idsOf(run({ id: 1 }, config))).toEqual(["1"]);
+  });
+
+  it("and its version are not taken for an id that spells the same", () => {
+    const one = run({ id: "1", v: "2/3" }, config).events[0]?.identity;
+    const other = run({ id: "1/2", v: "3" }, config).events[0]?.identity;
+    const plain = run({ id: "1/2/3" }, config).events[0]?.identity;
+    expect(new Set([one, other, plain]).size).toBe(3);
+  });
+
+  it("is missed where its path yields nothing", () => {
+    expect(run({ key: 1 }, config).failures).toMatchObject([{ reason: "id_missing" }]);
+  });
+
+  it("has paths that compile, or are refused by their name", () => {
+    const result = compile({ itemId: "$.", versionPath: "id" });
+    expect(result.ok ? [] : result.error.map(({ path }) => path)).toEqual([
+      "config.itemId",
+      "config.versionPath",
+    ]);
+  });
+});
+
+describe("a JSON text with values taken out of it", () => {
+  const json = JsonText.parse(' {"a": [ 1.0 , {"b": 2} ], "c": 3} ');
+  const cut = (...locations: (string | number)[][]) =>
+    json
+      .cut(locations.map((location) => ({ value: undefined, location })))
+      .filter((part) => part !== undefined);
+
+  it("has null in their place, and all else as it was", () => {
+    expect(json.blank(cut(["a", 1], ["c"]))).toBe(' {"a": [ 1.0 , null ], "c": null} ');
+    expect(json.blank([])).toBe(' {"a": [ 1.0 , {"b": 2} ], "c": 3} ');
+  });
+
+  it("is none where a value that stays stands inside one that goes, or the other way round", () => {
+    expect(json.blank(cut(["a"]), cut(["a", 0]))).toBeUndefined();
+    expect(json.blank(cut(["a", 0]), cut(["a"]))).toBeUndefined();
+    expect(json.blank(cut(["a", 0]), cut(["a", 0]))).toBeUndefined();
+  });
+});
