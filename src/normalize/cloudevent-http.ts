@@ -24,7 +24,9 @@ export function readCloudEvents(delivery: VerifiedDelivery): Result<DeliveryItem
   const contentType = headerOf(delivery.headers, "content-type");
   const mode = modeOf(contentType);
   if (mode === undefined) return invalid(undefined, `the event format ${contentType} is not understood`);
-  const body = readBody(delivery.body, contentType);
+  // An empty body is no JSON, and in binary mode no data.
+  const isEmpty = mode === "binary" && delivery.body.length === 0;
+  const body = readBody(delivery.body, isEmpty ? "application/octet-stream" : contentType);
   if (!body.ok) return body;
   switch (mode) {
     case "binary": {

@@ -1,0 +1,211 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CloudEvent, emitterFor, HTTP, httpTransport, Mode } from "cloudevents";
+import { generateCACertificate, getLocal, type Mockttp } from "mockttp";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { type SharedStores, startSharedStores } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+interface Channel {
+  readonly id: string;
+  readonly uid: string;
+}
+
+const TYPE = "com.example.order.created";
+const events = [{ type: TYPE }];
+
+let stores: SharedStores;
+let gateway: GatewayProcess;
+let sender: Mockttp;
+let appId: string;
+let organizationId: string;
+let channels: ReadonlyMap<string, string>;
+
+beforeAll(async () => {
+  stores = await startSharedStores();
+  // A sender whose callback is called by HTTPS, under an authority that the gateway knows.
+  const authority = await generateCACertificate();
+  const caFile = join(stores.dir, "ca.pem");
+  await writeFile(caFile, authority.cert);
+  sender = getLocal({ https: { key: authority.key, cert: authority.cert } });
+  await sender.start();
+  gateway = await startGatewayProcess({
+    ...stores.env,
+    NODE_EXTRA_CA_CERTS: caFile,
+    INLET_ALLOW_NETWORKS: "127.0.0.0/8,::1/128",
+  });
+  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
+    title: "CloudEvents",
+    channels: [
+      { uid: "open", kind: "cloudevents", events },
+      { uid: "strict", kind: "cloudevents", config: { onInvalid: "reject", batch: "refuse" }, events },
+      {
+        uid: "asked",
+        kind: "cloudevents",
+        config: { allowedOrigins: ["emitter.example.com"], limits: { requestsPerSecond: 10 } },
+        events,
+      },
+    ],
+  });
+  const app = await gateway.api<{ id: string; organizationId: string; channels: readonly Channel[] }>(
+    "POST",
+    "/apps/install",
+    { blueprintId: blueprint.id },
+  );
+  appId = app.id;
+  organizationId = app.organizationId;
+  channels = new Map(app.channels.map(({ id, uid }) => [uid, id]));
+});
+afterAll(async () => {
+  await gateway?.[Symbol.asyncDispose]();
+  await sender?.stop();
+  await stores?.[Symbol.asyncDispose]();
+});
+
+const addressOf = (uid: string): string => `${gateway.origin}/hooks/${channels.get(uid)}`;
+
+async function send(uid: string, headers: Record<string, string>, body = "", method = "POST") {
+  const init = method === "OPTIONS" ? { method, headers } : { method, headers, body };
+  const response = await fetch(addressOf(uid), init);
+  const text = await response.text();
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of the gateway
+  const answer: any = text === "" ? undefined : JSON.parse(text);
+  return { status: response.status, headers: response.headers, body: answer };
+}
+
+const structured = { "content-type": "application/cloudevents+json" };
+const batched = { "content-type": "application/cloudevents-batch+json" };
+const eventOf = (id: string, others: object = {}) => ({
+  specversion: "1.0",
+  type: TYPE,
+  source: "/orders",
+  id,
+  ...others,
+});
+
+async function entriesOf(uid: string): Promise<readonly (readonly string[])[]> {
+  const topic = `events.${organizationId}.apps.app.event_received.${appId}.${uid}.${TYPE}`;
+  return (await stores.client.xrange(topic, "-", "+")).map(([, fields]) => fields);
+}
+
+describe("a CloudEvents channel", () => {
+  it("takes what the library `cloudevents` emits in each mode, once", async () => {
+    const event = new CloudEvent({ ...eventOf("E1"), subject: "123", comexample: "x", data: { n: 1 } });
+    const body = `${JSON.stringify([event.cloneWith({ id: "E2" }), event.cloneWith({ id: "E3" })])}`;
+    const emit = (mode: Mode) => emitterFor(httpTransport(addressOf("open")), { mode })(event);
+    // The emitter's own answer is text.
+    await emit(Mode.BINARY);
+    await emit(Mode.STRUCTURED);
+    const batch = await send("open", batched, body);
+    expect([batch.status, batch.body.published]).toEqual([200, 2]);
+    const entries = await entriesOf("open");
+    expect(entries.map((fields) => fields[3])).toEqual(["E1", "E2", "E3"]);
+    // Read back by the library.
+    const [first = []] = entries;
+    const fields = Object.fromEntries(first.flatMap((name, at) => (at % 2 ? [] : [[name, first[at + 1]]])));
+    const { data, ...attributes } = fields;
+    const headers = Object.fromEntries(
+      Object.entries(attributes).map(([name, value]) => [`ce-${name}`, value]),
+    );
+    const read = HTTP.toEvent({
+      headers: { ...headers, "content-type": attributes.datacontenttype ?? "" },
+      body: data ?? "",
+    });
+    expect(read).toMatchObject({
+      id: "E1",
+      source: "/orders",
+      subject: "123",
+      comexample: "x",
+      data: { n: 1 },
+    });
+  });
+
+  it("keeps a bad event of a batch in quarantine, and publishes the others", async () => {
+    const { status, body } = await send(
+      "open",
+      batched,
+      JSON.stringify([eventOf("B1"), eventOf(""), eventOf("B2")]),
+    );
+    expect([status, body.received, body.published]).toEqual([200, 3, 2]);
+    expect(body.quarantine).toMatchObject([{ reason: "invalid_cloudevent", path: "id" }]);
+    const kept = await gateway.api<{ detail: string }>(
+      "GET",
+      `/apps/${appId}/quarantine/${body.quarantine[0].id}`,
+    );
+    expect(kept.detail).toBe("id must not be empty");
+  });
+
+  it("keeps the same id with other data as a conflict, of another source as an event of its own", async () => {
+    const answers = [];
+    for (const others of [{ data: 1 }, { data: 1 }, { data: 2 }, { data: 2, source: "/others" }]) {
+      answers.push((await send("open", structured, JSON.stringify(eventOf("C1", others)))).body);
+    }
+    expect(
+      answers.map(({ published, duplicates, quarantined }) => [published, duplicates, quarantined]),
+    ).toEqual([
+      [1, 0, 0],
+      [0, 1, 0],
+      [0, 0, 1],
+      [1, 0, 0],
+    ]);
+    expect(answers[2].quarantine).toMatchObject([{ reason: "id_conflict" }]);
+  });
+
+  it("answers 415 to event formats that it does not understand, and to batches where it refuses them", async () => {
+    for (const type of ["application/cloudevents+avro", "application/cloudevents", "multipart/form-data"]) {
+      expect((await send("open", { "content-type": type }, "x")).status).toBe(415);
+    }
+    expect((await send("strict", batched, "[]")).status).toBe(415);
+  });
+
+  it("refuses a whole delivery with 400 where it is told to, naming the attribute", async () => {
+    const { status, body } = await send("strict", structured, JSON.stringify(eventOf("S1", { time: "now" })));
+    expect([status, body.code]).toEqual([400, "invalid_parameters"]);
+    expect(body.details[0].path).toBe("body: time");
+    expect(await entriesOf("strict")).toEqual([]);
+  });
+
+  it("lets no definition set paths: they are fixed", async () => {
+    const wrong = { uid: "wrong", kind: "cloudevents", events: [{ type: "a", idPath: "$.id" }] };
+    await expect(gateway.api("POST", `/apps/${appId}/channels`, wrong)).rejects.toThrow("events[0].idPath");
+  });
+});
+
+describe("a validation request", () => {
+  const asked = { "webhook-request-origin": "emitter.example.com", "webhook-request-rate": "1000" };
+
+  it("is granted to an allowed origin, at no more than the channel's rate", async () => {
+    const { status, headers } = await send("asked", asked, "", "OPTIONS");
+    expect(status).toBe(200);
+    expect(headers.get("webhook-allowed-origin")).toBe("emitter.example.com");
+    expect(headers.get("webhook-allowed-rate")).toBe("600");
+    expect(headers.get("allow")).toBe("POST, OPTIONS");
+  });
+
+  it("is refused to others, and not known where nobody is allowed", async () => {
+    const other = await send(
+      "asked",
+      { ...asked, "webhook-request-origin": "evil.example.com" },
+      "",
+      "OPTIONS",
+    );
+    expect([other.status, other.headers.get("webhook-allowed-origin")]).toEqual([403, null]);
+    const none = await send("open", asked, "", "OPTIONS");
+    expect([none.status, none.headers.get("allow")]).toEqual([405, "POST"]);
+  });
+
+  it("has its callback called after the answer, by HTTPS alone", async () => {
+    const callback = await sender.forGet("/confirm").thenReply(200);
+    const plain = await sender.forGet("/plain").thenReply(200);
+    const call = (url: string) => send("asked", { ...asked, "webhook-request-callback": url }, "", "OPTIONS");
+    await call(`http://localhost:${sender.port}/plain`);
+    await call(`https://localhost:${sender.port}/confirm?key=secret`);
+    await until(async () => (await callback.getSeenRequests()).length > 0);
+    const [request] = await callback.getSeenRequests();
+    expect(request?.headers["webhook-allowed-origin"]).toBe("emitter.example.com");
+    expect(request?.headers["webhook-allowed-rate"]).toBe("600");
+    expect(await plain.getSeenRequests()).toEqual([]);
+    expect(gateway.output()).not.toContain("key=secret");
+  });
+});

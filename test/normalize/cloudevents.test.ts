@@ -1,0 +1,329 @@
+import { CloudEvent, type CloudEventV1, HTTP } from "cloudevents";
+import { describe, expect, it } from "vitest";
+import type { OutgoingEvent } from "../../src/event/event.ts";
+import type { ItemFailure } from "../../src/event/outcome.ts";
+import { compileRules } from "../../src/normalize/compile.ts";
+import { normalize } from "../../src/normalize/normalize.ts";
+import { settings as common, deliveryOf, fieldOf } from "./support.ts";
+
+interface Given {
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly types?: readonly string[];
+  readonly schema?: Readonly<Record<string, unknown>>;
+}
+
+interface Result {
+  readonly received: number;
+  readonly events: readonly OutgoingEvent[];
+  readonly failures: readonly ItemFailure[];
+}
+
+const TYPE = "com.example.someevent";
+const REQUIRED = { specversion: "1.0", id: "A1", source: "/mycontext", type: TYPE };
+const STRUCTURED = { "content-type": "application/cloudevents+json; charset=UTF-8" };
+const BATCHED = { "content-type": "application/cloudevents-batch+json" };
+const BINARY = {
+  "content-type": "application/json",
+  "ce-specversion": "1.0",
+  "ce-id": "A1",
+  "ce-source": "/mycontext",
+  "ce-type": TYPE,
+};
+
+function receive(body: unknown, { headers = STRUCTURED, types = [TYPE], schema }: Given = {}): Result {
+  const rules = compileRules({
+    channel: { number: 1, uid: "ce", kind: "cloudevents", appId: "app_1", organizationId: "org_1" },
+    config: common(),
+    definitions: types.map((type) => (schema === undefined ? { type } : { type, schema })),
+  });
+  if (!rules.ok) throw new Error(JSON.stringify(rules.error));
+  const result = normalize(rules.value, deliveryOf(body, { headers }), {
+    validatorFor: () => ({ validate: () => undefined }),
+    newEventId: () => "fresh",
+  });
+  if (result instanceof Promise || result.kind !== "normalized") throw new Error("not normalized at once");
+  return result;
+}
+
+/** The entry of the only event, as an object. */
+function entryOf(result: Result): Record<string, string> {
+  const [event, ...others] = result.events;
+  expect([result.failures, others]).toEqual([[], []]);
+  const fields = event?.fields ?? [];
+  const names = fields.filter((_, at) => at % 2 === 0);
+  return Object.fromEntries(names.map((name, at) => [name, fields[2 * at + 1] ?? ""]));
+}
+
+/** Where the only failure points, and what it says. */
+function faultOf(result: Result): string {
+  const [failure, ...others] = result.failures;
+  expect([result.events, others]).toEqual([[], []]);
+  return `${failure?.reason} ${failure?.path}: ${failure?.detail}`;
+}
+
+describe("events of the library `cloudevents`", () => {
+  const sent = new CloudEvent({
+    ...REQUIRED,
+    time: "2018-04-05T17:31:00.000Z",
+    subject: "größe 😀",
+    dataschema: "https://example.com/schema.json",
+    datacontenttype: "application/json",
+    traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    comexampleextension1: "value",
+    comexampleothervalue: 5,
+    comexamplebool: true,
+    data: { a: 1, text: "ü" },
+  });
+  const expected = {
+    ...REQUIRED,
+    time: "2018-04-05T17:31:00.000Z",
+    datacontenttype: "application/json",
+    data: '{"a":1,"text":"ü"}',
+    subject: "größe 😀",
+    dataschema: "https://example.com/schema.json",
+    traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    comexampleextension1: "value",
+    comexampleothervalue: "5",
+    comexamplebool: "true",
+  };
+  /** As Node hands them on: in lower case; outside of ASCII the library leaves the encoding to its caller. */
+  const headersOf = (headers: Record<string, unknown>) =>
+    Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [
+        name.toLowerCase(),
+        name.toLowerCase().startsWith("ce-") ? encodeURI(String(value)) : String(value),
+      ]),
+    );
+
+  it("become the same entry in binary and in structured mode, all attributes kept", () => {
+    for (const message of [HTTP.binary(sent), HTTP.structured(sent)]) {
+      const headers = headersOf(message.headers as Record<string, unknown>);
+      expect(entryOf(receive(message.body as string, { headers }))).toEqual(expected);
+    }
+  });
+
+  it("stand in the entry in the one order of fields", () => {
+    const message = HTTP.structured(sent);
+    expect(Object.keys(entryOf(receive(message.body as string)))).toEqual(Object.keys(expected));
+  });
+
+  it("are read back by the library from an entry", () => {
+    const { data, ...attributes } = entryOf(receive(HTTP.structured(sent).body as string));
+    const read = new CloudEvent({ ...attributes, data: JSON.parse(data ?? "") } as CloudEventV1<unknown>);
+    expect(read.validate()).toBe(true);
+    expect([read.id, read.subject, read.data]).toEqual([sent.id, sent.subject, sent.data]);
+  });
+
+  it("come in batches, each under its place in the batch", () => {
+    const batch = [sent, sent.cloneWith({ id: "A2" }), sent.cloneWith({ id: "A3", source: "/other" })];
+    const body = JSON.stringify(batch.map((event) => event.toJSON()));
+    const { received, events } = receive(body, { headers: BATCHED });
+    expect([received, events.map(({ id, item }) => [id, item])]).toEqual([
+      3,
+      [
+        ["A1", 0],
+        ["A2", 1],
+        ["A3", 2],
+      ],
+    ]);
+  });
+});
+
+describe("data", () => {
+  const dataOf = (members: object): unknown => {
+    const { datacontenttype, data, data_base64 } = entryOf(receive({ ...REQUIRED, ...members }));
+    return [datacontenttype, data, data_base64];
+  };
+
+  it("is the text that was received: numbers as they are spelled, inner whitespace kept", () => {
+    const body = `{"specversion":"1.0","id":"1","source":"/s","type":"${TYPE}","data":{ "n": 1.0e2, "big": 12345678901234567890 }}`;
+    expect(entryOf(receive(body)).data).toBe('{ "n": 1.0e2, "big": 12345678901234567890 }');
+  });
+
+  it("is JSON where its type is or none is given, and a string is then a JSON string", () => {
+    expect(dataOf({ data: "text" })).toEqual(["application/json", '"text"', undefined]);
+    expect(dataOf({ data: null })).toEqual(["application/json", "null", undefined]);
+    expect(dataOf({ datacontenttype: "application/x+json", data: [1] })).toEqual([
+      "application/x+json",
+      "[1]",
+      undefined,
+    ]);
+  });
+
+  it("of another type is the string itself, and nothing else", () => {
+    expect(dataOf({ datacontenttype: "application/xml", data: "<a/>" })).toEqual([
+      "application/xml",
+      "<a/>",
+      undefined,
+    ]);
+    expect(faultOf(receive({ ...REQUIRED, datacontenttype: "text/plain", data: { a: 1 } }))).toContain(
+      "data must be a string",
+    );
+  });
+
+  it("in base64 stays in base64, and excludes other data", () => {
+    expect(dataOf({ datacontenttype: "image/png", data_base64: "iVBO" })).toEqual([
+      "image/png",
+      undefined,
+      "iVBO",
+    ]);
+    expect(faultOf(receive({ ...REQUIRED, data: 1, data_base64: "iVBO" }))).toContain("excludes data");
+    expect(faultOf(receive({ ...REQUIRED, data_base64: "iV BO" }))).toContain("must be base64");
+  });
+
+  it("may be missing: then the entry has none, and nothing is made up", () => {
+    expect(entryOf(receive(REQUIRED))).toEqual(REQUIRED);
+    expect(entryOf(receive("", { headers: BINARY }))).toEqual({
+      ...REQUIRED,
+      datacontenttype: "application/json",
+    });
+    expect(faultOf(receive(REQUIRED, { schema: { type: "object" } }))).toContain("the event has no data");
+  });
+
+  it("of binary mode is the body: text as it is, else base64, under the sender's own type", () => {
+    const headers = (type: string) => ({ ...BINARY, "content-type": type });
+    const text = entryOf(receive("<a/>", { headers: headers("application/xml; charset=utf-8") }));
+    expect([text.datacontenttype, text.data]).toEqual(["application/xml; charset=utf-8", "<a/>"]);
+    const bytes = entryOf(receive(Buffer.from([0, 255]), { headers: headers("application/octet-stream") }));
+    expect([bytes.datacontenttype, bytes.data_base64]).toEqual(["application/octet-stream", "AP8="]);
+    expect(faultOf(receive("{", { headers: BINARY }))).toContain("invalid_body");
+  });
+});
+
+describe("attributes", () => {
+  const withAttribute = (name: string, value: unknown): Result => receive({ ...REQUIRED, [name]: value });
+
+  it.each([
+    ["specversion", "0.3", "must be 1.0"],
+    ["specversion", 1, "must be a string"],
+    ["id", "", "must not be empty"],
+    ["id", 7, "must be a string"],
+    ["source", "", "must not be empty"],
+    ["source", "a b", "must be a URI-reference"],
+    ["source", "/%zz", "must be a URI-reference"],
+    ["type", "", "must not be empty"],
+    ["subject", "", "must not be empty"],
+    ["time", "2018-04-05", "RFC 3339"],
+    ["time", "2018-02-30T00:00:00Z", "RFC 3339"],
+    ["time", "2018-04-05T24:00:00Z", "RFC 3339"],
+    ["dataschema", "/relative", "must be an absolute URI"],
+    ["datacontenttype", "json", "must be a media type"],
+    ["MixedCase", "x", "is no attribute name"],
+    ["with_underscore", "x", "is no attribute name"],
+    ["ext", { a: 1 }, "must be a string, a boolean or a 32-bit integer"],
+    ["ext", 2_147_483_648, "must be a string, a boolean or a 32-bit integer"],
+    ["ext", 1.5, "must be a string, a boolean or a 32-bit integer"],
+    ["ext", "a\u0001b", "characters that no attribute may hold"],
+    ["ext", "\ud800", "characters that no attribute may hold"],
+  ])("%s = %j is refused, and never repaired", (name, value, problem) => {
+    expect(faultOf(withAttribute(name, value))).toMatch(
+      new RegExp(`^invalid_cloudevent ${name}: .*${problem}`),
+    );
+  });
+
+  it.each(Object.keys(REQUIRED))("%s is required", (name) => {
+    const { [name]: _, ...others } = REQUIRED as Record<string, string>;
+    expect(faultOf(receive(others))).toBe(`invalid_cloudevent ${name}: ${name} is missing`);
+    const { [`ce-${name}`]: __, ...headers } = BINARY as Record<string, string>;
+    expect(faultOf(receive("{}", { headers }))).toBe(`invalid_cloudevent ${name}: ${name} is missing`);
+  });
+
+  it.each([
+    ["time", "1990-12-31T23:59:60Z"],
+    ["time", "2020-02-29t01:02:03.123456789+05:30"],
+    ["source", "urn:uuid:6e8bc430-9c3a-11d9-9669-0800200c9a66"],
+    ["source", "https://user@[::1]:80/a?b=c#d"],
+    ["ext", -2_147_483_648],
+  ])("%s = %j is taken as it is", (name, value) => {
+    expect(entryOf(withAttribute(name, value))[name]).toBe(String(value));
+  });
+
+  it("that are null are not there", () => {
+    expect(entryOf(receive({ ...REQUIRED, subject: null, ext: null }))).toEqual(REQUIRED);
+  });
+
+  it("are bounded in number and in size", () => {
+    const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`e${i}`, "x"]));
+    expect(faultOf(receive({ ...REQUIRED, ...many }))).toContain("is more than an event may have");
+    expect(faultOf(withAttribute("ext", "x".repeat(70_000)))).toContain("is more than an event may have");
+  });
+});
+
+describe("headers of binary mode", () => {
+  const decoded = (value: string): Result => receive("{}", { headers: { ...BINARY, "ce-subject": value } });
+
+  it.each([
+    ["Euro%20%E2%82%AC%20%F0%9F%98%80", "Euro € 😀"],
+    ["%e2%82%ac", "€"],
+    ["a%41b", "aAb"],
+    ["%2525", "%25"],
+    ['"quoted \\"text\\" \\\\"', 'quoted "text" \\'],
+    ['"Euro%20%E2%82%AC"', "Euro €"],
+    ["plain text", "plain text"],
+  ])("%s says %s", (value, subject) => {
+    expect(entryOf(decoded(value)).subject).toBe(subject);
+  });
+
+  it.each([["%C0%A0"], ["%zz"], ["%"], ["gr\u00f6\u00dfe"], ["%00"]])("%j is refused", (value) => {
+    expect(faultOf(decoded(value))).toMatch(/^invalid_cloudevent subject: /);
+  });
+
+  it("may be there once, and never for the content type", () => {
+    const twice = receive("{}", { headers: { ...BINARY, "ce-subject": ["a", "b"] } });
+    expect(faultOf(twice)).toContain("subject is there twice");
+    const own = receive("{}", { headers: { ...BINARY, "ce-datacontenttype": "text/plain" } });
+    expect(faultOf(own)).toContain("stands in Content-Type");
+  });
+
+  it("beside a structured event must say the same as the event", () => {
+    const same = { ...STRUCTURED, "ce-id": "A1", "ce-specversion": "1.0" };
+    expect(entryOf(receive(REQUIRED, { headers: same }))).toEqual(REQUIRED);
+    for (const other of [{ "ce-id": "A2" }, { "ce-ext": "x" }]) {
+      const result = receive(REQUIRED, { headers: { ...STRUCTURED, ...other } });
+      expect(faultOf(result)).toContain("is one thing in the event and another in its header");
+    }
+  });
+});
+
+describe("a batch", () => {
+  it("with a bad event has the others, and a failure for that one alone", () => {
+    const batch = [REQUIRED, { ...REQUIRED, id: "" }, 7, { ...REQUIRED, id: "A2" }];
+    const { events, failures, received } = receive(batch, { headers: BATCHED });
+    expect(received).toBe(4);
+    expect(events.map(({ id, item }) => [id, item])).toEqual([
+      ["A1", 0],
+      ["A2", 3],
+    ]);
+    expect(failures.map(({ item, reason, path }) => [item, reason, path])).toEqual([
+      [1, "invalid_cloudevent", "id"],
+      [2, "invalid_cloudevent", undefined],
+    ]);
+  });
+
+  it("may be empty, and must be an array", () => {
+    expect(receive([], { headers: BATCHED })).toMatchObject({ received: 0, events: [], failures: [] });
+    expect(faultOf(receive({}, { headers: BATCHED }))).toContain("a batch is a JSON array");
+  });
+});
+
+describe("identity", () => {
+  const identityOf = (members: object): string | undefined =>
+    receive({ ...REQUIRED, ...members }).events[0]?.identity;
+
+  it("is of source and id together", () => {
+    const own = identityOf({});
+    expect(identityOf({ data: 1 })).toBe(own);
+    expect(identityOf({ source: "/other" })).not.toBe(own);
+    expect(identityOf({ id: "A2" })).not.toBe(own);
+  });
+});
+
+it("takes the trace of the request where the event tells of none", () => {
+  const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const { events } = receive(REQUIRED, { headers: { ...STRUCTURED, traceparent } });
+  expect(fieldOf(events[0], "traceparent")).toBe(traceparent);
+});
+
+it("matches by the event's type, and by nothing else", () => {
+  expect(faultOf(receive(REQUIRED, { types: ["other"] }))).toContain("no_match");
+});
