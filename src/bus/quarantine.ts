@@ -2,7 +2,7 @@ import type { ChannelIdentity } from "../event/channel.ts";
 import { QUARANTINE_REASONS, type QuarantineReason } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { quarantineBudgetKey, quarantineDeliveryKey, quarantineRecordKey } from "./keys.ts";
-import type { Publish, PublishOptions } from "./publish.ts";
+import type { Publish, PublishBatch, PublishOptions } from "./publish.ts";
 import type { QuarantinedItem, QuarantineRecord, QuarantineWrite } from "./quarantine-record.ts";
 import { QUARANTINE_LIMITS, type QuarantineLimits } from "./quarantine-write.ts";
 import type { RedisBus } from "./redis.ts";
@@ -21,11 +21,15 @@ export interface QuarantineFilter {
 
 export interface QuarantineStore {
   /**
-   * Keeps the failed items of a delivery; ids parallel to `items`.
+   * Keeps the failed items of a delivery, and moves the position of the source with them; ids parallel to `items`.
    *
    * @throws UnavailableError when it is full or the outcome is unknown.
    */
-  put(channel: ChannelIdentity, write: QuarantineWrite, options: PublishOptions): Promise<readonly string[]>;
+  put(
+    channel: ChannelIdentity,
+    write: QuarantineWrite,
+    options: PublishOptions & Pick<PublishBatch, "position">,
+  ): Promise<readonly string[]>;
   /** In order of first arrival, then id. `total` counts all that fit the filter. */
   list(
     filter: QuarantineFilter,
@@ -95,8 +99,11 @@ export function createQuarantineStore({ redis, publish, limits }: QuarantineStor
   }
 
   return {
-    async put(channel, quarantine, options) {
-      const batch = { channel, events: [], policy: NEVER_REMEMBERED, quarantine };
+    async put(channel, quarantine, { position, ...options }) {
+      const batch = {
+        ...{ channel, events: [], policy: NEVER_REMEMBERED, quarantine },
+        ...(position && { position }),
+      };
       return (await publish(batch, options)).quarantineIds;
     },
     async list({ organizationId, channelNumbers, reason, fromMs, toMs }, { limit, offset }) {

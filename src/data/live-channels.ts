@@ -11,6 +11,8 @@ import type { ChannelRow } from "./tables.ts";
 export interface LiveChannel {
   readonly id: string;
   readonly identity: ChannelIdentity;
+  /** Of the row: another one after each write. */
+  readonly version: number;
   readonly state: ChannelState;
   /** The pause whose deliveries are not all through: what comes now stands behind them. */
   readonly pause: number | undefined;
@@ -64,6 +66,7 @@ function liveChannel(keyring: Keyring, row: ChannelRow): LiveChannel {
   return {
     id: row.id,
     identity: identityOf(row),
+    version: row.version,
     state: row.state,
     pause: row.pause ?? undefined,
     settings: { ...row.config, ...openSettings(keyring, row) },

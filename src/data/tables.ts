@@ -4,6 +4,11 @@ import type { Definition } from "../event/definition.ts";
 import type { AuditAction, AuditEntity } from "./audit-entry.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
 import type {
+  ConnectionAuthorizationsTable,
+  ConnectionsTable,
+  ConnectionTokensTable,
+} from "./connection-tables.ts";
+import type {
   ChangesPrunedTable,
   ChangesTable,
   ClusterTable,
@@ -254,6 +259,9 @@ export interface Tables {
   removals: RemovalsTable;
   leases: LeasesTable;
   idempotencyKeys: IdempotencyKeysTable;
+  connections: ConnectionsTable;
+  connectionTokens: ConnectionTokensTable;
+  connectionAuthorizations: ConnectionAuthorizationsTable;
   audit: AuditTable;
 }
 

@@ -16,7 +16,7 @@ export function compileChannel(
   kinds: ReadonlyMap<ChannelKindName, ChannelKind>,
   stored: StoredChannel,
 ): LiveChannel {
-  const { identity, state, pause, settings, definitions } = stored;
+  const { identity, version, state, pause, settings, definitions, connectionId } = stored;
   const kind = kinds.get(identity.kind);
   if (kind === undefined) throw new UnavailableError(`there is no channel kind ${identity.kind}`);
   // Again through the schema: a setting that is younger than the row gets its default.
@@ -34,6 +34,8 @@ export function compileChannel(
   }
   return {
     identity,
+    version,
+    connectionId,
     state,
     pause,
     limits: config.data.limits,

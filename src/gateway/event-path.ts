@@ -7,8 +7,8 @@ import type { Keyring } from "../data/keyring.ts";
 import type { LiveChannels } from "../data/live-channels.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
-import type { Ingest, IngestResult } from "../event/ingest.ts";
-import { createIngest, type IngestDeps, type Redrive } from "../ingest/ingest.ts";
+import type { Ingest, IngestFetched, IngestResult } from "../event/ingest.ts";
+import { createIngest, type IngestDeps, type MovePosition, type Redrive } from "../ingest/ingest.ts";
 import { createKeepBack } from "../ingest/keep-back.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
 import { createRedriveKept, type RedriveKept } from "../ingest/redrive-kept.ts";
@@ -40,6 +40,8 @@ export interface EventPath {
   readonly rules: RulesCache;
   readonly quarantine: QuarantineStore;
   readonly ingest: Ingest<LiveChannel>;
+  readonly ingestFetched: IngestFetched<LiveChannel>;
+  readonly movePosition: MovePosition;
   readonly redrive: Redrive;
   readonly pauses: Pauses;
   readonly redriveKept: RedriveKept;
@@ -71,7 +73,7 @@ export function createEventPath(deps: EventPathDeps): EventPath {
     newEventId: () => createId("evt", clock()),
     observe: (channel, result) => count(metrics, channel.identity.kind, result),
   };
-  const { ingest, redrive } = createIngest({
+  const { ingest, ingestFetched, movePosition, redrive } = createIngest({
     ...shared,
     quarantine,
     keepBack: (...delivery) => keepBack(...delivery),
@@ -83,6 +85,8 @@ export function createEventPath(deps: EventPathDeps): EventPath {
     rules,
     quarantine,
     ingest,
+    ingestFetched,
+    movePosition,
     redrive,
     pauses,
     redriveKept,

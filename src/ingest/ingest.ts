@@ -1,9 +1,9 @@
 import type { Publish } from "../bus/publish.ts";
 import type { QuarantineStore } from "../bus/quarantine.ts";
 import type { QuarantineItem } from "../bus/quarantine-record.ts";
-import type { Ingest, IngestResult } from "../event/ingest.ts";
+import type { Ingest, IngestFetched, IngestResult } from "../event/ingest.ts";
 import type { ItemFailure } from "../event/outcome.ts";
-import type { VerifiedDelivery } from "../event/received.ts";
+import type { SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { type NormalizeDeps, normalize, type Selection } from "../normalize/normalize.ts";
 import type { RefusedRequest } from "../verify/verify.ts";
 import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
@@ -51,9 +51,17 @@ export type KeepBack = (
   options: { readonly signal: AbortSignal },
 ) => Promise<IngestResult | undefined>;
 
+/** Moves the cursor of a source without a delivery. Throws as `IngestFetched` does. */
+export type MovePosition = (
+  channel: LiveChannel,
+  options: { readonly signal: AbortSignal; readonly position: SourcePosition },
+) => Promise<void>;
+
 /** The one path of every delivery: verify, keep back where the channel is paused, normalize, publish together with what is known to fail, then the conflicts. */
 export function createIngest(deps: IngestDeps): {
   readonly ingest: Ingest<LiveChannel>;
+  readonly ingestFetched: IngestFetched<LiveChannel>;
+  readonly movePosition: MovePosition;
   readonly redrive: Redrive;
 } {
   const { publish, quarantine, keepBack, observe } = deps;
@@ -62,14 +70,14 @@ export function createIngest(deps: IngestDeps): {
   async function write(
     channel: LiveChannel,
     delivery: VerifiedDelivery,
-    signal: AbortSignal,
-    again?: RedriveRequest,
+    { signal, again, position }: WriteOptions,
   ): Promise<IngestResult> {
     const pending = normalize(channel.rules, delivery, deps, again);
     const normalized = pending instanceof Promise ? await pending : pending;
-    if (normalized.kind === "tooManyItems") return normalized;
-    const { received, events, failures } = normalized;
-    if (again === undefined && failures.length > 0) {
+    if (normalized.kind === "tooManyItems" && position === undefined) return normalized;
+    const { received, events, failures } =
+      normalized.kind === "tooManyItems" ? keptWhole(normalized.limit) : normalized;
+    if (again === undefined && position === undefined && failures.length > 0) {
       const refused = failures.filter((failure) => dispositionOf(channel, failure) === "reject");
       if (refused.length > 0) return { kind: "rejected", failures: refused };
     }
@@ -83,6 +91,7 @@ export function createIngest(deps: IngestDeps): {
         policy: publishPolicyOf(channel),
         ...(failures.length > 0 ? { quarantine: { delivery, items: itemsOf(channel, failures) } } : {}),
         ...(again !== undefined && failures.length === 0 ? { release: [again.id] } : {}),
+        ...(position && { position }),
       },
       options,
     );
@@ -91,16 +100,30 @@ export function createIngest(deps: IngestDeps): {
     const conflicts = conflictsOf(events, receipts);
     if (conflicts.length > 0) {
       const items = itemsOf(channel, conflicts);
-      const ids = await quarantine.put(identity, { delivery, items }, options);
+      // The position has waited for it: had the gateway died before, nobody would know of the conflict.
+      const ids = await quarantine.put(
+        identity,
+        { delivery, items },
+        { ...options, ...(position && { position }) },
+      );
       quarantined.push(...quarantineReceiptsOf(conflicts, ids));
     }
     return { kind: "accepted", outcome: outcomeOf(received, events, receipts, quarantined) };
   }
 
   const redrive: Redrive = async (channel, request, { signal }) => {
-    const result = await write(channel, request.delivery, signal, request);
+    const result = await write(channel, request.delivery, { signal, again: request });
     observe(channel, result);
     return result;
+  };
+  const ingestFetched: IngestFetched<LiveChannel> = async (channel, delivery, options) => {
+    const result = await write(channel, delivery, options);
+    observe(channel, result);
+    return result;
+  };
+  const movePosition: MovePosition = async (channel, { signal, position }) => {
+    const batch = { channel: channel.identity, events: [], policy: publishPolicyOf(channel), position };
+    await publish(batch, { signal });
   };
   /** The sender waits for none of it, and is told 401 whatever becomes of it. */
   function keepSample({ identity }: LiveChannel, { message, redacted }: RefusedRequest): void {
@@ -121,13 +144,35 @@ export function createIngest(deps: IngestDeps): {
       admit?.(channel);
       const kept =
         channel.pause === undefined ? undefined : await keepBack(channel, verified.value, { signal });
-      const result = kept ?? (await write(channel, verified.value, signal));
+      const result = kept ?? (await write(channel, verified.value, { signal }));
       observe(channel, result);
       return result;
     },
+    ingestFetched,
+    movePosition,
     redrive,
   };
 }
+
+interface WriteOptions {
+  readonly signal: AbortSignal;
+  readonly again?: RedriveRequest;
+  readonly position?: SourcePosition;
+}
+
+/** What a fetched delivery with too many items is: nobody can be told to send less, and the next one must not wait for it. */
+const keptWhole = (limit: number) => ({
+  received: 1,
+  events: [],
+  failures: [
+    {
+      item: null,
+      reason: "invalid_body",
+      detail: `the delivery holds more than ${limit} items`,
+      definitions: [],
+    } satisfies ItemFailure,
+  ],
+});
 
 const NEVER_ABORTED = new AbortController().signal;
 

@@ -6,7 +6,11 @@ import type { VerifyDelivery } from "../verify/verify.ts";
 
 /** A channel in force: what a kind sees of it, and all that `ingest` needs, compiled. */
 export interface LiveChannel extends ChannelHandle {
+  /** As its kind's schema gave it: whole, with the opened secrets. */
   readonly config: CommonSettings;
+  /** Of the row: another one after each write. */
+  readonly version: number;
+  readonly connectionId: string | null;
   /** The pause whose deliveries are not all through: what comes now stands behind them. */
   readonly pause: number | undefined;
   readonly rules: RuleSet;

@@ -126,7 +126,7 @@ describe("a job", () => {
         attempts.push(Date.now());
         throw new Error("no");
       },
-      { concurrency: 1, backoffMs: (n) => void failures.push(n) ?? 10 * n },
+      { concurrency: 1, backoffMs: (n) => 10 * failures.push(n) },
     );
     await queue.add({ id: "x", data: { n: 1 }, attempts: 3 });
     await until(() => attempts.length === 3);

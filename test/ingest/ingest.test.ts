@@ -49,6 +49,8 @@ function open(
   if (!rules.ok) throw new Error(JSON.stringify(rules.error));
   const channel: LiveChannel = {
     identity,
+    version: 1,
+    connectionId: null,
     state: "active",
     pause: undefined,
     limits: settings.limits,

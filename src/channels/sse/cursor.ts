@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { findingsOf } from "../../http/findings.ts";
+import { err, ok } from "../../lib/result.ts";
+import type { CursorFormat } from "../source.ts";
+import { MAX_ID_CHARS, sseSettings } from "./settings.ts";
+
+/**
+ * Where a stream stands: after the `n`th event under `lastEventId`, of which the event that brought the id is the first. An
+ * empty id: the server has given none, or has taken it back, so that it cannot be told where to go on.
+ */
+const cursorSchema = z.strictObject({
+  lastEventId: z
+    .string()
+    .max(MAX_ID_CHARS)
+    .regex(/^[^\r\n\0]*$/, "must not contain line breaks or NUL"),
+  n: z.int().min(0).default(1),
+});
+
+export type SseCursor = z.output<typeof cursorSchema>;
+
+export const writeCursor = ({ lastEventId, n }: SseCursor): string => JSON.stringify({ lastEventId, n });
+
+/** @throws Error for what `writeCursor` has not written. */
+export const readCursor = (text: string): SseCursor => cursorSchema.parse(JSON.parse(text));
+
+/** As `{"lastEventId": "42", "n": 1}`; a person may leave `n` out. */
+export const sseCursorFormat: CursorFormat = {
+  show: readCursor,
+  parse(value, settings) {
+    const parsed = cursorSchema.safeParse(value);
+    if (!parsed.success) return err(findingsOf(parsed.error));
+    if (sseSettings.parse(settings).resume.mode !== "none") return ok(writeCursor(parsed.data));
+    const message = "is never told to the server where `resume.mode` is none";
+    return err([{ path: "lastEventId", message }]);
+  },
+};

@@ -1,0 +1,128 @@
+import type { Clock } from "../../lib/clock.ts";
+import { UnavailableError } from "../../lib/errors.ts";
+import { type AuthorizedRequest, NeedsReauthError } from "../../net/credentials.ts";
+import { type Outbound, OutboundError } from "../../net/outbound.ts";
+import { notBeforeOf } from "../../net/retry-after.ts";
+import type { SourceEnd, SourceRun } from "../source.ts";
+import { isSendable, requestOf } from "./request.ts";
+import type { SseSettings } from "./settings.ts";
+
+export interface OpenStreamDeps {
+  readonly outbound: Outbound;
+  readonly clock: Clock;
+}
+
+export type Opening =
+  | { readonly kind: "open"; readonly body: ReadableStream<Uint8Array> }
+  | { readonly kind: "ended"; readonly end: SourceEnd };
+
+/** Which content type is an event stream (WHATWG HTML, "announce the connection"): parameters are of no account. */
+const EVENT_STREAM = /^[\t\n\r ]*text\/event-stream[\t\n\r ]*(?:;|$)/i;
+
+/**
+ * Asks for the stream, with the credentials of the channel's connection, renewed once where they are refused.
+ *
+ * @param told the last event id that the server is told; empty for none
+ * @throws nothing of what the server, the network or the credentials do: that is an end.
+ */
+export async function openStream(
+  { outbound, clock }: OpenStreamDeps,
+  {
+    credentials,
+    settings,
+    told,
+    signal,
+  }: Pick<SourceRun, "credentials"> & {
+    readonly settings: SseSettings;
+    readonly told: string;
+    readonly signal: AbortSignal;
+  },
+): Promise<Opening> {
+  if (settings.resume.mode === "lastEventId" && !isSendable(told)) {
+    return broken(
+      "unsendable_id",
+      "The last event id holds what no header can: set the cursor, or resume by the query",
+    );
+  }
+  const fetch = outbound.fetch({
+    connectTimeoutMs: settings.connectTimeoutMs,
+    headTimeoutMs: settings.connectTimeoutMs,
+    idleTimeoutMs: settings.idleTimeoutMs,
+    maxRedirects: settings.redirects,
+  });
+  const request = requestOf(settings, told);
+
+  async function ask(): Promise<{
+    readonly response: Response;
+    readonly used: AuthorizedRequest | undefined;
+  }> {
+    const used = await credentials?.authorize(request, { signal });
+    const { url, ...init } = used?.request ?? request;
+    return { response: await fetch(url, { ...init, signal }), used };
+  }
+
+  try {
+    let { response, used } = await ask();
+    if (response.status === 401 && used !== undefined) {
+      await response.body?.cancel();
+      if (!(await credentials?.renew(used, { signal })))
+        return ended({ kind: "needsReauth", message: REFUSED });
+      ({ response, used } = await ask());
+    }
+    return await read(response, { isAuthorized: used !== undefined, nowMs: clock() });
+  } catch (error) {
+    return ended(signal.aborted ? { kind: "done" } : endOf(error));
+  }
+}
+
+const REFUSED = "The server refuses the credentials of the connection (401)";
+
+async function read(
+  response: Response,
+  { isAuthorized, nowMs }: { readonly isAuthorized: boolean; readonly nowMs: number },
+): Promise<Opening> {
+  const { body, headers, status } = response;
+  const contentType = headers.get("content-type") ?? "";
+  if (status === 200 && body !== null && EVENT_STREAM.test(contentType)) return { kind: "open", body };
+  await body?.cancel();
+  switch (status) {
+    case 200:
+      return broken(
+        "content_type",
+        `The server answers with ${named(contentType)}, not with text/event-stream`,
+      );
+    case 204:
+      return ended({ kind: "finished", message: "The server said that there is no more (204)" });
+    case 401:
+      return isAuthorized
+        ? ended({ kind: "needsReauth", message: REFUSED })
+        : broken("http_401", "The server wants credentials (401), and the channel has no connection");
+    case 410:
+      return broken("http_410", "The server said that the stream is gone for good (410)");
+    default: {
+      // Also 403 and 404: both come while a server is deployed anew, or a right is about to be granted; each try costs little.
+      const notBeforeMs = notBeforeOf({ status, headers: Object.fromEntries(headers) }, nowMs);
+      const message = `The server answers with the status ${status}`;
+      return ended({ kind: "failed", code: `http_${status}`, message, ...(notBeforeMs && { notBeforeMs }) });
+    }
+  }
+}
+
+/** What a call, or the credentials for it, failed with. */
+function endOf(error: unknown): SourceEnd {
+  if (error instanceof NeedsReauthError) return { kind: "needsReauth", message: error.message };
+  if (error instanceof UnavailableError) {
+    return { kind: "failed", code: "unavailable", message: "The credentials cannot be read now" };
+  }
+  if (!(error instanceof OutboundError)) throw error;
+  const { code, message } = error;
+  return { kind: code === "blocked" ? "broken" : "failed", code, message };
+}
+
+/** Somebody else's text, of which a person needs to see the beginning. */
+const named = (contentType: string): string =>
+  contentType === "" ? "no content type" : JSON.stringify(contentType.slice(0, 100));
+
+const ended = (end: SourceEnd): Opening => ({ kind: "ended", end });
+
+const broken = (code: string, message: string): Opening => ended({ kind: "broken", code, message });

@@ -1,0 +1,204 @@
+import { z } from "zod";
+import { commonSettings } from "../../event/channel.ts";
+import { pullSettings } from "../pull-settings.ts";
+import { headersSchema, urlSchema } from "./request-settings.ts";
+
+const MIB = 1024 * 1024;
+const DAY_MS = 86_400_000;
+
+/** Of a last event id: servers take no larger header, as a rule, so that a longer one could not be told back to them. */
+export const MAX_ID_CHARS = 8192;
+
+const lineText = z.string().regex(/^[^\r\n\0]*$/, "must not contain line breaks or NUL");
+
+const sseShape = {
+  ...commonSettings,
+  ...pullSettings,
+  url: urlSchema.describe("Where the stream is."),
+  method: z.enum(["GET", "POST"]).default("GET").describe("How the stream is asked for."),
+  headers: headersSchema
+    .default({})
+    .describe(
+      "Sent with every request. They are shown to whoever reads the channel: secrets belong into a connection.",
+    ),
+  query: z
+    .record(z.string().min(1).max(256), z.string().max(4096))
+    .default({})
+    .describe("Added to the url. Shown like the headers: secrets belong into a connection."),
+  body: z
+    .string()
+    .max(MIB)
+    .optional()
+    .describe("Sent with a POST, as JSON unless `headers` has a content-type."),
+  eventNames: z
+    .array(lineText.min(1).max(255))
+    .min(1)
+    .max(100)
+    .optional()
+    .describe(
+      "The event names that are taken; `message` is what has none. Without it all are. Others are passed over.",
+    ),
+  dataFormat: z
+    .enum(["json", "text", "jsonLines"])
+    .default("json")
+    .describe("How the data of an event is read; of `jsonLines` each line is an item."),
+  terminator: z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .describe(
+      "Data, such as `[DONE]`, that ends the stream without being an event; it is opened again like one that was closed.",
+    ),
+  maxEventBytes: z
+    .int()
+    .min(1)
+    .max(25 * MIB)
+    .default(MIB)
+    .describe(
+      "An event of more data stops the channel with an error, and so does a line that could only become one.",
+    ),
+  startAt: z
+    .union([
+      z.literal("now"),
+      z.strictObject({
+        lastEventId: lineText.min(1).max(MAX_ID_CHARS).describe("The id after which it begins."),
+      }),
+    ])
+    .default("now")
+    .describe("Where the very first connection begins; once the channel has a cursor, that decides."),
+  resume: z
+    .strictObject({
+      mode: z
+        .enum(["lastEventId", "query", "none"])
+        .default("lastEventId")
+        .describe(
+          "How the server is told where to go on: by the header Last-Event-ID, in the query, or not at all.",
+        ),
+      param: z.string().min(1).max(256).optional().describe("The query's name for it."),
+    })
+    .prefault({})
+    .describe("How a stream that was cut is gone on with."),
+  reconnect: z
+    .strictObject({
+      initialMs: z
+        .int()
+        .min(10)
+        .max(600_000)
+        .default(1000)
+        .describe("The first wait before it is opened again."),
+      maxMs: z
+        .int()
+        .min(10)
+        .max(DAY_MS)
+        .default(60_000)
+        .describe("The longest wait; also the most that the server's `retry` may ask for."),
+      factor: z
+        .number()
+        .min(1)
+        .max(10)
+        .default(2)
+        .describe("By what each failure in a row lengthens the wait."),
+      jitter: z.number().min(0).max(1).default(0.5).describe("The part of each wait that is left to chance."),
+      resetAfterMs: z
+        .int()
+        .min(0)
+        .max(DAY_MS)
+        .default(60_000)
+        .describe("A stream that was open for so long begins with the first wait again."),
+    })
+    .prefault({})
+    .describe(
+      "When a stream that ended is opened again. A `retry` of the server lengthens the wait, `Retry-After` too.",
+    ),
+  stopOn: z
+    .strictObject({
+      event: lineText.min(1).max(255).optional().describe("An event's name."),
+      data: z.string().min(1).max(1024).optional().describe("An event's data."),
+    })
+    .optional()
+    .describe(
+      "The event after which there will be no more: it is taken, then the channel stops until it is resumed. With the data of `terminator` it stops without an event.",
+    ),
+  connectTimeoutMs: z
+    .int()
+    .min(100)
+    .max(300_000)
+    .default(30_000)
+    .describe("How long connecting may take, and then the head of the answer."),
+  idleTimeoutMs: z
+    .int()
+    .min(100)
+    .max(DAY_MS)
+    .default(300_000)
+    .describe("A stream without a byte for so long, comments counted, is opened anew."),
+  maxConnectionAgeMs: z
+    .int()
+    .min(1000)
+    .max(7 * DAY_MS)
+    .optional()
+    .describe("A stream is opened anew after so long."),
+  redirects: z.int().min(0).max(10).default(5).describe("How many redirects are followed."),
+} as const;
+
+const sseObject = z.strictObject(sseShape);
+
+/** The whole `config` of an SSE channel, defaults filled in. */
+export type SseSettings = z.output<typeof sseObject>;
+
+/** The whole `config` of an SSE channel. */
+export const sseSettings = sseObject
+  .superRefine((settings, context) => {
+    for (const { path, message } of contradictionsIn(settings)) {
+      context.addIssue({ code: "custom", path: path.split("."), message });
+    }
+  })
+  .describe("Inlet keeps a connection to a stream of server-sent events.");
+
+/** What each setting allows, and all together do not. */
+function contradictionsIn(
+  settings: SseSettings,
+): readonly { readonly path: string; readonly message: string }[] {
+  const { body, dataFormat, itemsPath, method, query, reconnect, resume, startAt, stopOn, url } = settings;
+  const isByQuery = resume.mode === "query";
+  const known =
+    resume.param !== undefined && (resume.param in query || URL.parse(url)?.searchParams.has(resume.param));
+  return [
+    {
+      is: body !== undefined && method === "GET",
+      path: "body",
+      message: "a GET has none; set `method` to POST",
+    },
+    {
+      is: itemsPath !== undefined && dataFormat !== "json",
+      path: "itemsPath",
+      message: `has no meaning where \`dataFormat\` is ${dataFormat}`,
+    },
+    {
+      is: isByQuery && resume.param === undefined,
+      path: "resume.param",
+      message: "is needed where `mode` is query",
+    },
+    {
+      is: !isByQuery && resume.param !== undefined,
+      path: "resume.param",
+      message: "is for the `mode` query alone",
+    },
+    { is: isByQuery && known === true, path: "resume.param", message: "stands in `query` or `url` already" },
+    {
+      is: resume.mode === "none" && startAt !== "now",
+      path: "startAt",
+      message: "cannot be told to the server where `resume.mode` is none",
+    },
+    {
+      is: reconnect.maxMs < reconnect.initialMs,
+      path: "reconnect.maxMs",
+      message: "is less than `initialMs`",
+    },
+    {
+      is: stopOn !== undefined && stopOn.event === undefined && stopOn.data === undefined,
+      path: "stopOn",
+      message: "needs `event` or `data`",
+    },
+  ].filter(({ is }) => is);
+}

@@ -1,0 +1,25 @@
+import { LRUCache } from "lru-cache";
+import type { StreamSource } from "../source.ts";
+import { holdStream } from "./hold-stream.ts";
+import type { OpenStreamDeps } from "./open-stream.ts";
+import { sseSettings } from "./settings.ts";
+
+/** Channels whose server has said how long to wait before its stream is opened again. */
+const MAX_RETRIES = 10_000;
+
+/** Streams of server-sent events. What a server's `retry` says counts until it says otherwise, also over failed tries. */
+export function createStreamSource(deps: OpenStreamDeps): StreamSource {
+  const retries = new LRUCache<number, number>({ max: MAX_RETRIES });
+  return {
+    reconnect: (settings) => sseSettings.parse(settings).reconnect,
+    async hold(run) {
+      const { number } = run.channel.identity;
+      const settings = sseSettings.parse(run.settings);
+      const end = await holdStream(deps, run, settings, (ms) => retries.set(number, ms));
+      const retryMs = retries.get(number);
+      if (retryMs === undefined || (end.kind !== "done" && end.kind !== "failed")) return end;
+      if (end.notBeforeMs !== undefined) return end;
+      return { ...end, notBeforeMs: deps.clock() + Math.min(retryMs, settings.reconnect.maxMs) };
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { sql } from "kysely";
+import { recordChange } from "./changes.ts";
+import { resumeReauthorized } from "./channel-states.ts";
+import type { ConnectionRow, ConnectionState } from "./connection-tables.ts";
+import type { Queryable, Trx } from "./database.ts";
+import type { Keyring } from "./keyring.ts";
+
+type Settings = Readonly<Record<string, unknown>>;
+
+/** The secret settings as one sealed text, bound to the connection. */
+export const sealConnectionSecrets = (keyring: Keyring, connectionId: string, secrets: Settings): string =>
+  keyring.seal(JSON.stringify(secrets), rowName(connectionId));
+
+/** @throws Error when they were not sealed for this connection under this key. */
+export const openConnectionSecrets = (
+  keyring: Keyring,
+  { id, sealedSecrets }: Pick<ConnectionRow, "id" | "sealedSecrets">,
+): Settings => JSON.parse(keyring.open(sealedSecrets, rowName(id)));
+
+const rowName = (connectionId: string): string => `connections/${connectionId}/secrets`;
+
+/** A connection of the organization's; undefined where it has none of that id. */
+export function findConnection(
+  db: Queryable,
+  organizationId: string,
+  id: string,
+): Promise<ConnectionRow | undefined> {
+  return db
+    .selectFrom("connections")
+    .selectAll()
+    .where("id", "=", id)
+    .where("organizationId", "=", organizationId)
+    .executeTakeFirst();
+}
+
+/** Notes what became of a connection; where it is well again, the channels go on that its grant had stopped. */
+export async function writeConnectionState(
+  trx: Trx,
+  id: string,
+  state: ConnectionState,
+  nowMs: number,
+): Promise<void> {
+  const changed = await trx
+    .updateTable("connections")
+    .set({ state, updatedAt: new Date(nowMs) })
+    .where("id", "=", id)
+    .where("state", "!=", state)
+    .returning("id")
+    .executeTakeFirst();
+  if (changed === undefined) return;
+  await recordChange(trx, { kind: "connection", key: id });
+  if (state === "ok") await resumeReauthorized(trx, id, nowMs);
+}
+
+/** Notes that the connection is used, at most once a minute. */
+export async function noteConnectionUse(db: Queryable, id: string): Promise<void> {
+  await sql`
+    UPDATE connections SET last_used_at = clock_timestamp()
+    WHERE id = ${id} AND (last_used_at IS NULL OR last_used_at < clock_timestamp() - interval '1 minute')`.execute(
+    db,
+  );
+}

@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { secretText } from "./fields.ts";
+import type { ConnectionKind } from "./kind.ts";
+
+const settings = z.strictObject({
+  username: z
+    .string()
+    .max(1_024)
+    .regex(/^[^:\p{Cc}]*$/u, "must hold no colon and no control characters")
+    .meta({ example: "inlet" }),
+  password: secretText.meta({ example: "swordfish" }),
+});
+
+/** HTTP's Basic scheme, in UTF-8 (RFC 7617). */
+export const basic: ConnectionKind<typeof settings, "basic"> = {
+  kind: "basic",
+  settings,
+  secretSettings: ["password"],
+  destinations: [],
+  apply: ({ username, password }) => ({
+    headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` },
+  }),
+};

@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { err, ok, type Result } from "../../lib/result.ts";
+import { compileTemplate } from "../../lib/template.ts";
+import { headerName, isHeaderText, queryName, secretText } from "./fields.ts";
+import type { ConnectionKind } from "./kind.ts";
+
+type Fields = Readonly<Record<string, string>>;
+
+const MAX_ENTRIES = 20;
+
+const atMost = <T extends z.ZodType<Readonly<Record<string, unknown>>>>(record: T): T =>
+  record.refine((entries) => Object.keys(entries).length <= MAX_ENTRIES, `at most ${MAX_ENTRIES}`);
+const template = z.string().min(1).max(4_096);
+
+const settings = z
+  .strictObject({
+    fields: atMost(
+      z.record(z.string().regex(/^\w{1,64}$/, "must be 1 to 64 letters, digits or _"), secretText),
+    ).meta({
+      writeOnly: true,
+      description: "Secret texts by name.",
+      example: { user: "inlet", key: "k-6f1a" },
+    }),
+    headers: atMost(z.record(headerName, template))
+      .default({})
+      .meta({ description: "Templates over the fields.", example: { "x-auth": "{{user}}/{{key}}" } }),
+    query: atMost(z.record(queryName, template)).default({}).describe("Templates over the fields."),
+  })
+  .superRefine(({ fields, headers, query }, context) => {
+    for (const [part, templates] of Object.entries({ headers, query })) {
+      for (const [name, text] of Object.entries(templates)) {
+        const rendered = render(text, fields);
+        const message = rendered.ok ? headerProblem(part, rendered.value) : rendered.error;
+        if (message !== undefined) context.addIssue({ code: "custom", path: [part, name], message });
+      }
+    }
+  });
+
+/** Headers and parameters made of several secret texts. */
+export const custom: ConnectionKind<typeof settings, "custom"> = {
+  kind: "custom",
+  settings,
+  secretSettings: ["fields"],
+  destinations: [],
+  apply: ({ fields, headers, query }) => ({
+    headers: renderAll(headers, fields),
+    query: renderAll(query, fields),
+  }),
+};
+
+const headerProblem = (part: string, text: string): string | undefined =>
+  part === "headers" && !isHeaderText(text) ? "must become visible ASCII, as a header takes it" : undefined;
+
+const renderAll = (templates: Fields, fields: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(templates).flatMap(([name, text]) => {
+      const rendered = render(text, fields);
+      return rendered.ok ? [[name, rendered.value]] : [];
+    }),
+  );
+
+function render(text: string, fields: Fields): Result<string, string> {
+  const compiled = compileTemplate<Fields>(text, ({ name, filters }) => {
+    if (filters.length > 0) return err("there are no filters here");
+    if (!Object.hasOwn(fields, name)) return err(`there is no field ${name}`);
+    return ok((from) => from[name] ?? "");
+  });
+  return compiled.ok ? ok(compiled.value(fields)) : compiled;
+}

@@ -1,0 +1,111 @@
+import { z } from "zod";
+import { httpUrl, secretText } from "./fields.ts";
+import type { ConnectionKind } from "./kind.ts";
+
+/** What the protocol sets itself (RFC 6749, RFC 7636). */
+const RESERVED = [
+  "client_assertion",
+  "client_assertion_type",
+  "client_id",
+  "client_secret",
+  "code",
+  "code_challenge",
+  "code_challenge_method",
+  "code_verifier",
+  "grant_type",
+  "redirect_uri",
+  "refresh_token",
+  "request",
+  "request_uri",
+  "response_mode",
+  "response_type",
+  "scope",
+  "state",
+];
+const MAX_PARAMETERS = 20;
+
+const parameters = z
+  .record(
+    z
+      .string()
+      .regex(/^[\w.-]{1,64}$/, "must be the name of a parameter")
+      .refine((name) => !RESERVED.includes(name), "is set by the protocol"),
+    z.string().max(2_048),
+  )
+  .refine((all) => Object.keys(all).length <= MAX_PARAMETERS, `at most ${MAX_PARAMETERS}`)
+  .default({});
+
+const clientText = z
+  .string()
+  .min(1)
+  .max(1_024)
+  .regex(/^[\x20-\x7e]+$/, "must be printable ASCII");
+
+const settings = z
+  .strictObject({
+    grant: z
+      .enum(["clientCredentials", "authorizationCode", "refreshToken"])
+      .describe(
+        "How tokens are had: by the client alone; by a person who is sent to the issuer (GET /connections/{connectionId}/authorize); or by a refresh token that is given here.",
+      ),
+    issuer: httpUrl.optional().meta({
+      description: "As it names itself; its endpoints are discovered.",
+      example: "https://id.example.com",
+    }),
+    tokenEndpoint: httpUrl.optional().describe("Instead of discovery."),
+    authorizationEndpoint: httpUrl.optional().describe("Instead of discovery."),
+    clientId: clientText.meta({ example: "inlet" }),
+    clientSecret: secretText.optional().meta({ writeOnly: true, example: "s-6f1a" }),
+    clientAuthentication: z
+      .enum(["client_secret_basic", "client_secret_post", "none"])
+      .default("client_secret_basic")
+      .describe("How the client shows who it is at the token endpoint (RFC 7591, section 2)."),
+    refreshToken: secretText.optional().meta({ writeOnly: true, description: "Of grant refreshToken." }),
+    scopes: z
+      .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, "must be a scope (RFC 6749, section 3.3)"))
+      .max(100)
+      .default([]),
+    audience: z
+      .string()
+      .min(1)
+      .max(2_048)
+      .optional()
+      .describe("Parameter of that name, where an issuer wants it."),
+    resource: httpUrl.optional().describe("What the token is for (RFC 8707)."),
+    tokenParameters: parameters.describe("More parameters for the token endpoint."),
+    authorizationParameters: parameters.describe("More parameters for the authorization endpoint."),
+  })
+  .superRefine((config, context) => {
+    const missing = (path: string, message: string): void =>
+      context.addIssue({ code: "custom", path: [path], message });
+    if (config.issuer === undefined && config.tokenEndpoint === undefined)
+      missing("issuer", "is required where there is no tokenEndpoint");
+    const needsPerson = config.grant === "authorizationCode";
+    if (needsPerson && config.issuer === undefined && config.authorizationEndpoint === undefined)
+      missing("authorizationEndpoint", "is required where there is no issuer");
+    const isPublic = config.clientAuthentication === "none";
+    if (isPublic && config.grant === "clientCredentials")
+      missing("clientAuthentication", "must not be none: the client has nothing else to show");
+    if (!isPublic && config.clientSecret === undefined)
+      missing("clientSecret", `is required by ${config.clientAuthentication}`);
+    if (config.grant === "refreshToken" && config.refreshToken === undefined)
+      missing("refreshToken", "is required by this grant");
+    if (config.grant !== "refreshToken" && config.refreshToken !== undefined)
+      missing("refreshToken", "goes with the grant refreshToken");
+  });
+
+export type OAuth2Settings = z.output<typeof settings>;
+
+/** Tokens of an OAuth 2.0 issuer (RFC 6749), renewed before they expire. */
+export const oauth2: ConnectionKind<typeof settings, "oauth2"> = {
+  kind: "oauth2",
+  settings,
+  secretSettings: ["clientSecret", "refreshToken"],
+  destinations: ["issuer", "tokenEndpoint"],
+  apply: (_, accessToken) => ({ headers: { authorization: `Bearer ${accessToken}` } }),
+};
+
+/** What tokens were given for: where one of these changes, those of before are of no use. */
+export const grantOf = ({ grant, issuer, tokenEndpoint, clientId, refreshToken }: OAuth2Settings) => ({
+  ...{ grant, issuer, tokenEndpoint, clientId, refreshToken },
+});
