@@ -97,16 +97,15 @@ export async function holdStream(
       }
       if (signal.aborted) break;
     }
-    outcome.end ??= { kind: "done" };
+    finish({ kind: "done" });
   } catch (error) {
-    outcome.end ??= endOf(error);
+    if (!signal.aborted) finish(endOf(error));
   } finally {
     clearTimeout(aged);
     await writer.close();
   }
-  if (run.signal.aborted) return { kind: "done" };
-  const { failure } = outcome;
-  if (failure === undefined) return outcome.end;
+  const { end = { kind: "done" }, failure } = outcome;
+  if (failure === undefined || run.signal.aborted) return end;
   if (!(failure.error instanceof RefusedFrameError)) throw failure.error;
   return { kind: "broken", code: "refused_event", message: failure.error.message };
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
-import { type AuthorizedRequest, NeedsReauthError } from "../../net/credentials.ts";
+import { type AuthorizedRequest, NeedsReauthError, OriginNotAllowedError } from "../../net/credentials.ts";
 import { type Outbound, OutboundError } from "../../net/outbound.ts";
 import { notBeforeOf } from "../../net/retry-after.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
@@ -111,6 +111,9 @@ async function read(
 /** What a call, or the credentials for it, failed with. */
 function endOf(error: unknown): SourceEnd {
   if (error instanceof NeedsReauthError) return { kind: "needsReauth", message: error.message };
+  if (error instanceof OriginNotAllowedError) {
+    return { kind: "broken", code: "origin_not_allowed", message: error.message };
+  }
   if (error instanceof UnavailableError) {
     return { kind: "failed", code: "unavailable", message: "The credentials cannot be read now" };
   }

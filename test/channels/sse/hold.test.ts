@@ -1,0 +1,446 @@
+import { setImmediate as tick } from "node:timers/promises";
+import { afterAll, describe, expect, it } from "vitest";
+import type { SourceEnd } from "../../../src/channels/source.ts";
+import { UnavailableError } from "../../../src/lib/errors.ts";
+import { until } from "../../support/until.ts";
+import {
+  ACCEPTED,
+  createHolder,
+  createRun,
+  dataOf,
+  idsOf,
+  openStreamOf,
+  type Script,
+  startRawServer,
+  status,
+  streamOf,
+  type TestRun,
+} from "./support.ts";
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+const holder = createHolder(() => NOW_MS);
+afterAll(() => holder[Symbol.asyncDispose]());
+
+const at = (lastEventId: string, n = 1): string => JSON.stringify({ lastEventId, n });
+
+/** Holds one connection to a server of this script. */
+async function holdOnce(
+  script: Script,
+  config: object = {},
+  changes: Parameters<typeof createRun>[1] = {},
+): Promise<{ readonly run: TestRun; readonly end: SourceEnd; readonly call: () => Record<string, unknown> }> {
+  await using server = await startRawServer(script);
+  const run = createRun({ url: server.url, ...config }, changes);
+  const end = await holder.hold(run);
+  return { run, end, call: () => ({ ...server.calls[0] }) };
+}
+
+const messages = (...data: readonly string[]): string => data.map((text) => `data: ${text}\n\n`).join("");
+
+describe("a stream", () => {
+  it("gives each event on, in order, with the cursor behind it", async () => {
+    const { run, end } = await holdOnce(
+      streamOf(
+        'id: 1\nevent: made\ndata: {"a":1}\n\nid: 2\ndata: {"a":2}\n\n',
+        "data: {}\n\nid: 3\ndata: cut off",
+      ),
+    );
+    expect(end).toEqual({ kind: "done" });
+    expect(run.taken).toEqual([
+      { event: "made", data: '{"a":1}', id: "1", cursor: at("1") },
+      { event: "message", data: '{"a":2}', id: "2", cursor: at("2") },
+      { event: "message", data: "{}", id: "2/2", cursor: at("2", 2) },
+    ]);
+    expect(run.deliveries[0]).toEqual({
+      headers: { "content-type": "application/json", event: "made", "last-event-id": "1" },
+      body: Buffer.from('{"a":1}'),
+      arrivedAtMs: NOW_MS,
+      deliveryId: "1",
+    });
+    expect(run.opens).toBe(1);
+    expect(run.warnings).toEqual([]);
+  });
+
+  it("is the same in whatever packets it comes", async () => {
+    const text =
+      "\uFEFF: hi\r\nid: 1\r\ndata: ü😀\r\ndata: b\r\n\r\nevent: x\rdata\r\rretry: 5\n\nid: a\0b\ndata: c\n\n\nid: 9\ndata: d\r\r";
+    const { run } = await holdOnce(streamOf(...[...Buffer.from(text)].map((byte) => Uint8Array.of(byte))));
+    expect(run.taken).toEqual([
+      { event: "message", data: "ü😀\nb", id: "1", cursor: at("1") },
+      { event: "x", data: "", id: "1/2", cursor: at("1", 2) },
+      { event: "message", data: "c", id: "1/3", cursor: at("1", 3) },
+      { event: "message", data: "d", id: "9", cursor: at("9") },
+    ]);
+  });
+
+  it("has fresh ids before the server has given one, and after it has taken it back", async () => {
+    const { run } = await holdOnce(
+      streamOf(messages("1"), "id: x\ndata: 2\n\nid\ndata: 3\n\n", messages("4")),
+    );
+    expect(idsOf(run)).toEqual([undefined, "x", undefined, undefined]);
+    expect(run.taken.map(({ cursor }) => cursor)).toEqual([at("", 0), at("x"), at("", 0), undefined]);
+    expect(run.deliveries.map(({ headers }) => headers["last-event-id"])).toEqual([
+      undefined,
+      "x",
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it.each([
+    ["json", "application/json"],
+    ["text", "text/plain"],
+    ["jsonLines", "application/x-ndjson"],
+  ])("of %s comes as %s", async (dataFormat, contentType) => {
+    const { run } = await holdOnce(streamOf("data: 1\ndata: 2\n\n"), { dataFormat });
+    expect(run.deliveries).toMatchObject([
+      { headers: { "content-type": contentType }, body: Buffer.from("1\n2") },
+    ]);
+  });
+
+  it("replaces an id by its hash where it is too long for an event's, and keeps it for the server", async () => {
+    const id = "ü".repeat(600);
+    const { run } = await holdOnce(
+      streamOf(`id: ${id}\ndata: 1\n\ndata: 2\n\nid: ${id.slice(0, 512)}\ndata: 3\n\n`),
+    );
+    const [first, second, third] = idsOf(run);
+    expect(first).toMatch(/^sha256:[\w-]{43}$/);
+    expect(second).toBe(`${first}/2`);
+    expect(third).toBe(id.slice(0, 512));
+    expect(run.taken[0]?.cursor).toBe(at(id));
+  });
+});
+
+describe("a stream that is gone on with", () => {
+  it("tells the server the last event id in UTF-8, and counts on from that event", async () => {
+    const script = streamOf("data: a\n\ndata: b\n\nid: 8\ndata: c\n\n");
+    const { run, call } = await holdOnce(script, {}, { cursor: at("7ü", 3) });
+    expect(call()).toMatchObject({ headers: { "last-event-id": Buffer.from("7ü").toString("latin1") } });
+    expect(idsOf(run)).toEqual(["7ü/2", "7ü/3", "8"]);
+    expect(run.warnings).toEqual([]);
+  });
+
+  it("gives an event that is sent once more the name that it had", async () => {
+    const script = streamOf("id: 7\ndata: a\n\ndata: b\n\nid: 7\ndata: c\n\n");
+    const first = await holdOnce(script);
+    const again = await holdOnce(script, {}, { cursor: first.run.stored ?? "" });
+    expect(idsOf(first.run)).toEqual(["7", "7/2", "7/3"]);
+    expect(idsOf(again.run)).toEqual(["7", "7/2", "7/3"]);
+  });
+
+  it("goes on after an id that came without an event, and names what follows alike before and after", async () => {
+    const first = await holdOnce(streamOf("id: 1\ndata: a\n\nid: 2\n\n"));
+    expect(first.run.stored).toBe(at("2"));
+    const rest = streamOf("data: b\n\n");
+    const uncut = await holdOnce(streamOf("id: 2\n\ndata: b\n\n"));
+    const again = await holdOnce(rest, {}, { cursor: at("2") });
+    expect(idsOf(uncut.run)).toEqual(["2/2"]);
+    expect(idsOf(again.run)).toEqual(["2/2"]);
+  });
+
+  it("is told in the query where the channel says so", async () => {
+    const config = { resume: { mode: "query", param: "since" }, query: { a: "1 2" } };
+    const { call } = await holdOnce(streamOf(messages("1")), config, { cursor: at("x&y") });
+    expect(call()).toMatchObject({ target: "/stream?a=1+2&since=x%26y" });
+    expect(call().headers).not.toHaveProperty("last-event-id");
+  });
+
+  it("begins where startAt says, until there is a cursor", async () => {
+    const config = { startAt: { lastEventId: "41" } };
+    const first = await holdOnce(streamOf(), config);
+    expect(first.call()).toMatchObject({ headers: { "last-event-id": "41" } });
+    const later = await holdOnce(streamOf(), config, { cursor: at("50") });
+    expect(later.call()).toMatchObject({ headers: { "last-event-id": "50" } });
+    expect(first.run.warnings).toEqual([]);
+  });
+
+  it("reports a gap where the server cannot be told where to go on", async () => {
+    const first = await holdOnce(streamOf(messages("1", "2")));
+    expect(first.run.warnings).toEqual([]);
+    expect(first.run.stored).toBe(at("", 0));
+    const again = await holdOnce(streamOf(messages("3")), {}, { cursor: first.run.stored ?? "" });
+    expect(again.run.warnings).toEqual(["gap"]);
+    expect(again.call().headers).not.toHaveProperty("last-event-id");
+    const forgetful = { resume: { mode: "none" } };
+    const none = await holdOnce(streamOf("data: 1\n\n"), forgetful, { cursor: at("4") });
+    expect(none.run.warnings).toEqual(["gap"]);
+    expect(none.call().headers).not.toHaveProperty("last-event-id");
+    expect(idsOf(none.run)).toEqual([undefined]);
+  });
+
+  it("cannot be gone on with after an id that no header holds, and says so", async () => {
+    const { end } = await holdOnce(streamOf(), {}, { cursor: at("a\x01") });
+    expect(end).toMatchObject({ kind: "broken", code: "unsendable_id" });
+  });
+});
+
+describe("what is not taken", () => {
+  it("moves the cursor, once for many", async () => {
+    const frames = Array.from({ length: 500 }, (_, n) => `id: ${n}\nevent: other\ndata: x\n\n`);
+    const { run } = await holdOnce(streamOf(frames.join("")), { eventNames: ["made"] });
+    expect(run.taken).toEqual([]);
+    expect(run.moves).toEqual([at("499")]);
+  });
+
+  it("moves it in time while the stream is open", async () => {
+    await using server = await startRawServer(openStreamOf("id: 1\nevent: other\ndata: x\n\n"));
+    const run = createRun({ url: server.url, eventNames: ["made"] });
+    const holding = holder.hold(run);
+    await until(() => run.moves.length === 1);
+    run.controller.abort();
+    await holding;
+    expect(run.moves).toEqual([at("1")]);
+  });
+
+  it("is counted, so that ids do not hang on what is taken", async () => {
+    const text = "id: 1\ndata: a\n\nevent: other\ndata: b\n\ndata: c\n\n";
+    const { run } = await holdOnce(streamOf(text), { eventNames: ["message"] });
+    expect(idsOf(run)).toEqual(["1", "1/3"]);
+    expect(run.moves).toEqual([]);
+  });
+});
+
+describe("the end of a stream", () => {
+  it("is a terminator, which is no event, and after which nothing is taken", async () => {
+    const { run, end } = await holdOnce(
+      openStreamOf("id: 1\ndata: a\n\nid: 2\ndata: [DONE]\n\ndata: b\n\n"),
+      { terminator: "[DONE]" },
+    );
+    expect(end).toEqual({ kind: "done" });
+    expect(dataOf(run)).toEqual(["a"]);
+    expect(run.stored).toBe(at("2"));
+  });
+
+  it.each([{ event: "bye" }, { data: "that's all" }])("is final with %j", async (stopOn) => {
+    const text = "data: a\n\nevent: bye\ndata: that's all\n\ndata: b\n\n";
+    const { run, end } = await holdOnce(openStreamOf(text), { stopOn });
+    expect(end.kind).toBe("finished");
+    expect(dataOf(run)).toEqual(["a", "that's all"]);
+  });
+
+  it("is final and no event with the data of the terminator", async () => {
+    const config = { terminator: "[DONE]", stopOn: { data: "[DONE]" } };
+    const { run, end } = await holdOnce(openStreamOf("data: a\n\ndata: [DONE]\n\n"), config);
+    expect(end.kind).toBe("finished");
+    expect(dataOf(run)).toEqual(["a"]);
+  });
+
+  it("is an answer 204", async () => {
+    const { end, run } = await holdOnce(status("204 No Content"));
+    expect(end.kind).toBe("finished");
+    expect(run.opens).toBe(0);
+  });
+
+  it("is a reset in the middle: what was whole is taken", async () => {
+    const chunked =
+      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    await using server = await startRawServer(({ socket }) => {
+      socket.write(`${chunked}1d\r\nid: 1\ndata: a\n\nid: 2\ndata: b\n\r\n`);
+    });
+    const run = createRun({ url: server.url });
+    const holding = holder.hold(run);
+    await until(() => run.taken.length === 1);
+    server.calls[0]?.socket.resetAndDestroy();
+    expect(await holding).toMatchObject({ kind: "failed", code: "reset" });
+    expect(dataOf(run)).toEqual(["a"]);
+  });
+
+  it("is silence, and a comment breaks it", async () => {
+    const comments: Script = async (call) => {
+      openStreamOf("data: a\n\n")(call);
+      for (let i = 0; i < 3; i++) {
+        await new Promise((resolve) => setTimeout(resolve, 60));
+        call.socket.write(":\n");
+      }
+      call.socket.write("data: b\n\n");
+    };
+    const { end, run } = await holdOnce(comments, { idleTimeoutMs: 120 });
+    expect(end).toMatchObject({ kind: "failed", code: "idle_timeout" });
+    expect(dataOf(run)).toEqual(["a", "b"]);
+  });
+
+  it("is its age, and it is to be opened again at once", async () => {
+    const { end } = await holdOnce(openStreamOf("data: a\n\n"), { maxConnectionAgeMs: 1000 });
+    expect(end).toEqual({ kind: "done", notBeforeMs: NOW_MS });
+  });
+
+  it("is the abortion of its run, and waits for what is being written", async () => {
+    await using server = await startRawServer(openStreamOf(messages("1", "2")));
+    const written: string[] = [];
+    const run = createRun(
+      { url: server.url },
+      {
+        async ingest({ body }) {
+          await tick();
+          written.push(body.toString());
+          return ACCEPTED;
+        },
+      },
+    );
+    const holding = holder.hold(run);
+    await until(() => run.taken.length === 2);
+    run.controller.abort();
+    expect(await holding).toEqual({ kind: "done" });
+    expect(written).toEqual(["1", "2"]);
+  });
+});
+
+describe("a server's answer that is no stream", () => {
+  it.each([
+    ["403 Forbidden", { kind: "failed", code: "http_403" }],
+    ["404 Not Found", { kind: "failed", code: "http_404" }],
+    ["410 Gone", { kind: "broken", code: "http_410" }],
+    ["500 Internal Server Error", { kind: "failed", code: "http_500" }],
+    ["401 Unauthorized", { kind: "broken", code: "http_401" }],
+  ])("%s", async (line, expected) => {
+    const { end, run } = await holdOnce(status(line, "Content-Length: 0"));
+    expect(end).toMatchObject(expected);
+    expect(end).not.toHaveProperty("notBeforeMs");
+    expect(run.opens).toBe(0);
+  });
+
+  it.each([
+    "429 Too Many Requests",
+    "503 Service Unavailable",
+  ])("%s is left alone for as long as it says", async (line) => {
+    const { end } = await holdOnce(status(line, "Retry-After: 7", "Content-Length: 0"));
+    expect(end).toMatchObject({
+      kind: "failed",
+      code: `http_${line.slice(0, 3)}`,
+      notBeforeMs: NOW_MS + 7000,
+    });
+  });
+
+  it("of another content type is an error, not a loop", async () => {
+    for (const contentType of ["text/html", "text/event-streams", "application/json"]) {
+      const { end } = await holdOnce(status("200 OK", `Content-Type: ${contentType}`, "Content-Length: 0"));
+      expect(end).toMatchObject({ kind: "broken", code: "content_type" });
+    }
+    const { end } = await holdOnce(
+      status("200 OK", "Content-Type: Text/Event-Stream ; charset=latin1", "Content-Length: 0"),
+    );
+    expect(end).toEqual({ kind: "done" });
+  });
+
+  it("is a refused connection", async () => {
+    const gone = await startRawServer();
+    await gone[Symbol.asyncDispose]();
+    expect(await holder.hold(createRun({ url: gone.url }))).toMatchObject({
+      kind: "failed",
+      code: "refused",
+    });
+  });
+
+  it("never comes", async () => {
+    const { end } = await holdOnce(() => {}, { connectTimeoutMs: 100 });
+    expect(end).toMatchObject({ kind: "failed", code: "timeout" });
+  });
+
+  it.each([301, 302, 307, 308])("%d is followed, so far", async (code) => {
+    const redirect: Script = ({ socket }) => {
+      socket.end(
+        `HTTP/1.1 ${code} Moved\r\nLocation: /next\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+      );
+    };
+    await using server = await startRawServer(redirect, streamOf("data: 1\n\n"));
+    const run = createRun({ url: server.url }, { cursor: at("5") });
+    expect(await holder.hold(run)).toEqual({ kind: "done" });
+    expect(dataOf(run)).toEqual(["1"]);
+    expect(server.calls[1]).toMatchObject({ target: "/next", headers: { "last-event-id": "5" } });
+    await using endless = await startRawServer(redirect);
+    const end = await holder.hold(createRun({ url: endless.url, redirects: 2 }));
+    expect(end).toMatchObject({ kind: "failed", code: "redirects" });
+    expect(endless.calls).toHaveLength(3);
+  });
+
+  it("is an address that may not be called", async () => {
+    const end = await holder.hold(createRun({ url: "http://10.0.0.1/stream" }));
+    expect(end).toMatchObject({ kind: "broken", code: "blocked" });
+  });
+});
+
+describe("the wait that the server's retry asks for", () => {
+  it("counts for every end until the server says otherwise, and no further than maxMs", async () => {
+    const own = createHolder(() => NOW_MS);
+    await using _ = own;
+    await using server = await startRawServer(
+      streamOf("retry: 3000\n\n"),
+      status("500 Oops", "Content-Length: 0"),
+      status("503 Busy", "Retry-After: 1", "Content-Length: 0"),
+      streamOf("retry: 5s\nretry: 99999999999999\n\n"),
+    );
+    const hold = () =>
+      own.hold(createRun({ url: server.url, reconnect: { maxMs: 20_000 } }, { number: 1_000 }));
+    expect(await hold()).toEqual({ kind: "done", notBeforeMs: NOW_MS + 3000 });
+    expect(await hold()).toMatchObject({ code: "http_500", notBeforeMs: NOW_MS + 3000 });
+    expect(await hold()).toMatchObject({ code: "http_503", notBeforeMs: NOW_MS + 1000 });
+    expect(await hold()).toEqual({ kind: "done", notBeforeMs: NOW_MS + 20_000 });
+  });
+});
+
+describe("the request", () => {
+  it("is as the channel says", async () => {
+    const config = {
+      method: "POST",
+      body: '{"q":1}',
+      headers: { "X-Trace": "1", "Cache-Control": "no-cache" },
+    };
+    const { call } = await holdOnce(streamOf(), config);
+    expect(call()).toMatchObject({
+      method: "POST",
+      body: '{"q":1}',
+      headers: {
+        accept: "text/event-stream",
+        "content-type": "application/json",
+        "cache-control": "no-cache",
+        "x-trace": "1",
+      },
+    });
+  });
+});
+
+describe("a write that fails", () => {
+  it("ends the connection, and nothing is sent after it", async () => {
+    await using server = await startRawServer(openStreamOf(messages("1", "2", "3")));
+    const failure = new UnavailableError("no Redis");
+    const run = createRun({ url: server.url }, { ingest: () => Promise.reject(failure) });
+    await expect(holder.hold(run)).rejects.toBe(failure);
+    await until(() => server.calls[0]?.socket.destroyed === true);
+    expect(run.stored).toBeUndefined();
+  });
+
+  it("is told even where the stream ended for good meanwhile", async () => {
+    const failure = new UnavailableError("no Redis");
+    const ingest = async () => {
+      await tick();
+      throw failure;
+    };
+    await expect(
+      holdOnce(openStreamOf("event: bye\ndata: 1\n\n"), { stopOn: { event: "bye" } }, { ingest }),
+    ).rejects.toBe(failure);
+  });
+
+  it("is a refusal too: the channel stops, with the reason", async () => {
+    const ingest = async () => ({ kind: "tooManyItems", limit: 1000 }) as const;
+    const { end } = await holdOnce(openStreamOf(messages("[]")), {}, { ingest });
+    expect(end).toMatchObject({ kind: "broken", code: "refused_event" });
+  });
+});
+
+describe("what is too large", () => {
+  it("stops the channel, naming the setting, with what came before it taken", async () => {
+    const script = openStreamOf(`id: 1\ndata: a\n\ndata: ${"x".repeat(200_000)}`);
+    const { end, run } = await holdOnce(script, { maxEventBytes: 100_000 });
+    expect(end).toMatchObject({
+      kind: "broken",
+      code: "event_too_large",
+      message: expect.stringContaining("maxEventBytes"),
+    });
+    expect(run.stored).toBe(at("1"));
+  });
+
+  it("is an id that could not be told back", async () => {
+    const { end } = await holdOnce(openStreamOf(`id: ${"x".repeat(8193)}\ndata: a\n\n`));
+    expect(end).toMatchObject({ kind: "broken", code: "id_too_long" });
+  });
+});

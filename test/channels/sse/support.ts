@@ -1,0 +1,165 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { FetchedDelivery, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
+import { sseSettings } from "../../../src/channels/sse/settings.ts";
+import { createStreamSource } from "../../../src/channels/sse/stream-source.ts";
+import type { IngestResult } from "../../../src/event/ingest.ts";
+import { createOutbound } from "../../../src/net/create-outbound.ts";
+
+export const ACCEPTED: IngestResult = {
+  kind: "accepted",
+  outcome: { received: 1, published: 1, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
+};
+
+const HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+
+export interface Call {
+  readonly target: string;
+  readonly method: string;
+  readonly headers: NodeJS.Dict<string | string[]>;
+  readonly body: string;
+  readonly socket: Socket;
+}
+
+/** What one connection is answered; the head of an event stream first, unless `raw`. */
+export type Script = (call: Call) => void | Promise<void>;
+
+/** A server whose answers are written on the socket by hand; one script per connection, the last for all that follow. */
+export async function startRawServer(...scripts: readonly Script[]) {
+  const calls: Call[] = [];
+  const server: Server = createServer(async (request) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const { headers, method = "", socket, url = "" } = request;
+    const call = { target: url, method, headers, body, socket };
+    calls.push(call);
+    socket.on("error", () => {});
+    await scripts[Math.min(calls.length, scripts.length) - 1]?.(call);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    calls,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/stream`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** Answers an event stream, its body in these pieces, each in a packet of its own, then closes. */
+export const streamOf =
+  (...pieces: readonly (string | Uint8Array)[]): Script =>
+  async ({ socket }) => {
+    socket.setNoDelay(true);
+    socket.write(HEAD);
+    for (const piece of pieces) {
+      socket.write(piece);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    socket.end();
+  };
+
+/** Answers an event stream that stays open. */
+export const openStreamOf =
+  (...pieces: readonly string[]): Script =>
+  ({ socket }) => {
+    socket.write(HEAD + pieces.join(""));
+  };
+
+/** Answers a head without a body. */
+export const status =
+  (line: string, ...headers: readonly string[]): Script =>
+  ({ socket }) => {
+    socket.end([`HTTP/1.1 ${line}`, "Connection: close", ...headers, "", ""].join("\r\n"));
+  };
+
+export interface Taken {
+  readonly event: string;
+  readonly data: string;
+  readonly id: string | undefined;
+  readonly cursor: string | undefined;
+}
+
+export interface TestRun extends Omit<SourceRun, "signal"> {
+  readonly deliveries: FetchedDelivery[];
+  /** Where each write moved the cursor, in the order of the calls. */
+  readonly taken: Taken[];
+  readonly moves: string[];
+  readonly warnings: string[];
+  readonly controller: AbortController;
+  readonly signal: AbortSignal;
+  opens: number;
+  /** What is stored: where the next run begins. */
+  stored: string | undefined;
+}
+
+let channels = 0;
+
+/** A run that collects what it is given, its cursor at `cursor`; of a channel of its own unless `number` says which. */
+export function createRun(
+  config: object,
+  changes: Partial<Pick<SourceRun, "credentials" | "cursor" | "ingest">> & { readonly number?: number } = {},
+): TestRun {
+  const { number = ++channels } = changes;
+  const controller = new AbortController();
+  const run: TestRun = {
+    channel: {
+      identity: { number, uid: "in", kind: "sse", appId: "app_1", organizationId: "org_1" },
+      state: "active",
+      limits: { maxBodyBytes: 1, maxDepth: 128 },
+      acceptsContentType: () => true,
+    },
+    settings: sseSettings.parse(config),
+    credentials: undefined,
+    cursor: undefined,
+    startedAtMs: 0,
+    deliveries: [],
+    taken: [],
+    moves: [],
+    warnings: [],
+    controller,
+    signal: controller.signal,
+    opens: 0,
+    stored: changes.cursor,
+    async ingest(delivery, options) {
+      run.deliveries.push(delivery);
+      const event = String(delivery.headers.event);
+      const data = delivery.body.toString();
+      run.taken.push({ event, data, id: delivery.deliveryId, cursor: options.cursor });
+      const result = (await changes.ingest?.(delivery, options)) ?? ACCEPTED;
+      run.stored = options.cursor ?? run.stored;
+      return result;
+    },
+    async moveTo(cursor) {
+      run.moves.push(cursor);
+      run.stored = cursor;
+    },
+    opened() {
+      run.opens += 1;
+    },
+    warn(code) {
+      run.warnings.push(code);
+    },
+    ...(changes.credentials && { credentials: changes.credentials }),
+    ...(changes.cursor !== undefined && { cursor: changes.cursor }),
+  };
+  return run;
+}
+
+/** The stream source with loopback allowed; `hold` of a run. */
+export function createHolder(clock: () => number = Date.now) {
+  const outbound = createOutbound({ allowNetworks: ["127.0.0.0/8"] });
+  const source = createStreamSource({ outbound, clock });
+  return {
+    hold: (run: TestRun): Promise<SourceEnd> => source.hold(run),
+    [Symbol.asyncDispose]: () => outbound[Symbol.asyncDispose](),
+  };
+}
+
+export const idsOf = (run: TestRun): (string | undefined)[] => run.taken.map(({ id }) => id);
+
+export const dataOf = (run: TestRun): string[] => run.taken.map(({ data }) => data);
