@@ -1,4 +1,5 @@
 import { type GroupInfo, isNoSuchKey, parseGroups } from "./groups.ts";
+import { slotOf } from "./keys.ts";
 import type { RedisBus } from "./redis.ts";
 import { loadScript, runScript } from "./scripts.ts";
 
@@ -36,6 +37,8 @@ export interface Topics {
   findEntry(topic: string, entryId: string): Promise<TopicEntry | undefined>;
   /** True where it was there. */
   deleteEntry(topic: string, entryId: string): Promise<boolean>;
+  /** When something was last appended to any of them, by Redis time, be it there still or not; undefined: never. */
+  lastAppendedMs(topics: readonly string[]): Promise<number | undefined>;
   /** Deletes the stream with its groups and companion keys. */
   delete(topic: string): Promise<void>;
 }
@@ -46,6 +49,7 @@ const MEMORY_SAMPLES = 10;
 
 export function createTopics({ redis }: { readonly redis: RedisBus }): Topics {
   const deleteScript = loadScript("topic-delete");
+  const lastAppendedScript = loadScript("last-appended");
   return {
     async find(topic) {
       try {
@@ -73,6 +77,15 @@ export function createTopics({ redis }: { readonly redis: RedisBus }): Topics {
     },
     async deleteEntry(topic, entryId) {
       return ENTRY_ID.test(entryId) && (await redis.call("xdel", [topic, entryId])) === 1;
+    },
+    async lastAppendedMs(topics) {
+      const times = await Promise.all(
+        [...Map.groupBy(topics, slotOf).values()].map((keys) =>
+          runScript(redis, lastAppendedScript, keys, []),
+        ),
+      );
+      const newest = Math.max(0, ...times.map(Number));
+      return newest === 0 ? undefined : newest;
     },
     async delete(topic) {
       // A step of the script removes so many keys at most; a topic may have thousands of dedupe buckets.
