@@ -10,6 +10,10 @@ export interface Metrics {
   readonly quarantined: Tally;
   /** Seconds that a call of the script that publishes took, from being handed to Redis until its answer. */
   readonly publishSeconds: Histogram;
+  /** Jobs of polls by channel kind and by what became of them (`PolledOnce`, `PollJobs`). */
+  readonly polls: Tally;
+  /** Seconds from when a poll was due by its plan until it began. */
+  readonly pollLagSeconds: Histogram;
   /** Answers of the management API; method `other` for those that it has no routes of. */
   readonly apiRequests: Counter<"method" | "status">;
   readonly apiRequestSeconds: Histogram;
@@ -56,6 +60,18 @@ export function createMetrics(): Metrics {
       name: "inlet_publish_duration_seconds",
       help: "From handing a call of the script that publishes to Redis until its answer",
       buckets: SECONDS,
+      registers,
+    }),
+    polls: createTally({
+      name: "inlet_polls_total",
+      help: "Polls by what became of them",
+      labelNames: ["kind", "result"],
+      registers,
+    }),
+    pollLagSeconds: new Histogram({
+      name: "inlet_poll_lag_seconds",
+      help: "From when a poll was due until it began",
+      buckets: [...SECONDS, 10, 30, 60, 300],
       registers,
     }),
     apiRequests: new Counter({

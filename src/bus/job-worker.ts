@@ -13,8 +13,9 @@ export interface Job<D> {
   readonly dueAtMs: number;
   /** How often it was begun, this time included: more than once where it was put off, failed, or its worker died. */
   readonly starts: number;
-  /** True where it comes by a plan. */
-  readonly isScheduled: boolean;
+  readonly createdAtMs: number;
+  /** By which schedule it comes; undefined where it was added. */
+  readonly scheduleId: string | undefined;
 }
 
 /**
@@ -152,7 +153,8 @@ function describe<D>(job: BullJob<D>): Job<D> {
     data: job.data,
     dueAtMs: job.opts.prevMillis ?? job.timestamp + job.delay,
     starts: job.attemptsStarted,
-    isScheduled: job.repeatJobKey !== undefined,
+    createdAtMs: job.timestamp,
+    scheduleId: job.repeatJobKey,
   };
 }
 

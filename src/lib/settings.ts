@@ -44,6 +44,12 @@ export interface Config {
   readonly apiRequestsPerMinute: number;
   /** What the hooks of each organization take, and of each channel that says nothing else. */
   readonly hookRequestsPerSecond: number;
+  /** Polls under way in this process at once. */
+  readonly pollConcurrency: number;
+  /** Polls under way at once to one scheme, host and port, over all processes. */
+  readonly pollsPerOrigin: number;
+  /** The same of one organization. */
+  readonly pollsPerOrganization: number;
   /** 32 bytes; undefined: the one in the data directory. */
   readonly masterKey: Buffer | undefined;
   /** Networks (CIDR) of proxies whose forwarding headers are believed. */
@@ -152,6 +158,29 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     defaultText: "1000",
     description:
       "Deliveries to the hooks of one organization that each gateway takes in a second; a channel may set less for itself.",
+    secret: false,
+  },
+  pollConcurrency: {
+    name: "INLET_POLL_CONCURRENCY",
+    type: wholeNumber(1, 1_000),
+    defaultText: "50",
+    description: "Polls that a process with the role `sources` has under way at once.",
+    secret: false,
+  },
+  pollsPerOrigin: {
+    name: "INLET_POLLS_PER_ORIGIN",
+    type: wholeNumber(1, 10_000),
+    defaultText: "10",
+    description:
+      "Polls of one server (scheme, host and port) that are under way at once, over all gateways; others wait in line.",
+    secret: false,
+  },
+  pollsPerOrganization: {
+    name: "INLET_POLLS_PER_ORGANIZATION",
+    type: wholeNumber(1, 10_000),
+    defaultText: "50",
+    description:
+      "Polls of one organization that are under way at once, over all gateways; others wait in line.",
     secret: false,
   },
   masterKey: {

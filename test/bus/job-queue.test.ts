@@ -57,9 +57,9 @@ describe("a schedule", () => {
     await queue.schedule("a", { everyMs: 200, offsetMs: 50, jitterMs: 0 }, { n: 7 });
     await until(() => worked.jobs.length >= 4);
     const { jobs } = worked;
-    expect(jobs.every(({ data, isScheduled, starts }) => data.n === 7 && isScheduled && starts === 1)).toBe(
-      true,
-    );
+    expect(
+      jobs.every(({ data, scheduleId, starts }) => data.n === 7 && scheduleId === "a" && starts === 1),
+    ).toBe(true);
     expect(jobs.map(({ dueAtMs }) => dueAtMs % 200)).toEqual(jobs.map(() => 50));
     expect(new Set(jobs.map(({ dueAtMs }) => dueAtMs)).size).toBe(jobs.length);
     await queue.unschedule("a");
