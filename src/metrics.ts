@@ -14,11 +14,22 @@ export interface Metrics {
   readonly polls: Tally;
   /** Seconds from when a poll was due by its plan until it began. */
   readonly pollLagSeconds: Histogram;
+  /** Runs of sources by channel kind and by how they ended. */
+  readonly sourceRuns: Tally;
+  /** Writes of sources that were refused, by channel kind: `epoch` another had taken over, `cursor` it had moved. */
+  readonly sourceRefusals: Tally;
   /** Answers of the management API; method `other` for those that it has no routes of. */
   readonly apiRequests: Counter<"method" | "status">;
   readonly apiRequestSeconds: Histogram;
   /** Adds a figure that is read when somebody asks. */
   readonly observe: (name: string, help: string, read: () => number) => void;
+  /** Adds figures by a label from a closed set, all of them read when somebody asks. */
+  readonly observeBy: (
+    name: string,
+    help: string,
+    label: string,
+    read: () => ReadonlyMap<string, number>,
+  ) => void;
 }
 
 /**
@@ -74,6 +85,18 @@ export function createMetrics(): Metrics {
       buckets: [...SECONDS, 10, 30, 60, 300],
       registers,
     }),
+    sourceRuns: createTally({
+      name: "inlet_source_runs_total",
+      help: "Connections and polls of sources by how they ended",
+      labelNames: ["kind", "end"],
+      registers,
+    }),
+    sourceRefusals: createTally({
+      name: "inlet_source_refusals_total",
+      help: "Writes of sources that were no longer their owner's",
+      labelNames: ["kind", "cause"],
+      registers,
+    }),
     apiRequests: new Counter({
       name: "inlet_api_requests_total",
       help: "Answers of the management API",
@@ -89,12 +112,22 @@ export function createMetrics(): Metrics {
     observe: (name, help, read) => {
       new Gauge({ name, help, registers, collect: gaugeOf(read) });
     },
+    observeBy: (name, help, label, read) => {
+      new Gauge({ name, help, labelNames: [label], registers, collect: gaugeBy(label, read) });
+    },
   };
 }
 
 function gaugeOf(read: () => number) {
   return function collect(this: Gauge): void {
     this.set(read());
+  };
+}
+
+function gaugeBy(label: string, read: () => ReadonlyMap<string, number>) {
+  return function collect(this: Gauge): void {
+    this.reset();
+    for (const [value, count] of read()) this.set({ [label]: value }, count);
   };
 }
 

@@ -32,6 +32,8 @@ export interface Hold {
 }
 
 const MAX_WAIT_MS = 24 * 3_600_000;
+/** How long a run may take to end once it is told to. */
+const MAX_ENDING_MS = 10_000;
 /** Between tries that do not get as far as the sender, or are taken away: nothing says how those are to be repeated. */
 const ENGINE: ReconnectPolicy = {
   initialMs: 250,
@@ -130,8 +132,9 @@ export function startHold(channelNumber: number, deps: HoldDeps): Hold {
     signal: AbortSignal,
   ): Promise<SourceEnd | "left" | "stale"> {
     try {
-      const end = await holding;
-      return signal.aborted ? "left" : end;
+      const end = await withinGrace(holding, signal);
+      if (end === undefined) log.error("a stream does not end; its next run fences it");
+      return end === undefined || signal.aborted ? "left" : end;
     } catch (error) {
       if (signal.aborted) return "left";
       // The next run finds out where the source stands.
@@ -180,4 +183,21 @@ export function startHold(channelNumber: number, deps: HoldDeps): Hold {
       await going;
     },
   };
+}
+
+/** Undefined where it goes on for too long after the abort. */
+async function withinGrace<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  let timer: NodeJS.Timeout | undefined;
+  const onAbort = (): void => {
+    timer = setTimeout(resolve, MAX_ENDING_MS, undefined);
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    clearTimeout(timer);
+  }
 }

@@ -25,6 +25,8 @@ export function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: B
   const report = createSourceReport((facts) => states.write(number, epoch, facts, clock()));
   report.note({ state: "connecting", owner, nextAtMs: null });
   let isOpen = false;
+  /** Whoever runs it knows better what it lags behind. */
+  let isLagTold = false;
 
   async function fenced<T>(write: Promise<T>): Promise<T> {
     try {
@@ -54,7 +56,10 @@ export function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: B
       const position = positionOf(version, options.cursor);
       const result = await ingest(channel, delivery, { signal: options.signal, position });
       const nowMs = clock();
-      report.note({ lastEventAtMs: nowMs, lagMs: Math.max(0, nowMs - arrivedAtMs) });
+      report.note({
+        lastEventAtMs: nowMs,
+        ...(isLagTold ? {} : { lagMs: Math.max(0, nowMs - arrivedAtMs) }),
+      });
       return result;
     } finally {
       giveBack();
@@ -134,7 +139,10 @@ export function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: B
   return {
     run,
     failures: taken.failures,
-    report: (facts) => report.note(facts),
+    report(facts) {
+      isLagTold ||= facts.lagMs !== undefined;
+      report.note(facts);
+    },
     async end(end, plan = {}) {
       await writes.settled();
       try {

@@ -119,7 +119,9 @@ export const commonSettings = {
     .min(60)
     .max(31_536_000)
     .optional()
-    .describe("How often something should come. Kept for an alarm on silence, which is not raised yet."),
+    .describe(
+      "How often an event should come: a channel from which none came for longer is told of as silent.",
+    ),
 } as const;
 
 const commonSettingsSchema = z.strictObject(commonSettings);

@@ -1,0 +1,138 @@
+import { openJobQueue } from "../bus/job-queue.ts";
+import type { RedisBus } from "../bus/redis.ts";
+import { createShardLeases, type ShardLeases } from "../bus/shard-leases.ts";
+import { createSlots } from "../bus/slots.ts";
+import { createSourcePositions, type SourcePositions } from "../bus/source-positions.ts";
+import { createSourceStates, type SourceStates } from "../bus/source-states.ts";
+import type { Topics } from "../bus/topics.ts";
+import type { ChannelKind, ChannelRuntime } from "../channels/kind.ts";
+import { createSourceRuns } from "../channels/open-runs.ts";
+import type { PollJob } from "../channels/poll-target.ts";
+import { type PollsDeps, startPolls } from "../channels/polls.ts";
+import { startSilenceWatch } from "../channels/silence.ts";
+import type { SourceObservation } from "../channels/source-runs.ts";
+import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channels/supervisor.ts";
+import { stopSource } from "../data/channel-states.ts";
+import type { Queryable } from "../data/database.ts";
+import { isSourceWanted, listSourceTopics } from "../data/sources.ts";
+import type { ChannelKindName } from "../event/channel.ts";
+import type { Clock } from "../lib/clock.ts";
+import { createId } from "../lib/ids.ts";
+import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
+import type { CredentialsOf } from "../net/credentials.ts";
+import type { EventPath } from "./event-path.ts";
+
+/** Where sources stand, for whoever runs them and for whoever asks. */
+export interface SourceBus {
+  readonly positions: SourcePositions;
+  readonly states: SourceStates;
+  readonly leases: ShardLeases;
+}
+
+export const createSourceBus = (redis: RedisBus): SourceBus => ({
+  positions: createSourcePositions({ redis }),
+  states: createSourceStates({ redis }),
+  leases: createShardLeases({ redis }),
+});
+
+export interface SourcesDeps {
+  readonly db: Queryable;
+  readonly redis: RedisBus;
+  readonly bus: SourceBus;
+  readonly topics: Topics;
+  readonly path: Pick<EventPath, "findByNumber" | "ingestFetched" | "movePosition">;
+  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime>;
+  readonly credentialsOf: CredentialsOf;
+  readonly polls: Pick<PollsDeps, "concurrency" | "limits">;
+  readonly blindMs: () => number;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Aborts when the gateway is about to end: others take over from then on, whatever else is still being ended here. */
+  readonly stopping: AbortSignal;
+  readonly timing?: SupervisorDeps["timing"];
+}
+
+/** The sources that this worker runs. Disposal hands them over. */
+export type Sources = Pick<Supervisor, "noteChange" | "noteReset" | "shards" | "workers"> & AsyncDisposable;
+
+export function startSources(deps: SourcesDeps): Sources {
+  const { db, redis, bus, path, runtimes, credentialsOf, blindMs, metrics, clock, log, stopping } = deps;
+  const worker = createId("wk", clock());
+  const runs = createSourceRuns({
+    ...bus,
+    credentialsOf,
+    clock,
+    findSource: async (number) =>
+      (await isSourceWanted(db, number)) ? path.findByNumber(number) : undefined,
+    listTopics: (number) => listSourceTopics(db, number),
+    ingest: path.ingestFetched,
+    move: path.movePosition,
+    stopChannel: (channel, state) => stopSource(db, channel, state, clock()),
+    isPipelined: !redis.writes.isSlotted,
+    observe: (event) => count(metrics, event),
+  });
+  const queue = openJobQueue<PollJob>({ redis, name: "polls", log });
+  const polls = startPolls({
+    ...{ queue, slots: createSlots({ redis }), runs, runtimes, owner: worker, clock, log, metrics },
+    ...deps.polls,
+  });
+  const supervisor = startSupervisor({
+    ...{ db, channelKinds: deps.channelKinds, runtimes, leases: bus.leases, runs, polls, worker },
+    ...{ blindMs, clock, log, ...(deps.timing && { timing: deps.timing }) },
+  });
+  const silence = startSilenceWatch({ db, topics: deps.topics, clock, shards: supervisor.shards, log });
+  metrics.observeBy("inlet_sources", "Sources in the shards of this worker by state", "state", () =>
+    supervisor.countStates(),
+  );
+  metrics.observe("inlet_source_shards", "Shards of the sources that this worker has", () => {
+    return supervisor.shards().size;
+  });
+  metrics.observe("inlet_source_workers", "Workers that run sources, as far as this one knows", () => {
+    return supervisor.workers();
+  });
+  metrics.observe("inlet_channels_silent", "Channels from which no event came for longer than they say", () =>
+    silence.silent(),
+  );
+
+  let left: Promise<void> | undefined;
+  const leave = (): Promise<void> => {
+    left ??= Promise.all([
+      supervisor[Symbol.asyncDispose](),
+      polls[Symbol.asyncDispose](),
+      silence[Symbol.asyncDispose](),
+    ]).then(() => queue[Symbol.asyncDispose]());
+    return left;
+  };
+  const onStopping = (): void => {
+    leave().catch((error: unknown) => log.warn({ err: error }, "sources are not handed over"));
+  };
+  stopping.addEventListener("abort", onStopping, { once: true });
+  if (stopping.aborted) onStopping();
+  return {
+    noteChange: supervisor.noteChange,
+    noteReset: supervisor.noteReset,
+    shards: supervisor.shards,
+    workers: supervisor.workers,
+    async [Symbol.asyncDispose]() {
+      stopping.removeEventListener("abort", onStopping);
+      await leave();
+    },
+  };
+}
+
+function count(metrics: Metrics, event: SourceObservation): void {
+  const { kind } = event.channel.identity;
+  switch (event.kind) {
+    case "ended":
+      metrics.sourceRuns.add(kind, event.end);
+      return;
+    case "refused":
+      metrics.sourceRefusals.add(kind, event.stale);
+      return;
+    default:
+      event satisfies never;
+  }
+}
