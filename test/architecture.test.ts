@@ -42,7 +42,7 @@ const imports: readonly Import[] = files.flatMap((from) =>
 
 /** The only rooms that may import a package, or one that begins so: behind them it can be exchanged. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
-  ioredis: ["bus"],
+  ioredis: ["bus", "consumer"],
   bullmq: ["bus"],
   kysely: ["data", "resources", "gateway"],
   pg: ["data"],

@@ -1,23 +1,5 @@
-import { slotOf } from "./keys.ts";
 import type { RedisBus } from "./redis.ts";
 import { parseEntry, type RawEntry, type TopicEntry } from "./topics.ts";
-
-/** Reading costs Redis 49 µs an event with one stream and 403 with 1,000. */
-const MAX_STREAMS = 64;
-
-/** Parts topics into what one XREADGROUP may read: at most 64 streams, in a Cluster of one slot. */
-export function chunkTopics(topics: readonly string[], isCluster: boolean): readonly (readonly string[])[] {
-  const bySlot = new Map<number, string[][]>();
-  for (const topic of topics) {
-    const slot = isCluster ? slotOf(topic) : 0;
-    const chunks = bySlot.get(slot) ?? [];
-    bySlot.set(slot, chunks);
-    const last = chunks.at(-1);
-    if (last === undefined || last.length >= MAX_STREAMS) chunks.push([topic]);
-    else last.push(topic);
-  }
-  return [...bySlot.values()].flat();
-}
 
 export interface GroupRead {
   /** One chunk of `chunkTopics`. */

@@ -1,5 +1,5 @@
 import { mapBounded } from "../lib/map-bounded.ts";
-import { chunkTopics } from "./group-reads.ts";
+import { chunkTopics } from "../lib/stream-chunks.ts";
 import type { RedisBus } from "./redis.ts";
 import { loadScript, runScript } from "./scripts.ts";
 import { parseEntry, type RawEntry, type TopicEntry } from "./topics.ts";

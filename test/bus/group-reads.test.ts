@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import { chunkTopics, readGroup } from "../../src/bus/group-reads.ts";
+import { readGroup } from "../../src/bus/group-reads.ts";
 import { createGroups } from "../../src/bus/groups.ts";
 import { slotOf } from "../../src/bus/keys.ts";
+import { chunkTopics } from "../../src/lib/stream-chunks.ts";
 import { startRedis } from "../support/redis.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "./support.ts";
 

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { chunkTopics, readGroup } from "../../../src/bus/group-reads.ts";
+import { readGroup } from "../../../src/bus/group-reads.ts";
 import { createGroups } from "../../../src/bus/groups.ts";
 import type { PublishResult } from "../../../src/bus/publish.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
+import { chunkTopics } from "../../../src/lib/stream-chunks.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "../../bus/support.ts";
 import { type RedisCluster, type RedisServer, startRedis, startRedisCluster } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";

@@ -1,0 +1,149 @@
+import { createAcknowledger } from "./acknowledge.ts";
+import { createCommands } from "./commands.ts";
+import { connect } from "./connection.ts";
+import type { ConsumedEvent } from "./event.ts";
+import { type DeliveryContext, Hand, type Handler } from "./hand.ts";
+import { type ConsumerOptions, type ConsumerSettings, readOptions } from "./options.ts";
+import { startOrderedTopics } from "./ordered-topics.ts";
+import { runReader } from "./reader.ts";
+import { runKeeper, runRecovery } from "./recovery.ts";
+import { createTopicList } from "./topic-list.ts";
+
+export type { ConsumerProblem } from "./options.ts";
+export type { ConsumedEvent, ConsumerOptions, DeliveryContext, Handler };
+
+/** An event taken by `for await`. */
+export interface Delivery<T = unknown> extends DeliveryContext {
+  readonly event: ConsumedEvent<T>;
+  /** Not handled: it is handed out again later. Without it, asking for the next event acknowledges this one. */
+  readonly retry: (reason?: unknown) => void;
+}
+
+export interface RunOptions {
+  /** Ends the reading: handlers under way are waited for. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Reads the events of a subscription from Redis, each at least once. Any number of readers share a subscription; what one leaves
+ * behind when it dies is another's after `deadAfterMs`.
+ */
+export interface Consumer<T = unknown> {
+  /**
+   * Hands each event to `handler` and acknowledges it when that resolves. Resolves when `signal` has aborted and all that was
+   * under way has ended.
+   *
+   * @throws Error of ioredis where Redis is not there at the start; later it is waited for.
+   */
+  readonly run: (handler: Handler<T>, options?: RunOptions) => Promise<void>;
+  /** One event after the other. Leaving the loop ends the reading; the event of the last round is then not acknowledged. */
+  readonly events: (options?: RunOptions) => AsyncGenerator<Delivery<T>, void, void>;
+}
+
+/** @throws TypeError that names the option. */
+export function createConsumer<T = unknown>(options: ConsumerOptions): Consumer<T> {
+  const settings = readOptions(options);
+  const run = (handler: Handler<T>, { signal = NEVER_ABORTED }: RunOptions = {}): Promise<void> =>
+    consume(settings, handler as Handler, signal);
+  return {
+    run,
+    events: ({ signal = NEVER_ABORTED } = {}) =>
+      iterate<T>((each, { stop }) => {
+        const one = { ...settings, concurrency: 1 };
+        return consume(one, each as Handler, AbortSignal.any([signal, stop]));
+      }),
+  };
+}
+
+const NEVER_ABORTED = new AbortController().signal;
+
+async function consume(settings: ConsumerSettings, handler: Handler, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const onError = (error: unknown): void => settings.onProblem({ kind: "redis", error });
+  await using opening = new AsyncDisposableStack();
+  const connection = opening.use(await connect(settings.redis, onError));
+  const blocked = opening.use(await connect(settings.redis, onError));
+  const names = {
+    group: settings.subscription,
+    reader: settings.name,
+    maxDeadLetters: settings.maxDeadLetters,
+  };
+  const commands = createCommands(connection, names);
+  const topics = createTopicList(commands, settings.only);
+  const { acknowledge, close } = createAcknowledger(commands, onError);
+  const hand = new Hand({ commands, settings, handler, acknowledge });
+  signal.addEventListener("abort", () => hand.stop(), { once: true });
+  const shared = { settings, topics, commands, hand, signal };
+  const ordered = settings.ordered ? startOrderedTopics(shared) : undefined;
+  await Promise.all([
+    runReader({
+      ...shared,
+      isCluster: connection.isCluster,
+      reading: createCommands(blocked, names),
+      mine: ordered?.mine,
+    }),
+    ...(ordered === undefined ? [runRecovery(shared), runKeeper(shared)] : [ordered.running]),
+  ]);
+  await hand.close(settings.stopTimeoutMs);
+  close();
+  await ordered?.leave().catch(onError);
+  for (const topic of await topics.current().catch(() => [])) await commands.leave(topic).catch(() => {});
+}
+
+/** Turns a reader that calls a handler into one that is asked. */
+async function* iterate<T>(
+  start: (handler: Handler<T>, signals: { readonly stop: AbortSignal }) => Promise<void>,
+): AsyncGenerator<Delivery<T>, void, void> {
+  const stopping = new AbortController();
+  type Offer = Delivery<T> & { readonly settle: (failure?: { readonly reason: unknown }) => void };
+  const offers: Offer[] = [];
+  let wake: () => void = () => {};
+  let failure: { readonly error: unknown } | undefined;
+  let isOver = false;
+
+  const running = start(
+    (event, context) => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      let refused: { readonly reason: unknown } | undefined;
+      offers.push({
+        ...context,
+        event,
+        retry: (reason = new Error("to be tried again")) => {
+          refused = { reason };
+        },
+        settle: (left = refused) => (left === undefined ? resolve() : reject(left.reason)),
+      });
+      wake();
+      return promise;
+    },
+    { stop: stopping.signal },
+  )
+    .catch((error: unknown) => {
+      failure = { error };
+    })
+    .finally(() => {
+      isOver = true;
+      wake();
+    });
+
+  let last: Offer | undefined;
+  try {
+    for (;;) {
+      last?.settle();
+      last = undefined;
+      const woken = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      last = offers.shift();
+      if (last !== undefined) yield last;
+      else if (isOver) break;
+      else await woken;
+    }
+    if (failure !== undefined) throw failure.error;
+  } finally {
+    stopping.abort();
+    last?.settle({ reason: new Error("the loop was left") });
+    for (const offer of offers) offer.settle({ reason: new Error("the loop was left") });
+    await running;
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * A CloudEvents 1.0 event as it stands on its topic: what its sender has not set is not there. It has the shape of `CloudEventV1`
+ * of the package `cloudevents`.
+ */
+export interface ConsumedEvent<T = unknown> {
+  readonly specversion: "1.0";
+  readonly id: string;
+  readonly source: string;
+  readonly type: string;
+  /** RFC 3339. */
+  readonly time?: string;
+  readonly datacontenttype?: string;
+  readonly subject?: string;
+  readonly dataschema?: string;
+  /** The value of JSON; other text as a string; bytes as a `Buffer`; undefined where there is none. */
+  readonly data?: T;
+  readonly data_base64?: string;
+  readonly traceparent?: string;
+  readonly [extension: string]: unknown;
+}
+
+/** Reads the fields of an entry: name, value, name, value … */
+export function readEvent<T>(fields: readonly string[]): {
+  readonly event: ConsumedEvent<T>;
+  readonly text: string | undefined;
+} {
+  const attributes: Record<string, unknown> = {};
+  let text: string | undefined;
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const name = fields[at] ?? "";
+    const value = fields[at + 1] ?? "";
+    if (name === "data") text = value;
+    else attributes[name] = value;
+  }
+  const { data_base64: base64, datacontenttype } = attributes;
+  if (typeof base64 === "string") attributes.data = Buffer.from(base64, "base64");
+  else if (text !== undefined) attributes.data = isJson(datacontenttype) ? JSON.parse(text) : text;
+  return { event: Object.freeze(attributes) as unknown as ConsumedEvent<T>, text };
+}
+
+/** By media type, as the JSON format of CloudEvents has it (section 3.1.1); so is what names none. */
+function isJson(contentType: unknown): boolean {
+  if (typeof contentType !== "string") return true;
+  const subtype = contentType.split(";", 1)[0]?.trim().toLowerCase().split("/")[1] ?? "";
+  return subtype === "json" || subtype.endsWith("+json");
+}

@@ -1,0 +1,16 @@
+-- Forgets readers of a group that are long gone and have nothing in hand.
+-- KEYS: topic
+-- ARGV: group, ms of silence after which a reader is gone
+-- Reply: how many
+local gone = 0
+for _, row in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
+  local reader = {}
+  for i = 1, #row, 2 do
+    reader[row[i]] = row[i + 1]
+  end
+  if reader.pending == 0 and reader.idle > tonumber(ARGV[2]) then
+    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], reader.name)
+    gone = gone + 1
+  end
+end
+return gone

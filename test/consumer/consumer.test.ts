@@ -1,0 +1,209 @@
+import { CloudEvent } from "cloudevents";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type ConsumedEvent, type ConsumerProblem, createConsumer } from "../../src/consumer/consumer.ts";
+import { type RedisServer, startRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+import { makeSubscription } from "./support.ts";
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const soon = { initialMs: 5, maxMs: 5, factor: 1, jitter: 0 };
+
+describe("run", () => {
+  it("hands out each event of many topics once, and acknowledges what was handled", async () => {
+    const subscription = await makeSubscription(server, 100);
+    for (const topic of subscription.topics) await subscription.send(topic, 0, 20);
+    const stop = new AbortController();
+    const handled = new Map<string, number>();
+    const running = subscription.consumer<number>().run(
+      ({ id }) => {
+        handled.set(id, (handled.get(id) ?? 0) + 1);
+      },
+      { signal: stop.signal },
+    );
+    await until(() => handled.size === 2_000);
+    stop.abort();
+    await running;
+    expect([...handled.values()].filter((times) => times !== 1)).toEqual([]);
+    expect(await subscription.pending()).toBe(0);
+  });
+
+  it("gives events that the library `cloudevents` takes, with the text as it was spelled", async () => {
+    const subscription = await makeSubscription(server);
+    const [topic = ""] = subscription.topics;
+    const fields = [
+      "specversion",
+      "1.0",
+      "id",
+      "1",
+      "source",
+      "/s",
+      "type",
+      "t",
+      "time",
+      "2026-01-02T03:04:05.006Z",
+    ];
+    await server.client.xadd(
+      topic,
+      "*",
+      ...fields,
+      "datacontenttype",
+      "application/json",
+      "data",
+      '{"n":1.0e2}',
+      "ext",
+      "x",
+    );
+    await server.client.xadd(
+      topic,
+      "*",
+      ...fields.with(3, "2"),
+      "datacontenttype",
+      "text/plain",
+      "data",
+      "[1]",
+    );
+    await server.client.xadd(
+      topic,
+      "*",
+      ...fields.with(3, "3"),
+      "datacontenttype",
+      "image/png",
+      "data_base64",
+      "AP8=",
+    );
+    await server.client.xadd(topic, "*", ...fields.with(3, "4"));
+    const seen: [ConsumedEvent, string | undefined][] = [];
+    const stop = new AbortController();
+    await subscription.consumer({ concurrency: 1 }).run(
+      (event, { text }) => {
+        seen.push([event, text]);
+        if (seen.length === 4) stop.abort();
+      },
+      { signal: stop.signal },
+    );
+    expect(seen.map(([{ data }, text]) => [data, text])).toEqual([
+      [{ n: 100 }, '{"n":1.0e2}'],
+      ["[1]", "[1]"],
+      [Buffer.from([0, 255]), undefined],
+      [undefined, undefined],
+    ]);
+    const [first] = seen;
+    expect(new CloudEvent({ ...first?.[0] } as object).ext).toBe("x");
+  });
+
+  it("hands out again what failed, and makes a dead letter of what fails too often", async () => {
+    const subscription = await makeSubscription(server);
+    const [topic = ""] = subscription.topics;
+    await subscription.send(topic, 0, 3);
+    const attempts: [number, number][] = [];
+    const problems: ConsumerProblem[] = [];
+    const stop = new AbortController();
+    const running = subscription
+      .consumer<number>({ maxAttempts: 3, retry: soon, onProblem: (problem) => problems.push(problem) })
+      .run(
+        ({ data = -1 }, { attempt }) => {
+          attempts.push([data, attempt]);
+          if (data === 1 && attempt === 1) throw new Error("once");
+          if (data === 2) throw new Error("always");
+        },
+        { signal: stop.signal },
+      );
+    await until(async () => (await subscription.dead()).length === 1 && (await subscription.pending()) === 0);
+    stop.abort();
+    await running;
+    expect(attempts.filter(([data]) => data > 0).sort()).toEqual([
+      [1, 1],
+      [1, 2],
+      [2, 1],
+      [2, 2],
+      [2, 3],
+    ]);
+    expect(await subscription.dead()).toMatchObject([
+      { attempts: "3", reason: "always", data: "2", "entry-id": expect.any(String) },
+    ]);
+    expect(problems.map(({ kind }) => kind).sort()).toEqual(["dead", "failed", "failed", "failed"]);
+  });
+
+  it("reads topics that come later, and waits for a group that is not there yet", async () => {
+    const subscription = await makeSubscription(server);
+    const seen: number[] = [];
+    const stop = new AbortController();
+    const running = subscription.consumer<number>().run(({ data = -1 }) => void seen.push(data), stop);
+    const topic = `events.late.${subscription.id}`;
+    await server.client.sadd(`inlet:sub:${subscription.id}`, topic);
+    await subscription.send(subscription.topics[0] ?? "", 0, 1);
+    await until(() => seen.includes(0));
+    await subscription.send(topic, 1, 2);
+    await server.client.xgroup("CREATE", topic, subscription.id, "0-0", "MKSTREAM");
+    await until(() => seen.includes(1), { timeoutMs: 8_000 });
+    stop.abort();
+    await running;
+  });
+
+  it("waits for handlers when it stops, and gives back the rest at once", async () => {
+    const subscription = await makeSubscription(server);
+    const [topic = ""] = subscription.topics;
+    await subscription.send(topic, 0, 50);
+    const stop = new AbortController();
+    const gate = Promise.withResolvers<void>();
+    const first: number[] = [];
+    const running = subscription.consumer<number>({ concurrency: 2, deadAfterMs: 60_000 }).run(
+      async ({ data = -1 }) => {
+        first.push(data);
+        await gate.promise;
+      },
+      { signal: stop.signal },
+    );
+    await until(() => first.length === 2);
+    stop.abort();
+    gate.resolve();
+    await running;
+    expect([first, await subscription.pending()]).toEqual([[0, 1], 48]);
+    const second: number[] = [];
+    const again = new AbortController();
+    // What was given back needs no wait for the death of its reader.
+    const next = subscription
+      .consumer<number>({ deadAfterMs: 60_000 })
+      .run(({ data = -1 }) => void second.push(data), again);
+    await until(() => second.length === 48);
+    again.abort();
+    await next;
+    expect(second.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 48 }, (_, i) => i + 2));
+  });
+
+  it("ends with an error where no Redis answers, and tells what is wrong with its options", async () => {
+    const consumer = createConsumer({ redis: "redis://127.0.0.1:1", subscription: "sub_x" });
+    await expect(consumer.run(() => {})).rejects.toThrow(/ECONNREFUSED|closed/);
+    expect(() => createConsumer({ redis: "redis://h", subscription: "s", concurrency: 0 })).toThrow(
+      "concurrency",
+    );
+    expect(() => createConsumer({ redis: "", subscription: "s" })).toThrow("redis");
+  });
+});
+
+describe("events", () => {
+  it("acknowledges an event when the next is asked for, and hands out again what is to be retried", async () => {
+    const subscription = await makeSubscription(server);
+    const [topic = ""] = subscription.topics;
+    await subscription.send(topic, 0, 3);
+    const seen: [number | undefined, number][] = [];
+    for await (const { event, attempt, retry } of subscription.consumer<number>({ retry: soon }).events()) {
+      seen.push([event.data, attempt]);
+      if (event.data === 1 && attempt === 1) retry();
+      if (seen.length === 4) break;
+    }
+    expect(seen.toSorted()).toEqual([
+      [0, 1],
+      [1, 1],
+      [1, 2],
+      [2, 1],
+    ]);
+    // The last round was left: its event is another reader's.
+    expect(await subscription.pending()).toBe(1);
+  });
+});

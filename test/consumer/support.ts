@@ -1,0 +1,61 @@
+import type { Redis } from "ioredis";
+import { deadLettersKey } from "../../src/consumer/commands.ts";
+import { type Consumer, type ConsumerOptions, createConsumer } from "../../src/consumer/consumer.ts";
+import type { RedisServer } from "../support/redis.ts";
+
+/** A subscription as the gateway lays it on Redis. */
+export interface TestSubscription {
+  readonly id: string;
+  readonly topics: readonly string[];
+  readonly consumer: <T>(options?: Partial<ConsumerOptions>) => Consumer<T>;
+  readonly add: (topic: string) => Promise<void>;
+  /** Appends events with the data 0, 1, 2 … to a topic. */
+  readonly send: (topic: string, from: number, to: number) => Promise<void>;
+  /** Entries given to a reader and not acknowledged. */
+  readonly pending: () => Promise<number>;
+  /** Fields of the dead letters, as objects. */
+  readonly dead: () => Promise<readonly Record<string, string>[]>;
+}
+
+let made = 0;
+
+export async function makeSubscription(
+  { client, url }: Pick<RedisServer, "url"> & { readonly client: Redis },
+  topicCount = 1,
+): Promise<TestSubscription> {
+  const id = `sub_${++made}`;
+  const topics: string[] = [];
+  const add = async (topic: string): Promise<void> => {
+    await client.xgroup("CREATE", topic, id, "0-0", "MKSTREAM");
+    await client.sadd(`inlet:sub:${id}`, topic);
+    topics.push(topic);
+  };
+  for (let i = 0; i < topicCount; i++) await add(`events.o.apps.app.event_received.${id}.ch.t${i}`);
+  return {
+    id,
+    topics,
+    add,
+    consumer: (options) => createConsumer({ redis: url, subscription: id, deadAfterMs: 1_000, ...options }),
+    async send(topic, from, to) {
+      const pipeline = client.pipeline();
+      for (let i = from; i < to; i++) {
+        const attributes = ["specversion", "1.0", "id", `${topic}#${i}`, "source", "/s", "type", "t"];
+        pipeline.xadd(topic, "*", ...attributes, "datacontenttype", "application/json", "data", String(i));
+      }
+      await pipeline.exec();
+    },
+    async pending() {
+      const counts = await Promise.all(topics.map((topic) => client.xpending(topic, id)));
+      return counts.reduce((sum, [count]) => sum + Number(count), 0);
+    },
+    async dead() {
+      const streams = await Promise.all(
+        topics.map((topic) => client.xrange(deadLettersKey(topic, id), "-", "+")),
+      );
+      return streams.flat().map(([, fields]) => {
+        const names = fields.filter((_, at) => at % 2 === 0);
+        return Object.fromEntries(names.map((name, at) => [name, fields[2 * at + 1] ?? ""]));
+      });
+    },
+  };
+}
