@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startRedis } from "../support/redis.ts";
-import { makeSubscription } from "./support.ts";
+import { makeSubscription, startTestRedis } from "./support.ts";
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../..");
@@ -45,7 +44,7 @@ console.log(sum);
 `;
 
 it("is read by a program of somebody else's, which has the package and a Redis address", async () => {
-  await using server = await startRedis();
+  await using server = await startTestRedis();
   const subscription = await makeSubscription(server);
   await subscription.send(subscription.topics[0] ?? "", 0, 10);
   await writeFile(join(dir, "flow.ts"), FLOW);

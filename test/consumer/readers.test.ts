@@ -4,13 +4,12 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConsumerOptions } from "../../src/consumer/consumer.ts";
-import { type RedisServer, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-import { makeSubscription } from "./support.ts";
+import { makeSubscription, startTestRedis, type TestRedis } from "./support.ts";
 
-let server: RedisServer;
+let server: TestRedis;
 beforeAll(async () => {
-  server = await startRedis();
+  server = await startTestRedis();
 });
 afterAll(() => server[Symbol.asyncDispose]());
 

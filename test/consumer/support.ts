@@ -1,7 +1,28 @@
-import type { Redis } from "ioredis";
+import { Cluster, type Redis } from "ioredis";
 import { deadLettersKey } from "../../src/consumer/commands.ts";
 import { type Consumer, type ConsumerOptions, createConsumer } from "../../src/consumer/consumer.ts";
-import type { RedisServer } from "../support/redis.ts";
+import { startRedis, startRedisCluster } from "../support/redis.ts";
+
+/** One Redis, or with `INLET_TEST_REDIS=cluster` a Cluster of three masters. */
+export interface TestRedis extends AsyncDisposable {
+  readonly url: string;
+  readonly client: Redis | Cluster;
+}
+
+export async function startTestRedis(): Promise<TestRedis> {
+  if (process.env.INLET_TEST_REDIS !== "cluster") return startRedis();
+  const cluster = await startRedisCluster();
+  const nodes = cluster.masters.map(({ port }) => ({ host: "127.0.0.1", port }));
+  const client = new Cluster(nodes, { redisOptions: { protocol: 2 } });
+  return {
+    url: cluster.url,
+    client,
+    async [Symbol.asyncDispose]() {
+      client.disconnect();
+      await cluster[Symbol.asyncDispose]();
+    },
+  };
+}
 
 /** A subscription as the gateway lays it on Redis. */
 export interface TestSubscription {
@@ -20,7 +41,7 @@ export interface TestSubscription {
 let made = 0;
 
 export async function makeSubscription(
-  { client, url }: Pick<RedisServer, "url"> & { readonly client: Redis },
+  { client, url }: Pick<TestRedis, "url" | "client">,
   topicCount = 1,
 ): Promise<TestSubscription> {
   const id = `sub_${++made}`;
@@ -37,12 +58,12 @@ export async function makeSubscription(
     add,
     consumer: (options) => createConsumer({ redis: url, subscription: id, deadAfterMs: 1_000, ...options }),
     async send(topic, from, to) {
-      const pipeline = client.pipeline();
-      for (let i = from; i < to; i++) {
-        const attributes = ["specversion", "1.0", "id", `${topic}#${i}`, "source", "/s", "type", "t"];
-        pipeline.xadd(topic, "*", ...attributes, "datacontenttype", "application/json", "data", String(i));
-      }
-      await pipeline.exec();
+      const sent = Array.from({ length: to - from }, (_, i) => {
+        const attributes = ["specversion", "1.0", "id", `${topic}#${from + i}`, "source", "/s", "type", "t"];
+        const data = ["datacontenttype", "application/json", "data", String(from + i)];
+        return client.xadd(topic, "*", ...attributes, ...data);
+      });
+      await Promise.all(sent);
     },
     async pending() {
       const counts = await Promise.all(topics.map((topic) => client.xpending(topic, id)));
