@@ -21,6 +21,7 @@ import { startResumer } from "./delivery/resumer.ts";
 import type { ChannelKindName } from "./event/channel.ts";
 import type { Ingest } from "./event/ingest.ts";
 import { createCallerPath } from "./gateway/callers.ts";
+import { createConnections } from "./gateway/connections.ts";
 import { createEventPath } from "./gateway/event-path.ts";
 import { greetingOf } from "./gateway/greeting.ts";
 import { createHealthChecks } from "./gateway/health-checks.ts";
@@ -150,6 +151,7 @@ export async function startGateway(
   const ingest = path.ingest as Ingest;
   const pushed = limitedIngest(ingest, limits);
   const outbound = opening.use(createOutbound(config));
+  const connections = opening.use(createConnections({ db, keyring, outbound, clock, log }));
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   for (const kind of channelKinds.values()) {
     runtimes.set(
@@ -183,6 +185,10 @@ export async function startGateway(
           findLiveChannel: path.findByNumber,
           hooksUrl: () => urls.hooksUrl,
           onDeleted: housekeeper.settleNow,
+          outbound,
+          credentialsOf: connections.credentialsOf,
+          issuerFetch: connections.issuerFetch,
+          baseUrl: () => urls.baseUrl,
           readChanges: feed.readNow,
           metrics,
           stopping: AbortSignal.any([signal, draining.signal]),

@@ -22,6 +22,8 @@ import {
 } from "./catalog/routes.ts";
 import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
+import { connectionCallback } from "./connections/callback.ts";
+import { type ConnectionsDeps, connections } from "./connections/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
 import { type EventStreamDeps, eventStream } from "./events/stream.ts";
@@ -47,6 +49,7 @@ export type ApiDeps = BlueprintDeps &
   ChannelDeps &
   CatalogDeps &
   ArtifactDeps &
+  ConnectionsDeps &
   SubscriptionsDeps &
   QuarantineDeps &
   TopicsDeps &
@@ -91,6 +94,8 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   verificationSchemeCatalog,
   presetCatalog,
   artifacts,
+  connections,
+  connectionCallback,
   subscribe,
   subscriptions,
   quarantine,

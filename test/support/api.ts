@@ -7,6 +7,7 @@ import { bootstrap } from "../../src/data/bootstrap.ts";
 import { type Keyring, openKeyring } from "../../src/data/keyring.ts";
 import { createOrganization } from "../../src/data/organizations.ts";
 import { type CallerPathDeps, createCallerPath } from "../../src/gateway/callers.ts";
+import { createConnections } from "../../src/gateway/connections.ts";
 import { answerErrors } from "../../src/http/answers.ts";
 import type { RequestEnv } from "../../src/http/context.ts";
 import { requestId } from "../../src/http/request-id.ts";
@@ -14,6 +15,7 @@ import { createClientAddressOf } from "../../src/lib/client-address.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
+import { createOutbound } from "../../src/net/create-outbound.ts";
 import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
 import { createDocumentCheck, type DocumentCheck } from "./documented.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
@@ -72,6 +74,7 @@ export async function createTestApi(
     readonly openBus?: (database: TestDatabase, keyring: Keyring) => Promise<ApiBus>;
     readonly callers?: Partial<CallerPathDeps["config"]>;
     readonly trustProxy?: readonly string[];
+    readonly allowNetworks?: readonly string[];
   } = {},
 ): Promise<TestApi> {
   const database = await createTestDatabase();
@@ -99,6 +102,8 @@ export async function createTestApi(
       ...options.callers,
     },
   });
+  const outbound = createOutbound({ allowNetworks: options.allowNetworks ?? [] });
+  const connections = createConnections({ db, keyring, outbound, clock, log });
   const app = new Hono<RequestEnv>();
   const undocumented: string[] = [];
   app.use("/v1/*", checkAnswers(app, undocumented));
@@ -119,6 +124,10 @@ export async function createTestApi(
       ]),
       checkDefinitions,
       hooksUrl: () => "https://hooks.example",
+      baseUrl: () => "https://inlet.example/v1",
+      outbound,
+      credentialsOf: connections.credentialsOf,
+      issuerFetch: connections.issuerFetch,
       readChanges: async () => callers.forgetCallers(),
       stopping: stopping.signal,
       async onDeleted() {
@@ -174,6 +183,8 @@ export async function createTestApi(
     metrics,
     async [Symbol.asyncDispose]() {
       stopping.abort();
+      await connections[Symbol.asyncDispose]();
+      await outbound[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
       refuseUndocumented();
     },
