@@ -2,7 +2,8 @@ import { createEntryIndex, type EntryIndex } from "../../src/bus/entry-index.ts"
 import { createGroups, type Groups } from "../../src/bus/groups.ts";
 import { openRedis, type RedisBus } from "../../src/bus/redis.ts";
 import { createTopics, type Topics } from "../../src/bus/topics.ts";
-import { channelKinds } from "../../src/channels/kinds.ts";
+import type { ChannelKind } from "../../src/channels/kind.ts";
+import { channelKinds as ownKinds } from "../../src/channels/kinds.ts";
 import { createLiveChannels } from "../../src/data/live-channels.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
@@ -39,7 +40,12 @@ export interface TestSpine extends AsyncDisposable {
 
 const { signal } = new AbortController();
 
-export async function startTestSpine(): Promise<TestSpine> {
+/** @param options.extraKinds in the place of those of the gateway, where they are of the same name */
+export async function startTestSpine(
+  options: { readonly extraKinds?: readonly ChannelKind[] } = {},
+): Promise<TestSpine> {
+  const { extraKinds = [] } = options;
+  const channelKinds = new Map([...ownKinds, ...extraKinds.map((kind) => [kind.kind, kind] as const)]);
   await using starting = new AsyncDisposableStack();
   const server = starting.use(await startRedis());
   const redis = starting.use(
@@ -59,6 +65,7 @@ export async function startTestSpine(): Promise<TestSpine> {
   let made: EventPath | undefined;
   const api = starting.use(
     await createTestApi({
+      extraKinds,
       async openBus({ db }, keyring) {
         made = createEventPath({
           ...{ redis, keyring, channelKinds, schemas },
