@@ -27,6 +27,7 @@ import { greetingOf } from "./gateway/greeting.ts";
 import { createHealthChecks } from "./gateway/health-checks.ts";
 import { startListener } from "./gateway/listener.ts";
 import { redisCliOf } from "./gateway/redis-cli.ts";
+import { createSourceBus, type Sources, startSources } from "./gateway/sources.ts";
 import { openStores } from "./gateway/stores.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
 import { createClientAddressOf } from "./lib/client-address.ts";
@@ -120,6 +121,7 @@ export async function startGateway(
     }),
   );
   const resumer = opening.use(startResumer({ ...path, db, findLiveChannel: path.findByNumber, log }));
+  let sources: Sources | undefined;
   const feed = opening.use(
     await startChangeFeed({
       db,
@@ -130,11 +132,13 @@ export async function startGateway(
         if (change.kind === "access") callers.forgetCallers();
         keeper?.noteChange(change);
         resumer.noteChange(change);
+        sources?.noteChange(change);
       },
       onReset() {
         path.rules.clear();
         callers.forgetCallers();
         keeper?.noteReset();
+        sources?.noteReset();
       },
     }),
   );
@@ -159,13 +163,28 @@ export async function startGateway(
       opening.use(await kind.start({ ingest: kind.addressed ? pushed : ingest, outbound, clock, log })),
     );
   }
+  const sourceBus = createSourceBus(redis);
+  if (has("sources")) {
+    const { pollConcurrency, pollsPerOrigin, pollsPerOrganization } = config;
+    sources = opening.use(
+      startSources({
+        ...{ db, redis, bus: sourceBus, topics, path, channelKinds, runtimes, blindMs, metrics, clock, log },
+        credentialsOf: connections.credentialsOf,
+        polls: {
+          concurrency: pollConcurrency,
+          limits: { perOrigin: pollsPerOrigin, perOrganization: pollsPerOrganization },
+        },
+        stopping: signal,
+      }),
+    );
+  }
 
   const draining = new AbortController();
   let urls = { baseUrl: "", hooksUrl: "" };
   const fetch = createApp({
     clock,
     health: {
-      checks: createHealthChecks({ stores, redis, blindMs, stopping: signal }),
+      checks: createHealthChecks({ stores, redis, sources, blindMs, stopping: signal }),
       metrics,
       metricsToken: config.metricsToken,
     },
