@@ -151,7 +151,7 @@ export async function createTestApi(
       return {
         status: response.status,
         headers: response.headers,
-        body: text === "" ? undefined : JSON.parse(text),
+        body: isJson(response.headers) ? JSON.parse(text) : text === "" ? undefined : text,
       };
     };
   const refuseUndocumented = (): void => {
@@ -190,6 +190,9 @@ export async function createTestApi(
     },
   };
 }
+
+const isJson = (headers: Headers): boolean =>
+  headers.get("content-type")?.startsWith("application/json") === true;
 
 const DOCUMENT_PATH = "/v1/openapi.json";
 

@@ -1,16 +1,18 @@
 import { changedSettings } from "../../channels/changed-settings.ts";
+import { findUnfitConnection } from "../../channels/connection.ts";
 import { CHANNEL_ID_EXAMPLE, channelSchema, type EntityDeps, renderChannel } from "../../channels/entity.ts";
 import {
   type ChannelSettings,
   type CheckedSettings,
-  channelInputSchema,
   checkSettings,
   type SettingsDeps,
 } from "../../channels/settings.ts";
 import { openSettings } from "../../data/channel-secrets.ts";
 import { updateChannel } from "../../data/channels.ts";
+import { findConnection } from "../../data/connections.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { Keyring } from "../../data/keyring.ts";
+import type { Caller } from "../../http/context.ts";
 import { deleted } from "../../http/fields.ts";
 import { pageQuerySchema } from "../../http/page.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
@@ -23,7 +25,7 @@ import { pathText } from "../params.ts";
 import { parseInput, type Resource, writeOnce } from "../resource.ts";
 import { defineRoute } from "../route.ts";
 import { addChannel, findChannel, listChannels, noteChannel, removeChannel } from "./queries.ts";
-import { channelContentSchema, channelPatchSchema, purgeQuerySchema } from "./schema.ts";
+import { channelContentSchema, channelPatchSchema, newChannelSchema, purgeQuerySchema } from "./schema.ts";
 
 export interface ChannelDeps extends SettingsDeps, EntityDeps {
   readonly db: Queryable;
@@ -50,15 +52,18 @@ export const channels: Resource<ChannelDeps> = {
         operation: "createChannel",
         summary: "Add a channel to an app",
         params: appParams,
-        body: channelInputSchema,
+        body: newChannelSchema,
         answer: channelSchema,
         creates: true,
         versioned: true,
+        missing: "the app or the connection is not there",
         conflict: "the app has a channel of that uid",
       },
       async ({ caller, params, body, c }) => {
+        const { uid, title, connectionId } = body;
         const settings = await requireSettings(deps, body);
-        const channel = { ...settings, uid: body.uid, title: body.title };
+        await requireConnection(deps, caller, settings, connectionId);
+        const channel = { ...settings, uid, title, connectionId };
         const context = { keyring: deps.keyring, nowMs: deps.clock() };
         const row = await addChannel(deps.db, caller, appScopeOf(caller, params), channel, context);
         showVersion(c, row);
@@ -111,6 +116,7 @@ export const channels: Resource<ChannelDeps> = {
         body: channelPatchSchema,
         answer: channelSchema,
         versioned: true,
+        missing: "the channel or the connection is not there",
       },
       async ({ caller, params, body, c }) => {
         const { db, keyring, clock } = deps;
@@ -119,12 +125,17 @@ export const channels: Resource<ChannelDeps> = {
           if (!row) throw notFound("channel");
           const secrets = openSettings(keyring, row);
           const config = { ...row.config, ...secrets };
-          const merged = mergePatch({ title: row.title, config, events: row.events }, body);
-          const { title, ...given } = parseInput(channelContentSchema, merged);
+          const { title: titleBefore, events, connectionId: connectionBefore } = row;
+          const before = { title: titleBefore, config, events, connectionId: connectionBefore };
+          const { title, connectionId, ...given } = parseInput(
+            channelContentSchema,
+            mergePatch(before, body),
+          );
           const settings = await requireSettings(deps, { ...given, kind: row.kind });
+          await requireConnection(deps, caller, settings, connectionId);
           requireMatch(c, row);
           const context = { keyring, nowMs: clock() };
-          const content = { ...settings, title };
+          const content = { ...settings, title, connectionId };
           const { plain, secret } = changedSettings(row, secrets, content);
           return db.transaction().execute(async (trx) => {
             const written = await updateChannel(trx, row, content, context);
@@ -172,4 +183,18 @@ async function requireSettings(deps: SettingsDeps, settings: ChannelSettings): P
   const checked = await checkSettings(deps, settings);
   if (!checked.ok) throw invalidParameters(checked.error);
   return checked.value;
+}
+
+/** @throws ApiError 404 where the organization has no such connection, 400 where it does not fit the channel */
+async function requireConnection(
+  { db, channelKinds }: ChannelDeps,
+  { organizationId }: Caller,
+  { kind, config }: CheckedSettings,
+  connectionId: string | null,
+): Promise<void> {
+  if (connectionId === null) return;
+  const connection = await findConnection(db, organizationId, connectionId);
+  if (!connection) throw notFound("connection");
+  const findings = findUnfitConnection({ kind: channelKinds.get(kind), config }, connection);
+  if (findings.length > 0) throw invalidParameters(findings);
 }
