@@ -53,7 +53,13 @@ export const RECIPES: Recipes = {
       return { accountId: id, permissions: [], roleIds: [] };
     },
     createBlueprint: async () => ({ title: "Example", channels: CHANNELS }),
-    createChannel: async () => ({ uid: "second", kind: "webhook", events: [{ type: "push" }] }),
+    // Of a kind that may have a connection.
+    createChannel: async () => ({
+      uid: "second",
+      kind: "sse",
+      config: { url: "https://api.example.com/events", connection: "optional" },
+      events: [{ type: "push" }],
+    }),
     createArtifact: async (scope) => ({
       kind: "blueprint",
       title: "Example",
