@@ -39,6 +39,7 @@ import { openApi } from "./openapi/routes.ts";
 import { organizations } from "./organizations/routes.ts";
 import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
+import { type SourcesDeps, sources } from "./sources/routes.ts";
 import { spaces } from "./spaces/routes.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
 import { type TopicsDeps, topics } from "./topics/routes.ts";
@@ -50,6 +51,7 @@ export type ApiDeps = BlueprintDeps &
   CatalogDeps &
   ArtifactDeps &
   ConnectionsDeps &
+  SourcesDeps &
   SubscriptionsDeps &
   QuarantineDeps &
   TopicsDeps &
@@ -90,6 +92,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   appUpgrades,
   channels,
   channelLife,
+  sources,
   channelKindCatalog,
   verificationSchemeCatalog,
   presetCatalog,

@@ -39,7 +39,19 @@ export type Call = (
 /** What the API needs of the bus, and what it tells it. */
 export type ApiBus = Pick<
   ApiDeps,
-  "redis" | "groups" | "topics" | "entries" | "quarantine" | "redrive" | "findLiveChannel" | "onDeleted"
+  | "redis"
+  | "groups"
+  | "topics"
+  | "entries"
+  | "quarantine"
+  | "redrive"
+  | "explain"
+  | "findLiveChannel"
+  | "positions"
+  | "states"
+  | "leases"
+  | "runtimes"
+  | "onDeleted"
 >;
 
 export interface TestApi extends AsyncDisposable {
@@ -228,6 +240,11 @@ export function awayBus(): ApiBus {
     entries: away(),
     quarantine: away(),
     redrive: fail,
+    explain: fail,
+    positions: away(),
+    states: away(),
+    leases: away(),
+    runtimes: new Map(),
     findLiveChannel: fail,
     onDeleted: async () => {},
   };

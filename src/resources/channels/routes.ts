@@ -17,6 +17,7 @@ import { deleted } from "../../http/fields.ts";
 import { pageQuerySchema } from "../../http/page.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
 import { requireMatch, showVersion } from "../../http/version.ts";
+import { CHANNEL_ID_PATTERN } from "../../lib/channel-id.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
 import { listOf } from "../answer.ts";
@@ -37,7 +38,7 @@ export interface ChannelDeps extends SettingsDeps, EntityDeps {
 
 export const channelParams = {
   ...appParams,
-  channelId: pathText(/^ch_[a-z0-9]{36}$/, "channel", CHANNEL_ID_EXAMPLE),
+  channelId: pathText(CHANNEL_ID_PATTERN, "channel", CHANNEL_ID_EXAMPLE),
 };
 
 /** The channels of an app. */
