@@ -21,11 +21,13 @@ import { startResumer } from "./delivery/resumer.ts";
 import type { ChannelKindName } from "./event/channel.ts";
 import type { Ingest } from "./event/ingest.ts";
 import { createCallerPath } from "./gateway/callers.ts";
+import { createConnections } from "./gateway/connections.ts";
 import { createEventPath } from "./gateway/event-path.ts";
 import { greetingOf } from "./gateway/greeting.ts";
 import { createHealthChecks } from "./gateway/health-checks.ts";
 import { startListener } from "./gateway/listener.ts";
 import { redisCliOf } from "./gateway/redis-cli.ts";
+import { createSourceBus, type Sources, startSources } from "./gateway/sources.ts";
 import { openStores } from "./gateway/stores.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
 import { createClientAddressOf } from "./lib/client-address.ts";
@@ -119,6 +121,7 @@ export async function startGateway(
     }),
   );
   const resumer = opening.use(startResumer({ ...path, db, findLiveChannel: path.findByNumber, log }));
+  let sources: Sources | undefined;
   const feed = opening.use(
     await startChangeFeed({
       db,
@@ -129,11 +132,13 @@ export async function startGateway(
         if (change.kind === "access") callers.forgetCallers();
         keeper?.noteChange(change);
         resumer.noteChange(change);
+        sources?.noteChange(change);
       },
       onReset() {
         path.rules.clear();
         callers.forgetCallers();
         keeper?.noteReset();
+        sources?.noteReset();
       },
     }),
   );
@@ -150,11 +155,27 @@ export async function startGateway(
   const ingest = path.ingest as Ingest;
   const pushed = limitedIngest(ingest, limits);
   const outbound = opening.use(createOutbound(config));
+  const connections = opening.use(createConnections({ db, keyring, outbound, clock, log }));
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   for (const kind of channelKinds.values()) {
     runtimes.set(
       kind.kind,
       opening.use(await kind.start({ ingest: kind.addressed ? pushed : ingest, outbound, clock, log })),
+    );
+  }
+  const sourceBus = createSourceBus(redis);
+  if (has("sources")) {
+    const { pollConcurrency, pollsPerOrigin, pollsPerOrganization } = config;
+    sources = opening.use(
+      startSources({
+        ...{ db, redis, bus: sourceBus, topics, path, channelKinds, runtimes, blindMs, metrics, clock, log },
+        credentialsOf: connections.credentialsOf,
+        polls: {
+          concurrency: pollConcurrency,
+          limits: { perOrigin: pollsPerOrigin, perOrganization: pollsPerOrganization },
+        },
+        stopping: signal,
+      }),
     );
   }
 
@@ -163,7 +184,7 @@ export async function startGateway(
   const fetch = createApp({
     clock,
     health: {
-      checks: createHealthChecks({ stores, redis, blindMs, stopping: signal }),
+      checks: createHealthChecks({ stores, redis, sources, blindMs, stopping: signal }),
       metrics,
       metricsToken: config.metricsToken,
     },
@@ -180,9 +201,16 @@ export async function startGateway(
           entries,
           quarantine: path.quarantine,
           redrive: path.redrive,
+          explain: path.explain,
           findLiveChannel: path.findByNumber,
+          ...sourceBus,
+          runtimes,
           hooksUrl: () => urls.hooksUrl,
           onDeleted: housekeeper.settleNow,
+          outbound,
+          credentialsOf: connections.credentialsOf,
+          issuerFetch: connections.issuerFetch,
+          baseUrl: () => urls.baseUrl,
           readChanges: feed.readNow,
           metrics,
           stopping: AbortSignal.any([signal, draining.signal]),

@@ -54,6 +54,8 @@ const LOCK_MS = 15_000;
 const LOOK_FOR_DEAD_MS = 10_000;
 /** A job whose workers died so often was perhaps why. */
 const MAX_DEATHS = 5;
+/** A worker that dies takes along who was to wake up next: the others look so often by themselves. */
+const LOOK_EVERY_S = 1;
 /** More than it blocks for, ten seconds at most; a connection that is silent for longer is dead. */
 const SILENCE_MS = 15_000;
 /** BullMQ asks again at once after an error reply (full, read-only): no jobs are taken for so long. */
@@ -102,6 +104,7 @@ export function startJobWorker<D extends object>(
     stalledInterval: LOOK_FOR_DEAD_MS,
     maxStalledCount: MAX_DEATHS,
     runRetryDelay: REST_MS,
+    drainDelay: LOOK_EVERY_S,
     removeOnComplete: { count: 0 },
     removeOnFail: { count: 0 },
     settings: { repeatStrategy, backoffStrategy: backoffMs },

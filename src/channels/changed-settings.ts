@@ -11,15 +11,20 @@ export interface ChangedSettings {
 
 /** @param opened the secret settings as they are before */
 export function changedSettings(
-  before: Pick<ChannelRow, "title" | "config" | "events">,
+  before: Pick<ChannelRow, "title" | "config" | "events" | "connectionId">,
   opened: Readonly<Record<string, unknown>>,
-  content: Pick<ChannelContent, "title" | "config" | "events" | "secrets">,
+  content: Pick<ChannelContent, "title" | "config" | "events" | "secrets" | "connectionId">,
 ): ChangedSettings {
-  const { title, config, events } = before;
-  const after = { title: content.title, config: content.config, events: content.events };
+  const { title, config, events, connectionId } = before;
+  const after = {
+    title: content.title,
+    config: content.config,
+    events: content.events,
+    connectionId: content.connectionId === undefined ? connectionId : content.connectionId,
+  };
   const secret = changedFields(opened, asStored(content.secrets)).map((path) => path.split(".")[0]);
   return {
-    plain: changedFields({ title, config, events }, asStored(after)),
+    plain: changedFields({ title, config, events, connectionId }, asStored(after)),
     secret: [...new Set(secret)].map((name) => `config.${name}`),
   };
 }

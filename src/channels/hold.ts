@@ -115,7 +115,7 @@ export function startHold(channelNumber: number, deps: HoldDeps): Hold {
     const failures = openMs() >= policy.resetAfterMs ? 1 : open.failures + 1;
     const nextAtMs = nextOf(end, failures, policy);
     await open.end(end, { nextAtMs, failures });
-    return nextAtMs - clock();
+    return Math.max(0, nextAtMs - clock());
   }
 
   function nextOf(end: SourceEnd, failures: number, policy: ReconnectPolicy): number {

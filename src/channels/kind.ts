@@ -48,6 +48,8 @@ export interface ChannelKind {
   readonly addressed: boolean;
   /** Pull kinds: how their cursors are read and shown. */
   readonly cursor?: CursorFormat;
+  /** Pull kinds: where their calls go (scheme, host, port), by the settings as stored; a connection must be allowed there. */
+  readonly originOf?: (settings: Readonly<Record<string, unknown>>) => string;
   /** True where settings as stored (`config` with its opened secrets) lack something before a delivery can be accepted. */
   readonly needsSetup: (settings: Readonly<Record<string, unknown>>) => boolean;
   readonly start: (deps: ChannelKindDeps) => Promise<ChannelRuntime>;

@@ -19,8 +19,10 @@ export interface PollJobsDeps extends PollRunDeps {
 
 export interface PollJobs {
   readonly handle: JobHandler<PollJob>;
-  /** Ends the poll of a channel that is under way here; if the channel is still to be polled, another follows at once. */
+  /** Ends the poll of a channel that is under way here; if the channel is still to be polled, another follows soon. */
   readonly end: (channel: number) => void;
+  /** A person has changed something: the channel's next poll, if it comes soon, does not wait for what failed before. */
+  readonly freshen: (channel: number) => void;
 }
 
 /** Changes reach all workers within two seconds: what is not known here may be new. */
@@ -30,6 +32,8 @@ const LINE_WAIT_MS = 10_000;
 /** After an outage, doubled each time that it still is. */
 const OUTAGE_WAIT_MS = 2_000;
 const MAX_OUTAGE_WAIT_MS = 60_000;
+/** Longer than the next poll of a source takes that should come soon; by then it may have been another worker's. */
+const FRESH_MS = 10_000;
 /** A poll that was ended here is not begun again faster than this, whatever ends it. */
 const ENDED_WAIT_MS = 1_000;
 
@@ -48,6 +52,8 @@ interface Handled {
 export function createPollJobs(deps: PollJobsDeps): PollJobs {
   const { queue, slots, targets, clock, log, metrics, random } = deps;
   const underWay = new Map<number, AbortController>();
+  /** Until when, by channel; in the order of these times. */
+  const fresh = new Map<number, number>();
   let failing = false;
 
   async function handle(job: Job<PollJob>, signal: AbortSignal): Promise<Handled> {
@@ -69,13 +75,15 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
       if (!asked.place.waits) return { result: "busy" };
       return { result: "limited", againAtMs: clock() + LINE_WAIT_MS * (0.5 + random()) };
     }
+    const isFresh = (fresh.get(channel) ?? 0) > clock();
+    fresh.delete(channel);
     const ending = new AbortController();
     underWay.set(channel, ending);
     const lagMs = Math.max(clock() - job.dueAtMs, 0);
     if (job.scheduleId !== undefined) metrics.pollLagSeconds.observe(lagMs / 1_000);
     try {
       const signals = [signal, ending.signal, asked.slot.lost];
-      const polled = await pollOnce(deps, target, { signal: AbortSignal.any(signals), lagMs });
+      const polled = await pollOnce(deps, target, { signal: AbortSignal.any(signals), isFresh, lagMs });
       if (polled.result !== "ended" || !targets.has(channel)) return polled;
       // Another worker goes on at once where this one stops.
       return { ...polled, againAtMs: clock() + (signal.aborted ? 0 : ENDED_WAIT_MS) };
@@ -125,5 +133,10 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
       return undefined;
     },
     end: (channel) => underWay.get(channel)?.abort(),
+    freshen(channel) {
+      for (const [old, untilMs] of fresh) if (untilMs <= clock()) fresh.delete(old);
+      fresh.delete(channel);
+      fresh.set(channel, clock() + FRESH_MS);
+    },
   };
 }

@@ -32,22 +32,26 @@ const ABORT_GRACE_MS = 1_000;
 
 /**
  * One poll of a source whose slots are taken: opens a run, lets the kind poll, writes down how it ended and when it goes on.
- * `signal` ends it from here (pause, hand-over), and nothing of how it ended counts.
+ * `signal` ends it from here (pause, hand-over), and nothing of how it ended counts. A fresh one does not wait for what failed.
  *
  * @throws UnavailableError when the run could not be opened.
  */
 export async function pollOnce(
   deps: PollRunDeps,
   { source, polled, plan }: PollTarget,
-  { signal, lagMs }: { readonly signal: AbortSignal; readonly lagMs: number },
+  options: { readonly signal: AbortSignal; readonly isFresh: boolean; readonly lagMs: number },
 ): Promise<PolledOnce> {
   const { runs, owner, clock, log, random, deadlineMs } = deps;
+  const { signal, isFresh, lagMs } = options;
   const channel = source.channelNumber;
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), deadlineMs);
   try {
     const running = AbortSignal.any([signal, deadline.signal]);
-    const opening = await runs.openRun(channel, { signal: running, owner });
+    const opening = await runs.openRun(channel, { signal: running, owner, isFresh }).catch((error) => {
+      if (!(error instanceof StaleSourceError || running.aborted)) throw error;
+    });
+    if (opening === undefined) return { result: "ended" };
     if (opening.kind === "none") return { result: "none" };
     if (opening.kind === "early") {
       const next = nextPoll(plan, clock(), clock() + opening.waitMs);
@@ -55,7 +59,7 @@ export async function pollOnce(
     }
     const { run, failures, report, end: writeEnd } = opening.open;
     report({ lagMs });
-    const ended = await endOf(polled.poll(run), running).catch((error: unknown) =>
+    const ended = await endOf((async () => polled.poll(run))(), running).catch((error: unknown) =>
       failureOf(error, (unexpected) => {
         if (!running.aborted) log.error({ err: unexpected, channel }, "a poll has failed unexpectedly");
       }),
@@ -63,7 +67,7 @@ export async function pollOnce(
     const end = signal.aborted ? undefined : deadline.signal.aborted ? overdue(deadlineMs) : ended;
     const went = whatNext(end, { plan, failures, nowMs: clock(), random });
     try {
-      await writeEnd(went.end, went.nextAtMs === undefined ? {} : { nextAtMs: went.nextAtMs });
+      await writeEnd(end, went.nextAtMs === undefined ? {} : { nextAtMs: went.nextAtMs });
     } catch (error) {
       // What was published stands with its cursor. Lost is what people see of the end, and a wait that was asked for.
       log.warn({ err: error, channel }, "the end of a poll could not be written down");
@@ -74,12 +78,11 @@ export async function pollOnce(
   }
 }
 
-type WhatNext = { readonly end: SourceEnd | undefined } & (
+type WhatNext =
   | { readonly isExtra: true; readonly nextAtMs: number }
-  | { readonly isExtra: false; readonly nextAtMs: number | undefined }
-);
+  | { readonly isExtra: false; readonly nextAtMs: number | undefined };
 
-/** When the source goes on after such an end, and the end as it is written down: a failure with the wait that it earns. */
+/** When the source goes on after such an end, and whether that is beside its plan. */
 function whatNext(
   end: SourceEnd | undefined,
   options: {
@@ -95,21 +98,21 @@ function whatNext(
       const waitMs = failureWaitMs(failures, plan, nowMs, random());
       const notBeforeMs = Math.max(end.notBeforeMs ?? 0, nowMs + waitMs);
       const { atMs, isExtra } = nextPoll(plan, nowMs, notBeforeMs);
-      return { end: { ...end, notBeforeMs }, isExtra, nextAtMs: atMs };
+      return { isExtra, nextAtMs: atMs };
     }
     case "done": {
       const { notBeforeMs = nowMs + 1 } = end;
       // There is more, and nothing to wait for.
-      if (notBeforeMs <= nowMs) return { end, isExtra: true, nextAtMs: nowMs };
-      return { end, isExtra: false, nextAtMs: nextTimeMs(plan, notBeforeMs) };
+      if (notBeforeMs <= nowMs) return { isExtra: true, nextAtMs: nowMs };
+      return { isExtra: false, nextAtMs: nextTimeMs(plan, notBeforeMs) };
     }
     case undefined:
-      return { end, isExtra: false, nextAtMs: nextTimeMs(plan, nowMs) };
+      return { isExtra: false, nextAtMs: nextTimeMs(plan, nowMs) };
     // It goes on when a person says so.
     case "finished":
     case "broken":
     case "needsReauth":
-      return { end, isExtra: false, nextAtMs: undefined };
+      return { isExtra: false, nextAtMs: undefined };
     default:
       return end satisfies never;
   }

@@ -7,6 +7,7 @@ const MAX_CRON_SPREAD_MS = 60_000;
 /** After the first failure in a row, and at most half of what lies between two polls. */
 const FIRST_WAIT_MS = 30_000;
 const MIN_WAIT_MS = 1_000;
+const MIN_EVERY_MS = 100;
 /** No wait after failures is longer than so many times what lies between two polls, nor than an hour; but may be a minute. */
 const MAX_WAIT_GAPS = 8;
 const MAX_WAIT_MS = 3_600_000;
@@ -20,7 +21,7 @@ const ALWAYS_ALLOWED_WAIT_MS = 60_000;
 export function planOf(schedule: PollSchedule, channelNumber: number): JobPlan {
   const share = shareOf(channelNumber);
   if ("everySeconds" in schedule) {
-    const everyMs = Math.max(schedule.everySeconds, 1) * 1_000;
+    const everyMs = Math.max(schedule.everySeconds * 1_000, MIN_EVERY_MS);
     return {
       everyMs,
       offsetMs: Math.floor(share * everyMs),

@@ -40,7 +40,7 @@ export interface PollsTiming {
 
 const TIMING: PollsTiming = { deadlineMs: 300_000, auditEveryMs: 30_000, graceMs: 2_000 };
 
-/** Longer than the workers take to be told of the same thing: one poll comes of it. */
+/** Longer than it takes until all workers are told of the same thing. */
 const NUDGE_MS = 1_500;
 
 /**
@@ -72,18 +72,33 @@ export function startPolls(deps: PollsDeps): SourceEngine {
     }
   }
 
+  /** Called on each worker of the same thing: one poll comes of it. */
+  function pollSoon(channel: number): void {
+    jobs.end(channel);
+    addPoll(queue, channel, NUDGE_MS).catch((error: unknown) => {
+      log.warn({ err: error, channel }, "a poll comes only when it is due");
+    });
+  }
+
+  /** Sets what should be polled, and ends what no longer should, or not so. */
+  function replaceTargets(sources: readonly WantedSource[]): void {
+    const next = sources.flatMap((source) => targetOf(source) ?? []);
+    refused = new Set(sources.filter((source) => refused.has(source)));
+    const before = new Map(targets);
+    targets.clear();
+    for (const target of next) targets.set(target.source.channelNumber, target);
+    for (const channel of before.keys()) if (!targets.has(channel)) jobs.end(channel);
+    if (working === undefined) return;
+    for (const [channel, target] of targets) {
+      if (before.get(channel) === target) continue;
+      jobs.freshen(channel);
+      if (before.has(channel)) pollSoon(channel);
+    }
+  }
+
   return {
     sync(sources) {
-      const wanted = new Map<number, PollTarget>();
-      for (const source of sources) {
-        const target = targetOf(source);
-        if (target !== undefined) wanted.set(source.channelNumber, target);
-      }
-      refused = new Set(sources.filter((source) => refused.has(source)));
-      const before = new Map(targets);
-      targets.clear();
-      for (const [channel, target] of wanted) targets.set(channel, target);
-      for (const [channel, target] of before) if (targets.get(channel) !== target) jobs.end(channel);
+      replaceTargets(sources);
       if (working === undefined) {
         working = {
           schedules: startPollSchedules({ queue, targets, clock, log, random, auditEveryMs }),
@@ -95,10 +110,8 @@ export function startPolls(deps: PollsDeps): SourceEngine {
     },
     nudge(channel) {
       if (!targets.has(channel)) return;
-      jobs.end(channel);
-      addPoll(queue, channel, NUDGE_MS).catch((error: unknown) => {
-        log.warn({ err: error, channel }, "a poll comes only when it is due");
-      });
+      jobs.freshen(channel);
+      pollSoon(channel);
     },
     async [Symbol.asyncDispose]() {
       await Promise.all([working?.schedules[Symbol.asyncDispose](), working?.worker[Symbol.asyncDispose]()]);

@@ -71,7 +71,7 @@ export function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: B
 
   const run: SourceRun = {
     channel,
-    settings: channel.config,
+    settings: channel.settings,
     credentials: channel.connectionId === null ? undefined : deps.credentialsOf(channel.connectionId),
     cursor: taken.value,
     startedAtMs: taken.startedAtMs,

@@ -56,8 +56,6 @@ export interface RunPlan {
 
 /** A channel in force, as far as a run needs it. */
 export interface SourceChannel extends ChannelHandle {
-  /** As the kind's schema gave it, with the opened secrets. */
-  readonly config: unknown;
   readonly version: number;
   readonly connectionId: string | null;
 }

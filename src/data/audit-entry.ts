@@ -27,6 +27,7 @@ export const AUDIT_ACTIONS = [
   "resume",
   "rotate",
   "revoke",
+  "authorize",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

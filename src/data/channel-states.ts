@@ -85,6 +85,18 @@ export async function resumeReauthorized(trx: Trx, connectionId: string, nowMs: 
   for (const row of rows) await writeState(trx, row, { state: "active", pause: row.pause }, nowMs);
 }
 
+/** Gives a channel its connection, by which it may be ready to work. @param row locked by the transaction */
+export async function connectChannel(
+  trx: Trx,
+  row: ChannelRow,
+  connectionId: string,
+  nowMs: number,
+): Promise<void> {
+  const state = row.state === "needsConnection" ? "active" : row.state;
+  await trx.updateTable("channels").set({ connectionId }).where("number", "=", row.number).execute();
+  await writeState(trx, row, { state, pause: row.pause }, nowMs);
+}
+
 async function writeState(
   trx: Trx,
   { number, version }: ChannelRow,

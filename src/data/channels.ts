@@ -19,6 +19,8 @@ export interface ChannelContent {
   readonly events: BlueprintChannel["events"];
   readonly retention: CommonSettings["retention"];
   readonly state: "active" | "needsSetup";
+  /** Of the same organization; undefined: the one of before, or none. */
+  readonly connectionId?: string | null;
 }
 
 export type NewChannel = ChannelContent &
@@ -47,6 +49,7 @@ export async function insertChannel(
   const { rows } = await sql<{ number: number }>`
     SELECT nextval(pg_get_serial_sequence('channels', 'number')) AS number`.execute(trx);
   const number = Number(rows[0]?.number);
+  const { connectionId = null } = channel;
   const row = await trx
     .insertInto("channels")
     .values({
@@ -60,8 +63,8 @@ export async function insertChannel(
       config: JSON.stringify(channel.config),
       sealedSettings: sealSettings(keyring, number, channel.secrets),
       events: JSON.stringify(channel.events),
-      connectionId: null,
-      state: readyState(channel.state, { config: channel.config, connectionId: null }),
+      connectionId,
+      state: readyState(channel.state, { config: channel.config, connectionId }),
       fromBlueprint: channel.fromBlueprint === true,
       createdAt: new Date(nowMs),
       updatedAt: new Date(nowMs),
@@ -80,15 +83,17 @@ export async function updateChannel(
   content: ChannelContent,
   { keyring, nowMs }: WriteContext,
 ): Promise<ChannelRow | undefined> {
+  const { config, connectionId = before.connectionId } = content;
   const row = await trx
     .updateTable("channels")
     .set({
       title: content.title,
-      config: JSON.stringify(content.config),
+      config: JSON.stringify(config),
       sealedSettings: sealSettings(keyring, before.number, content.secrets),
       events: JSON.stringify(content.events),
+      connectionId,
       // What was stopped by hand stays so whatever is written.
-      state: before.state === "paused" ? "paused" : readyState(content.state, { ...before, ...content }),
+      state: before.state === "paused" ? "paused" : readyState(content.state, { config, connectionId }),
       version: before.version + 1,
       updatedAt: new Date(nowMs),
     })

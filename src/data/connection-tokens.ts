@@ -159,6 +159,15 @@ export async function forgetTokens(trx: Trx, connectionId: string): Promise<numb
   return rows[0]?.generation ?? 0;
 }
 
+/** Lets the issuer be asked again at once: what it refused may have been mended. */
+export async function forgetRefusal(trx: Trx, connectionId: string): Promise<void> {
+  await trx
+    .updateTable("connectionTokens")
+    .set({ refusedAt: null })
+    .where("connectionId", "=", connectionId)
+    .execute();
+}
+
 function open(keyring: Keyring, row: ConnectionTokensRow): Sealed {
   if (row.sealedTokens === null) return {};
   return JSON.parse(keyring.open(row.sealedTokens, rowName(row.connectionId, row.generation)));

@@ -8,6 +8,7 @@ import type { LiveChannels } from "../data/live-channels.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { Ingest, IngestFetched, IngestResult } from "../event/ingest.ts";
+import { createExplain, type Explain } from "../ingest/explain.ts";
 import { createIngest, type IngestDeps, type MovePosition, type Redrive } from "../ingest/ingest.ts";
 import { createKeepBack } from "../ingest/keep-back.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
@@ -43,6 +44,7 @@ export interface EventPath {
   readonly ingestFetched: IngestFetched<LiveChannel>;
   readonly movePosition: MovePosition;
   readonly redrive: Redrive;
+  readonly explain: Explain;
   readonly pauses: Pauses;
   readonly redriveKept: RedriveKept;
   /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
@@ -88,6 +90,7 @@ export function createEventPath(deps: EventPathDeps): EventPath {
     ingestFetched,
     movePosition,
     redrive,
+    explain: createExplain(shared),
     pauses,
     redriveKept,
     async findByNumber(channelNumber) {

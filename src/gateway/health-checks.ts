@@ -1,5 +1,6 @@
 import type { RedisBus } from "../bus/redis.ts";
 import type { HealthCheck } from "../http/health.ts";
+import type { Sources } from "./sources.ts";
 import type { Stores } from "./stores.ts";
 
 /** After this long without news of changes the promise "in force within two seconds" is off, and is said to be. */
@@ -11,10 +12,12 @@ const MAX_BLIND_MS = 600_000;
 export function createHealthChecks(deps: {
   readonly stores: Pick<Stores, "problems">;
   readonly redis: Pick<RedisBus, "state">;
+  /** Undefined where this worker runs none. */
+  readonly sources: Pick<Sources, "shards" | "workers"> | undefined;
   readonly blindMs: () => number;
   readonly stopping: AbortSignal;
 }): readonly HealthCheck[] {
-  const { stores, redis, blindMs, stopping } = deps;
+  const { stores, redis, sources, blindMs, stopping } = deps;
   return [
     {
       name: "running",
@@ -48,5 +51,12 @@ export function createHealthChecks(deps: {
         };
       },
     },
+    ...(sources === undefined ? [] : [sourcesCheck(sources)]),
   ];
 }
+
+/** Whoever has no shards may still take deliveries: others run the sources. */
+const sourcesCheck = (sources: Pick<Sources, "shards" | "workers">): HealthCheck => ({
+  name: "sources",
+  check: () => ({ ok: true, facts: { shards: sources.shards().size, workers: sources.workers() } }),
+});

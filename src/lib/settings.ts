@@ -108,7 +108,7 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     type: listOf(oneOf(ROLES)),
     defaultText: ROLES.join(","),
     description:
-      "What this process does: any of api, hooks, sources (none yet), delivery. `hooks` alone serves hooks and health only.",
+      "What this process does: any of api, hooks, sources, delivery. `hooks` alone serves hooks and health only.",
     secret: false,
   },
   baseUrl: {

@@ -13,6 +13,8 @@ export interface OtherAnswer {
   readonly kind: "other";
   readonly contentType: string;
   readonly description: string;
+  /** When it answers 400, in the same form. */
+  readonly refusal?: string;
 }
 
 /** What a route answers when all is well, always with 200. */
@@ -20,10 +22,11 @@ export type Answer = z.ZodType | ListAnswer | OtherAnswer;
 
 export const listOf = <S extends z.ZodType>(of: S): ListAnswer<S> => ({ kind: "list", of });
 
-export const otherAnswer = (contentType: string, description: string): OtherAnswer => ({
+export const otherAnswer = (contentType: string, description: string, refusal?: string): OtherAnswer => ({
   kind: "other",
   contentType,
   description,
+  ...(refusal !== undefined && { refusal }),
 });
 
 export const isList = (answer: Answer): answer is ListAnswer => "kind" in answer && answer.kind === "list";

@@ -22,6 +22,8 @@ import {
 } from "./catalog/routes.ts";
 import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
+import { connectionCallback } from "./connections/callback.ts";
+import { type ConnectionsDeps, connections } from "./connections/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
 import { type EventStreamDeps, eventStream } from "./events/stream.ts";
@@ -37,6 +39,7 @@ import { openApi } from "./openapi/routes.ts";
 import { organizations } from "./organizations/routes.ts";
 import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
+import { type SourcesDeps, sources } from "./sources/routes.ts";
 import { spaces } from "./spaces/routes.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
 import { type TopicsDeps, topics } from "./topics/routes.ts";
@@ -47,6 +50,8 @@ export type ApiDeps = BlueprintDeps &
   ChannelDeps &
   CatalogDeps &
   ArtifactDeps &
+  ConnectionsDeps &
+  SourcesDeps &
   SubscriptionsDeps &
   QuarantineDeps &
   TopicsDeps &
@@ -87,10 +92,13 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   appUpgrades,
   channels,
   channelLife,
+  sources,
   channelKindCatalog,
   verificationSchemeCatalog,
   presetCatalog,
   artifacts,
+  connections,
+  connectionCallback,
   subscribe,
   subscriptions,
   quarantine,

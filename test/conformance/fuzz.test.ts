@@ -164,7 +164,9 @@ function findingOf(request: ApiRequest, answer: Answered, check: DocumentCheck):
     ? undefined
     : check({ method: request.method, path: pathname, status, headers, text });
   if (undocumented !== undefined) return `${undocumented} (${seen})`;
-  if (status < 400 || request.method === "HEAD") return undefined;
+  // What is no JSON was found in the document as what it is.
+  const isText = headers.get("content-type")?.startsWith("text/plain");
+  if (status < 400 || isText || request.method === "HEAD") return undefined;
   return isError(status, text) ? undefined : `not an error body: ${seen}`;
 }
 

@@ -22,6 +22,22 @@ export const RECIPES: Recipes = {
           eventUid: "main:push",
         })
       ).id,
+    // One that a person authorizes, as all that is done to connections can be done to it; nobody is called for that.
+    connectionId: async (scope) =>
+      (
+        await scope.call("POST", "/connections", {
+          name: "Example",
+          kind: "oauth2",
+          config: {
+            grant: "authorizationCode",
+            tokenEndpoint: "https://id.example.com/token",
+            authorizationEndpoint: "https://id.example.com/authorize",
+            clientId: "inlet",
+            clientSecret: "secret",
+          },
+          allowedOrigins: ["https://api.example.com"],
+        })
+      ).id,
     itemId: async (scope) => {
       const { quarantine } = await scope.deliver(await scope.idOf("channelId"), { nothing: true });
       return quarantine[0].id;
@@ -37,7 +53,13 @@ export const RECIPES: Recipes = {
       return { accountId: id, permissions: [], roleIds: [] };
     },
     createBlueprint: async () => ({ title: "Example", channels: CHANNELS }),
-    createChannel: async () => ({ uid: "second", kind: "webhook", events: [{ type: "push" }] }),
+    // Of a kind that may have a connection.
+    createChannel: async () => ({
+      uid: "second",
+      kind: "sse",
+      config: { url: "https://api.example.com/events", connection: "optional" },
+      events: [{ type: "push" }],
+    }),
     createArtifact: async (scope) => ({
       kind: "blueprint",
       title: "Example",
@@ -61,7 +83,7 @@ async function published(scope: Scope): Promise<{ readonly topic: string; readon
 
 /** Fields that end like ids and name nothing that Inlet keeps: stored as given. */
 export const OPAQUE: ReadonlySet<string> = new Set([
-  "connectionId",
+  "clientId",
   "logoAssetId",
   "profilePictureAssetId",
   "platformIdentityId",

@@ -18,6 +18,7 @@ async function check(): Promise<Readonly<Record<string, CheckResult>>> {
   const checks = createHealthChecks({
     stores: { problems: () => problems },
     redis: { state: () => redis as ReturnType<RedisBus["state"]> },
+    sources: { shards: () => new Set([1, 2]), workers: () => 3 },
     blindMs: () => blindMs,
     stopping: stopping.signal,
   });
@@ -29,8 +30,9 @@ async function check(): Promise<Readonly<Record<string, CheckResult>>> {
 
 it("a gateway that lacks nothing is ready, and says how durable an answer is", async () => {
   const results = await check();
-  expect(Object.values(results).map(({ ok }) => ok)).toEqual([true, true, true, true]);
+  expect(Object.values(results).map(({ ok }) => ok)).toEqual([true, true, true, true, true]);
   expect(results.redis?.facts).toMatchObject({ durability: "fsync" });
+  expect(results.sources?.facts).toEqual({ shards: 2, workers: 3 });
 });
 
 it("what is in the way is named: its servers, Redis, the end", async () => {

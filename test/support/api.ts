@@ -7,6 +7,7 @@ import { bootstrap } from "../../src/data/bootstrap.ts";
 import { type Keyring, openKeyring } from "../../src/data/keyring.ts";
 import { createOrganization } from "../../src/data/organizations.ts";
 import { type CallerPathDeps, createCallerPath } from "../../src/gateway/callers.ts";
+import { createConnections } from "../../src/gateway/connections.ts";
 import { answerErrors } from "../../src/http/answers.ts";
 import type { RequestEnv } from "../../src/http/context.ts";
 import { requestId } from "../../src/http/request-id.ts";
@@ -14,6 +15,7 @@ import { createClientAddressOf } from "../../src/lib/client-address.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
+import { createOutbound } from "../../src/net/create-outbound.ts";
 import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
 import { createDocumentCheck, type DocumentCheck } from "./documented.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
@@ -37,7 +39,19 @@ export type Call = (
 /** What the API needs of the bus, and what it tells it. */
 export type ApiBus = Pick<
   ApiDeps,
-  "redis" | "groups" | "topics" | "entries" | "quarantine" | "redrive" | "findLiveChannel" | "onDeleted"
+  | "redis"
+  | "groups"
+  | "topics"
+  | "entries"
+  | "quarantine"
+  | "redrive"
+  | "explain"
+  | "findLiveChannel"
+  | "positions"
+  | "states"
+  | "leases"
+  | "runtimes"
+  | "onDeleted"
 >;
 
 export interface TestApi extends AsyncDisposable {
@@ -72,6 +86,7 @@ export async function createTestApi(
     readonly openBus?: (database: TestDatabase, keyring: Keyring) => Promise<ApiBus>;
     readonly callers?: Partial<CallerPathDeps["config"]>;
     readonly trustProxy?: readonly string[];
+    readonly allowNetworks?: readonly string[];
   } = {},
 ): Promise<TestApi> {
   const database = await createTestDatabase();
@@ -99,6 +114,8 @@ export async function createTestApi(
       ...options.callers,
     },
   });
+  const outbound = createOutbound({ allowNetworks: options.allowNetworks ?? [] });
+  const connections = createConnections({ db, keyring, outbound, clock, log });
   const app = new Hono<RequestEnv>();
   const undocumented: string[] = [];
   app.use("/v1/*", checkAnswers(app, undocumented));
@@ -119,6 +136,10 @@ export async function createTestApi(
       ]),
       checkDefinitions,
       hooksUrl: () => "https://hooks.example",
+      baseUrl: () => "https://inlet.example/v1",
+      outbound,
+      credentialsOf: connections.credentialsOf,
+      issuerFetch: connections.issuerFetch,
       readChanges: async () => callers.forgetCallers(),
       stopping: stopping.signal,
       async onDeleted() {
@@ -142,7 +163,7 @@ export async function createTestApi(
       return {
         status: response.status,
         headers: response.headers,
-        body: text === "" ? undefined : JSON.parse(text),
+        body: isJson(response.headers) ? JSON.parse(text) : text === "" ? undefined : text,
       };
     };
   const refuseUndocumented = (): void => {
@@ -174,11 +195,16 @@ export async function createTestApi(
     metrics,
     async [Symbol.asyncDispose]() {
       stopping.abort();
+      await connections[Symbol.asyncDispose]();
+      await outbound[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
       refuseUndocumented();
     },
   };
 }
+
+const isJson = (headers: Headers): boolean =>
+  headers.get("content-type")?.startsWith("application/json") === true;
 
 const DOCUMENT_PATH = "/v1/openapi.json";
 
@@ -214,6 +240,11 @@ export function awayBus(): ApiBus {
     entries: away(),
     quarantine: away(),
     redrive: fail,
+    explain: fail,
+    positions: away(),
+    states: away(),
+    leases: away(),
+    runtimes: new Map(),
     findLiveChannel: fail,
     onDeleted: async () => {},
   };

@@ -2,11 +2,14 @@ import { createEntryIndex, type EntryIndex } from "../../src/bus/entry-index.ts"
 import { createGroups, type Groups } from "../../src/bus/groups.ts";
 import { openRedis, type RedisBus } from "../../src/bus/redis.ts";
 import { createTopics, type Topics } from "../../src/bus/topics.ts";
-import { channelKinds } from "../../src/channels/kinds.ts";
+import type { ChannelKind, ChannelRuntime } from "../../src/channels/kind.ts";
+import { channelKinds as ownKinds } from "../../src/channels/kinds.ts";
 import { createLiveChannels } from "../../src/data/live-channels.ts";
+import type { ChannelKindName } from "../../src/event/channel.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { createEventPath, type EventPath } from "../../src/gateway/event-path.ts";
+import { createSourceBus } from "../../src/gateway/sources.ts";
 import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
@@ -38,8 +41,15 @@ export interface TestSpine extends AsyncDisposable {
 }
 
 const { signal } = new AbortController();
+/** Kinds of tests bring what they need. */
+const NOTHING = {} as Parameters<ChannelKind["start"]>[0];
 
-export async function startTestSpine(): Promise<TestSpine> {
+/** @param options.extraKinds in the place of those of the gateway, where they are of the same name */
+export async function startTestSpine(
+  options: { readonly extraKinds?: readonly ChannelKind[] } = {},
+): Promise<TestSpine> {
+  const { extraKinds = [] } = options;
+  const channelKinds = new Map([...ownKinds, ...extraKinds.map((kind) => [kind.kind, kind] as const)]);
   await using starting = new AsyncDisposableStack();
   const server = starting.use(await startRedis());
   const redis = starting.use(
@@ -56,9 +66,12 @@ export async function startTestSpine(): Promise<TestSpine> {
   const topics = createTopics({ redis });
   const entries = createEntryIndex({ redis });
   const hooks = { onDeleted: async () => {} };
+  const runtimes = new Map<ChannelKindName, ChannelRuntime>();
+  for (const kind of extraKinds) runtimes.set(kind.kind, starting.use(await kind.start(NOTHING)));
   let made: EventPath | undefined;
   const api = starting.use(
     await createTestApi({
+      extraKinds,
       async openBus({ db }, keyring) {
         made = createEventPath({
           ...{ redis, keyring, channelKinds, schemas },
@@ -68,9 +81,13 @@ export async function startTestSpine(): Promise<TestSpine> {
           blindMs: () => 0,
           onAppended: () => {},
         });
-        const { quarantine, redrive, findByNumber: findLiveChannel } = made;
+        const { quarantine, redrive, explain, findByNumber: findLiveChannel } = made;
         const onDeleted = () => hooks.onDeleted();
-        return { redis, groups, topics, entries, quarantine, redrive, findLiveChannel, onDeleted };
+        return {
+          ...{ redis, groups, topics, entries, quarantine, redrive, explain, findLiveChannel, onDeleted },
+          ...createSourceBus(redis),
+          runtimes,
+        };
       },
     }),
   );

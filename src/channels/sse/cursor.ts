@@ -2,6 +2,7 @@ import { z } from "zod";
 import { findingsOf } from "../../http/findings.ts";
 import { err, ok } from "../../lib/result.ts";
 import type { CursorFormat } from "../source.ts";
+import { isSendable } from "./request.ts";
 import { MAX_ID_CHARS, sseSettings } from "./settings.ts";
 
 /**
@@ -29,8 +30,11 @@ export const sseCursorFormat: CursorFormat = {
   parse(value, settings) {
     const parsed = cursorSchema.safeParse(value);
     if (!parsed.success) return err(findingsOf(parsed.error));
-    if (sseSettings.parse(settings).resume.mode !== "none") return ok(writeCursor(parsed.data));
-    const message = "is never told to the server where `resume.mode` is none";
-    return err([{ path: "lastEventId", message }]);
+    const { mode } = sseSettings.parse(settings).resume;
+    const refused = (message: string) => err([{ path: "lastEventId", message }]);
+    if (mode === "none") return refused("is never told to the server where `resume.mode` is none");
+    const { lastEventId } = parsed.data;
+    if (mode === "lastEventId" && !isSendable(lastEventId)) return refused("holds what no header can");
+    return ok(writeCursor(parsed.data));
   },
 };

@@ -10,6 +10,7 @@ export const sse: ChannelKind = {
   secretSettings: [],
   addressed: false,
   cursor: sseCursorFormat,
+  originOf: (settings) => new URL(sseSettings.parse(settings).url).origin,
   needsSetup: () => false,
   async start(deps) {
     return { stream: createStreamSource(deps), async [Symbol.asyncDispose]() {} };

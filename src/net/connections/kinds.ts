@@ -15,6 +15,7 @@ export interface AnyConnectionKind {
   readonly kind: ConnectionKindName;
   readonly secretSettings: readonly string[];
   readonly destinations: readonly string[];
+  readonly issuesTokens?: true;
   /** @param settings as they are stored, secrets opened */
   readonly apply: (settings: unknown, accessToken: string | undefined) => AppliedCredentials;
 }

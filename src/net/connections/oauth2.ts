@@ -102,6 +102,7 @@ export const oauth2: ConnectionKind<typeof settings, "oauth2"> = {
   settings,
   secretSettings: ["clientSecret", "refreshToken"],
   destinations: ["issuer", "tokenEndpoint"],
+  issuesTokens: true,
   apply: (_, accessToken) => ({ headers: { authorization: `Bearer ${accessToken}` } }),
 };
 

@@ -1,20 +1,23 @@
 import { changedSettings } from "../../channels/changed-settings.ts";
+import { findUnfitConnection } from "../../channels/connection.ts";
 import { CHANNEL_ID_EXAMPLE, channelSchema, type EntityDeps, renderChannel } from "../../channels/entity.ts";
 import {
   type ChannelSettings,
   type CheckedSettings,
-  channelInputSchema,
   checkSettings,
   type SettingsDeps,
 } from "../../channels/settings.ts";
 import { openSettings } from "../../data/channel-secrets.ts";
 import { updateChannel } from "../../data/channels.ts";
+import { findConnection } from "../../data/connections.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { Keyring } from "../../data/keyring.ts";
+import type { Caller } from "../../http/context.ts";
 import { deleted } from "../../http/fields.ts";
 import { pageQuerySchema } from "../../http/page.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
 import { requireMatch, showVersion } from "../../http/version.ts";
+import { CHANNEL_ID_PATTERN } from "../../lib/channel-id.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
 import { listOf } from "../answer.ts";
@@ -23,7 +26,7 @@ import { pathText } from "../params.ts";
 import { parseInput, type Resource, writeOnce } from "../resource.ts";
 import { defineRoute } from "../route.ts";
 import { addChannel, findChannel, listChannels, noteChannel, removeChannel } from "./queries.ts";
-import { channelContentSchema, channelPatchSchema, purgeQuerySchema } from "./schema.ts";
+import { channelContentSchema, channelPatchSchema, newChannelSchema, purgeQuerySchema } from "./schema.ts";
 
 export interface ChannelDeps extends SettingsDeps, EntityDeps {
   readonly db: Queryable;
@@ -35,7 +38,7 @@ export interface ChannelDeps extends SettingsDeps, EntityDeps {
 
 export const channelParams = {
   ...appParams,
-  channelId: pathText(/^ch_[a-z0-9]{36}$/, "channel", CHANNEL_ID_EXAMPLE),
+  channelId: pathText(CHANNEL_ID_PATTERN, "channel", CHANNEL_ID_EXAMPLE),
 };
 
 /** The channels of an app. */
@@ -50,15 +53,18 @@ export const channels: Resource<ChannelDeps> = {
         operation: "createChannel",
         summary: "Add a channel to an app",
         params: appParams,
-        body: channelInputSchema,
+        body: newChannelSchema,
         answer: channelSchema,
         creates: true,
         versioned: true,
+        missing: "the app or the connection is not there",
         conflict: "the app has a channel of that uid",
       },
       async ({ caller, params, body, c }) => {
+        const { uid, title, connectionId } = body;
         const settings = await requireSettings(deps, body);
-        const channel = { ...settings, uid: body.uid, title: body.title };
+        await requireConnection(deps, caller, settings, connectionId);
+        const channel = { ...settings, uid, title, connectionId };
         const context = { keyring: deps.keyring, nowMs: deps.clock() };
         const row = await addChannel(deps.db, caller, appScopeOf(caller, params), channel, context);
         showVersion(c, row);
@@ -111,6 +117,7 @@ export const channels: Resource<ChannelDeps> = {
         body: channelPatchSchema,
         answer: channelSchema,
         versioned: true,
+        missing: "the channel or the connection is not there",
       },
       async ({ caller, params, body, c }) => {
         const { db, keyring, clock } = deps;
@@ -119,12 +126,17 @@ export const channels: Resource<ChannelDeps> = {
           if (!row) throw notFound("channel");
           const secrets = openSettings(keyring, row);
           const config = { ...row.config, ...secrets };
-          const merged = mergePatch({ title: row.title, config, events: row.events }, body);
-          const { title, ...given } = parseInput(channelContentSchema, merged);
+          const { title: titleBefore, events, connectionId: connectionBefore } = row;
+          const before = { title: titleBefore, config, events, connectionId: connectionBefore };
+          const { title, connectionId, ...given } = parseInput(
+            channelContentSchema,
+            mergePatch(before, body),
+          );
           const settings = await requireSettings(deps, { ...given, kind: row.kind });
+          await requireConnection(deps, caller, settings, connectionId);
           requireMatch(c, row);
           const context = { keyring, nowMs: clock() };
-          const content = { ...settings, title };
+          const content = { ...settings, title, connectionId };
           const { plain, secret } = changedSettings(row, secrets, content);
           return db.transaction().execute(async (trx) => {
             const written = await updateChannel(trx, row, content, context);
@@ -172,4 +184,18 @@ async function requireSettings(deps: SettingsDeps, settings: ChannelSettings): P
   const checked = await checkSettings(deps, settings);
   if (!checked.ok) throw invalidParameters(checked.error);
   return checked.value;
+}
+
+/** @throws ApiError 404 where the organization has no such connection, 400 where it does not fit the channel */
+async function requireConnection(
+  { db, channelKinds }: ChannelDeps,
+  { organizationId }: Caller,
+  { kind, config }: CheckedSettings,
+  connectionId: string | null,
+): Promise<void> {
+  if (connectionId === null) return;
+  const connection = await findConnection(db, organizationId, connectionId);
+  if (!connection) throw notFound("connection");
+  const findings = findUnfitConnection({ kind: channelKinds.get(kind), config }, connection);
+  if (findings.length > 0) throw invalidParameters(findings);
 }

@@ -1,4 +1,4 @@
-import { isList, isOther } from "../answer.ts";
+import { isList, isOther, type OtherAnswer } from "../answer.ts";
 import type { MountedRoute } from "../mount.ts";
 import { COMMON_HEADERS, type ErrorName, errorResponse, statusOf } from "./errors.ts";
 import { exampleOf } from "./example.ts";
@@ -82,8 +82,7 @@ function success(route: MountedRoute, schemas: SchemaWriter): object {
     ...(versioned && method !== "delete" ? { ETag: { $ref: "#/components/headers/ETag" } } : {}),
   };
   if (isOther(answer)) {
-    const content = { [answer.contentType]: { schema: { type: "string" } } };
-    return { description: answer.description, headers, content };
+    return otherResponse(answer, answer.description, headers);
   }
   const schema = isList(answer)
     ? { type: "array", items: schemas.output(answer.of) }
@@ -91,13 +90,18 @@ function success(route: MountedRoute, schemas: SchemaWriter): object {
   return { description: "Done.", headers, content: { "application/json": { schema } } };
 }
 
+const otherResponse = ({ contentType }: OtherAnswer, description: string, headers: object): object => ({
+  ...{ description, headers },
+  content: { [contentType]: { schema: { type: "string" } } },
+});
+
 const notModified = ({ method, versioned }: MountedRoute): object =>
   versioned && method === "get"
     ? { "304": { description: "The client has this version already.", headers: COMMON_HEADERS } }
     : {};
 
 function failures(route: MountedRoute): Readonly<Record<string, object>> {
-  const { query, body, params, isPublic, missing, conflict, creates, versioned } = route;
+  const { query, body, params, isPublic, missing, conflict, creates, versioned, answer } = route;
   const conflicts = [
     ...(conflict === undefined ? [] : [conflict]),
     ...(creates ? ["the `Idempotency-Key` was used for another request, or its first one is under way"] : []),
@@ -119,8 +123,9 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
     ...(missing === undefined ? {} : { NotFound: missing }),
     ...(conflicts.length === 0 ? {} : { Conflict: conflicts.join("; or ") }),
   };
-  return Object.fromEntries(
-    names
+  const refusal = isOther(answer) && answer.refusal !== undefined;
+  return Object.fromEntries([
+    ...names
       .filter((name) => name !== false)
       .map((name) => [
         statusOf(name),
@@ -128,7 +133,8 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
           ? { $ref: `#/components/responses/${name}` }
           : errorResponse(name, COMMON_HEADERS, told[name]),
       ]),
-  );
+    ...(refusal ? [["400", otherResponse(answer, answer.refusal ?? "", COMMON_HEADERS)]] : []),
+  ]);
 }
 
 /** Gives every body of the operation an example that its schema allows. */

@@ -1,3 +1,4 @@
+import type { EntityDeps } from "../../channels/entity.ts";
 import { recordAudit } from "../../data/audit.ts";
 import type { Author } from "../../data/audit-entry.ts";
 import { recordChange } from "../../data/changes.ts";
@@ -8,6 +9,7 @@ import type { Listed, Page } from "../../http/page.ts";
 import { conflict, notFound } from "../../http/problem.ts";
 import { createId } from "../../lib/ids.ts";
 import type { AppScope } from "../app-scope.ts";
+import { connectTarget } from "./connect.ts";
 import { type EventUid, formatEventUid, formatStartAt, type StartAt } from "./schema.ts";
 
 export interface NewSubscription {
@@ -15,6 +17,7 @@ export interface NewSubscription {
   readonly startAt: StartAt;
   /** The start on the bus; 0 = earliest. */
   readonly startMs: number;
+  readonly connectionId: string | null;
 }
 
 /** A subscription with the topics that it covers now. */
@@ -28,14 +31,15 @@ const MAX_TOPICS = 1_000;
 /**
  * Writes a subscription of what is there at this moment: neither app nor channel can go between the look and the write.
  *
- * @throws ApiError 404 when app, channel or definition is not there, 409 for `*` without channels and beyond 1,000 topics.
+ * @throws ApiError 404 when app, channel or definition is not there, 409 for `*` without channels and beyond 1,000 topics; and
+ * what `connectTarget` throws.
  */
 export async function insertSubscription(
   trx: Trx,
   author: Author,
   { organizationId, appId }: AppScope,
-  { eventUid, startAt, startMs }: NewSubscription,
-  nowMs: number,
+  { eventUid, startAt, startMs, connectionId }: NewSubscription,
+  { channelKinds, nowMs }: Pick<EntityDeps, "channelKinds"> & { readonly nowMs: number },
 ): Promise<Subscription> {
   const app = await trx
     .selectFrom("apps")
@@ -45,6 +49,11 @@ export async function insertSubscription(
     .forKeyShare()
     .executeTakeFirst();
   if (!app) throw notFound("app");
+  // First, for it takes the stronger lock on the channel.
+  if (connectionId !== null) {
+    const connected = { eventUid, connectionId };
+    await connectTarget(trx, author, { organizationId, appId }, connected, { channelKinds, nowMs });
+  }
   await requireTarget(trx, appId, eventUid);
   const row = await trx
     .insertInto("subscriptions")
@@ -53,7 +62,7 @@ export async function insertSubscription(
       organizationId,
       appId,
       eventUid: formatEventUid(eventUid),
-      connectionId: null,
+      connectionId,
       state: "active",
       startAt: formatStartAt(startAt),
       startMs,

@@ -2,6 +2,7 @@ import type { EntryIndex } from "../../bus/entry-index.ts";
 import { type Groups, readRedisTimeMs } from "../../bus/groups.ts";
 import type { RedisBus } from "../../bus/redis.ts";
 import { placeSubscription, readLags } from "../../bus/subscription-groups.ts";
+import type { EntityDeps } from "../../channels/entity.ts";
 import type { Queryable } from "../../data/database.ts";
 import { deleted } from "../../http/fields.ts";
 import { pageQuerySchema } from "../../http/page.ts";
@@ -28,7 +29,7 @@ import {
   subscriptionSchema,
 } from "./schema.ts";
 
-export interface SubscriptionsDeps {
+export interface SubscriptionsDeps extends Pick<EntityDeps, "channelKinds"> {
   readonly db: Queryable;
   readonly redis: RedisBus;
   readonly groups: Groups;
@@ -54,24 +55,26 @@ export const subscribe: Resource<SubscriptionsDeps> = {
         operation: "subscribe",
         summary: "Subscribe to events of an app",
         description:
-          "`eventUid` is `<channel_uid>:<event_type>`, `<channel_uid>:*` for all of a channel, or `*` for all of the app. Every call makes a new subscription.",
+          "`eventUid` is `<channel_uid>:<event_type>`, `<channel_uid>:*` for all of a channel, or `*` for all of the app. Every call makes a new subscription. `connectionId` is set on a channel that fetches and has none, but not with `*`.",
         params: appParams,
         body: subscribeSchema,
         answer: subscriptionSchema,
         creates: true,
         missing: "app, channel, event definition or connection is not there",
-        conflict: "`*` is asked for and the app has no channels, or more than 1,000 topics would be covered",
+        conflict:
+          "`*` is asked for and the app has no channels; more than 1,000 topics would be covered; or the channel has another connection",
       },
       async ({ caller, params, body }) => {
         const { db, redis, groups, clock, log } = deps;
         const scope = appScopeOf(caller, params);
-        const { eventUid, connectionId, startAt } = body;
+        const { eventUid, connectionId = null, startAt } = body;
         await requireApp(db, scope);
-        if (typeof connectionId === "string") throw notFound("connection");
         const startMs = startMsOf(startAt, await readRedisTimeMs(redis));
+        const wanted = { eventUid, startAt, startMs, connectionId };
+        const context = { channelKinds: deps.channelKinds, nowMs: clock() };
         const subscription = await db
           .transaction()
-          .execute((trx) => insertSubscription(trx, caller, scope, { eventUid, startAt, startMs }, clock()));
+          .execute((trx) => insertSubscription(trx, caller, scope, wanted, context));
         const { id } = subscription.row;
         try {
           await placeSubscription(groups, { id, startMs, topics: subscription.topics });

@@ -50,6 +50,9 @@ export async function startRawServer(...scripts: readonly Script[]) {
   };
 }
 
+/** The head of an event stream, whose body is then written by hand. */
+export const writeHead = (socket: Socket): boolean => socket.write(HEAD);
+
 /** Answers an event stream, its body in these pieces, each in a packet of its own, then closes. */
 export const streamOf =
   (...pieces: readonly (string | Uint8Array)[]): Script =>
@@ -105,15 +108,17 @@ export function createRun(
   changes: Partial<Pick<SourceRun, "credentials" | "cursor" | "ingest">> & { readonly number?: number } = {},
 ): TestRun {
   const { number = ++channels } = changes;
+  const settings = sseSettings.parse(config);
   const controller = new AbortController();
   const run: TestRun = {
     channel: {
       identity: { number, uid: "in", kind: "sse", appId: "app_1", organizationId: "org_1" },
       state: "active",
       limits: { maxBodyBytes: 1, maxDepth: 128 },
+      settings,
       acceptsContentType: () => true,
     },
-    settings: sseSettings.parse(config),
+    settings,
     credentials: undefined,
     cursor: undefined,
     startedAtMs: 0,

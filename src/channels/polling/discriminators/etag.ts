@@ -1,0 +1,113 @@
+import { z } from "zod";
+import { err, ok } from "../../../lib/result.ts";
+import type { ItemKey } from "../item-key.ts";
+import type { Page, PageItem } from "../page.ts";
+import { type Discriminator, MAX_KEYS, type Position, positionFull } from "../position.ts";
+import { SeenKeys, seenKeysSchema } from "../seen-keys.ts";
+import type { StartAt } from "../start-at.ts";
+
+export const etagSettings = z.strictObject({
+  by: z
+    .literal("etag")
+    .describe(
+      "One document that changes: it is asked for with If-None-Match and If-Modified-Since, and new is what the version before did not hold. Without `itemsPath` each version is one item.",
+    ),
+});
+
+const savedSchema = z.strictObject({
+  keys: seenKeysSchema.default([]),
+  isPriming: z.boolean().default(false),
+});
+type Saved = z.input<typeof savedSchema>;
+
+export interface EtagOptions {
+  readonly itemKey: ItemKey;
+  readonly isNewestFirst: boolean;
+  readonly startAt: StartAt;
+}
+
+export function createEtag(options: EtagOptions): Discriminator {
+  return {
+    start: () => new EtagPosition(options, { isPriming: options.startAt === "now" }),
+    restore(saved) {
+      const read = savedSchema.safeParse(saved);
+      return read.success ? new EtagPosition(options, read.data) : undefined;
+    },
+    parse(value) {
+      const read = shownSchema.safeParse(value);
+      if (!read.success) return err([{ path: "seen", message: MUST_BE }]);
+      const position: Saved = { isPriming: read.data.seen === "all" };
+      return ok(position);
+    },
+  };
+}
+
+export function showEtag(saved: unknown): unknown {
+  const { isPriming, keys } = savedSchema.parse(saved);
+  return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
+}
+
+const shownSchema = z.strictObject({ seen: z.enum(["all", "none"]) });
+
+const MUST_BE =
+  'must be "none", by which all that the document holds is new, or "all", by which it is known as it is';
+
+/** The items of the version that was read last. */
+class EtagPosition implements Position {
+  readonly cursor = undefined;
+  readonly #options: EtagOptions;
+  readonly #keys: SeenKeys<number>;
+  #isPriming: boolean;
+
+  constructor(options: EtagOptions, saved: Saved) {
+    this.#options = options;
+    this.#keys = SeenKeys.read(saved.keys ?? [], Number);
+    this.#isPriming = saved.isPriming ?? false;
+  }
+
+  get isPriming(): boolean {
+    return this.#isPriming;
+  }
+
+  /** While a version is published in parts, the one before is remembered as well. */
+  get room(): number {
+    return 2 * MAX_KEYS - this.#keys.size;
+  }
+
+  select({ items }: Page): readonly PageItem[] {
+    if (items.length > MAX_KEYS) throw positionFull(MAX_KEYS);
+    if (this.#isPriming) return [];
+    const { isNewestFirst, itemKey } = this.#options;
+    const fresh = new Map<string, PageItem>();
+    for (const item of isNewestFirst ? items.toReversed() : items) {
+      const key = itemKey(item);
+      if (!this.#keys.has(key) && !fresh.has(key)) fresh.set(key, item);
+    }
+    return [...fresh.values()];
+  }
+
+  add(items: readonly PageItem[]): void {
+    for (const item of items) this.#keys.add(this.#options.itemKey(item), VERSION);
+  }
+
+  reachesKnown(): boolean {
+    return true;
+  }
+
+  endPage({ items }: Page): boolean {
+    this.#keys.forget(() => true);
+    this.add(items);
+    this.#isPriming = false;
+    return false;
+  }
+
+  endWalk(): void {}
+
+  save(): Saved {
+    const keys = this.#keys.write();
+    return { ...(keys.length > 0 && { keys }), ...(this.#isPriming && { isPriming: true }) };
+  }
+}
+
+/** All keys are of one version. */
+const VERSION = 0;

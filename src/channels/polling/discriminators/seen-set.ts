@@ -1,0 +1,173 @@
+import { z } from "zod";
+import { err, ok } from "../../../lib/result.ts";
+import type { ItemKey } from "../item-key.ts";
+import type { Page, PageItem } from "../page.ts";
+import {
+  type Discriminator,
+  MAX_KEYS,
+  type Position,
+  type PositionContext,
+  positionFull,
+} from "../position.ts";
+import { SeenKeys, seenKeysSchema } from "../seen-keys.ts";
+import type { StartAt } from "../start-at.ts";
+
+export const seenSetSettings = z.strictObject({
+  by: z
+    .literal("seenSet")
+    .describe(
+      "New is what was not seen before. All pages are read on each poll, or, newest first, those before the first that ends with a known item.",
+    ),
+  key: z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .describe(
+      "A path over an item that yields what it is known again by, together with `versionPath`; without it `itemId` is.",
+    ),
+  maxAgeSeconds: z
+    .int()
+    .min(3600)
+    .max(34_560_000)
+    .default(2_592_000)
+    .describe("An item is forgotten when no page has shown it for so long; when it comes again it is new."),
+  maxKeys: z
+    .int()
+    .min(1)
+    .max(MAX_KEYS)
+    .default(10_000)
+    .describe("So many items are remembered; those that were not shown for the longest time give way."),
+});
+
+export type SeenSetSettings = z.output<typeof seenSetSettings>;
+
+const savedSchema = z.strictObject({
+  keys: seenKeysSchema.default([]),
+  isPriming: z.boolean().default(false),
+});
+type Saved = z.input<typeof savedSchema>;
+
+/** A stamp is made anew after such a part of the age: each time costs a write. */
+const STEPS = 32;
+
+export interface SeenSetOptions {
+  readonly itemKey: ItemKey;
+  readonly isNewestFirst: boolean;
+  readonly startAt: StartAt;
+}
+
+export function createSeenSet(settings: SeenSetSettings, options: SeenSetOptions): Discriminator {
+  const create = (saved: Saved, context: PositionContext) =>
+    new SeenSetPosition(settings, options, saved, context);
+  return {
+    start: (context) => create({ isPriming: options.startAt === "now" }, context),
+    restore(saved, context) {
+      const read = savedSchema.safeParse(saved);
+      return read.success ? create(read.data, context) : undefined;
+    },
+    parse(value) {
+      const read = shownSchema.safeParse(value);
+      if (!read.success) return err([{ path: "seen", message: MUST_BE }]);
+      const position: Saved = { isPriming: read.data.seen === "all" };
+      return ok(position);
+    },
+  };
+}
+
+/** The keys are hashes: of what is not known any more. */
+export function showSeenSet(saved: unknown): unknown {
+  const { isPriming, keys } = savedSchema.parse(saved);
+  return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
+}
+
+const shownSchema = z.strictObject({ seen: z.enum(["all", "none"]) });
+
+const MUST_BE =
+  'must be "none", by which all that the server shows is new, or "all", by which what the next poll finds is known';
+
+class SeenSetPosition implements Position {
+  readonly cursor = undefined;
+  readonly #itemKey: ItemKey;
+  readonly #isNewestFirst: boolean;
+  readonly #maxKeys: number;
+  /** Of what is seen now. */
+  readonly #stamp: number;
+  readonly #keys: SeenKeys<number>;
+  /** What was known before this poll. */
+  readonly #known: ReadonlySet<string>;
+  /** What this poll has seen: it does not give way to more of the same poll. */
+  readonly #touched = new Set<string>();
+  #isPriming: boolean;
+
+  constructor(
+    { maxAgeSeconds, maxKeys }: SeenSetSettings,
+    { isNewestFirst, itemKey }: SeenSetOptions,
+    saved: Saved,
+    { nowMs }: PositionContext,
+  ) {
+    const step = Math.ceil(maxAgeSeconds / STEPS);
+    const nowSeconds = Math.floor(nowMs / 1000);
+    this.#itemKey = itemKey;
+    this.#isNewestFirst = isNewestFirst;
+    this.#maxKeys = maxKeys;
+    this.#stamp = Math.ceil(nowSeconds / step) * step;
+    this.#isPriming = saved.isPriming ?? false;
+    this.#keys = SeenKeys.read(saved.keys ?? [], Number);
+    this.#keys.forget((seenSeconds) => seenSeconds < nowSeconds - maxAgeSeconds);
+    this.#known = new Set(this.#keys.keys());
+  }
+
+  get isPriming(): boolean {
+    return this.#isPriming;
+  }
+
+  get room(): number {
+    return this.#maxKeys - this.#touched.size;
+  }
+
+  select({ items }: Page): readonly PageItem[] {
+    const fresh = new Map<string, PageItem>();
+    for (const item of this.#isNewestFirst ? items.toReversed() : items) {
+      const key = this.#itemKey(item);
+      if (this.#keys.has(key)) this.#touch(key);
+      else if (!fresh.has(key)) fresh.set(key, item);
+    }
+    if (!this.#isPriming) return [...fresh.values()];
+    if (fresh.size > this.room) throw positionFull(this.#maxKeys);
+    for (const key of fresh.keys()) this.#touch(key);
+    return [];
+  }
+
+  add(items: readonly PageItem[]): void {
+    for (const item of items) this.#touch(this.#itemKey(item));
+  }
+
+  reachesKnown({ items }: Page): boolean {
+    const last = items.at(-1);
+    return last !== undefined && !this.#isPriming && this.#known.has(this.#itemKey(last));
+  }
+
+  unchanged(): void {
+    for (const key of this.#known) this.#touch(key);
+  }
+
+  endPage(): boolean {
+    return false;
+  }
+
+  endWalk(): void {
+    this.#isPriming = false;
+  }
+
+  save(): Saved {
+    const keys = this.#keys.write();
+    return { ...(keys.length > 0 && { keys }), ...(this.#isPriming && { isPriming: true }) };
+  }
+
+  #touch(key: string): void {
+    this.#touched.add(key);
+    this.#keys.add(key, this.#stamp);
+    this.#keys.forgetFirst(this.#maxKeys, this.#touched);
+  }
+}

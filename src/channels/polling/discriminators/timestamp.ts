@@ -1,0 +1,101 @@
+import { z } from "zod";
+import { err, ok } from "../../../lib/result.ts";
+import type { RulePath } from "../../../normalize/compile.ts";
+import { type ItemKey, keyOf } from "../item-key.ts";
+import type { Discriminator } from "../position.ts";
+import type { StartAt } from "../start-at.ts";
+import { parseTimestamp, TIMESTAMP_FORMATS, type TimestampFormat } from "../timestamps.ts";
+import { type Order, OrderedPosition, type SavedOrdered, type Scale, savedOrderedSchema } from "./ordered.ts";
+
+export const timestampSettings = z.strictObject({
+  by: z
+    .literal("timestamp")
+    .describe(
+      "New is what is as late as the latest item or later. Items of one instant are told apart by `itemId`, so the server must be asked for all from {{cursor}} on, itself included.",
+    ),
+  path: z
+    .string()
+    .min(1)
+    .max(1024)
+    .describe("A path over an item that yields when it happened or was changed."),
+  format: z
+    .enum(TIMESTAMP_FORMATS)
+    .default("iso")
+    .describe("How it is written, by the items and for the server alike."),
+  lookBackSeconds: z
+    .int()
+    .min(0)
+    .max(604_800)
+    .default(0)
+    .describe(
+      "For servers that show an item late: so far behind the newest, items that were not seen yet are taken as well. {{cursor}} begins there.",
+    ),
+});
+
+export type TimestampSettings = z.output<typeof timestampSettings>;
+
+/** What lies further ahead is a mistake of the server's, after which nothing would ever be new. */
+const MAX_AHEAD_MS = 86_400_000;
+
+export function createTimestamp(
+  { format, lookBackSeconds }: TimestampSettings,
+  {
+    path,
+    itemKey,
+    order,
+    startAt,
+  }: {
+    readonly path: RulePath;
+    readonly itemKey: ItemKey;
+    readonly order: Order;
+    readonly startAt: StartAt;
+  },
+): Discriminator {
+  const scale: Scale<number> = {
+    read(item, nowMs) {
+      const text = item.read(path);
+      const ms = text === undefined ? undefined : parseTimestamp(text, format);
+      return ms === undefined || ms > nowMs + MAX_AHEAD_MS ? undefined : ms;
+    },
+    parse: (text) => parseTimestamp(text, "epochMillis"),
+    lowered: (ms) => ms - lookBackSeconds * 1000,
+    valueOf: (ms) => ({ kind: "instant", ms, format }),
+    keyOf: (item, ms) => keyOf([String(ms), itemKey(item)]),
+    onlyKeyAt: () => undefined,
+  };
+  return {
+    start(context) {
+      const at = String(startMs(startAt, context.startedAtMs, format) ?? 0);
+      return new OrderedPosition(scale, order, { at, from: at }, context);
+    },
+    restore(saved, context) {
+      const read = savedOrderedSchema.safeParse(saved);
+      return read.success ? new OrderedPosition(scale, order, read.data, context) : undefined;
+    },
+    parse(value) {
+      const read = shownSchema.safeParse(value);
+      const ms = read.success ? parseStart(read.data.timestamp, format) : undefined;
+      if (ms === undefined) return err([{ path: "timestamp", message: MUST_BE }]);
+      const position: SavedOrdered = { at: String(ms), from: String(ms) };
+      return ok(position);
+    },
+  };
+}
+
+export function showTimestamp(saved: unknown): unknown {
+  const { at } = savedOrderedSchema.parse(saved);
+  return { timestamp: at === undefined ? null : new Date(Number(at)).toISOString() };
+}
+
+/** Undefined for a text that is no instant. */
+export const parseStart = (text: string, format: TimestampFormat): number | undefined =>
+  parseTimestamp(text, "iso") ?? parseTimestamp(text, format);
+
+const shownSchema = z.strictObject({ timestamp: z.string() });
+
+const MUST_BE = "must be an instant, such as 2026-01-31T09:30:00Z, or as `format` has it";
+
+function startMs(startAt: StartAt, startedAtMs: number, format: TimestampFormat): number | undefined {
+  if (startAt === "now") return startedAtMs;
+  return startAt === "earliest" ? 0 : parseStart(startAt.value, format);
+}

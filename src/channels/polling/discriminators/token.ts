@@ -1,0 +1,234 @@
+import { z } from "zod";
+import { err, ok } from "../../../lib/result.ts";
+import type { RulePath } from "../../../normalize/compile.ts";
+import { type ItemKey, keyOf } from "../item-key.ts";
+import type { Page, PageItem } from "../page.ts";
+import { type PageRequest, pageRequestSchema } from "../pagination/page-request.ts";
+import { isTrue } from "../pagination/pagination.ts";
+import { type Discriminator, MAX_KEYS, type Position, PositionError } from "../position.ts";
+import { SeenKeys, seenKeysSchema } from "../seen-keys.ts";
+import type { StartAt } from "../start-at.ts";
+import type { TemplateValue } from "../template-values.ts";
+
+const MAX_TOKEN_CHARS = 16_384;
+
+export const tokenSettings = z.strictObject({
+  by: z
+    .literal("token")
+    .describe(
+      "The server keeps track: each answer brings a token that stands for all that was answered so far. New is what it answers to that.",
+    ),
+  path: z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .describe("A path over the page that yields the next token, where the page has one."),
+  header: z
+    .string()
+    .max(256)
+    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "is not the name of a header")
+    .optional()
+    .describe("The header of the answer that holds the next token."),
+  as: z
+    .enum(["value", "url"])
+    .default("value")
+    .describe(
+      "What it is: a value, for {{cursor}}, or the whole address of the next request (a delta link).",
+    ),
+  hasMorePath: z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .describe("A path over the page that yields true where there is more at once by the new token."),
+  expiredOn: z
+    .strictObject({
+      statuses: z.array(z.int().min(400).max(499)).min(1).max(20).default([410]).describe("By its status."),
+      path: z.string().min(1).max(1024).optional().describe("Or by what this path over its body yields …"),
+      equals: z.union([z.string(), z.number(), z.boolean()]).optional().describe("… if it is this value."),
+    })
+    .prefault({})
+    .describe("How an answer says that the token is no longer known."),
+  onExpired: z
+    .enum(["resync", "skip", "stop"])
+    .default("resync")
+    .describe(
+      "What to do then: ask for all again, of which `dedupe` recognizes what its window still remembers; take all that is there as known; or stop the channel with an error.",
+    ),
+});
+
+export type TokenSettings = z.output<typeof tokenSettings>;
+
+const savedSchema = z.strictObject({
+  token: z.string().max(MAX_TOKEN_CHARS).optional(),
+  next: pageRequestSchema.optional(),
+  keys: seenKeysSchema.default([]),
+  isPriming: z.boolean().default(false),
+});
+type Saved = z.input<typeof savedSchema>;
+
+export interface TokenOptions {
+  readonly path: RulePath | undefined;
+  readonly hasMorePath: RulePath | undefined;
+  readonly itemKey: ItemKey;
+  readonly isNewestFirst: boolean;
+  readonly startAt: StartAt;
+}
+
+export function createToken(settings: TokenSettings, options: TokenOptions): Discriminator {
+  const { startAt } = options;
+  const first: Saved =
+    typeof startAt === "object" ? { token: startAt.value } : { isPriming: startAt === "now" };
+  return {
+    start: () => new TokenPosition(settings, options, first),
+    restore(saved) {
+      const read = savedSchema.safeParse(saved);
+      return read.success ? new TokenPosition(settings, options, read.data) : undefined;
+    },
+    parse(value) {
+      const read = shownSchema.safeParse(value);
+      if (!read.success)
+        return err([{ path: "token", message: `must be a text of 1 to ${MAX_TOKEN_CHARS} characters` }]);
+      if (settings.as === "url" && !/^https?:\/\//i.test(read.data.token)) {
+        return err([{ path: "token", message: "must be an address of HTTP, as `discriminator.as` is url" }]);
+      }
+      const position: Saved = { token: read.data.token };
+      return ok(position);
+    },
+  };
+}
+
+export function showToken(saved: unknown): unknown {
+  return { token: savedSchema.parse(saved).token ?? null };
+}
+
+const shownSchema = z.strictObject({ token: z.string().min(1).max(MAX_TOKEN_CHARS) });
+
+/**
+ * A token, and the place in the walk over the pages that it has begun. What of a walk was published is remembered until there is a
+ * new token: where the pages can no longer be gone on with, the walk begins anew and leaves that out.
+ */
+class TokenPosition implements Position {
+  readonly #settings: TokenSettings;
+  readonly #options: TokenOptions;
+  readonly #keys: SeenKeys<number>;
+  readonly room = Number.POSITIVE_INFINITY;
+  #token: string | undefined;
+  #next: PageRequest | undefined;
+  #isPriming: boolean;
+
+  constructor(settings: TokenSettings, options: TokenOptions, saved: Saved) {
+    this.#settings = settings;
+    this.#options = options;
+    this.#token = saved.token;
+    this.#next = saved.next;
+    this.#keys = SeenKeys.read(saved.keys ?? [], Number);
+    this.#isPriming = saved.isPriming ?? false;
+  }
+
+  get cursor(): TemplateValue | undefined {
+    return this.#token === undefined || this.#settings.as === "url"
+      ? undefined
+      : { kind: "text", text: this.#token };
+  }
+
+  /** A walk that begins anew begins with the newest token. */
+  get head(): TemplateValue | undefined {
+    return this.cursor;
+  }
+
+  get url(): string | undefined {
+    return this.#settings.as === "url" ? this.#token : undefined;
+  }
+
+  get resumeAt(): PageRequest | undefined {
+    return this.#next;
+  }
+
+  get isPriming(): boolean {
+    return this.#isPriming;
+  }
+
+  select({ items }: Page): readonly PageItem[] {
+    if (this.#isPriming) return [];
+    const fresh = new Map<string, PageItem>();
+    for (const item of this.#options.isNewestFirst ? items.toReversed() : items) {
+      const key = this.#keyOf(item);
+      if (!this.#keys.has(key) && !fresh.has(key)) fresh.set(key, item);
+    }
+    return [...fresh.values()];
+  }
+
+  add(items: readonly PageItem[]): void {
+    for (const item of items) this.#keys.add(this.#keyOf(item), WALK);
+    this.#keys.forgetFirst(MAX_KEYS);
+  }
+
+  reachesKnown(): boolean {
+    return false;
+  }
+
+  endPage(page: Page, next: PageRequest | undefined): boolean {
+    const token = this.#tokenOf(page);
+    if (token !== undefined) {
+      this.#token = token;
+      this.#keys.forget(() => true);
+    }
+    this.#next = next;
+    if (next !== undefined) return false;
+    if (this.#token === undefined) {
+      throw new PositionError("token_missing", "The last page brings no token, by which it could be gone on");
+    }
+    const { hasMorePath } = this.#options;
+    return hasMorePath !== undefined && isTrue(page.read(hasMorePath));
+  }
+
+  endWalk(): void {
+    this.#next = undefined;
+    this.#keys.forget(() => true);
+    this.#isPriming = false;
+  }
+
+  expire(what: "page" | "position"): boolean {
+    this.#next = undefined;
+    if (what === "page") return true;
+    if (this.#token === undefined || this.#settings.onExpired === "stop") return false;
+    this.#token = undefined;
+    this.#keys.forget(() => true);
+    this.#isPriming = this.#settings.onExpired === "skip";
+    return true;
+  }
+
+  save(): Saved {
+    const keys = this.#keys.write();
+    return {
+      ...(this.#token !== undefined && { token: this.#token }),
+      ...(this.#next !== undefined && { next: this.#next }),
+      ...(keys.length > 0 && { keys }),
+      ...(this.#isPriming && { isPriming: true }),
+    };
+  }
+
+  #tokenOf(page: Page): string | undefined {
+    const { as, header } = this.#settings;
+    const { path } = this.#options;
+    const value =
+      path === undefined ? [page.headers[header?.toLowerCase() ?? ""]].flat()[0] : page.read(path);
+    if (value === undefined || value === null || value === "") return undefined;
+    const text = typeof value === "string" ? value : undefined;
+    const token = as === "url" && text !== undefined ? page.addressOf(text) : text;
+    if (token === undefined || token.length > MAX_TOKEN_CHARS) {
+      throw new PositionError("token_missing", "What stands in the place of the token is none");
+    }
+    return token;
+  }
+
+  /** An item that has changed since is another one, whatever its id. */
+  #keyOf(item: PageItem): string {
+    return keyOf([this.#options.itemKey(item), item.contentHash()]);
+  }
+}
+
+/** All keys are of one walk. */
+const WALK = 0;

@@ -1,0 +1,62 @@
+import type { IngestResult } from "../../event/ingest.ts";
+import type { DryRun, FetchedDelivery, PolledSource, SourceRun } from "../source.ts";
+import type { Exchange } from "./fetch-page.ts";
+import type { Plan } from "./plan.ts";
+import { type PollDeps, pollSource } from "./poll-source.ts";
+import { redactRequest, redactValues } from "./secrets.ts";
+
+/** One page of a poll, by the very code that polls, with nothing behind it that would publish or keep anything. */
+export async function dryRunPoll(
+  deps: PollDeps,
+  plan: Plan,
+  run: Parameters<PolledSource["dryRun"]>[0],
+): Promise<DryRun> {
+  const deliveries: FetchedDelivery[] = [];
+  let cursor = run.cursor;
+  let last: Exchange | undefined;
+  const trial: SourceRun = {
+    ...run,
+    async ingest(delivery, options) {
+      deliveries.push(delivery);
+      cursor = options.cursor ?? cursor;
+      return NOTHING;
+    },
+    async moveTo(to) {
+      cursor = to;
+    },
+    opened() {},
+    warn() {},
+  };
+  const end = await pollSource(deps, plan, trial, {
+    isTrial: true,
+    observe: (exchange) => {
+      last = exchange;
+    },
+  });
+  return {
+    request: last === undefined ? unsent(plan) : redactRequest(last.sent),
+    response: last?.response
+      ? {
+          status: last.response.status,
+          headers: redactValues(last.response.headers, last.redact),
+          bytes: last.response.body.length,
+        }
+      : null,
+    deliveries,
+    cursor: cursor ?? null,
+    end,
+  };
+}
+
+const NOTHING: IngestResult = {
+  kind: "accepted",
+  outcome: { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
+};
+
+/** Of a cursor from which no request can be made. */
+const unsent = ({ settings: { request } }: Plan): DryRun["request"] => ({
+  method: request.method,
+  url: request.url,
+  headers: {},
+  body: null,
+});

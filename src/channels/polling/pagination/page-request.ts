@@ -1,0 +1,14 @@
+import { z } from "zod";
+
+/** Which page is asked for. */
+export const pageRequestSchema = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("first") }),
+  z.strictObject({ kind: z.literal("url"), url: z.string() }),
+  z.strictObject({ kind: z.literal("token"), token: z.string() }),
+  /** A page's number, or how many items come before it. */
+  z.strictObject({ kind: z.literal("number"), number: z.int() }),
+]);
+
+export type PageRequest = z.output<typeof pageRequestSchema>;
+
+export const FIRST_PAGE: PageRequest = { kind: "first" };

@@ -1,0 +1,84 @@
+import { z } from "zod";
+
+const path = z.string().min(1).max(1024);
+const name = z.string().min(1).max(256);
+
+const guards = {
+  maxPages: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(100)
+    .describe(
+      "So many pages are read in one poll. Where items come oldest first the next poll goes on behind them; else a poll that needs more fails, and nothing is lost.",
+    ),
+  maxItems: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(100_000)
+    .describe(
+      "So many items, known ones included, are read in one poll; what is beyond is treated as pages are.",
+    ),
+} as const;
+
+const hasMorePath = path
+  .optional()
+  .describe("A path over the page that yields false, or nothing, on the last one.");
+
+/** How one page leads to the next. */
+export const paginationSettings = z
+  .discriminatedUnion("by", [
+    z.strictObject({
+      by: z.literal("linkHeader").describe("The header Link (RFC 8288) holds the address of the next page."),
+      relation: name.default("next").describe("The relation (rel) of the link."),
+      ...guards,
+    }),
+    z.strictObject({
+      by: z.literal("nextUrlPath").describe("The page holds the address of the next one."),
+      path: path.describe("A path over the page that yields the address, also a relative one."),
+      ...guards,
+    }),
+    z.strictObject({
+      by: z.literal("cursorToken").describe("The page holds a token by which the next one is asked for."),
+      path: path.describe("A path over the page that yields the token; the last page has none."),
+      in: z.enum(["query", "body"]).default("query").describe("Where the token is sent."),
+      name: name
+        .optional()
+        .describe(
+          "The query parameter, or the member of the body; without it {{page}} says where the token goes.",
+        ),
+      hasMorePath,
+      ...guards,
+    }),
+    z.strictObject({
+      by: z.literal("offset").describe("The next page is asked for by how many items come before it."),
+      param: name.optional().describe("The query parameter; without it {{page}} says where the number goes."),
+      pageSize: z
+        .int()
+        .min(1)
+        .max(100_000)
+        .optional()
+        .describe("A page with fewer items is the last; without it only an empty one is."),
+      hasMorePath,
+      ...guards,
+    }),
+    z.strictObject({
+      by: z.literal("page").describe("The next page is asked for by its number."),
+      param: name.optional().describe("The query parameter; without it {{page}} says where the number goes."),
+      first: z.int().min(0).max(1).default(1).describe("The number of the first page."),
+      pageSize: z
+        .int()
+        .min(1)
+        .max(100_000)
+        .optional()
+        .describe("A page with fewer items is the last; without it only an empty one is."),
+      hasMorePath,
+      ...guards,
+    }),
+  ])
+  .describe(
+    "How one page leads to the next. Pages are followed within the origin of the url, and to those that the connection allows.",
+  );
+
+export type PaginationSettings = z.output<typeof paginationSettings>;

@@ -1,0 +1,167 @@
+import type { Clock } from "../../lib/clock.ts";
+import { PathBudgetError } from "../../normalize/path.ts";
+import type { SourceEnd, SourceRun } from "../source.ts";
+import type { CallDeps } from "./call.ts";
+import { readCursor } from "./cursor.ts";
+import { createPageFetcher, type Exchange, type FetchedPage } from "./fetch-page.ts";
+import { PageWalk } from "./page-walk.ts";
+import { FIRST_PAGE } from "./pagination/page-request.ts";
+import type { Plan } from "./plan.ts";
+import { PollWriter } from "./poll-writer.ts";
+import { PositionError } from "./position.ts";
+import type { TemplateValue } from "./template-values.ts";
+
+export interface PollDeps extends CallDeps {
+  readonly clock: Clock;
+}
+
+export interface PollOptions {
+  /** Told of each call. */
+  readonly observe?: (exchange: Exchange) => void;
+  /** True: one page and no more. */
+  readonly isTrial?: boolean;
+}
+
+/** Between two pages a poll ends by itself after so long: its place is wanted by others, and the next one goes on. */
+const MAX_POLL_MS = 120_000;
+/** Of pages that wait to be published; those that hold the oldest items stay. */
+const MAX_HELD_BYTES = 8 * 1024 * 1024;
+
+/**
+ * One poll: reads the pages from where the source stands, publishes what is new in its order, and moves the cursor with each write,
+ * so that a poll that ends anywhere is gone on with exactly there.
+ *
+ * Pages that come oldest first, or in no order, are published as they come. Where they come newest first, they are read until the
+ * first known item, and then published from the last to the first; where more of them are new than can be held, those at the end
+ * are, and the next poll walks down to where this one began. So the cursor has never anything unpublished behind it.
+ *
+ * @throws UnavailableError, StaleSourceError as `run.ingest` does; the reason of the run's signal.
+ */
+export async function pollSource(
+  deps: PollDeps,
+  plan: Plan,
+  run: SourceRun,
+  options: PollOptions = {},
+): Promise<SourceEnd> {
+  const nowMs = deps.clock();
+  const cursor = readCursor(plan, run.cursor, { nowMs, startedAtMs: run.startedAtMs });
+  if (!cursor.ok) return { kind: "broken", code: "cursor", message: cursor.error };
+  const { observe } = options;
+  const fetch = createPageFetcher({ ...deps, nowMs, ...(observe && { observe }) }, { plan, run });
+  const writer = new PollWriter(plan, run, cursor.value, nowMs);
+  const poll: Poll = {
+    plan,
+    writer,
+    walk: new PageWalk({ plan, writer, fetch, run, nowMs }),
+    nowMs,
+    isTrial: options.isTrial === true,
+    isOverdue: () => deps.clock() - nowMs > MAX_POLL_MS,
+  };
+  try {
+    return await (plan.settings.order === "descending" ? pollBackwards(poll) : pollForwards(poll));
+  } catch (error) {
+    if (error instanceof PathBudgetError) return failed("path_budget", error.message);
+    if (error instanceof PositionError) return failed(error.code, error.message);
+    throw error;
+  }
+}
+
+interface Poll {
+  readonly plan: Plan;
+  readonly writer: PollWriter;
+  readonly walk: PageWalk;
+  readonly nowMs: number;
+  readonly isTrial: boolean;
+  readonly isOverdue: () => boolean;
+}
+
+async function pollForwards(poll: Poll): Promise<SourceEnd> {
+  const { isTrial, plan, walk, writer } = poll;
+  const { position } = writer;
+  for (;;) {
+    const fetched = await walk.fetch();
+    if (fetched.kind === "ended") return fetched.end;
+    const { next, notBeforeMs, page } = fetched;
+    const headBefore = position.head;
+    let hasMore = false;
+    const published = await writer.publish(fetched, () => {
+      hasMore = position.endPage(page, next);
+      if (next === undefined && !hasMore) writer.finish(walk.pages, fetched.validators);
+    });
+    if (published.kind === "ended") return published.end;
+    if (published.kind === "cut") return goesOnAt(poll, notBeforeMs);
+    if (isTrial || (next === undefined && !hasMore)) return doneAt(notBeforeMs);
+    const limit = limitOf(poll, fetched);
+    if (limit !== undefined) return isGettingOn(poll) ? goesOnAt(poll, notBeforeMs) : limit;
+    if (next === undefined || (plan.restartsWalk && !isSame(headBefore, position.head))) {
+      walk.goTo(FIRST_PAGE, position.head);
+    } else walk.goTo(next);
+  }
+}
+
+async function pollBackwards(poll: Poll): Promise<SourceEnd> {
+  const { isTrial, walk, writer } = poll;
+  const { position } = writer;
+  const held: FetchedPage[] = [];
+  let heldBytes = 0;
+  let isCut = false;
+  for (;;) {
+    const fetched = await walk.fetch();
+    if (fetched.kind === "ended") return fetched.end;
+    held.push(fetched);
+    heldBytes += fetched.bytes;
+    while (held.length > 1 && heldBytes > MAX_HELD_BYTES) {
+      heldBytes -= held.shift()?.bytes ?? 0;
+      isCut = true;
+    }
+    const { next, page } = fetched;
+    if (next === undefined || isTrial || position.reachesKnown(page)) break;
+    const limit = limitOf(poll, fetched);
+    if (limit !== undefined) return limit;
+    walk.goTo(next);
+  }
+  const [first] = held;
+  const notBeforeMs = held.at(-1)?.notBeforeMs;
+  let hasMore = false;
+  for (const fetched of held.toReversed()) {
+    const published = await writer.publish(fetched, () => {
+      if (fetched !== first || isCut) return;
+      for (const { next, page } of held) hasMore = position.endPage(page, next);
+      if (!isTrial || first.next === undefined) writer.finish(walk.pages, first.validators);
+    });
+    if (published.kind === "ended") return published.end;
+    if (published.kind === "cut") return goesOnAt(poll, notBeforeMs);
+  }
+  return isCut || hasMore ? goesOnAt(poll, notBeforeMs) : doneAt(notBeforeMs);
+}
+
+/** How the poll ends here if it has nothing to show for itself; undefined where the next page may be read. */
+function limitOf({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): SourceEnd | undefined {
+  if (walk.isAtLimit) return failed("page_limit", AT_LIMIT);
+  if (isOverdue()) return failed("deadline", `The pages were not read within ${MAX_POLL_MS / 1000} seconds`);
+  if (notBeforeMs === undefined) return undefined;
+  return {
+    ...failed("rate_limited", "The server wants no further calls in the midst of paging"),
+    notBeforeMs,
+  };
+}
+
+const AT_LIMIT =
+  "There are more pages than `pagination.maxPages`, or more items than `pagination.maxItems`, and nothing new among those that were read, or not yet the place up to which all is known";
+
+/** True where the next poll begins further on than this one. */
+const isGettingOn = ({ writer }: Poll): boolean =>
+  writer.published > 0 || writer.position.isPriming || writer.position.resumeAt !== undefined;
+
+const goesOnAt = ({ nowMs }: Poll, notBeforeMs: number | undefined): SourceEnd => ({
+  kind: "done",
+  notBeforeMs: notBeforeMs ?? nowMs,
+});
+
+const doneAt = (notBeforeMs: number | undefined): SourceEnd =>
+  notBeforeMs === undefined ? { kind: "done" } : { kind: "done", notBeforeMs };
+
+const failed = (code: string, message: string) => ({ kind: "failed", code, message }) as const;
+
+const isSame = (a: TemplateValue | undefined, b: TemplateValue | undefined): boolean =>
+  JSON.stringify(a) === JSON.stringify(b);

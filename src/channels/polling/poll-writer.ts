@@ -1,0 +1,117 @@
+import type { SourceEnd, SourceRun } from "../source.ts";
+import { type PollCursor, writeCursor } from "./cursor.ts";
+import { deliveryOf } from "./delivery.ts";
+import type { FetchedPage } from "./fetch-page.ts";
+import type { Plan } from "./plan.ts";
+import { type Position, positionFull } from "./position.ts";
+import type { Validators } from "./validators.ts";
+
+/** What a poll may write to. */
+export type PollSink = Pick<SourceRun, "cursor" | "ingest" | "moveTo" | "signal">;
+
+/** Items of one delivery. */
+const MAX_ITEMS = 500;
+
+/** `cut`: `maxItemsPerPoll` are published, and there are more. */
+export type Published =
+  | { readonly kind: "through" | "cut" }
+  | { readonly kind: "ended"; readonly end: SourceEnd };
+
+/** Publishes what is new, and moves the cursor with it: each write says exactly what was published up to it. */
+export class PollWriter {
+  readonly position: Position;
+  readonly #plan: Plan;
+  readonly #sink: PollSink;
+  readonly #nowMs: number;
+  #cursor: PollCursor;
+  #stored: string | undefined;
+  #published = 0;
+
+  constructor(plan: Plan, sink: PollSink, cursor: PollCursor, nowMs: number) {
+    this.position = cursor.position;
+    this.#plan = plan;
+    this.#sink = sink;
+    this.#cursor = cursor;
+    this.#nowMs = nowMs;
+    this.#stored = sink.cursor;
+  }
+
+  /** Items, in this poll. */
+  get published(): number {
+    return this.#published;
+  }
+
+  get validators(): Validators | undefined {
+    return this.#cursor.validators;
+  }
+
+  get lastPollAtMs(): number | undefined {
+    return this.#cursor.lastPollAtMs;
+  }
+
+  /**
+   * Publishes the page's new items.
+   *
+   * @param endPage called once all of them are added, before the cursor with the last of them is written
+   * @throws as `ingest` and `Position` do
+   */
+  async publish({ page, redact }: FetchedPage, endPage: () => void): Promise<Published> {
+    const { itemsPath, settings } = this.#plan;
+    const fresh = this.position.select(page);
+    for (let done = 0; ; ) {
+      const allowed = settings.maxItemsPerPoll - this.#published;
+      const count = Math.min(MAX_ITEMS, this.position.room, allowed, fresh.length - done);
+      if (count <= 0 && done < fresh.length) {
+        if (allowed <= 0) return { kind: "cut" };
+        throw positionFull(done);
+      }
+      const items = fresh.slice(done, done + count);
+      done += count;
+      this.position.add(items);
+      if (done === fresh.length) endPage();
+      if (items.length === 0) {
+        await this.save();
+        return { kind: "through" };
+      }
+      const delivery = deliveryOf(page, items, { itemsPath, arrivedAtMs: this.#nowMs, redact });
+      if (delivery === undefined) return ended("items_unstable", UNSTABLE);
+      const cursor = writeCursor(this.#plan, this.#cursor);
+      const result = await this.#sink.ingest(delivery, { cursor, signal: this.#sink.signal });
+      if (result.kind !== "accepted")
+        return ended("not_accepted", `The items were not accepted: ${result.kind}`);
+      this.#stored = cursor;
+      this.#published += items.length;
+      if (done === fresh.length) return { kind: "through" };
+    }
+  }
+
+  /** All pages were read: what is known of the first one counts from now on. */
+  finish(pages: number, validators: Validators | undefined): void {
+    const { request, settings } = this.#plan;
+    const isAsked = settings.conditional || settings.discriminator.by === "etag";
+    // Of several pages the first may stay as it is while another changes, unless what is new stands on the first.
+    const tellsAll = pages === 1 || settings.order === "descending";
+    this.position.endWalk(pages);
+    this.#cursor = {
+      position: this.position,
+      validators: isAsked && tellsAll ? validators : undefined,
+      lastPollAtMs: request.names.has("lastPollAt") ? this.#nowMs : undefined,
+    };
+  }
+
+  /** Writes the cursor where it has changed. @throws as `moveTo` does */
+  async save(): Promise<void> {
+    const cursor = writeCursor(this.#plan, this.#cursor);
+    if (cursor === this.#stored) return;
+    await this.#sink.moveTo(cursor, { signal: this.#sink.signal });
+    this.#stored = cursor;
+  }
+}
+
+const ended = (code: string, message: string): Published => ({
+  kind: "ended",
+  end: { kind: "failed", code, message },
+});
+
+const UNSTABLE =
+  "`itemsPath` finds other items when those are taken out of the page that are not new: it must not go by places or by other items";

@@ -1,0 +1,48 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { ChannelKind } from "../kind.ts";
+import type { PolledSource } from "../source.ts";
+import { pollCursorFormat } from "./cursor.ts";
+import { dryRunPoll } from "./dry-run.ts";
+import { compilePlan, type Plan } from "./plan.ts";
+import { type PollDeps, pollSource } from "./poll-source.ts";
+import { originOf } from "./request-settings.ts";
+import { scheduleOf } from "./schedule-settings.ts";
+import { pollingSettings } from "./settings.ts";
+
+/** Inlet calls an address at an interval and finds out what is new. */
+export const polling: ChannelKind = {
+  kind: "polling",
+  settings: pollingSettings,
+  secretSettings: [],
+  addressed: false,
+  cursor: pollCursorFormat,
+  needsSetup: () => false,
+  async start({ outbound, clock }) {
+    const wait: PollDeps["wait"] = (ms, { signal }) => delay(ms, undefined, { signal });
+    return {
+      polled: createPolledSource({ outbound, clock, wait, random: Math.random }),
+      async [Symbol.asyncDispose]() {},
+    };
+  },
+};
+
+export function createPolledSource(deps: PollDeps): PolledSource {
+  /** By the settings as a channel in force holds them: compiled once for all its polls. */
+  const plans = new WeakMap<object, Plan>();
+
+  function planOf(settings: unknown): Plan {
+    const known = typeof settings === "object" && settings !== null ? plans.get(settings) : undefined;
+    if (known !== undefined) return known;
+    const plan = compilePlan(pollingSettings.parse(settings));
+    if (!plan.ok) throw new Error(plan.error.map(({ path, message }) => `${path}: ${message}`).join("; "));
+    if (typeof settings === "object" && settings !== null) plans.set(settings, plan.value);
+    return plan.value;
+  }
+
+  return {
+    schedule: (settings) => scheduleOf(planOf(settings).settings),
+    origin: (settings) => originOf(planOf(settings).settings.request),
+    poll: (run) => pollSource(deps, planOf(run.settings), run),
+    dryRun: (run) => dryRunPoll(deps, planOf(run.settings), run),
+  };
+}

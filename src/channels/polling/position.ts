@@ -1,0 +1,75 @@
+import type { Finding } from "../../lib/errors.ts";
+import type { Result } from "../../lib/result.ts";
+import type { Page, PageItem } from "./page.ts";
+import type { PageRequest } from "./pagination/page-request.ts";
+import type { TemplateValue } from "./template-values.ts";
+
+/**
+ * Where a source stands, worked on during one poll. The poll asks, in this order:
+ * `cursor` for the request; per page `select`, then `add` for the selected items, some at a time, each time after they were
+ * published and before the cursor with them is written, then `endPage`; `endWalk` once the last page is through.
+ * Whenever it is written (`save`), it says exactly what was added before.
+ */
+export interface Position {
+  /** What `{{cursor}}` stands for at the beginning of a walk over the pages; undefined where there is nothing yet. */
+  readonly cursor: TemplateValue | undefined;
+  /** What it stands for in a walk that begins anew behind the last page; without it walks never do. */
+  readonly head?: TemplateValue | undefined;
+  /** An address in place of the request's own. */
+  readonly url?: string | undefined;
+  /** The page at which an earlier walk was left. */
+  readonly resumeAt?: PageRequest | undefined;
+  /** True while what is found is only taken note of: `startAt: "now"`. Nothing is selected then. */
+  readonly isPriming: boolean;
+  /** How many items more can be added. */
+  readonly room: number;
+  /** The page's items that are new, in the order in which they are to be published. */
+  readonly select: (page: Page) => readonly PageItem[];
+  readonly add: (items: readonly PageItem[]) => void;
+  /** True where all that comes after this page, of a feed that shows the newest first, is known. */
+  readonly reachesKnown: (page: Page) => boolean;
+  /** The page is through; `next`: the one that follows. Answers true where there is more to be had at once from the new position. */
+  readonly endPage: (page: Page, next: PageRequest | undefined) => boolean;
+  /** All pages are through, so many in this walk. */
+  readonly endWalk: (pages: number) => void;
+  /** The server says that it would answer what it answered last. */
+  readonly unchanged?: () => void;
+  /** The server no longer knows what the position refers to. False where nothing can be done about it. */
+  readonly expire?: (what: "page" | "position") => boolean;
+  /** As JSON, for `restore`. */
+  readonly save: () => unknown;
+}
+
+/** What the making of a position depends on. */
+export interface PositionContext {
+  readonly nowMs: number;
+  /** When the source began to be one. */
+  readonly startedAtMs: number;
+}
+
+/** How a channel tells what is new: its discriminator, compiled. */
+export interface Discriminator {
+  /** Where a source stands that has not been polled yet. */
+  readonly start: (context: PositionContext) => Position;
+  /** Undefined for what `save` has not written. */
+  readonly restore: (saved: unknown, context: PositionContext) => Position | undefined;
+  /** What a person has set, as `save` would write it; findings name the field. */
+  readonly parse: (value: unknown) => Result<unknown, readonly Finding[]>;
+}
+
+/** More keys than so many are not part of a cursor: it is written with every page. */
+export const MAX_KEYS = 20_000;
+
+/** A page from which a position cannot go on. Codes and messages are for the channel's owner. */
+export class PositionError extends Error {
+  override readonly name = "PositionError";
+  readonly code: "position_full" | "token_missing";
+
+  constructor(code: PositionError["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export const positionFull = (most: number): PositionError =>
+  new PositionError("position_full", `More than ${most} items would have to be remembered one by one`);

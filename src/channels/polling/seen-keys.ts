@@ -1,0 +1,77 @@
+import { z } from "zod";
+
+/** 22 base64url characters hold 132 bits of a hash: a collision, which would swallow an item, is out of reach. */
+export const KEY_CHARS = 22;
+
+/** What `{stamp, keys}` are written as: keys one after the other, together under the stamp that they share. */
+export const seenKeysSchema = z.array(
+  z.tuple([z.string(), z.string().regex(/^(?:[A-Za-z0-9_-]{22})+$/, "must be keys of 22 characters")]),
+);
+export type WrittenKeys = z.output<typeof seenKeysSchema>;
+
+/**
+ * Keys that were seen, each with a stamp by which it is forgotten one day: an instant, or a place in an order. They are part of a
+ * cursor, which is written with every page: their number is bounded, by whoever adds them.
+ */
+export class SeenKeys<S extends number | bigint | string> {
+  readonly #stamps = new Map<string, S>();
+
+  static read<S extends number | bigint | string>(
+    written: WrittenKeys,
+    readStamp: (text: string) => S | undefined,
+  ): SeenKeys<S> {
+    const keys = new SeenKeys<S>();
+    for (const [text, joined] of written) {
+      const stamp = readStamp(text);
+      if (stamp === undefined) continue;
+      for (let at = 0; at < joined.length; at += KEY_CHARS) keys.add(joined.slice(at, at + KEY_CHARS), stamp);
+    }
+    return keys;
+  }
+
+  get size(): number {
+    return this.#stamps.size;
+  }
+
+  keys(): Iterable<string> {
+    return this.#stamps.keys();
+  }
+
+  has(key: string): boolean {
+    return this.#stamps.has(key);
+  }
+
+  stampOf(key: string): S | undefined {
+    return this.#stamps.get(key);
+  }
+
+  /** A known key gets the new stamp, and counts as the last one added. */
+  add(key: string, stamp: S): void {
+    this.#stamps.delete(key);
+    this.#stamps.set(key, stamp);
+  }
+
+  forget(isOver: (stamp: S) => boolean): void {
+    for (const [key, stamp] of this.#stamps) if (isOver(stamp)) this.#stamps.delete(key);
+  }
+
+  /** Forgets those that were added first until no more than `size` are left, but none of `kept`. */
+  forgetFirst(size: number, kept?: ReadonlySet<string>): void {
+    for (const key of this.#stamps.keys()) {
+      if (this.#stamps.size <= size) return;
+      if (kept?.has(key) !== true) this.#stamps.delete(key);
+    }
+  }
+
+  /** Keeps their order, but for those of one stamp, which come together. */
+  write(): WrittenKeys {
+    const groups = new Map<string, string[]>();
+    for (const [key, stamp] of this.#stamps) {
+      const text = String(stamp);
+      const group = groups.get(text);
+      if (group === undefined) groups.set(text, [key]);
+      else group.push(key);
+    }
+    return [...groups].map(([stamp, keys]) => [stamp, keys.join("")]);
+  }
+}

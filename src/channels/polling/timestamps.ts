@@ -1,0 +1,70 @@
+/** How an instant is written by a server. */
+export const TIMESTAMP_FORMATS = ["iso", "epochSeconds", "epochMillis", "rfc2822"] as const;
+export type TimestampFormat = (typeof TIMESTAMP_FORMATS)[number];
+
+/** RFC 3339 section 5.6, and what of ISO 8601 is met besides: a date alone, no seconds, no zone (UTC is meant). */
+const ISO =
+  /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,12}))?)?\s?([Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/;
+/** RFC 5322 section 3.3, the zones of its section 4.3 that have a meaning included. */
+const RFC2822 =
+  /^(?:[A-Za-z]{3}, ?)?\d{1,2} [A-Za-z]{3} \d{4} \d{2}:\d{2}(?::\d{2})? (?:[+-]\d{4}|GMT|UTC?|Z|[ECMP][SD]T)$/;
+const NUMBER = /^[+-]?\d{1,20}(?:\.\d{1,20})?$/;
+/** ECMA-262: what a Date can hold. */
+const MAX_MS = 8.64e15;
+
+/**
+ * An instant in ms since the Unix epoch; undefined where the text is none. Finer parts are cut off, never rounded up, so that
+ * whoever asks a server for all from this instant on misses nothing.
+ */
+export function parseTimestamp(text: string, format: TimestampFormat): number | undefined {
+  switch (format) {
+    case "iso":
+      return parseIso(text);
+    case "rfc2822":
+      return RFC2822.test(text) ? inRange(Date.parse(text)) : undefined;
+    case "epochSeconds":
+      return NUMBER.test(text) ? inRange(Math.floor(Number(text) * 1000)) : undefined;
+    case "epochMillis":
+      return NUMBER.test(text) ? inRange(Math.floor(Number(text))) : undefined;
+    default:
+      return format satisfies never;
+  }
+}
+
+/** The instant as a server reads it; formats of whole seconds name the second in which it lies. */
+export function formatInstant(ms: number, format: TimestampFormat | "date"): string {
+  switch (format) {
+    case "iso":
+      return new Date(ms).toISOString();
+    case "date":
+      return new Date(ms).toISOString().slice(0, -14);
+    case "rfc2822":
+      return new Date(ms).toUTCString();
+    case "epochSeconds":
+      return String(Math.floor(ms / 1000));
+    case "epochMillis":
+      return String(ms);
+    default:
+      return format satisfies never;
+  }
+}
+
+function parseIso(text: string): number | undefined {
+  const match = ISO.exec(text);
+  if (match === null) return undefined;
+  const [, date, time, seconds = "00", fraction = "", zone = "Z"] = match;
+  if (time === undefined) return inRange(Date.parse(`${date}T00:00:00.000Z`));
+  // A leap second is the last of its minute.
+  const second = seconds === "60" ? "59" : seconds;
+  return inRange(
+    Date.parse(`${date}T${time}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}${zoneOf(zone)}`),
+  );
+}
+
+function zoneOf(zone: string): string {
+  if (/^z$/i.test(zone)) return "Z";
+  const digits = zone.slice(1).replace(":", "").padEnd(4, "0");
+  return `${zone.charAt(0)}${digits.slice(0, 2)}:${digits.slice(2)}`;
+}
+
+const inRange = (ms: number): number | undefined => (Math.abs(ms) <= MAX_MS ? ms : undefined);

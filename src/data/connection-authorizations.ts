@@ -1,0 +1,118 @@
+import { createHash } from "node:crypto";
+import type { Author } from "./audit-entry.ts";
+import type { Queryable, Trx } from "./database.ts";
+import type { Keyring } from "./keyring.ts";
+
+/** An authorization that a person was sent off to give. */
+export interface PendingAuthorization {
+  readonly connectionId: string;
+  /** Of the settings that the person was sent off with. */
+  readonly connectionVersion: number;
+  readonly redirectUri: string;
+  /** Of PKCE. */
+  readonly verifier: string;
+  /** Who asked for it. */
+  readonly author: Author;
+}
+
+/** Older ones of a connection than this many are forgotten when a new one is asked for. */
+const MAX_PENDING = 20;
+
+/** Keeps what the callback will need, under a hash of its state. */
+export async function insertAuthorization(
+  trx: Trx,
+  keyring: Keyring,
+  state: string,
+  pending: Omit<PendingAuthorization, "author"> & {
+    readonly author: Author & { readonly accountId: string };
+  },
+  { nowMs, lifeMs }: { readonly nowMs: number; readonly lifeMs: number },
+): Promise<void> {
+  const { connectionId, connectionVersion, redirectUri, verifier, author } = pending;
+  const stateHash = hashOf(state);
+  await trx.deleteFrom("connectionAuthorizations").where("expiresAt", "<=", new Date(nowMs)).execute();
+  await trx
+    .deleteFrom("connectionAuthorizations")
+    .where("stateHash", "in", (eb) =>
+      eb
+        .selectFrom("connectionAuthorizations")
+        .select("stateHash")
+        .where("connectionId", "=", connectionId)
+        .orderBy("createdAt", "desc")
+        .offset(MAX_PENDING - 1),
+    )
+    .execute();
+  await trx
+    .insertInto("connectionAuthorizations")
+    .values({
+      ...{ stateHash, connectionId, connectionVersion, redirectUri },
+      accountId: author.accountId,
+      keyId: author.keyId,
+      sealedVerifier: keyring.seal(verifier, rowName(connectionId, stateHash)),
+      createdAt: new Date(nowMs),
+      expiresAt: new Date(nowMs + lifeMs),
+    })
+    .execute();
+}
+
+/**
+ * What was kept under that state, which is used up by the look. Undefined where there is none, it has expired, its connection was
+ * changed since, or whoever asked may not ask any longer.
+ */
+export async function takeAuthorization(
+  db: Queryable,
+  keyring: Keyring,
+  state: string,
+  nowMs: number,
+): Promise<PendingAuthorization | undefined> {
+  const stateHash = hashOf(state);
+  const row = await db
+    .deleteFrom("connectionAuthorizations")
+    .where("stateHash", "=", stateHash)
+    .returningAll()
+    .executeTakeFirst();
+  if (row === undefined || row.expiresAt.getTime() <= nowMs) return undefined;
+  const connection = await db
+    .selectFrom("connections")
+    .select("organizationId")
+    .where("id", "=", row.connectionId)
+    .where("version", "=", row.connectionVersion)
+    .executeTakeFirst();
+  if (!connection) return undefined;
+  const { connectionId, connectionVersion, redirectUri, accountId, keyId } = row;
+  const author = { organizationId: connection.organizationId, accountId, keyId, requestId: null };
+  if (!(await isInForce(db, author, nowMs))) return undefined;
+  const verifier = keyring.open(row.sealedVerifier, rowName(connectionId, stateHash));
+  return { connectionId, connectionVersion, redirectUri, verifier, author };
+}
+
+/** The key that it was asked for with, or else the account itself, is one of the organization still. */
+async function isInForce(
+  db: Queryable,
+  { organizationId, accountId, keyId }: Author & { readonly accountId: string },
+  nowMs: number,
+): Promise<boolean> {
+  const ofAccount = db
+    .selectFrom("accounts")
+    .select("accounts.id")
+    .where("accounts.id", "=", accountId)
+    .where("accounts.status", "=", "active");
+  const row = await (keyId === null
+    ? ofAccount
+        .innerJoin("memberships", "memberships.accountId", "accounts.id")
+        .where("memberships.organizationId", "=", organizationId)
+    : ofAccount
+        .innerJoin("apiKeys", "apiKeys.accountId", "accounts.id")
+        .where("apiKeys.id", "=", keyId)
+        .where("apiKeys.revokedAt", "is", null)
+        .where((eb) =>
+          eb.or([eb("apiKeys.expiresAt", "is", null), eb("apiKeys.expiresAt", ">", new Date(nowMs))]),
+        )
+  ).executeTakeFirst();
+  return row !== undefined;
+}
+
+const hashOf = (state: string): Buffer => createHash("sha256").update(state).digest();
+
+const rowName = (connectionId: string, stateHash: Buffer): string =>
+  `connections/${connectionId}/authorizations/${stateHash.toString("hex")}`;

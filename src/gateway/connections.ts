@@ -1,0 +1,97 @@
+import {
+  claimRenewal,
+  noteRefusal,
+  readTokens,
+  storeTokens,
+  yieldRenewal,
+} from "../data/connection-tokens.ts";
+import { noteConnectionUse, openConnectionSecrets } from "../data/connections.ts";
+import type { Queryable } from "../data/database.ts";
+import type { Keyring } from "../data/keyring.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../log.ts";
+import { createCredentialsOf } from "../net/connections/credentials-of.ts";
+import { createRenewer, type TokenStore } from "../net/connections/renewer.ts";
+import type { Fetch } from "../net/connections/token-endpoint.ts";
+import type { CredentialsOf } from "../net/credentials.ts";
+import type { Outbound } from "../net/outbound.ts";
+
+export interface ConnectionsDeps {
+  readonly db: Queryable;
+  readonly keyring: Keyring;
+  readonly outbound: Outbound;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Stored connections in use. Disposal waits for tokens that are being renewed. */
+export interface Connections extends AsyncDisposable {
+  readonly credentialsOf: CredentialsOf;
+  /** To an issuer of tokens: three such calls end well within a turn of the renewer. */
+  readonly issuerFetch: Fetch;
+}
+
+const ISSUER_LIMITS = {
+  connectTimeoutMs: 10_000,
+  headTimeoutMs: 15_000,
+  totalTimeoutMs: 15_000,
+  maxBytes: 1024 * 1024,
+} as const;
+
+/** A use is noted no more often; the database keeps to it over all workers. */
+const NOTE_EVERY_MS = 60_000;
+/** More connections than this are noted anew too early, which the database then leaves out. */
+const MAX_NOTED = 10_000;
+
+export function createConnections(deps: ConnectionsDeps): Connections {
+  const { outbound, clock, log } = deps;
+  const issuerFetch = outbound.fetch(ISSUER_LIMITS);
+  const store = createTokenStore(deps);
+  const renewer = createRenewer({ store, fetch: issuerFetch, clock, log });
+  return {
+    credentialsOf: createCredentialsOf({ load: store.load, renewer, noteUse: createNoteUse(deps), clock }),
+    issuerFetch,
+    [Symbol.asyncDispose]: () => renewer[Symbol.asyncDispose](),
+  };
+}
+
+function createTokenStore({ db, keyring, clock }: ConnectionsDeps): TokenStore {
+  return {
+    async load(id) {
+      const row = await db.selectFrom("connections").selectAll().where("id", "=", id).executeTakeFirst();
+      return (
+        row && {
+          id,
+          kind: row.kind,
+          settings: { ...row.config, ...openConnectionSecrets(keyring, row) },
+          allowedOrigins: row.allowedOrigins,
+          version: row.version,
+          tokens: await readTokens(db, keyring, row),
+        }
+      );
+    },
+    claim: (turn, leaseMs) => claimRenewal(db, turn, leaseMs),
+    yieldTurn: (turn, restMs) => yieldRenewal(db, turn, restMs),
+    async store(turn, tokens, connectionVersion) {
+      const versions = { connectionVersion, nowMs: clock() };
+      await db.transaction().execute((trx) => storeTokens(trx, keyring, turn, tokens, versions));
+    },
+    async noteRefusal(turn, state) {
+      await db.transaction().execute((trx) => noteRefusal(trx, turn, state, clock()));
+    },
+  };
+}
+
+function createNoteUse({ db, clock, log }: ConnectionsDeps): (connectionId: string) => void {
+  const notedAtMs = new Map<string, number>();
+  return (connectionId) => {
+    const nowMs = clock();
+    if (nowMs - (notedAtMs.get(connectionId) ?? Number.NEGATIVE_INFINITY) < NOTE_EVERY_MS) return;
+    if (notedAtMs.size >= MAX_NOTED) notedAtMs.clear();
+    notedAtMs.set(connectionId, nowMs);
+    noteConnectionUse(db, connectionId).catch((error: unknown) => {
+      notedAtMs.delete(connectionId);
+      log.debug({ err: error, connection: connectionId }, "a use is not noted");
+    });
+  };
+}

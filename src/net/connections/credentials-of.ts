@@ -1,0 +1,63 @@
+import type { Clock } from "../../lib/clock.ts";
+import { type CredentialsOf, NeedsReauthError, OriginNotAllowedError } from "../credentials.ts";
+import { withCredentials } from "./kind.ts";
+import { getConnectionKind } from "./kinds.ts";
+import type { LoadedConnection, Renewer } from "./renewer.ts";
+
+export interface CredentialsDeps {
+  /** @throws UnavailableError */
+  readonly load: (connectionId: string) => Promise<LoadedConnection | undefined>;
+  readonly renewer: Pick<Renewer, "renew">;
+  /** Told of each use. Must not throw. */
+  readonly noteUse: (connectionId: string) => void;
+  readonly clock: Clock;
+}
+
+/** Credentials of stored connections. */
+export function createCredentialsOf({ load, renewer, noteUse, clock }: CredentialsDeps): CredentialsOf {
+  async function find(connectionId: string): Promise<LoadedConnection> {
+    const connection = await load(connectionId);
+    if (!connection) throw new NeedsReauthError("the connection is no longer there");
+    return connection;
+  }
+
+  const isFresh = ({ tokens }: LoadedConnection): boolean =>
+    tokens.accessToken !== undefined && (tokens.renewAtMs === undefined || clock() < tokens.renewAtMs);
+
+  return (connectionId) => ({
+    async authorize(request, options) {
+      const stored = await find(connectionId);
+      requireAllowed(stored, request.url);
+      const kind = getConnectionKind(stored.kind);
+      const connection =
+        !kind.issuesTokens || isFresh(stored)
+          ? stored
+          : await renewer.renew(connectionId, stored.tokens.generation, options);
+      // Whoever changed the settings meanwhile may have taken origins away.
+      requireAllowed(connection, request.url);
+      const { accessToken, generation } = connection.tokens;
+      const applied = kind.apply(connection.settings, accessToken);
+      noteUse(connectionId);
+      return {
+        request: withCredentials(request, applied),
+        secretHeaders: Object.keys(applied.headers ?? {}),
+        secretQuery: Object.keys(applied.query ?? {}),
+        generation: kind.issuesTokens ? generation : undefined,
+      };
+    },
+    async renew({ generation }, options) {
+      if (generation === undefined) return false;
+      const stored = await find(connectionId);
+      const isNewer = stored.tokens.generation > generation && stored.tokens.accessToken !== undefined;
+      if (!isNewer) await renewer.renew(connectionId, generation, options);
+      return true;
+    },
+  });
+}
+
+function requireAllowed({ allowedOrigins }: LoadedConnection, url: string): void {
+  const origin = URL.parse(url)?.origin;
+  if (origin === undefined || !allowedOrigins.includes(origin)) {
+    throw new OriginNotAllowedError("the address is outside the allowed origins of the connection");
+  }
+}

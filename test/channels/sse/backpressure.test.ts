@@ -1,0 +1,90 @@
+import { once } from "node:events";
+import { afterAll, expect, it } from "vitest";
+import { until } from "../../support/until.ts";
+import {
+  ACCEPTED,
+  createHolder,
+  createRun,
+  type Script,
+  startRawServer,
+  streamOf,
+  writeHead,
+} from "./support.ts";
+
+const holder = createHolder();
+afterAll(() => holder[Symbol.asyncDispose]());
+
+const MIB = 1024 * 1024;
+const FRAME = `data: "${"x".repeat(1014)}"\n\n`;
+const FRAMES = 64 * 1024;
+
+it("does not read on while nothing can be written: the sender is stopped, and what waits is bounded", async () => {
+  const flood: Script = async ({ socket }) => {
+    writeHead(socket);
+    for (let sent = 0; sent < FRAMES && !socket.destroyed; sent += 64) {
+      if (!socket.write(FRAME.repeat(64))) await once(socket, "drain").catch(() => {});
+    }
+    socket.end();
+  };
+  await using server = await startRawServer(flood);
+  const stalled = Promise.withResolvers<void>();
+  let taken = 0;
+  const run = createRun(
+    { url: server.url },
+    {
+      async ingest() {
+        taken += 1;
+        await stalled.promise;
+        return ACCEPTED;
+      },
+    },
+  );
+  // What the collecting run keeps would be the test's own memory.
+  run.deliveries.push = () => 0;
+  run.taken.push = () => 0;
+  const heapBefore = process.memoryUsage().arrayBuffers;
+  const holding = holder.hold(run);
+
+  let written = -1;
+  await until(
+    () => {
+      const before = written;
+      written = server.calls[0]?.socket.bytesWritten ?? 0;
+      return taken > 0 && written === before;
+    },
+    { everyMs: 100 },
+  );
+  // Both kernel buffers of the loopback, which are not ours, may hold some MiB.
+  expect(written).toBeLessThan(24 * MIB);
+  expect(taken).toBeLessThan(600);
+  expect(process.memoryUsage().arrayBuffers - heapBefore).toBeLessThan(16 * MIB);
+  stalled.resolve();
+  expect(await holding).toEqual({ kind: "done" });
+  expect(taken).toBe(FRAMES);
+});
+
+it("takes a hundred thousand events that come at once, in their order, few of them at a time", async () => {
+  const total = 100_000;
+  const text = Array.from({ length: total }, (_, n) => `id: ${n}\ndata: ${n}\n\n`).join("");
+  await using server = await startRawServer(streamOf(text));
+  let next = 0;
+  let underWay = 0;
+  let most = 0;
+  const run = createRun(
+    { url: server.url },
+    {
+      async ingest({ body }) {
+        if (Number(body.toString()) === next) next += 1;
+        most = Math.max(most, ++underWay);
+        await new Promise((resolve) => setImmediate(resolve));
+        underWay -= 1;
+        return ACCEPTED;
+      },
+    },
+  );
+  run.deliveries.push = () => 0;
+  run.taken.push = () => 0;
+  expect(await holder.hold(run)).toEqual({ kind: "done" });
+  expect(next).toBe(total);
+  expect(most).toBeLessThan(2_000);
+});

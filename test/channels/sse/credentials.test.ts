@@ -1,0 +1,80 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { UnavailableError } from "../../../src/lib/errors.ts";
+import { type Credentials, NeedsReauthError, OriginNotAllowedError } from "../../../src/net/credentials.ts";
+import { OutboundError } from "../../../src/net/outbound.ts";
+import { createHolder, createRun, dataOf, type Script, startRawServer, status, streamOf } from "./support.ts";
+
+const holder = createHolder();
+afterAll(() => holder[Symbol.asyncDispose]());
+
+/** A token of so many generations; `renew` makes the next one while there are more. */
+function tokens(generations: number) {
+  let generation = 1;
+  const renewals: (number | undefined)[] = [];
+  const credentials: Credentials = {
+    async authorize(request) {
+      const headers = { ...request.headers, authorization: `Bearer t${generation}` };
+      return {
+        request: { ...request, headers },
+        secretHeaders: ["authorization"],
+        secretQuery: [],
+        generation,
+      };
+    },
+    async renew({ generation: refused }) {
+      renewals.push(refused);
+      if (generation === generations) return false;
+      generation += 1;
+      return true;
+    },
+  };
+  return { credentials, renewals };
+}
+
+const guarded: Script = (call) =>
+  call.headers.authorization === "Bearer t2"
+    ? streamOf("id: 1\ndata: in\n\n")(call)
+    : status("401 Unauthorized", "Content-Length: 0")(call);
+
+async function holdWith(script: Script, credentials: Credentials) {
+  await using server = await startRawServer(script);
+  const run = createRun({ url: server.url }, { credentials, cursor: '{"lastEventId":"0","n":1}' });
+  const end = await holder.hold(run);
+  return { run, end, calls: server.calls };
+}
+
+describe("a stream that wants credentials", () => {
+  it("is asked for with them; a refused token is renewed once", async () => {
+    const { credentials, renewals } = tokens(2);
+    const { run, end, calls } = await holdWith(guarded, credentials);
+    expect(end).toEqual({ kind: "done" });
+    expect(dataOf(run)).toEqual(["in"]);
+    expect(calls.map(({ headers }) => headers.authorization)).toEqual(["Bearer t1", "Bearer t2"]);
+    expect(calls.map(({ headers }) => headers["last-event-id"])).toEqual(["0", "0"]);
+    expect(renewals).toEqual([1]);
+    expect(JSON.stringify(run.deliveries)).not.toContain("Bearer");
+  });
+
+  it("needs a person where the new token is refused too, or there is none", async () => {
+    const refusing = status("401 Unauthorized", "Content-Length: 0");
+    const renewed = tokens(9);
+    expect((await holdWith(refusing, renewed.credentials)).end.kind).toBe("needsReauth");
+    expect(renewed.renewals).toEqual([1]);
+    const { end, calls } = await holdWith(refusing, tokens(1).credentials);
+    expect(end.kind).toBe("needsReauth");
+    expect(calls).toHaveLength(1);
+  });
+
+  it.each([
+    [new NeedsReauthError("the grant is dead"), { kind: "needsReauth", message: "the grant is dead" }],
+    [new OriginNotAllowedError("outside"), { kind: "broken", code: "origin_not_allowed" }],
+    [new UnavailableError("secret details"), { kind: "failed", code: "unavailable" }],
+    [new OutboundError("tls", "not to be trusted"), { kind: "failed", code: "tls" }],
+  ])("ends by what its credentials throw: %s", async (error, expected) => {
+    const credentials = { ...tokens(1).credentials, authorize: () => Promise.reject(error) };
+    const { end, calls } = await holdWith(guarded, credentials);
+    expect(end).toMatchObject(expected);
+    expect(JSON.stringify(end)).not.toContain("secret");
+    expect(calls).toEqual([]);
+  });
+});

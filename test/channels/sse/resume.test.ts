@@ -1,0 +1,103 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createSession } from "better-sse";
+import { afterAll, expect, it } from "vitest";
+import { UnavailableError } from "../../../src/lib/errors.ts";
+import { ACCEPTED, createHolder, createRun } from "./support.ts";
+
+const holder = createHolder();
+afterAll(() => holder[Symbol.asyncDispose]());
+
+interface Entry {
+  readonly id: string | undefined;
+  readonly data: number;
+}
+
+/** A better-sse server that sends its history after the id that it is told, and cuts connections as `cuts` says. */
+async function startHistory(history: readonly Entry[], cuts: (sent: number) => boolean) {
+  const told: string[] = [];
+  const server = createServer(async (request, response) => {
+    const session = await createSession(request, response, { retry: null, keepAlive: null });
+    // Ids come in UTF-8; to Node each byte of a header is a character.
+    const lastId = Buffer.from(session.lastId, "latin1").toString();
+    told.push(lastId);
+    const from = lastId === "" ? 0 : history.findIndex(({ id }) => id === lastId) + 1;
+    let sent = 0;
+    for (const { data, id } of history.slice(from)) {
+      if (cuts(++sent)) return cutAfterFlush(response);
+      // better-sse makes ids up where it is given none: so the frame is written as it should be.
+      if (id === undefined) response.write(`event: tick\ndata: ${data}\n\n`);
+      else session.push(data, "tick", id);
+    }
+    response.end();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    told,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** In the middle of a frame. */
+function cutAfterFlush(response: ServerResponse): void {
+  response.write("event: tick\ndata: 999", () => response.socket?.resetAndDestroy());
+}
+
+/** What is published, by the id that dedupe goes by; the cursor beside it. */
+async function receiveAll(url: string, total: number, failsAt: (call: number) => boolean) {
+  const published = new Map<string, number>();
+  const order: number[] = [];
+  let stored: string | undefined;
+  let calls = 0;
+  let connections = 0;
+  for (; order.length < total && connections < 1_000; connections++) {
+    let failed = false;
+    const run = createRun(
+      { url },
+      {
+        ...(stored !== undefined && { cursor: stored }),
+        async ingest({ body, deliveryId = "" }, { cursor }) {
+          failed ||= failsAt(++calls);
+          // Once a write has failed all later ones do, as the engine has it.
+          if (failed) throw new UnavailableError("no Redis");
+          const data = Number(body.toString());
+          if (!published.has(deliveryId)) order.push(data);
+          expect(published.get(deliveryId) ?? data).toBe(data);
+          published.set(deliveryId, data);
+          stored = cursor ?? stored;
+          return ACCEPTED;
+        },
+      },
+    );
+    await holder.hold(run).catch((error: unknown) => expect(error).toBeInstanceOf(UnavailableError));
+    expect(run.warnings).toEqual([]);
+  }
+  return { order, connections };
+}
+
+it("loses and doubles nothing, however often it is cut, by the server or by a failing write", async () => {
+  const history = Array.from({ length: 2_000 }, (_, n) => ({ id: String(n), data: n }));
+  await using server = await startHistory(history, (sent) => sent > 97);
+  const { order, connections } = await receiveAll(server.url, history.length, (call) => call % 61 === 0);
+  expect(order).toEqual(history.map(({ data }) => data));
+  expect(connections).toBeGreaterThan(30);
+  expect(server.told.slice(1)).not.toContain("");
+});
+
+it("loses and doubles nothing where only some events have ids", async () => {
+  const history = Array.from({ length: 1_000 }, (_, n) => ({
+    id: n % 5 === 0 ? `ü${n}` : undefined,
+    data: n,
+  }));
+  await using server = await startHistory(history, (sent) => sent > 43);
+  const { order, connections } = await receiveAll(server.url, history.length, (call) => call % 31 === 0);
+  expect(order).toEqual(history.map(({ data }) => data));
+  expect(connections).toBeGreaterThan(20);
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from "vitest";
+import { sseCursorFormat } from "../../../src/channels/sse/cursor.ts";
+import { sseSettings } from "../../../src/channels/sse/settings.ts";
+import { findingsOf } from "../../../src/http/findings.ts";
+
+const url = "https://example.com/stream";
+
+function refusalOf(config: object): string {
+  const parsed = sseSettings.safeParse({ url, ...config });
+  return parsed.success
+    ? ""
+    : findingsOf(parsed.error)
+        .map(({ path, message }) => `${path} ${message}`)
+        .join("; ");
+}
+
+describe("the settings of an SSE channel", () => {
+  it("need no more than a url", () => {
+    expect(sseSettings.parse({ url })).toMatchObject({
+      method: "GET",
+      dataFormat: "json",
+      maxEventBytes: 1_048_576,
+      startAt: "now",
+      resume: { mode: "lastEventId" },
+      reconnect: { initialMs: 1000, maxMs: 60_000, factor: 2, jitter: 0.5, resetAfterMs: 60_000 },
+      connectTimeoutMs: 30_000,
+      idleTimeoutMs: 300_000,
+      redirects: 5,
+      connection: "none",
+      run: "subscribed",
+    });
+  });
+
+  it("are the same when they are read again as they were stored", () => {
+    const config = sseSettings.parse({
+      url,
+      stopOn: { event: "bye" },
+      resume: { mode: "query", param: "since" },
+    });
+    expect(sseSettings.parse(config)).toEqual(config);
+  });
+
+  it.each([
+    [{ url: undefined }, "url"],
+    [{ url: "ftp://example.com/" }, "url must begin with https:// or http://"],
+    [{ url: "https://" }, "url is not a URL"],
+    [
+      { url: "https://me:secret@example.com/" },
+      "url must not hold credentials: they belong into a connection",
+    ],
+    [{ url: "https://example.com/#a" }, "url must not have a fragment: it is never sent"],
+    [{ method: "DELETE" }, "method"],
+    [{ body: "{}" }, "body a GET has none; set `method` to POST"],
+    [
+      { headers: { Authorization: "Bearer x" } },
+      "headers.Authorization is a secret, and belongs into a connection",
+    ],
+    [{ headers: { "X-API-Key": "x" } }, "headers.X-API-Key is a secret, and belongs into a connection"],
+    [{ headers: { Host: "other" } }, "headers.Host is set by Inlet itself"],
+    [{ headers: { "last-event-id": "1" } }, "headers.last-event-id is set by Inlet itself"],
+    [{ headers: { a: "1", A: "2" } }, "headers.A stands twice, in other letters"],
+    [{ headers: { "a b": "1" } }, "headers.a b"],
+    [{ headers: { a: "1\r\nb: 2" } }, "headers.a is not the value of a header"],
+    [{ headers: { a: " 1" } }, "headers.a is not the value of a header"],
+    [{ eventNames: [] }, "eventNames"],
+    [{ eventNames: ["a\nb"] }, "eventNames[0] must not contain line breaks or NUL"],
+    [{ dataFormat: "xml" }, "dataFormat"],
+    [{ dataFormat: "text", itemsPath: "$.a" }, "itemsPath has no meaning where `dataFormat` is text"],
+    [
+      { dataFormat: "jsonLines", itemsPath: "$.a" },
+      "itemsPath has no meaning where `dataFormat` is jsonLines",
+    ],
+    [{ terminator: "" }, "terminator"],
+    [{ maxEventBytes: 0 }, "maxEventBytes"],
+    [{ startAt: "earliest" }, "startAt"],
+    [{ startAt: { lastEventId: "" } }, "startAt"],
+    [{ startAt: { lastEventId: "1" }, resume: { mode: "none" } }, "startAt cannot be told to the server"],
+    [{ resume: { mode: "query" } }, "resume.param is needed where `mode` is query"],
+    [{ resume: { param: "since" } }, "resume.param is for the `mode` query alone"],
+    [
+      { resume: { mode: "query", param: "a" }, query: { a: "1" } },
+      "resume.param stands in `query` or `url` already",
+    ],
+    [
+      { url: `${url}?a=1`, resume: { mode: "query", param: "a" } },
+      "resume.param stands in `query` or `url` already",
+    ],
+    [{ reconnect: { initialMs: 5000, maxMs: 1000 } }, "reconnect.maxMs is less than `initialMs`"],
+    [{ reconnect: { jitter: 2 } }, "reconnect.jitter"],
+    [{ stopOn: {} }, "stopOn needs `event` or `data`"],
+    [{ idleTimeoutMs: 1 }, "idleTimeoutMs"],
+    [{ redirects: 11 }, "redirects"],
+    [{ onInvalid: "reject" }, "onInvalid"],
+    [{ unknown: 1 }, "unknown is not a known field"],
+  ])("refuse %j, naming the field", (config, refusal) => {
+    expect(refusalOf(config)).toContain(refusal);
+  });
+});
+
+describe("the cursor of a stream", () => {
+  const settings = sseSettings.parse({ url });
+
+  it("is shown as it is set", () => {
+    const cursor = sseCursorFormat.parse({ lastEventId: "42" }, settings);
+    expect(cursor).toEqual({ ok: true, value: '{"lastEventId":"42","n":1}' });
+    expect(cursor.ok && sseCursorFormat.show(cursor.value)).toEqual({ lastEventId: "42", n: 1 });
+  });
+
+  it.each([
+    [null, ""],
+    ["42", ""],
+    [{}, "lastEventId"],
+    [{ lastEventId: 42 }, "lastEventId"],
+    [{ lastEventId: "a\nb" }, "lastEventId"],
+    [{ lastEventId: "x".repeat(8193) }, "lastEventId"],
+    [{ lastEventId: "1", n: -1 }, "n"],
+    [{ lastEventId: "1", at: 5 }, "at"],
+  ])("is not %j", (value, path) => {
+    const parsed = sseCursorFormat.parse(value, settings);
+    expect(!parsed.ok && parsed.error.map((finding) => finding.path)).toEqual([path]);
+  });
+
+  it("cannot be set where the server is never told of it", () => {
+    const forgetful = sseSettings.parse({ url, resume: { mode: "none" } });
+    expect(sseCursorFormat.parse({ lastEventId: "1" }, forgetful)).toMatchObject({ ok: false });
+  });
+
+  it("is no text that no header can hold, unless it goes in the query", () => {
+    const control = { lastEventId: "a\x01" };
+    expect(sseCursorFormat.parse(control, settings)).toMatchObject({ error: [{ path: "lastEventId" }] });
+    const byQuery = sseSettings.parse({ url, resume: { mode: "query", param: "since" } });
+    expect(sseCursorFormat.parse(control, byQuery)).toMatchObject({ ok: true });
+  });
+});

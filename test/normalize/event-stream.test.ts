@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import type { ChannelIdentity } from "../../src/event/channel.ts";
+import type { Definition } from "../../src/event/definition.ts";
+import type { VerifiedDelivery } from "../../src/event/received.ts";
+import { compileRules } from "../../src/normalize/compile.ts";
+import { normalize, type Selection } from "../../src/normalize/normalize.ts";
+import { channel, deliveryOf, fieldOf, type Settings, settings } from "./support.ts";
+
+const stream: ChannelIdentity = { ...channel, kind: "sse" };
+
+function rulesOf(definitions: readonly Definition[], changes: Settings = {}) {
+  return compileRules({ channel: stream, config: settings(changes), definitions });
+}
+
+function run(
+  delivery: VerifiedDelivery,
+  definitions: readonly Definition[] = [{ type: "t" }],
+  changes: Settings = {},
+  only?: Selection,
+) {
+  const rules = rulesOf(definitions, changes);
+  if (!rules.ok) throw new Error(JSON.stringify(rules.error));
+  let ids = 0;
+  const deps = { validatorFor: () => ({ validate: () => undefined }), newEventId: () => `fresh_${++ids}` };
+  const outcome = normalize(rules.value, delivery, deps, only);
+  if (outcome instanceof Promise || outcome.kind !== "normalized") throw new Error("not normalized at once");
+  return outcome;
+}
+
+/** The frame with this last event id and the name that the stream gives it. */
+const frame = (
+  body: unknown,
+  lastEventId?: string,
+  deliveryId: string | undefined = lastEventId,
+  headers: Record<string, string> = {},
+): VerifiedDelivery =>
+  deliveryOf(body, {
+    headers: {
+      event: "message",
+      ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
+      ...headers,
+    },
+    ...(deliveryId !== undefined && { deliveryId }),
+  });
+
+describe("a frame of an event stream", () => {
+  it("is matched by its event name, and read by its last event id", () => {
+    const definitions = [{ type: "made", typePath: "$event", idPath: "$lastEventId", payloadPath: "$.a" }];
+    const { events } = run(frame({ a: 1 }, "7", "7/2", { event: "made" }), definitions);
+    expect(events.map(({ id }) => id)).toEqual(["7"]);
+    expect(fieldOf(events[0], "data")).toBe("1");
+    expect(run(frame({ a: 1 }, "7"), definitions).failures).toMatchObject([{ reason: "no_match" }]);
+  });
+
+  it("is called by its last event id, with its number where it is not the first under it", () => {
+    const idOf = (delivery: VerifiedDelivery) => run(delivery).events[0]?.id;
+    expect(idOf(frame({}, "7"))).toBe("7");
+    expect(idOf(frame({}, "7", "7/2"))).toBe("7/2");
+    expect(idOf(frame({}))).toBe("fresh_1");
+  });
+
+  it("gives what it was split into the place in it besides", () => {
+    const items = run(frame([1, 2], "7", "7/3"), [{ type: "t" }], { itemsPath: "$" });
+    expect(items.events.map(({ id }) => id)).toEqual(["7/3/0", "7/3/1"]);
+    const lines = run(frame("1\n2\n", "7", "7", { "content-type": "application/x-ndjson" }));
+    expect(lines.events.map(({ id }) => id)).toEqual(["7/0", "7/1"]);
+  });
+
+  it("is remembered apart from one whose sender calls it so", () => {
+    const identityOf = (delivery: VerifiedDelivery) => run(delivery).events[0]?.identity;
+    expect(identityOf(frame({}, "a", "a/2"))).not.toBe(identityOf(frame({}, "a/2")));
+    expect(identityOf(frame({}, "a", "a/2"))).toBe(identityOf(frame({ other: 1 }, "a", "a/2")));
+    expect(identityOf(frame({}))).toBe("");
+  });
+
+  it("keeps its id through quarantine", () => {
+    const failed = run(frame({}, "7", "7/2"), [{ type: "t", payloadPath: "$.a" }]);
+    expect(failed.failures).toMatchObject([{ reason: "payload_missing", item: null }]);
+    const selection: Selection = { id: "qua_1", item: null, definitions: ["t"], asNewId: false };
+    const redriven = run(frame({}, "7", "7/2"), [{ type: "t" }], {}, selection);
+    const straight = run(frame({}, "7", "7/2"));
+    expect(redriven.events.map(({ id, identity }) => [id, identity])).toEqual(
+      straight.events.map(({ id, identity }) => [id, identity]),
+    );
+  });
+
+  it("has no other roots", () => {
+    expect(rulesOf([{ type: "t", typePath: "$headers.x" }])).toMatchObject({
+      ok: false,
+      error: [{ path: "events[0].typePath", message: expect.stringContaining("$event, $lastEventId") }],
+    });
+  });
+});

@@ -1,0 +1,48 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A way to a server on the loopback that can fall silent: what is sent over it then stays where it is, as with a cable cut. */
+export interface CuttableLink extends AsyncDisposable {
+  readonly port: number;
+  readonly cut: () => void;
+  /** What was under way when it was cut is lost. */
+  readonly mend: () => void;
+}
+
+export async function startCuttableLink(toPort: number): Promise<CuttableLink> {
+  const open = new Set<Socket>();
+  let isCut = false;
+  const server = createServer((near) => {
+    const far = connect(toPort, "127.0.0.1");
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      open.add(from);
+      from.on("data", (chunk) => {
+        if (!isCut) to.write(chunk);
+      });
+      from.on("error", () => to.destroy());
+      from.on("close", () => {
+        open.delete(from);
+        if (!isCut) to.destroy();
+      });
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut() {
+      isCut = true;
+    },
+    mend() {
+      for (const socket of open) socket.destroy();
+      isCut = false;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of open) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
