@@ -1,4 +1,4 @@
-import { subscriptionKey } from "./keys.ts";
+import { pausedSubscriptionKey, subscriptionKey } from "./keys.ts";
 import type { RedisBus } from "./redis.ts";
 import { replyCode } from "./redis-errors.ts";
 import { loadScript, runScript } from "./scripts.ts";
@@ -28,6 +28,8 @@ export interface Groups {
   /** The set at `inlet:sub:<id>` by which readers find the topics of a subscription. */
   setTopics(subscriptionId: string, topics: readonly string[]): Promise<void>;
   removeTopics(subscriptionId: string): Promise<void>;
+  /** Tells readers that ask (`inlet/consumer`) to wait, or to go on. */
+  setPaused(subscriptionId: string, isPaused: boolean): Promise<void>;
 }
 
 /**
@@ -88,6 +90,11 @@ export function createGroups({ redis }: { readonly redis: RedisBus }): Groups {
     },
     async removeTopics(subscriptionId) {
       await redis.call("unlink", [subscriptionKey(subscriptionId)]);
+      await redis.call("unlink", [pausedSubscriptionKey(subscriptionId)]);
+    },
+    async setPaused(subscriptionId, isPaused) {
+      const key = pausedSubscriptionKey(subscriptionId);
+      await (isPaused ? redis.call("set", [key, ""]) : redis.call("unlink", [key]));
     },
   };
 }

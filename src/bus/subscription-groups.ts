@@ -1,7 +1,7 @@
 import { mapBounded } from "../lib/map-bounded.ts";
 import type { EntryIndex } from "./entry-index.ts";
 import { type Groups, startIdAt } from "./groups.ts";
-import { subscriptionKey } from "./keys.ts";
+import { deadLettersKey, subscriptionKey } from "./keys.ts";
 import type { RedisBus } from "./redis.ts";
 
 /** A subscription as it should stand on the bus: its group on each of its topics, just before the start. */
@@ -10,6 +10,7 @@ export interface Placement {
   /** Milliseconds of Redis time; 0: from the first entry on. */
   readonly startMs: number;
   readonly topics: readonly string[];
+  readonly isPaused: boolean;
 }
 
 const CONCURRENCY = 32;
@@ -23,11 +24,22 @@ const MAX_LAG_TOPICS = 2_000;
  * which readers find their topics, so that no reader is sent to a topic without its group.
  */
 export async function placeSubscription(groups: Groups, placement: Placement): Promise<readonly string[]> {
-  const { id, startMs, topics } = placement;
+  const { id, startMs, topics, isPaused } = placement;
   const startId = startIdAt(startMs);
+  await groups.setPaused(id, isPaused);
   const made = await mapBounded(topics, CONCURRENCY, (topic) => groups.ensure(topic, id, startId));
   await groups.setTopics(id, topics);
   return topics.filter((_, i) => made[i]);
+}
+
+/** Sets the groups of a subscription anew at its start, on all its topics; answers how many entries were in readers' hands. */
+export async function rewindSubscription(
+  groups: Groups,
+  { id, startMs, topics }: Omit<Placement, "isPaused">,
+): Promise<number> {
+  const startId = startIdAt(startMs);
+  const dropped = await mapBounded(topics, CONCURRENCY, (topic) => groups.reset(topic, id, startId));
+  return dropped.reduce((sum, count) => sum + count, 0);
 }
 
 /** Removes the groups of a subscription, on the topics in its set and on those given besides, then the set. */
@@ -38,7 +50,10 @@ export async function removeSubscription(
 ): Promise<void> {
   const listed = (await redis.call("smembers", [subscriptionKey(id)])) as string[];
   const all = [...new Set([...listed, ...topics])];
-  await mapBounded(all, CONCURRENCY, (topic) => groups.remove(topic, id));
+  await mapBounded(all, CONCURRENCY, async (topic) => {
+    await groups.remove(topic, id);
+    await redis.call("unlink", [deadLettersKey(topic, id)]);
+  });
   await groups.removeTopics(id);
 }
 

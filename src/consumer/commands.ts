@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { deadLettersKey, pausedSubscriptionKey, subscriptionKey } from "../bus/keys.ts";
 import type { Connection } from "./connection.ts";
 
 /** An entry in this reader's hand. */
@@ -14,6 +15,7 @@ export interface Entry {
 
 /** What a reader asks of Redis; each rejects with what ioredis says. */
 export interface Commands {
+  /** None while the subscription is paused. */
   readonly listTopics: () => Promise<readonly string[]>;
   /** New entries of topics that one command may read, at once or after up to `blockMs`. */
   readonly read: (
@@ -65,7 +67,13 @@ export function createCommands(
   const run = createScriptRunner(call);
 
   return {
-    listTopics: async () => (await call("smembers", [`inlet:sub:${group}`])) as string[],
+    async listTopics() {
+      const [isPaused, topics] = await Promise.all([
+        call("exists", [pausedSubscriptionKey(group)]),
+        call("smembers", [subscriptionKey(group)]),
+      ]);
+      return isPaused === 1 ? [] : (topics as string[]);
+    },
     async read(topics, { count, blockMs }) {
       const block = blockMs === undefined ? [] : ["BLOCK", blockMs];
       const fresh = topics.map(() => ">");
@@ -126,9 +134,6 @@ export function createCommands(
     },
   };
 }
-
-/** Dead letters of a group on a topic: a stream beside it, of the same slot. */
-export const deadLettersKey = (topic: string, group: string): string => `{${topic}}:dead:${group}`;
 
 /** Runs the Lua files of this folder. */
 function createScriptRunner(call: Connection["call"]) {

@@ -25,6 +25,7 @@ export const AUDIT_ACTIONS = [
   "upgrade",
   "pause",
   "resume",
+  "rewind",
   "rotate",
   "revoke",
   "authorize",

@@ -12,7 +12,7 @@ export interface CoveredTopic {
 }
 
 /** What a group needs to be placed. */
-export type SubscriptionStart = Pick<SubscriptionRow, "id" | "startMs">;
+export type SubscriptionStart = Pick<SubscriptionRow, "id" | "startMs" | "state">;
 
 /**
  * The topics that subscriptions cover, in order of creation, then name; by subscription, without those that are not there. A
@@ -60,7 +60,7 @@ export function pageSubscriptions(
 ): Promise<readonly SubscriptionStart[]> {
   let query = db
     .selectFrom("subscriptions")
-    .select(["id", "startMs"])
+    .select(["id", "startMs", "state"])
     .where("id", ">", page.after)
     .orderBy("id")
     .limit(page.limit);
@@ -74,7 +74,7 @@ export function findSubscriptionStarts(
   ids: readonly string[],
 ): Promise<readonly SubscriptionStart[]> {
   if (ids.length === 0) return Promise.resolve([]);
-  return db.selectFrom("subscriptions").select(["id", "startMs"]).where("id", "in", ids).execute();
+  return db.selectFrom("subscriptions").select(["id", "startMs", "state"]).where("id", "in", ids).execute();
 }
 
 /** The apps whose topics were written for channels of these numbers, be the channels there or gone. */

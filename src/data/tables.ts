@@ -198,7 +198,11 @@ export interface SubscriptionsTable extends Timestamps {
   appId: string;
   eventUid: string;
   connectionId: string | null;
-  state: "active" | "paused" | "failing";
+  state: "active" | "paused";
+  /** Retention takes soon what it has not read. */
+  retentionAtRisk: Generated<boolean>;
+  /** Its handler does not take what it is sent. */
+  handlerFailing: Generated<boolean>;
   /** As the caller gave it: `now`, `earliest` or a time. */
   startAt: string;
   /** The start on the bus: milliseconds by Redis time; 0 = earliest. */

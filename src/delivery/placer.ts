@@ -64,13 +64,13 @@ export function createPlacer(deps: PlacerDeps): Placer {
   async function place(subscriptions: readonly SubscriptionStart[], signal: AbortSignal): Promise<void> {
     const ids = subscriptions.map(({ id }) => id);
     const coverage = await listCoverage(db, ids);
-    for (const { id, startMs } of subscriptions) {
+    for (const { id, startMs, state } of subscriptions) {
       signal.throwIfAborted();
       const covered = coverage.get(id);
       // Deleted since it was listed: its set is still needed, to find its groups by.
       if (!covered) continue;
       const topics = covered.map(({ topic }) => topic);
-      const made = await tryToPlace({ id, startMs, topics });
+      const made = await tryToPlace({ id, startMs, topics, isPaused: state === "paused" });
       if (made) reportMissing(id, covered, new Set(made));
       const [sample] = topics;
       if (sample === undefined || !made) samples.delete(id);

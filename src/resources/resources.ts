@@ -41,6 +41,7 @@ import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
 import { type SourcesDeps, sources } from "./sources/routes.ts";
 import { spaces } from "./spaces/routes.ts";
+import { subscriptionLife } from "./subscriptions/life.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
 import { type TopicsDeps, topics } from "./topics/routes.ts";
 
@@ -101,6 +102,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   connectionCallback,
   subscribe,
   subscriptions,
+  subscriptionLife,
   quarantine,
   topics,
   events,

@@ -1,5 +1,5 @@
 import { Cluster, type Redis } from "ioredis";
-import { deadLettersKey } from "../../src/consumer/commands.ts";
+import { deadLettersKey } from "../../src/bus/keys.ts";
 import { type Consumer, type ConsumerOptions, createConsumer } from "../../src/consumer/consumer.ts";
 import { startRedis, startRedisCluster } from "../support/redis.ts";
 

@@ -163,6 +163,48 @@ export async function deleteSubscription(
   return true;
 }
 
+/** What becomes of a subscription that stands. */
+export type SubscriptionChange =
+  | { readonly action: "pause" | "resume"; readonly state: "paused" | "active" }
+  | {
+      readonly action: "rewind";
+      readonly startAt: string;
+      readonly startMs: number;
+      readonly state?: undefined;
+    };
+
+/** Changes the row; the bus is for the caller to bring in line. */
+export async function updateSubscription(
+  trx: Trx,
+  author: Author,
+  { organizationId, appId }: AppScope,
+  id: string,
+  { action, ...values }: SubscriptionChange,
+  nowMs: number,
+): Promise<Subscription | "missing" | "unchanged"> {
+  const before = await trx
+    .selectFrom("subscriptions")
+    .select("state")
+    .where("id", "=", id)
+    .where("appId", "=", appId)
+    .where("organizationId", "=", organizationId)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!before) return "missing";
+  if (before.state === values.state) return "unchanged";
+  const row = await trx
+    .updateTable("subscriptions")
+    .set({ ...values, updatedAt: new Date(nowMs) })
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await recordChange(trx, { kind: "subscription", key: id });
+  await recordAudit(trx, author, { action, entity: "subscription", id }, nowMs);
+  const [subscription] = await withTopics(trx, [row]);
+  if (!subscription) throw new Error("a subscription that was written cannot be read");
+  return subscription;
+}
+
 const ofApp = (db: Queryable, { organizationId, appId }: AppScope) =>
   db.selectFrom("subscriptions").where("appId", "=", appId).where("organizationId", "=", organizationId);
 

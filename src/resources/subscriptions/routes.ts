@@ -77,7 +77,7 @@ export const subscribe: Resource<SubscriptionsDeps> = {
           .execute((trx) => insertSubscription(trx, caller, scope, wanted, context));
         const { id } = subscription.row;
         try {
-          await placeSubscription(groups, { id, startMs, topics: subscription.topics });
+          await placeSubscription(groups, { id, startMs, topics: subscription.topics, isPaused: false });
         } catch (error) {
           log.warn({ err: error, subscription: id }, "the groups of a new subscription are made later");
         }
@@ -87,7 +87,7 @@ export const subscribe: Resource<SubscriptionsDeps> = {
   ],
 };
 
-const params = { ...appParams, subscriptionId: pathId("sub", "subscription") };
+export const params = { ...appParams, subscriptionId: pathId("sub", "subscription") };
 
 export const subscriptions: Resource<SubscriptionsDeps> = {
   path: "/apps/:appId/subscriptions",
@@ -153,12 +153,15 @@ export const subscriptions: Resource<SubscriptionsDeps> = {
   ],
 };
 
-function startMsOf(startAt: StartAt, redisTimeMs: number): number {
+export function startMsOf(startAt: StartAt, redisTimeMs: number): number {
   if (startAt === "now") return redisTimeMs;
   return startAt === "earliest" ? 0 : Math.max(0, startAt);
 }
 
-async function renderOne(deps: SubscriptionsDeps, subscription: Subscription): Promise<SubscriptionEntity> {
+export async function renderOne(
+  deps: SubscriptionsDeps,
+  subscription: Subscription,
+): Promise<SubscriptionEntity> {
   const lags = await lagsOf(deps, [subscription]);
   return renderSubscription(subscription.row, subscription.topics, lags.get(subscription.row.id) ?? null);
 }

@@ -25,19 +25,21 @@ const eventUidSchema = z.string().transform((text, context): EventUid => {
   return type === "*" ? { kind: "channel", channelUid } : { kind: "type", channelUid, type };
 });
 
-const startAtSchema = z
-  .union(
-    [z.enum(["now", "earliest"]), z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))],
-    {
-      error: "must be now, earliest or an RFC 3339 time",
-    },
-  )
-  .default("now");
+const placeSchema = z.union(
+  [z.enum(["now", "earliest"]), z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))],
+  {
+    error: "must be now, earliest or an RFC 3339 time",
+  },
+);
 
 export const subscribeSchema = z.strictObject({
   eventUid: eventUidSchema,
   connectionId: z.string().min(1).nullish(),
-  startAt: startAtSchema,
+  startAt: placeSchema.default("now"),
+});
+
+export const rewindSchema = z.strictObject({
+  startAt: placeSchema.describe("From where on it reads again: `now`, `earliest` or an RFC 3339 time."),
 });
 
 export const formatEventUid = (uid: EventUid): string => {
@@ -63,7 +65,10 @@ export const subscriptionSchema = z
     appId: id("app"),
     eventUid: z.string().meta({ example: "main:push" }),
     connectionId: z.string().nullable(),
-    state: z.enum(["active", "paused", "failing"]),
+    state: z.enum(["active", "paused", "failing"]).meta({
+      description:
+        "`failing`: retention is about to take what was not read yet, or the handler does not take what it is sent.",
+    }),
     startAt: z.string().meta({ description: "As it was given: `now`, `earliest` or a time." }),
     topics: z.array(z.string()),
     group: z.string().meta({ description: "The consumer group, on each of the topics." }),
@@ -76,6 +81,15 @@ export const subscriptionSchema = z
     updatedAt: timestamp,
   })
   .meta({ id: "Subscription", description: "A reader's place on the topics that it covers." });
+
+/** A subscription that was set anew. */
+export const rewoundSchema = subscriptionSchema
+  .extend({
+    dropped: z.int().meta({
+      description: "Entries that readers had in hand and did not acknowledge; they are no longer pending.",
+    }),
+  })
+  .meta({ id: "RewoundSubscription", description: "A subscription that reads again from another place." });
 export type SubscriptionEntity = Shown<z.output<typeof subscriptionSchema>>;
 
 export function renderSubscription(
@@ -83,7 +97,9 @@ export function renderSubscription(
   topics: readonly string[],
   lag: number | null,
 ): SubscriptionEntity {
-  const { id, appId, eventUid, connectionId, state, startAt } = row;
+  const { id, appId, eventUid, connectionId, startAt } = row;
+  const isFailing = row.retentionAtRisk || row.handlerFailing;
+  const state = row.state === "active" && isFailing ? "failing" : row.state;
   return {
     ...{ id, appId, eventUid, connectionId, state, startAt, topics, lag },
     group: id,
