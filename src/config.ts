@@ -17,6 +17,7 @@ export type { Config, Durability, Role } from "./lib/settings.ts";
 export type Command =
   | { readonly kind: "start"; readonly config: Config }
   | { readonly kind: "apply"; readonly config: Config; readonly file: string; readonly planOnly: boolean }
+  | { readonly kind: "rotateMasterKey"; readonly config: Config }
   | { readonly kind: "help" }
   | { readonly kind: "version" };
 
@@ -33,11 +34,14 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
   const options = parseOptions(argv);
   if (!options.ok) return options;
   const { config: file, apply, plan: planOnly = false, help, version } = options.value;
+  const rotates = options.value["rotate-master-key"] === true;
   if (help) return ok({ kind: "help" });
   if (version) return ok({ kind: "version" });
 
   const findings: Finding[] = [];
   if (planOnly && apply === undefined) findings.push({ path: "--plan", message: "goes with --apply FILE" });
+  if (rotates && apply !== undefined)
+    findings.push({ path: "--rotate-master-key", message: "goes by itself, without --apply" });
   const fromFile = file === undefined ? {} : readSettingsFile(resolve(file), findings);
   findings.push(...findUnknown(Object.keys(env).filter((name) => name.startsWith("INLET_"))));
   findings.push(...findUnknown(Object.keys(fromFile)));
@@ -57,6 +61,12 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
         "is required with DATABASE_URL (`openssl rand -base64 32` makes one; keep it as long as the database)",
     });
   }
+  if (rotates && textOf("INLET_MASTER_KEY") && !textOf("INLET_NEW_MASTER_KEY")) {
+    findings.push({
+      path: "INLET_NEW_MASTER_KEY",
+      message: "is required by --rotate-master-key where INLET_MASTER_KEY is set",
+    });
+  }
   if (textOf("INLET_OIDC_ISSUER") && !textOf("INLET_OIDC_AUDIENCE")) {
     findings.push({
       path: "INLET_OIDC_AUDIENCE",
@@ -66,6 +76,7 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
   if (findings.length > 0) return err(findings);
   // The table has every key of Config, and each was read: else there would be a finding.
   const read = config as unknown as Config;
+  if (rotates) return ok({ kind: "rotateMasterKey", config: read });
   return ok(
     apply === undefined
       ? { kind: "start", config: read }
@@ -87,13 +98,15 @@ export function publicUrls(
 
 /** The text of `--help`. */
 export function renderHelp(): string {
-  return `Usage: inlet [--config FILE] [--apply FILE [--plan]] [--help] [--version]
+  return `Usage: inlet [--config FILE] [--apply FILE [--plan] | --rotate-master-key] [--help] [--version]
 
 Takes events from webhooks to de-duplicated Redis streams by topic.
 
   --config FILE   read settings from a file of NAME=value lines; the environment wins over it
   --apply FILE    bring organizations, blueprints, apps and channels to what the file declares, and end
   --plan          with --apply: say what that would change, and change nothing
+  --rotate-master-key
+                  seal all stored secrets under INLET_NEW_MASTER_KEY, or a new key in the data directory, and end
 
 Settings, with their defaults:
 
@@ -119,6 +132,7 @@ function parseOptions(argv: readonly string[]) {
         config: { type: "string" },
         apply: { type: "string" },
         plan: { type: "boolean" },
+        "rotate-master-key": { type: "boolean" },
         help: { type: "boolean", short: "h" },
         version: { type: "boolean", short: "v" },
       },

@@ -12,7 +12,6 @@ import { type Config, publicUrls } from "./config.ts";
 import { bootstrap } from "./data/bootstrap.ts";
 import { startChangeFeed } from "./data/changes.ts";
 import { openDatabase } from "./data/database.ts";
-import { openKeyring } from "./data/keyring.ts";
 import { createLiveChannels } from "./data/live-channels.ts";
 import { migrate } from "./data/migrate.ts";
 import { startGroupKeeper } from "./delivery/group-keeper.ts";
@@ -26,6 +25,7 @@ import { createEventPath } from "./gateway/event-path.ts";
 import { greetingOf } from "./gateway/greeting.ts";
 import { createHealthChecks } from "./gateway/health-checks.ts";
 import { startListener } from "./gateway/listener.ts";
+import { createMasterKeyWatch, openMasterKeyring } from "./gateway/master-keys.ts";
 import { redisCliOf } from "./gateway/redis-cli.ts";
 import { createSourceBus, type Sources, startSources } from "./gateway/sources.ts";
 import { openStores } from "./gateway/stores.ts";
@@ -70,7 +70,8 @@ export async function startGateway(
   const stores = opening.use(await openStores(config, { log, signal }));
   const { db } = opening.use(openDatabase({ connection: stores.database }));
   await migrate({ connection: stores.database, log });
-  const keyring = await openKeyring({ db, masterKey: stores.masterKey, clock });
+  const keyring = await openMasterKeyring(db, stores.keys, clock);
+  const masterKey = createMasterKeyWatch(keyring, log);
   const redis = opening.use(
     await openRedis({
       url: stores.redisUrl,
@@ -130,6 +131,7 @@ export async function startGateway(
       onChange(change) {
         if (change.kind === "channel") path.rules.drop(Number(change.key));
         if (change.kind === "access") callers.forgetCallers();
+        if (change.kind === "masterKey") masterKey.noteChange();
         keeper?.noteChange(change);
         resumer.noteChange(change);
         sources?.noteChange(change);
@@ -137,6 +139,7 @@ export async function startGateway(
       onReset() {
         path.rules.clear();
         callers.forgetCallers();
+        masterKey.noteChange();
         keeper?.noteReset();
         sources?.noteReset();
       },
@@ -184,7 +187,7 @@ export async function startGateway(
   const fetch = createApp({
     clock,
     health: {
-      checks: createHealthChecks({ stores, redis, sources, blindMs, stopping: signal }),
+      checks: createHealthChecks({ stores, redis, masterKey, sources, blindMs, stopping: signal }),
       metrics,
       metricsToken: config.metricsToken,
     },

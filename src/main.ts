@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { parseConfig, renderHelp } from "./config.ts";
+import { runRotation } from "./gateway/rotate-master-key.ts";
 import { runSetUp } from "./gateway/setup.ts";
 import { DataDirInUseError } from "./gateway/stores.ts";
 import { startGateway } from "./gateway.ts";
@@ -32,16 +33,24 @@ async function main(): Promise<number> {
 
   const { config } = command;
   const applies = command.kind === "apply";
-  // Standard output is for the plan.
-  const log = createLog({ level: config.logLevel, ...(applies && { destination: process.stderr }) });
+  const rotates = command.kind === "rotateMasterKey";
+  // Standard output is for the plan, and for what was done.
+  const log = createLog({
+    level: config.logLevel,
+    ...((applies || rotates) && { destination: process.stderr }),
+  });
   const stopping = new AbortController();
   onSignals(stopping, (signal) => log.info({ signal }, "stopping"));
   // Whoever read the output has gone (`npm start | head`): no reason to stop receiving.
   process.stdout.on("error", () => {});
   let started = false;
   try {
+    const print = (text: string) => void process.stdout.write(text);
+    if (rotates) {
+      await runRotation(config, { log, signal: stopping.signal, print });
+      return EXIT.drained;
+    }
     if (applies) {
-      const print = (text: string) => void process.stdout.write(text);
       const complain = (text: string) => void process.stderr.write(text);
       const run = { ...command, env: process.env, log, signal: stopping.signal, print, complain };
       return SET_UP_EXIT[await runSetUp(config, run)];
@@ -53,11 +62,14 @@ async function main(): Promise<number> {
   } catch (error) {
     if (stopping.signal.aborted) {
       if (error !== stopping.signal.reason) log.warn({ err: error }, "stopped, not without an error");
-      return applies ? EXIT.failed : EXIT.drained;
+      return applies || rotates ? EXIT.failed : EXIT.drained;
     }
     // For the person who starts it, beside the log and whatever its level.
     if (!started) {
-      process.stderr.write(`Inlet does not start: ${error instanceof Error ? error.message : error}\n`);
+      const what = rotates
+        ? "The change of the master key has not ended; call it again"
+        : "Inlet does not start";
+      process.stderr.write(`${what}: ${error instanceof Error ? error.message : error}\n`);
     }
     if (error instanceof DataDirInUseError) return EXIT.dataDirInUse;
     log.fatal({ err: error }, "gateway failed");

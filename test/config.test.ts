@@ -175,7 +175,7 @@ describe("parseConfig", () => {
     const secret = "s3cr:t";
     const env = Object.fromEntries(SETTING_LIST.filter((s) => s.secret).map((s) => [s.name, secret]));
     const found = findings(env);
-    expect(found).toHaveLength(5);
+    expect(found).toHaveLength(6);
     expect(JSON.stringify(found)).not.toContain(secret);
   });
 

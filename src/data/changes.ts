@@ -9,7 +9,7 @@ export interface Change {
    * Keyed by the channel's number, as is `source` (its cursor was set by hand); `access` (what decides who may do what: keys,
    * roles, memberships, accounts, identities) by the organization's id; the others by their own.
    */
-  readonly kind: "channel" | "source" | "app" | "subscription" | "connection" | "access";
+  readonly kind: "channel" | "source" | "app" | "subscription" | "connection" | "access" | "masterKey";
   readonly key: string;
 }
 

@@ -6,7 +6,7 @@ type Settings = Readonly<Record<string, unknown>>;
 /** The secret settings as one sealed text, bound to the channel; null where there are none. */
 export function sealSettings(keyring: Keyring, channelNumber: number, secrets: Settings): string | null {
   if (Object.keys(secrets).length === 0) return null;
-  return keyring.seal(JSON.stringify(secrets), rowName(channelNumber));
+  return keyring.seal(JSON.stringify(secrets), settingsPlace(channelNumber));
 }
 
 /** The secret settings of a channel, opened. @throws Error when they were not sealed for it under this key. */
@@ -15,7 +15,8 @@ export function openSettings(
   channel: Pick<ChannelRow, "number" | "sealedSettings">,
 ): Settings {
   if (channel.sealedSettings === null) return {};
-  return JSON.parse(keyring.open(channel.sealedSettings, rowName(channel.number)));
+  return JSON.parse(keyring.open(channel.sealedSettings, settingsPlace(channel.number)));
 }
 
-const rowName = (channelNumber: number): string => `channels/${channelNumber}/settings`;
+/** What the secret settings are sealed for. */
+export const settingsPlace = (channelNumber: number): string => `channels/${channelNumber}/settings`;

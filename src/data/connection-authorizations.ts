@@ -48,7 +48,7 @@ export async function insertAuthorization(
       ...{ stateHash, connectionId, connectionVersion, redirectUri },
       accountId: author.accountId,
       keyId: author.keyId,
-      sealedVerifier: keyring.seal(verifier, rowName(connectionId, stateHash)),
+      sealedVerifier: keyring.seal(verifier, verifierPlace(connectionId, stateHash)),
       createdAt: new Date(nowMs),
       expiresAt: new Date(nowMs + lifeMs),
     })
@@ -82,7 +82,7 @@ export async function takeAuthorization(
   const { connectionId, connectionVersion, redirectUri, accountId, keyId } = row;
   const author = { organizationId: connection.organizationId, accountId, keyId, requestId: null };
   if (!(await isInForce(db, author, nowMs))) return undefined;
-  const verifier = keyring.open(row.sealedVerifier, rowName(connectionId, stateHash));
+  const verifier = keyring.open(row.sealedVerifier, verifierPlace(connectionId, stateHash));
   return { connectionId, connectionVersion, redirectUri, verifier, author };
 }
 
@@ -114,5 +114,6 @@ async function isInForce(
 
 const hashOf = (state: string): Buffer => createHash("sha256").update(state).digest();
 
-const rowName = (connectionId: string, stateHash: Buffer): string =>
+/** What the verifier is sealed for. */
+export const verifierPlace = (connectionId: string, stateHash: Buffer): string =>
   `connections/${connectionId}/authorizations/${stateHash.toString("hex")}`;

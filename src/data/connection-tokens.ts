@@ -111,7 +111,7 @@ export async function storeTokens(
     .updateTable("connectionTokens")
     .set({
       generation,
-      sealedTokens: keyring.seal(JSON.stringify(sealed), rowName(turn.connectionId, generation)),
+      sealedTokens: keyring.seal(JSON.stringify(sealed), tokensPlace(turn.connectionId, generation)),
       renewAt: renewAtMs === undefined ? null : new Date(renewAtMs),
       connectionVersion,
       leaseHolder: null,
@@ -170,8 +170,9 @@ export async function forgetRefusal(trx: Trx, connectionId: string): Promise<voi
 
 function open(keyring: Keyring, row: ConnectionTokensRow): Sealed {
   if (row.sealedTokens === null) return {};
-  return JSON.parse(keyring.open(row.sealedTokens, rowName(row.connectionId, row.generation)));
+  return JSON.parse(keyring.open(row.sealedTokens, tokensPlace(row.connectionId, row.generation)));
 }
 
-const rowName = (connectionId: string, generation: number): string =>
+/** What the tokens are sealed for. */
+export const tokensPlace = (connectionId: string, generation: number): string =>
   `connections/${connectionId}/tokens/${generation}`;

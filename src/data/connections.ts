@@ -9,15 +9,16 @@ type Settings = Readonly<Record<string, unknown>>;
 
 /** The secret settings as one sealed text, bound to the connection. */
 export const sealConnectionSecrets = (keyring: Keyring, connectionId: string, secrets: Settings): string =>
-  keyring.seal(JSON.stringify(secrets), rowName(connectionId));
+  keyring.seal(JSON.stringify(secrets), connectionSecretsPlace(connectionId));
 
 /** @throws Error when they were not sealed for this connection under this key. */
 export const openConnectionSecrets = (
   keyring: Keyring,
   { id, sealedSecrets }: Pick<ConnectionRow, "id" | "sealedSecrets">,
-): Settings => JSON.parse(keyring.open(sealedSecrets, rowName(id)));
+): Settings => JSON.parse(keyring.open(sealedSecrets, connectionSecretsPlace(id)));
 
-const rowName = (connectionId: string): string => `connections/${connectionId}/secrets`;
+/** What the secret settings are sealed for. */
+export const connectionSecretsPlace = (connectionId: string): string => `connections/${connectionId}/secrets`;
 
 /** A connection of the organization's; undefined where it has none of that id. */
 export function findConnection(

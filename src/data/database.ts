@@ -126,6 +126,9 @@ function translateClient(client: pg.PoolClient): PostgresPoolClient {
   };
 }
 
+/** Of our own: what is written was sealed under a master key of before. */
+const OTHER_MASTER_KEY = "IN001";
+
 /**
  * Classes and codes after PostgreSQL's appendix A: connection exceptions, too few resources, operator intervention (statement
  * timeouts and shutdown), a server that became read-only, deadlocks and lost races. All worth a retry.
@@ -134,5 +137,5 @@ function isUnavailable(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof RangeError) return false;
   if (!(error instanceof pg.DatabaseError)) return true;
   const code = error.code ?? "";
-  return /^(08|53|57|58)/.test(code) || ["25006", "40001", "40P01", "55P03"].includes(code);
+  return /^(08|53|57|58)/.test(code) || ["25006", "40001", "40P01", "55P03", OTHER_MASTER_KEY].includes(code);
 }

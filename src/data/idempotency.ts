@@ -61,6 +61,10 @@ export async function keepAnswer(db: Queryable, named: NamedRequest, sealedAnswe
   await db.updateTable("idempotencyKeys").set({ sealedAnswer }).where(isNamed(named)).execute();
 }
 
+/** What the answer is sealed for. */
+export const answerPlace = (named: Pick<NamedRequest, "organizationId" | "accountId" | "key">): string =>
+  `idempotency_keys/${named.organizationId}/${named.accountId}/${named.key}`;
+
 /** Gives the name back: the request came to nothing, and may be sent again. */
 export async function releaseKey(db: Queryable, named: NamedRequest): Promise<void> {
   await db.deleteFrom("idempotencyKeys").where(isNamed(named)).execute();

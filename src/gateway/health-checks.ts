@@ -1,5 +1,6 @@
 import type { RedisBus } from "../bus/redis.ts";
 import type { HealthCheck } from "../http/health.ts";
+import type { MasterKeyWatch } from "./master-keys.ts";
 import type { Sources } from "./sources.ts";
 import type { Stores } from "./stores.ts";
 
@@ -14,10 +15,11 @@ export function createHealthChecks(deps: {
   readonly redis: Pick<RedisBus, "state">;
   /** Undefined where this worker runs none. */
   readonly sources: Pick<Sources, "shards" | "workers"> | undefined;
+  readonly masterKey: Pick<MasterKeyWatch, "problem">;
   readonly blindMs: () => number;
   readonly stopping: AbortSignal;
 }): readonly HealthCheck[] {
-  const { stores, redis, sources, blindMs, stopping } = deps;
+  const { stores, redis, masterKey, sources, blindMs, stopping } = deps;
   return [
     {
       name: "running",
@@ -37,6 +39,13 @@ export function createHealthChecks(deps: {
         return ready
           ? { ok: true, facts: { ...facts, problems } }
           : { ok: false, reason: problems.join("; "), facts };
+      },
+    },
+    {
+      name: "masterKey",
+      check() {
+        const reason = masterKey.problem();
+        return reason === undefined ? { ok: true } : { ok: false, reason };
       },
     },
     {

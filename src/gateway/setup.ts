@@ -3,7 +3,6 @@ import { channelKinds } from "../channels/kinds.ts";
 import type { SettingsDeps } from "../channels/settings.ts";
 import type { Config } from "../config.ts";
 import { openDatabase } from "../data/database.ts";
-import { openKeyring } from "../data/keyring.ts";
 import { migrate } from "../data/migrate.ts";
 import { checkDefinitions } from "../ingest/check-definitions.ts";
 import type { Finding } from "../lib/errors.ts";
@@ -11,6 +10,7 @@ import { startSchemaCompiler } from "../lib/json-schema/compiler.ts";
 import { err, type Result } from "../lib/result.ts";
 import type { Log } from "../log.ts";
 import { openDatabaseStore } from "./database-store.ts";
+import { openMasterKeyring } from "./master-keys.ts";
 import { type ApplyDeps, applySetUp, planSetUp } from "./setup/apply.ts";
 import { checkSetUp, type WantedOrganization } from "./setup/check.ts";
 import type { Variables } from "./setup/environment.ts";
@@ -56,7 +56,7 @@ export async function runSetUp(config: Config, options: SetUpOptions): Promise<"
   const { db } = opening.use(openDatabase({ connection: store.database }));
   await migrate({ connection: store.database, log });
   const clock = Date.now;
-  const keyring = await openKeyring({ db, masterKey: store.masterKey, clock });
+  const keyring = await openMasterKeyring(db, store.keys, clock);
   const deps: ApplyDeps = { ...settings, db, keyring, clock, apiKey: config.apiKey };
 
   const plan = await planSetUp(deps, wanted.value);

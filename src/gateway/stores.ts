@@ -3,16 +3,15 @@ import type { Config } from "../config.ts";
 import type { DatabaseConnection } from "../data/database.ts";
 import { type LocalPostgres, startLocalPostgres } from "../data/local-postgres.ts";
 import { acquireDataLock } from "../lib/data-lock.ts";
-import { loadOrCreateMasterKey } from "../lib/master-key.ts";
 import type { Log } from "../log.ts";
+import { loadMasterKeys, type MasterKeys } from "./master-keys.ts";
 
 /** Where the gateway keeps what it knows: servers it was pointed at, or its own, which end with it. */
 export interface Stores extends AsyncDisposable {
   readonly database: DatabaseConnection;
   /** As `openRedis` takes it. */
   readonly redisUrl: string;
-  /** 32 bytes. */
-  readonly masterKey: Buffer;
+  readonly keys: MasterKeys;
   /** What is wrong with the servers of its own; empty when they run. */
   readonly problems: () => readonly string[];
 }
@@ -49,12 +48,12 @@ export async function openStores(
   if (redis.status === "rejected") throw redis.reason;
 
   // With a database of others the settings have demanded a key.
-  const masterKey = config.masterKey ?? (await loadOrCreateMasterKey(dataDir));
+  const keys = await loadMasterKeys(config, dataDir);
   const owned = opening.move();
   return {
     database: databaseConnection(databaseUrl, postgres.value),
     redisUrl: redis.value === undefined ? redisUrls.join(",") : socketUrl(redis.value.socketPath),
-    masterKey,
+    keys,
     problems: () => [
       ...problemsOf("the own PostgreSQL", postgres.value),
       ...problemsOf("the own Redis", redis.value),

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import type { Queryable } from "../data/database.ts";
-import { claimKey, keepAnswer, type NamedRequest, releaseKey } from "../data/idempotency.ts";
+import { answerPlace, claimKey, keepAnswer, type NamedRequest, releaseKey } from "../data/idempotency.ts";
 import type { Keyring } from "../data/keyring.ts";
 import type { Clock } from "../lib/clock.ts";
 import { canonicalJson } from "../lib/json-schema/canonical-json.ts";
@@ -41,7 +41,7 @@ export function createDoOnce({ db, keyring, clock, log }: IdempotencyDeps): DoOn
     const key = c.req.header(KEY_HEADER);
     if (key === undefined) return act();
     const named = nameOf(c, key, body);
-    const place = `idempotency_keys/${named.organizationId}/${named.accountId}/${key}`;
+    const place = answerPlace(named);
     const claim = await claimKey(db, named, clock());
     switch (claim.kind) {
       case "first":

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { link, open, readFile, rm } from "node:fs/promises";
+import { link, open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 const KEY_BYTES = 32;
+const KEY_FILE = "master.key";
+const NEXT_FILE = "master.key.next";
 
 /**
  * The master key of a data directory (32 bytes), made on the first call and kept as base64 in `<dataDir>/master.key`
@@ -10,19 +12,48 @@ const KEY_BYTES = 32;
  * unreadable.
  */
 export async function loadOrCreateMasterKey(dataDir: string): Promise<Buffer> {
-  const file = join(dataDir, "master.key");
-  const existing = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
-  if (existing === undefined) return createKey(dataDir, file);
-  const key = parseMasterKey(existing.trim());
-  if (!key)
-    throw new Error(
-      `${file} does not hold a master key (32 bytes as base64 or hex); restore it from a backup`,
-    );
+  const file = join(dataDir, KEY_FILE);
+  const existing = await readKey(file);
+  if (existing) return existing;
+  const key = randomBytes(KEY_BYTES);
+  const partial = await writeSynced(file, key);
+  // Not a rename: a key that has come to be there meanwhile is never replaced.
+  await link(partial, file);
+  await rm(partial);
+  await syncDirectory(dataDir);
   return key;
 }
+
+/**
+ * The key that the one of the data directory is about to be changed to, on disk before anything is sealed with it. It stays beside
+ * the key until `adoptNextMasterKey`, or `dropNextMasterKey` where nothing came of the change.
+ *
+ * @param key where none is given one is made; one that is there already goes before
+ */
+export async function prepareNextMasterKey(
+  dataDir: string,
+  key: Buffer = randomBytes(KEY_BYTES),
+): Promise<Buffer> {
+  const existing = await findNextMasterKey(dataDir);
+  if (existing) return existing;
+  const file = join(dataDir, NEXT_FILE);
+  await rename(await writeSynced(file, key), file);
+  await syncDirectory(dataDir);
+  return key;
+}
+
+/** The key that a change which was begun would put in place; undefined where none was. */
+export const findNextMasterKey = (dataDir: string): Promise<Buffer | undefined> =>
+  readKey(join(dataDir, NEXT_FILE));
+
+/** Puts the next key in the place of the one of before, at once and for good. */
+export async function adoptNextMasterKey(dataDir: string): Promise<void> {
+  await rename(join(dataDir, NEXT_FILE), join(dataDir, KEY_FILE));
+  await syncDirectory(dataDir);
+}
+
+export const dropNextMasterKey = (dataDir: string): Promise<void> =>
+  rm(join(dataDir, NEXT_FILE), { force: true });
 
 /** 32 bytes as 64 hexadecimal digits, base64 or base64url; undefined for anything else. */
 export function parseMasterKey(text: string): Buffer | undefined {
@@ -32,9 +63,19 @@ export function parseMasterKey(text: string): Buffer | undefined {
   return key.length === KEY_BYTES ? key : undefined;
 }
 
-/** On disk, directory entry included, before anything is sealed with it. */
-async function createKey(dataDir: string, file: string): Promise<Buffer> {
-  const key = randomBytes(KEY_BYTES);
+async function readKey(file: string): Promise<Buffer | undefined> {
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (text === undefined) return undefined;
+  const key = parseMasterKey(text.trim());
+  if (key) return key;
+  throw new Error(`${file} does not hold a master key (32 bytes as base64 or hex); restore it from a backup`);
+}
+
+/** Writes the key beside the file, on disk when it resolves; answers where. */
+async function writeSynced(file: string, key: Buffer): Promise<string> {
   const partial = `${file}.new`;
   await rm(partial, { force: true });
   const handle = await open(partial, "wx", 0o600);
@@ -44,13 +85,14 @@ async function createKey(dataDir: string, file: string): Promise<Buffer> {
   } finally {
     await handle.close();
   }
-  await link(partial, file);
-  await rm(partial);
-  const directory = await open(dataDir, "r");
+  return partial;
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r");
   try {
     await directory.sync();
   } finally {
     await directory.close();
   }
-  return key;
 }

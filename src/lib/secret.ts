@@ -12,6 +12,11 @@ export interface SealingKey {
   readonly bytes: Buffer;
 }
 
+/** A text is sealed under another key than the one given. */
+export class OtherKeyError extends Error {
+  override readonly name = "OtherKeyError";
+}
+
 /** The key with the id that follows from its bytes. @throws Error when they are not 32. */
 export function createSealingKey(bytes: Buffer): SealingKey {
   if (bytes.length !== KEY_BYTES)
@@ -40,7 +45,7 @@ export function sealSecret(key: SealingKey, plaintext: string, context: string):
 /**
  * Opens what `sealSecret` made under the same key for the same context.
  *
- * @throws Error otherwise; the message holds neither key nor text.
+ * @throws OtherKeyError, or another Error where it was changed or moved; no message holds key or text.
  */
 export function openSecret(key: SealingKey, sealed: string, context: string): string {
   const [format, keyId, text, ...rest] = sealed.split(".");
@@ -48,7 +53,7 @@ export function openSecret(key: SealingKey, sealed: string, context: string): st
     throw new Error(`what is kept for ${context} is not a sealed secret`);
   }
   if (keyId !== key.id)
-    throw new Error(`the secret of ${context} is sealed under key ${keyId}, not ${key.id}`);
+    throw new OtherKeyError(`the secret of ${context} is sealed under key ${keyId}, not ${key.id}`);
   const bytes = Buffer.from(text, "base64url");
   if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error(`the secret of ${context} is cut short`);
   const decipher = createDecipheriv(ALGORITHM, key.bytes, bytes.subarray(0, NONCE_BYTES), {

@@ -52,6 +52,8 @@ export interface Config {
   readonly pollsPerOrganization: number;
   /** 32 bytes; undefined: the one in the data directory. */
   readonly masterKey: Buffer | undefined;
+  /** 32 bytes; undefined: no other is to come, or one is made in the data directory when it is to. */
+  readonly newMasterKey: Buffer | undefined;
   /** Networks (CIDR) of proxies whose forwarding headers are believed. */
   readonly trustProxy: readonly string[];
   /** Networks (CIDR) that outbound calls may reach though they are not public. */
@@ -188,6 +190,14 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     type: masterKey,
     unsetMeans: "made in the data directory",
     description: "Key that seals stored secrets: 32 bytes, base64 or hex. Required with DATABASE_URL.",
+    secret: true,
+  },
+  newMasterKey: {
+    name: "INLET_NEW_MASTER_KEY",
+    type: masterKey,
+    unsetMeans: "made in the data directory",
+    description:
+      "Key that --rotate-master-key puts in the place of INLET_MASTER_KEY. Gateways that have both set go on through the change; others must be restarted after it.",
     secret: true,
   },
   trustProxy: {

@@ -31,6 +31,10 @@ export const pathNames = (path: string): readonly string[] =>
 
 /** Fields that name entities by another name than that of the path's parameter. */
 const ALIASES: Readonly<Record<string, string>> = { members: "accountId", defaultSpaceId: "spaceId" };
+/** Parts that only some of a kind have: what is named in their path is one of those. */
+const PARTS: readonly { readonly path: string; readonly name: string; readonly kind: string }[] = [
+  { path: "/{channelId}/source", name: "channelId", kind: "sourceChannelId" },
+];
 
 /** What `roleIds` and `roleId` name. */
 export const kindOf = (field: string): string | undefined =>
@@ -42,7 +46,7 @@ export function readOperations(document: OpenApi): readonly ApiOperation[] {
     const operation = document.paths[path][method];
     const parameters = operation.parameters.map((one: OpenApi) => follow(document, one));
     const media = operation.requestBody?.content?.["application/json"];
-    const inPath = pathNames(path).map((name) => place("path", [name], name));
+    const inPath = pathNames(path).map((name) => place("path", [name], partOf(path, name) ?? name));
     const inQuery = parameters
       .filter((one: OpenApi) => one.in === "query" && kindOf(one.name) !== undefined)
       .map(({ name }: OpenApi) => place("query", [name], name));
@@ -64,6 +68,9 @@ const place = (where: IdPlace["where"], steps: readonly string[], name: string):
   ...{ where, steps },
   kind: kindOf(name) ?? name,
 });
+
+const partOf = (path: string, name: string): string | undefined =>
+  PARTS.find((part) => part.name === name && path.includes(part.path))?.kind;
 
 /** The schema or object that a reference leads to. */
 export function follow(document: OpenApi, part: OpenApi): OpenApi {

@@ -16,6 +16,20 @@ export const RECIPES: Recipes = {
       const [channel] = await scope.call("GET", `/apps/${await scope.idOf("appId")}/channels`);
       return channel.id;
     },
+    sourceChannelId: async (scope) =>
+      (
+        await scope.call("POST", `/apps/${await scope.idOf("appId")}/channels`, {
+          uid: "feed",
+          kind: "polling",
+          // Nobody is there, whoever asks.
+          config: {
+            request: { url: "https://feed.example.invalid/" },
+            discriminator: { by: "sequence", path: "$.n" },
+            retry: { attempts: 0 },
+          },
+          events: [{ type: "push" }],
+        })
+      ).id,
     subscriptionId: async (scope) =>
       (
         await scope.call("POST", `/apps/${await scope.idOf("appId")}/events/subscribe`, {
@@ -67,6 +81,8 @@ export const RECIPES: Recipes = {
     }),
     installApp: async (scope) => ({ blueprintId: await scope.idOf("blueprintId") }),
     subscribe: async () => ({ eventUid: "main:*" }),
+    setSourceCursor: async () => ({ value: { sequence: "42" } }),
+    dryRunSource: async () => ({}),
   },
 };
 

@@ -5,11 +5,13 @@ import type { CheckResult } from "../../src/http/health.ts";
 
 let problems: readonly string[];
 let redis: Partial<ReturnType<RedisBus["state"]>>;
+let masterKeyProblem: string | undefined;
 let blindMs: number;
 let stopping: AbortController;
 beforeEach(() => {
   problems = [];
   redis = { ready: true, problems: [], durability: "fsync" };
+  masterKeyProblem = undefined;
   blindMs = 0;
   stopping = new AbortController();
 });
@@ -19,6 +21,7 @@ async function check(): Promise<Readonly<Record<string, CheckResult>>> {
     stores: { problems: () => problems },
     redis: { state: () => redis as ReturnType<RedisBus["state"]> },
     sources: { shards: () => new Set([1, 2]), workers: () => 3 },
+    masterKey: { problem: () => masterKeyProblem },
     blindMs: () => blindMs,
     stopping: stopping.signal,
   });
@@ -30,19 +33,21 @@ async function check(): Promise<Readonly<Record<string, CheckResult>>> {
 
 it("a gateway that lacks nothing is ready, and says how durable an answer is", async () => {
   const results = await check();
-  expect(Object.values(results).map(({ ok }) => ok)).toEqual([true, true, true, true, true]);
+  expect(Object.values(results).map(({ ok }) => ok)).toEqual([true, true, true, true, true, true]);
   expect(results.redis?.facts).toMatchObject({ durability: "fsync" });
   expect(results.sources?.facts).toEqual({ shards: 2, workers: 3 });
 });
 
-it("what is in the way is named: its servers, Redis, the end", async () => {
+it("what is in the way is named: its servers, Redis, the master key, the end", async () => {
   problems = ["the own PostgreSQL is starting"];
+  masterKeyProblem = "was changed";
   redis = { ready: false, problems: ["full"], durability: "fsync" };
   stopping.abort();
   expect(await check()).toMatchObject({
     running: { ok: false, reason: "is stopping" },
     servers: { ok: false, reason: "the own PostgreSQL is starting" },
     redis: { ok: false, reason: "full" },
+    masterKey: { ok: false, reason: "was changed" },
   });
 });
 

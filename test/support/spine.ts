@@ -13,6 +13,7 @@ import { createSourceBus } from "../../src/gateway/sources.ts";
 import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
+import { createOutbound } from "../../src/net/create-outbound.ts";
 import { createTestApi, type TestApi } from "./api.ts";
 import { type RedisServer, startRedis } from "./redis.ts";
 
@@ -41,8 +42,12 @@ export interface TestSpine extends AsyncDisposable {
 }
 
 const { signal } = new AbortController();
-/** Kinds of tests bring what they need. */
-const NOTHING = {} as Parameters<ChannelKind["start"]>[0];
+/** For kinds that fetch: what they make comes in by their runs. */
+const fetching = {
+  ingest: () => Promise.reject(new Error("nobody sends to it")),
+  clock: Date.now,
+  log: createLog({ level: "silent" }),
+};
 
 /** @param options.extraKinds in the place of those of the gateway, where they are of the same name */
 export async function startTestSpine(
@@ -67,7 +72,10 @@ export async function startTestSpine(
   const entries = createEntryIndex({ redis });
   const hooks = { onDeleted: async () => {} };
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
-  for (const kind of extraKinds) runtimes.set(kind.kind, starting.use(await kind.start(NOTHING)));
+  const outbound = starting.use(createOutbound({ allowNetworks: [] }));
+  for (const kind of channelKinds.values()) {
+    if (!kind.addressed) runtimes.set(kind.kind, starting.use(await kind.start({ ...fetching, outbound })));
+  }
   let made: EventPath | undefined;
   const api = starting.use(
     await createTestApi({

@@ -56,3 +56,28 @@ CREATE INDEX channels_connection ON channels (connection_id) WHERE connection_id
 ALTER TABLE subscriptions
   ADD CONSTRAINT subscriptions_connection FOREIGN KEY (connection_id) REFERENCES connections ON DELETE SET NULL;
 CREATE INDEX subscriptions_connection ON subscriptions (connection_id) WHERE connection_id IS NOT NULL;
+
+-- What is sealed is sealed under the master key of now: a gateway that has not heard of another one since writes nothing that
+-- nobody could open. The argument is the column.
+CREATE FUNCTION require_master_key() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF split_part(to_jsonb(NEW) ->> TG_ARGV[0], '.', 2) <> (SELECT master_key_id FROM cluster) THEN
+    RAISE EXCEPTION 'sealed under another master key than that of the database' USING ERRCODE = 'IN001';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER channels_master_key BEFORE INSERT OR UPDATE OF sealed_settings ON channels
+  FOR EACH ROW WHEN (NEW.sealed_settings IS NOT NULL)
+  EXECUTE FUNCTION require_master_key('sealed_settings');
+CREATE TRIGGER idempotency_keys_master_key BEFORE INSERT OR UPDATE OF sealed_answer ON idempotency_keys
+  FOR EACH ROW WHEN (NEW.sealed_answer IS NOT NULL)
+  EXECUTE FUNCTION require_master_key('sealed_answer');
+CREATE TRIGGER connections_master_key BEFORE INSERT OR UPDATE OF sealed_secrets ON connections
+  FOR EACH ROW EXECUTE FUNCTION require_master_key('sealed_secrets');
+CREATE TRIGGER connection_tokens_master_key BEFORE INSERT OR UPDATE OF sealed_tokens ON connection_tokens
+  FOR EACH ROW WHEN (NEW.sealed_tokens IS NOT NULL)
+  EXECUTE FUNCTION require_master_key('sealed_tokens');
+CREATE TRIGGER connection_authorizations_master_key BEFORE INSERT OR UPDATE OF sealed_verifier
+  ON connection_authorizations
+  FOR EACH ROW EXECUTE FUNCTION require_master_key('sealed_verifier');

@@ -1,0 +1,68 @@
+import type { Config } from "../config.ts";
+import type { Queryable } from "../data/database.ts";
+import { isMasterKeyOf, type Keyring, openKeyring } from "../data/keyring.ts";
+import type { Clock } from "../lib/clock.ts";
+import {
+  adoptNextMasterKey,
+  dropNextMasterKey,
+  findNextMasterKey,
+  loadOrCreateMasterKey,
+} from "../lib/master-key.ts";
+import type { Log } from "../log.ts";
+
+/** The master keys that a gateway starts with. */
+export interface MasterKeys {
+  /** 32 bytes. */
+  readonly masterKey: Buffer;
+  /** The one that comes in its place, or has. */
+  readonly newMasterKey: Buffer | undefined;
+  /** Where they are files; undefined: settings. */
+  readonly dataDir: string | undefined;
+}
+
+/** From the settings, else from the data directory, whose lock must be held. */
+export async function loadMasterKeys(
+  { masterKey, newMasterKey }: Pick<Config, "masterKey" | "newMasterKey">,
+  dataDir: string,
+): Promise<MasterKeys> {
+  if (masterKey) return { masterKey, newMasterKey, dataDir: undefined };
+  const next = await findNextMasterKey(dataDir);
+  return { masterKey: await loadOrCreateMasterKey(dataDir), newMasterKey: next ?? newMasterKey, dataDir };
+}
+
+/** Opens the keyring, and ends a change of the key that was cut off between the database and the file. @throws WrongMasterKeyError */
+export async function openMasterKeyring(db: Queryable, keys: MasterKeys, clock: Clock): Promise<Keyring> {
+  const { dataDir, masterKey, newMasterKey } = keys;
+  const keyring = await openKeyring({ db, masterKey, newMasterKey, clock });
+  const next = dataDir === undefined ? undefined : await findNextMasterKey(dataDir);
+  if (dataDir !== undefined && next) {
+    await ((await isMasterKeyOf(db, next)) ? adoptNextMasterKey(dataDir) : dropNextMasterKey(dataDir));
+  }
+  return keyring;
+}
+
+/** Whether a running gateway still has the master key of the database. */
+export interface MasterKeyWatch {
+  /** The database may have another one. */
+  readonly noteChange: () => void;
+  /** For the operator; undefined: all is well. */
+  readonly problem: () => string | undefined;
+}
+
+const CHANGED = "the master key was changed: restart this gateway with the new one";
+
+export function createMasterKeyWatch(keyring: Pick<Keyring, "reload">, log: Log): MasterKeyWatch {
+  let isKnown = true;
+  return {
+    noteChange() {
+      keyring.reload().then(
+        (known) => {
+          if (!known && isKnown) log.error(CHANGED);
+          isKnown = known;
+        },
+        (error: unknown) => log.warn({ err: error }, "the master key's change cannot be read"),
+      );
+    },
+    problem: () => (isKnown ? undefined : CHANGED),
+  };
+}

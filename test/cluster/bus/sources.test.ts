@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cursorKey, slotOf } from "../../../src/bus/keys.ts";
+import type { Publish } from "../../../src/bus/publish.ts";
+import type { RedisBus } from "../../../src/bus/redis.ts";
+import { createShardLeases, SHARDS } from "../../../src/bus/shard-leases.ts";
+import { createSourcePositions, type SourcePositions } from "../../../src/bus/source-positions.ts";
+import {
+  now,
+  openTestRedis,
+  testChannel,
+  testEvent,
+  testPolicy,
+  testPublish,
+  testTopic,
+} from "../../bus/support.ts";
+import { type RedisCluster, startRedisCluster } from "../../support/redis.ts";
+
+let cluster: RedisCluster;
+let redis: RedisBus;
+let publish: Publish;
+let positions: SourcePositions;
+beforeAll(async () => {
+  cluster = await startRedisCluster();
+  redis = await openTestRedis(cluster.url);
+  publish = testPublish(redis);
+  positions = createSourcePositions({ redis });
+});
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]();
+  await cluster[Symbol.asyncDispose]();
+});
+
+const TYPES = Array.from({ length: 12 }, (_, i) => `t${i}`);
+
+function testSource() {
+  const channel = testChannel();
+  const ref = { number: channel.number, topics: TYPES.map((type) => testTopic(channel, type)) };
+  const write = (epoch: number, version: number, types: readonly string[] = TYPES) =>
+    publish(
+      {
+        ...{ channel, policy: testPolicy },
+        events: types.map((type) => testEvent(channel, `${type}.${version}`, { type })),
+        position: { epoch, version, value: `at ${version}` },
+      },
+      now,
+    );
+  async function take() {
+    const taken = await positions.takeOver(ref);
+    if (taken.kind !== "taken") throw new Error("it is to be left alone");
+    return taken;
+  }
+  const lengths = () =>
+    Promise.all(ref.topics.map(async (topic) => Number(await redis.call("xlen", [topic]))));
+  return { channel, ref, write, take, lengths };
+}
+
+describe("a source in a Cluster", () => {
+  test("has its topics in many slots, and all are stamped before its cursor is read", async () => {
+    const { channel, ref, write, take, lengths } = testSource();
+    expect(new Set(ref.topics.map(slotOf)).size).toBeGreaterThan(6);
+    const old = await take();
+    await write(old.epoch, 0);
+    const next = await take();
+    expect(next).toMatchObject({ version: 1, value: "at 0" });
+    for (const topic of ref.topics) {
+      expect(await redis.call("hget", [`{${topic}}:e`, `s${channel.number}`])).toBe(String(next.epoch));
+    }
+    // Not one of its slots takes anything of the old one any more.
+    for (const type of TYPES) {
+      await expect(write(old.epoch, 1, [type])).rejects.toMatchObject({ stale: "epoch" });
+    }
+    await write(next.epoch, 1);
+    expect(await lengths()).toEqual(TYPES.map(() => 2));
+  });
+
+  test("is one's among many at once, above whatever its topics have seen", async () => {
+    const { channel, ref, write, take } = testSource();
+    const first = await take();
+    const seen = first.epoch + 10 ** 9;
+    await redis.call("hset", [`{${ref.topics[3]}}:e`, `s${channel.number}`, seen]);
+    expect((await take()).epoch).toBeGreaterThan(seen);
+    const taken = await Promise.allSettled(Array.from({ length: 8 }, () => take()));
+    const epochs = taken.flatMap((one) => (one.status === "fulfilled" ? [one.value.epoch] : []));
+    expect(epochs.length).toBeGreaterThan(0);
+    const writes = await Promise.allSettled(epochs.map((epoch) => write(epoch, 0)));
+    expect(writes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+
+  test("is fenced where its cursor is set by hand", async () => {
+    const { channel, ref, write, take } = testSource();
+    const run = await take();
+    await write(run.epoch, 0);
+    expect(await positions.set(ref, "back", { version: 1 })).toBe(2);
+    await expect(write(run.epoch, 1)).rejects.toMatchObject({ name: "StaleSourceError" });
+    expect(await redis.call("hget", [cursorKey(channel.number), "c"])).toBe("back");
+    expect(await take()).toMatchObject({ value: "back", version: 2 });
+  });
+});
+
+test("shards are shared in a Cluster as on one Redis", async () => {
+  const leases = createShardLeases({ redis });
+  const beat = (worker: string) => leases.beat(worker, { ttlMs: 60_000, most: SHARDS });
+  expect(await beat("a")).toEqual({ workers: 1, share: SHARDS, held: [] });
+  await beat("b");
+  const [a, b] = [await beat("a"), await beat("b")];
+  expect([a.held.length, b.held.length]).toEqual([128, 128]);
+  expect(new Set([...a.held, ...b.held]).size).toBe(SHARDS);
+  await leases.leave("a");
+  expect(await leases.isLive("a")).toBe(false);
+  expect((await beat("b")).held).toHaveLength(SHARDS);
+});

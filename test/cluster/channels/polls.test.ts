@@ -1,0 +1,39 @@
+import { expect, it } from "vitest";
+import { openTestRedis } from "../../bus/support.ts";
+import { startPollsWorker, wanted } from "../../channels/polls-support.ts";
+import { startRedisCluster } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
+
+it("polls of a Cluster's workers come by their schedules, within their limits", async () => {
+  await using cluster = await startRedisCluster();
+  await using redis = await openTestRedis(cluster.url);
+  let now = 0;
+  let most = 0;
+  const polled = new Map<number, number>();
+  const poll = async ({
+    channel,
+  }: {
+    readonly channel: { readonly identity: { readonly number: number } };
+  }) => {
+    const { number } = channel.identity;
+    polled.set(number, (polled.get(number) ?? 0) + 1);
+    most = Math.max(most, ++now);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    now--;
+    return { kind: "done" } as const;
+  };
+  const options = { limits: { perOrigin: 3, perOrganization: 100 } };
+  await using one = startPollsWorker(redis, poll, options);
+  await using other = startPollsWorker(redis, poll, options);
+  const schedule = { everySeconds: 1, jitter: 0.1 };
+  const sources = Array.from({ length: 20 }, (_, i) =>
+    wanted(i, { schedule, origin: "https://one.example" }),
+  );
+  for (const { engine } of [one, other]) engine.sync(sources);
+  await until(() => polled.size === 20 && [...polled.values()].every((count) => count >= 3), {
+    timeoutMs: 15_000,
+  });
+  expect(most).toBe(3);
+  const slots = await Promise.all(cluster.masters.map(({ client }) => client.keys("inlet:{jobs.polls}*")));
+  expect(slots.filter((keys) => keys.length > 0)).toHaveLength(1);
+});

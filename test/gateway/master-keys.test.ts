@@ -1,0 +1,115 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseConfig } from "../../src/config.ts";
+import { openKeyring } from "../../src/data/keyring.ts";
+import { rotateMasterKey } from "../../src/data/master-key-rotation.ts";
+import { createMasterKeyWatch, loadMasterKeys, openMasterKeyring } from "../../src/gateway/master-keys.ts";
+import { runRotation } from "../../src/gateway/rotate-master-key.ts";
+import { prepareNextMasterKey } from "../../src/lib/master-key.ts";
+import { createLog } from "../../src/log.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
+
+const { signal } = new AbortController();
+const log = createLog({ level: "silent" });
+const none = { masterKey: undefined, newMasterKey: undefined };
+
+let database: TestDatabase;
+let dir: string;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  dir = await mkdtemp(join(tmpdir(), "inlet-keys-"));
+});
+afterEach(async () => {
+  await database[Symbol.asyncDispose]();
+  await rm(dir, { recursive: true });
+});
+
+const openFrom = async (settings = none) =>
+  openMasterKeyring(database.db, await loadMasterKeys(settings, dir), Date.now);
+
+describe("keys in the data directory", () => {
+  it("of a change that came to nothing: the one of before stays, the next one goes", async () => {
+    const before = await openFrom();
+    await prepareNextMasterKey(dir);
+    const sealed = before.seal("text", "here");
+    expect((await openFrom()).open(sealed, "here")).toBe("text");
+    expect(await readdir(dir)).toEqual(["master.key"]);
+  });
+
+  it("of a change that was cut off after the database had it: the next one takes its place at the next start", async () => {
+    await openFrom();
+    const { masterKey } = await loadMasterKeys(none, dir);
+    const next = await prepareNextMasterKey(dir);
+    await rotateMasterKey({ db: database.db, from: masterKey, to: next, signal });
+    const sealed = (await openFrom()).seal("text", "here");
+    expect(await readdir(dir)).toEqual(["master.key"]);
+    expect((await loadMasterKeys(none, dir)).masterKey).toEqual(next);
+    expect((await openFrom()).open(sealed, "here")).toBe("text");
+  });
+});
+
+describe("--rotate-master-key", () => {
+  const url = (): string => {
+    const { host, user, database: name } = database.connection;
+    return `postgresql://${user}@localhost/${name}?host=${encodeURIComponent(host)}`;
+  };
+  const [old, fresh] = [Buffer.alloc(32, 1).toString("base64"), Buffer.alloc(32, 2).toString("base64")];
+
+  async function run(env: Readonly<Record<string, string>>): Promise<string> {
+    const parsed = parseConfig(env, ["--rotate-master-key"]);
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.error));
+    if (parsed.value.kind !== "rotateMasterKey") throw new Error(parsed.value.kind);
+    let printed = "";
+    const print = (text: string) => {
+      printed += text;
+    };
+    await runRotation(parsed.value.config, { log, signal, print });
+    return printed;
+  }
+
+  it("changes the key of a database that is not its own, and says what to do next", async () => {
+    await openKeyring({ db: database.db, masterKey: Buffer.from(old, "base64"), clock: Date.now });
+    const env = {
+      DATABASE_URL: url(),
+      INLET_MASTER_KEY: old,
+      INLET_NEW_MASTER_KEY: fresh,
+      INLET_DATA_DIR: dir,
+    };
+    expect(await run(env)).toContain("set INLET_MASTER_KEY to the new key");
+    expect(await run(env)).toContain("in force already");
+    expect(await run({ ...env, INLET_MASTER_KEY: fresh })).toContain("Nothing to do");
+  });
+
+  it("wants the new key where the one of now is a setting", () => {
+    const parsed = parseConfig({ INLET_MASTER_KEY: old }, ["--rotate-master-key"]);
+    expect(parsed).toMatchObject({ ok: false, error: [{ path: "INLET_NEW_MASTER_KEY" }] });
+    expect(parseConfig({}, ["--rotate-master-key", "--apply", "x"])).toMatchObject({ ok: false });
+  });
+
+  it("makes a new key in the data directory of its own servers, which then start with it", async () => {
+    expect(await run({ INLET_DATA_DIR: dir })).toContain("master.key holds the new key");
+    expect(await readdir(dir)).not.toContain("master.key.next");
+    await run({ INLET_DATA_DIR: dir, INLET_NEW_MASTER_KEY: fresh });
+    expect(await readFile(join(dir, "master.key"), "utf8")).toBe(`${fresh}\n`);
+  }, 30_000);
+});
+
+it("a running gateway that lacks the new key is not ready, and one that has it is", async () => {
+  const masterKey = Buffer.alloc(32, 1);
+  const newMasterKey = Buffer.alloc(32, 2);
+  const open = (newKey?: Buffer) =>
+    openKeyring({ db: database.db, masterKey, newMasterKey: newKey, clock: Date.now });
+  const [lacking, having] = [
+    createMasterKeyWatch(await open(), log),
+    createMasterKeyWatch(await open(newMasterKey), log),
+  ];
+  await rotateMasterKey({ db: database.db, from: masterKey, to: newMasterKey, signal });
+  lacking.noteChange();
+  having.noteChange();
+  await until(() => lacking.problem() !== undefined);
+  expect(lacking.problem()).toContain("restart");
+  expect(having.problem()).toBeUndefined();
+});

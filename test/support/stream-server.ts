@@ -1,0 +1,53 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createSession } from "better-sse";
+
+/** Whoever writes faster than the reader reads waits. */
+const MAX_UNSENT_BYTES = 1024 * 1024;
+
+/** A server of an event stream with history: numbered events, of which each connection gets those after its last event id. */
+export interface StreamServer extends AsyncDisposable {
+  readonly url: string;
+  /** What each connection was opened with as its last event id; empty for none. */
+  readonly told: readonly string[];
+  readonly open: () => number;
+  /** Makes the next `count` events; all connections get them. The name of the nth is `even` or `odd`. */
+  readonly make: (count: number) => void;
+}
+
+export async function startStreamServer(): Promise<StreamServer> {
+  const told: string[] = [];
+  const connections = new Set<() => void>();
+  let made = 0;
+  const server = createServer(async (request, response) => {
+    const session = await createSession(request, response, { retry: null });
+    told.push(session.lastId);
+    let next = session.lastId === "" ? 0 : Number(session.lastId) + 1;
+    const send = (): void => {
+      for (; next < made && response.writableLength < MAX_UNSENT_BYTES; next++) {
+        session.push({ n: next }, next % 2 === 0 ? "even" : "odd", String(next));
+      }
+    };
+    response.on("drain", send);
+    response.on("close", () => connections.delete(send));
+    connections.add(send);
+    send();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    told,
+    open: () => connections.size,
+    make(count) {
+      made += count;
+      for (const send of connections) send();
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
