@@ -57,7 +57,7 @@ const READERS_KEPT_MS = 86_400_000;
 const LET_GO_IDLE_MS = 2_147_483_647;
 
 export function createCommands(
-  { call }: Connection,
+  { call }: Pick<Connection, "call">,
   {
     group,
     reader,

@@ -1,13 +1,8 @@
-import { createAcknowledger } from "./acknowledge.ts";
-import { createCommands } from "./commands.ts";
 import { connect } from "./connection.ts";
+import { runEngine } from "./engine.ts";
 import type { ConsumedEvent } from "./event.ts";
-import { type DeliveryContext, Hand, type Handler } from "./hand.ts";
+import type { DeliveryContext, Handler } from "./hand.ts";
 import { type ConsumerOptions, type ConsumerSettings, readOptions } from "./options.ts";
-import { startOrderedTopics } from "./ordered-topics.ts";
-import { runReader } from "./reader.ts";
-import { runKeeper, runRecovery } from "./recovery.ts";
-import { createTopicList } from "./topic-list.ts";
 
 export type { ConsumerProblem } from "./options.ts";
 export type { ConsumedEvent, ConsumerOptions, DeliveryContext, Handler };
@@ -63,31 +58,7 @@ async function consume(settings: ConsumerSettings, handler: Handler, signal: Abo
   await using opening = new AsyncDisposableStack();
   const connection = opening.use(await connect(settings.redis, onError));
   const blocked = opening.use(await connect(settings.redis, onError));
-  const names = {
-    group: settings.subscription,
-    reader: settings.name,
-    maxDeadLetters: settings.maxDeadLetters,
-  };
-  const commands = createCommands(connection, names);
-  const topics = createTopicList(commands, settings.only);
-  const { acknowledge, close } = createAcknowledger(commands, onError);
-  const hand = new Hand({ commands, settings, handler, acknowledge });
-  signal.addEventListener("abort", () => hand.stop(), { once: true });
-  const shared = { settings, topics, commands, hand, signal };
-  const ordered = settings.ordered ? startOrderedTopics(shared) : undefined;
-  await Promise.all([
-    runReader({
-      ...shared,
-      isCluster: connection.isCluster,
-      reading: createCommands(blocked, names),
-      mine: ordered?.mine,
-    }),
-    ...(ordered === undefined ? [runRecovery(shared), runKeeper(shared)] : [ordered.running]),
-  ]);
-  await hand.close(settings.stopTimeoutMs);
-  close();
-  await ordered?.leave().catch(onError);
-  for (const topic of await topics.current().catch(() => [])) await commands.leave(topic).catch(() => {});
+  await runEngine({ settings, connection, blocked, handler, signal });
 }
 
 /** Turns a reader that calls a handler into one that is asked. */

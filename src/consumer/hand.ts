@@ -10,6 +10,8 @@ export interface DeliveryContext {
   readonly entryId: string;
   /** 1 at first. More than 1 does not mean that the handler has seen it: a reader may have died with it. */
   readonly attempt: number;
+  /** The entry as it stands on the topic: name, value, name, value … */
+  readonly fields: readonly string[];
   /** The `data` as it stands on the topic: numbers as their sender spelled them; undefined where there is none, or bytes. */
   readonly text: string | undefined;
   /** Aborts when the reader stops and will not wait longer, or the entry is another reader's by now. */
@@ -220,7 +222,7 @@ export class Hand {
   async #handle({ entry, attempt, abort }: Held): Promise<void> {
     const { topic, entryId, fields } = entry;
     const { event, text } = readEvent(fields);
-    await this.#deps.handler(event, { topic, entryId, attempt, text, signal: abort.signal });
+    await this.#deps.handler(event, { topic, entryId, attempt, fields, text, signal: abort.signal });
   }
 
   async #rest(held: Held): Promise<void> {
