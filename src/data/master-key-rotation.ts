@@ -6,6 +6,7 @@ import { verifierPlace } from "./connection-authorizations.ts";
 import { tokensPlace } from "./connection-tokens.ts";
 import { connectionSecretsPlace } from "./connections.ts";
 import type { Queryable, Trx } from "./database.ts";
+import { handlerSecretPlace } from "./handlers.ts";
 import { answerPlace } from "./idempotency.ts";
 import {
   ACCESS_TOKEN_KEY_ROW,
@@ -60,6 +61,12 @@ export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
     column: "sealed_verifier",
     select: ["connectionId", "stateHash"],
     placeOf: ({ connectionId, stateHash }) => verifierPlace(connectionId, stateHash),
+  }),
+  sealedColumn<{ readonly id: string }>({
+    table: "subscriptions",
+    column: "sealed_handler_secret",
+    select: ["id"],
+    placeOf: ({ id }) => handlerSecretPlace(id),
   }),
 ];
 

@@ -16,6 +16,7 @@ import type {
   LeasesTable,
   RemovalsTable,
 } from "./gateway-tables.ts";
+import type { DeadLettersTable } from "./handler-tables.ts";
 
 export interface OrganizationsTable extends Timestamps {
   id: string;
@@ -208,6 +209,7 @@ export interface SubscriptionsTable extends Timestamps {
   /** The start on the bus: milliseconds by Redis time; 0 = earliest. */
   startMs: number;
   handler: ColumnType<unknown, string | null, string | null>;
+  sealedHandlerSecret: ColumnType<string | null, string | null | undefined, string | null>;
 }
 
 export interface ArtifactsTable extends Timestamps {
@@ -267,6 +269,7 @@ export interface Tables {
   connectionTokens: ConnectionTokensTable;
   connectionAuthorizations: ConnectionAuthorizationsTable;
   audit: AuditTable;
+  deadLetters: DeadLettersTable;
 }
 
 export type AuditRow = Selectable<AuditTable>;

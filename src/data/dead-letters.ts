@@ -1,0 +1,106 @@
+import { type Selectable, sql } from "kysely";
+import type { HandlerAttempt } from "../event/handler.ts";
+import { createId } from "../lib/ids.ts";
+import type { Queryable } from "./database.ts";
+import type { DeadLettersTable } from "./handler-tables.ts";
+
+export type DeadLetterRow = Selectable<DeadLettersTable>;
+
+export interface NewDeadLetter {
+  readonly subscriptionId: string;
+  readonly organizationId: string;
+  readonly topic: string;
+  readonly entryId: string;
+  readonly type: string;
+  readonly fields: readonly string[];
+  readonly attempts: readonly HandlerAttempt[];
+  readonly reason: string;
+}
+
+export interface DeadLetterFilter {
+  readonly type?: string | undefined;
+  readonly from?: Date | undefined;
+  readonly to?: Date | undefined;
+}
+
+/** Of one subscription; beyond it the oldest go. */
+const MOST_LETTERS = 10_000;
+const KEPT_DAYS = 30;
+
+/** Writes a dead letter; the same event again replaces the one before. A subscription that is gone has none. */
+export async function insertDeadLetter(db: Queryable, letter: NewDeadLetter, nowMs: number): Promise<void> {
+  const { subscriptionId, fields, attempts, ...others } = letter;
+  await sql`
+    INSERT INTO dead_letters (id, subscription_id, organization_id, topic, entry_id, type, fields, attempts, reason, created_at)
+    SELECT ${createId("dl", nowMs)}, s.id, s.organization_id, ${others.topic}, ${others.entryId}, ${others.type},
+      ${JSON.stringify(fields)}::json, ${JSON.stringify(attempts)}::json, ${others.reason}, ${new Date(nowMs)}
+    FROM subscriptions AS s WHERE s.id = ${subscriptionId}
+    ON CONFLICT (subscription_id, topic, entry_id)
+    DO UPDATE SET attempts = excluded.attempts, reason = excluded.reason, created_at = excluded.created_at`.execute(
+    db,
+  );
+  await sql`
+    DELETE FROM dead_letters WHERE id IN (
+      SELECT id FROM dead_letters WHERE subscription_id = ${subscriptionId}
+      ORDER BY created_at DESC, id DESC OFFSET ${MOST_LETTERS}
+    )`.execute(db);
+}
+
+/** Lets go what is older than a month. */
+export async function expireDeadLetters(db: Queryable, nowMs: number): Promise<void> {
+  const before = new Date(nowMs - KEPT_DAYS * 86_400_000);
+  await db.deleteFrom("deadLetters").where("createdAt", "<", before).execute();
+}
+
+const of = (db: Queryable, subscriptionId: string, { type, from, to }: DeadLetterFilter) => {
+  let query = db.selectFrom("deadLetters").where("subscriptionId", "=", subscriptionId);
+  if (type !== undefined) query = query.where("type", "=", type);
+  if (from !== undefined) query = query.where("createdAt", ">=", from);
+  if (to !== undefined) query = query.where("createdAt", "<=", to);
+  return query;
+};
+
+export async function countDeadLetters(
+  db: Queryable,
+  subscriptionId: string,
+  filter: DeadLetterFilter,
+): Promise<number> {
+  const { total } = await of(db, subscriptionId, filter)
+    .select(({ fn }) => fn.countAll<number>().as("total"))
+    .executeTakeFirstOrThrow();
+  return total;
+}
+
+/** In order of creation, then id. */
+export function listDeadLetters(
+  db: Queryable,
+  subscriptionId: string,
+  filter: DeadLetterFilter,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<readonly DeadLetterRow[]> {
+  return of(db, subscriptionId, filter)
+    .selectAll()
+    .orderBy("createdAt")
+    .orderBy("id")
+    .limit(limit)
+    .offset(offset)
+    .execute();
+}
+
+export function findDeadLetter(
+  db: Queryable,
+  subscriptionId: string,
+  id: string,
+): Promise<DeadLetterRow | undefined> {
+  return of(db, subscriptionId, {}).selectAll().where("id", "=", id).executeTakeFirst();
+}
+
+/** False where it is not there. */
+export async function deleteDeadLetter(db: Queryable, subscriptionId: string, id: string): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom("deadLetters")
+    .where("subscriptionId", "=", subscriptionId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
+}

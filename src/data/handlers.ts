@@ -1,0 +1,94 @@
+import type { HandlerSettings } from "../event/handler.ts";
+import { recordAudit } from "./audit.ts";
+import { operatorOf } from "./audit-entry.ts";
+import { recordChange } from "./changes.ts";
+import type { Database, Queryable } from "./database.ts";
+import type { Keyring } from "./keyring.ts";
+
+/** A subscription whose events are sent to a handler. */
+export interface HandledSubscription {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly appId: string;
+  readonly state: "active" | "paused";
+  readonly handler: HandlerSettings;
+  readonly secret: string;
+}
+
+const PAGE = 200;
+
+/** What a handler's secret is sealed for. */
+export const handlerSecretPlace = (subscriptionId: string): string =>
+  `subscriptions/${subscriptionId}/handler`;
+
+const handled = (db: Queryable) =>
+  db
+    .selectFrom("subscriptions")
+    .select(["id", "organizationId", "appId", "state", "handler", "sealedHandlerSecret"])
+    .where("handler", "is not", null);
+
+/** All of them, in pages. */
+export async function* listHandled(db: Queryable, keyring: Keyring): AsyncGenerator<HandledSubscription> {
+  let after = "";
+  for (;;) {
+    const page = await handled(db).where("id", ">", after).orderBy("id").limit(PAGE).execute();
+    for (const row of page) yield readRow(row, keyring);
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    after = last.id;
+  }
+}
+
+/** Undefined where it is deleted, or has no handler. */
+export async function findHandled(
+  db: Queryable,
+  keyring: Keyring,
+  id: string,
+): Promise<HandledSubscription | undefined> {
+  const row = await handled(db).where("id", "=", id).executeTakeFirst();
+  return row && readRow(row, keyring);
+}
+
+function readRow(
+  row: Awaited<ReturnType<ReturnType<typeof handled>["executeTakeFirstOrThrow"]>>,
+  keyring: Keyring,
+): HandledSubscription {
+  const { handler, sealedHandlerSecret, ...others } = row;
+  if (sealedHandlerSecret === null) throw new Error(`the handler of ${row.id} has no secret`);
+  return {
+    ...others,
+    handler: handler as HandlerSettings,
+    secret: keyring.open(sealedHandlerSecret, handlerSecretPlace(row.id)),
+  };
+}
+
+/** Whether a handler takes what it is sent, as the subscription's state shows it. */
+export async function setHandlerFailing(db: Queryable, id: string, isFailing: boolean): Promise<void> {
+  await db
+    .updateTable("subscriptions")
+    .set({ handlerFailing: isFailing })
+    .where("id", "=", id)
+    .where("handlerFailing", "!=", isFailing)
+    .execute();
+}
+
+/** Pauses a subscription whose handler said that it is gone; false where it is paused or deleted already. */
+export async function pauseGone(
+  db: Database["db"],
+  { id, organizationId }: Pick<HandledSubscription, "id" | "organizationId">,
+  nowMs: number,
+): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const { numUpdatedRows } = await trx
+      .updateTable("subscriptions")
+      .set({ state: "paused", updatedAt: new Date(nowMs) })
+      .where("id", "=", id)
+      .where("state", "=", "active")
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) return false;
+    await recordChange(trx, { kind: "subscription", key: id });
+    const entry = { action: "pause", entity: "subscription", id } as const;
+    await recordAudit(trx, operatorOf(organizationId), entry, nowMs);
+    return true;
+  });
+}

@@ -1,0 +1,215 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { JobQueue } from "../bus/job-queue.ts";
+import type { Job } from "../bus/job-worker.ts";
+import type { Change } from "../data/changes.ts";
+import type { Database } from "../data/database.ts";
+import { insertDeadLetter } from "../data/dead-letters.ts";
+import {
+  findHandled,
+  type HandledSubscription,
+  listHandled,
+  pauseGone,
+  setHandlerFailing,
+} from "../data/handlers.ts";
+import type { Keyring } from "../data/keyring.ts";
+import type { HandlerAttempt } from "../event/handler.ts";
+import { backoffMs } from "../lib/backoff.ts";
+import type { DeliveredEvent } from "./handler-request.ts";
+import { type Lane, type LaneDeps, startLane } from "./lane.ts";
+import type { RetryJob } from "./retry-queue.ts";
+
+export interface HandlersDeps
+  extends Pick<LaneDeps, "redis" | "attempt" | "retries" | "observe" | "clock" | "log"> {
+  readonly db: Database["db"];
+  readonly keyring: Keyring;
+  readonly queue: Pick<JobQueue<RetryJob>, "work">;
+  readonly timing?: Partial<HandlersTiming>;
+}
+
+export interface HandlersTiming {
+  readonly firstRetryMs: number;
+  readonly mostRetryMs: number;
+  /** What a handler does not take within so long is a dead letter. */
+  readonly giveUpAfterMs: number;
+  readonly breakerMs: number;
+  readonly deadAfterMs: number;
+  /** Between looks at all subscriptions. */
+  readonly sweepEveryMs: number;
+}
+
+/** Sends events to the handlers of all subscriptions that have one. Disposal lets attempts under way end. */
+export interface Handlers extends AsyncDisposable {
+  readonly noteChange: (change: Change) => void;
+  readonly noteReset: () => void;
+  /** Something was appended to a topic by this gateway. */
+  readonly noteAppended: (topic: string) => void;
+}
+
+const TIMING: HandlersTiming = {
+  firstRetryMs: 5_000,
+  mostRetryMs: 3_600_000,
+  giveUpAfterMs: 86_400_000,
+  breakerMs: 5_000,
+  deadAfterMs: 30_000,
+  sweepEveryMs: 60_000,
+};
+const RETRIES_AT_ONCE = 64;
+/** A job whose subscription cannot take it now comes again so much later. */
+const BUSY_MS = 500;
+const PAUSED_MS = 30_000;
+
+export function startHandlers(deps: HandlersDeps): Handlers {
+  const { db, keyring, queue, retries, clock, log } = deps;
+  const timing = { ...TIMING, ...deps.timing };
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const lanes = new Map<string, Lane>();
+  const changed = new Set<string>();
+  let everything = true;
+  let wake: () => void = () => {};
+  let isFailing = false;
+
+  const backoff = (attempts: number): number =>
+    backoffMs(
+      { initialMs: timing.firstRetryMs, maxMs: timing.mostRetryMs, factor: 2, jitter: 0.5 },
+      attempts,
+      Math.random,
+    );
+
+  async function bury(
+    { id, organizationId }: HandledSubscription,
+    { topic, entryId, fields }: DeliveredEvent,
+    attempts: readonly HandlerAttempt[],
+  ): Promise<void> {
+    const last = attempts.at(-1);
+    const reason = last?.status == null ? `no answer: ${last?.code ?? "unknown"}` : `HTTP ${last.status}`;
+    const type = fields[fields.indexOf("type") + 1] ?? "";
+    const letter = { subscriptionId: id, organizationId, topic, entryId, type, fields, attempts, reason };
+    await insertDeadLetter(db, letter, clock());
+    log.warn(
+      { subscription: id, topic, entryId, reason, attempts: attempts.length },
+      "an event is a dead letter",
+    );
+  }
+
+  const laneDeps: LaneDeps = {
+    ...deps,
+    timing,
+    backoffMs: backoff,
+    onDead: bury,
+    onFailing({ id }, failing) {
+      setHandlerFailing(db, id, failing).catch((error: unknown) => {
+        log.warn({ err: error, subscription: id }, "the state of a subscription is not written");
+      });
+    },
+    async onGone(subscription) {
+      const paused = await pauseGone(db, subscription, clock());
+      if (paused)
+        log.warn({ subscription: subscription.id }, "a handler is gone; its subscription is paused");
+    },
+  };
+
+  async function replace(id: string, subscription: HandledSubscription | undefined): Promise<void> {
+    const lane = lanes.get(id);
+    if (lane !== undefined && subscription !== undefined && isSame(lane.subscription, subscription)) return;
+    lanes.delete(id);
+    await lane?.[Symbol.asyncDispose]();
+    if (subscription !== undefined && !signal.aborted) lanes.set(id, startLane(subscription, laneDeps));
+  }
+
+  async function loadAll(): Promise<void> {
+    const found = new Set<string>();
+    for await (const subscription of listHandled(db, keyring)) {
+      if (signal.aborted) return;
+      found.add(subscription.id);
+      await replace(subscription.id, subscription);
+    }
+    for (const id of [...lanes.keys()]) if (!found.has(id)) await replace(id, undefined);
+  }
+
+  async function run(): Promise<void> {
+    let sweptAtMs = Number.NEGATIVE_INFINITY;
+    while (!signal.aborted) {
+      const woken = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      try {
+        if (everything || performance.now() - sweptAtMs > timing.sweepEveryMs) {
+          everything = false;
+          changed.clear();
+          await loadAll();
+          sweptAtMs = performance.now();
+        }
+        for (const id of changed) {
+          changed.delete(id);
+          await replace(id, await findHandled(db, keyring, id));
+        }
+        if (isFailing) log.info("handlers are looked after again");
+        isFailing = false;
+      } catch (error) {
+        everything = true;
+        if (!isFailing && !signal.aborted) log.warn({ err: error }, "handlers cannot be looked after");
+        isFailing = true;
+      }
+      const over = new AbortController();
+      const beat = delay(1_000, undefined, { signal: AbortSignal.any([signal, over.signal]) }).catch(
+        () => {},
+      );
+      await Promise.race(isFailing ? [beat] : [beat, woken]);
+      over.abort();
+    }
+  }
+
+  /** One more attempt at what was not taken before. */
+  async function retry(
+    { data }: Job<RetryJob>,
+    options: { readonly signal: AbortSignal },
+  ): Promise<undefined | { readonly putOffMs: number }> {
+    const lane = lanes.get(data.subscriptionId);
+    if (lane === undefined) {
+      const found = await findHandled(db, keyring, data.subscriptionId);
+      return found === undefined ? undefined : { putOffMs: BUSY_MS };
+    }
+    const { subscription, breaker } = lane;
+    if (subscription.state === "paused") return { putOffMs: PAUSED_MS };
+    if (breaker.waitMs() > 0) return { putOffMs: breaker.waitMs() + BUSY_MS * Math.random() };
+    if (lane.sending() >= subscription.handler.concurrency) return { putOffMs: BUSY_MS };
+    const result = await lane.send(data, options);
+    if (result.kind === "taken") return undefined;
+    const nowMs = clock();
+    const attempts = [...data.attempts, result.attempt];
+    const delayMs = Math.max(backoff(attempts.length), (result.notBeforeMs ?? 0) - nowMs);
+    if (nowMs + delayMs - data.firstAtMs > timing.giveUpAfterMs) await bury(subscription, data, attempts);
+    else await retries.add({ ...data, attempts }, delayMs);
+    return undefined;
+  }
+
+  const running = run();
+  const worker = queue.work(retry, { concurrency: RETRIES_AT_ONCE });
+  return {
+    noteChange({ kind, key }) {
+      if (kind !== "subscription") return;
+      changed.add(key);
+      wake();
+    },
+    noteReset() {
+      everything = true;
+      wake();
+    },
+    noteAppended(topic) {
+      if (lanes.size === 0) return;
+      const appId = topic.split(".")[5];
+      for (const lane of lanes.values()) if (lane.subscription.appId === appId) lane.wake();
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      wake();
+      await worker[Symbol.asyncDispose]();
+      await running;
+      await Promise.all([...lanes.values()].map((lane) => lane[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+const isSame = (a: HandledSubscription, b: HandledSubscription): boolean =>
+  a.state === b.state && a.secret === b.secret && JSON.stringify(a.handler) === JSON.stringify(b.handler);

@@ -1,0 +1,174 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { RedisBus } from "../bus/redis.ts";
+import { runEngine } from "../consumer/engine.ts";
+import type { DeliveryContext } from "../consumer/hand.ts";
+import { readOptions } from "../consumer/options.ts";
+import type { HandledSubscription } from "../data/handlers.ts";
+import type { HandlerAttempt } from "../event/handler.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../log.ts";
+import type { Attempt, AttemptResult } from "./attempt.ts";
+import { type Breaker, createBreaker } from "./breaker.ts";
+import type { DeliveredEvent } from "./handler-request.ts";
+import type { RetryQueue } from "./retry-queue.ts";
+
+export interface LaneDeps {
+  readonly redis: Pick<RedisBus, "call" | "isCluster">;
+  readonly attempt: Attempt;
+  readonly retries: RetryQueue;
+  /** Before the n-th attempt at an event, in ms. */
+  readonly backoffMs: (attempts: number) => number;
+  readonly onFailing: (subscription: HandledSubscription, isFailing: boolean) => void;
+  /** The handler said that it is gone. */
+  readonly onGone: (subscription: HandledSubscription) => Promise<void>;
+  readonly onDead: (
+    subscription: HandledSubscription,
+    event: DeliveredEvent,
+    attempts: readonly HandlerAttempt[],
+  ) => Promise<void>;
+  readonly observe: (result: AttemptResult["kind"]) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly timing: { readonly deadAfterMs: number; readonly breakerMs: number };
+}
+
+/** One subscription's events on their way to its handler, in this gateway. Disposal lets attempts under way end. */
+export interface Lane extends AsyncDisposable {
+  readonly subscription: HandledSubscription;
+  readonly breaker: Breaker;
+  /** Attempts under way that were asked for by `send`. */
+  readonly sending: () => number;
+  readonly send: (event: DeliveredEvent, options: { readonly signal: AbortSignal }) => Promise<AttemptResult>;
+  /** There may be something to read. */
+  readonly wake: () => void;
+}
+
+/** An ordered topic waits for one event no longer than about an hour: so many attempts, at most a minute apart. */
+const ORDERED_ATTEMPTS = 66;
+const ORDERED_RETRY = { initialMs: 1_000, maxMs: 60_000, factor: 2, jitter: 0.25 };
+const STOP_TIMEOUT_MS = 5_000;
+
+/** Reads the subscription's group while it is active: the first attempt is made with what was read, and only a failure is stored. */
+export function startLane(subscription: HandledSubscription, deps: LaneDeps): Lane {
+  const { attempt, retries, backoffMs, onFailing, onGone, onDead, observe, clock, timing } = deps;
+  const { handler, id } = subscription;
+  const log = deps.log.child({ subscription: id });
+  const stopping = new AbortController();
+  const breaker = createBreaker({
+    firstWaitMs: timing.breakerMs,
+    onChange(isOpen) {
+      log[isOpen ? "warn" : "info"](isOpen ? "a handler takes nothing" : "a handler takes events again");
+      onFailing(subscription, isOpen);
+    },
+  });
+  /** Of ordered topics: what was tried before at the event that holds its topic back. */
+  const tried = new Map<string, HandlerAttempt[]>();
+  let sending = 0;
+  let wake: () => void = () => {};
+
+  async function sendOnce(event: DeliveredEvent, signal: AbortSignal): Promise<AttemptResult> {
+    let result: AttemptResult | undefined;
+    try {
+      result = await attempt(subscription, event, { signal });
+    } finally {
+      // Whoever asks for the others must not leave them waiting.
+      if (result?.kind === "taken") breaker.noteTaken();
+      else breaker.noteRefused();
+    }
+    observe(result.kind);
+    if (result.kind === "refused" && result.isGone) await onGone(subscription);
+    return result;
+  }
+
+  async function handle(context: DeliveryContext): Promise<void> {
+    const { topic, entryId, fields, signal } = context;
+    const event = { topic, entryId, fields };
+    await breaker.admit({ signal: AbortSignal.any([signal, stopping.signal]) });
+    const result = await sendOnce(event, signal);
+    if (result.kind === "taken") {
+      tried.delete(topic);
+      return;
+    }
+    if (handler.ordered) return holdBack(event, context.attempt, result);
+    const nowMs = clock();
+    const delayMs = Math.max(backoffMs(1), (result.notBeforeMs ?? 0) - nowMs);
+    await retries.add(
+      { ...event, subscriptionId: id, firstAtMs: nowMs, attempts: [result.attempt] },
+      delayMs,
+    );
+  }
+
+  /** @throws Error while the event is to be tried again */
+  async function holdBack(
+    event: DeliveredEvent,
+    attempts: number,
+    result: Extract<AttemptResult, { kind: "refused" }>,
+  ): Promise<void> {
+    const before = tried.get(event.topic) ?? [];
+    const all = [...before, result.attempt].slice(-ORDERED_ATTEMPTS);
+    if (attempts < ORDERED_ATTEMPTS) {
+      tried.set(event.topic, all);
+      throw new Error(`the handler did not take it (${result.attempt.status ?? result.attempt.code})`);
+    }
+    tried.delete(event.topic);
+    await onDead(subscription, event, all);
+  }
+
+  const settings = readOptions({
+    redis: "of the gateway",
+    subscription: id,
+    concurrency: handler.concurrency,
+    ordered: handler.ordered,
+    maxAttempts: 1_000_000,
+    retry: handler.ordered ? ORDERED_RETRY : {},
+    deadAfterMs: timing.deadAfterMs,
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+    onProblem: (problem) => {
+      if (problem.kind === "redis") log.debug({ err: problem.error }, "a handler's events cannot be read");
+      if (problem.kind === "lost") log.warn(problem, "events were trimmed before a handler had them");
+    },
+  });
+  const reading =
+    subscription.state === "paused"
+      ? undefined
+      : runEngine({
+          settings,
+          connection: {
+            isCluster: deps.redis.isCluster,
+            call: (command, args) => deps.redis.call(command, args),
+          },
+          idle: async (ms, signal) => {
+            const woken = new Promise<void>((resolve) => {
+              wake = resolve;
+            });
+            const over = new AbortController();
+            const waited = delay(ms, undefined, { signal: AbortSignal.any([signal, over.signal]) }).catch(
+              () => {},
+            );
+            await Promise.race([woken, waited]);
+            over.abort();
+          },
+          handler: (_, context) => handle(context),
+          signal: stopping.signal,
+        }).catch((error: unknown) => log.error({ err: error }, "a handler's events are read no more"));
+
+  return {
+    subscription,
+    breaker,
+    sending: () => sending,
+    async send(event, { signal }) {
+      sending++;
+      try {
+        return await sendOnce(event, signal);
+      } finally {
+        sending--;
+      }
+    },
+    wake: () => wake(),
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      wake();
+      await reading;
+    },
+  };
+}

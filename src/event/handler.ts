@@ -1,0 +1,22 @@
+/** Where a subscription's events are sent. */
+export interface HandlerSettings {
+  readonly url: string;
+  readonly connectionId: string | null;
+  /** For one attempt, from the call to the end of its answer. */
+  readonly timeoutMs: number;
+  /** Attempts under way at once, by each gateway. */
+  readonly concurrency: number;
+  /** One event of a topic at a time, in order; one that fails holds its topic back. */
+  readonly ordered: boolean;
+}
+
+/** One attempt at a handler, as dead letters tell of it. */
+export interface HandlerAttempt {
+  /** RFC 3339. */
+  readonly at: string;
+  /** Null where no answer came. */
+  readonly status: number | null;
+  /** Why it failed: `http` for a status, else what stood in the way of an answer. */
+  readonly code: string;
+  readonly durationMs: number;
+}
