@@ -15,12 +15,14 @@ import { openDatabase } from "./data/database.ts";
 import { createLiveChannels } from "./data/live-channels.ts";
 import { migrate } from "./data/migrate.ts";
 import { startGroupKeeper } from "./delivery/group-keeper.ts";
+import type { Handlers } from "./delivery/handlers.ts";
 import { startHousekeeper } from "./delivery/housekeeper.ts";
 import { startResumer } from "./delivery/resumer.ts";
 import type { ChannelKindName } from "./event/channel.ts";
 import type { Ingest } from "./event/ingest.ts";
 import { createCallerPath } from "./gateway/callers.ts";
 import { createConnections } from "./gateway/connections.ts";
+import { openDelivery } from "./gateway/delivery.ts";
 import { createEventPath } from "./gateway/event-path.ts";
 import { greetingOf } from "./gateway/greeting.ts";
 import { createHealthChecks } from "./gateway/health-checks.ts";
@@ -96,7 +98,10 @@ export async function startGateway(
     metrics,
     clock,
     blindMs,
-    onAppended: (...appended) => housekeeper.noteAppended(...appended),
+    onAppended: (topic, ...sizes) => {
+      housekeeper.noteAppended(topic, ...sizes);
+      handlers?.noteAppended(topic);
+    },
   });
   const clientAddressOf = createClientAddressOf(config.trustProxy);
   const callers = createCallerPath({ db, keyring, redis, clientAddressOf, clock, config });
@@ -123,6 +128,7 @@ export async function startGateway(
   );
   const resumer = opening.use(startResumer({ ...path, db, findLiveChannel: path.findByNumber, log }));
   let sources: Sources | undefined;
+  let handlers: Handlers | undefined;
   const feed = opening.use(
     await startChangeFeed({
       db,
@@ -135,6 +141,7 @@ export async function startGateway(
         keeper?.noteChange(change);
         resumer.noteChange(change);
         sources?.noteChange(change);
+        handlers?.noteChange(change);
       },
       onReset() {
         path.rules.clear();
@@ -142,6 +149,7 @@ export async function startGateway(
         masterKey.noteChange();
         keeper?.noteReset();
         sources?.noteReset();
+        handlers?.noteReset();
       },
     }),
   );
@@ -166,13 +174,18 @@ export async function startGateway(
       opening.use(await kind.start({ ingest: kind.addressed ? pushed : ingest, outbound, clock, log })),
     );
   }
+  const { credentialsOf } = connections;
+  const delivery = opening.use(
+    openDelivery({ db, keyring, redis, outbound, credentialsOf, metrics, clock, log }),
+  );
+  if (has("delivery")) handlers = opening.use(delivery.start());
   const sourceBus = createSourceBus(redis);
   if (has("sources")) {
     const { pollConcurrency, pollsPerOrigin, pollsPerOrganization } = config;
     sources = opening.use(
       startSources({
         ...{ db, redis, bus: sourceBus, topics, path, channelKinds, runtimes, blindMs, metrics, clock, log },
-        credentialsOf: connections.credentialsOf,
+        credentialsOf,
         polls: {
           concurrency: pollConcurrency,
           limits: { perOrigin: pollsPerOrigin, perOrganization: pollsPerOrganization },
@@ -211,7 +224,8 @@ export async function startGateway(
           hooksUrl: () => urls.hooksUrl,
           onDeleted: housekeeper.settleNow,
           outbound,
-          credentialsOf: connections.credentialsOf,
+          credentialsOf,
+          sendAgain: delivery.sendAgain,
           issuerFetch: connections.issuerFetch,
           baseUrl: () => urls.baseUrl,
           readChanges: feed.readNow,

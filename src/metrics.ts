@@ -18,6 +18,8 @@ export interface Metrics {
   readonly sourceRuns: Tally;
   /** Writes of sources that were refused, by channel kind: `epoch` another had taken over, `cursor` it had moved. */
   readonly sourceRefusals: Tally;
+  /** Attempts at handlers by what they came to (`taken`, `refused`) and the class of the status (`2xx` …, `none`). */
+  readonly handlerAttempts: Tally;
   /** Answers of the management API; method `other` for those that it has no routes of. */
   readonly apiRequests: Counter<"method" | "status">;
   readonly apiRequestSeconds: Histogram;
@@ -89,6 +91,12 @@ export function createMetrics(): Metrics {
       name: "inlet_source_runs_total",
       help: "Connections and polls of sources by how they ended",
       labelNames: ["kind", "end"],
+      registers,
+    }),
+    handlerAttempts: createTally({
+      name: "inlet_handler_attempts_total",
+      help: "Attempts to hand events to handlers by what they came to",
+      labelNames: ["result", "status"],
       registers,
     }),
     sourceRefusals: createTally({

@@ -12,17 +12,16 @@ import {
   setHandlerFailing,
 } from "../data/handlers.ts";
 import type { Keyring } from "../data/keyring.ts";
-import type { HandlerAttempt } from "../event/handler.ts";
+import type { HandlerAttempt, PendingDelivery } from "../event/handler.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import type { DeliveredEvent } from "./handler-request.ts";
 import { type Lane, type LaneDeps, startLane } from "./lane.ts";
-import type { RetryJob } from "./retry-queue.ts";
 
 export interface HandlersDeps
   extends Pick<LaneDeps, "redis" | "attempt" | "retries" | "observe" | "clock" | "log"> {
   readonly db: Database["db"];
   readonly keyring: Keyring;
-  readonly queue: Pick<JobQueue<RetryJob>, "work">;
+  readonly queue: Pick<JobQueue<PendingDelivery>, "work">;
   readonly timing?: Partial<HandlersTiming>;
 }
 
@@ -162,7 +161,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
 
   /** One more attempt at what was not taken before. */
   async function retry(
-    { data }: Job<RetryJob>,
+    { data }: Job<PendingDelivery>,
     options: { readonly signal: AbortSignal },
   ): Promise<undefined | { readonly putOffMs: number }> {
     const lane = lanes.get(data.subscriptionId);

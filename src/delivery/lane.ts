@@ -26,7 +26,7 @@ export interface LaneDeps {
     event: DeliveredEvent,
     attempts: readonly HandlerAttempt[],
   ) => Promise<void>;
-  readonly observe: (result: AttemptResult["kind"]) => void;
+  readonly observe: (result: AttemptResult) => void;
   readonly clock: Clock;
   readonly log: Log;
   readonly timing: { readonly deadAfterMs: number; readonly breakerMs: number };
@@ -75,7 +75,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       if (result?.kind === "taken") breaker.noteTaken();
       else breaker.noteRefused();
     }
-    observe(result.kind);
+    observe(result);
     if (result.kind === "refused" && result.isGone) await onGone(subscription);
     return result;
   }

@@ -20,3 +20,19 @@ export interface HandlerAttempt {
   readonly code: string;
   readonly durationMs: number;
 }
+
+/** An event on its way to a handler that did not take it at once; it carries its own copy. */
+export interface PendingDelivery {
+  readonly subscriptionId: string;
+  readonly topic: string;
+  readonly entryId: string;
+  /** The entry: name, value, name, value … */
+  readonly fields: readonly string[];
+  /** When it was sent first, or again on demand. */
+  readonly firstAtMs: number;
+  /** Those of before, oldest first. */
+  readonly attempts: readonly HandlerAttempt[];
+}
+
+/** Sends an event to its handler on demand; the same demand twice sends it once. @throws UnavailableError */
+export type SendAgain = (demandId: string, delivery: PendingDelivery) => Promise<void>;

@@ -24,6 +24,7 @@ import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
 import { connectionCallback } from "./connections/callback.ts";
 import { type ConnectionsDeps, connections } from "./connections/routes.ts";
+import { type DeadLettersDeps, deadLetters } from "./dead-letters/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
 import { type EventStreamDeps, eventStream } from "./events/stream.ts";
@@ -54,6 +55,7 @@ export type ApiDeps = BlueprintDeps &
   ConnectionsDeps &
   SourcesDeps &
   SubscriptionsDeps &
+  DeadLettersDeps &
   QuarantineDeps &
   TopicsDeps &
   EventsDeps &
@@ -103,6 +105,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   subscribe,
   subscriptions,
   subscriptionLife,
+  deadLetters,
   quarantine,
   topics,
   events,

@@ -137,6 +137,9 @@ export async function createTestApi(
       checkDefinitions,
       hooksUrl: () => "https://hooks.example",
       baseUrl: () => "https://inlet.example/v1",
+      sendAgain: async () => {
+        throw new UnavailableError("nothing is sent here");
+      },
       outbound,
       credentialsOf: connections.credentialsOf,
       issuerFetch: connections.issuerFetch,

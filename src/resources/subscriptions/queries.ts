@@ -3,6 +3,8 @@ import { recordAudit } from "../../data/audit.ts";
 import type { Author } from "../../data/audit-entry.ts";
 import { recordChange } from "../../data/changes.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
+import { handlerSecretPlace } from "../../data/handlers.ts";
+import type { Keyring } from "../../data/keyring.ts";
 import { recordRemovals } from "../../data/removals.ts";
 import { listCoverage, type SubscriptionRow } from "../../data/subscriptions.ts";
 import type { Listed, Page } from "../../http/page.ts";
@@ -10,6 +12,7 @@ import { conflict, notFound } from "../../http/problem.ts";
 import { createId } from "../../lib/ids.ts";
 import type { AppScope } from "../app-scope.ts";
 import { connectTarget } from "./connect.ts";
+import { type HandlerInput, requireHandlerConnection, settingsOf } from "./handler.ts";
 import { type EventUid, formatEventUid, formatStartAt, type StartAt } from "./schema.ts";
 
 export interface NewSubscription {
@@ -18,6 +21,7 @@ export interface NewSubscription {
   /** The start on the bus; 0 = earliest. */
   readonly startMs: number;
   readonly connectionId: string | null;
+  readonly handler: (HandlerInput & { readonly secret: string }) | null;
 }
 
 /** A subscription with the topics that it covers now. */
@@ -38,8 +42,15 @@ export async function insertSubscription(
   trx: Trx,
   author: Author,
   { organizationId, appId }: AppScope,
-  { eventUid, startAt, startMs, connectionId }: NewSubscription,
-  { channelKinds, nowMs }: Pick<EntityDeps, "channelKinds"> & { readonly nowMs: number },
+  { eventUid, startAt, startMs, connectionId, handler }: NewSubscription,
+  {
+    channelKinds,
+    keyring,
+    nowMs,
+  }: Pick<EntityDeps, "channelKinds"> & {
+    readonly keyring: Keyring;
+    readonly nowMs: number;
+  },
 ): Promise<Subscription> {
   const app = await trx
     .selectFrom("apps")
@@ -55,10 +66,12 @@ export async function insertSubscription(
     await connectTarget(trx, author, { organizationId, appId }, connected, { channelKinds, nowMs });
   }
   await requireTarget(trx, appId, eventUid);
+  if (handler !== null) await requireHandlerConnection(trx, organizationId, handler);
+  const id = createId("sub", nowMs);
   const row = await trx
     .insertInto("subscriptions")
     .values({
-      id: createId("sub", nowMs),
+      id,
       organizationId,
       appId,
       eventUid: formatEventUid(eventUid),
@@ -66,7 +79,8 @@ export async function insertSubscription(
       state: "active",
       startAt: formatStartAt(startAt),
       startMs,
-      handler: null,
+      handler: handler && JSON.stringify(settingsOf(handler)),
+      sealedHandlerSecret: handler && keyring.seal(handler.secret, handlerSecretPlace(id)),
       createdAt: new Date(nowMs),
       updatedAt: new Date(nowMs),
     })

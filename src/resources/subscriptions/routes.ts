@@ -4,6 +4,7 @@ import type { RedisBus } from "../../bus/redis.ts";
 import { placeSubscription, readLags } from "../../bus/subscription-groups.ts";
 import type { EntityDeps } from "../../channels/entity.ts";
 import type { Queryable } from "../../data/database.ts";
+import type { Keyring } from "../../data/keyring.ts";
 import { deleted } from "../../http/fields.ts";
 import { pageQuerySchema } from "../../http/page.ts";
 import { notFound } from "../../http/problem.ts";
@@ -14,6 +15,7 @@ import { appParams, appScopeOf, requireApp } from "../app-scope.ts";
 import { pathId } from "../params.ts";
 import type { Resource } from "../resource.ts";
 import { defineRoute } from "../route.ts";
+import { makeHandlerSecret } from "./handler.ts";
 import {
   deleteSubscription,
   findSubscription,
@@ -34,6 +36,7 @@ export interface SubscriptionsDeps extends Pick<EntityDeps, "channelKinds"> {
   readonly redis: RedisBus;
   readonly groups: Groups;
   readonly entries: EntryIndex;
+  readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
   /** Told after a deletion is committed: the time to clear away what it leaves on the bus. Must not throw. */
@@ -55,7 +58,7 @@ export const subscribe: Resource<SubscriptionsDeps> = {
         operation: "subscribe",
         summary: "Subscribe to events of an app",
         description:
-          "`eventUid` is `<channel_uid>:<event_type>`, `<channel_uid>:*` for all of a channel, or `*` for all of the app. Every call makes a new subscription. `connectionId` is set on a channel that fetches and has none, but not with `*`.",
+          "With a `handler` its events are sent there; without one they are read from Redis by its group. `eventUid` is `<channel_uid>:<event_type>`, `<channel_uid>:*` for all of a channel, or `*` for all of the app. Every call makes a new subscription. `connectionId` is set on a channel that fetches and has none, but not with `*`.",
         params: appParams,
         body: subscribeSchema,
         answer: subscriptionSchema,
@@ -65,13 +68,16 @@ export const subscribe: Resource<SubscriptionsDeps> = {
           "`*` is asked for and the app has no channels; more than 1,000 topics would be covered; or the channel has another connection",
       },
       async ({ caller, params, body }) => {
-        const { db, redis, groups, clock, log } = deps;
+        const { db, redis, groups, keyring, clock, log } = deps;
         const scope = appScopeOf(caller, params);
         const { eventUid, connectionId = null, startAt } = body;
+        const handler = body.handler
+          ? { ...body.handler, secret: body.handler.secret ?? makeHandlerSecret() }
+          : null;
         await requireApp(db, scope);
         const startMs = startMsOf(startAt, await readRedisTimeMs(redis));
-        const wanted = { eventUid, startAt, startMs, connectionId };
-        const context = { channelKinds: deps.channelKinds, nowMs: clock() };
+        const wanted = { eventUid, startAt, startMs, connectionId, handler };
+        const context = { channelKinds: deps.channelKinds, keyring, nowMs: clock() };
         const subscription = await db
           .transaction()
           .execute((trx) => insertSubscription(trx, caller, scope, wanted, context));
@@ -81,7 +87,8 @@ export const subscribe: Resource<SubscriptionsDeps> = {
         } catch (error) {
           log.warn({ err: error, subscription: id }, "the groups of a new subscription are made later");
         }
-        return renderOne(deps, subscription);
+        const made = body.handler?.secret === undefined ? handler?.secret : undefined;
+        return renderOne(deps, subscription, made);
       },
     ),
   ],
@@ -160,10 +167,11 @@ export function startMsOf(startAt: StartAt, redisTimeMs: number): number {
 
 export async function renderOne(
   deps: SubscriptionsDeps,
-  subscription: Subscription,
+  { row, topics }: Subscription,
+  secret?: string,
 ): Promise<SubscriptionEntity> {
-  const lags = await lagsOf(deps, [subscription]);
-  return renderSubscription(subscription.row, subscription.topics, lags.get(subscription.row.id) ?? null);
+  const lags = await lagsOf(deps, [{ row, topics }]);
+  return renderSubscription(row, topics, lags.get(row.id) ?? null, secret);
 }
 
 async function renderAll(

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import type { SubscriptionRow } from "../../data/subscriptions.ts";
+import type { HandlerSettings } from "../../event/handler.ts";
 import { id, type Shown, timestamp } from "../../http/fields.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
+import { handlerSchema, shownHandlerSchema } from "./handler.ts";
 
 /** What of an app's events a subscription covers. */
 export type EventUid =
@@ -36,6 +38,7 @@ export const subscribeSchema = z.strictObject({
   eventUid: eventUidSchema,
   connectionId: z.string().min(1).nullish(),
   startAt: placeSchema.default("now"),
+  handler: handlerSchema.nullish(),
 });
 
 export const rewindSchema = z.strictObject({
@@ -72,7 +75,7 @@ export const subscriptionSchema = z
     startAt: z.string().meta({ description: "As it was given: `now`, `earliest` or a time." }),
     topics: z.array(z.string()),
     group: z.string().meta({ description: "The consumer group, on each of the topics." }),
-    handler: z.null(),
+    handler: shownHandlerSchema.nullable(),
     lag: z
       .int()
       .nullable()
@@ -96,6 +99,7 @@ export function renderSubscription(
   row: SubscriptionRow,
   topics: readonly string[],
   lag: number | null,
+  secret: string | null = null,
 ): SubscriptionEntity {
   const { id, appId, eventUid, connectionId, startAt } = row;
   const isFailing = row.retentionAtRisk || row.handlerFailing;
@@ -103,7 +107,7 @@ export function renderSubscription(
   return {
     ...{ id, appId, eventUid, connectionId, state, startAt, topics, lag },
     group: id,
-    handler: null,
+    handler: row.handler === null ? null : { ...(row.handler as HandlerSettings), secret },
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
   };

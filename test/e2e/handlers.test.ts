@@ -1,0 +1,185 @@
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { HTTP } from "cloudevents";
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { type SharedStores, startSharedStores } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+interface Received {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly path: string;
+}
+
+type Answer = (
+  received: Received,
+  times: number,
+) => { readonly status: number; readonly headers?: Record<string, string> };
+
+/** A handler's server: keeps what comes, answers as it is told, by path. */
+interface HandlerServer {
+  readonly server: Server;
+  readonly received: Received[];
+  readonly answers: Map<string, Answer>;
+  readonly urlOf: (path: string) => string;
+}
+
+let stores: SharedStores;
+let gateway: GatewayProcess;
+let handler: HandlerServer;
+beforeAll(async () => {
+  stores = await startSharedStores();
+  gateway = await startGatewayProcess({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
+  handler = await startHandlerServer();
+});
+afterAll(async () => {
+  await gateway?.[Symbol.asyncDispose]();
+  handler?.server.closeAllConnections();
+  handler?.server.close();
+  await stores?.[Symbol.asyncDispose]();
+});
+
+async function startHandlerServer(): Promise<HandlerServer> {
+  const received: Received[] = [];
+  const answers = new Map<string, Answer>();
+  const times = new Map<string, number>();
+  const server = createServer(async (request, response) => {
+    const one = { headers: headersOf(request), body: String(await buffer(request)), path: request.url ?? "" };
+    received.push(one);
+    const id = one.headers["webhook-id"] ?? "";
+    times.set(id, (times.get(id) ?? 0) + 1);
+    const { status, headers = {} } = answers.get(one.path)?.(one, times.get(id) ?? 0) ?? { status: 200 };
+    response.writeHead(status, headers).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { server, received, answers, urlOf: (path) => `http://127.0.0.1:${port}${path}` };
+}
+
+const headersOf = ({ headers }: IncomingMessage): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+
+interface Subscribed {
+  readonly path: string;
+  readonly secret: string;
+  readonly topic: string;
+  readonly send: (body: object, headers?: Record<string, string>) => Promise<void>;
+}
+
+/** An app with one channel, and a subscription of it whose handler is at that path. */
+async function subscribe(path: string, settings: object = {}): Promise<Subscribed> {
+  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
+    title: path,
+    channels: [{ uid: "main", kind: "webhook", events: [{ type: "e", idPath: "$.id" }] }],
+  });
+  const app = await gateway.api<{ id: string; channels: { url: string; id: string }[] }>(
+    "POST",
+    "/apps/install",
+    {
+      blueprintId: blueprint.id,
+    },
+  );
+  const subscription = await gateway.api<{ id: string; topics: string[]; handler: { secret: string } }>(
+    "POST",
+    `/apps/${app.id}/events/subscribe`,
+    { eventUid: "*", handler: { url: handler.urlOf(path), ...settings } },
+  );
+  return {
+    path: `/apps/${app.id}/subscriptions/${subscription.id}`,
+    secret: subscription.handler.secret,
+    topic: subscription.topics[0] ?? "",
+    async send(body, headers = {}) {
+      const response = await fetch(`${gateway.origin}/hooks/${app.channels[0]?.id}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: JSON.stringify(body),
+      });
+      expect(response.status).toBe(200);
+    },
+  };
+}
+
+const NOTHING: Received = { headers: {}, body: "", path: "" };
+
+const at = (path: string): Received[] => handler.received.filter((one) => one.path === path);
+
+describe("a handler", () => {
+  it("gets each event as a signed CloudEvent, which the libraries of both specifications accept", async () => {
+    const { send, secret } = await subscribe("/taken");
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    await send({ id: "größe 1", n: 1 }, { traceparent });
+    await until(() => at("/taken").length === 1);
+    const [{ headers, body } = NOTHING] = at("/taken");
+    expect(new Webhook(secret).verify(body, headers)).toEqual({ id: "größe 1", n: 1 });
+    expect(() => new Webhook(`whsec_${Buffer.alloc(32).toString("base64")}`).verify(body, headers)).toThrow();
+    const event = HTTP.toEvent<{ n: number }>({ headers, body });
+    expect(event).toMatchObject({ type: "e", data: { n: 1 }, datacontenttype: "application/json" });
+    expect(decodeURIComponent(headers["ce-id"] ?? "")).toBe("größe 1");
+    expect([headers.traceparent, headers["ce-traceparent"]]).toEqual([traceparent, traceparent]);
+  });
+
+  it("has its secret shown once", async () => {
+    const { path, secret } = await subscribe("/secret");
+    expect(secret).toMatch(/^whsec_/);
+    expect(await gateway.api("GET", path)).toMatchObject({ handler: { secret: null, timeoutMs: 10_000 } });
+  });
+
+  it("that fails is asked again by and by, with the same id, while others get theirs", async () => {
+    handler.answers.set("/fails", (_, times) => ({ status: times === 1 ? 500 : 204 }));
+    const { path, send, topic } = await subscribe("/fails");
+    await send({ id: "1" });
+    await until(() => at("/fails").length === 1);
+    // Its copy waits elsewhere: nothing pends in the group.
+    await until(
+      async () => Number((await stores.client.xpending(topic, path.split("/").at(-1) ?? ""))[0]) === 0,
+    );
+    await until(() => at("/fails").length === 2, { timeoutMs: 15_000 });
+    const ids = at("/fails").map(({ headers }) => headers["webhook-id"]);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  it("that says 410 has its subscription paused, and gets what it missed when it is resumed", async () => {
+    let isGone = true;
+    handler.answers.set("/gone", () => ({ status: isGone ? 410 : 200 }));
+    const { path, send } = await subscribe("/gone", { ordered: true });
+    await send({ id: "1" });
+    await until(async () => (await gateway.api<{ state: string }>("GET", path)).state === "paused");
+    isGone = false;
+    const before = at("/gone").length;
+    await send({ id: "2" });
+    await gateway.api("POST", `${path}/resume`, {});
+    await until(() => at("/gone").length >= before + 2, { timeoutMs: 15_000 });
+    expect(
+      at("/gone")
+        .slice(-2)
+        .map(({ body }) => JSON.parse(body).id),
+    ).toEqual(["1", "2"]);
+  }, 30_000);
+
+  it("that takes nothing is called no more for every event, and its subscription says so", async () => {
+    handler.answers.set("/down", () => ({ status: 503 }));
+    const { path, send } = await subscribe("/down", { concurrency: 1 });
+    for (let id = 0; id < 30; id++) await send({ id: String(id) });
+    await until(async () => (await gateway.api<{ state: string }>("GET", path)).state === "failing");
+    expect(at("/down").length).toBeLessThan(15);
+  });
+
+  it("in order gets the events of a topic one after the other, whatever fails", async () => {
+    handler.answers.set("/ordered", ({ body }, times) => ({
+      status: JSON.parse(body).id === "3" && times < 3 ? 500 : 200,
+    }));
+    const { send } = await subscribe("/ordered", { ordered: true });
+    for (let id = 0; id < 8; id++) await send({ id: String(id) });
+    await until(() => at("/ordered").length === 10, { timeoutMs: 15_000 });
+    expect(at("/ordered").map(({ body }) => JSON.parse(body).id)).toEqual([..."0123334567"]);
+  });
+
+  it("is refused where it cannot be called", async () => {
+    await expect(subscribe("/x", { url: "ftp://h/" })).rejects.toThrow("handler.url");
+    await expect(subscribe("/x", { secret: "short" })).rejects.toThrow("handler.secret");
+    await expect(subscribe("/x", { connectionId: "con_x" })).rejects.toThrow("404");
+  });
+});
