@@ -43,10 +43,7 @@ export async function follow(
       const location = [answer.headers.location].flat()[0];
       const next = redirect === "manual" ? undefined : redirectOf(current, answer.status, location);
       if (next === undefined) {
-        const isEmpty =
-          current.method === "HEAD" ||
-          EMPTY.includes(answer.status) ||
-          answer.headers["content-length"] === "0";
+        const isEmpty = current.method === "HEAD" || EMPTY.includes(answer.status);
         return {
           ...answer,
           url: current.url,
