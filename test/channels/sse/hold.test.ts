@@ -251,12 +251,12 @@ describe("the end of a stream", () => {
     const comments: Script = async (call) => {
       openStreamOf("data: a\n\n")(call);
       for (let i = 0; i < 3; i++) {
-        await new Promise((resolve) => setTimeout(resolve, 60));
+        await new Promise((resolve) => setTimeout(resolve, 200));
         call.socket.write(":\n");
       }
       call.socket.write("data: b\n\n");
     };
-    const { end, run } = await holdOnce(comments, { idleTimeoutMs: 120 });
+    const { end, run } = await holdOnce(comments, { idleTimeoutMs: 500 });
     expect(end).toMatchObject({ kind: "failed", code: "idle_timeout" });
     expect(dataOf(run)).toEqual(["a", "b"]);
   });
