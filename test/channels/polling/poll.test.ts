@@ -1,47 +1,19 @@
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Credentials, NeedsReauthError, OriginNotAllowedError } from "../../../src/net/credentials.ts";
+import { type Answer, AnswerServer, json, status } from "./answer-server.ts";
 import { type Config, PollRig, type RigOptions } from "./support.ts";
 
-type Answer = (request: IncomingMessage & { readonly text: string }, response: ServerResponse) => void;
-
-/** One answer per request; the last for all that follow. */
-let answers: Answer[] = [];
-const asked: { readonly url: string; readonly headers: IncomingMessage["headers"]; readonly text: string }[] =
-  [];
-const server = createServer(async (request, response) => {
-  let text = "";
-  for await (const chunk of request) text += chunk;
-  asked.push({ url: request.url ?? "", headers: request.headers, text });
-  const answer = answers.length > 1 ? answers.shift() : answers[0];
-  answer?.(Object.assign(request, { text }), response);
-});
-let origin = "";
+let server: AnswerServer;
 
 beforeAll(async () => {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server = await AnswerServer.start();
 });
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(() => {
-  asked.length = 0;
+  server.asked.length = 0;
 });
 
 const NOW = Date.UTC(2026, 0, 31);
-const json =
-  (body: unknown, headers: Readonly<Record<string, string | readonly string[]>> = {}, status = 200): Answer =>
-  (_, response) =>
-    response
-      .writeHead(status, { "content-type": "application/json", ...(headers as Record<string, string>) })
-      .end(typeof body === "string" ? body : JSON.stringify(body));
-const status = (code: number, headers: Readonly<Record<string, string>> = {}): Answer =>
-  json({}, headers, code);
 
 function rigOf(config: Partial<Config> = {}, options: Partial<RigOptions> = {}): PollRig {
   const { request, ...rest } = config;
@@ -49,7 +21,7 @@ function rigOf(config: Partial<Config> = {}, options: Partial<RigOptions> = {}):
     clock: () => NOW,
     ...options,
     config: {
-      request: { ...request, url: request?.url ?? `${origin}/rows` },
+      request: { ...request, url: request?.url ?? `${server.origin}/rows` },
       discriminator: { by: "seenSet" },
       itemId: "$.id",
       itemsPath: "$.rows",
@@ -81,7 +53,7 @@ describe("an answer that is no page", () => {
     [503, "failed", "http_503"],
     [304, "failed", "http_304"],
   ])("%d ends the poll as %s", async (code, kind, reason) => {
-    answers = [status(code)];
+    server.answers = [status(code)];
     expect(await rigOf().poll()).toMatchObject({ kind, code: reason });
   });
 
@@ -103,7 +75,7 @@ describe("an answer that is no page", () => {
     ["that never comes", () => {}, "timeout"],
   ])("%s fails the poll, and the next is as good as the first", async (_, answer, code) => {
     const rig = rigOf({ maxResponseBytes: 1000, timeouts: { totalMs: 200 }, retry: { attempts: 0 } });
-    answers = [answer, json(rows(1, 2))];
+    server.answers = [answer, json(rows(1, 2))];
     expect(await rig.poll()).toMatchObject({ kind: "failed", code });
     expect(await rig.poll()).toEqual({ kind: "done" });
     expect(idsOf(rig)).toEqual(["1", "2"]);
@@ -112,7 +84,7 @@ describe("an answer that is no page", () => {
   it("is one, where successOn says so", async () => {
     const config = { successOn: { statuses: [202], path: "$.ready", equals: true } };
     const rig = rigOf(config);
-    answers = [
+    server.answers = [
       json({ ready: true, rows: [] }),
       json({ ready: false, rows: [] }, {}, 202),
       json({ ready: true, ...rows(1) }, {}, 202),
@@ -125,7 +97,7 @@ describe("an answer that is no page", () => {
 
   it("is a page without items: 204, an empty body, an empty list, none where it may be missing", async () => {
     const rig = rigOf({ itemsOptional: true });
-    answers = [
+    server.answers = [
       (_, r) => r.writeHead(204).end(),
       json("  "),
       json({ rows: [] }),
@@ -140,25 +112,25 @@ describe("an answer that is no page", () => {
 describe("a call that fails", () => {
   it("is tried again within the poll, after growing waits", async () => {
     const rig = rigOf({ retry: { attempts: 3, initialMs: 100, maxMs: 150 } });
-    answers = [status(500), (request) => request.socket.destroy(), status(502), json(rows(1))];
+    server.answers = [status(500), (request) => request.socket.destroy(), status(502), json(rows(1))];
     expect(await rig.poll()).toEqual({ kind: "done" });
     expect(rig.waits).toEqual([100, 150, 150]);
   });
 
   it("is not tried again where it is no GET, where its server asks for a wait, or where it cannot help", async () => {
-    const post = rigOf({ request: { url: `${origin}/rows`, method: "POST", body: {} } });
-    answers = [status(500)];
+    const post = rigOf({ request: { url: `${server.origin}/rows`, method: "POST", body: {} } });
+    server.answers = [status(500)];
     await post.poll();
-    answers = [status(503, { "retry-after": "1" })];
+    server.answers = [status(503, { "retry-after": "1" })];
     await rigOf().poll();
-    answers = [status(404)];
+    server.answers = [status(404)];
     await rigOf().poll();
-    expect(asked).toHaveLength(3);
+    expect(server.asked).toHaveLength(3);
   });
 
   it("keeps the source away until its server wants it back", async () => {
     const wait = (code: number, headers: Record<string, string>, config: Partial<Config> = {}) => {
-      answers = [json(rows(1), { date: new Date(NOW).toUTCString(), ...headers }, code)];
+      server.answers = [json(rows(1), { date: new Date(NOW).toUTCString(), ...headers }, code)];
       return rigOf(config).poll();
     };
     expect(await wait(429, { "retry-after": "120" })).toMatchObject({
@@ -182,11 +154,11 @@ describe("a call that fails", () => {
   it("in the midst of paging keeps what was published before, and leaves out nothing after", async () => {
     const pages = rigOf({
       discriminator: { by: "sequence", path: "$.id" },
-      request: { url: `${origin}/rows`, query: { since: "{{cursor}}" } },
+      request: { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } },
       pagination: { by: "nextUrlPath", path: "$.next" },
       retry: { attempts: 0 },
     });
-    answers = [
+    server.answers = [
       json({ ...rows(1, 2), next: "/rows?page=2" }),
       status(429, { "retry-after": "5" }),
       json(rows(3)),
@@ -194,7 +166,7 @@ describe("a call that fails", () => {
     expect(await pages.poll()).toMatchObject({ kind: "failed", code: "http_429" });
     expect(await pages.poll()).toEqual({ kind: "done" });
     expect(idsOf(pages)).toEqual(["1", "2", "3"]);
-    expect(asked.map(({ url }) => url)).toEqual(["/rows", "/rows?page=2", "/rows?since=2"]);
+    expect(server.asked.map(({ url }) => url)).toEqual(["/rows", "/rows?page=2", "/rows?since=2"]);
   });
 });
 
@@ -226,19 +198,19 @@ describe("credentials", () => {
   };
 
   it("are renewed once where they are refused", async () => {
-    answers = [status(401), json(rows(1))];
+    server.answers = [status(401), json(rows(1))];
     expect(await rigOf({}, { credentials: create() }).poll()).toEqual({ kind: "done" });
-    expect(asked.map(({ headers }) => headers.authorization)).toEqual([
+    expect(server.asked.map(({ headers }) => headers.authorization)).toEqual([
       "Bearer token-0-long",
       "Bearer token-1-long",
     ]);
-    answers = [status(401)];
+    server.answers = [status(401)];
     expect(await rigOf({}, { credentials: create() }).poll()).toMatchObject({ kind: "needsReauth" });
-    expect(asked).toHaveLength(4);
+    expect(server.asked).toHaveLength(4);
     expect(await rigOf({}, { credentials: create({ renew: async () => false }) }).poll()).toMatchObject({
       kind: "needsReauth",
     });
-    expect(asked).toHaveLength(5);
+    expect(server.asked).toHaveLength(5);
   });
 
   it("that are dead need a person, and those for elsewhere another setting", async () => {
@@ -258,17 +230,17 @@ describe("credentials", () => {
     const discriminator = { by: "token", path: "$.delta", as: "url" } as const;
     const config = { discriminator, pagination: { by: "linkHeader" } as const };
     const echo: Answer = (request, response) => {
-      const self = `${origin}${request.url}`;
+      const self = `${server.origin}${request.url}`;
       const next = request.url?.includes("page=2") ? {} : { link: `<${self}&page=2>; rel="next"` };
       const page = {
-        ...rows(asked.length),
+        ...rows(server.asked.length),
         self,
         seen: request.headers.authorization,
         delta: `${self}&delta=1`,
       };
       json(page, { ...next, "x-echo": self, "set-cookie": "a=b" })(request, response);
     };
-    answers = [echo];
+    server.answers = [echo];
     const rig = rigOf(config, { credentials: create() });
     const dry = await rig.dryRun();
     expect(await rig.poll()).toEqual({ kind: "done" });
@@ -281,7 +253,7 @@ describe("credentials", () => {
     expect(kept).not.toMatch(/secret|token-0/);
     expect(rig.deliveries[0]?.headers).not.toHaveProperty("set-cookie");
     expect(dry.request.headers.authorization).toBe("***");
-    expect(asked.every(({ url }) => url.match(/key=key-secret-1/g)?.length === 1)).toBe(true);
+    expect(server.asked.every(({ url }) => url.match(/key=key-secret-1/g)?.length === 1)).toBe(true);
   });
 });
 
@@ -292,7 +264,7 @@ describe("the way from page to page", () => {
   } as const;
 
   it("ends where it would be a circle", async () => {
-    answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=2" })];
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=2" })];
     const rig = rigOf(config);
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_repeated" });
     expect(idsOf(rig)).toEqual(["1", "2"]);
@@ -300,7 +272,7 @@ describe("the way from page to page", () => {
 
   it("never leaves the origin, unless a connection allows it", async () => {
     for (const next of ["http://127.0.0.1:9/rows", "//localhost/rows", "https://example.com/"]) {
-      answers = [json({ ...rows(1), next })];
+      server.answers = [json({ ...rows(1), next })];
       expect(await rigOf(config).poll()).toMatchObject({ kind: "broken", code: "origin" });
     }
   });
@@ -308,22 +280,22 @@ describe("the way from page to page", () => {
   it("goes on at the next poll where a poll may read no more pages, as long as something new comes", async () => {
     const pagination = { ...config.pagination, maxPages: 2 };
     const discriminator = { by: "sequence", path: "$.id" } as const;
-    const request = { url: `${origin}/rows`, query: { since: "{{cursor}}" } };
+    const request = { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } };
     const page: Answer = (asking, response) => {
-      const url = new URL(asking.url ?? "", origin);
+      const url = new URL(asking.url ?? "", server.origin);
       const from = Number(url.searchParams.get("from") ?? url.searchParams.get("since") ?? 0) + 1;
       json({ ...rows(from), ...(from < 5 && { next: `/rows?from=${from}` }) })(asking, response);
     };
-    answers = [page];
+    server.answers = [page];
     const rig = rigOf({ discriminator, request, pagination });
     expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
     expect(await rig.pollAll()).toEqual({ kind: "done" });
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5"]);
     // The set must see all pages each time: it says so instead of never looking at the last.
-    answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=3" })];
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=3" })];
     const set = rigOf({ ...config, pagination });
     expect(await set.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
-    answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=3" })];
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=3" })];
     expect(await set.poll()).toMatchObject({ kind: "failed", code: "page_limit" });
   });
 
@@ -334,17 +306,20 @@ describe("the way from page to page", () => {
       pagination: config.pagination,
     } as const;
     const rig = rigOf(newest);
-    answers = [
+    server.answers = [
       json({ ...rows(6, 5), next: "/rows?page=2" }),
       json({ ...rows(4, 3), next: "/rows?page=3" }),
       json(rows(2, 1)),
     ];
     expect(await rig.poll()).toEqual({ kind: "done" });
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
-    answers = [json({ ...rows(8, 7), next: "/rows?page=2" }), json({ ...rows(6, 5), next: "/rows?page=3" })];
-    asked.length = 0;
+    server.answers = [
+      json({ ...rows(8, 7), next: "/rows?page=2" }),
+      json({ ...rows(6, 5), next: "/rows?page=3" }),
+    ];
+    server.asked.length = 0;
     expect(await rig.poll()).toEqual({ kind: "done" });
-    expect(asked).toHaveLength(2);
+    expect(server.asked).toHaveLength(2);
     expect(idsOf(rig).slice(6)).toEqual(["7", "8"]);
     expect(String(rig.deliveries.at(-1)?.body)).toBe(JSON.stringify({ ...rows(8, 7), next: "/rows?page=2" }));
   });
@@ -356,7 +331,7 @@ describe("the way from page to page", () => {
       pagination: { ...config.pagination, maxPages: 1 },
       startAt: { value: "1" },
     });
-    answers = [json({ ...rows(6, 5), next: "/rows?page=2" })];
+    server.answers = [json({ ...rows(6, 5), next: "/rows?page=2" })];
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_limit" });
     expect(rig.cursor).toBeUndefined();
   });
@@ -364,10 +339,10 @@ describe("the way from page to page", () => {
   it("more than can be held of pages that are newest first comes in several polls, oldest first", async () => {
     const big = (id: number) => ({ id, text: "x".repeat(3 * 1024 * 1024) });
     const page: Answer = (request, response) => {
-      const id = Number(new URL(request.url ?? "", origin).searchParams.get("p") ?? 6);
+      const id = Number(new URL(request.url ?? "", server.origin).searchParams.get("p") ?? 6);
       json({ rows: [big(id)], ...(id > 1 && { next: `/rows?p=${id - 1}` }) })(request, response);
     };
-    answers = [page];
+    server.answers = [page];
     const rig = rigOf({
       order: "descending",
       discriminator: { by: "sequence", path: "$.id" },
@@ -382,17 +357,17 @@ describe("the way from page to page", () => {
   it("ends where its server wants no more calls, and goes on from there", async () => {
     const discriminator = { by: "sequence", path: "$.id" } as const;
     const spent = { "ratelimit-remaining": "0", "ratelimit-reset": "7" };
-    answers = [json({ ...rows(1), next: "/rows?page=2" }, spent)];
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" }, spent)];
     const rig = rigOf({ ...config, discriminator });
     expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW + 7000 });
-    expect(asked).toHaveLength(1);
+    expect(server.asked).toHaveLength(1);
   });
 });
 
 describe("a delivery", () => {
   it("is the page as it came, with null in the place of what is known", async () => {
     const rig = rigOf({}, { definition: { payloadPath: "$body.account" } });
-    answers = [
+    server.answers = [
       json('{"account": 1.50, "rows": [{"id":1}, {"id":2.0}]}'),
       json('{"account": 1.50, "rows": [ {"id":3,"n":12345678901234567890} , {"id":1},{"id":2.0} ]}'),
     ];
@@ -410,7 +385,7 @@ describe("a delivery", () => {
 
   it("of lines, of XML, of a query path and of a single object holds the new items alone", async () => {
     const lines = rigOf({ itemsPath: undefined });
-    answers = [
+    server.answers = [
       (_, r) => r.writeHead(200, { "content-type": "application/jsonl" }).end('{"id":1}\n'),
       (_, r) =>
         r.writeHead(200, { "content-type": "application/jsonl" }).end('{"id":1}\r\n\nbroken\n{"id":2}'),
@@ -422,7 +397,7 @@ describe("a delivery", () => {
     expect(String(lines.deliveries[1]?.body)).toBe('null\nbroken\n{"id":2}\n');
 
     const xml = rigOf({ itemsPath: "$.list.row", decode: "xml" });
-    answers = [
+    server.answers = [
       json("<list><row><id>1</id></row></list>"),
       json("<list><row><id>1</id></row><row><id>é</id></row></list>"),
     ];
@@ -431,35 +406,35 @@ describe("a delivery", () => {
     expect(xml.log.map(({ data }) => data)).toEqual(['{"id":"1"}', '{"id":"é"}']);
 
     const nested = rigOf({ itemsPath: "$.groups[*].rows[*]" });
-    answers = [json({ groups: [rows(1), rows()] }), json({ groups: [rows(2, 1), rows(3)] })];
+    server.answers = [json({ groups: [rows(1), rows()] }), json({ groups: [rows(2, 1), rows(3)] })];
     await nested.poll();
     await nested.poll();
     expect(idsOf(nested)).toEqual(["1", "2", "3"]);
 
     const whole = rigOf({ itemsPath: undefined, itemId: undefined, discriminator: { by: "etag" } });
-    answers = [json('{"v":1.0}'), json('{"v":1.0}'), json('{"v":2}')];
+    server.answers = [json('{"v":1.0}'), json('{"v":1.0}'), json('{"v":2}')];
     for (let polls = 0; polls < 3; polls++) await whole.poll();
     expect(whole.log.map(({ data }) => data)).toEqual(['{"v":1.0}', '{"v":2}']);
   });
 
   it("is refused where itemsPath would find other items in it", async () => {
     const slice = rigOf({ itemsPath: "$.rows[?@.id >= $.rows[1].id]" });
-    answers = [json(rows(1, 2)), json(rows(1, 2, 3))];
+    server.answers = [json(rows(1, 2)), json(rows(1, 2, 3))];
     await slice.poll();
     expect(await slice.poll()).toMatchObject({ kind: "failed", code: "items_unstable" });
     const typed = rigOf({ itemsPath: "$.rows[?@.id > 1]" });
-    answers = [json(rows(1, 2, 3)), json(rows(1, 2, 4, 3))];
+    server.answers = [json(rows(1, 2, 3)), json(rows(1, 2, 4, 3))];
     await typed.poll();
     await typed.poll();
     expect(idsOf(typed)).toEqual(["2", "3", "4"]);
     const inside = rigOf({ itemsPath: "$..rows" });
-    answers = [json({ rows: [{ rows: [] }] })];
+    server.answers = [json({ rows: [{ rows: [] }] })];
     expect(await inside.poll()).toMatchObject({ kind: "failed", code: "items_overlap" });
   });
 
   it("holds no more than 500 items, and a poll no more than it may", async () => {
     const many = Array.from({ length: 1200 }, (_, id) => id);
-    answers = [json(rows(...many))];
+    server.answers = [json(rows(...many))];
     const rig = rigOf({ maxItemsPerPoll: 1100 });
     expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
     expect(rig.log).toHaveLength(1100);
@@ -474,19 +449,19 @@ describe("a request", () => {
     const rig = rigOf({
       discriminator: { by: "timestamp", path: "$.at", format: "epochSeconds" },
       request: {
-        url: `${origin}/a/{{ now | date }}?x={{cursor | iso}}`,
+        url: `${server.origin}/a/{{ now | date }}?x={{cursor | iso}}`,
         query: { since: "{{cursor}}", ms: "{{cursor | epochMillis}}", last: "{{lastPollAt}}" },
         headers: { "X-Since": "{{cursor | rfc2822}}" },
       },
     });
-    answers = [json({ rows: [{ id: 1, at: 1769853600.75 }] })];
+    server.answers = [json({ rows: [{ id: 1, at: 1769853600.75 }] })];
     await rig.poll();
-    expect(asked[0]).toMatchObject({
+    expect(server.asked[0]).toMatchObject({
       url: "/a/2026-01-31?x=1970-01-01T00%3A00%3A00.000Z&since=0&ms=0",
       headers: { "x-since": "Thu, 01 Jan 1970 00:00:00 GMT" },
     });
     await rig.poll();
-    expect(asked[1]?.url).toBe(
+    expect(server.asked[1]?.url).toBe(
       "/a/2026-01-31?x=2026-01-31T10%3A00%3A00.750Z&since=1769853600&ms=1769853600750&last=2026-01-31T00%3A00%3A00.000Z",
     );
   });
@@ -494,28 +469,28 @@ describe("a request", () => {
   it("is a body of its own, as JSON or as a text", async () => {
     const discriminator = { by: "sequence", path: "$.id", compare: "text" } as const;
     const body = { filter: [{ after: "{{cursor}}", n: 1 }, "{{cursor}}"], since: "{{cursor}}" };
-    const rig = rigOf({ discriminator, request: { url: `${origin}/`, method: "POST", body } });
-    answers = [json(rows('a"b'))];
+    const rig = rigOf({ discriminator, request: { url: `${server.origin}/`, method: "POST", body } });
+    server.answers = [json(rows('a"b'))];
     await rig.poll();
     await rig.poll();
-    expect(asked.map(({ text }) => text)).toEqual([
+    expect(server.asked.map(({ text }) => text)).toEqual([
       '{"filter":[{"n":1},null]}',
       '{"filter":[{"after":"a\\"b","n":1},"a\\"b"],"since":"a\\"b"}',
     ]);
     const text = '{"q": "after {{cursor | json}}"}';
-    const other = rigOf({ discriminator, request: { url: `${origin}/`, method: "POST", body: text } });
+    const other = rigOf({ discriminator, request: { url: `${server.origin}/`, method: "POST", body: text } });
     await other.poll();
     await other.poll();
-    expect(JSON.parse(asked.at(-1)?.text ?? "")).toEqual({ q: 'after a"b' });
+    expect(JSON.parse(server.asked.at(-1)?.text ?? "")).toEqual({ q: 'after a"b' });
   });
 
   it("is never made of what no header can hold", async () => {
     const discriminator = { by: "token", path: "$.next" } as const;
-    const request = { url: `${origin}/`, headers: { "x-token": "{{cursor}}" } };
-    answers = [json({ rows: [], next: "a\r\nx-evil: 1" })];
+    const request = { url: `${server.origin}/`, headers: { "x-token": "{{cursor}}" } };
+    server.answers = [json({ rows: [], next: "a\r\nx-evil: 1" })];
     const rig = rigOf({ discriminator, request });
     await rig.poll();
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "request" });
-    expect(asked).toHaveLength(1);
+    expect(server.asked).toHaveLength(1);
   });
 });

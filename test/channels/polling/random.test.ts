@@ -350,6 +350,8 @@ async function live(
   const wanted = new Map<string, string>();
   const late = new Set<string>();
   const dataOf = (id: string) => `${id}/${upstream.rows.get(id)?.version}`;
+  const isBySequence = scheme.view.by === "seq";
+  const held: number[] = [];
   const isChangeLog = url.endsWith("/changes");
 
   function apply(made: Change): void {
@@ -364,8 +366,13 @@ async function live(
         break;
       case "late": {
         if (!scheme.takesLate) return;
-        const atMs = upstream.nowMs - made.byMs;
-        const { id } = upstream.insert({ atMs });
+        // A number is handed out now, and seen with the next that is.
+        held.push(upstream.reserve());
+        const seq = held.length > 1 ? held.shift() : undefined;
+        const { id } = upstream.insert({
+          atMs: upstream.nowMs - made.byMs,
+          ...(isBySequence && seq !== undefined && { seq }),
+        });
         wanted.set(id, dataOf(id));
         late.add(id);
         counts.rows++;
