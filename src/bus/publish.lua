@@ -279,7 +279,7 @@ while at <= #ARGV do
   end
   replies[#replies + 1] = answer
 end
-if not wrote and ARGV[1] == '1' then
+if not wrote and ARGV[1] == '1' and KEYS[1] then
   local tag = string.find(KEYS[1], '{', 1, true) and KEYS[1] or '{' .. KEYS[1] .. '}'
   call('SET', tag .. ':t', '', 'PX', 1000)
 end

@@ -99,7 +99,8 @@ export function startHold(channelNumber: number, deps: HoldDeps): Hold {
       run.opened();
     };
     const openMs = (): number => (openedAtMs === undefined ? 0 : performance.now() - openedAtMs);
-    const end = await ended(stream.hold({ ...run, opened }), run.signal);
+    const hold = async (): Promise<SourceEnd> => stream.hold({ ...run, opened });
+    const end = await ended(hold(), run.signal);
     if (end === "stale") {
       if (openMs() >= ENGINE.resetAfterMs) misses = 0;
       misses++;
@@ -111,8 +112,9 @@ export function startHold(channelNumber: number, deps: HoldDeps): Hold {
       return 0;
     }
     misses = 0;
-    // A sender that ends its streams as soon as they are open is left alone longer and longer, like one that fails.
-    const failures = openMs() >= policy.resetAfterMs ? 1 : open.failures + 1;
+    // A sender that ends its streams and has sent nothing is left alone longer and longer, like one that fails.
+    const wasGood = openMs() >= policy.resetAfterMs || (end.kind === "done" && open.hasWritten());
+    const failures = wasGood ? 1 : open.failures + 1;
     const nextAtMs = nextOf(end, failures, policy);
     await open.end(end, { nextAtMs, failures });
     return Math.max(0, nextAtMs - clock());

@@ -25,6 +25,7 @@ export function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: B
   const report = createSourceReport((facts) => states.write(number, epoch, facts, clock()));
   report.note({ state: "connecting", owner, nextAtMs: null });
   let isOpen = false;
+  let hasWritten = false;
   /** Whoever runs it knows better what it lags behind. */
   let isLagTold = false;
 
@@ -55,6 +56,7 @@ export function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: B
       };
       const position = positionOf(version, options.cursor);
       const result = await ingest(channel, delivery, { signal: options.signal, position });
+      hasWritten = true;
       const nowMs = clock();
       report.note({
         lastEventAtMs: nowMs,
@@ -139,6 +141,7 @@ export function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: B
   return {
     run,
     failures: taken.failures,
+    hasWritten: () => hasWritten,
     report(facts) {
       isLagTold ||= facts.lagMs !== undefined;
       report.note(facts);

@@ -35,6 +35,8 @@ export interface OpenRun {
   readonly run: SourceRun;
   /** How many runs have failed in a row before this one, on whatever worker. */
   readonly failures: number;
+  /** Whether a delivery of this run has been written. */
+  readonly hasWritten: () => boolean;
   /** What the source's state shows; written soon, not at once. */
   readonly report: (facts: { readonly lagMs?: number }) => void;
   /**

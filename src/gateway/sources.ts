@@ -10,6 +10,7 @@ import { createSourceRuns } from "../channels/open-runs.ts";
 import type { PollJob } from "../channels/poll-target.ts";
 import { type PollsDeps, startPolls } from "../channels/polls.ts";
 import { startSilenceWatch } from "../channels/silence.ts";
+import type { SourceEnd } from "../channels/source.ts";
 import type { SourceObservation } from "../channels/source-runs.ts";
 import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channels/supervisor.ts";
 import { stopSource } from "../data/channel-states.ts";
@@ -72,7 +73,13 @@ export function startSources(deps: SourcesDeps): Sources {
     move: path.movePosition,
     stopChannel: (channel, state) => stopSource(db, channel, state, clock()),
     isPipelined: !redis.writes.isSlotted,
-    observe: (event) => count(metrics, event),
+    observe(event) {
+      count(metrics, event);
+      if (event.kind === "ended" && STOPPING.has(event.end)) {
+        const { number, organizationId } = event.channel.identity;
+        log.warn({ channel: number, organization: organizationId, end: event.end }, "a source has stopped");
+      }
+    },
   });
   const queue = openJobQueue<PollJob>({ redis, name: "polls", log });
   const polls = startPolls({
@@ -122,6 +129,9 @@ export function startSources(deps: SourcesDeps): Sources {
     },
   };
 }
+
+/** Ends that only a person can mend, or take back. */
+const STOPPING: ReadonlySet<SourceEnd["kind"]> = new Set(["finished", "broken", "needsReauth"]);
 
 function count(metrics: Metrics, event: SourceObservation): void {
   const { kind } = event.channel.identity;

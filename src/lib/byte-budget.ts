@@ -23,7 +23,7 @@ export function createByteBudget(total: number): ByteBudget {
 
   return {
     take(bytes, { signal }) {
-      signal.throwIfAborted();
+      if (signal.aborted) return Promise.reject(signal.reason);
       const { promise, resolve, reject } = Promise.withResolvers<() => void>();
       let isBack = false;
       const giveBack = (): void => {

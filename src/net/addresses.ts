@@ -20,10 +20,17 @@ export type AddressCheck = (address: string) => boolean;
 export function createAddressCheck(allowNetworks: readonly string[]): AddressCheck {
   const allowed = allowNetworks.map((network) => ipaddr.parseCIDR(network));
   return (text) => {
-    if (!ipaddr.isValid(text)) return false;
-    const address = reachedAddress(ipaddr.process(text));
+    const hexadecimal = withoutDots(text);
+    if (!ipaddr.isValid(hexadecimal)) return false;
+    const address = reachedAddress(ipaddr.process(hexadecimal));
     return isPublic(address) || allowed.some((network) => isWithin(address, network));
   };
+}
+
+/** ipaddr.js reads `::127.0.0.1`, an address of `::/96`, as if it were mapped: it gets all of IPv6 in hexadecimal. */
+function withoutDots(text: string): string {
+  if (!text.includes(":") || !text.includes(".")) return text;
+  return URL.parse(`http://[${text}]/`)?.hostname.slice(1, -1) ?? "";
 }
 
 function reachedAddress(address: Address): Address {

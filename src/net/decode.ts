@@ -4,6 +4,7 @@ import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompre
 import { OutboundError } from "./outbound.ts";
 
 type Body = ReadableStream<Uint8Array>;
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
 const DECODERS: Readonly<Record<string, () => Duplex>> = {
   gzip: createGunzip,
@@ -31,14 +32,43 @@ export function decodeBody(body: Body, encoding: string): Body {
   if (codings.length > MAX_CODINGS) throw new OutboundError("protocol", "too many content encodings");
   const decoders = codings.map((name) => DECODERS[name]);
   if (decoders.includes(undefined)) return body;
-  return decoders.reduceRight<Body>(
-    (decoded, create) => (create ? decoded.pipeThrough(asTransform(create())) : decoded),
-    body,
-  );
+  return decoders.length === 0
+    ? body
+    : unlessEmpty(body, (encoded) =>
+        decoders.reduceRight<Body>(
+          (decoded, create) => (create ? decoded.pipeThrough(asTransform(create())) : decoded),
+          encoded,
+        ),
+      );
 }
 
 const asTransform = (decoder: Duplex): ReadableWritablePair<Uint8Array, Uint8Array> =>
   Duplex.toWeb(decoder) as ReadableWritablePair<Uint8Array, Uint8Array>;
+
+/** Nothing at all is nothing in any coding, though decoders take it for something that was cut short. */
+function unlessEmpty(body: Body, decode: (body: Body) => Body): Body {
+  const source = body.getReader();
+  let decoded: Reader | undefined;
+  return pumped({
+    async next() {
+      if (decoded) return decoded.read();
+      const first = await source.read();
+      if (first.done) return first;
+      let unread: typeof first | undefined = first;
+      const all = pumped({
+        async next() {
+          const chunk = unread ?? (await source.read());
+          unread = undefined;
+          return chunk;
+        },
+        cancel: (reason) => source.cancel(reason),
+      });
+      decoded = decode(all).getReader();
+      return decoded.read();
+    },
+    cancel: (reason) => (decoded ?? source).cancel(reason),
+  });
+}
 
 /**
  * The body up to `maxBytes`, then `OutboundError` `tooLarge`, its source cancelled. Other failures are handed to `explain`.
@@ -46,25 +76,37 @@ const asTransform = (decoder: Duplex): ReadableWritablePair<Uint8Array, Uint8Arr
 export function boundBody(body: Body, maxBytes: number, explain: (thrown: unknown) => unknown): Body {
   const reader = body.getReader();
   let bytes = 0;
+  return pumped({
+    async next() {
+      const chunk = await reader.read().catch((thrown: unknown) => {
+        throw explain(thrown);
+      });
+      bytes += chunk.value?.byteLength ?? 0;
+      if (bytes <= maxBytes) return chunk;
+      const error = new OutboundError("tooLarge", `the answer is larger than ${maxBytes} bytes`);
+      await reader.cancel(error).catch(() => {});
+      throw error;
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}
+
+/** A stream that holds nothing: each chunk is asked for when it is read. */
+function pumped({
+  next,
+  cancel,
+}: {
+  readonly next: Reader["read"];
+  readonly cancel: (reason: unknown) => Promise<void>;
+}): Body {
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await reader.read().catch((thrown: unknown) => {
-          throw explain(thrown);
-        });
-        if (done) {
-          controller.close();
-          return;
-        }
-        bytes += value.byteLength;
-        if (bytes > maxBytes) {
-          const error = new OutboundError("tooLarge", `the answer is larger than ${maxBytes} bytes`);
-          await reader.cancel(error).catch(() => {});
-          throw error;
-        }
-        controller.enqueue(value);
+        const { done, value } = await next();
+        if (done) controller.close();
+        else controller.enqueue(value);
       },
-      cancel: (reason) => reader.cancel(reason),
+      cancel,
     },
     { highWaterMark: 0 },
   );

@@ -2,6 +2,7 @@ import type { Dispatcher } from "undici";
 import { startDeadline } from "./deadline.ts";
 import { type FollowLimits, follow } from "./follow.ts";
 import { OutboundError } from "./outbound.ts";
+import { requireCallable } from "./redirects.ts";
 
 /** Statuses whose responses have no body (Fetch standard, "null body status"). */
 const NULL_BODY: readonly number[] = [101, 204, 205, 304];
@@ -16,9 +17,11 @@ export function createFetch(
 ): typeof globalThis.fetch {
   const { totalTimeoutMs } = limits;
   return async (input, init) => {
-    const request = new Request(input, init);
-    const signal =
-      totalTimeoutMs === undefined ? request.signal : startDeadline(request.signal, totalTimeoutMs).signal;
+    // First, for the standard's own refusals quote the address with what it must not hold.
+    const url = requireCallable(input instanceof Request ? input.url : String(input));
+    const request = new Request(input instanceof Request ? input : url, init);
+    const caller = callerSignal(input, init) ?? request.signal;
+    const signal = totalTimeoutMs === undefined ? caller : startDeadline(caller, totalTimeoutMs).signal;
     const body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer());
     const sent = {
       method: request.method,
@@ -43,3 +46,13 @@ export function createFetch(
     });
   };
 }
+
+/**
+ * A request's own signal follows the caller's no longer than the request object lives: it is collected while the body of the answer
+ * is still coming, and an abort would go nowhere.
+ */
+const callerSignal = (
+  input: Parameters<typeof globalThis.fetch>[0],
+  init: Parameters<typeof globalThis.fetch>[1],
+): AbortSignal | null | undefined =>
+  init?.signal === undefined && input instanceof Request ? input.signal : init?.signal;

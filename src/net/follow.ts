@@ -3,7 +3,7 @@ import { boundBody, decodeBody } from "./decode.ts";
 import { type Exchange, type ExchangeLimits, exchange } from "./exchange.ts";
 import { toOutboundError } from "./failures.ts";
 import { OutboundError, type OutboundRequest } from "./outbound.ts";
-import { isCallable, redirectOf } from "./redirects.ts";
+import { redirectOf, requireCallable } from "./redirects.ts";
 
 export interface FollowLimits extends ExchangeLimits {
   /** Of the body once it is decoded. */
@@ -36,17 +36,14 @@ export async function follow(
   request: OutboundRequest,
   { limits, redirect, signal }: FollowOptions,
 ): Promise<Followed> {
-  let current = { ...request, url: callableUrl(request.url) };
+  let current = { ...request, url: requireCallable(request.url) };
   for (let hops = 0; ; hops++) {
     const answer = await exchange(dispatcher, current, { limits, signal });
     try {
       const location = [answer.headers.location].flat()[0];
       const next = redirect === "manual" ? undefined : redirectOf(current, answer.status, location);
       if (next === undefined) {
-        const isEmpty =
-          current.method === "HEAD" ||
-          EMPTY.includes(answer.status) ||
-          answer.headers["content-length"] === "0";
+        const isEmpty = current.method === "HEAD" || EMPTY.includes(answer.status);
         return {
           ...answer,
           url: current.url,
@@ -71,13 +68,4 @@ function readable({ headers, body }: Exchange, { maxBytes }: FollowLimits, signa
   if (decoded === body && maxBytes === undefined) return body;
   const explain = (thrown: unknown) => (signal.aborted ? signal.reason : toOutboundError(thrown));
   return boundBody(decoded, maxBytes ?? Number.POSITIVE_INFINITY, explain);
-}
-
-function callableUrl(text: string): string {
-  const url = URL.parse(text);
-  if (url === null || !isCallable(url)) {
-    throw new OutboundError("blocked", "only addresses of HTTP without credentials in them are called");
-  }
-  url.hash = "";
-  return url.href;
 }

@@ -50,6 +50,16 @@ export function redirectOf(
 export const isCallable = (url: URL): boolean =>
   (url.protocol === "https:" || url.protocol === "http:") && url.username === "" && url.password === "";
 
+/** The address without its fragment. @throws OutboundError `blocked` where it may not be called at all */
+export function requireCallable(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || !isCallable(url)) {
+    throw new OutboundError("blocked", "only addresses of HTTP without credentials in them are called");
+  }
+  url.hash = "";
+  return url.href;
+}
+
 const becomesGet = (method: string, status: number): boolean =>
   status === 303
     ? method !== "GET" && method !== "HEAD"

@@ -53,6 +53,8 @@ test("a batch is answered only when a replica has it, also where all of it was k
     expect(receipts[0]?.status).toBe(status);
     expect(await replica.client.xlen(event.topic)).toBe(1);
   }
+  // A delivery of no items has nothing that a replica could lack.
+  expect((await publish({ channel, events: [], policy: testPolicy }, now)).receipts).toEqual([]);
   replica.signal("SIGSTOP");
   for (const id of [event, testEvent(channel)]) {
     const refused = publish({ channel, events: [id], policy: testPolicy }, now);

@@ -53,18 +53,21 @@ export interface PageFetcherDeps extends CallDeps {
   readonly observe?: (exchange: Exchange) => void;
 }
 
+export interface PageFetcher {
+  /** @throws the signal's reason, PathBudgetError; nothing of what the server does. */
+  readonly fetch: (query: PageQuery) => Promise<Fetched>;
+  /** What was asked before may be asked again: without this it is taken for a circle. */
+  readonly forget: () => void;
+}
+
 /** Statuses by which a server refuses the address or the token of a page that it gave itself. */
 const PAGE_GONE: readonly number[] = [400, 404, 410];
 
-/**
- * Asks for the pages of one walk.
- *
- * @throws the signal's reason, PathBudgetError; nothing of what the server does.
- */
+/** Asks for the pages of one walk. */
 export function createPageFetcher(
   deps: PageFetcherDeps,
   { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "credentials" | "signal"> },
-): (query: PageQuery) => Promise<Fetched> {
+): PageFetcher {
   const { nowMs, observe } = deps;
   const { pagination, settings } = plan;
   const { credentials, signal } = run;
@@ -126,7 +129,7 @@ export function createPageFetcher(
     return read.ok && isEqual(read.value, plan.expiredPath, discriminator.expiredOn.equals);
   }
 
-  return async (query) => {
+  async function fetch(query: PageQuery): Promise<Fetched> {
     const { at, context, url, validators } = query;
     const parameters: PageParameters =
       at.kind === "first" && url !== undefined ? { url } : pagination.parametersOf(at);
@@ -151,7 +154,9 @@ export function createPageFetcher(
     const fetched = readAnswer(called.response, called.sent, query);
     if (fetched.kind !== "page" || at.kind !== "first") return fetched;
     return { ...fetched, validators: validatorsOf(request, called.response) };
-  };
+  }
+
+  return { fetch, forget: () => asked.clear() };
 }
 
 /** Of credentials that could not be put in. */

@@ -1,5 +1,6 @@
 import type { SourceEnd, SourceRun } from "../source.ts";
-import type { Fetched, FetchedPage, PageQuery } from "./fetch-page.ts";
+import type { Fetched, FetchedPage, PageFetcher } from "./fetch-page.ts";
+import type { Page } from "./page.ts";
 import { FIRST_PAGE, type PageRequest } from "./pagination/page-request.ts";
 import type { Plan } from "./plan.ts";
 import type { PollWriter } from "./poll-writer.ts";
@@ -11,15 +12,21 @@ export type Walked = FetchedPage | { readonly kind: "ended"; readonly end: Sourc
 export interface PageWalkDeps {
   readonly plan: Plan;
   readonly writer: PollWriter;
-  readonly fetch: (query: PageQuery) => Promise<Fetched>;
+  readonly fetcher: PageFetcher;
   readonly run: Pick<SourceRun, "opened" | "startedAtMs" | "warn">;
   readonly nowMs: number;
 }
 
-/** The way from page to page in one poll. */
+/**
+ * The way from page to page in one poll.
+ *
+ * Where pages are counted and each could begin anew (`restartsWalk`), a page behind the first is believed only if the one before it
+ * still ends as it did: else items have come or gone meanwhile, others have moved past the reader, and the walk begins anew.
+ */
 export class PageWalk {
   readonly #deps: PageWalkDeps;
   #at: PageRequest;
+  #before: { readonly at: PageRequest; readonly end: string } | undefined;
   #cursor: TemplateValue | undefined;
   #pages = 0;
   #items = 0;
@@ -44,40 +51,29 @@ export class PageWalk {
 
   /** Asks for the page. What the server no longer knows is asked for anew, once. */
   async fetch(): Promise<Walked> {
-    const { plan, run, writer } = this.#deps;
-    const { position } = writer;
     for (;;) {
-      const isBeginning = this.#pages === 0 && this.#at.kind === "first";
-      const fetched = await this.#deps.fetch({
-        at: this.#at,
-        context: this.#context(),
-        url: position.url,
-        validators: isBeginning ? writer.validators : undefined,
-      });
+      const fetched = await this.#ask(this.#at);
       switch (fetched.kind) {
-        case "page":
-          run.opened();
-          this.#pages++;
-          this.#items += fetched.page.itemCount;
+        case "page": {
+          const isBelieved = await this.#confirm();
+          if (typeof isBelieved === "object") return isBelieved;
+          if (!isBelieved) {
+            if (this.isAtLimit) return failed("pages_shift", SHIFTING);
+            this.#beginAnew(this.#cursor);
+            break;
+          }
+          this.#before = { at: this.#at, end: endOf(fetched.page) };
           return fetched;
+        }
         case "ended":
           return fetched;
-        case "notModified": {
-          run.opened();
-          position.unchanged?.();
-          if (plan.request.names.has("lastPollAt")) writer.finish(1, writer.validators);
-          await writer.save();
-          return { kind: "ended", end: doneAt(fetched.notBeforeMs) };
-        }
-        case "expired":
-          if (this.#hasBegunAnew || position.expire?.(fetched.what) !== true) {
-            return { kind: "ended", end: fetched.what === "page" ? passing(fetched.end) : fetched.end };
-          }
-          this.#hasBegunAnew = true;
-          run.warn(`${fetched.what}_expired`, EXPIRED[fetched.what]);
-          await writer.save();
-          this.goTo(FIRST_PAGE, position.cursor);
+        case "notModified":
+          return this.#endUnchanged(fetched.notBeforeMs);
+        case "expired": {
+          const end = await this.#expire(fetched);
+          if (end !== undefined) return end;
           break;
+        }
         default:
           return fetched satisfies never;
       }
@@ -88,6 +84,61 @@ export class PageWalk {
   goTo(at: PageRequest, cursor?: TemplateValue): void {
     this.#at = at;
     if (cursor !== undefined || at.kind === "first") this.#cursor = cursor;
+  }
+
+  async #ask(at: PageRequest): Promise<Fetched> {
+    const { fetcher, run, writer } = this.#deps;
+    const fetched = await fetcher.fetch({
+      at,
+      context: this.#context(),
+      url: writer.position.url,
+      validators: this.#pages === 0 && at.kind === "first" ? writer.validators : undefined,
+    });
+    if (fetched.kind !== "page") return fetched;
+    run.opened();
+    this.#pages++;
+    this.#items += fetched.page.itemCount;
+    return fetched;
+  }
+
+  /** True where no item can have been passed over between the page before and this one. */
+  async #confirm(): Promise<boolean | Walked> {
+    const before = this.#before;
+    if (!this.#deps.plan.restartsWalk || before === undefined || this.#at.kind === "first") return true;
+    this.#deps.fetcher.forget();
+    const again = await this.#ask(before.at);
+    if (again.kind === "page") return endOf(again.page) === before.end;
+    return again.kind === "ended" ? again : failed("pages_shift", SHIFTING);
+  }
+
+  async #endUnchanged(notBeforeMs: number | undefined): Promise<Walked> {
+    const { plan, run, writer } = this.#deps;
+    run.opened();
+    writer.position.unchanged?.();
+    if (plan.request.names.has("lastPollAt")) writer.finish(1, writer.validators);
+    await writer.save();
+    return {
+      kind: "ended",
+      end: notBeforeMs === undefined ? { kind: "done" } : { kind: "done", notBeforeMs },
+    };
+  }
+
+  /** Undefined where the walk has begun anew. */
+  async #expire({ end, what }: Extract<Fetched, { kind: "expired" }>): Promise<Walked | undefined> {
+    const { run, writer } = this.#deps;
+    if (this.#hasBegunAnew || writer.position.expire?.(what) !== true) {
+      return { kind: "ended", end: what === "page" ? passing(end) : end };
+    }
+    this.#hasBegunAnew = true;
+    run.warn(`${what}_expired`, EXPIRED[what]);
+    await writer.save();
+    this.#beginAnew(writer.position.cursor);
+    return undefined;
+  }
+
+  #beginAnew(cursor: TemplateValue | undefined): void {
+    this.#deps.fetcher.forget();
+    this.goTo(FIRST_PAGE, cursor);
   }
 
   #context(): TemplateContext {
@@ -104,8 +155,15 @@ export class PageWalk {
 /** An end that is none for good: it is about a page, and the next poll asks for others. */
 const passing = (end: SourceEnd): SourceEnd => (end.kind === "broken" ? { ...end, kind: "failed" } : end);
 
-const doneAt = (notBeforeMs: number | undefined): SourceEnd =>
-  notBeforeMs === undefined ? { kind: "done" } : { kind: "done", notBeforeMs };
+const failed = (code: string, message: string): Walked => ({
+  kind: "ended",
+  end: { kind: "failed", code, message },
+});
+
+const SHIFTING = "Items come and go faster than the pages can be counted";
+
+/** How many items a page holds, and the last of them. */
+const endOf = ({ itemCount, items }: Page): string => `${itemCount} ${items.at(-1)?.contentHash()}`;
 
 const instant = (ms: number): TemplateValue => ({ kind: "instant", ms, format: "iso" });
 

@@ -47,12 +47,12 @@ export async function pollSource(
   const cursor = readCursor(plan, run.cursor, { nowMs, startedAtMs: run.startedAtMs });
   if (!cursor.ok) return { kind: "broken", code: "cursor", message: cursor.error };
   const { observe } = options;
-  const fetch = createPageFetcher({ ...deps, nowMs, ...(observe && { observe }) }, { plan, run });
+  const fetcher = createPageFetcher({ ...deps, nowMs, ...(observe && { observe }) }, { plan, run });
   const writer = new PollWriter(plan, run, cursor.value, nowMs);
   const poll: Poll = {
     plan,
     writer,
-    walk: new PageWalk({ plan, writer, fetch, run, nowMs }),
+    walk: new PageWalk({ plan, writer, fetcher, run, nowMs }),
     nowMs,
     isTrial: options.isTrial === true,
     isOverdue: () => deps.clock() - nowMs > MAX_POLL_MS,

@@ -16,6 +16,7 @@ export const polling: ChannelKind = {
   secretSettings: [],
   addressed: false,
   cursor: pollCursorFormat,
+  originOf: (settings) => originOf(pollingSettings.parse(settings).request),
   needsSetup: () => false,
   async start({ outbound, clock }) {
     const wait: PollDeps["wait"] = (ms, { signal }) => delay(ms, undefined, { signal });

@@ -40,7 +40,6 @@ const ORIGIN = /^https?:\/\/[^/?#\\{}]+(?:[/?]|$)/i;
 const urlSchema = z
   .string()
   .max(2048)
-  .regex(/^https?:\/\//i, "must begin with https:// or http://")
   .superRefine((text, context) => {
     const message = flawOf(text);
     if (message !== undefined) context.addIssue({ code: "custom", message });
@@ -111,6 +110,7 @@ export const originOf = ({ url }: Pick<RequestSettings, "url">): string =>
   new URL(ORIGIN.exec(url)?.[0] ?? url).origin;
 
 function flawOf(text: string): string | undefined {
+  if (!/^https?:\/\//i.test(text)) return "must begin with https:// or http://";
   const start = ORIGIN.exec(text)?.[0];
   if (start === undefined || URL.parse(start) === null) {
     return "must name its host and port without placeholders, and end or go on with / after them";

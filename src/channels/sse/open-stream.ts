@@ -12,6 +12,13 @@ export interface OpenStreamDeps {
   readonly clock: Clock;
 }
 
+export interface StreamRequest extends Pick<SourceRun, "credentials"> {
+  readonly settings: SseSettings;
+  /** The last event id that the server is told; empty for none. */
+  readonly told: string;
+  readonly signal: AbortSignal;
+}
+
 export type Opening =
   | { readonly kind: "open"; readonly body: ReadableStream<Uint8Array> }
   | { readonly kind: "ended"; readonly end: SourceEnd };
@@ -22,21 +29,11 @@ const EVENT_STREAM = /^[\t\n\r ]*text\/event-stream[\t\n\r ]*(?:;|$)/i;
 /**
  * Asks for the stream, with the credentials of the channel's connection, renewed once where they are refused.
  *
- * @param told the last event id that the server is told; empty for none
  * @throws nothing of what the server, the network or the credentials do: that is an end.
  */
 export async function openStream(
   { outbound, clock }: OpenStreamDeps,
-  {
-    credentials,
-    settings,
-    told,
-    signal,
-  }: Pick<SourceRun, "credentials"> & {
-    readonly settings: SseSettings;
-    readonly told: string;
-    readonly signal: AbortSignal;
-  },
+  { credentials, settings, told, signal }: StreamRequest,
 ): Promise<Opening> {
   if (settings.resume.mode === "lastEventId" && !isSendable(told)) {
     return broken(
@@ -117,10 +114,18 @@ function endOf(error: unknown): SourceEnd {
   if (error instanceof UnavailableError) {
     return { kind: "failed", code: "unavailable", message: "The credentials cannot be read now" };
   }
+  // Its message may quote a header, and so a secret.
+  if (error instanceof TypeError) return UNSENDABLE;
   if (!(error instanceof OutboundError)) throw error;
   const { code, message } = error;
   return { kind: code === "blocked" ? "broken" : "failed", code, message };
 }
+
+const UNSENDABLE: SourceEnd = {
+  kind: "broken",
+  code: "invalid_request",
+  message: "The settings and the credentials make no valid request",
+};
 
 /** Somebody else's text, of which a person needs to see the beginning. */
 const named = (contentType: string): string =>

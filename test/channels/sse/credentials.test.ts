@@ -65,6 +65,17 @@ describe("a stream that wants credentials", () => {
     expect(calls).toHaveLength(1);
   });
 
+  it("are not told in an error where no header can hold them", async () => {
+    const { credentials } = tokens(1);
+    const authorize: Credentials["authorize"] = async (request, options) => {
+      const authorized = await credentials.authorize(request, options);
+      return { ...authorized, request: { ...request, headers: { authorization: "secret\nline" } } };
+    };
+    const { end } = await holdWith(guarded, { ...credentials, authorize });
+    expect(end).toMatchObject({ kind: "broken", code: "invalid_request" });
+    expect(JSON.stringify(end)).not.toContain("secret");
+  });
+
   it.each([
     [new NeedsReauthError("the grant is dead"), { kind: "needsReauth", message: "the grant is dead" }],
     [new OriginNotAllowedError("outside"), { kind: "broken", code: "origin_not_allowed" }],

@@ -186,3 +186,11 @@ describe("an event that is too large", () => {
     expect(read(chunks, 5_000)).toMatchObject({ isTooLarge: false, frames: [{ data: "1" }] });
   });
 });
+
+it("costs little where it is made of what is no field: a sender cannot keep the gateway busy with that", () => {
+  const chunks = Array.from({ length: 100 }, () => Buffer.from("x\n".repeat(5_000)));
+  const began = performance.now();
+  expect(read([...chunks, Buffer.from("data: 1\n\n")]).frames).toMatchObject([{ data: "1" }]);
+  // It takes 10 ms; an error object for each line would take 5 s.
+  expect(performance.now() - began).toBeLessThan(1_000);
+});

@@ -1,4 +1,6 @@
 import { setImmediate as tick } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterAll, describe, expect, it } from "vitest";
 import type { SourceEnd } from "../../../src/channels/source.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
@@ -249,12 +251,12 @@ describe("the end of a stream", () => {
     const comments: Script = async (call) => {
       openStreamOf("data: a\n\n")(call);
       for (let i = 0; i < 3; i++) {
-        await new Promise((resolve) => setTimeout(resolve, 60));
+        await new Promise((resolve) => setTimeout(resolve, 200));
         call.socket.write(":\n");
       }
       call.socket.write("data: b\n\n");
     };
-    const { end, run } = await holdOnce(comments, { idleTimeoutMs: 120 });
+    const { end, run } = await holdOnce(comments, { idleTimeoutMs: 500 });
     expect(end).toMatchObject({ kind: "failed", code: "idle_timeout" });
     expect(dataOf(run)).toEqual(["a", "b"]);
   });
@@ -282,6 +284,22 @@ describe("the end of a stream", () => {
     run.controller.abort();
     expect(await holding).toEqual({ kind: "done" });
     expect(written).toEqual(["1", "2"]);
+  });
+
+  it("is the abortion of its run, whatever was collected since it was opened", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    await using server = await startRawServer(openStreamOf(messages("1")));
+    const run = createRun({ url: server.url });
+    const holding = holder.hold(run);
+    await until(() => run.taken.length === 1);
+    for (let i = 0; i < 3; i++) {
+      await tick();
+      collect();
+    }
+    run.controller.abort();
+    expect(await holding).toEqual({ kind: "done" });
+    await until(() => server.calls[0]?.socket.destroyed === true);
   });
 });
 

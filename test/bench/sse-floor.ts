@@ -1,0 +1,26 @@
+/**
+ * The least that a receiver of event streams must do, as the baseline: the `eventsource` package, `JSON.parse`, one XADD of the
+ * data through ioredis. No cursor, matching, dedupe, batching, backpressure or limits.
+ *
+ * usage: node sse-floor.ts <redis socket> <url> <streams>
+ */
+import { EventSource } from "eventsource";
+import { Redis } from "ioredis";
+
+const [socket = "", url = "", streams = "1"] = process.argv.slice(2);
+const redis = new Redis({ path: socket });
+
+const opened = Array.from({ length: Number(streams) }, (_, n) => {
+  const source = new EventSource(`${url}${n}`);
+  const take = ({ data }: MessageEvent): void => {
+    JSON.parse(data);
+    void redis.xadd("floor", "MAXLEN", "~", 1_000_000, "*", "data", data);
+  };
+  source.addEventListener("message", take);
+  source.addEventListener("order", take);
+  return source;
+});
+process.on("SIGTERM", () => {
+  for (const source of opened) source.close();
+  process.exit(0);
+});

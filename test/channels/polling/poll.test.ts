@@ -1,0 +1,496 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Credentials, NeedsReauthError, OriginNotAllowedError } from "../../../src/net/credentials.ts";
+import { type Answer, AnswerServer, json, status } from "./answer-server.ts";
+import { type Config, PollRig, type RigOptions } from "./support.ts";
+
+let server: AnswerServer;
+
+beforeAll(async () => {
+  server = await AnswerServer.start();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(() => {
+  server.asked.length = 0;
+});
+
+const NOW = Date.UTC(2026, 0, 31);
+
+function rigOf(config: Partial<Config> = {}, options: Partial<RigOptions> = {}): PollRig {
+  const { request, ...rest } = config;
+  return new PollRig({
+    clock: () => NOW,
+    ...options,
+    config: {
+      request: { ...request, url: request?.url ?? `${server.origin}/rows` },
+      discriminator: { by: "seenSet" },
+      itemId: "$.id",
+      itemsPath: "$.rows",
+      startAt: "earliest",
+      ...rest,
+    },
+  });
+}
+
+const rows = (...ids: unknown[]) => ({ rows: ids.map((id) => ({ id })) });
+const idsOf = (rig: PollRig): string[] => rig.log.map(({ id }) => id);
+
+describe("an answer that is no page", () => {
+  it.each<[number, string, string]>([
+    [400, "broken", "http_400"],
+    [401, "broken", "http_401"],
+    [403, "failed", "http_403"],
+    [404, "failed", "http_404"],
+    [405, "broken", "http_405"],
+    [408, "failed", "http_408"],
+    [409, "failed", "http_409"],
+    [410, "broken", "http_410"],
+    [415, "broken", "http_415"],
+    [422, "broken", "http_422"],
+    [423, "failed", "http_423"],
+    [429, "failed", "http_429"],
+    [500, "failed", "http_500"],
+    [501, "broken", "http_501"],
+    [503, "failed", "http_503"],
+    [304, "failed", "http_304"],
+  ])("%d ends the poll as %s", async (code, kind, reason) => {
+    server.answers = [status(code)];
+    expect(await rigOf().poll()).toMatchObject({ kind, code: reason });
+  });
+
+  it.each<[string, Answer, string]>([
+    ["no JSON", json('{"rows": ['), "invalid_body"],
+    [
+      "half a line at its end",
+      (_, r) => r.writeHead(200, { "content-type": "application/x-ndjson" }).end('{"id":1}\n{"id'),
+      "invalid_body",
+    ],
+    ["a web page", (_, r) => r.writeHead(200, { "content-type": "text/html" }).end("<h1>"), "content_type"],
+    ["without what itemsPath leads to", json({}), "items_missing"],
+    ["larger than it may be", json({ rows: ["x".repeat(2000)] }), "tooLarge"],
+    [
+      "that breaks off",
+      (_, r) => r.writeHead(200, { "content-length": "100" }).write("{", () => r.destroy()),
+      "reset",
+    ],
+    ["that never comes", () => {}, "timeout"],
+  ])("%s fails the poll, and the next is as good as the first", async (_, answer, code) => {
+    const rig = rigOf({ maxResponseBytes: 1000, timeouts: { totalMs: 200 }, retry: { attempts: 0 } });
+    server.answers = [answer, json(rows(1, 2))];
+    expect(await rig.poll()).toMatchObject({ kind: "failed", code });
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1", "2"]);
+  });
+
+  it("is one, where successOn says so", async () => {
+    const config = { successOn: { statuses: [202], path: "$.ready", equals: true } };
+    const rig = rigOf(config);
+    server.answers = [
+      json({ ready: true, rows: [] }),
+      json({ ready: false, rows: [] }, {}, 202),
+      json({ ready: true, ...rows(1) }, {}, 202),
+    ];
+    expect(await rig.poll()).toMatchObject({ code: "http_200" });
+    expect(await rig.poll()).toMatchObject({ kind: "failed", code: "not_successful" });
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1"]);
+  });
+
+  it("is a page without items: 204, an empty body, an empty list, none where it may be missing", async () => {
+    const rig = rigOf({ itemsOptional: true });
+    server.answers = [
+      (_, r) => r.writeHead(204).end(),
+      json("  "),
+      json({ rows: [] }),
+      json({ rows: null }),
+      json({}),
+    ];
+    for (let polls = 0; polls < 5; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(rig.deliveries).toEqual([]);
+  });
+});
+
+describe("a call that fails", () => {
+  it("is tried again within the poll, after growing waits", async () => {
+    const rig = rigOf({ retry: { attempts: 3, initialMs: 100, maxMs: 150 } });
+    server.answers = [status(500), (request) => request.socket.destroy(), status(502), json(rows(1))];
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(rig.waits).toEqual([100, 150, 150]);
+  });
+
+  it("is not tried again where it is no GET, where its server asks for a wait, or where it cannot help", async () => {
+    const post = rigOf({ request: { url: `${server.origin}/rows`, method: "POST", body: {} } });
+    server.answers = [status(500)];
+    await post.poll();
+    server.answers = [status(503, { "retry-after": "1" })];
+    await rigOf().poll();
+    server.answers = [status(404)];
+    await rigOf().poll();
+    expect(server.asked).toHaveLength(3);
+  });
+
+  it("keeps the source away until its server wants it back", async () => {
+    const wait = (code: number, headers: Record<string, string>, config: Partial<Config> = {}) => {
+      server.answers = [json(rows(1), { date: new Date(NOW).toUTCString(), ...headers }, code)];
+      return rigOf(config).poll();
+    };
+    expect(await wait(429, { "retry-after": "120" })).toMatchObject({
+      code: "http_429",
+      notBeforeMs: NOW + 120_000,
+    });
+    expect(await wait(503, { "retry-after": new Date(NOW + 60_000).toUTCString() })).toMatchObject({
+      notBeforeMs: NOW + 60_000,
+    });
+    const reset = { "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(NOW / 1000 + 90) };
+    expect(await wait(403, reset)).toMatchObject({ kind: "failed", notBeforeMs: NOW + 90_000 });
+    expect(await wait(200, reset)).toEqual({ kind: "done", notBeforeMs: NOW + 90_000 });
+    expect(await wait(429, { "retry-after": "86400" }, { retryAfter: { maxSeconds: 60 } })).toMatchObject({
+      notBeforeMs: NOW + 60_000,
+    });
+    expect(await wait(429, { "retry-after": "60" }, { retryAfter: { honour: false } })).not.toHaveProperty(
+      "notBeforeMs",
+    );
+  });
+
+  it("in the midst of paging keeps what was published before, and leaves out nothing after", async () => {
+    const pages = rigOf({
+      discriminator: { by: "sequence", path: "$.id" },
+      request: { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } },
+      pagination: { by: "nextUrlPath", path: "$.next" },
+      retry: { attempts: 0 },
+    });
+    server.answers = [
+      json({ ...rows(1, 2), next: "/rows?page=2" }),
+      status(429, { "retry-after": "5" }),
+      json(rows(3)),
+    ];
+    expect(await pages.poll()).toMatchObject({ kind: "failed", code: "http_429" });
+    expect(await pages.poll()).toEqual({ kind: "done" });
+    expect(idsOf(pages)).toEqual(["1", "2", "3"]);
+    expect(server.asked.map(({ url }) => url)).toEqual(["/rows", "/rows?page=2", "/rows?since=2"]);
+  });
+});
+
+describe("credentials", () => {
+  const create = (changes: Partial<Credentials> = {}) => {
+    let token = 0;
+    const credentials: Credentials = {
+      authorize: async (request) => {
+        const url = new URL(request.url);
+        url.searchParams.set("key", "key-secret-1");
+        return {
+          request: {
+            ...request,
+            url: url.href,
+            headers: { ...request.headers, authorization: `Bearer token-${token}-long` },
+          },
+          secretHeaders: ["authorization"],
+          secretQuery: ["key"],
+          generation: token,
+        };
+      },
+      renew: async ({ generation }) => {
+        token = (generation ?? 0) + 1;
+        return true;
+      },
+      ...changes,
+    };
+    return credentials;
+  };
+
+  it("are renewed once where they are refused", async () => {
+    server.answers = [status(401), json(rows(1))];
+    expect(await rigOf({}, { credentials: create() }).poll()).toEqual({ kind: "done" });
+    expect(server.asked.map(({ headers }) => headers.authorization)).toEqual([
+      "Bearer token-0-long",
+      "Bearer token-1-long",
+    ]);
+    server.answers = [status(401)];
+    expect(await rigOf({}, { credentials: create() }).poll()).toMatchObject({ kind: "needsReauth" });
+    expect(server.asked).toHaveLength(4);
+    expect(await rigOf({}, { credentials: create({ renew: async () => false }) }).poll()).toMatchObject({
+      kind: "needsReauth",
+    });
+    expect(server.asked).toHaveLength(5);
+  });
+
+  it("that are dead need a person, and those for elsewhere another setting", async () => {
+    const dead = async () => Promise.reject(new NeedsReauthError("the grant is dead"));
+    expect(await rigOf({}, { credentials: create({ authorize: dead }) }).poll()).toEqual({
+      kind: "needsReauth",
+      message: "the grant is dead",
+    });
+    const elsewhere = async () => Promise.reject(new OriginNotAllowedError("no"));
+    expect(await rigOf({}, { credentials: create({ authorize: elsewhere }) }).poll()).toMatchObject({
+      kind: "broken",
+      code: "origin",
+    });
+  });
+
+  it("are nowhere in what is kept: not in deliveries, cursors or dry runs, though the server repeats them", async () => {
+    const discriminator = { by: "token", path: "$.delta", as: "url" } as const;
+    const config = { discriminator, pagination: { by: "linkHeader" } as const };
+    const echo: Answer = (request, response) => {
+      const self = `${server.origin}${request.url}`;
+      const next = request.url?.includes("page=2") ? {} : { link: `<${self}&page=2>; rel="next"` };
+      const page = {
+        ...rows(server.asked.length),
+        self,
+        seen: request.headers.authorization,
+        delta: `${self}&delta=1`,
+      };
+      json(page, { ...next, "x-echo": self, "set-cookie": "a=b" })(request, response);
+    };
+    server.answers = [echo];
+    const rig = rigOf(config, { credentials: create() });
+    const dry = await rig.dryRun();
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(rig.log).toHaveLength(2);
+    const kept = JSON.stringify([
+      dry,
+      rig.cursor,
+      rig.deliveries.map(({ body, headers }) => [String(body), headers]),
+    ]);
+    expect(kept).not.toMatch(/secret|token-0/);
+    expect(rig.deliveries[0]?.headers).not.toHaveProperty("set-cookie");
+    expect(dry.request.headers.authorization).toBe("***");
+    expect(server.asked.every(({ url }) => url.match(/key=key-secret-1/g)?.length === 1)).toBe(true);
+  });
+});
+
+describe("the way from page to page", () => {
+  const config = {
+    discriminator: { by: "seenSet" },
+    pagination: { by: "nextUrlPath", path: "$.next" },
+  } as const;
+
+  it("ends where it would be a circle", async () => {
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=2" })];
+    const rig = rigOf(config);
+    expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_repeated" });
+    expect(idsOf(rig)).toEqual(["1", "2"]);
+  });
+
+  it("never leaves the origin, unless a connection allows it", async () => {
+    for (const next of ["http://127.0.0.1:9/rows", "//localhost/rows", "https://example.com/"]) {
+      server.answers = [json({ ...rows(1), next })];
+      expect(await rigOf(config).poll()).toMatchObject({ kind: "broken", code: "origin" });
+    }
+  });
+
+  it("goes on at the next poll where a poll may read no more pages, as long as something new comes", async () => {
+    const pagination = { ...config.pagination, maxPages: 2 };
+    const discriminator = { by: "sequence", path: "$.id" } as const;
+    const request = { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } };
+    const page: Answer = (asking, response) => {
+      const url = new URL(asking.url ?? "", server.origin);
+      const from = Number(url.searchParams.get("from") ?? url.searchParams.get("since") ?? 0) + 1;
+      json({ ...rows(from), ...(from < 5 && { next: `/rows?from=${from}` }) })(asking, response);
+    };
+    server.answers = [page];
+    const rig = rigOf({ discriminator, request, pagination });
+    expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
+    expect(await rig.pollAll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5"]);
+    // The set must see all pages each time: it says so instead of never looking at the last.
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=3" })];
+    const set = rigOf({ ...config, pagination });
+    expect(await set.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=3" })];
+    expect(await set.poll()).toMatchObject({ kind: "failed", code: "page_limit" });
+  });
+
+  it("that is newest first is walked down to what is known, and published from there", async () => {
+    const newest = {
+      order: "descending",
+      discriminator: { by: "sequence", path: "$.id" },
+      pagination: config.pagination,
+    } as const;
+    const rig = rigOf(newest);
+    server.answers = [
+      json({ ...rows(6, 5), next: "/rows?page=2" }),
+      json({ ...rows(4, 3), next: "/rows?page=3" }),
+      json(rows(2, 1)),
+    ];
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
+    server.answers = [
+      json({ ...rows(8, 7), next: "/rows?page=2" }),
+      json({ ...rows(6, 5), next: "/rows?page=3" }),
+    ];
+    server.asked.length = 0;
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(server.asked).toHaveLength(2);
+    expect(idsOf(rig).slice(6)).toEqual(["7", "8"]);
+    expect(String(rig.deliveries.at(-1)?.body)).toBe(JSON.stringify({ ...rows(8, 7), next: "/rows?page=2" }));
+  });
+
+  it("that is newest first fails where what is known is out of reach, and nothing is lost by it", async () => {
+    const newest = { order: "descending", discriminator: { by: "sequence", path: "$.id" } } as const;
+    const rig = rigOf({
+      ...newest,
+      pagination: { ...config.pagination, maxPages: 1 },
+      startAt: { value: "1" },
+    });
+    server.answers = [json({ ...rows(6, 5), next: "/rows?page=2" })];
+    expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_limit" });
+    expect(rig.cursor).toBeUndefined();
+  });
+
+  it("more than can be held of pages that are newest first comes in several polls, oldest first", async () => {
+    const big = (id: number) => ({ id, text: "x".repeat(3 * 1024 * 1024) });
+    const page: Answer = (request, response) => {
+      const id = Number(new URL(request.url ?? "", server.origin).searchParams.get("p") ?? 6);
+      json({ rows: [big(id)], ...(id > 1 && { next: `/rows?p=${id - 1}` }) })(request, response);
+    };
+    server.answers = [page];
+    const rig = rigOf({
+      order: "descending",
+      discriminator: { by: "sequence", path: "$.id" },
+      pagination: config.pagination,
+    });
+    expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
+    expect(idsOf(rig)).toEqual(["1", "2"]);
+    expect(await rig.pollAll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
+  });
+
+  it("ends where its server wants no more calls, and goes on from there", async () => {
+    const discriminator = { by: "sequence", path: "$.id" } as const;
+    const spent = { "ratelimit-remaining": "0", "ratelimit-reset": "7" };
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" }, spent)];
+    const rig = rigOf({ ...config, discriminator });
+    expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW + 7000 });
+    expect(server.asked).toHaveLength(1);
+  });
+});
+
+describe("a delivery", () => {
+  it("is the page as it came, with null in the place of what is known", async () => {
+    const rig = rigOf({}, { definition: { payloadPath: "$body.account" } });
+    server.answers = [
+      json('{"account": 1.50, "rows": [{"id":1}, {"id":2.0}]}'),
+      json('{"account": 1.50, "rows": [ {"id":3,"n":12345678901234567890} , {"id":1},{"id":2.0} ]}'),
+    ];
+    await rig.poll();
+    await rig.poll();
+    expect(String(rig.deliveries[1]?.body)).toBe(
+      '{"account": 1.50, "rows": [ {"id":3,"n":12345678901234567890} , null,null ]}',
+    );
+    expect(rig.log.map(({ id, data }) => [id, data])).toEqual([
+      ["1", "1.50"],
+      ["2.0", "1.50"],
+      ["3", "1.50"],
+    ]);
+  });
+
+  it("of lines, of XML, of a query path and of a single object holds the new items alone", async () => {
+    const lines = rigOf({ itemsPath: undefined });
+    server.answers = [
+      (_, r) => r.writeHead(200, { "content-type": "application/jsonl" }).end('{"id":1}\n'),
+      (_, r) =>
+        r.writeHead(200, { "content-type": "application/jsonl" }).end('{"id":1}\r\n\nbroken\n{"id":2}'),
+    ];
+    await lines.poll();
+    await lines.poll();
+    expect(idsOf(lines)).toEqual(["1", "2"]);
+    expect(lines.failures).toBe(1);
+    expect(String(lines.deliveries[1]?.body)).toBe('null\nbroken\n{"id":2}\n');
+
+    const xml = rigOf({ itemsPath: "$.list.row", decode: "xml" });
+    server.answers = [
+      json("<list><row><id>1</id></row></list>"),
+      json("<list><row><id>1</id></row><row><id>é</id></row></list>"),
+    ];
+    await xml.poll();
+    await xml.poll();
+    expect(xml.log.map(({ data }) => data)).toEqual(['{"id":"1"}', '{"id":"é"}']);
+
+    const nested = rigOf({ itemsPath: "$.groups[*].rows[*]" });
+    server.answers = [json({ groups: [rows(1), rows()] }), json({ groups: [rows(2, 1), rows(3)] })];
+    await nested.poll();
+    await nested.poll();
+    expect(idsOf(nested)).toEqual(["1", "2", "3"]);
+
+    const whole = rigOf({ itemsPath: undefined, itemId: undefined, discriminator: { by: "etag" } });
+    server.answers = [json('{"v":1.0}'), json('{"v":1.0}'), json('{"v":2}')];
+    for (let polls = 0; polls < 3; polls++) await whole.poll();
+    expect(whole.log.map(({ data }) => data)).toEqual(['{"v":1.0}', '{"v":2}']);
+  });
+
+  it("is refused where itemsPath would find other items in it", async () => {
+    const slice = rigOf({ itemsPath: "$.rows[?@.id >= $.rows[1].id]" });
+    server.answers = [json(rows(1, 2)), json(rows(1, 2, 3))];
+    await slice.poll();
+    expect(await slice.poll()).toMatchObject({ kind: "failed", code: "items_unstable" });
+    const typed = rigOf({ itemsPath: "$.rows[?@.id > 1]" });
+    server.answers = [json(rows(1, 2, 3)), json(rows(1, 2, 4, 3))];
+    await typed.poll();
+    await typed.poll();
+    expect(idsOf(typed)).toEqual(["2", "3", "4"]);
+    const inside = rigOf({ itemsPath: "$..rows" });
+    server.answers = [json({ rows: [{ rows: [] }] })];
+    expect(await inside.poll()).toMatchObject({ kind: "failed", code: "items_overlap" });
+  });
+
+  it("holds no more than 500 items, and a poll no more than it may", async () => {
+    const many = Array.from({ length: 1200 }, (_, id) => id);
+    server.answers = [json(rows(...many))];
+    const rig = rigOf({ maxItemsPerPoll: 1100 });
+    expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
+    expect(rig.log).toHaveLength(1100);
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(rig.deliveries).toHaveLength(4);
+    expect(new Set(idsOf(rig)).size).toBe(1200);
+  });
+});
+
+describe("a request", () => {
+  it("has its placeholders filled in, and leaves out what does not exist yet", async () => {
+    const rig = rigOf({
+      discriminator: { by: "timestamp", path: "$.at", format: "epochSeconds" },
+      request: {
+        url: `${server.origin}/a/{{ now | date }}?x={{cursor | iso}}`,
+        query: { since: "{{cursor}}", ms: "{{cursor | epochMillis}}", last: "{{lastPollAt}}" },
+        headers: { "X-Since": "{{cursor | rfc2822}}" },
+      },
+    });
+    server.answers = [json({ rows: [{ id: 1, at: 1769853600.75 }] })];
+    await rig.poll();
+    expect(server.asked[0]).toMatchObject({
+      url: "/a/2026-01-31?x=1970-01-01T00%3A00%3A00.000Z&since=0&ms=0",
+      headers: { "x-since": "Thu, 01 Jan 1970 00:00:00 GMT" },
+    });
+    await rig.poll();
+    expect(server.asked[1]?.url).toBe(
+      "/a/2026-01-31?x=2026-01-31T10%3A00%3A00.750Z&since=1769853600&ms=1769853600750&last=2026-01-31T00%3A00%3A00.000Z",
+    );
+  });
+
+  it("is a body of its own, as JSON or as a text", async () => {
+    const discriminator = { by: "sequence", path: "$.id", compare: "text" } as const;
+    const body = { filter: [{ after: "{{cursor}}", n: 1 }, "{{cursor}}"], since: "{{cursor}}" };
+    const rig = rigOf({ discriminator, request: { url: `${server.origin}/`, method: "POST", body } });
+    server.answers = [json(rows('a"b'))];
+    await rig.poll();
+    await rig.poll();
+    expect(server.asked.map(({ text }) => text)).toEqual([
+      '{"filter":[{"n":1},null]}',
+      '{"filter":[{"after":"a\\"b","n":1},"a\\"b"],"since":"a\\"b"}',
+    ]);
+    const text = '{"q": "after {{cursor | json}}"}';
+    const other = rigOf({ discriminator, request: { url: `${server.origin}/`, method: "POST", body: text } });
+    await other.poll();
+    await other.poll();
+    expect(JSON.parse(server.asked.at(-1)?.text ?? "")).toEqual({ q: 'after a"b' });
+  });
+
+  it("is never made of what no header can hold", async () => {
+    const discriminator = { by: "token", path: "$.next" } as const;
+    const request = { url: `${server.origin}/`, headers: { "x-token": "{{cursor}}" } };
+    server.answers = [json({ rows: [], next: "a\r\nx-evil: 1" })];
+    const rig = rigOf({ discriminator, request });
+    await rig.poll();
+    expect(await rig.poll()).toMatchObject({ kind: "failed", code: "request" });
+    expect(server.asked).toHaveLength(1);
+  });
+});

@@ -1,0 +1,158 @@
+import type { z } from "zod";
+import type { PollDeps } from "../../../src/channels/polling/poll-source.ts";
+import { createPolledSource } from "../../../src/channels/polling/polling.ts";
+import { pollingSettings } from "../../../src/channels/polling/settings.ts";
+import type { FetchedDelivery, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
+import type { Definition } from "../../../src/event/definition.ts";
+import type { IngestResult } from "../../../src/event/ingest.ts";
+import { UnavailableError } from "../../../src/lib/errors.ts";
+import { createOutbound } from "../../../src/net/create-outbound.ts";
+import type { Credentials } from "../../../src/net/credentials.ts";
+import { compileRules } from "../../../src/normalize/compile.ts";
+import { normalize } from "../../../src/normalize/normalize.ts";
+
+export type Config = z.input<typeof pollingSettings>;
+
+export interface Published {
+  readonly id: string;
+  readonly identity: string;
+  readonly data: string;
+}
+
+/** What becomes of a write: `refused` writes nothing and throws; `died`: writes, and throws. */
+export type Crash = "refused" | "died" | undefined;
+
+const channel = { number: 1, uid: "poll", kind: "polling", appId: "app_1", organizationId: "org_1" } as const;
+
+export const outbound = createOutbound({ allowNetworks: ["127.0.0.0/8"] });
+
+export interface RigOptions {
+  readonly config: Config;
+  readonly clock?: () => number;
+  readonly credentials?: Credentials;
+  readonly definition?: Partial<Definition>;
+  readonly wait?: PollDeps["wait"];
+}
+
+/**
+ * A polling channel, with the real rules behind it and a cursor that moves in the same step as what is published. Its log holds
+ * what was published, before any dedupe.
+ */
+export class PollRig {
+  readonly log: Published[] = [];
+  readonly deliveries: FetchedDelivery[] = [];
+  readonly warnings: string[] = [];
+  readonly waits: number[] = [];
+  crashes: Crash[] = [];
+  cursor: string | undefined;
+  startedAtMs: number;
+  failures = 0;
+  readonly settings: unknown;
+  readonly #options: RigOptions;
+  readonly #clock: () => number;
+  readonly #rules: ReturnType<typeof rulesOf>;
+
+  constructor(options: RigOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? Date.now;
+    this.startedAtMs = this.#clock();
+    this.settings = pollingSettings.parse(options.config);
+    this.#rules = rulesOf(this.settings, options.definition ?? {});
+  }
+
+  get source() {
+    return createPolledSource({
+      outbound,
+      clock: this.#clock,
+      random: () => 0,
+      wait:
+        this.#options.wait ??
+        (async (ms) => {
+          this.waits.push(ms);
+        }),
+    });
+  }
+
+  /** One poll; undefined where it was ended by a crash. */
+  async poll(signal: AbortSignal = new AbortController().signal): Promise<SourceEnd | undefined> {
+    try {
+      return await this.source.poll(this.run(signal));
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      return undefined;
+    }
+  }
+
+  /** Polls until one has nothing more to do at once. */
+  async pollAll(most = 50): Promise<SourceEnd | undefined> {
+    for (let polls = 1; ; polls++) {
+      const end = await this.poll();
+      const goesOn =
+        end?.kind === "done" && end.notBeforeMs !== undefined && end.notBeforeMs <= this.#clock();
+      if (!goesOn) return end;
+      if (polls === most) throw new Error(`${most} polls, and still more to do`);
+    }
+  }
+
+  dryRun(cursor = this.cursor) {
+    return this.source.dryRun({ ...this.run(new AbortController().signal), cursor });
+  }
+
+  run(signal: AbortSignal): SourceRun {
+    return {
+      channel: {
+        identity: channel,
+        state: "active",
+        limits: { maxBodyBytes: 1, maxDepth: 128 },
+        settings: this.settings,
+        acceptsContentType: () => true,
+      } as SourceRun["channel"],
+      settings: this.settings,
+      credentials: this.#options.credentials,
+      cursor: this.cursor,
+      startedAtMs: this.startedAtMs,
+      ingest: async (delivery, { cursor }) =>
+        this.#write(() => {
+          const result = this.#publish(delivery);
+          if (cursor !== undefined) this.cursor = cursor;
+          return result;
+        }),
+      moveTo: async (cursor) =>
+        this.#write(() => {
+          this.cursor = cursor;
+        }),
+      opened: () => {},
+      warn: (code) => this.warnings.push(code),
+      signal,
+    };
+  }
+
+  #write<T>(write: () => T): T {
+    const crash = this.crashes.shift();
+    if (crash === "refused") throw new UnavailableError("the write was refused");
+    const written = write();
+    if (crash === "died") throw new UnavailableError("the process is gone");
+    return written;
+  }
+
+  #publish(fetched: FetchedDelivery): IngestResult {
+    this.deliveries.push(fetched);
+    const delivery = { method: "GET", query: {}, ...fetched };
+    const deps = { validatorFor: () => ({ validate: () => undefined }), newEventId: () => "fresh" };
+    const normalized = normalize(this.#rules, delivery, deps);
+    if (normalized instanceof Promise || normalized.kind !== "normalized")
+      throw new Error(JSON.stringify(normalized));
+    const { events, failures, received } = normalized;
+    this.failures += failures.length;
+    for (const { fields, id, identity } of events) this.log.push({ id, identity, data: fields[13] ?? "" });
+    const counts = { received, published: events.length, duplicates: 0, quarantined: failures.length };
+    return { kind: "accepted", outcome: { ...counts, events: [], quarantine: [] } };
+  }
+}
+
+function rulesOf(settings: unknown, definition: Partial<Definition>) {
+  const config = pollingSettings.parse(settings);
+  const rules = compileRules({ channel, config, definitions: [{ type: "row", ...definition }] });
+  if (!rules.ok) throw new Error(JSON.stringify(rules.error));
+  return rules.value;
+}

@@ -1,0 +1,144 @@
+import { getLocal, type Mockttp } from "mockttp";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type Config, PollRig } from "./support.ts";
+
+/** Against a server that is not ours: what it does on the wire is its own. */
+let server: Mockttp;
+
+beforeAll(async () => {
+  server = getLocal();
+  await server.start();
+});
+afterEach(() => server.reset());
+afterAll(() => server.stop());
+
+const rigOf = (config: Partial<Config> = {}): PollRig =>
+  new PollRig({
+    config: {
+      request: { url: server.urlFor("/rows") },
+      discriminator: { by: "etag" },
+      itemsPath: "$",
+      itemId: "$.id",
+      startAt: "earliest",
+      retry: { attempts: 0 },
+      ...config,
+    },
+  });
+
+const idsOf = (rig: PollRig): string[] => rig.log.map(({ id }) => id);
+
+describe("a conditional request", () => {
+  it("tells the ETag and the Last-Modified that it was given, and takes 304 for nothing new", async () => {
+    const lastModified = "Sat, 31 Jan 2026 09:00:00 GMT";
+    const first = await server
+      .forGet("/rows")
+      .once()
+      .thenJson(200, [{ id: 1 }], { ETag: '"one"', "Last-Modified": lastModified });
+    const same = await server
+      .forGet("/rows")
+      .withHeaders({ "if-none-match": '"one"', "if-modified-since": lastModified })
+      .thenReply(304);
+    const rig = rigOf();
+    for (let polls = 0; polls < 3; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
+    expect((await first.getSeenRequests()).map(({ headers }) => headers["if-none-match"])).toEqual([
+      undefined,
+    ]);
+    expect(await same.getSeenRequests()).toHaveLength(2);
+    expect(idsOf(rig)).toEqual(["1"]);
+
+    await server.forGet("/rows").thenJson(200, [{ id: 2 }, { id: 1 }], { ETag: '"two"' });
+    server.reset();
+    await server.forGet("/rows").thenJson(200, [{ id: 2 }, { id: 1 }], { ETag: '"two"' });
+    await rig.poll();
+    expect(idsOf(rig)).toEqual(["1", "2"]);
+  });
+
+  it("is about one request: where the cursor moves, nothing is told of the last one", async () => {
+    const config: Partial<Config> = {
+      discriminator: { by: "sequence", path: "$.id" },
+      request: { url: server.urlFor("/rows"), query: { since: "{{cursor}}" } },
+      conditional: true,
+    };
+    await server
+      .forGet("/rows")
+      .withExactQuery("")
+      .thenJson(200, [{ id: 1 }], { ETag: '"a"' });
+    const moved = await server.forGet("/rows").withExactQuery("?since=1").thenJson(200, [], { ETag: '"a"' });
+    const rig = rigOf(config);
+    for (let polls = 0; polls < 3; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
+    expect((await moved.getSeenRequests()).map(({ headers }) => headers["if-none-match"])).toEqual([
+      undefined,
+      '"a"',
+    ]);
+  });
+
+  it("keeps what is known while nothing changes, however long", async () => {
+    let nowMs = Date.UTC(2026, 0, 1);
+    await server
+      .forGet("/rows")
+      .once()
+      .thenJson(200, [{ id: 1 }], { ETag: '"a"' });
+    await server.forGet("/rows").withHeaders({ "if-none-match": '"a"' }).times(3).thenReply(304);
+    await server.forGet("/rows").thenJson(200, [{ id: 2 }, { id: 1 }], { ETag: '"b"' });
+    const discriminator = { by: "seenSet", maxAgeSeconds: 86_400 } as const;
+    const rig = new PollRig({
+      config: { ...(rigOf().settings as Config), discriminator, conditional: true },
+      clock: () => nowMs,
+    });
+    for (let polls = 0; polls < 5; polls++) {
+      await rig.poll();
+      nowMs += 80_000_000;
+    }
+    expect(idsOf(rig)).toEqual(["1", "2"]);
+  });
+
+  it("is told without the ETag of a walk that did not come to its end", async () => {
+    const config: Partial<Config> = {
+      discriminator: { by: "seenSet" },
+      order: "descending",
+      conditional: true,
+      pagination: { by: "linkHeader" },
+    };
+    const headers = { ETag: '"a"', Link: '</rows?page=2>; rel="next"' };
+    const first = await server
+      .forGet("/rows")
+      .withExactQuery("")
+      .thenJson(200, [{ id: 2 }], headers);
+    await server.forGet("/rows").withExactQuery("?page=2").once().thenCloseConnection();
+    await server
+      .forGet("/rows")
+      .withExactQuery("?page=2")
+      .thenJson(200, [{ id: 1 }]);
+    const rig = rigOf(config);
+    expect(await rig.poll()).toMatchObject({ kind: "failed", code: "reset" });
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    const told = (await first.getSeenRequests()).map(({ headers }) => headers["if-none-match"]);
+    expect(told).toEqual([undefined, undefined, '"a"']);
+    expect(idsOf(rig)).toEqual(["1", "2"]);
+  });
+});
+
+describe("a server that fails on the wire", () => {
+  it.each<[string, () => Promise<unknown>, string]>([
+    ["closes the connection", () => server.forGet("/rows").once().thenCloseConnection(), "reset"],
+    ["resets it", () => server.forGet("/rows").once().thenResetConnection(), "reset"],
+    ["says nothing", () => server.forGet("/rows").once().thenTimeout(), "timeout"],
+  ])("and %s costs a poll, and no item", async (_, prepare, code) => {
+    await prepare();
+    await server.forGet("/rows").thenJson(200, [{ id: 1 }]);
+    const rig = rigOf({ timeouts: { totalMs: 150 } });
+    expect(await rig.poll()).toMatchObject({ kind: "failed", code });
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1"]);
+  });
+
+  it("follows redirects, and no further than it may", async () => {
+    await server.forGet("/rows").thenReply(302, "", { location: "/moved" });
+    await server.forGet("/moved").thenJson(200, [{ id: 1 }]);
+    const rig = rigOf();
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1"]);
+    expect(await rigOf({ redirects: 0 }).poll()).toMatchObject({ kind: "broken", code: "redirects" });
+  });
+});

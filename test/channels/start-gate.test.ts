@@ -1,0 +1,47 @@
+import { expect, it } from "vitest";
+import { createStartGate } from "../../src/channels/start-gate.ts";
+
+const { signal } = new AbortController();
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+it("lets in so many at a time, in their order, whoever gives up in between", async () => {
+  const gate = createStartGate({ places: 2, mostMs: 60_000 });
+  const inside: string[] = [];
+  const enter = async (name: string, options = { signal }) => {
+    const admission = await gate.admit(options);
+    inside.push(name);
+    return admission;
+  };
+  const [a, b] = await Promise.all([enter("a"), enter("b")]);
+  const leaving = new AbortController();
+  const c = enter("c", { signal: leaving.signal });
+  const d = enter("d");
+  await turn();
+  expect(inside).toEqual(["a", "b"]);
+  leaving.abort(new Error("no longer"));
+  await expect(c).rejects.toThrow("no longer");
+  a.done();
+  // A place is given back once.
+  a.done();
+  await d;
+  const e = enter("e");
+  await turn();
+  expect(inside).toEqual(["a", "b", "d"]);
+  b.done();
+  await e;
+});
+
+it("gives the place of one that takes too long to the next, and only one place for it", async () => {
+  const gate = createStartGate({ places: 1, mostMs: 20 });
+  const slow = await gate.admit({ signal });
+  const next = await gate.admit({ signal });
+  slow.done();
+  let isIn = false;
+  const third = gate.admit({ signal }).then(() => {
+    isIn = true;
+  });
+  await turn();
+  expect(isIn).toBe(false);
+  next.done();
+  await third;
+});

@@ -1,0 +1,252 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface Row {
+  readonly id: string;
+  readonly seq: number;
+  readonly atMs: number;
+  readonly version: number;
+}
+
+export type Paging = "none" | "linkHeader" | "nextUrl" | "cursorToken" | "offset" | "page";
+
+/** How the table is shown. */
+export interface View {
+  /** What rows are filtered by (`since`) and sorted by. */
+  readonly by: "at" | "seq" | "id";
+  readonly order: "ascending" | "descending" | "unordered";
+  readonly paging: Paging;
+  readonly pageSize: number;
+  /** True: `since` is left out of account, and all rows are shown. */
+  readonly showsAll: boolean;
+  /** True where the row at `since` itself is left out. */
+  readonly isExclusive: boolean;
+  readonly seconds: boolean;
+}
+
+export const VIEW: View = {
+  by: "at",
+  order: "ascending",
+  paging: "none",
+  pageSize: 3,
+  showsAll: false,
+  isExclusive: false,
+  seconds: false,
+};
+
+/** What happens to one request instead of its answer, or before it. */
+export type Fault =
+  | { readonly kind: "status"; readonly status: number; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly kind: "half" }
+  /** A body that ends too early, with a length that says it is whole. */
+  | { readonly kind: "cut" }
+  | { readonly kind: "reset" }
+  /** The next page is this one again. */
+  | { readonly kind: "repeat" }
+  | { readonly kind: "do"; readonly change: (upstream: PollUpstream) => void };
+
+/**
+ * A server with a table of rows and a clock of its own; it shows the rows by `/rows`, in pages, all changes since a token by
+ * `/changes`, and all rows as one document with an ETag by `/document`. `faults` are met by the next requests, one each; a hole
+ * is an answer as it should be.
+ */
+export class PollUpstream implements AsyncDisposable {
+  readonly rows = new Map<string, Row>();
+  /** Every insert and update, in order; `/changes` counts in it. */
+  readonly changes: Row[] = [];
+  readonly requests: { readonly url: string; readonly headers: IncomingMessage["headers"] }[] = [];
+  view: View = VIEW;
+  faults: (Fault | undefined)[] = [];
+  nowMs = Date.UTC(2026, 0, 1);
+  /** Tokens of `/changes` below it are no longer known. */
+  oldestToken = 0;
+  readonly #server = createServer((request, response) => this.#handle(request, response));
+  #seq = 0;
+
+  static async start(): Promise<PollUpstream> {
+    const upstream = new PollUpstream();
+    upstream.#server.listen(0, "127.0.0.1");
+    await once(upstream.#server, "listening");
+    return upstream;
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** As it was at the beginning. */
+  clear(view: Partial<View> = {}): void {
+    this.rows.clear();
+    this.changes.length = 0;
+    this.requests.length = 0;
+    this.faults = [];
+    this.view = { ...VIEW, ...view };
+    this.oldestToken = 0;
+    this.#seq = 0;
+  }
+
+  insert({ atMs = this.nowMs, seq }: { readonly atMs?: number; readonly seq?: number } = {}): Row {
+    const next = seq ?? ++this.#seq;
+    this.#seq = Math.max(this.#seq, next);
+    return this.#put({ id: `r${String(next).padStart(5, "0")}`, seq: next, atMs, version: 1 });
+  }
+
+  /** A sequence number that is given to no row yet. */
+  reserve(): number {
+    return ++this.#seq;
+  }
+
+  /** A new version; it is sorted anew where it is sorted by time. */
+  update(id: string): void {
+    const row = this.rows.get(id);
+    if (row) this.#put({ ...row, version: row.version + 1, atMs: this.nowMs });
+  }
+
+  delete(id: string): void {
+    this.rows.delete(id);
+  }
+
+  #put(row: Row): Row {
+    this.rows.set(row.id, row);
+    this.changes.push(row);
+    return row;
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
+    const url = new URL(request.url ?? "/", this.origin);
+    this.requests.push({ url: url.href, headers: request.headers });
+    const fault = this.faults.shift();
+    if (fault?.kind === "do") fault.change(this);
+    if (fault?.kind === "reset") {
+      request.socket.destroy();
+      return;
+    }
+    if (fault?.kind === "status") {
+      response.writeHead(fault.status, fault.headers).end("{}");
+      return;
+    }
+    if (url.pathname === "/changes") this.#answerChanges(url, response, fault);
+    else if (url.pathname === "/document") this.#answerDocument(request, response, fault);
+    else this.#answerRows(url, response, fault);
+  }
+
+  #answerRows(url: URL, response: ServerResponse, fault: Fault | undefined): void {
+    const { paging, pageSize } = this.view;
+    const all = this.#shown(url.searchParams.get("since"));
+    const token = url.searchParams.get("token");
+    const from =
+      paging === "offset"
+        ? Number(url.searchParams.get("offset") ?? 0)
+        : paging === "page"
+          ? (Number(url.searchParams.get("page") ?? 1) - 1) * pageSize
+          : all.findIndex((row) => token === null || this.#isBehind(row, token));
+    const start = from < 0 ? all.length : from;
+    const rows = paging === "none" ? all : all.slice(start, start + pageSize);
+    const last = rows.at(-1);
+    const hasMore = last !== undefined && start + rows.length < all.length;
+    const next =
+      fault?.kind === "repeat" ? (token ?? this.#beginning()) : hasMore ? this.#tokenOf(last) : undefined;
+    const page: Record<string, unknown> = { total: all.length, rows: rows.map((row) => this.#render(row)) };
+    const headers: Record<string, string> = {};
+    if (next !== undefined) {
+      const link = new URL(url);
+      link.searchParams.set("token", next);
+      if (paging === "linkHeader") headers.link = `<${link.pathname}${link.search}>; rel="next"`;
+      if (paging === "nextUrl") page.next = link.href;
+      if (paging === "cursorToken") page.next = next;
+    }
+    this.#send(response, page, headers, fault);
+  }
+
+  #answerChanges(url: URL, response: ServerResponse, fault: Fault | undefined): void {
+    const [since = 0, until = this.changes.length] = (url.searchParams.get("token") ?? "0")
+      .split("-")
+      .map(Number);
+    if (url.searchParams.has("token") && since < this.oldestToken) {
+      response.writeHead(410).end("{}");
+      return;
+    }
+    const end = Math.min(until, since + this.view.pageSize);
+    const rows = this.changes.slice(since, end).map((row) => this.#render(row));
+    const isLast = end === until;
+    const next = fault?.kind === "repeat" ? `${since}-${until}` : `${end}-${until}`;
+    const page = isLast && fault?.kind !== "repeat" ? { rows, delta: String(until) } : { rows, next };
+    this.#send(response, page, {}, fault);
+  }
+
+  #answerDocument(request: IncomingMessage, response: ServerResponse, fault: Fault | undefined): void {
+    const rows = [...this.rows.values()].map((row) => this.#render(row));
+    const etag = `"${createHash("sha256").update(JSON.stringify(rows)).digest("hex").slice(0, 16)}"`;
+    if (request.headers["if-none-match"] === etag) response.writeHead(304, { etag }).end();
+    else this.#send(response, { rows }, { etag }, fault);
+  }
+
+  #send(
+    response: ServerResponse,
+    page: unknown,
+    headers: Readonly<Record<string, string>>,
+    fault: Fault | undefined,
+  ): void {
+    const text = JSON.stringify(page);
+    response.setHeader("content-type", "application/json");
+    response.setHeader("set-cookie", "session=very-secret");
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    if (fault?.kind === "half") {
+      response.setHeader("content-length", text.length);
+      response.write(text.slice(0, text.length / 2), () => response.destroy());
+    } else response.end(fault?.kind === "cut" ? text.slice(0, text.length / 2) : text);
+  }
+
+  #shown(since: string | null): Row[] {
+    const { by, isExclusive, order, showsAll } = this.view;
+    const floor = since === null || showsAll ? Number.NEGATIVE_INFINITY : this.#placeOf(since);
+    const rows = [...this.rows.values()].filter((row) => {
+      const place = this.#floored(row);
+      return by === "id" || (isExclusive ? place > floor : place >= floor);
+    });
+    const direction = order === "descending" ? -1 : 1;
+    return rows.sort((a, b) => direction * (this.#tokenOf(a) < this.#tokenOf(b) ? -1 : 1));
+  }
+
+  #placeOf(since: string): number {
+    if (this.view.by === "seq") return Number(since);
+    return this.view.seconds ? Number(since) : Date.parse(since);
+  }
+
+  #floored({ atMs, seq }: Row): number {
+    if (this.view.by === "seq") return seq;
+    return this.view.seconds ? Math.floor(atMs / 1000) : atMs;
+  }
+
+  /** Where a row stands among all: what a page's token says is the place of its last row. */
+  #tokenOf(row: Row): string {
+    if (this.view.order === "unordered") {
+      return createHash("sha256").update(row.id).digest("hex").slice(0, 16);
+    }
+    const place = this.view.by === "at" ? row.atMs : row.seq;
+    return `${String(place).padStart(16, "0")}${row.id}`;
+  }
+
+  /** The token of the first page. */
+  #beginning(): string {
+    return this.view.order === "descending" ? "~" : " ";
+  }
+
+  #isBehind(row: Row, token: string): boolean {
+    const own = this.#tokenOf(row);
+    return this.view.order === "descending" ? own < token : own > token;
+  }
+
+  #render({ atMs, id, seq, version }: Row): unknown {
+    const at = this.view.seconds ? Math.floor(atMs / 1000) : new Date(atMs).toISOString();
+    return { id, seq, at, version };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+}
