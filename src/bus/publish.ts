@@ -214,13 +214,14 @@ function groupOf(batch: PublishBatch, newQuarantineId: NewId): PublishGroup {
   };
 }
 
-/** The slicing (dedupe.lua) is the shortest of its ladder whose four slices cover the window. */
 function encodePolicy({ dedupeWindowMs, maxEntries, onConflict }: PublishPolicy): string {
+  return `${dedupeWindowMs} ${slicingOf(dedupeWindowMs)} ${maxEntries} ${onConflict === "report" ? "r" : "d"}`;
+}
+
+/** The slicing (dedupe.lua) is the shortest of its ladder whose four slices cover the window. */
+export function slicingOf(dedupeWindowMs: number): string {
   const steps = Math.ceil(Math.log2(dedupeWindowMs / DEFAULT_WINDOW_MS));
-  const slicing = String.fromCharCode(
-    DEFAULT_SLICING + Math.max(SHORTEST_SLICING, Math.min(steps, LONGEST_SLICING)),
-  );
-  return `${dedupeWindowMs} ${slicing} ${maxEntries} ${onConflict === "report" ? "r" : "d"}`;
+  return String.fromCharCode(DEFAULT_SLICING + Math.max(SHORTEST_SLICING, Math.min(steps, LONGEST_SLICING)));
 }
 
 const fitsOneCall = ({ bytes, events }: PublishGroup): boolean =>

@@ -1,3 +1,4 @@
+import { createFindKnownIds } from "../bus/known-ids.ts";
 import { createPauses, type Pauses } from "../bus/pauses.ts";
 import { createPublish } from "../bus/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../bus/quarantine.ts";
@@ -90,7 +91,7 @@ export function createEventPath(deps: EventPathDeps): EventPath {
     ingestFetched,
     movePosition,
     redrive,
-    explain: createExplain(shared),
+    explain: createExplain({ ...shared, findKnownIds: createFindKnownIds({ redis }) }),
     pauses,
     redriveKept,
     async findByNumber(channelNumber) {

@@ -1,60 +1,105 @@
+import type { FindKnownIds, KnownId } from "../bus/known-ids.ts";
 import type { OutgoingEvent } from "../event/event.ts";
+import type { ExplainedDefinition, ExplainedEvent, ExplainedItem } from "../event/explained.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
-import { type NormalizeDeps, normalize } from "../normalize/normalize.ts";
+import { findNearest } from "../lib/nearest.ts";
+import { explainItem } from "../normalize/explain.ts";
+import type { Fault } from "../normalize/fault.ts";
+import { type NormalizeDeps, normalizeEach, type Selection } from "../normalize/normalize.ts";
 import type { LiveChannel } from "./live-channel.ts";
-
-/** An event as it would stand on its topic, but for what makes an id known already. */
-export interface ExplainedEvent extends Pick<OutgoingEvent, "id" | "type" | "topic"> {
-  /** As text; null where it has none, or is bytes. */
-  readonly data: string | null;
-}
-
-/** What one item would become; null: the delivery as a whole. */
-export interface ExplainedItem {
-  readonly item: number | null;
-  readonly events: readonly ExplainedEvent[];
-  /** What would be kept in quarantine. */
-  readonly failures: readonly ItemFailure[];
-}
 
 /**
  * Says what a delivery would become by the channel's definitions, in the order of its items. Nothing is published, kept or counted.
  *
- * @throws UnavailableError when a schema cannot be had now.
+ * @param only explains one item alone, as a re-drive would run it
+ * @throws UnavailableError when a schema or what the bus knows cannot be had now.
  */
-export type Explain = (channel: LiveChannel, delivery: VerifiedDelivery) => Promise<readonly ExplainedItem[]>;
+export type Explain = (
+  channel: LiveChannel,
+  delivery: VerifiedDelivery,
+  only?: Selection,
+) => Promise<readonly ExplainedItem[]>;
 
-export function createExplain(deps: NormalizeDeps): Explain {
-  return async (channel, delivery) => {
-    const normalized = await normalize(channel.rules, delivery, deps);
-    if (normalized.kind === "tooManyItems") return [tooMany(normalized.limit)];
-    const items = new Map<number | null, { events: ExplainedEvent[]; failures: ItemFailure[] }>();
-    const of = (item: number | null) => {
-      const known = items.get(item) ?? { events: [], failures: [] };
-      items.set(item, known);
+interface Draft {
+  readonly events: OutgoingEvent[];
+  readonly failures: ItemFailure[];
+  readonly byRule: Map<string, Fault>;
+}
+
+export function createExplain(deps: NormalizeDeps & { readonly findKnownIds: FindKnownIds }): Explain {
+  return async (channel, delivery, only) => {
+    const steps = new Map<number, readonly ExplainedDefinition[]>();
+    const onItem: NormalizeDeps["onItem"] = (context) => {
+      steps.set(context.item.index, explainItem(channel.rules, context));
+    };
+    const result = await normalizeEach(channel.rules, delivery, { ...deps, onItem }, only);
+    if (result.kind === "tooManyItems") return [whole(tooMany(result.limit))];
+    if (result.kind === "normalized") return result.failures.map(whole);
+
+    const drafts = new Map<number | null, Draft>();
+    const of = (item: number | null): Draft => {
+      const known = drafts.get(item) ?? { events: [], failures: [], byRule: new Map() };
+      drafts.set(item, known);
       return known;
     };
-    for (const event of normalized.events) of(event.item).events.push(explained(event));
-    for (const failure of normalized.failures) of(failure.item).failures.push(failure);
-    return [...items]
+    for (const one of result.results) {
+      if (one.kind === "event") of(one.event.item).events.push(one.event);
+      else {
+        const { item, fault, definition } = one;
+        of(item).failures.push({ ...fault, item, definitions: definition === undefined ? [] : [definition] });
+        if (definition !== undefined) of(item).byRule.set(definition, fault);
+      }
+    }
+    const events = [...drafts.values()].flatMap((draft) => draft.events);
+    const { windowSeconds } = channel.config.dedupe;
+    const known = await deps.findKnownIds(events, { dedupeWindowMs: windowSeconds * 1000 });
+    const statuses = new Map(events.map((event, place) => [event, known[place]]));
+    return [...drafts]
       .sort(([a], [b]) => (a ?? -1) - (b ?? -1))
-      .map(([item, { events, failures }]) => ({ item, events, failures }));
+      .map(([item, draft]) => {
+        const definitions = (steps.get(item ?? 0) ?? []).map((definition) => ({
+          ...definition,
+          failure: draft.byRule.get(definition.type) ?? null,
+        }));
+        return {
+          item,
+          events: draft.events.map((event) => explained(event, statuses.get(event))),
+          failures: draft.failures,
+          definitions,
+          closest: closestOf(definitions),
+        };
+      });
   };
 }
 
-function explained({ id, type, topic, fields }: OutgoingEvent): ExplainedEvent {
+function explained({ id, type, topic, fields }: OutgoingEvent, known: KnownId | undefined): ExplainedEvent {
   const names = fields.filter((_, i) => i % 2 === 0);
-  return { id, type, topic, data: fields[names.indexOf("data") * 2 + 1] ?? null };
+  const data = fields[names.indexOf("data") * 2 + 1] ?? null;
+  const entryId = known === undefined || known.kind === "new" ? null : known.entryId;
+  return { id, type, topic, data, status: known?.kind ?? "new", entryId };
 }
 
-const tooMany = (limit: number): ExplainedItem => ({
-  item: null,
+/** By the type that its path yields, where that is nearly its own; else the first whose path yields anything. */
+function closestOf(definitions: readonly ExplainedDefinition[]): string | null {
+  if (definitions.some(({ matches }) => matches)) return null;
+  const types = definitions.map(({ type }) => type);
+  for (const value of definitions.flatMap(({ typePath }) => typePath?.values ?? [])) {
+    const nearest = findNearest(value, types);
+    if (nearest !== undefined) return nearest;
+  }
+  return definitions.find(({ typePath }) => (typePath?.values.length ?? 0) > 0)?.type ?? null;
+}
+
+const whole = (failure: ItemFailure): ExplainedItem => ({
+  item: failure.item,
   events: [],
-  failures: [
-    {
-      ...{ item: null, reason: "invalid_body", definitions: [] },
-      detail: `the delivery holds more than ${limit} items`,
-    },
-  ],
+  failures: [failure],
+  definitions: [],
+  closest: null,
+});
+
+const tooMany = (limit: number): ItemFailure => ({
+  ...{ item: null, reason: "invalid_body", definitions: [] },
+  detail: `the delivery holds more than ${limit} items`,
 });

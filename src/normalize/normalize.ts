@@ -51,6 +51,47 @@ export function normalize(
   deps: NormalizeDeps,
   only?: Selection,
 ): Normalized | Promise<Normalized> {
+  const begun = begin(rules, delivery, deps, only);
+  if (begun.kind !== "begun") return begun;
+  const { received, results, wanted } = begun;
+  return isSettled(results)
+    ? collect(received, results, wanted)
+    : Promise.all(results).then((all) => collect(received, all, wanted));
+}
+
+/** What became of each item under each definition, before it is put together. */
+export interface EachResult {
+  readonly kind: "each";
+  readonly received: number;
+  readonly results: readonly ItemResult[];
+}
+
+/** As `normalize`, for explanations. */
+export async function normalizeEach(
+  rules: RuleSet,
+  delivery: VerifiedDelivery,
+  deps: NormalizeDeps,
+  only?: Selection,
+): Promise<EachResult | Normalized> {
+  const begun = begin(rules, delivery, deps, only);
+  if (begun.kind !== "begun") return begun;
+  return { kind: "each", received: begun.received, results: await Promise.all(begun.results) };
+}
+
+interface Begun {
+  readonly kind: "begun";
+  readonly received: number;
+  readonly results: readonly Pending[];
+  /** The definitions that were to be run; all where it is undefined. */
+  readonly wanted: readonly string[] | undefined;
+}
+
+function begin(
+  rules: RuleSet,
+  delivery: VerifiedDelivery,
+  deps: NormalizeDeps,
+  only: Selection | undefined,
+): Begun | Normalized {
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
   const read = rules.profile.readItems?.(delivery) ?? readItems(rules, delivery, budget);
   if (!read.ok) return failed(read.error, only);
@@ -74,9 +115,7 @@ export function normalize(
   const received = selected.length;
   const results = runItems(run, selected);
   if (results === undefined) return { kind: "tooManyItems", limit: MAX_RESULTS };
-  return isSettled(results)
-    ? collect(received, results, run.only?.definitions)
-    : Promise.all(results).then((all) => collect(received, all, run.only?.definitions));
+  return { kind: "begun", received, results, wanted: run.only?.definitions };
 }
 
 function readItems(

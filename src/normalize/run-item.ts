@@ -8,7 +8,7 @@ import { exceedsDepth } from "./depth.ts";
 import { createEvent, type Envelope } from "./entry.ts";
 import { type EventId, identify } from "./event-id.ts";
 import type { Fault } from "./fault.ts";
-import type { BrokenItem, Item } from "./item.ts";
+import type { BrokenItem, Item, ItemContext } from "./item.ts";
 import { ItemReader, type Payload } from "./item-reader.ts";
 import { matchingRules } from "./match.ts";
 import { type PathBudget, PathBudgetError } from "./path.ts";
@@ -19,6 +19,8 @@ export interface RunDeps {
   readonly validatorFor: (schema: JsonSchema) => CompiledSchema | Promise<CompiledSchema>;
   /** Makes the id of an event that brings none. */
   readonly newEventId: NewId;
+  /** Told of each item that could be read, before its definitions are run; for explanations. */
+  readonly onItem?: (context: ItemContext) => void;
 }
 
 /** How a re-drive differs: by the definitions named alone (none: by all), under a fresh id where `asNewId`. */
@@ -71,7 +73,9 @@ export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): 
   }
   const allowed = Math.min(ITEM_PATH_BUDGET, budget.left);
   const itemBudget: PathBudget = { left: allowed };
-  const reader = new ItemReader({ delivery: run.delivery, body: run.body, item }, itemBudget);
+  const context: ItemContext = { delivery: run.delivery, body: run.body, item };
+  run.deps.onItem?.(context);
+  const reader = new ItemReader(context, itemBudget);
   const selected = selectRules(run, reader);
   if ("reason" in selected) results.push(itemFault(placeOf(item), selected));
   else for (const rule of selected) results.push(runRule(run, item, reader, rule));

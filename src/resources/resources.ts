@@ -28,6 +28,7 @@ import { type DeadLettersDeps, deadLetters } from "./dead-letters/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
 import { type EventStreamDeps, eventStream } from "./events/stream.ts";
+import { type ExplainDeps, explanations } from "./explain/routes.ts";
 import { accounts } from "./iam-accounts/routes.ts";
 import { apiKeys } from "./iam-api-keys/routes.ts";
 import { groups } from "./iam-groups/routes.ts";
@@ -38,7 +39,8 @@ import { roles } from "./iam-roles/routes.ts";
 import { collectRoutes, isRead, type MountedRoute, mountRoute } from "./mount.ts";
 import { openApi } from "./openapi/routes.ts";
 import { organizations } from "./organizations/routes.ts";
-import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
+import type { QuarantineDeps } from "./quarantine/deps.ts";
+import { quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
 import { type SourcesDeps, sources } from "./sources/routes.ts";
 import { spaces } from "./spaces/routes.ts";
@@ -54,6 +56,7 @@ export type ApiDeps = BlueprintDeps &
   ArtifactDeps &
   ConnectionsDeps &
   SourcesDeps &
+  ExplainDeps &
   SubscriptionsDeps &
   DeadLettersDeps &
   QuarantineDeps &
@@ -95,6 +98,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   appUpgrades,
   channels,
   channelLife,
+  explanations,
   sources,
   channelKindCatalog,
   verificationSchemeCatalog,

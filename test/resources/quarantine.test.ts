@@ -63,6 +63,9 @@ describe("a quarantined item", () => {
       query: {},
       body: text,
       bodyEncoding: "utf-8",
+      explanation: [
+        expect.objectContaining({ failures: [expect.objectContaining({ reason: "id_missing" })] }),
+      ],
     });
     expect(JSON.stringify(body)).not.toContain(channelId);
     expect(JSON.stringify(body)).not.toContain(signature);

@@ -1,18 +1,19 @@
 import { z } from "zod";
-import type { QuarantineFilter, QuarantineStore } from "../../bus/quarantine.ts";
+import type { QuarantineFilter } from "../../bus/quarantine.ts";
 import type { QuarantinedItem } from "../../bus/quarantine-record.ts";
-import type { Queryable } from "../../data/database.ts";
 import { deleted } from "../../http/fields.ts";
 import { conflict, invalidParameters, notFound } from "../../http/problem.ts";
 import { UnavailableError } from "../../lib/errors.ts";
-import type { Log } from "../../log.ts";
 import { listOf } from "../answer.ts";
 import { type AppScope, appParams, appScopeOf, requireApp } from "../app-scope.ts";
+import { renderExplainedItem } from "../explained-item.ts";
 import { pathText } from "../params.ts";
 import type { Resource } from "../resource.ts";
 import { defineRoute } from "../route.ts";
+import type { Filters, QuarantineDeps } from "./deps.ts";
+import { explainKept, preview } from "./preview.ts";
 import { findChannelNumbers, hasChannel } from "./queries.ts";
-import { type RedriveDeps, redriveItem } from "./redrive.ts";
+import { redriveItem } from "./redrive.ts";
 import {
   itemSchema,
   listQuerySchema,
@@ -25,19 +26,6 @@ import {
   renderRecord,
   unavailableResult,
 } from "./schema.ts";
-
-export interface QuarantineDeps extends RedriveDeps {
-  readonly db: Queryable;
-  readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
-  readonly log: Log;
-}
-
-interface Filters {
-  readonly channelId?: string | undefined;
-  readonly reason?: QuarantineFilter["reason"] | undefined;
-  readonly from?: number | undefined;
-  readonly to?: number | undefined;
-}
 
 const params = { ...appParams, itemId: pathText(/^[A-Za-z0-9_]{1,64}$/, "quarantined item", "qr_1") };
 
@@ -73,6 +61,7 @@ export const quarantine: Resource<QuarantineDeps> = {
     }
 
     return [
+      preview(deps, filterOf),
       defineRoute(
         {
           method: "get",
@@ -117,7 +106,12 @@ export const quarantine: Resource<QuarantineDeps> = {
           params,
           answer: itemSchema,
         },
-        async ({ caller, params }) => renderItem(await getItem(appScopeOf(caller, params), params.itemId)),
+        async ({ caller, params }) => {
+          const found = await getItem(appScopeOf(caller, params), params.itemId);
+          const channel = await deps.findLiveChannel(found.record.channelNumber);
+          const explained = channel ? await explainKept(deps, channel, found) : [];
+          return renderItem(found, explained.map(renderExplainedItem));
+        },
       ),
       defineRoute(
         {

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import type { QuarantinedItem, QuarantineRecord } from "../../bus/quarantine-record.ts";
+import { definitionsSchema } from "../../event/definition.ts";
 import type { IngestResult } from "../../event/ingest.ts";
 import { QUARANTINE_REASONS } from "../../event/outcome.ts";
 import { id, type Shown, timestamp } from "../../http/fields.ts";
 import { pageQuery } from "../../http/page.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
+import { explainedItemSchema } from "../explained-item.ts";
 
 const time = z.iso
   .datetime({ offset: true, error: "must be an RFC 3339 time" })
@@ -26,6 +28,31 @@ export const redriveManySchema = z.strictObject({
   ...filters,
   limit: z.int().min(1).max(200).default(50),
 });
+
+export const previewSchema = z.strictObject({
+  ...filters,
+  channelId: z.string().describe("The channel whose items are looked at."),
+  events: definitionsSchema
+    .optional()
+    .describe("Definitions to be tried instead of the channel's own; nothing is changed."),
+  limit: z.int().min(1).max(200).default(50),
+});
+
+/** What items would become. */
+export const previewResultSchema = z
+  .object({
+    matched: z.int().meta({ description: "All that the filters leave." }),
+    released: z.int().meta({ description: "Of those looked at: how many would leave quarantine." }),
+    items: z.array(
+      z.object({
+        id: id("qr"),
+        reason: z.enum(QUARANTINE_REASONS).meta({ description: "Why it is kept now." }),
+        isReleased: z.boolean(),
+        explanation: z.array(explainedItemSchema),
+      }),
+    ),
+  })
+  .meta({ id: "QuarantinePreview", description: "What a re-drive would do. Nothing is published or moved." });
 
 const recordFields = {
   id: id("qr"),
@@ -65,6 +92,10 @@ export const itemSchema = z
     query: valuesSchema,
     body: z.string(),
     bodyEncoding: z.enum(["utf-8", "base64"]),
+    explanation: z.array(explainedItemSchema).meta({
+      description:
+        "What it would become by today's definitions, and which of them came closest; empty where the channel is gone.",
+    }),
   })
   .meta({ id: "QuarantinedItem", description: "The record with the delivery that its item came in, whole." });
 export type ItemEntity = Shown<z.output<typeof itemSchema>>;
@@ -78,7 +109,10 @@ export function renderRecord(record: QuarantineRecord): RecordEntity {
   };
 }
 
-export function renderItem({ record, delivery }: QuarantinedItem): ItemEntity {
+export function renderItem(
+  { record, delivery }: QuarantinedItem,
+  explanation: ItemEntity["explanation"],
+): ItemEntity {
   const { method, headers, query, body, arrivedAtMs, deliveryId } = delivery;
   return {
     ...renderRecord(record),
@@ -86,6 +120,7 @@ export function renderItem({ record, delivery }: QuarantinedItem): ItemEntity {
     deliveryId: deliveryId ?? null,
     ...{ method, headers, query },
     ...renderBody(body),
+    explanation,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { StoredCursor } from "../../bus/source-positions.ts";
 import type { CursorFormat, PolledSource } from "../../channels/source.ts";
-import type { Explain, ExplainedItem } from "../../ingest/explain.ts";
+import type { ExplainedItem } from "../../event/explained.ts";
+import type { Explain } from "../../ingest/explain.ts";
 import type { LiveChannel } from "../../ingest/live-channel.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";

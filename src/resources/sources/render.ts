@@ -3,13 +3,10 @@ import type { SourceState, ToldSource } from "../../bus/source-states.ts";
 import type { ChannelKind } from "../../channels/kind.ts";
 import type { DryRun, SourceEnd } from "../../channels/source.ts";
 import type { ChannelRow } from "../../data/tables.ts";
-import type { ExplainedItem } from "../../ingest/explain.ts";
+import type { ExplainedItem } from "../../event/explained.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
+import { MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../explained-item.ts";
 import type { CursorEntity, DryRunEntity, SourceEntity } from "./schema.ts";
-
-/** What is shown of a dry run. */
-const MAX_ITEMS = 100;
-const MAX_DATA_CHARS = 4_096;
 
 type Show = NonNullable<ChannelKind["cursor"]>["show"];
 
@@ -81,16 +78,7 @@ export function renderDryRun(show: Show, run: DryRun, items: readonly ExplainedI
   return {
     request: run.request,
     response: run.response,
-    items: items.slice(0, MAX_ITEMS).map(({ item, events, failures }) => ({
-      item,
-      events: events.map(({ data, ...event }) => ({
-        ...event,
-        data: data?.slice(0, MAX_DATA_CHARS) ?? null,
-      })),
-      failures: failures.map(({ reason, path, detail, definitions }) => ({
-        ...{ reason, path: path ?? null, detail, definitions },
-      })),
-    })),
+    items: items.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem),
     total: items.length,
     cursor: run.cursor === null ? null : shown(show, run.cursor),
     end: renderEnd(run.end),

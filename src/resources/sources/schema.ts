@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SOURCE_STATES } from "../../bus/source-states.ts";
-import { QUARANTINE_REASONS } from "../../event/outcome.ts";
 import { type Shown, timestamp } from "../../http/fields.ts";
+import { explainedItemSchema } from "../explained-item.ts";
 
 const cursorFields = {
   value: z.unknown().meta({
@@ -65,31 +65,9 @@ export const dryRunResultSchema = z
       .object({ status: z.int(), headers: values, bytes: z.int() })
       .nullable()
       .meta({ description: "Null: none came." }),
-    items: z
-      .array(
-        z.object({
-          item: z.int().nullable().meta({ description: "From 0; null: the page as a whole." }),
-          events: z.array(
-            z.object({
-              id: z.string(),
-              type: z.string(),
-              topic: z.string(),
-              data: z.string().nullable().meta({ description: "The event's data as text, its beginning." }),
-            }),
-          ),
-          failures: z.array(
-            z.object({
-              reason: z.enum(QUARANTINE_REASONS),
-              path: z.string().nullable(),
-              detail: z.string(),
-              definitions: z.array(z.string()),
-            }),
-          ),
-        }),
-      )
-      .meta({
-        description: "What new items would become: published, unless their id is known; quarantined.",
-      }),
+    items: z.array(explainedItemSchema).meta({
+      description: "What new items would become: published, unless their id is known; quarantined.",
+    }),
     total: z.int().meta({ description: "Items in all: no more than the first are shown." }),
     cursor: z.unknown().meta({ description: "Where the source would stand; null: where it stands." }),
     end: z
