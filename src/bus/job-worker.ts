@@ -36,10 +36,7 @@ export interface WorkOptions {
 }
 
 /** Disposal takes no more jobs, waits for those under way, and leaves to others what does not end in time. */
-export interface JobWorker extends AsyncDisposable {
-  /** How many jobs are under way here. */
-  readonly running: () => number;
-}
+export type JobWorker = AsyncDisposable;
 
 export interface JobWorkerDeps {
   readonly redis: Pick<RedisBus, "endpoint">;
@@ -68,7 +65,9 @@ export function startJobWorker<D extends object>(
   { concurrency, backoffMs = doubledSecond, graceMs = 2_000 }: WorkOptions,
 ): JobWorker {
   const stopping = new AbortController();
-  let running = 0;
+  /** One of each job under way: signals that outlive them by far would gather what listens to them. */
+  const underWay = new Set<AbortController>();
+  let onIdle = (): void => {};
   let failing = false;
   let resting: Promise<void> | undefined;
 
@@ -77,15 +76,17 @@ export function startJobWorker<D extends object>(
     token: string | undefined,
     held: AbortSignal | undefined,
   ): Promise<void> {
-    running++;
+    const ending = new AbortController();
+    underWay.add(ending);
     failing = false;
     try {
-      const signal = AbortSignal.any(held ? [stopping.signal, held] : [stopping.signal]);
+      const signal = held ? AbortSignal.any([ending.signal, held]) : ending.signal;
       const result = await handler(describe(job), { signal });
       if (result === undefined) return;
       await job.moveToDelayed(Date.now() + result.putOffMs, token);
     } finally {
-      running--;
+      underWay.delete(ending);
+      if (underWay.size === 0) onIdle();
     }
     throw new DelayedError();
   }
@@ -113,7 +114,7 @@ export function startJobWorker<D extends object>(
     if (failing || stopping.signal.aborted) log.debug({ err: error }, "jobs have to wait");
     else log.warn({ err: error }, "jobs have to wait");
     failing = true;
-    if (replyCode(error) !== undefined) resting ??= rest();
+    if (replyCode(error) !== undefined) resting ??= rest().catch(() => {});
   });
   worker.on("failed", (job, error) => log.warn({ err: error, job: job?.id }, "a job has failed"));
   worker.on("lockRenewalFailed", (ids: string[]) => {
@@ -127,22 +128,32 @@ export function startJobWorker<D extends object>(
     if (!stopping.signal.aborted) await worker.resume();
   }
 
+  const idle = (): Promise<void> =>
+    underWay.size === 0
+      ? Promise.resolve()
+      : new Promise((resolve) => {
+          onIdle = resolve;
+        });
+
   async function stop(): Promise<void> {
-    const closed = worker.close();
-    if (!(await isWithin(closed, graceMs))) {
-      stopping.abort();
-      if (!(await isWithin(closed, ABORTED_GRACE_MS))) {
-        log.warn({ jobs: running }, "jobs are left to the other workers");
+    stopping.abort();
+    // While Redis is away BullMQ would wait, without end, for a connection to close that there is not.
+    const ended = client.status === "ready" ? worker.close() : idle();
+    if (!(await isWithin(ended, graceMs))) {
+      for (const ending of underWay) ending.abort();
+      if (!(await isWithin(ended, ABORTED_GRACE_MS))) {
+        log.warn({ jobs: underWay.size }, "jobs are left to the other workers");
       }
     }
-    stopping.abort();
+    // What has not ended by now is not waited for, nor are its locks renewed.
+    worker.closing = undefined;
+    await worker.close(true);
     client.disconnect();
     await resting;
   }
 
   let stopped: Promise<void> | undefined;
   return {
-    running: () => running,
     [Symbol.asyncDispose]: () => {
       stopped ??= stop();
       return stopped;
