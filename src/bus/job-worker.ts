@@ -31,6 +31,8 @@ export interface WorkOptions {
   readonly concurrency: number;
   /** Before the next attempt of a job whose handler threw for the n-th time; default a second, doubled each time. */
   readonly backoffMs?: (failures: number) => number;
+  /** How long a worker that died keeps its jobs, and again about as long until others look for such jobs; default 15,000. */
+  readonly lockMs?: number;
   /** How long disposal waits for the jobs under way before their signal aborts; default 2,000. */
   readonly graceMs?: number;
 }
@@ -46,9 +48,6 @@ export interface JobWorkerDeps {
   readonly repeatStrategy: (afterMs: number, repeat: { readonly pattern?: string }) => number | undefined;
 }
 
-/** How long a worker that died keeps its jobs: this, and until the next look for such jobs. */
-const LOCK_MS = 15_000;
-const LOOK_FOR_DEAD_MS = 10_000;
 /** A job whose workers died so often was perhaps why. */
 const MAX_DEATHS = 5;
 /** A worker that dies takes along who was to wake up next: the others look so often by themselves. */
@@ -62,7 +61,7 @@ const ABORTED_GRACE_MS = 2_000;
 export function startJobWorker<D extends object>(
   { redis, name, prefix, log, repeatStrategy }: JobWorkerDeps,
   handler: JobHandler<D>,
-  { concurrency, backoffMs = doubledSecond, graceMs = 2_000 }: WorkOptions,
+  { concurrency, backoffMs = doubledSecond, lockMs = 15_000, graceMs = 2_000 }: WorkOptions,
 ): JobWorker {
   const stopping = new AbortController();
   /** One of each job under way: signals that outlive them by far would gather what listens to them. */
@@ -101,8 +100,8 @@ export function startJobWorker<D extends object>(
     connection: client,
     prefix,
     concurrency,
-    lockDuration: LOCK_MS,
-    stalledInterval: LOOK_FOR_DEAD_MS,
+    lockDuration: lockMs,
+    stalledInterval: lockMs,
     maxStalledCount: MAX_DEATHS,
     runRetryDelay: REST_MS,
     drainDelay: LOOK_EVERY_S,

@@ -1,3 +1,6 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RedisEndpoint } from "../../src/bus/general-connection.ts";
@@ -181,6 +184,30 @@ describe("a worker", () => {
     await using worked = collect(queue);
     await until(() => worked.jobs.length === 1);
     expect(worked.jobs[0]?.id).toBe("b");
+  });
+
+  it("that is killed leaves its jobs to others, those of schedules and their next ones included", async () => {
+    const name = `test-${queues++}`;
+    const child = spawn(process.execPath, [join(import.meta.dirname, "job-child.ts"), server.url, name], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    using _ = { [Symbol.dispose]: () => void child.kill("SIGKILL") };
+    await using queue = open(server.url, name);
+    await queue.add({ id: "added", data: { n: 1 } });
+    await queue.schedule("planned", { everyMs: 500, offsetMs: 1, jitterMs: 0 }, { n: 2 });
+    let begun = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      begun += text;
+    });
+    await until(() => begun.includes("added") && begun.includes("planned"));
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    await using worked = collect(queue, { lockMs: 500 });
+    const added = () => worked.jobs.find(({ id }) => id === "added");
+    await until(() => added() !== undefined && worked.jobs.filter(({ data }) => data.n === 2).length > 2, {
+      timeoutMs: 10_000,
+    });
+    expect(added()?.starts).toBe(2);
   });
 
   it("outlives a Redis that is away at its start, and one that comes back empty", async () => {
