@@ -29,7 +29,7 @@ import { createHealthChecks } from "./gateway/health-checks.ts";
 import { startListener } from "./gateway/listener.ts";
 import { createMasterKeyWatch, openMasterKeyring } from "./gateway/master-keys.ts";
 import { redisCliOf } from "./gateway/redis-cli.ts";
-import { createSourceBus, type Sources, startSources } from "./gateway/sources.ts";
+import { createSourceBus, type Sources, type SourcesTiming, startSources } from "./gateway/sources.ts";
 import { openStores } from "./gateway/stores.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
 import { createClientAddressOf } from "./lib/client-address.ts";
@@ -54,6 +54,13 @@ const WELCOME = {
   events: [{ type: "received" }],
 } as const;
 
+export interface GatewayDeps {
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** Of leases; what it leaves out is as in production. */
+  readonly sourcesTiming?: SourcesTiming;
+}
+
 /**
  * Builds the whole graph and opens the door. When `signal` aborts, a start that is under way ends, and `/readyz` says that the
  * end is near.
@@ -62,7 +69,7 @@ const WELCOME = {
  */
 export async function startGateway(
   config: Config,
-  { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
+  { log, signal, sourcesTiming }: GatewayDeps,
 ): Promise<Gateway> {
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;
@@ -191,6 +198,7 @@ export async function startGateway(
           limits: { perOrigin: pollsPerOrigin, perOrganization: pollsPerOrganization },
         },
         stopping: signal,
+        ...(sourcesTiming && { timing: sourcesTiming }),
       }),
     );
   }

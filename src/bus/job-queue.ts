@@ -15,6 +15,8 @@ export interface NewJob<D> {
   readonly data: D;
   /** Default 0. */
   readonly delayMs?: number;
+  /** Begins before all that are due; one of the same id that waits gives way to it. */
+  readonly isUrgent?: boolean;
   /** How often a handler that throws is called in all, with the worker's `backoffMs` between; default 1. */
   readonly attempts?: number;
 }
@@ -40,8 +42,11 @@ export interface JobQueue<D> extends AsyncDisposable {
   readonly isScheduled: (id: string) => Promise<boolean>;
   /** Every one that is there from the beginning to the end of the listing; in pages, in no order, a few perhaps twice. */
   readonly listScheduled: () => AsyncIterable<readonly ScheduledJob[]>;
-  /** Adds a job; where one of its id waits already it stays the one, and comes at the earlier of the two times. */
-  readonly add: (job: NewJob<D>) => Promise<void>;
+  /**
+   * Adds a job; where one of its id waits already it stays the one, and comes at the earlier of the two times. False where a
+   * worker has that one just now, and nothing was added.
+   */
+  readonly add: (job: NewJob<D>) => Promise<boolean>;
   /** Removes a job that no worker has. */
   readonly remove: (id: string) => Promise<void>;
   /** Hands due jobs to the handler until the worker is disposed of. */
@@ -85,6 +90,14 @@ export function openJobQueue<D extends object>(deps: JobQueueDeps): JobQueue<D> 
     return (await queue.getJob(id)) as BullJob<D> | undefined;
   }
 
+  async function bringForward(job: BullJob<D>, delayMs: number): Promise<boolean> {
+    // The score is the time, times 4,096, with a counter below: jobs of one millisecond keep their order.
+    const score = await client.zscore(queue.toKey("delayed"), job.id ?? "");
+    if (score === null) return (await job.getState()) === "waiting";
+    if (Number(score) / 4_096 > Date.now() + delayMs) await job.changeDelay(delayMs).catch(ignoreGone);
+    return true;
+  }
+
   return {
     schedule: (id, plan, data) =>
       ask(async () => {
@@ -102,20 +115,15 @@ export function openJobQueue<D extends object>(deps: JobQueueDeps): JobQueue<D> 
         yield page.flatMap((id, i) => (i % 2 ? [] : [{ id, nextAtMs: Number(page[i + 1]) }]));
       } while (cursor !== "0");
     },
-    add: ({ id, data, delayMs = 0, attempts = 1 }) =>
+    add: ({ id, data, delayMs = 0, isUrgent = false, attempts = 1 }) =>
       ask(async () => {
+        if (isUrgent && id !== undefined) await queue.remove(id);
         const there = id === undefined ? undefined : await find(id);
-        if (there === undefined) {
-          const retries = attempts > 1 ? { attempts, backoff: { type: "custom" } } : {};
-          const options: JobsOptions = { ...LEAVE_NOTHING, ...retries, delay: delayMs };
-          await queue.add(
-            name as never,
-            data as never,
-            id === undefined ? options : { ...options, jobId: id },
-          );
-        } else if ((await delayedUntilMs(id)) > Date.now() + delayMs) {
-          await there.changeDelay(delayMs).catch(ignoreGone);
-        }
+        if (there !== undefined) return bringForward(there, delayMs);
+        const retries = attempts > 1 ? { attempts, backoff: { type: "custom" } } : {};
+        const options: JobsOptions = { ...LEAVE_NOTHING, ...retries, delay: delayMs, lifo: isUrgent };
+        await queue.add(name, data, id === undefined ? options : { ...options, jobId: id });
+        return true;
       }),
     remove: (id) => ask(async () => void (await queue.remove(id))),
     work: (handler, options) =>
@@ -126,13 +134,6 @@ export function openJobQueue<D extends object>(deps: JobQueueDeps): JobQueue<D> 
       await queue.close().catch((error: unknown) => log.debug({ err: error }, "closing a queue"));
     },
   };
-
-  /** 0 where it does not wait for a time. */
-  async function delayedUntilMs(id: string | undefined): Promise<number> {
-    // The score is the time, times 4,096, with a counter below: jobs of one millisecond keep their order.
-    const score = await client.zscore(queue.toKey("delayed"), id ?? "");
-    return Number(score ?? 0) / 4_096;
-  }
 }
 
 /** BullMQ's name for what computes the next time; its `pattern` is ours to read. */

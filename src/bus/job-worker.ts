@@ -31,15 +31,14 @@ export interface WorkOptions {
   readonly concurrency: number;
   /** Before the next attempt of a job whose handler threw for the n-th time; default a second, doubled each time. */
   readonly backoffMs?: (failures: number) => number;
+  /** How long a worker that died keeps its jobs, and again about as long until others look for such jobs; default 15,000. */
+  readonly lockMs?: number;
   /** How long disposal waits for the jobs under way before their signal aborts; default 2,000. */
   readonly graceMs?: number;
 }
 
 /** Disposal takes no more jobs, waits for those under way, and leaves to others what does not end in time. */
-export interface JobWorker extends AsyncDisposable {
-  /** How many jobs are under way here. */
-  readonly running: () => number;
-}
+export type JobWorker = AsyncDisposable;
 
 export interface JobWorkerDeps {
   readonly redis: Pick<RedisBus, "endpoint">;
@@ -49,9 +48,6 @@ export interface JobWorkerDeps {
   readonly repeatStrategy: (afterMs: number, repeat: { readonly pattern?: string }) => number | undefined;
 }
 
-/** How long a worker that died keeps its jobs: this, and until the next look for such jobs. */
-const LOCK_MS = 15_000;
-const LOOK_FOR_DEAD_MS = 10_000;
 /** A job whose workers died so often was perhaps why. */
 const MAX_DEATHS = 5;
 /** A worker that dies takes along who was to wake up next: the others look so often by themselves. */
@@ -65,10 +61,12 @@ const ABORTED_GRACE_MS = 2_000;
 export function startJobWorker<D extends object>(
   { redis, name, prefix, log, repeatStrategy }: JobWorkerDeps,
   handler: JobHandler<D>,
-  { concurrency, backoffMs = doubledSecond, graceMs = 2_000 }: WorkOptions,
+  { concurrency, backoffMs = doubledSecond, lockMs = 15_000, graceMs = 2_000 }: WorkOptions,
 ): JobWorker {
   const stopping = new AbortController();
-  let running = 0;
+  /** One of each job under way: signals that outlive them by far would gather what listens to them. */
+  const underWay = new Set<AbortController>();
+  let onIdle = (): void => {};
   let failing = false;
   let resting: Promise<void> | undefined;
 
@@ -77,15 +75,17 @@ export function startJobWorker<D extends object>(
     token: string | undefined,
     held: AbortSignal | undefined,
   ): Promise<void> {
-    running++;
+    const ending = new AbortController();
+    underWay.add(ending);
     failing = false;
     try {
-      const signal = AbortSignal.any(held ? [stopping.signal, held] : [stopping.signal]);
+      const signal = held ? AbortSignal.any([ending.signal, held]) : ending.signal;
       const result = await handler(describe(job), { signal });
       if (result === undefined) return;
       await job.moveToDelayed(Date.now() + result.putOffMs, token);
     } finally {
-      running--;
+      underWay.delete(ending);
+      if (underWay.size === 0) onIdle();
     }
     throw new DelayedError();
   }
@@ -100,8 +100,8 @@ export function startJobWorker<D extends object>(
     connection: client,
     prefix,
     concurrency,
-    lockDuration: LOCK_MS,
-    stalledInterval: LOOK_FOR_DEAD_MS,
+    lockDuration: lockMs,
+    stalledInterval: lockMs,
     maxStalledCount: MAX_DEATHS,
     runRetryDelay: REST_MS,
     drainDelay: LOOK_EVERY_S,
@@ -113,7 +113,7 @@ export function startJobWorker<D extends object>(
     if (failing || stopping.signal.aborted) log.debug({ err: error }, "jobs have to wait");
     else log.warn({ err: error }, "jobs have to wait");
     failing = true;
-    if (replyCode(error) !== undefined) resting ??= rest();
+    if (replyCode(error) !== undefined) resting ??= rest().catch(() => {});
   });
   worker.on("failed", (job, error) => log.warn({ err: error, job: job?.id }, "a job has failed"));
   worker.on("lockRenewalFailed", (ids: string[]) => {
@@ -127,22 +127,32 @@ export function startJobWorker<D extends object>(
     if (!stopping.signal.aborted) await worker.resume();
   }
 
+  const idle = (): Promise<void> =>
+    underWay.size === 0
+      ? Promise.resolve()
+      : new Promise((resolve) => {
+          onIdle = resolve;
+        });
+
   async function stop(): Promise<void> {
-    const closed = worker.close();
-    if (!(await isWithin(closed, graceMs))) {
-      stopping.abort();
-      if (!(await isWithin(closed, ABORTED_GRACE_MS))) {
-        log.warn({ jobs: running }, "jobs are left to the other workers");
+    stopping.abort();
+    // While Redis is away BullMQ would wait, without end, for a connection to close that there is not.
+    const ended = client.status === "ready" ? worker.close() : idle();
+    if (!(await isWithin(ended, graceMs))) {
+      for (const ending of underWay) ending.abort();
+      if (!(await isWithin(ended, ABORTED_GRACE_MS))) {
+        log.warn({ jobs: underWay.size }, "jobs are left to the other workers");
       }
     }
-    stopping.abort();
+    // What has not ended by now is not waited for, nor are its locks renewed.
+    worker.closing = undefined;
+    await worker.close(true);
     client.disconnect();
     await resting;
   }
 
   let stopped: Promise<void> | undefined;
   return {
-    running: () => running,
     [Symbol.asyncDispose]: () => {
       stopped ??= stop();
       return stopped;

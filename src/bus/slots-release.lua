@@ -2,7 +2,7 @@
 -- Gives slots back, and keeps what is free for those who wait.
 -- KEYS: the places (slots.lua)
 -- ARGV: token of the holder, how long one is kept for whoever is told (ms), then the limit of each place
--- Reply: the names of those whose turn it is now
+-- Reply: of each whose turn it is now its name, since when it waits, …
 local call = redis.call
 local keptMs = tonumber(ARGV[2])
 -- @include slots

@@ -3,7 +3,7 @@
 -- KEYS: the places (slots.lua)
 -- ARGV: token of the holder, name of who asks, since when it waits (ms), how long the slots are held (ms), how long one is kept
 --   for whoever is told (ms); then of each place its limit and 1 where it is one to wait at
--- Reply: {the first place that is full, counted from 1, or 0; the names of others whose turn it is now, …}
+-- Reply: {the first place that is full, counted from 1, or 0; of each other whose turn it is now its name, since when it waits, …}
 local call = redis.call
 local token, name, since, heldMs, keptMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 -- @include slots
@@ -22,16 +22,12 @@ if full == 0 then
     call('ZADD', place, now + heldMs, token)
     call('PEXPIRE', place, heldMs)
   end
-  return turns
-end
-if ARGV[5 + 2 * full] == '1' then
+elseif ARGV[5 + 2 * full] == '1' then
   call('ZADD', KEYS[full] .. ':w', 'LT', since, name)
   call('PEXPIRE', KEYS[full] .. ':w', WAITING_KEPT_MS)
 end
--- What was kept for it elsewhere is another's now.
+-- What was kept for it where it does not get in, and slots whose holders died.
 for i, place in ipairs(KEYS) do
-  if i ~= full then
-    handOver(place, tonumber(ARGV[4 + 2 * i]), turns)
-  end
+  handOver(place, tonumber(ARGV[4 + 2 * i]), turns)
 end
 return turns

@@ -13,7 +13,7 @@ local function taken(place)
   return call('ZCARD', place)
 end
 
--- Keeps what is free for those who wait; adds their names to `turns`.
+-- Keeps what is free for those who wait; adds to `turns` their names, each with since when it has waited.
 local function handOver(place, limit, turns)
   while taken(place) < limit do
     local first = call('ZPOPMIN', place .. ':w')
@@ -25,5 +25,6 @@ local function handOver(place, limit, turns)
       call('PEXPIRE', place, keptMs)
     end
     turns[#turns + 1] = first[1]
+    turns[#turns + 1] = first[2]
   end
 end

@@ -20,18 +20,25 @@ export interface SlotRequest {
   readonly places: readonly Place[];
 }
 
+/** One in line for whom a slot is kept now. */
+export interface Turn {
+  readonly name: string;
+  readonly sinceMs: number;
+}
+
 /** A slot of each place. Whoever takes it releases it. */
 export interface Slot {
   /** Aborts when it may be another's: it could not be renewed in time. */
   readonly lost: AbortSignal;
-  /** Answers the names of those whose turn it is now. @throws UnavailableError: then it comes free when it runs out. */
-  readonly release: () => Promise<readonly string[]>;
+  /** Answers whose turn it is now. @throws UnavailableError: then it comes free when it runs out. */
+  readonly release: () => Promise<readonly Turn[]>;
 }
 
-export type TakenSlot =
+/** `full`: `place` is, and none is taken. `turns` are others whose turn it is now. */
+export type TakenSlot = { readonly turns: readonly Turn[] } & (
   | { readonly kind: "taken"; readonly slot: Slot }
-  /** `place` is full, and none is taken; `turns` are names of others whose turn it is now. */
-  | { readonly kind: "full"; readonly place: Place; readonly turns: readonly string[] };
+  | { readonly kind: "full"; readonly place: Place }
+);
 
 /**
  * Counting semaphores in Redis. A slot that comes free is kept a few seconds for the name that has waited longest; that one need
@@ -78,7 +85,7 @@ export function createSlots({ redis, heldMs = 15_000, keptMs = 3_000 }: SlotsDep
       lost: lost.signal,
       async release() {
         clearInterval(timer);
-        return (await runScript(redis, releaseScript, keys, [token, keptMs, ...limits])) as string[];
+        return turnsOf(await runScript(redis, releaseScript, keys, [token, keptMs, ...limits]));
       },
     };
   }
@@ -96,11 +103,17 @@ export function createSlots({ redis, heldMs = 15_000, keptMs = 3_000 }: SlotsDep
         keptMs,
         ...places.flatMap(({ limit, waits }) => [limit, waits ? 1 : 0]),
       ];
-      const [full, ...turns] = (await runScript(redis, takeScript, keys, args)) as [number, ...string[]];
-      const place = places[full - 1];
+      const reply = (await runScript(redis, takeScript, keys, args)) as [number, ...string[]];
+      const place = places[reply[0] - 1];
+      const turns = turnsOf(reply.slice(1));
       return place === undefined
-        ? { kind: "taken", slot: hold(token, keys, limits) }
+        ? { kind: "taken", slot: hold(token, keys, limits), turns }
         : { kind: "full", place, turns };
     },
   };
+}
+
+function turnsOf(reply: unknown): readonly Turn[] {
+  const parts = reply as readonly string[];
+  return parts.flatMap((name, i) => (i % 2 ? [] : [{ name, sinceMs: Number(parts[i + 1]) }]));
 }

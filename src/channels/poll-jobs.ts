@@ -1,11 +1,11 @@
 import type { Job, JobHandler } from "../bus/job-worker.ts";
-import type { Slots } from "../bus/slots.ts";
+import type { Slots, Turn } from "../bus/slots.ts";
 import type { Clock } from "../lib/clock.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import { type PolledOnce, type PollRunDeps, pollOnce } from "./poll-run.ts";
-import { addPoll, type PollJob, type PollQueue, type PollTarget } from "./poll-target.ts";
+import { addPoll, addTurn, type PollJob, type PollQueue, type PollTarget } from "./poll-target.ts";
 
 export interface PollJobsDeps extends PollRunDeps {
   readonly queue: PollQueue;
@@ -27,8 +27,8 @@ export interface PollJobs {
 
 /** Changes reach all workers within two seconds: what is not known here may be new. */
 const UNKNOWN_WAIT_MS = 2_000;
-/** For whoever stands in line and is not told: the worker has died that should have. */
-const LINE_WAIT_MS = 10_000;
+/** For whoever stands in line and is not told, because the worker has died that should have. Thousands may stand there. */
+const LINE_WAIT_MS = 30_000;
 /** After an outage, doubled each time that it still is. */
 const OUTAGE_WAIT_MS = 2_000;
 const MAX_OUTAGE_WAIT_MS = 60_000;
@@ -67,11 +67,11 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
     const asked = await slots.take({
       name: String(channel),
       // Whoever waits is the job beside the plan, made when it had to.
-      sinceMs: job.scheduleId === undefined ? job.createdAtMs : clock(),
+      sinceMs: job.data.sinceMs ?? (job.scheduleId === undefined ? job.createdAtMs : clock()),
       places: target.places,
     });
+    await tell(asked.turns);
     if (asked.kind === "full") {
-      await tell(asked.turns);
       if (!asked.place.waits) return { result: "busy" };
       return { result: "limited", againAtMs: clock() + LINE_WAIT_MS * (0.5 + random()) };
     }
@@ -95,11 +95,10 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
     }
   }
 
-  /** A slot is kept for each of these for a moment: their jobs need not wait any longer. */
-  async function tell(names: readonly string[]): Promise<void> {
-    for (const name of names) {
-      await addPoll(queue, Number(name), 0).catch((error: unknown) => {
-        log.debug({ err: error, channel: Number(name) }, "a poll was not told that it is its turn");
+  async function tell(turns: readonly Turn[]): Promise<void> {
+    for (const turn of turns) {
+      await addTurn(queue, turn).catch((error: unknown) => {
+        log.debug({ err: error, channel: Number(turn.name) }, "a poll was not told that it is its turn");
       });
     }
   }
@@ -134,7 +133,10 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
     },
     end: (channel) => underWay.get(channel)?.abort(),
     freshen(channel) {
-      for (const [old, untilMs] of fresh) if (untilMs <= clock()) fresh.delete(old);
+      for (const [old, untilMs] of fresh) {
+        if (untilMs > clock()) break;
+        fresh.delete(old);
+      }
       fresh.delete(channel);
       fresh.set(channel, clock() + FRESH_MS);
     },

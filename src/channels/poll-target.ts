@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { formatPlan, type JobPlan, nextTimeMs } from "../bus/job-plan.ts";
 import type { JobQueue } from "../bus/job-queue.ts";
-import type { Place } from "../bus/slots.ts";
+import type { Place, Turn } from "../bus/slots.ts";
 import { planOf } from "./poll-timing.ts";
 import type { PolledSource } from "./source.ts";
 import type { WantedSource } from "./source-engine.ts";
@@ -9,6 +9,8 @@ import type { WantedSource } from "./source-engine.ts";
 /** A job only says of which channel it is: what is to be done is read when it runs. */
 export interface PollJob {
   readonly channel: number;
+  /** Since when it has stood in line; absent: it has not. */
+  readonly sinceMs?: number;
 }
 
 export type PollQueue = JobQueue<PollJob>;
@@ -52,9 +54,16 @@ export function pollTargetOf(
   };
 }
 
-/** Adds a poll beside the plan. There is one of a source at a time: it comes at the earliest time asked for. */
-export const addPoll = (queue: PollQueue, channel: number, delayMs: number): Promise<void> =>
+/**
+ * Adds a poll beside the plan. There is one of a source at a time: it comes at the earliest time asked for. False where that one is
+ * just being handled.
+ */
+export const addPoll = (queue: PollQueue, channel: number, delayMs: number): Promise<boolean> =>
   queue.add({ id: `again.${channel}`, data: { channel }, delayMs });
+
+/** A slot is kept for this one, for a moment: it begins before all others. */
+export const addTurn = (queue: PollQueue, { name, sinceMs }: Turn): Promise<boolean> =>
+  queue.add({ id: `again.${name}`, data: { channel: Number(name), sinceMs }, isUrgent: true });
 
 export const removePoll = (queue: PollQueue, channel: number): Promise<void> =>
   queue.remove(`again.${channel}`);

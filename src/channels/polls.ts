@@ -6,8 +6,8 @@ import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { ChannelRuntime } from "./kind.ts";
 import { createPollJobs } from "./poll-jobs.ts";
-import { startPollSchedules } from "./poll-schedules.ts";
-import { addPoll, type PollLimits, type PollQueue, type PollTarget, pollTargetOf } from "./poll-target.ts";
+import { type PollSchedules, startPollSchedules } from "./poll-schedules.ts";
+import { type PollLimits, type PollQueue, type PollTarget, pollTargetOf } from "./poll-target.ts";
 import type { SourceEngine, WantedSource } from "./source-engine.ts";
 import type { SourceRuns } from "./source-runs.ts";
 
@@ -40,9 +40,6 @@ export interface PollsTiming {
 
 const TIMING: PollsTiming = { deadlineMs: 300_000, auditEveryMs: 30_000, graceMs: 2_000 };
 
-/** Longer than it takes until all workers are told of the same thing. */
-const NUDGE_MS = 1_500;
-
 /**
  * Polls sources by their schedules, each by one worker at a time, whichever takes its job. A job is a nudge: one that is lost
  * costs a poll, and one too many finds its source busy or left alone. Works no jobs before it was told what should run.
@@ -54,9 +51,7 @@ export function startPolls(deps: PollsDeps): SourceEngine {
   /** Sources with a schedule that cannot be read; told once. */
   let refused = new Set<WantedSource>();
   const jobs = createPollJobs({ ...deps, targets, random, deadlineMs });
-  let working:
-    | { readonly schedules: ReturnType<typeof startPollSchedules>; readonly worker: JobWorker }
-    | undefined;
+  let working: { readonly schedules: PollSchedules; readonly worker: JobWorker } | undefined;
 
   function targetOf(source: WantedSource): PollTarget | undefined {
     const before = targets.get(source.channelNumber);
@@ -72,14 +67,6 @@ export function startPolls(deps: PollsDeps): SourceEngine {
     }
   }
 
-  /** Called on each worker of the same thing: one poll comes of it. */
-  function pollSoon(channel: number): void {
-    jobs.end(channel);
-    addPoll(queue, channel, NUDGE_MS).catch((error: unknown) => {
-      log.warn({ err: error, channel }, "a poll comes only when it is due");
-    });
-  }
-
   /** Sets what should be polled, and ends what no longer should, or not so. */
   function replaceTargets(sources: readonly WantedSource[]): void {
     const next = sources.flatMap((source) => targetOf(source) ?? []);
@@ -92,7 +79,9 @@ export function startPolls(deps: PollsDeps): SourceEngine {
     for (const [channel, target] of targets) {
       if (before.get(channel) === target) continue;
       jobs.freshen(channel);
-      if (before.has(channel)) pollSoon(channel);
+      if (!before.has(channel)) continue;
+      jobs.end(channel);
+      working.schedules.pollSoon(channel);
     }
   }
 
@@ -111,7 +100,8 @@ export function startPolls(deps: PollsDeps): SourceEngine {
     nudge(channel) {
       if (!targets.has(channel)) return;
       jobs.freshen(channel);
-      pollSoon(channel);
+      jobs.end(channel);
+      working?.schedules.pollSoon(channel);
     },
     async [Symbol.asyncDispose]() {
       await Promise.all([working?.schedules[Symbol.asyncDispose](), working?.worker[Symbol.asyncDispose]()]);

@@ -22,7 +22,7 @@ export const polledItemSettings = {
     .enum(["ascending", "descending", "unordered"])
     .default("ascending")
     .describe(
-      "How items stand on a page and pages follow each other: oldest first, newest first, or as it happens. Events are published oldest first in either case.",
+      "How items stand on a page and pages follow each other: oldest first, newest first (events are published oldest first all the same), or as it happens.",
     ),
 } as const;
 

@@ -53,14 +53,18 @@ export interface SourcesDeps {
   readonly log: Log;
   /** Aborts when the gateway is about to end: others take over from then on, whatever else is still being ended here. */
   readonly stopping: AbortSignal;
-  readonly timing?: SupervisorDeps["timing"];
+  readonly timing?: SourcesTiming;
 }
+
+/** `ttlMs` is how long a worker that fell silent keeps its shards, and the slots of its polls. */
+export type SourcesTiming = NonNullable<SupervisorDeps["timing"]>;
 
 /** The sources that this worker runs. Disposal hands them over. */
 export type Sources = Pick<Supervisor, "noteChange" | "noteReset" | "shards" | "workers"> & AsyncDisposable;
 
 export function startSources(deps: SourcesDeps): Sources {
   const { db, redis, bus, path, runtimes, credentialsOf, blindMs, metrics, clock, log, stopping } = deps;
+  const { timing } = deps;
   const worker = createId("wk", clock());
   const runs = createSourceRuns({
     ...bus,
@@ -82,13 +86,14 @@ export function startSources(deps: SourcesDeps): Sources {
     },
   });
   const queue = openJobQueue<PollJob>({ redis, name: "polls", log });
+  const slots = createSlots({ redis, ...(timing?.ttlMs !== undefined && { heldMs: timing.ttlMs }) });
   const polls = startPolls({
-    ...{ queue, slots: createSlots({ redis }), runs, runtimes, owner: worker, clock, log, metrics },
+    ...{ queue, slots, runs, runtimes, owner: worker, clock, log, metrics },
     ...deps.polls,
   });
   const supervisor = startSupervisor({
     ...{ db, channelKinds: deps.channelKinds, runtimes, leases: bus.leases, runs, polls, worker },
-    ...{ blindMs, clock, log, ...(deps.timing && { timing: deps.timing }) },
+    ...{ blindMs, clock, log, ...(timing && { timing }) },
   });
   const silence = startSilenceWatch({ db, topics: deps.topics, clock, shards: supervisor.shards, log });
   metrics.observeBy("inlet_sources", "Sources in the shards of this worker by state", "state", () =>

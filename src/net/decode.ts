@@ -1,6 +1,12 @@
 import { Duplex } from "node:stream";
 import type { ReadableWritablePair } from "node:stream/web";
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createZstdDecompress,
+} from "node:zlib";
 import { OutboundError } from "./outbound.ts";
 
 type Body = ReadableStream<Uint8Array>;
@@ -11,7 +17,8 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
   "x-gzip": createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
-  zstd: createZstdDecompress,
+  // 8 MiB, as much as a sender may ask for (RFC 9659, section 3); by itself the library lets it take 128.
+  zstd: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: 23 } }),
 };
 
 /** What `decodeBody` can undo, as an `Accept-Encoding`. */

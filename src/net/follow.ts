@@ -36,7 +36,7 @@ export async function follow(
   request: OutboundRequest,
   { limits, redirect, signal }: FollowOptions,
 ): Promise<Followed> {
-  let current = { ...request, url: requireCallable(request.url) };
+  let current = { ...request, url: requireCallable(request.url), headers: ownHeaders(request.headers) };
   for (let hops = 0; ; hops++) {
     const answer = await exchange(dispatcher, current, { limits, signal });
     try {
@@ -56,10 +56,10 @@ export async function follow(
       }
       current = next;
     } catch (error) {
-      await answer.body.cancel();
+      await answer.body.cancel().catch(() => {});
       throw error;
     }
-    await answer.body.cancel();
+    await answer.body.cancel().catch(() => {});
   }
 }
 
@@ -69,3 +69,14 @@ function readable({ headers, body }: Exchange, { maxBytes }: FollowLimits, signa
   const explain = (thrown: unknown) => (signal.aborted ? signal.reason : toOutboundError(thrown));
   return boundBody(decoded, maxBytes ?? Number.POSITIVE_INFINITY, explain);
 }
+
+/**
+ * Names in lower case, so that each stands once. Whom the request is for is said by its address alone: another `host` would reach
+ * whoever else is served there.
+ */
+const ownHeaders = (headers: OutboundRequest["headers"]): OutboundRequest["headers"] =>
+  Object.fromEntries(
+    Object.entries(headers)
+      .map(([name, value]) => [name.toLowerCase(), value] as const)
+      .filter(([name]) => name !== "host"),
+  );

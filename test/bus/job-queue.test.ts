@@ -1,3 +1,7 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RedisEndpoint } from "../../src/bus/general-connection.ts";
 import { type JobQueue, openJobQueue } from "../../src/bus/job-queue.ts";
@@ -96,6 +100,28 @@ describe("a job", () => {
     ]);
   });
 
+  it("that a worker has just now takes no other of its id, and says so; an urgent one goes first", async () => {
+    await using queue = open();
+    const begun: string[] = [];
+    const ended = Promise.withResolvers<undefined>();
+    await using _ = queue.work(
+      async ({ id }) => {
+        begun.push(id);
+        return ended.promise;
+      },
+      { concurrency: 1 },
+    );
+    expect(await queue.add({ id: "a", data: { n: 1 } })).toBe(true);
+    await until(() => begun.length === 1);
+    expect(await queue.add({ id: "a", data: { n: 1 } })).toBe(false);
+    for (const id of ["b", "c"]) expect(await queue.add({ id, data: { n: 1 } })).toBe(true);
+    await queue.add({ id: "d", data: { n: 1 }, delayMs: 60_000 });
+    await queue.add({ id: "d", data: { n: 1 }, isUrgent: true });
+    ended.resolve(undefined);
+    await until(() => begun.length === 4);
+    expect(begun).toEqual(["a", "d", "b", "c"]);
+  });
+
   it("that is put off comes again, is removed where that is asked for, and leaves nothing behind", async () => {
     const name = `test-${queues++}`;
     await using queue = open(server.url, name);
@@ -160,6 +186,30 @@ describe("a worker", () => {
     expect(worked.jobs[0]?.id).toBe("b");
   });
 
+  it("that is killed leaves its jobs to others, those of schedules and their next ones included", async () => {
+    const name = `test-${queues++}`;
+    const child = spawn(process.execPath, [join(import.meta.dirname, "job-child.ts"), server.url, name], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    using _ = { [Symbol.dispose]: () => void child.kill("SIGKILL") };
+    await using queue = open(server.url, name);
+    await queue.add({ id: "added", data: { n: 1 } });
+    await queue.schedule("planned", { everyMs: 500, offsetMs: 1, jitterMs: 0 }, { n: 2 });
+    let begun = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      begun += text;
+    });
+    await until(() => begun.includes("added") && begun.includes("planned"));
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    await using worked = collect(queue, { lockMs: 500 });
+    const added = () => worked.jobs.find(({ id }) => id === "added");
+    await until(() => added() !== undefined && worked.jobs.filter(({ data }) => data.n === 2).length > 2, {
+      timeoutMs: 10_000,
+    });
+    expect(added()?.starts).toBe(2);
+  });
+
   it("outlives a Redis that is away at its start, and one that comes back empty", async () => {
     await using own = await startRedis();
     own.signal("SIGKILL");
@@ -176,6 +226,42 @@ describe("a worker", () => {
       );
       await until(() => worked.jobs.some(({ data }) => data.n === n), { timeoutMs: 10_000 });
     }
+  });
+
+  it("that is stopped while Redis is away ends in time, and none leaves a connection behind", async () => {
+    await using own = await startRedis();
+    const before = (await connectionsOf(own)).length;
+    const [one, other] = [open(own.url), open(own.url)];
+    const stopped = collect(one);
+    const begun = Promise.withResolvers<void>();
+    const busy = other.work(
+      (_, { signal }) => {
+        begun.resolve();
+        return new Promise((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
+      },
+      { concurrency: 2, graceMs: 50 },
+    );
+    for (const queue of [one, other]) await queue.add({ data: { n: 1 } });
+    await until(() => stopped.jobs.length === 1);
+    await begun.promise;
+    await stopped[Symbol.asyncDispose]();
+    await one[Symbol.asyncDispose]();
+    own.signal("SIGKILL");
+    await until(() =>
+      other.add({ data: { n: 2 } }).then(
+        () => false,
+        () => true,
+      ),
+    );
+    const startedAt = performance.now();
+    await busy[Symbol.asyncDispose]();
+    await other[Symbol.asyncDispose]();
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    await own.restart();
+    await until(async () => (await connectionsOf(own)).length === before);
+    // Longer than any of them waits between two tries.
+    await delay(1_300);
+    expect(await connectionsOf(own)).toHaveLength(before);
   });
 
   it("asks a Redis that is full only now and then, says so once, and goes on when it is not", async () => {
@@ -195,6 +281,12 @@ describe("a worker", () => {
     expect(lines.slice(linesBefore).map(({ msg }) => msg)).toEqual(["jobs have to wait"]);
   });
 });
+
+async function connectionsOf({ client }: RedisServer): Promise<readonly string[]> {
+  return String(await client.client("LIST"))
+    .trim()
+    .split("\n");
+}
 
 async function commandsOf({ client }: RedisServer): Promise<number> {
   return Number(/total_commands_processed:(\d+)/.exec(await client.info("stats"))?.[1]);

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RedisBus } from "../../src/bus/redis.ts";
-import { createSlots, type Place, type Slot, type Slots, type TakenSlot } from "../../src/bus/slots.ts";
+import {
+  createSlots,
+  type Place,
+  type Slot,
+  type Slots,
+  type TakenSlot,
+  type Turn,
+} from "../../src/bus/slots.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 import { openTestRedis } from "./support.ts";
@@ -17,6 +24,8 @@ afterAll(async () => {
 });
 
 const place = (key: string, limit: number, waits = true): Place => ({ key, limit, waits });
+
+const names = (turns: readonly Turn[]) => turns.map(({ name }) => name);
 
 let since = 0;
 /** Whoever asks later gets in line further behind. */
@@ -60,11 +69,11 @@ describe("slots", () => {
     for (const name of ["b", "c"]) expect((await ask(slots, name, only)).kind).toBe("full");
     // Asking again, and later, costs nobody their place.
     await slots.take({ name: "b", sinceMs: since - 1, places: [only] });
-    expect(await holder.release()).toEqual(["b"]);
+    expect(names(await holder.release())).toEqual(["b"]);
     for (const name of ["d", "c"]) expect((await ask(slots, name, only)).kind).toBe("full");
     const turn = await take(slots, "b", only);
-    expect(await turn.release()).toEqual(["c"]);
-    expect(await (await take(slots, "c", only)).release()).toEqual(["d"]);
+    expect(names(await turn.release())).toEqual(["c"]);
+    expect(names(await (await take(slots, "c", only)).release())).toEqual(["d"]);
   });
 
   it("are not kept by one that still waits elsewhere: the next in line is told", async () => {
@@ -74,10 +83,11 @@ describe("slots", () => {
     const other = await take(slots, "z", organization);
     await ask(slots, "b", origin, organization);
     await ask(slots, "c", origin);
-    expect(await holder.release()).toEqual(["b"]);
-    expect(await ask(slots, "b", origin, organization)).toMatchObject({ place: organization, turns: ["c"] });
+    expect(names(await holder.release())).toEqual(["b"]);
+    const refused = await ask(slots, "b", origin, organization);
+    expect(refused).toMatchObject({ place: organization, turns: [{ name: "c" }] });
     await (await take(slots, "c", origin)).release();
-    expect(await other.release()).toEqual(["b"]);
+    expect(names(await other.release())).toEqual(["b"]);
     await (await take(slots, "b", origin, organization)).release();
   });
 
@@ -86,7 +96,7 @@ describe("slots", () => {
     const only = place("gone", 1);
     const holder = await take(slots, "a", only);
     await ask(slots, "b", only);
-    expect(await holder.release()).toEqual(["b"]);
+    expect(names(await holder.release())).toEqual(["b"]);
     expect((await ask(slots, "c", only)).kind).toBe("full");
     await until(async () => (await ask(slots, "c", only)).kind === "taken");
   });
@@ -106,6 +116,21 @@ describe("slots", () => {
     await server.client.zadd("inlet:{slots}:dies", Date.now() + 300, "dead");
     expect((await ask(slots, "b", only)).kind).toBe("full");
     await until(async () => (await ask(slots, "b", only)).kind === "taken");
+  });
+
+  it("of a worker that died are handed on to those in line by whoever comes by", async () => {
+    const slots = createSlots({ redis });
+    const two = place("crashed", 2);
+    await server.client.zadd("inlet:{slots}:crashed", Date.now() + 200, "dead", Date.now() + 200, "dead too");
+    expect((await ask(slots, "b", two)).kind).toBe("full");
+    const waitedSince = since;
+    await until(async () => {
+      const asked = await ask(slots, "c", { ...two, waits: false });
+      if (asked.kind === "full") return false;
+      expect(asked.turns).toEqual([{ name: "b", sinceMs: waitedSince }]);
+      await asked.slot.release();
+      return true;
+    });
   });
 
   it("that are lost say so: after an emptied Redis, and when Redis is away for longer than they are held", async () => {

@@ -1,155 +1,56 @@
 /**
- * Kills with -9 while senders keep their own ledger: gateways, Redis, and the connection between them (so that the reply is
- * lost after Redis has executed), each before, during and after the script that publishes, and at random moments. At the
- * end every acknowledged event must stand exactly once on its stream, and no other more than once.
+ * Kills while ledgers are kept: of what senders were promised (`hook-kills.ts`), and of what servers have numbered
+ * (`source-kills.ts`). Prints what happened, and fails where anything was lost, doubled or out of order.
  *
- * usage: npm run test:faults -- [kills, default 50]
+ * usage: npm run test:faults -- [kills, half of them for each; default 120]
  */
-import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
-import { type SharedStores, startSharedStores } from "../support/stores.ts";
-import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
-import { type Ledger, startSenders } from "./senders.ts";
+import { type HookVerdict, runHookKills } from "./hook-kills.ts";
+import { runSourceKills, type SourceCounts, type SourceVerdict } from "./source-kills.ts";
 
-const TARGETS = ["gateway", "redis", "connection"] as const;
-const MOMENTS = [...PHASES, "random"] as const;
-const SENDERS = 24;
-const GATEWAYS = 2;
-const TRAP_TIMEOUT_MS = 5_000;
+const kills = Number(process.argv[2] ?? 120);
+const hookKills = Math.floor(kills / 2);
+const areHooksWhole = reportHooks(await runHookKills(hookKills));
+const areSourcesWhole = reportSources(await runSourceKills({ kills: kills - hookKills }));
+if (!areHooksWhole || !areSourcesWhole) process.exitCode = 1;
 
-/** A gateway behind a proxy of its own, started again whenever it is killed. */
-interface Station {
-  readonly proxy: RedisProxy;
-  gateway: GatewayProcess | undefined;
-  readonly start: () => Promise<void>;
-}
-
-const kills = Number(process.argv[2] ?? 50);
-const counts = new Map<string, number>();
-
-await using stores = await startSharedStores();
-const stations = await Promise.all(Array.from({ length: GATEWAYS }, (_, i) => openStation(stores, i)));
-const [first] = stations;
-if (first?.gateway === undefined) throw new Error("no gateway");
-const hookPath = await installChannel(first.gateway);
-
-const startedAt = performance.now();
-const senders = startSenders(
-  () => stations.flatMap(({ gateway }) => (gateway === undefined ? [] : [`${gateway.origin}${hookPath}`])),
-  SENDERS,
-);
-for (let i = 0; i < kills; i++) {
-  await delay(Math.random() * 300);
-  const target = TARGETS[i % TARGETS.length] ?? "gateway";
-  const moment = MOMENTS[Math.floor(i / TARGETS.length) % MOMENTS.length] ?? "random";
-  await strike(target, moment, stations[i % GATEWAYS] ?? first);
-  const key = `${target} ${moment}`;
-  counts.set(key, (counts.get(key) ?? 0) + 1);
-}
-await senders.finish();
-const verdict = await audit(stores, senders.ledger);
-for (const { gateway, proxy } of stations) {
-  await gateway?.[Symbol.asyncDispose]();
-  await proxy[Symbol.asyncDispose]();
-}
-report(senders.ledger, verdict);
-
-async function openStation(shared: SharedStores, index: number): Promise<Station> {
-  const [server] = shared.servers;
-  const proxy = await startRedisProxy(server?.port ?? 0);
-  const station: Station = {
-    proxy,
-    gateway: undefined,
-    async start() {
-      station.gateway = await startGatewayProcess({
-        ...shared.env,
-        REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
-        INLET_DATA_DIR: join(shared.dir, `gateway-${index}`),
-        INLET_DURABILITY: "fsync",
-        INLET_LOG_LEVEL: "info",
-      });
-    },
-  };
-  await station.start();
-  return station;
-}
-
-async function installChannel(gateway: GatewayProcess): Promise<string> {
-  const types = ["t0", "t1", "t2"].map((type) => ({ type, typePath: "$.type", idPath: "$.id" }));
-  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
-    uid: "ledger",
-    title: "Ledger",
-    channels: [{ uid: "in", kind: "webhook", title: "In", config: {}, events: types }],
-  });
-  const app = await gateway.api<{ channels: readonly { url: string }[] }>("POST", "/apps/install", {
-    blueprintId: blueprint.id,
-  });
-  return new URL(app.channels[0]?.url ?? "").pathname;
-}
-
-/** One kill; resolves when what was killed runs again. */
-async function strike(
-  target: (typeof TARGETS)[number],
-  moment: (typeof MOMENTS)[number],
-  station: Station,
-): Promise<void> {
-  const kill = async (cut: () => void): Promise<void> => {
-    switch (target) {
-      case "gateway":
-        station.gateway?.kill("SIGKILL");
-        await station.gateway?.exited;
-        station.gateway = undefined;
-        return;
-      case "redis":
-        return stores.servers[0]?.restart();
-      case "connection":
-        return cut();
-      default:
-        return target satisfies never;
-    }
-  };
-  const struck = Promise.withResolvers<void>();
-  const act = (cut: () => void): Promise<void> => kill(cut).then(struck.resolve, struck.reject);
-  if (moment === "random" && target !== "connection") await act(() => {});
-  else station.proxy.arm(moment === "random" ? "after" : moment, act);
-  const timer = setTimeout(() => struck.reject(new Error("nothing was published")), TRAP_TIMEOUT_MS + 10_000);
-  await struck.promise.finally(() => clearTimeout(timer));
-  if (station.gateway === undefined) await station.start();
-}
-
-interface Verdict {
-  readonly entries: number;
-  readonly lost: readonly string[];
-  readonly doubled: readonly string[];
-}
-
-/** Compares the streams with what the senders were promised. */
-async function audit({ client }: SharedStores, ledger: Ledger): Promise<Verdict> {
-  const seen = new Map<string, number>();
-  for (const topic of await client.keys("events.*")) {
-    for (const [, fields] of await client.xrange(topic, "-", "+")) {
-      const id = fields[fields.indexOf("id") + 1] ?? "";
-      seen.set(id, (seen.get(id) ?? 0) + 1);
-    }
-  }
-  return {
-    entries: [...seen.values()].reduce((sum, count) => sum + count, 0),
-    lost: [...ledger.acknowledged].filter((id) => !seen.has(id)),
-    doubled: [...seen].filter(([, count]) => count > 1).map(([id]) => id),
-  };
-}
-
-function report(ledger: Ledger, { entries, lost, doubled }: Verdict): void {
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
-  const lines = [
-    `${kills} kills in ${seconds} s, ${SENDERS} senders, ${GATEWAYS} gateways, one Redis`,
-    ...[...counts].sort().map(([key, count]) => `  ${key.padEnd(18)} ${count}`),
+function reportHooks(verdict: HookVerdict): boolean {
+  const { gateways, senders, ledger, entries, lost, doubled } = verdict;
+  print([
+    `${hookKills} kills in ${verdict.seconds.toFixed(0)} s, ${senders} senders, ${gateways} gateways, one Redis`,
+    ...linesOf(verdict.strikes),
     `attempts ${ledger.attempts}, acknowledged ${ledger.acknowledged.size}, entries ${entries}`,
     `lost ${lost.length}, doubled ${doubled.length}, wrong answers ${ledger.wrong.length}`,
     ...[...lost, ...doubled, ...ledger.wrong].slice(0, 10).map((id) => `  ${id}`),
-  ];
-  process.stdout.write(`${lines.join("\n")}\n`);
-  if (lost.length + doubled.length + ledger.wrong.length > 0 || ledger.acknowledged.size === 0)
-    process.exitCode = 1;
+  ]);
+  return lost.length + doubled.length + ledger.wrong.length === 0 && ledger.acknowledged.size > 0;
+}
+
+function reportSources({ seconds, workers, strikes, sources, quarantined }: SourceVerdict): boolean {
+  const sum = (count: (counts: SourceCounts) => number): number =>
+    sources.reduce((total, counts) => total + count(counts), 0);
+  const kinds = [...new Set(sources.map(({ kind }) => kind))];
+  const wrong = sources.filter((counts) => wrongIn(counts) > 0);
+  print([
+    `${kills - hookKills} kills in ${seconds.toFixed(0)} s, ${workers} workers, one Redis`,
+    ...linesOf(strikes),
+    ...kinds.map((kind) => {
+      const own = sources.filter((counts) => counts.kind === kind);
+      const made = own.map((counts) => counts.made);
+      return `${own.length} ${kind} sources with ${Math.min(...made)} to ${Math.max(...made)} events each`;
+    }),
+    `made ${sum(({ made }) => made)}, entries ${sum(({ entries }) => entries)}, quarantined ${quarantined}`,
+    `lost ${sum(({ lost }) => lost)}, doubled ${sum(({ doubled }) => doubled)}, out of order ${sum(({ outOfOrder }) => outOfOrder)}, foreign ${sum(({ foreign }) => foreign)}`,
+    ...wrong.map((counts) => `  ${JSON.stringify(counts)}`),
+  ]);
+  return wrong.length === 0 && quarantined === 0 && sources.every(({ made }) => made > 0);
+}
+
+const wrongIn = ({ lost, doubled, outOfOrder, foreign }: SourceCounts): number =>
+  lost + doubled + outOfOrder + foreign;
+
+const linesOf = (strikes: ReadonlyMap<string, number>): readonly string[] =>
+  [...strikes].sort().map(([key, count]) => `  ${key.padEnd(18)} ${count}`);
+
+function print(lines: readonly string[]): void {
+  process.stdout.write(`${lines.join("\n")}\n\n`);
 }

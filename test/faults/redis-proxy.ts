@@ -11,14 +11,21 @@ export type Phase = (typeof PHASES)[number];
 
 export interface RedisProxy extends AsyncDisposable {
   readonly port: number;
-  /** Runs `act` once, at the next publish that reaches the phase; the publish goes no further until it resolves. */
-  readonly arm: (phase: Phase, act: (cut: () => void) => void | Promise<void>) => void;
+  /**
+   * Runs `act` once, at the next publish that reaches the phase; the publish goes no further until it resolves.
+   *
+   * @param topicPart what the publish must name, such as a part of a topic
+   */
+  readonly arm: (phase: Phase, act: Act, topicPart?: string) => void;
   readonly disarm: () => void;
 }
 
+type Act = (cut: () => void) => void | Promise<void>;
+
 interface Trap {
   readonly phase: Phase;
-  readonly act: (cut: () => void) => void | Promise<void>;
+  readonly act: Act;
+  readonly topicPart: string;
 }
 
 /** Stands between a gateway and a Redis on the loopback, and can stop time around the script that publishes. */
@@ -26,8 +33,8 @@ export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
   let trap: Trap | undefined;
   const open = new Set<Socket>();
 
-  const take = (phase: Phase): Trap | undefined => {
-    if (trap?.phase !== phase) return undefined;
+  const take = (phase: Phase, scripts: string): Trap | undefined => {
+    if (trap?.phase !== phase || !scripts.includes(trap.topicPart)) return undefined;
     const taken = trap;
     trap = undefined;
     return taken;
@@ -35,7 +42,8 @@ export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
 
   const server = createServer((gateway) => {
     const redis = connect(redisPort, "127.0.0.1");
-    let scripts = 0;
+    /** The publishes that Redis has not answered yet. */
+    let scripts = "";
     const cut = (): void => {
       gateway.destroy();
       redis.destroy();
@@ -49,16 +57,18 @@ export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
       });
     }
     pump(gateway, redis, async (chunk) => {
-      if (!/EVALSHA/i.test(chunk.toString("latin1")) || !chunk.includes("events.")) return [];
-      scripts++;
-      await take("before")?.act(cut);
-      const during = take("during");
+      const text = chunk.toString("latin1");
+      if (!/EVALSHA/i.test(text) || !text.includes("events.")) return [];
+      scripts += text;
+      await take("before", text)?.act(cut);
+      const during = take("during", text);
       return during === undefined ? [] : [() => during.act(cut)];
     });
     pump(redis, gateway, async () => {
-      if (scripts === 0) return [];
-      scripts = 0;
-      await take("after")?.act(cut);
+      if (scripts === "") return [];
+      const answered = scripts;
+      scripts = "";
+      await take("after", answered)?.act(cut);
       return [];
     });
   });
@@ -66,8 +76,8 @@ export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
   await new Promise((resolve) => server.once("listening", resolve));
   return {
     port: (server.address() as AddressInfo).port,
-    arm: (phase, act) => {
-      trap = { phase, act };
+    arm: (phase, act, topicPart = "") => {
+      trap = { phase, act, topicPart };
     },
     disarm: () => {
       trap = undefined;

@@ -8,6 +8,7 @@ import { createConnections } from "../../src/gateway/connections.ts";
 import { createLog } from "../../src/log.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import type { Credentials } from "../../src/net/credentials.ts";
+import type { Outbound } from "../../src/net/outbound.ts";
 import { createTestApi, type TestApi } from "../support/api.ts";
 import { CLIENT, type OAuthProvider, startOAuthProvider } from "../support/oauth-provider.ts";
 import { until } from "../support/until.ts";
@@ -53,8 +54,16 @@ beforeEach(() => {
 afterEach(() => workers.disposeAsync());
 
 /** As each gateway has it: nothing is shared but the database. */
-function startWorker(): (id: string) => Credentials {
-  const outbound = workers.use(createOutbound({ allowNetworks: ["127.0.0.0/8", "::1/128"] }));
+function startWorker(afterCall = async () => {}): (id: string) => Credentials {
+  const real = workers.use(createOutbound({ allowNetworks: ["127.0.0.0/8", "::1/128"] }));
+  const outbound: Outbound = {
+    ...real,
+    fetch: (limits) => async (input, init) => {
+      const response = await real.fetch(limits)(input, init);
+      await afterCall();
+      return response;
+    },
+  };
   const log = createLog({ level: "debug", destination: { write: (line) => void lines.push(line) } });
   const { db } = api.database;
   const clock = () => Date.now() + aheadMs;
@@ -210,6 +219,21 @@ describe("tokens of a client", () => {
     await api.call("PUT", `/connections/${id}`, { config: { scopes: ["more"] } });
     expect(await tokenOf(credentials)).toBe("Bearer access-2");
     expect(asked[1]).toMatchObject({ scope: "more" });
+    await api.call("PUT", `/connections/${id}`, { name: "other" });
+    expect(await tokenOf(credentials)).toBe("Bearer access-2");
+  });
+
+  it("that come back for a grant which was replaced meanwhile are asked for anew", async () => {
+    const id = await create(refreshing());
+    let replaced: Promise<unknown> | undefined;
+    instead = (response, n) => {
+      rotate(response, n);
+      replaced ??= api.call("PUT", `/connections/${id}`, { config: { refreshToken: "second" } });
+    };
+    // Slower than the change: the answer waits for it.
+    const credentials = startWorker(async () => void (await replaced))(id);
+    expect(await tokenOf(credentials)).toBe("Bearer access-2");
+    expect(asked.map((body) => body.refresh_token)).toEqual(["first", "second"]);
   });
 });
 
@@ -519,7 +543,7 @@ describe("an authorization by a person", () => {
     expect(await callBack(late)).toMatchObject(unknown);
 
     const changed = await provider.browse((await begin(id)).href);
-    await api.call("PUT", `/connections/${id}`, { name: "other" });
+    await api.call("PUT", `/connections/${id}`, { config: { scopes: ["openid"] } });
     expect(await callBack(changed)).toMatchObject(unknown);
 
     const key = (await api.call("POST", "/iam/api-keys", { name: "short", permissions: ["*"] })).body;

@@ -1,6 +1,13 @@
 import { type AddressInfo, createServer } from "node:net";
 import { PassThrough } from "node:stream";
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import {
+  brotliCompressSync,
+  constants,
+  createZstdCompress,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from "node:zlib";
 import { getLocal, type Mockttp } from "mockttp";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createOutbound } from "../../src/net/create-outbound.ts";
@@ -86,6 +93,14 @@ describe("an answer", () => {
     await expect(fetchText("/a", { maxBytes: 100_000 })).rejects.toMatchObject({ code: "tooLarge" });
     await expect(call("/a")).rejects.toMatchObject({ code: "tooLarge" });
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(48 * 1024 * 1024);
+  });
+
+  it("that wants a larger window than it may is not decoded", async () => {
+    const compressor = createZstdCompress({ params: { [constants.ZSTD_c_windowLog]: 27 } });
+    compressor.end("text");
+    const body = Buffer.concat(await compressor.toArray());
+    await server.forAnyRequest().thenReply(200, body, { "content-encoding": "zstd" });
+    await expect(call("/a")).rejects.toMatchObject({ code: "protocol" });
   });
 
   it("of just the bound is an answer", async () => {
@@ -270,6 +285,18 @@ describe("a redirect", () => {
     await server.forGet("/b").thenReply(302, "no");
     expect((await call("/a")).status).toBe(304);
     expect((await call("/b")).status).toBe(302);
+  });
+});
+
+describe("a request", () => {
+  it("is for whom its address names, and each of its headers stands once", async () => {
+    const seen = await server.forGet("/a").thenReply(200);
+    const headers = { Host: "evil.example", "X-Key": "1", "x-key": "2" };
+    await call("/a", { headers });
+    await outbound.fetch()(server.urlFor("/a"), { headers: { host: "evil.example" } });
+    const requests = await seen.getSeenRequests();
+    expect(requests.map((request) => request.headers.host)).toEqual(Array(2).fill(new URL(server.url).host));
+    expect(requests[0]?.headers["x-key"]).toBe("2");
   });
 });
 

@@ -1,3 +1,5 @@
+import { lookup } from "node:dns";
+import type { LookupFunction } from "node:net";
 import { Hono, type MiddlewareHandler } from "hono";
 import type { ChannelKind } from "../../src/channels/kind.ts";
 import { channelKinds } from "../../src/channels/kinds.ts";
@@ -114,7 +116,7 @@ export async function createTestApi(
       ...options.callers,
     },
   });
-  const outbound = createOutbound({ allowNetworks: options.allowNetworks ?? [] });
+  const outbound = createOutbound({ allowNetworks: options.allowNetworks ?? [], lookup: noNames });
   const connections = createConnections({ db, keyring, outbound, clock, log });
   const app = new Hono<RequestEnv>();
   const undocumented: string[] = [];
@@ -205,6 +207,12 @@ export async function createTestApi(
     },
   };
 }
+
+/** Tests look nothing up: what examples name is out there. */
+const noNames: LookupFunction = (name, options, callback) =>
+  name === "localhost"
+    ? lookup(name, options, callback)
+    : callback(Object.assign(new Error("no name is known here"), { code: "ENOTFOUND" }), "");
 
 const isJson = (headers: Headers): boolean =>
   headers.get("content-type")?.startsWith("application/json") === true;

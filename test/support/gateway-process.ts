@@ -26,12 +26,13 @@ const UNLIMITED = {
   INLET_HOOK_REQUESTS_PER_SECOND: "1000000000",
 };
 
-/** Starts `src/main.ts` on a free port and waits until it says that it is ready. */
+/** Starts `src/main.ts`, or another program that greets like it, on a free port and waits until it says that it is ready. */
 export async function startGatewayProcess(
   env: Readonly<Record<string, string>>,
-  { timeoutMs = 30_000 }: { readonly timeoutMs?: number } = {},
+  options: { readonly timeoutMs?: number; readonly program?: readonly [string, ...string[]] } = {},
 ): Promise<GatewayProcess> {
-  const child = spawn(process.execPath, [MAIN], {
+  const { timeoutMs = 30_000, program = [MAIN] } = options;
+  const child = spawn(process.execPath, program, {
     env: { PATH: process.env.PATH ?? "", INLET_PORT: "0", INLET_API_KEY: API_KEY, ...UNLIMITED, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -65,7 +66,11 @@ export async function startGatewayProcess(
     kill: (signal) => child.kill(signal),
     api: (method, path, body) => callApi(origin, method, path, body),
     async [Symbol.asyncDispose]() {
-      if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill("SIGTERM");
+        // It may have been stopped.
+        child.kill("SIGCONT");
+      }
       await exited;
     },
   };

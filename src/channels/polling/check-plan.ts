@@ -24,7 +24,6 @@ function requestChecks({ request, settings }: Plan): readonly Check[] {
   const { body, method } = settings.request;
   const { by } = settings.discriminator;
   const isConditional = settings.conditional || by === "etag";
-  const at = by === "etag" ? "request.method" : "conditional";
   const changes = ["now", "lastPollAt"].find((name) => request.names.has(name));
   return [
     {
@@ -34,13 +33,13 @@ function requestChecks({ request, settings }: Plan): readonly Check[] {
     },
     {
       is: isConditional && method === "POST",
-      path: at,
+      path: by === "etag" ? "request.method" : "conditional",
       message: "only a GET can be answered by: nothing is new",
     },
     {
-      is: settings.conditional && changes !== undefined,
-      path: "conditional",
-      message: `has no effect where {{${changes}}} makes each request another one`,
+      is: isConditional && changes !== undefined,
+      path: by === "etag" ? "request" : "conditional",
+      message: `cannot be answered by 304 where {{${changes}}} makes each request another one`,
     },
     {
       is: isHalf(settings.successOn),
@@ -75,6 +74,12 @@ function discriminatorChecks({ request, settings }: Plan): readonly Check[] {
       is: isToken && isHalf(discriminator.expiredOn),
       path: "discriminator.expiredOn.path",
       message: "goes with `equals`, and that with it",
+    },
+    {
+      is: isToken && order === "descending" && pagination !== undefined,
+      path: "order",
+      message:
+        "pages are read to their end before there is a new token, and published as they come: leave it as ascending",
     },
     {
       is: discriminator.by === "sequence" && discriminator.compare === "text" && discriminator.lookBack > 0,

@@ -1,3 +1,4 @@
+import type { Clock } from "../../lib/clock.ts";
 import type { AuthorizedRequest } from "../../net/credentials.ts";
 import type { OutboundRequest, OutboundResponse } from "../../net/outbound.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
@@ -32,6 +33,7 @@ export interface FetchedPage {
   /** Until when the server wants no further calls. */
   readonly notBeforeMs: number | undefined;
   readonly bytes: number;
+  readonly arrivedAtMs: number;
 }
 
 /** `expired`: the server does not know any more what the page, or the position, refers to. */
@@ -49,7 +51,7 @@ export interface Exchange {
 }
 
 export interface PageFetcherDeps extends CallDeps {
-  readonly nowMs: number;
+  readonly clock: Clock;
   readonly observe?: (exchange: Exchange) => void;
 }
 
@@ -68,7 +70,7 @@ export function createPageFetcher(
   deps: PageFetcherDeps,
   { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "credentials" | "signal"> },
 ): PageFetcher {
-  const { nowMs, observe } = deps;
+  const { clock, observe } = deps;
   const { pagination, settings } = plan;
   const { credentials, signal } = run;
   const origin = originOf(settings.request);
@@ -91,7 +93,8 @@ export function createPageFetcher(
     const { discriminator } = settings;
     const expiredOn = discriminator.by === "token" ? discriminator.expiredOn : undefined;
     const isFirst = at.kind === "first";
-    const refusal = refusalOf(response, settings, nowMs);
+    const arrivedAtMs = clock();
+    const refusal = refusalOf(response, settings, arrivedAtMs);
     if (refusal !== undefined) {
       if (isFirst && expiredOn?.statuses.includes(response.status)) return expired("position", refusal);
       if (!isFirst && PAGE_GONE.includes(response.status)) return expired("page", refusal);
@@ -116,8 +119,9 @@ export function createPageFetcher(
       next: next.value,
       redact: createRedact(sent),
       validators: undefined,
-      notBeforeMs: waitOf(response, settings, nowMs),
+      notBeforeMs: waitOf(response, settings, arrivedAtMs),
       bytes: response.body.length,
+      arrivedAtMs,
     };
   }
 
@@ -149,7 +153,7 @@ export function createPageFetcher(
     observe?.({ sent, response, redact: createRedact(sent) });
     if (called.kind === "ended") return { kind: "ended", end: called.end };
     if (called.response.status === 304 && conditional !== request) {
-      return { kind: "notModified", notBeforeMs: waitOf(called.response, settings, nowMs) };
+      return { kind: "notModified", notBeforeMs: waitOf(called.response, settings, clock()) };
     }
     const fetched = readAnswer(called.response, called.sent, query);
     if (fetched.kind !== "page" || at.kind !== "first") return fetched;

@@ -112,10 +112,9 @@ export class PageWalk {
   }
 
   async #endUnchanged(notBeforeMs: number | undefined): Promise<Walked> {
-    const { plan, run, writer } = this.#deps;
+    const { run, writer } = this.#deps;
     run.opened();
     writer.position.unchanged?.();
-    if (plan.request.names.has("lastPollAt")) writer.finish(1, writer.validators);
     await writer.save();
     return {
       kind: "ended",

@@ -47,7 +47,7 @@ export async function pollSource(
   const cursor = readCursor(plan, run.cursor, { nowMs, startedAtMs: run.startedAtMs });
   if (!cursor.ok) return { kind: "broken", code: "cursor", message: cursor.error };
   const { observe } = options;
-  const fetcher = createPageFetcher({ ...deps, nowMs, ...(observe && { observe }) }, { plan, run });
+  const fetcher = createPageFetcher({ ...deps, ...(observe && { observe }) }, { plan, run });
   const writer = new PollWriter(plan, run, cursor.value, nowMs);
   const poll: Poll = {
     plan,
@@ -105,32 +105,44 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
   const held: FetchedPage[] = [];
   let heldBytes = 0;
   let isCut = false;
+  let first: FetchedPage | undefined;
   for (;;) {
     const fetched = await walk.fetch();
     if (fetched.kind === "ended") return fetched.end;
-    held.push(fetched);
-    heldBytes += fetched.bytes;
+    first ??= fetched;
+    const { next, page } = fetched;
+    if (position.select(page).length > 0) {
+      held.push(fetched);
+      heldBytes += fetched.bytes;
+    }
     while (held.length > 1 && heldBytes > MAX_HELD_BYTES) {
       heldBytes -= held.shift()?.bytes ?? 0;
       isCut = true;
     }
-    const { next, page } = fetched;
     if (next === undefined || isTrial || position.reachesKnown(page)) break;
     const limit = limitOf(poll, fetched);
-    if (limit !== undefined) return limit;
+    // What is only taken note of need not be complete: no walk will go further down than this one.
+    if (limit !== undefined && !position.isPriming) return limit;
+    if (limit !== undefined) break;
     walk.goTo(next);
   }
-  const [first] = held;
-  const notBeforeMs = held.at(-1)?.notBeforeMs;
+  const { next, page, validators } = first;
+  const notBeforeMs = held.at(-1)?.notBeforeMs ?? first.notBeforeMs;
   let hasMore = false;
-  for (const fetched of held.toReversed()) {
+  const finish = (): void => {
+    hasMore = position.endPage(page, next);
+    if (!hasMore && (!isTrial || next === undefined)) writer.finish(walk.pages, validators);
+  };
+  for (const [index, fetched] of [...held.entries()].reverse()) {
     const published = await writer.publish(fetched, () => {
-      if (fetched !== first || isCut) return;
-      for (const { next, page } of held) hasMore = position.endPage(page, next);
-      if (!isTrial || first.next === undefined) writer.finish(walk.pages, first.validators);
+      if (index === 0 && !isCut) finish();
     });
     if (published.kind === "ended") return published.end;
     if (published.kind === "cut") return goesOnAt(poll, notBeforeMs);
+  }
+  if (held.length === 0) {
+    finish();
+    await writer.save();
   }
   return isCut || hasMore ? goesOnAt(poll, notBeforeMs) : doneAt(notBeforeMs);
 }
@@ -150,8 +162,7 @@ const AT_LIMIT =
   "There are more pages than `pagination.maxPages`, or more items than `pagination.maxItems`, and nothing new among those that were read, or not yet the place up to which all is known";
 
 /** True where the next poll begins further on than this one. */
-const isGettingOn = ({ writer }: Poll): boolean =>
-  writer.published > 0 || writer.position.isPriming || writer.position.resumeAt !== undefined;
+const isGettingOn = ({ writer }: Poll): boolean => writer.hasMoved;
 
 const goesOnAt = ({ nowMs }: Poll, notBeforeMs: number | undefined): SourceEnd => ({
   kind: "done",

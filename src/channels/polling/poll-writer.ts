@@ -36,9 +36,9 @@ export class PollWriter {
     this.#stored = sink.cursor;
   }
 
-  /** Items, in this poll. */
-  get published(): number {
-    return this.#published;
+  /** True where the cursor is another one than at the beginning of the poll. */
+  get hasMoved(): boolean {
+    return this.#stored !== this.#sink.cursor;
   }
 
   get validators(): Validators | undefined {
@@ -55,25 +55,22 @@ export class PollWriter {
    * @param endPage called once all of them are added, before the cursor with the last of them is written
    * @throws as `ingest` and `Position` do
    */
-  async publish({ page, redact }: FetchedPage, endPage: () => void): Promise<Published> {
+  async publish({ arrivedAtMs, page, redact }: FetchedPage, endPage: () => void): Promise<Published> {
     const { itemsPath, settings } = this.#plan;
     const fresh = this.position.select(page);
     for (let done = 0; ; ) {
       const allowed = settings.maxItemsPerPoll - this.#published;
-      const count = Math.min(MAX_ITEMS, this.position.room, allowed, fresh.length - done);
-      if (count <= 0 && done < fresh.length) {
-        if (allowed <= 0) return { kind: "cut" };
-        throw positionFull(done);
-      }
-      const items = fresh.slice(done, done + count);
-      done += count;
+      if (allowed <= 0 && done < fresh.length) return { kind: "cut" };
+      const items = fresh.slice(done, done + Math.min(MAX_ITEMS, allowed));
+      done += items.length;
       this.position.add(items);
       if (done === fresh.length) endPage();
+      if (this.position.room < 0) throw positionFull();
       if (items.length === 0) {
         await this.save();
         return { kind: "through" };
       }
-      const delivery = deliveryOf(page, items, { itemsPath, arrivedAtMs: this.#nowMs, redact });
+      const delivery = deliveryOf(page, items, { itemsPath, arrivedAtMs, redact });
       if (delivery === undefined) return ended("items_unstable", UNSTABLE);
       const cursor = writeCursor(this.#plan, this.#cursor);
       const result = await this.#sink.ingest(delivery, { cursor, signal: this.#sink.signal });

@@ -21,7 +21,7 @@ export interface Position {
   readonly resumeAt?: PageRequest | undefined;
   /** True while what is found is only taken note of: `startAt: "now"`. Nothing is selected then. */
   readonly isPriming: boolean;
-  /** How many items more can be added. */
+  /** How many items more can be added; it must not be written while this is negative. */
   readonly room: number;
   /** The page's items that are new, in the order in which they are to be published. */
   readonly select: (page: Page) => readonly PageItem[];
@@ -58,7 +58,7 @@ export interface Discriminator {
 }
 
 /** More keys than so many are not part of a cursor: it is written with every page. */
-export const MAX_KEYS = 20_000;
+export const MAX_KEYS = 50_000;
 
 /** A page from which a position cannot go on. Codes and messages are for the channel's owner. */
 export class PositionError extends Error {
@@ -71,5 +71,8 @@ export class PositionError extends Error {
   }
 }
 
-export const positionFull = (most: number): PositionError =>
-  new PositionError("position_full", `More than ${most} items would have to be remembered one by one`);
+export const positionFull = (): PositionError =>
+  new PositionError(
+    "position_full",
+    "More items would have to be remembered one by one than a cursor can hold",
+  );

@@ -71,5 +71,10 @@ export function withoutQuery(url: URL | null, names: readonly string[]): string 
   return url?.href;
 }
 
-/** The value as it was sent, and what comes after its scheme (`Bearer …`). */
-const credentialsIn = (value: string): string[] => [value, value.slice(value.indexOf(" ") + 1)];
+/** The value as it was sent, what comes after its scheme (`Bearer …`), and the password of RFC 7617. */
+function credentialsIn(value: string): string[] {
+  const parameter = value.slice(value.indexOf(" ") + 1);
+  if (!/^basic /i.test(value)) return [value, parameter];
+  const pair = Buffer.from(parameter, "base64").toString();
+  return [value, parameter, pair.slice(pair.indexOf(":") + 1)];
+}

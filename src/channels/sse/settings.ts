@@ -153,7 +153,9 @@ export const sseSettings = sseObject
       context.addIssue({ code: "custom", path: path.split("."), message });
     }
   })
-  .describe("Inlet keeps a connection to a stream of server-sent events.");
+  .describe(
+    "Inlet keeps a connection to a stream of server-sent events. Without an `idPath` an event is called by its last event id, and those that follow it without one of their own have `/2`, `/3` and so on behind it; before the server has given an id, nothing can be recognized as sent before.",
+  );
 
 /** What each setting allows, and all together do not. */
 function contradictionsIn(

@@ -103,7 +103,10 @@ export const oauth2: ConnectionKind<typeof settings, "oauth2"> = {
   secretSettings: ["clientSecret", "refreshToken"],
   destinations: ["issuer", "tokenEndpoint"],
   issuesTokens: true,
-  apply: (_, accessToken) => ({ headers: { authorization: `Bearer ${accessToken}` } }),
+  apply(_, accessToken) {
+    if (accessToken === undefined) throw new Error("there is no access token to apply");
+    return { headers: { authorization: `Bearer ${accessToken}` } };
+  },
 };
 
 /** What tokens were given for: where one of these changes, those of before are of no use. */

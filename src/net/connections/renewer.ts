@@ -95,11 +95,9 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
       if (tokens.generation > generation && tokens.accessToken !== undefined) return connection;
       if (tokens.refusedAtMs !== undefined && clock() - tokens.refusedAtMs < RETRY_DEAD_MS) throw dead();
       const turn: Turn = { connectionId, generation: tokens.generation, holder: randomUUID() };
-      if (await store.claim(turn, LEASE_MS)) {
-        await ask(connection, turn);
-        return load(connectionId);
-      }
-      await delay(LOOK_EVERY_MS);
+      // What it brings may be of no use by then: the settings were changed meanwhile.
+      if (await store.claim(turn, LEASE_MS)) await ask(connection, turn);
+      else await delay(LOOK_EVERY_MS);
     }
     throw new UnavailableError("another worker is still renewing the connection's token");
   }

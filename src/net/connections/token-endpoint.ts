@@ -157,8 +157,14 @@ async function settle(
     if (error instanceof oauth.ResponseBodyError && isFinal(error)) {
       return { kind: DEAD.includes(error.error) ? "dead" : "refused", code: shown(error.error) };
     }
-    throw new OutboundError("protocol", "the token endpoint gives no answer of OAuth 2.0", { cause: error });
+    // Not as the cause: the library's errors hold the whole answer, tokens included.
+    throw new OutboundError("protocol", `the token endpoint gives no answer of OAuth 2.0${reasonOf(error)}`);
   }
+}
+
+function reasonOf(error: unknown): string {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return typeof code === "string" && /^[A-Z0-9_]{1,64}$/.test(code) ? ` (${code})` : "";
 }
 
 const isFinal = ({ error, status }: oauth.ResponseBodyError): boolean =>

@@ -354,6 +354,32 @@ describe("the way from page to page", () => {
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
   });
 
+  it("holds no page of which all is known, so that what is new comes however far it looks back", async () => {
+    const old = Array.from({ length: 5 }, (_, n) => ({ id: 5 - n, text: "x".repeat(3 * 1024 * 1024) }));
+    const pageOf =
+      (all: readonly { readonly id: number }[]): Answer =>
+      (request, response) => {
+        const nth = Number(new URL(request.url ?? "", server.origin).searchParams.get("p") ?? 0);
+        const next = nth + 1 < all.length ? { next: `/rows?p=${nth + 1}` } : {};
+        json({ rows: [all[nth]], ...next })(request, response);
+      };
+    const discriminator = { by: "sequence", path: "$.id", lookBack: 100 } as const;
+    const rig = rigOf({ order: "descending", discriminator, pagination: config.pagination });
+    server.answers = [pageOf(old)];
+    expect(await rig.pollAll()).toEqual({ kind: "done" });
+    server.answers = [pageOf([{ id: 6 }, ...old])];
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
+  });
+
+  it("that is too long to be taken for known is told, not walked again and again", async () => {
+    const rig = rigOf({ ...config, startAt: "now", pagination: { ...config.pagination, maxPages: 1 } });
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" })];
+    expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
+    expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_limit" });
+    expect(rig.log).toEqual([]);
+  });
+
   it("ends where its server wants no more calls, and goes on from there", async () => {
     const discriminator = { by: "sequence", path: "$.id" } as const;
     const spent = { "ratelimit-remaining": "0", "ratelimit-reset": "7" };

@@ -245,14 +245,13 @@ const schemes: readonly Scheme[] = [
   },
   {
     name: "token, newest first",
-    view: {},
+    view: { pageSize: 1000 },
     config: configOf(
       "/changes",
       { token: "{{cursor}}" },
       {
         discriminator: { by: "token", path: "$.delta" },
         order: "descending",
-        pagination: PAGINATIONS.cursorToken,
       },
     ),
     takesUpdates: true,

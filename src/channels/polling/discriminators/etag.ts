@@ -75,7 +75,7 @@ class EtagPosition implements Position {
   }
 
   select({ items }: Page): readonly PageItem[] {
-    if (items.length > MAX_KEYS) throw positionFull(MAX_KEYS);
+    if (items.length > MAX_KEYS) throw positionFull();
     if (this.#isPriming) return [];
     const { isNewestFirst, itemKey } = this.#options;
     const fresh = new Map<string, PageItem>();

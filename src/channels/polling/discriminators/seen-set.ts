@@ -134,7 +134,7 @@ class SeenSetPosition implements Position {
       else if (!fresh.has(key)) fresh.set(key, item);
     }
     if (!this.#isPriming) return [...fresh.values()];
-    if (fresh.size > this.room) throw positionFull(this.#maxKeys);
+    if (fresh.size > this.room) throw positionFull();
     for (const key of fresh.keys()) this.#touch(key);
     return [];
   }

@@ -28,7 +28,7 @@ export const timestampSettings = z.strictObject({
     .max(604_800)
     .default(0)
     .describe(
-      "For servers that show an item late: so far behind the newest, items that were not seen yet are taken as well. {{cursor}} begins there.",
+      "For servers that show an item late: so far behind the newest, items that were not seen yet are taken as well. {{cursor}} begins there. It should be longer than items are late, and a poll takes.",
     ),
 });
 

@@ -1,0 +1,196 @@
+/**
+ * Polls, on servers on loopback. First the engine alone, with polls that do nothing: how late they begin at thousands of schedules,
+ * and what one costs this process and Redis. The same with all schedules at one second, which is what offsets are for. Then a whole
+ * gateway with as many polling channels: each poll finds one new item and publishes it.
+ *
+ * usage: node test/bench/polls.bench.ts [<channels>]  (default: 5000)
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { openTestRedis } from "../bus/support.ts";
+import { startPollsWorker, wanted } from "../channels/polls-support.ts";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { type RedisServer, startRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+const CHANNELS = Number(process.argv[2] ?? 5_000);
+const INTERVAL_SECONDS = 60;
+const SECONDS = 60;
+const BUSY_INTERVAL_SECONDS = 5;
+const BUSY_SECONDS = 20;
+const WARM_UP_MS = 10_000;
+/** Of one blueprint. */
+const CHANNELS_AT_ONCE = 100;
+const LONG_MS = 300_000;
+
+await measureEngine(`engine alone, one interval of ${INTERVAL_SECONDS} s`, () => ({
+  schedule: { everySeconds: INTERVAL_SECONDS, jitter: 0.1 },
+}));
+await measureEngine("engine alone, all at one second of each minute", () => ({
+  schedule: { cron: "* * * * *", timezone: "UTC", jitter: 0 },
+}));
+await measureGateway();
+
+async function measureEngine(what: string, options: () => Parameters<typeof wanted>[1]): Promise<void> {
+  await using server = await startRedis();
+  await using redis = await openTestRedis(server.url);
+  let polls = 0;
+  const lagsMs: number[] = [];
+  await using worker = startPollsWorker(redis, async () => {
+    polls++;
+    return { kind: "done" };
+  });
+  worker.metrics.pollLagSeconds.observe = (first: number | object, second?: number) => {
+    lagsMs.push(1_000 * (typeof first === "number" ? first : (second ?? 0)));
+  };
+  worker.engine.sync(Array.from({ length: CHANNELS }, (_, i) => wanted(i + 1, options())));
+  await until(() => polls >= CHANNELS, { timeoutMs: LONG_MS, everyMs: 50 });
+  await delay(WARM_UP_MS);
+  [polls, lagsMs.length] = [0, 0];
+  const cpu = process.cpuUsage();
+  const redisBefore = await cpuSecondsOf(server);
+  await delay(SECONDS * 1_000);
+  const { user, system } = process.cpuUsage(cpu);
+  const redisMs = ((await cpuSecondsOf(server)) - redisBefore) * 1_000;
+  print(`\n${what}, ${CHANNELS} schedules`);
+  print(`  polls       ${(polls / SECONDS).toFixed(1)}/s`);
+  print(`  late        ${percentiles(lagsMs)}`);
+  print(
+    `  CPU a poll  ${((user + system) / 1_000 / polls).toFixed(2)} ms here, ${(redisMs / polls).toFixed(2)} ms in Redis`,
+  );
+}
+
+async function measureGateway(): Promise<void> {
+  const dir = await mkdtemp(join(tmpdir(), "inlet-bench-"));
+  await using server = await startRedis();
+  let asked = 0;
+  const upstream = createServer((_, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify([{ id: ++asked, amount: 12.5, state: "paid" }]));
+  }).listen(0, "127.0.0.1");
+  try {
+    await using gateway = await startGatewayProcess({
+      INLET_DATA_DIR: dir,
+      REDIS_URL: server.url,
+      INLET_ALLOW_NETWORKS: "127.0.0.0/8",
+      INLET_POLLS_PER_ORIGIN: "1000",
+      INLET_POLLS_PER_ORGANIZATION: "1000",
+      INLET_LOG_LEVEL: "warn",
+    });
+    const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/items`;
+    const appIds = await installPolls(gateway, url);
+    await until(() => asked >= CHANNELS, { timeoutMs: LONG_MS, everyMs: 50 });
+    await delay(WARM_UP_MS);
+    await measure(gateway, server, () => asked, SECONDS, `gateway, one interval of ${INTERVAL_SECONDS} s`);
+    await hurry(gateway, appIds);
+    await delay(WARM_UP_MS);
+    await measure(gateway, server, () => asked, BUSY_SECONDS, `gateway, more than it can do`);
+  } finally {
+    upstream.close();
+    upstream.closeAllConnections();
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+async function measure(
+  gateway: GatewayProcess,
+  server: RedisServer,
+  asked: () => number,
+  seconds: number,
+  what: string,
+): Promise<void> {
+  const askedBefore = asked();
+  const before = await metricsOf(gateway);
+  const redisBefore = await cpuSecondsOf(server);
+  await delay(seconds * 1_000);
+  const polls = asked() - askedBefore;
+  const after = await metricsOf(gateway);
+  const redisMs = ((await cpuSecondsOf(server)) - redisBefore) * 1_000;
+  const of = (name: string): number => (after.get(name) ?? 0) - (before.get(name) ?? 0);
+  print(`\n${what}, ${CHANNELS} channels, one new item each time`);
+  print(`  polls       ${(polls / seconds).toFixed(1)}/s`);
+  print(`  late        ${bucketPercentiles(of)}`);
+  const cpuMs = of("process_cpu_seconds_total") * 1_000;
+  print(
+    `  CPU a poll  ${(cpuMs / polls).toFixed(2)} ms in the gateway, ${(redisMs / polls).toFixed(2)} ms in Redis`,
+  );
+}
+
+async function installPolls(gateway: GatewayProcess, url: string): Promise<readonly string[]> {
+  const appIds: string[] = [];
+  for (let at = 0; at < CHANNELS; at += CHANNELS_AT_ONCE) {
+    const channels = Array.from({ length: Math.min(CHANNELS_AT_ONCE, CHANNELS - at) }, (_, n) => ({
+      uid: `p${n}`,
+      kind: "polling",
+      config: {
+        run: "always",
+        request: { url },
+        schedule: { intervalSeconds: INTERVAL_SECONDS },
+        discriminator: { by: "sequence", path: "$.id" },
+        startAt: "earliest",
+      },
+      events: [{ type: "order" }],
+    }));
+    const body = { title: "polls", channels };
+    const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", body);
+    const app = await gateway.api<{ id: string }>("POST", "/apps/install", { blueprintId: blueprint.id });
+    appIds.push(app.id);
+  }
+  return appIds;
+}
+
+/** Lets all channels poll far more often. */
+async function hurry(gateway: GatewayProcess, appIds: readonly string[]): Promise<void> {
+  const schedule = { intervalSeconds: BUSY_INTERVAL_SECONDS };
+  for (const appId of appIds) {
+    for (let offset = 0; ; offset += 200) {
+      const path = `/apps/${appId}/channels`;
+      const page = await gateway.api<{ id: string }[]>("GET", `${path}?limit=200&offset=${offset}`);
+      await Promise.all(page.map(({ id }) => gateway.api("PUT", `${path}/${id}`, { config: { schedule } })));
+      if (page.length < 200) break;
+    }
+  }
+}
+
+async function metricsOf({ origin }: GatewayProcess): Promise<ReadonlyMap<string, number>> {
+  const text = await (await fetch(`${origin}/metrics`)).text();
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ")))]),
+  );
+}
+
+/** Seconds of CPU of a redis-server so far. */
+async function cpuSecondsOf({ client }: RedisServer): Promise<number> {
+  const info = await client.info("cpu");
+  const of = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, "m").exec(info)?.[1]);
+  return of("used_cpu_user") + of("used_cpu_sys");
+}
+
+function percentiles(lagsMs: number[]): string {
+  lagsMs.sort((a, b) => a - b);
+  const at = (share: number): string =>
+    `${(lagsMs[Math.floor(lagsMs.length * share)] ?? Number.NaN).toFixed(0)} ms`;
+  return `p50 ${at(0.5)}  p99 ${at(0.99)}  most ${(lagsMs.at(-1) ?? Number.NaN).toFixed(0)} ms`;
+}
+
+/** From the buckets of the histogram: at most so much. */
+function bucketPercentiles(of: (name: string) => number): string {
+  const buckets = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000];
+  const count = of("inlet_poll_lag_seconds_count");
+  const within = (share: number): string => {
+    const bucket = buckets.find(
+      (ms) => of(`inlet_poll_lag_seconds_bucket{le="${ms / 1_000}"}`) >= share * count,
+    );
+    return bucket === undefined ? "over a minute" : `at most ${bucket} ms`;
+  };
+  return `p50 ${within(0.5)}  p99 ${within(0.99)}  (${count} by their schedule)`;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

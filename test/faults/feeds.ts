@@ -1,0 +1,125 @@
+import { PollUpstream, type View } from "../support/poll-upstream.ts";
+import { startStreamServer } from "../support/stream-server.ts";
+
+/** A server of numbered events, and how a channel gets them. */
+export interface Feed extends AsyncDisposable {
+  /** Of its channel. */
+  readonly uid: string;
+  readonly kind: "sse" | "polling";
+  readonly config: object;
+  readonly make: (count: number) => void;
+  /** The numbers of all events so far, in their order. */
+  readonly numbers: () => readonly number[];
+  /** The number of an event, from its data. */
+  readonly numberOf: (data: unknown) => number;
+}
+
+/** Rows of this many events have one time. */
+const ROWS_AT_ONCE = 5;
+/** The shortest that a channel may have. */
+const INTERVAL_SECONDS = 5;
+
+/** Each tells what is new in another way, over pages of three rows where it has pages. */
+const TABLES: readonly {
+  readonly view: Partial<View>;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly config: object;
+}[] = [
+  {
+    view: { by: "at", paging: "cursorToken" },
+    path: "/rows",
+    query: { since: "{{cursor}}" },
+    config: {
+      discriminator: { by: "timestamp", path: "$.at" },
+      pagination: { by: "cursorToken", path: "$.next", name: "token" },
+    },
+  },
+  {
+    view: { by: "seq", paging: "linkHeader", isExclusive: true },
+    path: "/rows",
+    query: { since: "{{cursor}}" },
+    config: { discriminator: { by: "sequence", path: "$.seq" }, pagination: { by: "linkHeader" } },
+  },
+  {
+    view: { by: "seq", paging: "nextUrl", isExclusive: true, order: "descending" },
+    path: "/rows",
+    query: { since: "{{cursor}}" },
+    config: {
+      discriminator: { by: "sequence", path: "$.seq" },
+      pagination: { by: "nextUrlPath", path: "$.next" },
+      order: "descending",
+    },
+  },
+  {
+    view: {},
+    path: "/changes",
+    query: { token: "{{cursor}}" },
+    config: {
+      discriminator: { by: "token", path: "$.delta" },
+      pagination: { by: "cursorToken", path: "$.next", name: "token" },
+    },
+  },
+  { view: { by: "seq" }, path: "/rows", query: {}, config: { discriminator: { by: "seenSet" } } },
+];
+
+/** `count` event streams and `count` tables. Every other one goes without ids being remembered: only its cursor keeps order. */
+export function startFeeds(count: number): Promise<readonly Feed[]> {
+  return Promise.all(
+    Array.from({ length: count }, (_, i) => {
+      const common = { run: "always", ...(i % 2 === 0 ? {} : { dedupe: { windowSeconds: 0 } }) };
+      return [
+        startStream(`stream-${i}`, common),
+        startTable(`table-${i}`, TABLES[i % TABLES.length], common),
+      ];
+    }).flat(),
+  );
+}
+
+async function startStream(uid: string, common: object): Promise<Feed> {
+  const server = await startStreamServer();
+  let made = 0;
+  return {
+    ...{ uid, kind: "sse" },
+    config: { ...common, url: server.url, reconnect: { initialMs: 100, maxMs: 500 } },
+    make(count) {
+      made += count;
+      server.make(count);
+    },
+    numbers: () => Array.from({ length: made }, (_, n) => n),
+    numberOf: (data) => (data as { readonly n: number }).n,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+async function startTable(
+  uid: string,
+  table: (typeof TABLES)[number] | undefined,
+  common: object,
+): Promise<Feed> {
+  if (table === undefined) throw new Error("no such table");
+  const upstream = await PollUpstream.start();
+  upstream.clear(table.view);
+  return {
+    ...{ uid, kind: "polling" },
+    config: {
+      ...common,
+      ...table.config,
+      request: { url: `${upstream.origin}${table.path}`, query: table.query },
+      itemsPath: "$.rows",
+      itemId: "$.id",
+      startAt: "earliest",
+      schedule: { intervalSeconds: INTERVAL_SECONDS },
+      retry: { attempts: 1, initialMs: 50 },
+    },
+    make(count) {
+      for (let i = 0; i < count; i++) {
+        if (upstream.changes.length % ROWS_AT_ONCE === 0) upstream.nowMs += 1_000;
+        upstream.insert();
+      }
+    },
+    numbers: () => upstream.changes.map(({ seq }) => seq),
+    numberOf: (data) => (data as { readonly seq: number }).seq,
+    [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose](),
+  };
+}

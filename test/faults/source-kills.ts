@@ -1,0 +1,136 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type SharedStores, startSharedStores } from "../support/stores.ts";
+import { type Feed, startFeeds } from "./feeds.ts";
+import { FATES, MOMENTS, type SourceWorker, startSourceWorker } from "./source-workers.ts";
+
+/** What the topics of all sources hold, against what their servers have numbered. */
+export interface SourceVerdict {
+  readonly seconds: number;
+  readonly workers: number;
+  /** How often each thing happened, by worker's fate and moment. */
+  readonly strikes: ReadonlyMap<string, number>;
+  readonly sources: readonly SourceCounts[];
+  /** Items that were put into quarantine. */
+  readonly quarantined: number;
+}
+
+export interface SourceCounts {
+  readonly uid: string;
+  readonly kind: Feed["kind"];
+  readonly made: number;
+  readonly entries: number;
+  readonly lost: number;
+  readonly doubled: number;
+  /** Entries that stand behind one of a higher number. */
+  readonly outOfOrder: number;
+  /** Entries that no server has made. */
+  readonly foreign: number;
+}
+
+interface InstalledApp {
+  readonly id: string;
+  readonly organizationId: string;
+}
+
+export interface SourceKillsOptions {
+  readonly kills: number;
+  /** Sources of each kind; default 20. */
+  readonly sources?: number;
+}
+
+const MAKE_EVERY_MS = 100;
+const SETTLE_TIMEOUT_MS = 120_000;
+const KINDS = ["stream-", "table-"] as const;
+
+/**
+ * Kills, stops and cuts off workers while numbered events come from event streams and polled tables; then waits until all of
+ * them are on their topics, or have had long enough, and compares.
+ */
+export async function runSourceKills({ kills, sources = 20 }: SourceKillsOptions): Promise<SourceVerdict> {
+  await using stack = new AsyncDisposableStack();
+  const stores = stack.use(await startSharedStores());
+  const feeds = await startFeeds(sources);
+  for (const feed of feeds) stack.use(feed);
+  const begin = async (index: number) => stack.use(await startSourceWorker(stores, index));
+  // The first one makes the tables; the others need not wait for each other.
+  const first = await begin(0);
+  const workers = [first, ...(await Promise.all([1, 2].map(begin)))];
+  const app = await install(first, feeds);
+
+  const startedAt = performance.now();
+  const timer = setInterval(() => {
+    for (const feed of feeds) feed.make(Math.floor(Math.random() * (feed.kind === "sse" ? 4 : 1.4)));
+  }, MAKE_EVERY_MS);
+  stack.defer(() => clearInterval(timer));
+  const strikes = new Map<string, number>();
+  for (let i = 0; i < kills; i++) {
+    await delay(Math.random() * 300);
+    const fate = FATES[i % FATES.length] ?? "killed";
+    const moment = MOMENTS[(i + Math.floor(i / FATES.length)) % MOMENTS.length] ?? "random";
+    const topicPart = `.${KINDS[Math.floor(i / 2) % KINDS.length]}`;
+    await (workers[i % workers.length] ?? first).strike(fate, moment, topicPart);
+    const key = `${fate} ${moment}`;
+    strikes.set(key, (strikes.get(key) ?? 0) + 1);
+  }
+  clearInterval(timer);
+  // What is made while nothing happens any more shows that none stands still.
+  for (const feed of feeds) feed.make(3);
+
+  const deadline = performance.now() + SETTLE_TIMEOUT_MS;
+  let counts = await audit(stores, app, feeds);
+  while (counts.some(({ lost }) => lost > 0) && performance.now() < deadline) {
+    await delay(500);
+    counts = await audit(stores, app, feeds);
+  }
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const { api } = first.gateway();
+  const quarantine = await api<readonly unknown[]>("GET", `/apps/${app.id}/quarantine`);
+  return { seconds, workers: workers.length, strikes, sources: counts, quarantined: quarantine.length };
+}
+
+async function install(worker: SourceWorker, feeds: readonly Feed[]): Promise<InstalledApp> {
+  const { api } = worker.gateway();
+  const blueprint = await api<{ readonly id: string }>("POST", "/blueprints", {
+    title: "Ledger",
+    channels: feeds.map(({ uid, kind, config }) => ({ uid, kind, config, events: [{ type: "made" }] })),
+  });
+  return api("POST", "/apps/install", { blueprintId: blueprint.id });
+}
+
+async function audit(
+  stores: SharedStores,
+  app: InstalledApp,
+  feeds: readonly Feed[],
+): Promise<readonly SourceCounts[]> {
+  const prefix = `events.${app.organizationId}.apps.app.event_received.${app.id}`;
+  return Promise.all(
+    feeds.map(async (feed) => {
+      const { uid, kind } = feed;
+      const entries = await stores.client.xrange(`${prefix}.${uid}.made`, "-", "+");
+      const numbers = entries.map(([, fields]) =>
+        feed.numberOf(JSON.parse(fields[fields.indexOf("data") + 1] ?? "")),
+      );
+      return { uid, kind, ...compare(feed.numbers(), numbers) };
+    }),
+  );
+}
+
+function compare(made: readonly number[], found: readonly number[]) {
+  const known = new Set(made);
+  const seen = new Set<number>();
+  let highest = Number.NEGATIVE_INFINITY;
+  const counts = { doubled: 0, outOfOrder: 0, foreign: 0 };
+  for (const n of found) {
+    if (!known.has(n)) counts.foreign++;
+    else if (seen.has(n)) counts.doubled++;
+    else if (n < highest) counts.outOfOrder++;
+    seen.add(n);
+    highest = Math.max(highest, n);
+  }
+  return {
+    ...counts,
+    made: made.length,
+    entries: found.length,
+    lost: made.filter((n) => !seen.has(n)).length,
+  };
+}

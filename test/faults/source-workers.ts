@@ -1,0 +1,123 @@
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { startCuttableLink } from "../support/cuttable-link.ts";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import type { SharedStores } from "../support/stores.ts";
+import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
+
+/** What befalls a worker. `stopped` (SIGSTOP) and `cut off` (from Redis) last for longer than twice its lease. */
+export const FATES = ["killed", "stopped", "cut off", "restarted"] as const;
+export type Fate = (typeof FATES)[number];
+
+/** When: around a write of its sources, or whatever it does. */
+export const MOMENTS = [...PHASES, "random"] as const;
+export type Moment = (typeof MOMENTS)[number];
+
+/** A worker that runs sources, with its own way to Redis. */
+export interface SourceWorker extends AsyncDisposable {
+  readonly gateway: () => GatewayProcess;
+  /** Resolves when the worker runs again. A write that it meets is held for as long as its fate lasts. */
+  readonly strike: (fate: Fate, moment: Moment, topicPart: string) => Promise<void>;
+}
+
+const TTL_MS = 2_000;
+const OUT_MS = 2 * TTL_MS + 500;
+const TIMING = { ttlMs: TTL_MS, beatEveryMs: 250, mostGiven: 64 } as const;
+const PROGRAM = [join(import.meta.dirname, "worker.ts"), JSON.stringify(TIMING)] as const;
+/** Until a worker that was given sources only now writes something of the kind that is waited for. */
+const TRAP_TIMEOUT_MS = 30_000;
+
+export async function startSourceWorker(stores: SharedStores, index: number): Promise<SourceWorker> {
+  const [server] = stores.servers;
+  const proxy = await startRedisProxy(server?.port ?? 0);
+  const link = await startCuttableLink(proxy.port);
+  const start = (): Promise<GatewayProcess> =>
+    startGatewayProcess(
+      {
+        ...stores.env,
+        REDIS_URL: `redis://127.0.0.1:${link.port}`,
+        INLET_DATA_DIR: join(stores.dir, `worker-${index}`),
+        INLET_ALLOW_NETWORKS: "127.0.0.0/8",
+        INLET_LOG_LEVEL: "warn",
+      },
+      { program: PROGRAM },
+    );
+  let gateway = await start();
+
+  async function meet(fate: Fate): Promise<void> {
+    switch (fate) {
+      case "killed":
+        gateway.kill("SIGKILL");
+        await gateway.exited;
+        return;
+      case "stopped":
+        gateway.kill("SIGSTOP");
+        await delay(OUT_MS);
+        return;
+      case "cut off":
+        link.cut();
+        await delay(OUT_MS);
+        return;
+      case "restarted":
+        gateway.kill("SIGTERM");
+        return;
+      default:
+        fate satisfies never;
+    }
+  }
+
+  async function recover(fate: Fate): Promise<void> {
+    switch (fate) {
+      case "stopped":
+        gateway.kill("SIGCONT");
+        return;
+      case "cut off":
+        link.mend();
+        return;
+      case "killed":
+      case "restarted":
+        await gateway.exited;
+        gateway = await start();
+        return;
+      default:
+        fate satisfies never;
+    }
+  }
+
+  return {
+    gateway: () => gateway,
+    async strike(fate, moment, topicPart) {
+      if (moment === "random") await meet(fate);
+      else await trap(proxy, moment, topicPart, () => meet(fate));
+      await recover(fate);
+    },
+    async [Symbol.asyncDispose]() {
+      await gateway[Symbol.asyncDispose]();
+      await link[Symbol.asyncDispose]();
+      await proxy[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Resolves when `act` has run, and with it the write that it was to meet was held. */
+async function trap(
+  proxy: RedisProxy,
+  moment: Exclude<Moment, "random">,
+  topicPart: string,
+  act: () => Promise<void>,
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(() => {
+    proxy.disarm();
+    reject(new Error(`nothing of ${topicPart} was published`));
+  }, TRAP_TIMEOUT_MS);
+  proxy.arm(
+    moment,
+    () => {
+      clearTimeout(timer);
+      return act().then(resolve, reject);
+    },
+    topicPart,
+  );
+  await promise;
+}

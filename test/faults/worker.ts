@@ -1,0 +1,23 @@
+/**
+ * A gateway like `src/main.ts`, with leases that run out as fast as its first argument says: nobody waits for half a minute
+ * whenever a test kills one.
+ *
+ * usage: node worker.ts <JSON of SourcesTiming>
+ */
+import { parseConfig } from "../../src/config.ts";
+import { startGateway } from "../../src/gateway.ts";
+import { createLog } from "../../src/log.ts";
+
+const parsed = parseConfig(process.env, []);
+if (!parsed.ok || parsed.value.kind !== "start") throw new Error(JSON.stringify(parsed));
+const { config } = parsed.value;
+const stopping = new AbortController();
+process.on("SIGTERM", () => stopping.abort());
+await using gateway = await startGateway(config, {
+  log: createLog({ level: config.logLevel }),
+  signal: stopping.signal,
+  sourcesTiming: JSON.parse(process.argv[2] ?? "{}"),
+});
+process.stdout.write(gateway.greeting);
+if (!stopping.signal.aborted)
+  await new Promise((resolve) => stopping.signal.addEventListener("abort", resolve));
