@@ -2,21 +2,24 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { queryValues } from "../event/values.ts";
 import { err, ok } from "../lib/result.ts";
+import { HASHES, signedMessageSettings } from "./message/settings.ts";
+import { secretKeySchema } from "./secret-key.ts";
 import { defineScheme } from "./verifier.ts";
 
-const settings = z.strictObject({
-  scheme: z.literal("hmac").describe("A keyed hash (RFC 2104) of the body."),
-  algorithm: z.enum(["sha256"]).default("sha256").describe("The hash."),
-  encoding: z.enum(["hex", "base64", "base64url"]).default("hex").describe("How the signature is written."),
-  in: z.enum(["header", "query"]).default("header").describe("Where the signature stands."),
-  name: z
-    .string()
-    .regex(/^[A-Za-z0-9_.-]{1,128}$/, "must be the name of a header or query parameter")
-    .describe("The header (any case) or query parameter that carries the signature."),
-  prefix: z.string().min(1).max(64).optional().describe("What stands before the signature, such as sha256=."),
-});
+export const hmacSettings = z
+  .strictObject({
+    scheme: z.literal("hmac").describe("A keyed hash (RFC 2104) of the body, or of a text that holds it."),
+    algorithm: z.enum(HASHES).default("sha256").describe("The hash. md5 is weak, and needs `allowWeak`."),
+    construction: z
+      .enum(["hmac", "plain"])
+      .default("hmac")
+      .describe("plain: a bare hash of a template that holds {{secret}}; weak, and needs `allowWeak`."),
+    key: secretKeySchema,
+    ...signedMessageSettings,
+  })
+  .describe("Deliveries signed with a shared secret.");
 
-type HmacSettings = z.output<typeof settings>;
+type HmacSettings = z.output<typeof hmacSettings>;
 
 /**
  * A keyed hash (RFC 2104) of the raw body under any of the channel's secrets. All secrets are tried and each comparison
@@ -24,7 +27,7 @@ type HmacSettings = z.output<typeof settings>;
  */
 export const hmac = defineScheme({
   scheme: "hmac",
-  settings,
+  settings: hmacSettings,
   needsSecret: true,
   create(options) {
     const name = options.in === "header" ? options.name.toLowerCase() : options.name;

@@ -58,7 +58,7 @@ export const presetCatalog: Resource<CatalogDeps> = {
   path: "/presets",
   tag: "Channels",
   routes() {
-    const all = readPresets();
+    const all = [...readPresets().values()];
     const spec = { operation: "listPresets", summary: "List the providers whose verification is known" };
     return [
       defineRoute({ ...common, ...spec, answer: listOf(presetSchema) }, async ({ query }) =>
