@@ -10,6 +10,7 @@ import { createHookLimits, limitedIngest } from "./channels/rate-limit.ts";
 import { checkSettings, type SettingsDeps } from "./channels/settings.ts";
 import { type Config, publicUrls } from "./config.ts";
 import { bootstrap } from "./data/bootstrap.ts";
+import { createCaptureSecret } from "./data/capture-secret.ts";
 import { startChangeFeed } from "./data/changes.ts";
 import { openDatabase } from "./data/database.ts";
 import { openKeyring } from "./data/keyring.ts";
@@ -29,9 +30,12 @@ import { redisCliOf } from "./gateway/redis-cli.ts";
 import { openStores } from "./gateway/stores.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
 import { createClientAddressOf } from "./lib/client-address.ts";
+import { UnavailableError } from "./lib/errors.ts";
 import { startSchemaCompiler } from "./lib/json-schema/compiler.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
+import type { FetchPinned } from "./verify/keys/key-cache.ts";
+import { readPresets } from "./verify/presets.ts";
 
 /** A running gateway. Disposal drains it: who is inside is answered, what was acknowledged is kept, its own servers end last. */
 export interface Gateway extends AsyncDisposable {
@@ -62,6 +66,8 @@ export async function startGateway(
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;
   const metrics = createMetrics();
+  const presets = readPresets();
+  let urls = { baseUrl: "", hooksUrl: "" };
   const has = (role: Config["roles"][number]): boolean => config.roles.includes(role);
 
   const stores = opening.use(await openStores(config, { log, signal }));
@@ -88,7 +94,11 @@ export async function startGateway(
     keyring,
     liveChannels: createLiveChannels({ db, keyring }),
     channelKinds,
+    presets,
     schemas,
+    hooksUrl: () => urls.hooksUrl,
+    fetchPinned: fetchNothing,
+    captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
     metrics,
     clock,
     blindMs,
@@ -98,6 +108,7 @@ export async function startGateway(
   const callers = createCallerPath({ db, keyring, redis, clientAddressOf, clock, config });
   const settings: SettingsDeps = {
     channelKinds,
+    presets,
     checkDefinitions: (source) => checkDefinitions(schemas, source, signal),
   };
   const firstStart = await bootstrap({
@@ -157,7 +168,6 @@ export async function startGateway(
   }
 
   const draining = new AbortController();
-  let urls = { baseUrl: "", hooksUrl: "" };
   const fetch = createApp({
     clock,
     health: {
@@ -208,6 +218,11 @@ export async function startGateway(
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
+
+/** There is no way out yet: keys that would have to be fetched are not there, and who needs them tries again. */
+const fetchNothing: FetchPinned = async () => {
+  throw new UnavailableError("outbound calls are not made");
+};
 
 async function welcomeChannel(deps: SettingsDeps) {
   const checked = await checkSettings(deps, WELCOME);

@@ -5,6 +5,7 @@ import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import type { ChannelHandle, Ingest } from "../event/ingest.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
+import type { Presets } from "../verify/presets.ts";
 
 /** What a channel kind is handed. It knows neither the normalizer nor Redis. */
 export interface ChannelKindDeps {
@@ -39,6 +40,6 @@ export interface ChannelKind {
   /** True where deliveries come to the channel's address; false where the kind fetches them: its channels show no address. */
   readonly addressed: boolean;
   /** True where settings as stored (`config` with its opened secrets) lack something before a delivery can be accepted. */
-  readonly needsSetup: (settings: Readonly<Record<string, unknown>>) => boolean;
+  readonly needsSetup: (settings: Readonly<Record<string, unknown>>, presets: Presets) => boolean;
   readonly start: (deps: ChannelKindDeps) => Promise<ChannelRuntime>;
 }

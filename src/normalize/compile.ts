@@ -63,12 +63,12 @@ export function compileRules(
     const at = `events[${index}]`;
     findings.push(...fixedPathFindings(definition, profile, at));
     const paths = profile.fixedPaths ?? definition;
-    const typePath = compiler(paths.typePath, `${at}.typePath`);
+    const typePath = compiler(paths.typePath ?? undefined, `${at}.typePath`);
     const rule: Rule = {
       index,
       type: definition.type,
       topic: topicOf({ ...channel, channelUid: channel.uid, type: definition.type }),
-      idPath: compiler(paths.idPath, `${at}.idPath`),
+      idPath: compiler(paths.idPath ?? undefined, `${at}.idPath`),
       payloadPath: compiler(paths.payloadPath, `${at}.payloadPath`),
       schema: definition.schema,
     };

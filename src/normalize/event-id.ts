@@ -13,6 +13,8 @@ export interface IdSources {
   readonly dedupe: CommonSettings["dedupe"];
   /** An id that the delivery's signature covers. */
   readonly deliveryId: string | undefined;
+  /** What dedupe goes by in place of ids, which the delivery's signature does not cover. */
+  readonly boundTo: string | undefined;
   readonly item: number;
   /** For an event that brings no id. */
   readonly freshId: () => EventId;
@@ -25,7 +27,7 @@ const CONTENT_ID_CHARS = 22;
 /**
  * The id of an event: by `idPath`; else of the delivery and the item's place in it; else a fresh one, by which nothing can
  * be recognized. Where dedupe goes by content, the hash of the whole item is remembered, and is the id too unless `idPath`
- * gives one.
+ * gives one. Where the delivery is bound to what was signed, that is remembered in place of ids.
  *
  * @throws PathBudgetError
  */
@@ -34,13 +36,15 @@ export function identify(
   reader: ItemReader,
   sources: IdSources,
 ): EventId | Fault {
-  const { dedupe, deliveryId, item, freshId } = sources;
+  const { dedupe, deliveryId, boundTo, item, freshId } = sources;
   const byContent = dedupe.by === "content";
   const contentId = byContent ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
-  const id = idPath === undefined ? (contentId ?? ofDelivery(deliveryId, item)) : readId(idPath, reader);
+  const id =
+    idPath === undefined ? (contentId ?? ofDelivery(deliveryId ?? boundTo, item)) : readId(idPath, reader);
   if (id === undefined) return freshId();
   if (typeof id !== "string") return id;
-  return { id, remembered: dedupe.windowSeconds === 0 ? undefined : (contentId ?? id) };
+  if (dedupe.windowSeconds === 0) return { id, remembered: undefined };
+  return { id, remembered: contentId ?? ofDelivery(boundTo, item) ?? id };
 }
 
 const ofDelivery = (deliveryId: string | undefined, item: number): string | undefined =>

@@ -123,6 +123,7 @@ function idOf(
   return identify(rule.idPath, reader, {
     dedupe,
     deliveryId: delivery.deliveryId,
+    boundTo: delivery.boundTo,
     item: item.index,
     freshId,
   });

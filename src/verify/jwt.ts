@@ -1,68 +1,46 @@
-import { z } from "zod";
-import { tokenKeysSchema } from "./keys/settings.ts";
-import { ENCODINGS } from "./message/settings.ts";
-import { requestSourceSchema } from "./message/source.ts";
-import { secretKeySchema } from "./secret-key.ts";
+import { ok } from "../lib/result.ts";
+import { parsePublicKeys } from "./keys/parse-keys.ts";
+import { compileSource, RequestView } from "./message/request-view.ts";
+import { consumedBy, refuse } from "./message/signature.ts";
+import { findWrongKey } from "./secret-key.ts";
+import { checkToken } from "./token/check-token.ts";
+import { compileTokenKeys } from "./token/find-token-keys.ts";
+import { isBySecret, jwtSettings } from "./token/jwt-settings.ts";
+import { defineScheme } from "./verifier.ts";
 
-export const TOKEN_ALGORITHMS = [
-  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
-  ...["ES256", "ES384", "ES512", "EdDSA", "HS256", "HS384", "HS512"],
-] as const;
+/** Longer than any header that comes through. */
+const MAX_TOKEN_LENGTH = 16_384;
+const COMPACT = /^(?:bearer +)?(?<token>[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/i;
 
-const claimName = z.string().min(1).max(256);
-const oneOrMore = z.union([
-  z.string().min(1).max(1_024),
-  z.array(z.string().min(1).max(1_024)).min(1).max(16),
-]);
-
-export const jwtSettings = z
-  .strictObject({
-    scheme: z.literal("jwt").describe("A JSON Web Token (RFC 7519), signed."),
-    source: requestSourceSchema
-      .default({ in: "header", name: "authorization" })
-      .describe("Where the token stands; a word Bearer before it is dropped."),
-    keys: tokenKeysSchema,
-    key: secretKeySchema,
-    algorithms: z
-      .array(z.enum(TOKEN_ALGORITHMS))
-      .min(1)
-      .max(8)
-      .describe("What it may be signed by; HS… only, with secrets as keys, or none of HS…."),
-    issuer: oneOrMore.optional().describe("What `iss` must be, or one of which."),
-    audience: oneOrMore.optional().describe("What `aud` must be or hold, or one of which."),
-    claims: z
-      .record(claimName, z.union([z.string(), z.number(), z.boolean()]))
-      .default({})
-      .describe("Further claims that must be there with these values."),
-    bodyHash: z
-      .strictObject({
-        claim: claimName.describe("The claim that holds it."),
-        algorithm: z.enum(["sha256", "sha384", "sha512"]).default("sha256").describe("The hash."),
-        encoding: z.enum(ENCODINGS).default("hex").describe("How it is written."),
-      })
-      .optional()
-      .describe("A claim that binds the token to the body: its hash."),
-    deliveryIdClaim: claimName
-      .optional()
-      .describe("The claim that names the delivery where no idPath does, such as jti."),
-    requireExpiry: z.boolean().default(true).describe("Refuses a token without `exp`."),
-    maxAgeSeconds: z
-      .int()
-      .min(1)
-      .max(604_800)
-      .optional()
-      .describe("How long ago it may have been issued (`iat`, which must be there)."),
-    clockSkewSeconds: z
-      .int()
-      .min(0)
-      .max(3_600)
-      .default(60)
-      .describe("How far the sender's clock may be from the gateway's."),
-    bindDedupe: z
-      .enum(["none", "signedBytes"])
-      .default("none")
-      .describe(
-        "signedBytes: repeats are recognized by the token, so that a replay under another id is one.",
-      ),
-  })
-  .describe("Deliveries with a signed token.");
+/** A JSON Web Token in compact form (RFC 7515 section 7.1), signed by one of the algorithms that the settings name. */
+export const jwt = defineScheme({
+  scheme: "jwt",
+  settings: jwtSettings,
+  needsSecret: ({ keys }) => keys.from === "secrets",
+  findWrongSecret: ({ keys, key, algorithms }, secret) => {
+    if (keys.from !== "secrets") return undefined;
+    if (isBySecret(algorithms)) return findWrongKey(key, secret);
+    return parsePublicKeys(secret) === undefined ? "is no public key that can be read" : undefined;
+  },
+  create(options) {
+    const read = compileSource(options.source);
+    const { in: where, name } = options.source;
+    const findKeys = compileTokenKeys(options.keys, options.key, isBySecret(options.algorithms));
+    return {
+      ...consumedBy({ in: where, name }),
+      async verify(request, context) {
+        if (options.keys.from === "secrets" && context.secrets.length === 0) {
+          return refuse("no_secret", "the channel has no secret that is valid now");
+        }
+        const text = read(new RequestView(request, context.readAs));
+        if (text === undefined)
+          return refuse("missing", `the token in ${where} ${name} is missing or repeated`);
+        const token = text.length > MAX_TOKEN_LENGTH ? undefined : COMPACT.exec(text)?.groups?.token;
+        if (token === undefined)
+          return refuse("malformed", `what stands in ${where} ${name} is no signed token`);
+        const checked = await checkToken(token, { settings: options, request, context, findKeys });
+        return checked.ok ? ok(checked.value) : checked;
+      },
+    };
+  },
+});

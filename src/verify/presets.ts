@@ -3,7 +3,8 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { secretName } from "./handshake/settings.ts";
-import { handshakesField, readAsField, verificationSchema } from "./sender-settings.ts";
+import { verificationSchema } from "./schemes.ts";
+import { handshakesField, readAsField } from "./sender-settings.ts";
 
 const label = z.string().min(1).max(255);
 const hint = z.string().min(1).max(1_024);

@@ -3,13 +3,17 @@ import { createGroups, type Groups } from "../../src/bus/groups.ts";
 import { openRedis, type RedisBus } from "../../src/bus/redis.ts";
 import { createTopics, type Topics } from "../../src/bus/topics.ts";
 import { channelKinds } from "../../src/channels/kinds.ts";
+import { createCaptureSecret } from "../../src/data/capture-secret.ts";
 import { createLiveChannels } from "../../src/data/live-channels.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { createEventPath, type EventPath } from "../../src/gateway/event-path.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
 import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
+import type { FetchPinned } from "../../src/verify/keys/key-cache.ts";
+import { type Presets, readPresets } from "../../src/verify/presets.ts";
 import { createTestApi, type TestApi } from "./api.ts";
 import { type RedisServer, startRedis } from "./redis.ts";
 
@@ -39,7 +43,18 @@ export interface TestSpine extends AsyncDisposable {
 
 const { signal } = new AbortController();
 
-export async function startTestSpine(): Promise<TestSpine> {
+export interface SpineOptions {
+  /** Default: all that are known. */
+  readonly presets?: Presets;
+  /** Default: nothing can be fetched. */
+  readonly fetchPinned?: FetchPinned;
+}
+
+const fetchNothing: FetchPinned = async () => {
+  throw new UnavailableError("this test fetches nothing");
+};
+
+export async function startTestSpine(options: SpineOptions = {}): Promise<TestSpine> {
   await using starting = new AsyncDisposableStack();
   const server = starting.use(await startRedis());
   const redis = starting.use(
@@ -59,9 +74,14 @@ export async function startTestSpine(): Promise<TestSpine> {
   let made: EventPath | undefined;
   const api = starting.use(
     await createTestApi({
+      ...(options.presets ? { presets: options.presets } : {}),
       async openBus({ db }, keyring) {
         made = createEventPath({
           ...{ redis, keyring, channelKinds, schemas },
+          presets: options.presets ?? readPresets(),
+          hooksUrl: () => "https://hooks.example",
+          fetchPinned: options.fetchPinned ?? fetchNothing,
+          captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
           liveChannels: createLiveChannels({ db, keyring }),
           metrics: createMetrics(),
           clock: Date.now,

@@ -48,39 +48,39 @@ const respondSchema = z.strictObject({
     .default({})
     .describe("Further headers, as templates."),
   body: template(
-    "A template: {{query:name}}, {{header:name}}, {{body:$.path}}, {{secret}} and {{secret:name}}, each with filters after |: hmac-sha1, hmac-sha256, hmac-sha512 (keyed with the channel's secret; to hex unless hex, base64 or base64url follows), sha256, lower, upper, trim, optional.",
+    "A template: {{query:name}}, {{header:name}}, {{body:$.path}}, and {{secret:name}} for a secret that has a name, each with filters after |: hmac-sha1, hmac-sha256, hmac-sha512 (keyed with the channel's secret, over letters, digits and - _ ~ + / only, so that no delivery can be signed by it; to hex unless hex, base64 or base64url follows), sha256, lower, upper, trim, optional.",
   ).default(""),
 });
 
-/** A request that is no delivery: what it looks like, and what it is answered. */
-export const handshakeSchema = z
-  .strictObject({
-    title: z.string().min(1).max(255).describe("What it is, for people."),
-    when: whenSchema.describe("What the request looks like."),
-    requireVerified: z
-      .boolean()
-      .default(true)
-      .describe("It must be verified as a delivery is; false for senders that do not sign it."),
-    captureSecret: z
-      .strictObject({
-        in: requestSourceSchema.shape.in,
-        name: requestSourceSchema.shape.name,
-      })
-      .optional()
-      .describe(
-        "Where it brings the secret that deliveries will be signed with: kept once, while the channel has none.",
-      ),
-    visit: z
-      .strictObject({
-        in: requestSourceSchema.shape.in,
-        name: requestSourceSchema.shape.name,
-        pinned: pinsField,
-      })
-      .optional()
-      .describe(
-        "Where it brings an address that must be called (GET) before it is answered; it must be verified.",
-      ),
-    respond: respondSchema.prefault({}).describe("What it is answered."),
-  })
-  .describe("A request that is answered and is no delivery.");
-export type Handshake = z.output<typeof handshakeSchema>;
+/** The fields of a handshake, each by itself. */
+export const handshakeShape = z.strictObject({
+  title: z.string().min(1).max(255).describe("What it is, for people."),
+  when: whenSchema.describe("What the request looks like."),
+  requireVerified: z
+    .boolean()
+    .default(true)
+    .describe("It must be verified as a delivery is; false for senders that do not sign it."),
+  captureSecret: z
+    .strictObject({
+      in: requestSourceSchema.shape.in,
+      name: requestSourceSchema.shape.name,
+    })
+    .optional()
+    .describe(
+      "Where it brings the secret that deliveries will be signed with: kept once, while the channel has none.",
+    ),
+  visit: z
+    .strictObject({
+      in: requestSourceSchema.shape.in,
+      name: requestSourceSchema.shape.name,
+      pinned: pinsField,
+    })
+    .optional()
+    .describe(
+      "Where it brings an address that must be called (GET) before it is answered; it must be verified.",
+    ),
+  respond: respondSchema.prefault({}).describe("What it is answered."),
+});
+export type Handshake = z.output<typeof handshakeShape>;
+export type Condition = Handshake["when"]["all"][number];
+export type ReplySettings = Handshake["respond"];

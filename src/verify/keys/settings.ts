@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { messageSourceSchema, requestSourceSchema } from "../message/source.ts";
+import { parsePublicKeys } from "./parse-keys.ts";
 import { compilePin } from "./pinned-url.ts";
 
 const KEY_TEXT =
@@ -12,7 +13,13 @@ const fromSecrets = z.strictObject({
 const inline = z.strictObject({
   from: z.literal("settings").describe("They stand here."),
   keys: z
-    .array(z.string().min(1).max(16_384))
+    .array(
+      z
+        .string()
+        .min(1)
+        .max(16_384)
+        .refine((text) => parsePublicKeys(text) !== undefined, "is no public key that can be read"),
+    )
     .min(1)
     .max(16)
     .describe(`Public keys, any of which will do: ${KEY_TEXT}.`),

@@ -47,7 +47,7 @@ const parametersSchema = z
     order: z
       .enum(["name", "listed"])
       .default("name")
-      .describe("Sorted by name (by code point), or as `names` lists them."),
+      .describe("Sorted by name (by UTF-16 code unit), or as `names` lists them."),
     pair: pairField
       .default("{{name}}{{value}}")
       .describe("How one is written; of a name that repeats, each different value once, sorted."),
@@ -145,3 +145,7 @@ export const signedMessageSettings = {
       "Accepts what is weak by now but all that some senders have: HMAC-MD5, RSA-SHA1, and plain hashes that a secret is mixed into.",
     ),
 } as const;
+
+const signedMessage = z.object(signedMessageSettings);
+export type SignedMessageSettings = z.output<typeof signedMessage>;
+export type TimestampSettings = NonNullable<SignedMessageSettings["timestamp"]>;
