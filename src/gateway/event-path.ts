@@ -97,7 +97,9 @@ export function createEventPath(deps: EventPathDeps): EventPath {
         return isKept;
       },
       async visit(url, options) {
-        await fetchPinned(url, options);
+        await fetchPinned(url, options).catch((cause) => {
+          throw new UnavailableError("the address that a handshake names cannot be called", { cause });
+        });
       },
     }),
   });
