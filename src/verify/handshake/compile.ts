@@ -52,6 +52,7 @@ export function compileHandshakes(handshakes: readonly Handshake[], deps: Handsh
     consumedHeaders: consumed.flatMap(({ consumedHeaders }) => consumedHeaders),
     consumedQuery: consumed.flatMap(({ consumedQuery }) => consumedQuery),
     find(request) {
+      if (compiled.length === 0) return undefined;
       const candidates = byMethod.get(request.method);
       if (candidates === undefined) return undefined;
       const view = new RequestView(request, deps.readAs);

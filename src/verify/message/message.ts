@@ -42,7 +42,8 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
   const readId = settings.deliveryId && compileSource(settings.deliveryId);
   const isFresh = compileFreshness(settings);
   const hasRightBody = settings.bodyHash && checkBodyHash(settings.bodyHash);
-  const { bindDedupe, baseUrl } = settings;
+  const { bindDedupe } = settings;
+  const ownBaseUrl = fixedUrl(settings.baseUrl);
   const proves = readId !== undefined || bindDedupe !== "none";
 
   return (request, context) => {
@@ -55,23 +56,26 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
     if (id !== undefined && (id === "" || id.length > MAX_ID_LENGTH)) {
       return refuse("malformed", `the delivery id is empty or longer than ${MAX_ID_LENGTH} characters`);
     }
-    const use = { baseUrl: baseUrl === undefined ? context.hooksUrl : () => baseUrl };
-    const unkeyed = render(view, { ...use, secret: "" });
+    const baseUrl = ownBaseUrl ?? context.hooksUrl;
+    const unkeyed = render(view, { secret: "", baseUrl });
     if (!unkeyed.ok) return refuse("missing", `${unkeyed.error} is missing or repeated, and is signed`);
-    const bytes = (secret: string): readonly (string | Buffer)[] => {
-      const rendered = dependsOnSecret ? render(view, { ...use, secret }) : unkeyed;
-      return rendered.ok ? rendered.value : [];
-    };
-    const proved = (): Verification => ({
-      ...(id === undefined ? {} : { deliveryId: id }),
-      ...(bindDedupe === "none" ? {} : { boundTo: digestOf(unkeyed.value) }),
-    });
+    const pieces = unkeyed.value;
     return ok({
       view,
       signatures: signatures.value,
-      bytes,
       dependsOnSecret,
-      proved: proves ? proved : () => NOTHING_MORE,
+      bytes(secret) {
+        if (!dependsOnSecret) return pieces;
+        const rendered = render(view, { secret, baseUrl });
+        return rendered.ok ? rendered.value : [];
+      },
+      proved: () =>
+        proves
+          ? {
+              ...(id === undefined ? {} : { deliveryId: id }),
+              ...(bindDedupe === "none" ? {} : { boundTo: digestOf(pieces) }),
+            }
+          : NOTHING_MORE,
     });
   };
 }
@@ -95,9 +99,12 @@ function compileFreshness({ timestamp, toleranceSeconds }: SignedMessageSettings
   };
 }
 
-/** 264 bits as base64url characters. */
+/** 256 bits as 43 base64url characters. */
 function digestOf(pieces: readonly (string | Buffer)[]): string {
   const hash = createHash("sha256");
   for (const piece of pieces) hash.update(piece);
   return hash.digest("base64url");
 }
+
+const fixedUrl = (url: string | undefined): (() => string) | undefined =>
+  url === undefined ? undefined : () => url;
