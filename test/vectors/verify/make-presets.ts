@@ -6,9 +6,12 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { type Case, casesOf, type Recipe } from "./makers/kit.ts";
+import { billing } from "./makers/billing.ts";
 import { code } from "./makers/code.ts";
+import { payments } from "./makers/payments.ts";
+import { shops } from "./makers/shops.ts";
 
-const RECIPES: Readonly<Record<string, Recipe>> = { ...code };
+const RECIPES: Readonly<Record<string, Recipe>> = { ...code, ...payments, ...billing, ...shops };
 
 const FOLDER = new URL("./presets/", import.meta.url);
 

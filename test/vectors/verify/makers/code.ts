@@ -1,28 +1,19 @@
 import { hs256 } from "./jwt.ts";
 import {
   AT_MS,
+  basic,
   caseOf,
-  type Digest,
+  delivery,
   hash,
   hmac,
   JSON_TYPE,
   json,
+  ofBody,
   type Recipe,
   type Sent,
   texts,
   withHeaders,
 } from "./kit.ts";
-
-/** A keyed hash of the body in a header. */
-const ofBody =
-  (name: string, prefix = "", hashName = "sha256", digest: Digest = "hex"): Recipe["sign"] =>
-  (sent, key) =>
-    withHeaders(sent, { [name]: prefix + hmac(hashName, key, sent.body, digest) });
-
-const delivery = (headers: Readonly<Record<string, string>>, body: unknown): Sent => ({
-  headers: { ...JSON_TYPE, ...headers },
-  body: json(body),
-});
 
 const ID = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
 const ATLASSIAN = "https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/";
@@ -232,9 +223,8 @@ export const code: Readonly<Record<string, Recipe>> = {
     source: "https://docs.datadoghq.com/integrations/webhooks/",
     secrets: texts("inlet:9f2c41", "inlet:77aa0b", "inlet:000000"),
     sent: delivery({}, { id: "8042123456", event_type: "query_alert_monitor", title: "[Triggered] Load" }),
-    sign: (sent, key) => withHeaders(sent, { authorization: `Basic ${Buffer.from(key).toString("base64")}` }),
-    alter: (sent) =>
-      withHeaders(sent, { authorization: `Basic ${Buffer.from("inlet:9f2c42").toString("base64")}` }),
+    sign: basic,
+    alter: (sent) => basic(sent, "inlet:9f2c42"),
     uncovered: (sent) => ({ ...sent, body: sent.body.replace("Load", "Disk") }),
     events: [{ type: "query_alert_monitor", id: "8042123456" }],
   },

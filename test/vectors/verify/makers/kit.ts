@@ -31,7 +31,8 @@ export type Expected =
       readonly captured?: string;
       readonly visit?: string;
     }
-  | { readonly handshake: "none" | "refused" };
+  /** Not answered as one. */
+  | { readonly handshake: "none" };
 
 export interface ChannelSecret {
   readonly value: string;
@@ -122,6 +123,22 @@ export const withHeaders = (sent: Sent, headers: Readonly<Record<string, string>
   ...sent,
   headers: { ...sent.headers, ...headers },
 });
+
+/** A JSON body with the headers that say what it is. */
+export const delivery = (headers: Readonly<Record<string, string>>, body: unknown): Sent => ({
+  headers: { ...JSON_TYPE, ...headers },
+  body: json(body),
+});
+
+/** Signs by a keyed hash of the body in a header. */
+export const ofBody =
+  (name: string, prefix = "", hashName = "sha256", digest: Digest = "hex"): Recipe["sign"] =>
+  (sent, key) =>
+    withHeaders(sent, { [name]: prefix + hmac(hashName, key, sent.body, digest) });
+
+/** Sends `user:password` along (RFC 7617). */
+export const basic = (sent: Sent, credentials: string): Sent =>
+  withHeaders(sent, { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` });
 
 /** One case, computed unless it says otherwise. */
 export const caseOf = (parts: Pick<Case, "name" | "kind" | "request" | "expect"> & Partial<Case>): Case => {
