@@ -3,7 +3,6 @@ import { type ChannelKindName, type CommonSettings, channelUidSchema } from "../
 import { type Definition, definitionsSchema, fillPaths } from "../event/definition.ts";
 import { findingsOf, formatPath } from "../http/findings.ts";
 import type { Finding } from "../lib/errors.ts";
-import { mergePatch } from "../lib/merge-patch.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender, type WrongSetting } from "../verify/sender.ts";
@@ -95,7 +94,9 @@ export async function checkSettings(
 /** As all defaults it is filled in when it is written; what is set wins. */
 function withPresetDefaults(config: ChannelSettings["config"], presets: Presets): unknown {
   const { onConflict } = (typeof config.preset === "string" && presets.get(config.preset)) || {};
-  return onConflict === undefined ? config : mergePatch({ dedupe: { onConflict } }, config);
+  const { dedupe = {} } = config;
+  if (onConflict === undefined || typeof dedupe !== "object" || dedupe === null) return config;
+  return { ...config, dedupe: { onConflict, ...dedupe } };
 }
 
 const asFinding = ({ path, message }: WrongSetting): Finding => ({

@@ -135,20 +135,21 @@ export function createIngest(deps: IngestDeps): {
   return {
     async ingest(channel, request, { signal, admit }) {
       const { sender } = channel;
-      const handshake = sender.findHandshake(request);
-      if (handshake?.requireVerified === false) return answer(channel, request, handshake, signal);
+      const open = sender.findOpenHandshake(request);
+      if (open !== undefined) return answer(channel, request, open, signal);
+      const pending = sender.verify(request);
+      const verified = pending instanceof Promise ? await pending : pending;
+      if (!verified.ok) return refuse(channel, request, verified.error);
+      const handshake = sender.findHandshake(request, verified.value);
+      if (handshake !== undefined) return answer(channel, request, handshake, signal);
       // Only handshakes come by other methods.
-      if (handshake === undefined && request.method !== "POST") {
+      if (request.method !== "POST") {
         return refuse(
           channel,
           request,
           sender.refuse(request, "no handshake of the channel fits the request"),
         );
       }
-      const pending = sender.verify(request);
-      const verified = pending instanceof Promise ? await pending : pending;
-      if (!verified.ok) return refuse(channel, request, verified.error);
-      if (handshake !== undefined) return answer(channel, request, handshake, signal);
       admit?.(channel);
       const kept =
         channel.pause === undefined ? undefined : await keepBack(channel, verified.value, { signal });

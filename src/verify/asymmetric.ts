@@ -100,15 +100,22 @@ function isSignedBy(
   keys: readonly PublicKey[],
   { algorithm, ecdsaFormat, secrets }: Attempt,
 ): boolean {
+  let attempts = 0;
   return secrets.some((secret) => {
     const content = Buffer.concat(
       bytes(secret).map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)),
     );
     return keys.some(({ key }) =>
-      signatures.some((signature) => isRightUnder(key, { algorithm, ecdsaFormat }, content, signature)),
+      signatures.some(
+        (signature) =>
+          ++attempts <= MAX_ATTEMPTS && isRightUnder(key, { algorithm, ecdsaFormat }, content, signature),
+      ),
     );
   });
 }
+
+/** Keys times signatures times secrets: each is another pass over what is signed. */
+const MAX_ATTEMPTS = 64;
 
 const usable = (
   keys: readonly PublicKey[],

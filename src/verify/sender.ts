@@ -38,14 +38,18 @@ export function resolveSender(
   const said = isLeft ? mergePatch({ ...preset?.verification }, own) : config.verification;
   const verification = verificationSchema.safeParse(said);
   if (!verification.success) return err(wrongUnder("verification", verification.error));
-  const wrong = findWrongSecrets(verification.data, config.secrets);
+  const handshakes = config.handshakes ?? preset?.handshakes ?? [];
+  const wrong = [
+    ...findWrongSecrets(verification.data, config.secrets),
+    ...findOracles(verification.data, handshakes),
+  ];
   if (wrong.length > 0) return err(wrong);
   const { typePath, idPath, itemsPath } = preset ?? {};
   return ok({
     verification: verification.data,
     secrets: config.secrets,
     shadow: config.shadow,
-    handshakes: config.handshakes ?? preset?.handshakes ?? [],
+    handshakes,
     allowHandshakes: config.allowHandshakes,
     readAs: config.readAs ?? preset?.readAs,
     paths: {
@@ -89,6 +93,23 @@ function findWrongSecrets(
     return message === undefined ? [] : [{ path: ["secrets", index, "value"], message }];
   });
 }
+
+/** Where the body is not signed, what a handshake signs for anyone could be what a delivery is signed by. */
+function findOracles(
+  { signsBody }: VerificationSettings,
+  handshakes: readonly Handshake[],
+): readonly WrongSetting[] {
+  if (signsBody !== false) return [];
+  const message =
+    "signs for anyone, and deliveries are signed without their body: needs `requireVerified: true`";
+  return handshakes.flatMap(({ requireVerified, respond }, index) =>
+    !requireVerified && [respond.body, ...Object.values(respond.headers)].some((text) => SIGNS.test(text))
+      ? [{ path: ["handshakes", index, "requireVerified"], message }]
+      : [],
+  );
+}
+
+const SIGNS = /\|\s*hmac-/;
 
 function wrongUnder(field: string, { issues }: z.ZodError): readonly WrongSetting[] {
   return issues.flatMap((issue) => {

@@ -2,7 +2,7 @@ import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import { omitValues, queryValues, type Values } from "../event/values.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { compileHandshakes, type Handshakes } from "./handshake/compile.ts";
+import { compileHandshakes, type Handshakes, type MatchedHandshake } from "./handshake/compile.ts";
 import type { KeySource } from "./keys/key-source.ts";
 import { findScheme } from "./schemes.ts";
 import { deriveKey, secretKeySchema } from "./secret-key.ts";
@@ -30,8 +30,10 @@ export interface CompiledSender extends Pick<Handshakes, "methods"> {
    * @throws UnavailableError where the sender's keys cannot be had now.
    */
   readonly verify: (request: RawRequest) => Verified | Promise<Verified>;
-  /** The handshake that a request is, and no delivery; undefined where it is none that the channel answers now. */
-  readonly findHandshake: Handshakes["find"];
+  /** The handshake that a request is, and no delivery, of those that ask for no verification; undefined where it is none. */
+  readonly findOpenHandshake: Handshakes["findOpen"];
+  /** Of the others, where the delivery that came of the request is believed for more than being tried out. */
+  readonly findHandshake: (request: RawRequest, delivery: VerifiedDelivery) => MatchedHandshake | undefined;
   /** As `verify` refuses, for a request that is not to be verified. */
   readonly refuse: (request: RawRequest, message: string) => RefusedRequest;
 }
@@ -75,6 +77,7 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
   const hiddenHeaders = [...CREDENTIAL_HEADERS, ...verifier.consumedHeaders, ...handshakes.consumedHeaders];
   const hiddenQuery = [...verifier.consumedQuery, ...handshakes.consumedQuery];
 
+  const unproved = new WeakSet<VerifiedDelivery>();
   const redact = (request: RawRequest): UnverifiedDelivery => {
     const headers = omitValues(request.headers, hiddenHeaders);
     return {
@@ -98,21 +101,28 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
       return ok({ ...delivery, ...verdict.value });
     }
     const { reason, message } = verdict.error;
-    if (!shadow) return err(refuse(request, message));
+    return shadow ? accept(request, reason) : err(refuse(request, message));
+  }
+
+  /** In shadow: as a delivery like all others, but one that proves nothing. */
+  function accept(request: RawRequest, reason: RefusalReason): Verified {
     deps.onShadowed(reason);
-    return ok(redact(request));
+    const delivery = redact(request);
+    unproved.add(delivery);
+    return ok(delivery);
   }
 
   /** Where nobody can tell, the delivery is not accepted, and its sender tries again. */
   function fail(request: RawRequest, error: unknown): Verified {
-    if (!shadow || !(error instanceof UnavailableError)) throw error;
-    deps.onShadowed("unavailable");
-    return ok(redact(request));
+    if (shadow && error instanceof UnavailableError) return accept(request, "unavailable");
+    throw error;
   }
 
   return {
     methods: handshakes.methods,
-    findHandshake: handshakes.find,
+    findOpenHandshake: handshakes.findOpen,
+    findHandshake: (request, delivery) =>
+      unproved.has(delivery) ? undefined : handshakes.findVerified(request),
     refuse,
     verify(request) {
       const context = {

@@ -332,7 +332,7 @@ describe("a handshake is answered as its provider asks", () => {
               { in: "body", name: "$.Type", equals: "SubscriptionConfirmation" },
             ],
           },
-          visit: { in: "body", name: "$.SubscribeURL", pinned: ["https://sns.*.amazonaws.com/*"] },
+          visit: { in: "body", name: "$.SubscribeURL", pinned: ["https://sns.*.amazonaws.com/?*"] },
         },
       ],
     });
@@ -355,13 +355,17 @@ describe("a handshake is answered as its provider asks", () => {
         headers: { "content-type": "text/plain; charset=UTF-8", "x-amz-sns-message-type": type },
       });
     };
-    const subscribe = { SubscribeURL: "https://sns.eu-1.amazonaws.com/ConfirmSubscription", Token: "t" };
+    const subscribe = {
+      SubscribeURL:
+        "https://sns.eu-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=arn:aws:sns:a&Token=t",
+      Token: "t",
+    };
     expect((await send(subscribe, "SubscriptionConfirmation")).status).toBe(200);
     expect(visited).toContain(subscribe.SubscribeURL);
-    const elsewhere = { SubscribeURL: "https://evil.test/ConfirmSubscription", Token: "t" };
+    const elsewhere = { SubscribeURL: "https://evil.test/?Action=ConfirmSubscription", Token: "t" };
     expect((await send(elsewhere, "SubscriptionConfirmation")).status).toBe(401);
     expect(visited).not.toContain(elsewhere.SubscribeURL);
-    const away = { SubscribeURL: "https://sns.eu-1.amazonaws.com/away", Token: "t" };
+    const away = { SubscribeURL: "https://sns.eu-1.amazonaws.com/?away", Token: "t" };
     expect((await send(away, "SubscriptionConfirmation")).status).toBe(503);
     for (const version of ["1", "2"] as const) {
       const notified = await send({ MessageId: `n${version}` }, "Notification", version);
@@ -469,6 +473,29 @@ describe("a handshake", () => {
       status: 401,
       text: expect.not.stringContaining("challenge"),
     });
+  });
+
+  it("that must be verified is not answered because the channel tries its settings out", async () => {
+    const { id } = await server.open({
+      ...{ verification: bySignature, secrets, handshakes: [slack], shadow: true },
+    });
+    const body = json({ type: "url_verification", challenge: "c" });
+    expect((await server.send(id, { body })).text).toContain('"published":1');
+    expect((await server.send(id, signed(body))).text).toBe("c");
+  });
+
+  it("that brings no more than what settings ask for is told apart only once it is verified", async () => {
+    const all = [{ in: "header", name: "x-ping" }];
+    const ping = { title: "Ping", when: { method: "GET", all }, respond: { body: "pong" } };
+    const { id } = await server.open({
+      verification: { scheme: "token", name: "x-t" },
+      secrets,
+      handshakes: [ping],
+    });
+    const get = (headers: Record<string, string>) => server.send(id, { method: "GET", headers });
+    expect((await get({ "x-ping": "1" })).status).toBe(401);
+    expect((await get({ "x-t": "s3cret" })).status).toBe(401);
+    expect((await get({ "x-ping": "1", "x-t": "s3cret" })).text).toBe("pong");
   });
 
   it("is answered to nobody who does not know its token, and the token goes nowhere", async () => {

@@ -362,6 +362,12 @@ describe("settings that make no sense are refused, naming the field", () => {
     ["an unknown filter", { template: "{{body | shout}}" }, "template"],
     ["an open placeholder", { template: "{{body}}{{" }, "template"],
     ["a placeholder of a part that is not set", { template: "{{timestamp}}{{body}}" }, "template"],
+    [
+      "a template that reads the body over and over",
+      { template: "{{body}}{{body | sha1}}{{body}}" },
+      "template",
+    ],
+    ["a template without end", { template: "{{body}}".concat("{{method}}".repeat(32)) }, "template"],
     ["a checksum in place of the body", { template: "{{body | crc32}}" }, "template"],
     ["parameters that nothing uses", { parameters: { of: "form" } }, "parameters"],
     [

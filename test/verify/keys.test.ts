@@ -117,6 +117,15 @@ describe("a pinned address", () => {
     expect(fits("https://api.example.com/", "https://api.example.com/")).toBe(true);
   });
 
+  it("may have any query where it says so", () => {
+    const any = "https://sns.*.amazonaws.com/?*";
+    expect(fits(any, "https://sns.a.amazonaws.com/?Action=Confirm&TopicArn=arn:aws:sns:a:1:b")).toBe(true);
+    expect(fits(any, "https://sns.a.amazonaws.com/")).toBe(false);
+    expect(fits(any, "https://sns.a.amazonaws.com/x?Action=Confirm")).toBe(false);
+    expect(fits(any, "https://sns.a.amazonaws.com/?Action=Confirm#x")).toBe(false);
+    expect(fits(any, `https://sns.a.amazonaws.com/?${"x".repeat(4_096)}`)).toBe(false);
+  });
+
   it.each([
     "http://sns.us-east-1.amazonaws.com/SimpleNotificationService-a.pem",
     "https://sns.us-east-1.amazonaws.com.evil.test/SimpleNotificationService-a.pem",

@@ -112,6 +112,20 @@ describe("a channel with a preset", () => {
   });
 });
 
+it("an answer that anyone can have signed is refused where deliveries are signed without their body", () => {
+  const handshake = {
+    title: "CRC",
+    when: { method: "GET" },
+    requireVerified: false,
+    respond: { body: "{{query:t | hmac-sha256}}" },
+  };
+  const verification = { scheme: "hmac", name: "x", template: "{{header:x-t}}", signsBody: false };
+  const path = "handshakes.0.requireVerified";
+  expect(findingsOf({ verification, handshakes: [handshake] })).toHaveProperty([path]);
+  expect(findingsOf({ verification, handshakes: [{ ...handshake, requireVerified: true }] })).toEqual({});
+  expect(findingsOf({ verification: { scheme: "hmac", name: "x" }, handshakes: [handshake] })).toEqual({});
+});
+
 describe("a preset", () => {
   it.each([
     ["a secret that is not said", { secret: undefined }],

@@ -12,7 +12,6 @@ import type { Condition, Handshake } from "./settings.ts";
 
 /** A request that is no delivery, and what is to be done. */
 export interface MatchedHandshake {
-  readonly requireVerified: boolean;
   /** A secret that it brings, to be kept before it is answered; undefined where it asks for none to be kept. */
   readonly captured: Result<string, string> | undefined;
   /** An address to be called before it is answered. */
@@ -23,7 +22,10 @@ export interface MatchedHandshake {
 export interface Handshakes extends Consumed {
   /** The methods of the channel's address: POST, and those that handshakes come by. */
   readonly methods: readonly string[];
-  readonly find: (request: RawRequest) => MatchedHandshake | undefined;
+  /** Of those that ask for no verification. */
+  readonly findOpen: (request: RawRequest) => MatchedHandshake | undefined;
+  /** Of those that must be verified: asked once that is so, since it may parse the body. */
+  readonly findVerified: (request: RawRequest) => MatchedHandshake | undefined;
 }
 
 export interface HandshakeDeps {
@@ -41,23 +43,28 @@ const DELIVERY_METHOD = "POST";
 /** Compiles a channel's handshakes; the first whose conditions all hold is found. @throws Error for what `checkHandshake` refuses */
 export function compileHandshakes(handshakes: readonly Handshake[], deps: HandshakeDeps): Handshakes {
   const compiled = handshakes.map((handshake) => compileHandshake(handshake, deps));
-  const byMethod = Map.groupBy(compiled, ({ method }) => method);
+  const finder = (requireVerified: boolean): Handshakes["findOpen"] => {
+    const some = compiled.filter((one) => one.requireVerified === requireVerified);
+    if (some.length === 0) return () => undefined;
+    const byMethod = Map.groupBy(some, ({ method }) => method);
+    return (request) => {
+      const candidates = byMethod.get(request.method);
+      if (candidates === undefined) return undefined;
+      const view = new RequestView(request, deps.readAs);
+      return candidates.find(({ fits }) => fits(view))?.match(view);
+    };
+  };
   const secretPlaces = handshakes.flatMap(({ when, captureSecret }) => [
     ...when.all.filter(({ equalsSecret }) => equalsSecret !== undefined),
     ...(captureSecret ? [captureSecret] : []),
   ]);
   const consumed = secretPlaces.map(consumedBy);
   return {
-    methods: [...new Set([DELIVERY_METHOD, ...byMethod.keys()])],
+    methods: [...new Set([DELIVERY_METHOD, ...compiled.map(({ method }) => method)])],
     consumedHeaders: consumed.flatMap(({ consumedHeaders }) => consumedHeaders),
     consumedQuery: consumed.flatMap(({ consumedQuery }) => consumedQuery),
-    find(request) {
-      if (compiled.length === 0) return undefined;
-      const candidates = byMethod.get(request.method);
-      if (candidates === undefined) return undefined;
-      const view = new RequestView(request, deps.readAs);
-      return candidates.find(({ fits }) => fits(view))?.match(view);
-    },
+    findOpen: finder(false),
+    findVerified: finder(true),
   };
 }
 
@@ -81,13 +88,13 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
 
   return {
     method: when.method as string,
+    requireVerified,
     fits: (view: RequestView): boolean => mayFit(view.request) && conditions.every((holds) => holds(view)),
     match(view: RequestView): MatchedHandshake {
       const nowMs = view.request.arrivedAtMs;
       const secret = readSecret?.(view);
       const url = readUrl?.(view);
       return {
-        requireVerified,
         captured:
           readSecret &&
           fitting(

@@ -24,9 +24,17 @@ export type TryKeys = (
 /** Compiles where keys come from: at once where they stand in the settings or are at hand. */
 export function compileKeys(settings: KeySettings): TryKeys {
   switch (settings.from) {
-    case "secrets":
+    case "secrets": {
+      // By secret: those of one channel, which is compiled anew when they change.
+      const parsed = new Map<string, readonly PublicKey[]>();
+      const keysOf = (secret: string): readonly PublicKey[] => {
+        const keys = parsed.get(secret) ?? parsePublicKeys(secret) ?? [];
+        parsed.set(secret, keys);
+        return keys;
+      };
       return (_, { secrets }, isRight, { proved, mismatch }) =>
-        isRight(secrets.flatMap((secret) => parsePublicKeys(secret) ?? [])) ? proved() : mismatch;
+        isRight(secrets.flatMap(keysOf)) ? proved() : mismatch;
+    }
     case "settings": {
       const keys = settings.keys.flatMap((text) => parsePublicKeys(text) ?? []);
       return (_, __, isRight, { proved, mismatch }) => (isRight(keys) ? proved() : mismatch);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { RawRequest } from "../../event/received.ts";
 import { ok, type Result } from "../../lib/result.ts";
+import { isDeliveryId } from "../delivery-id.ts";
 import type { Refusal, Verification, VerifyContext } from "../verifier.ts";
 import { checkBodyHash } from "./body-hash.ts";
 import { compileSource, RequestView } from "./request-view.ts";
@@ -24,7 +25,6 @@ export interface SignedMessage {
 
 export type ReadMessage = (request: RawRequest, context: VerifyContext) => Result<SignedMessage, Refusal>;
 
-const MAX_ID_LENGTH = 256;
 const NOTHING_MORE: Verification = {};
 
 /**
@@ -53,8 +53,8 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
     const refused = isFresh?.(view) ?? hasRightBody?.(view);
     if (refused) return refused;
     const id = readId?.(view);
-    if (id !== undefined && (id === "" || id.length > MAX_ID_LENGTH)) {
-      return refuse("malformed", `the delivery id is empty or longer than ${MAX_ID_LENGTH} characters`);
+    if (id !== undefined && !isDeliveryId(id)) {
+      return refuse("malformed", "the delivery id is empty, too long, or no Unicode");
     }
     const baseUrl = ownBaseUrl ?? context.hooksUrl;
     const unkeyed = render(view, { secret: "", baseUrl });

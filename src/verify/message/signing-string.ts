@@ -51,8 +51,9 @@ interface Rendering extends SigningUse {
 const RAW_BODY = /\{\{\s*body\s*\}\}/;
 const NO_KEY: FilterContext = {};
 const NOTHING: Reads = new Set(["body"]);
-/** More than a template that makes sense has of the raw body: each is another pass over all its bytes. */
-const MAX_RAW_BODIES = 2;
+/** More than a template that makes sense has of the body: each is another pass over all its bytes. */
+const MAX_BODIES = 2;
+const MAX_PLACEHOLDERS = 32;
 
 /** Compiles what is signed; without a template it is the body as it came. */
 export function compileSigningString(
@@ -62,7 +63,12 @@ export function compileSigningString(
   if (template === undefined) return ok({ render: ({ request }) => ok([request.body]), reads: NOTHING });
   const reads = new Set<string>();
   const texts = template.split(RAW_BODY);
-  if (texts.length - 1 > MAX_RAW_BODIES) return err(`holds {{body}} more than ${MAX_RAW_BODIES} times`);
+  if ((template.match(/\{\{\s*body\s*[|}]/g) ?? []).length > MAX_BODIES) {
+    return err(`holds {{body}} more than ${MAX_BODIES} times`);
+  }
+  if (template.split("{{").length - 1 > MAX_PLACEHOLDERS) {
+    return err(`holds more than ${MAX_PLACEHOLDERS} placeholders`);
+  }
   if (texts.length > 1) reads.add("body");
   const pieces: ((context: Rendering) => string)[] = [];
   for (const text of texts) {

@@ -2,6 +2,7 @@ import { createHash, type KeyObject, timingSafeEqual } from "node:crypto";
 import { decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
 import type { RawRequest } from "../../event/received.ts";
 import { ok, type Result } from "../../lib/result.ts";
+import { isDeliveryId } from "../delivery-id.ts";
 import { decode, refuse } from "../message/signature.ts";
 import type { Refusal, Verification, VerifyContext } from "../verifier.ts";
 import type { FindTokenKeys, TokenHeader } from "./find-token-keys.ts";
@@ -13,8 +14,6 @@ export interface TokenCheck {
   readonly context: VerifyContext;
   readonly findKeys: FindTokenKeys;
 }
-
-const MAX_ID_LENGTH = 256;
 
 /**
  * Checks a token's signature, then its claims (RFC 7519 section 7.2). Its header only chooses among the keys and algorithms
@@ -102,7 +101,7 @@ function checkClaims(
     return refuse("mismatch", "the body is not the one whose hash is in the token");
   }
   const id = deliveryIdClaim === undefined ? undefined : payload[deliveryIdClaim];
-  if (id !== undefined && (typeof id !== "string" || id === "" || id.length > MAX_ID_LENGTH)) {
+  if (id !== undefined && (typeof id !== "string" || !isDeliveryId(id))) {
     return refuse("malformed", `the token's claim ${deliveryIdClaim} is no id`);
   }
   return ok({
