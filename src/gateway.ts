@@ -10,6 +10,7 @@ import { createHookLimits, limitedIngest } from "./channels/rate-limit.ts";
 import { checkSettings, type SettingsDeps } from "./channels/settings.ts";
 import { type Config, publicUrls } from "./config.ts";
 import { bootstrap } from "./data/bootstrap.ts";
+import { createCaptureSecret } from "./data/capture-secret.ts";
 import { startChangeFeed } from "./data/changes.ts";
 import { openDatabase } from "./data/database.ts";
 import { createLiveChannels } from "./data/live-channels.ts";
@@ -24,6 +25,7 @@ import { createCallerPath } from "./gateway/callers.ts";
 import { createConnections } from "./gateway/connections.ts";
 import { openDelivery } from "./gateway/delivery.ts";
 import { createEventPath } from "./gateway/event-path.ts";
+import { createFetchPinned } from "./gateway/fetch-pinned.ts";
 import { greetingOf } from "./gateway/greeting.ts";
 import { createHealthChecks } from "./gateway/health-checks.ts";
 import { startListener } from "./gateway/listener.ts";
@@ -37,6 +39,7 @@ import { startSchemaCompiler } from "./lib/json-schema/compiler.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { createOutbound } from "./net/create-outbound.ts";
+import { readPresets } from "./verify/presets.ts";
 
 /** A running gateway. Disposal drains it: who is inside is answered, what was acknowledged is kept, its own servers end last. */
 export interface Gateway extends AsyncDisposable {
@@ -74,6 +77,8 @@ export async function startGateway(
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;
   const metrics = createMetrics();
+  const presets = readPresets();
+  let urls = { baseUrl: "", hooksUrl: "" };
   const has = (role: Config["roles"][number]): boolean => config.roles.includes(role);
 
   const stores = opening.use(await openStores(config, { log, signal }));
@@ -95,13 +100,18 @@ export async function startGateway(
   const topics = createTopics({ redis });
   const entries = createEntryIndex({ redis });
 
+  const outbound = opening.use(createOutbound(config));
   const blindMs = (): number => clock() - feed.lastReadAtMs();
   const path = createEventPath({
     redis,
     keyring,
     liveChannels: createLiveChannels({ db, keyring }),
     channelKinds,
+    presets,
     schemas,
+    hooksUrl: () => urls.hooksUrl,
+    fetchPinned: createFetchPinned(outbound),
+    captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
     metrics,
     clock,
     blindMs,
@@ -114,6 +124,7 @@ export async function startGateway(
   const callers = createCallerPath({ db, keyring, redis, clientAddressOf, clock, config });
   const settings: SettingsDeps = {
     channelKinds,
+    presets,
     checkDefinitions: (source) => checkDefinitions(schemas, source, signal),
   };
   const firstStart = await bootstrap({
@@ -172,7 +183,6 @@ export async function startGateway(
   const limits = createHookLimits({ clientAddressOf, requestsPerSecond: config.hookRequestsPerSecond });
   const ingest = path.ingest as Ingest;
   const pushed = limitedIngest(ingest, limits);
-  const outbound = opening.use(createOutbound(config));
   const connections = opening.use(createConnections({ db, keyring, outbound, clock, log }));
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   for (const kind of channelKinds.values()) {
@@ -204,7 +214,6 @@ export async function startGateway(
   }
 
   const draining = new AbortController();
-  let urls = { baseUrl: "", hooksUrl: "" };
   const fetch = createApp({
     clock,
     health: {

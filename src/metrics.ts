@@ -8,6 +8,8 @@ export interface Metrics {
   /** Events by channel kind; status `published` or `duplicate`. */
   readonly events: Tally;
   readonly quarantined: Tally;
+  /** Deliveries that were accepted only because their channels try settings out, by what verification would have said. */
+  readonly shadowed: Tally;
   /** Seconds that a call of the script that publishes took, from being handed to Redis until its answer. */
   readonly publishSeconds: Histogram;
   /** Jobs of polls by channel kind and by what became of them (`PolledOnce`, `PollJobs`). */
@@ -66,6 +68,12 @@ export function createMetrics(): Metrics {
     quarantined: createTally({
       name: "inlet_quarantined_total",
       help: "Items kept in quarantine by reason",
+      labelNames: ["kind", "reason"],
+      registers,
+    }),
+    shadowed: createTally({
+      name: "inlet_shadowed_total",
+      help: "Deliveries accepted in shadow that verification would have refused, by why",
       labelNames: ["kind", "reason"],
       registers,
     }),

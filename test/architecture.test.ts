@@ -51,7 +51,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Of Node, the rooms that compute and touch nothing import no more than this; nor do they ask for time or chance. */
 const PURE = ["event", "normalize", "verify"];
-const PURE_MODULES = ["node:buffer", "node:crypto", "node:util"];
+const PURE_MODULES = ["node:buffer", "node:crypto", "node:util", "node:zlib"];
 const IMPURE =
   /Date\.now|new Date\(\)|performance\.now|Math\.random|random(?:Bytes|UUID)|setTimeout|process\.|fetch\(/;
 

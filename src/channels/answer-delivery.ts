@@ -1,4 +1,4 @@
-import type { IngestResult } from "../event/ingest.ts";
+import type { HandshakeReply, IngestResult } from "../event/ingest.ts";
 import { ApiError, type ErrorCode } from "../http/problem.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { HookContext } from "./kind.ts";
@@ -43,7 +43,21 @@ export function answerDelivery(c: HookContext, result: IngestResult): Response {
           message: `${reason}: ${detail}`,
         })),
       });
+    case "handshake":
+      return answerHandshake(result.reply);
     default:
       return result satisfies never;
   }
+}
+
+/** What a handshake sends back came from outside: nothing may read it as a page, or keep it. */
+function answerHandshake({ status, contentType, headers, body }: HandshakeReply): Response {
+  const fixed = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'",
+    "x-content-type-options": "nosniff",
+  };
+  if (status === 204) return new Response(null, { status, headers: { ...headers, ...fixed } });
+  const type = { "content-type": `${contentType}; charset=utf-8` };
+  return new Response(body, { status, headers: { ...headers, ...fixed, ...type } });
 }

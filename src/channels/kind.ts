@@ -6,6 +6,7 @@ import type { ChannelHandle, Ingest } from "../event/ingest.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
 import type { Outbound } from "../net/outbound.ts";
+import type { Presets } from "../verify/presets.ts";
 import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
 /** What a channel kind is handed. It knows neither the normalizer nor Redis. */
@@ -51,6 +52,6 @@ export interface ChannelKind {
   /** Pull kinds: where their calls go (scheme, host, port), by the settings as stored; a connection must be allowed there. */
   readonly originOf?: (settings: Readonly<Record<string, unknown>>) => string;
   /** True where settings as stored (`config` with its opened secrets) lack something before a delivery can be accepted. */
-  readonly needsSetup: (settings: Readonly<Record<string, unknown>>) => boolean;
+  readonly needsSetup: (settings: Readonly<Record<string, unknown>>, presets: Presets) => boolean;
   readonly start: (deps: ChannelKindDeps) => Promise<ChannelRuntime>;
 }

@@ -1,9 +1,12 @@
 import { z } from "zod";
 import { type ChannelKindName, type CommonSettings, channelUidSchema } from "../event/channel.ts";
-import { type Definition, definitionsSchema } from "../event/definition.ts";
-import { findingsOf } from "../http/findings.ts";
+import { type Definition, definitionsSchema, fillPaths } from "../event/definition.ts";
+import { findingsOf, formatPath } from "../http/findings.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
+import type { Presets } from "../verify/presets.ts";
+import { resolveSender, type WrongSetting } from "../verify/sender.ts";
+import { senderConfigSchema } from "../verify/sender-settings.ts";
 import type { ChannelKind } from "./kind.ts";
 
 /** A channel as it is written in a blueprint or to an app; `config` is for its kind to read. */
@@ -30,6 +33,7 @@ export type CheckDefinitions = (source: DefinitionSource) => Promise<readonly Fi
 export interface SettingsDeps {
   readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
   readonly checkDefinitions: CheckDefinitions;
+  readonly presets: Presets;
 }
 
 /** What of a channel its kind reads. */
@@ -49,6 +53,9 @@ export interface CheckedSettings {
   readonly state: "active" | "needsSetup";
 }
 
+/** What a channel of a provider publishes that was told nothing of its events: all that comes, as one type. */
+const ALL_OF_PRESET: readonly Definition[] = [{ type: "received", typePath: null }];
+
 /** Checks a channel's settings by its kind, its definitions by compiling them. */
 export async function checkSettings(
   deps: SettingsDeps,
@@ -59,11 +66,18 @@ export async function checkSettings(
     const message = `must be one of ${[...deps.channelKinds.keys()].join(", ")}`;
     return err([{ path: "kind", message }]);
   }
-  const parsed = kind.settings.safeParse(settings.config);
+  const parsed = kind.settings.safeParse(withPresetDefaults(settings.config, deps.presets));
   if (!parsed.success) return err(findingsOf(parsed.error, ["config"]));
   const config = parsed.data;
-  const definitions = settings.events;
-  const findings = await deps.checkDefinitions({ kind: kind.kind, config, definitions });
+  const sender = resolveSender(senderConfigSchema.parse(config), deps.presets);
+  if (!sender.ok) return err(sender.error.map(asFinding));
+  const definitions = "preset" in config && settings.events.length === 0 ? ALL_OF_PRESET : settings.events;
+  const { paths } = sender.value;
+  const findings = await deps.checkDefinitions({
+    kind: kind.kind,
+    config: { ...config, itemsPath: config.itemsPath ?? paths.itemsPath },
+    definitions: fillPaths(definitions, paths),
+  });
   if (findings.length > 0) return err(findings);
   const entries = Object.entries(config);
   const isSecret = ([name]: [string, unknown]): boolean => kind.secretSettings.includes(name);
@@ -73,9 +87,22 @@ export async function checkSettings(
     secrets: Object.fromEntries(entries.filter(isSecret)),
     events: definitions,
     retention: config.retention,
-    state: kind.needsSetup({ ...config }) ? "needsSetup" : "active",
+    state: kind.needsSetup({ ...config }, deps.presets) ? "needsSetup" : "active",
   });
 }
+
+/** As all defaults it is filled in when it is written; what is set wins. */
+function withPresetDefaults(config: ChannelSettings["config"], presets: Presets): unknown {
+  const { onConflict } = (typeof config.preset === "string" && presets.get(config.preset)) || {};
+  const { dedupe = {} } = config;
+  if (onConflict === undefined || typeof dedupe !== "object" || dedupe === null) return config;
+  return { ...config, dedupe: { onConflict, ...dedupe } };
+}
+
+const asFinding = ({ path, message }: WrongSetting): Finding => ({
+  path: formatPath(["config", ...path]),
+  message,
+});
 
 /** The secret settings that stand in settings where none may: in blueprints, which are read and copied. */
 export function findSecretSettings(deps: SettingsDeps, settings: ChannelSettings): readonly Finding[] {

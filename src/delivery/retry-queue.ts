@@ -13,7 +13,12 @@ export function createRetryQueue(queue: Pick<JobQueue<PendingDelivery>, "add">):
   const idOf = ({ subscriptionId, topic, entryId }: PendingDelivery): string =>
     `${subscriptionId}.${topicMark(topic)}.${entryId}`;
   return {
-    add: (data, delayMs) => queue.add({ id: `${idOf(data)}.${data.attempts.length}`, data, delayMs }),
-    sendAgain: (demandId, data) => queue.add({ id: `${demandId}.${idOf(data)}`, data }),
+    // Where a worker has the job of that id just now, it is the one that was to be added.
+    async add(data, delayMs) {
+      await queue.add({ id: `${idOf(data)}.${data.attempts.length}`, data, delayMs });
+    },
+    async sendAgain(demandId, data) {
+      await queue.add({ id: `${demandId}.${idOf(data)}`, data });
+    },
   };
 }

@@ -3,6 +3,8 @@ import { z } from "zod";
 /** A JSON Schema document as the user wrote it: an object, or `true`/`false`. */
 export const jsonSchemaDocument = z.union([z.record(z.string(), z.unknown()), z.boolean()]);
 
+const path = z.string().min(1).max(1024);
+
 /**
  * One event definition of a channel: what of a delivery becomes an event, and of which type. Shapes only; that the paths
  * and the schema compile is checked where they are written.
@@ -16,9 +18,9 @@ export const definitionSchema = z
       .regex(/^[^\p{Cc}]*$/u, "must not contain control characters")
       .refine((type) => type.isWellFormed(), "must not contain lone surrogates")
       .refine((type) => type !== "*", "must not be *, which stands for all types"),
-    typePath: z.string().min(1).max(1024).optional(),
-    idPath: z.string().min(1).max(1024).optional(),
-    payloadPath: z.string().min(1).max(1024).optional(),
+    typePath: path.nullable().optional().describe("null: none, also where the channel's preset has one"),
+    idPath: path.nullable().optional().describe("null: none, also where the channel's preset has one"),
+    payloadPath: path.optional(),
     schema: jsonSchemaDocument.optional(),
   })
   .readonly()
@@ -43,3 +45,14 @@ export const definitionsSchema = z
       seen.add(type);
     });
   });
+
+/** Definitions with the paths that they do not speak of themselves, as the channel's preset has them. */
+export const fillPaths = (
+  definitions: readonly Definition[],
+  { typePath, idPath }: { readonly typePath?: string | undefined; readonly idPath?: string | undefined },
+): readonly Definition[] =>
+  definitions.map((definition) => ({
+    ...definition,
+    typePath: definition.typePath === undefined ? typePath : definition.typePath,
+    idPath: definition.idPath === undefined ? idPath : definition.idPath,
+  }));

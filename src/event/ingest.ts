@@ -9,20 +9,32 @@ export interface ChannelHandle {
   readonly limits: CommonSettings["limits"];
   /** All of its settings as its kind's schema gave them, secrets included: for the kind to read, and nobody else. */
   readonly settings: unknown;
+  /** What its address takes: POST, and what its handshakes come by. */
+  readonly methods: readonly string[];
   /** False for what no rule can read (415), told before anything of the body is looked at. */
   readonly acceptsContentType: (contentType: string | undefined) => boolean;
+}
+
+/** What a request that is no delivery is answered. */
+export interface HandshakeReply {
+  readonly status: 200 | 201 | 202 | 204;
+  readonly contentType: "text/plain" | "application/json";
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
 }
 
 /**
  * What became of a delivery. `accepted`: every event is on its stream and every failure in quarantine, as durable as the
  * gateway promises. `rejected`: the channel refuses invalid items (`onInvalid`, `onNoMatch`); nothing was written. `unverified`:
- * the sender is not who the channel expects; nothing was parsed.
+ * the sender is not who the channel expects; nothing was parsed. `handshake`: it was no delivery.
  */
 export type IngestResult =
   | { readonly kind: "accepted"; readonly outcome: Outcome }
   | { readonly kind: "rejected"; readonly failures: readonly ItemFailure[] }
   | { readonly kind: "tooManyItems"; readonly limit: number }
-  | { readonly kind: "unverified"; readonly message: string };
+  | { readonly kind: "unverified"; readonly message: string }
+  | { readonly kind: "handshake"; readonly reply: HandshakeReply };
 
 /**
  * The one sink of all channel kinds. Resolves only when the result is certain.

@@ -25,6 +25,8 @@ export interface VerifiedDelivery {
   readonly arrivedAtMs: number;
   /** An id that the signature covers: names the delivery where no `idPath` does. */
   readonly deliveryId?: string;
+  /** A digest of what was signed: what dedupe goes by in place of ids that the signature does not cover. */
+  readonly boundTo?: string;
 }
 
 /**

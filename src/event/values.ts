@@ -31,10 +31,9 @@ export function queryValues(target: string): Values {
 /** The values without the named ones. */
 export function omitValues(values: Values, names: readonly string[]): Values {
   if (!names.some((name) => name in values)) return values;
-  return Object.assign(
-    Object.create(null),
-    Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name))),
-  );
+  const kept: Record<string, Values[string]> = Object.create(null);
+  for (const [name, value] of Object.entries(values)) if (!names.includes(name)) kept[name] = value;
+  return kept;
 }
 
 const NONE: Values = Object.freeze(Object.create(null));

@@ -1,50 +1,72 @@
 import type { ChannelKind } from "../channels/kind.ts";
 import type { LiveChannel as StoredChannel } from "../data/live-channels.ts";
 import type { ChannelKindName } from "../event/channel.ts";
+import { fillPaths } from "../event/definition.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { bodyFormatOf } from "../normalize/bodies.ts";
 import { compileRules } from "../normalize/compile.ts";
-import { verificationConfigSchema } from "../verify/schemes.ts";
-import { compileVerification } from "../verify/verify.ts";
+import type { Presets } from "../verify/presets.ts";
+import { resolveSender } from "../verify/sender.ts";
+import { senderConfigSchema } from "../verify/sender-settings.ts";
+import type { RefusalReason } from "../verify/verifier.ts";
+import { compileSender, type SenderDeps } from "../verify/verify.ts";
+
+export interface CompileDeps extends Omit<SenderDeps, "onShadowed"> {
+  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly presets: Presets;
+  /** Told of each request that is accepted only because its channel tries its settings out. */
+  readonly onShadowed: (kind: ChannelKindName, reason: RefusalReason) => void;
+}
 
 /**
  * Makes a stored channel ready to receive. What is stored did compile when it was written; where it no longer does, the
  * channel is out of order until that is mended, and its senders are told to try again.
  */
-export function compileChannel(
-  kinds: ReadonlyMap<ChannelKindName, ChannelKind>,
-  stored: StoredChannel,
-): LiveChannel {
+export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveChannel {
   const { identity, version, state, pause, settings, definitions, connectionId } = stored;
-  const kind = kinds.get(identity.kind);
+  const kind = deps.channelKinds.get(identity.kind);
   if (kind === undefined) throw new UnavailableError(`there is no channel kind ${identity.kind}`);
   // Again through the schema: a setting that is younger than the row gets its default.
-  const config = kind.settings.safeParse(settings);
-  if (!config.success) {
+  const parsed = kind.settings.safeParse(settings);
+  if (!parsed.success) {
     throw new UnavailableError(`channel ${identity.number} has settings that no longer fit`, {
-      cause: config.error,
+      cause: parsed.error,
     });
   }
-  const rules = compileRules({ channel: identity, config: config.data, definitions });
+  const sender = resolveSender(senderConfigSchema.parse(parsed.data), deps.presets);
+  if (!sender.ok) {
+    throw new UnavailableError(`channel ${identity.number} has a sender that can no longer be verified`, {
+      cause: new Error(sender.error.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ")),
+    });
+  }
+  const { paths } = sender.value;
+  const config = { ...parsed.data, itemsPath: parsed.data.itemsPath ?? paths.itemsPath };
+  const rules = compileRules({ channel: identity, config, definitions: fillPaths(definitions, paths) });
   if (!rules.ok) {
     throw new UnavailableError(`channel ${identity.number} has definitions that no longer compile`, {
       cause: new Error(rules.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
     });
   }
+  const { readAs } = sender.value;
+  const compiled = compileSender(sender.value, {
+    ...deps,
+    onShadowed: (reason) => deps.onShadowed(identity.kind, reason),
+  });
   return {
     identity,
     version,
     connectionId,
     state,
     pause,
-    limits: config.data.limits,
-    settings: config.data,
-    acceptsContentType: rules.value.profile.acceptsContentType ?? hasBodyFormat,
-    config: config.data,
+    limits: config.limits,
+    settings: parsed.data,
+    methods: compiled.methods,
+    acceptsContentType:
+      rules.value.profile.acceptsContentType ??
+      ((contentType) => bodyFormatOf(readAs ?? contentType) !== undefined),
+    config,
     rules: rules.value,
-    verify: compileVerification(verificationConfigSchema.parse(config.data)),
+    sender: compiled,
   };
 }
-
-const hasBodyFormat = (contentType: string | undefined): boolean => bodyFormatOf(contentType) !== undefined;

@@ -15,6 +15,7 @@ import { createKeepBack } from "../ingest/keep-back.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
 import { createRedriveKept, type RedriveKept } from "../ingest/redrive-kept.ts";
 import { createRulesCache, type RulesCache } from "../ingest/rules-cache.ts";
+import { createShakeHands, type ShakeHandsDeps } from "../ingest/shake-hands.ts";
 import { verifyChannelId } from "../lib/channel-id.ts";
 import type { Clock } from "../lib/clock.ts";
 import { UnavailableError } from "../lib/errors.ts";
@@ -22,14 +23,22 @@ import { createId } from "../lib/ids.ts";
 import type { CompiledSchema, SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import type { Metrics } from "../metrics.ts";
 import type { NormalizeDeps } from "../normalize/normalize.ts";
-import { compileChannel } from "./compile-channel.ts";
+import { createKeyCache, type FetchPinned } from "../verify/keys/key-cache.ts";
+import type { Presets } from "../verify/presets.ts";
+import { type CompileDeps, compileChannel } from "./compile-channel.ts";
 
 export interface EventPathDeps {
   readonly redis: RedisBus;
   readonly keyring: Keyring;
   readonly liveChannels: LiveChannels;
   readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly presets: Presets;
   readonly schemas: SchemaCompiler;
+  /** What stands before `/hooks/{channelId}` in addresses. */
+  readonly hooksUrl: () => string;
+  /** Calls what senders' settings name or pin. */
+  readonly fetchPinned: FetchPinned;
+  readonly captureSecret: ShakeHandsDeps["captureSecret"];
   readonly metrics: Metrics;
   readonly clock: Clock;
   /** How long changes could not be read, in ms. */
@@ -53,7 +62,12 @@ export interface EventPath {
 }
 
 export function createEventPath(deps: EventPathDeps): EventPath {
-  const { redis, keyring, liveChannels, channelKinds, metrics, clock, blindMs, onAppended } = deps;
+  const { redis, keyring, liveChannels, fetchPinned, metrics, clock, blindMs, onAppended } = deps;
+  const compile: CompileDeps = {
+    ...deps,
+    keys: createKeyCache(fetchPinned),
+    onShadowed: (kind, reason) => metrics.shadowed.add(kind, reason),
+  };
   const publish = createPublish({
     redis,
     onAppended,
@@ -66,7 +80,7 @@ export function createEventPath(deps: EventPathDeps): EventPath {
     isChannelId: (channelId) => verifyChannelId(keyring.channelIdKey, channelId),
     load: async (channelId) => {
       const found = await liveChannels.findById(channelId);
-      return found && { channel: compileChannel(channelKinds, found.channel), leftMs: found.leftMs };
+      return found && { channel: compileChannel(compile, found.channel), leftMs: found.leftMs };
     },
     blindMs,
   });
@@ -80,6 +94,19 @@ export function createEventPath(deps: EventPathDeps): EventPath {
     ...shared,
     quarantine,
     keepBack: (...delivery) => keepBack(...delivery),
+    shakeHands: createShakeHands({
+      async captureSecret(channel, secret) {
+        const isKept = await deps.captureSecret(channel, secret);
+        // Here at once; elsewhere by the change feed.
+        rules.drop(channel.number);
+        return isKept;
+      },
+      async visit(url, options) {
+        await fetchPinned(url, options).catch((cause) => {
+          throw new UnavailableError("the address that a handshake names cannot be called", { cause });
+        });
+      },
+    }),
   });
   const redriveKept = createRedriveKept({ ...shared, quarantine, redrive });
   const newDeliveryId = () => createId("dl", clock());
@@ -96,7 +123,7 @@ export function createEventPath(deps: EventPathDeps): EventPath {
     redriveKept,
     async findByNumber(channelNumber) {
       const stored = await liveChannels.findByNumber(channelNumber);
-      return stored && compileChannel(channelKinds, stored);
+      return stored && compileChannel(compile, stored);
     },
   };
 }

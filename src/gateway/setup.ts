@@ -9,6 +9,7 @@ import type { Finding } from "../lib/errors.ts";
 import { startSchemaCompiler } from "../lib/json-schema/compiler.ts";
 import { err, type Result } from "../lib/result.ts";
 import type { Log } from "../log.ts";
+import { readPresets } from "../verify/presets.ts";
 import { openDatabaseStore } from "./database-store.ts";
 import { openMasterKeyring } from "./master-keys.ts";
 import { type ApplyDeps, applySetUp, planSetUp } from "./setup/apply.ts";
@@ -47,6 +48,7 @@ export async function runSetUp(config: Config, options: SetUpOptions): Promise<"
   const schemas = opening.use(startSchemaCompiler());
   const settings: SettingsDeps = {
     channelKinds,
+    presets: readPresets(),
     checkDefinitions: (source) => checkDefinitions(schemas, source, signal),
   };
   const wanted = await readSetUp(settings, file, env);

@@ -3,12 +3,14 @@ import type { QuarantineStore } from "../bus/quarantine.ts";
 import type { QuarantineItem } from "../bus/quarantine-record.ts";
 import type { Ingest, IngestFetched, IngestResult } from "../event/ingest.ts";
 import type { ItemFailure } from "../event/outcome.ts";
-import type { SourcePosition, VerifiedDelivery } from "../event/received.ts";
+import type { RawRequest, SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { type NormalizeDeps, normalize, type Selection } from "../normalize/normalize.ts";
+import type { MatchedHandshake } from "../verify/handshake/compile.ts";
 import type { RefusedRequest } from "../verify/verify.ts";
 import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
 import { conflictsOf, outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
 import { createSampler } from "./sampler.ts";
+import type { ShakeHands } from "./shake-hands.ts";
 
 /** How often a channel's unverified deliveries are kept: enough to see what is wrong, too little to fill anything. */
 const UNVERIFIED_EVERY_MS = 10_000;
@@ -18,6 +20,7 @@ export interface IngestDeps extends NormalizeDeps {
   readonly publish: Publish;
   readonly quarantine: Pick<QuarantineStore, "put">;
   readonly keepBack: KeepBack;
+  readonly shakeHands: ShakeHands;
   /** Told of each result, for counters. */
   readonly observe: (channel: LiveChannel, result: IngestResult) => void;
 }
@@ -57,14 +60,14 @@ export type MovePosition = (
   options: { readonly signal: AbortSignal; readonly position: SourcePosition },
 ) => Promise<void>;
 
-/** The one path of every delivery: verify, keep back where the channel is paused, normalize, publish together with what is known to fail, then the conflicts. */
+/** The one path of every request: answer it where it is a handshake; else verify, keep back where the channel is paused, normalize, publish together with what is known to fail, then the conflicts. */
 export function createIngest(deps: IngestDeps): {
   readonly ingest: Ingest<LiveChannel>;
   readonly ingestFetched: IngestFetched<LiveChannel>;
   readonly movePosition: MovePosition;
   readonly redrive: Redrive;
 } {
-  const { publish, quarantine, keepBack, observe } = deps;
+  const { publish, quarantine, keepBack, shakeHands, observe } = deps;
   const isSampled = createSampler({ everyMs: UNVERIFIED_EVERY_MS, maxKeys: MAX_SAMPLED_CHANNELS });
 
   async function write(
@@ -125,6 +128,26 @@ export function createIngest(deps: IngestDeps): {
     const batch = { channel: channel.identity, events: [], policy: publishPolicyOf(channel), position };
     await publish(batch, { signal });
   };
+  function refuse(channel: LiveChannel, request: RawRequest, refused: RefusedRequest): IngestResult {
+    const result = { kind: "unverified", message: refused.message } as const;
+    if (isSampled(channel.identity.number, request.arrivedAtMs)) keepSample(channel, refused);
+    observe(channel, result);
+    return result;
+  }
+
+  async function answer(
+    channel: LiveChannel,
+    request: RawRequest,
+    handshake: MatchedHandshake,
+    signal: AbortSignal,
+  ): Promise<IngestResult> {
+    const reply = await shakeHands(channel, handshake, { signal });
+    if (!reply.ok) return refuse(channel, request, channel.sender.refuse(request, reply.error));
+    const result = { kind: "handshake", reply: reply.value } as const;
+    observe(channel, result);
+    return result;
+  }
+
   /** The sender waits for none of it, and is told 401 whatever becomes of it. */
   function keepSample({ identity }: LiveChannel, { message, redacted }: RefusedRequest): void {
     const failure = { item: null, reason: "signature_invalid", detail: message, definitions: [] } as const;
@@ -134,12 +157,21 @@ export function createIngest(deps: IngestDeps): {
 
   return {
     async ingest(channel, request, { signal, admit }) {
-      const verified = channel.verify(request);
-      if (!verified.ok) {
-        const refused = { kind: "unverified", message: verified.error.message } as const;
-        if (isSampled(channel.identity.number, request.arrivedAtMs)) keepSample(channel, verified.error);
-        observe(channel, refused);
-        return refused;
+      const { sender } = channel;
+      const open = sender.findOpenHandshake(request);
+      if (open !== undefined) return answer(channel, request, open, signal);
+      const pending = sender.verify(request);
+      const verified = pending instanceof Promise ? await pending : pending;
+      if (!verified.ok) return refuse(channel, request, verified.error);
+      const handshake = sender.findHandshake(request, verified.value);
+      if (handshake !== undefined) return answer(channel, request, handshake, signal);
+      // Only handshakes come by other methods.
+      if (request.method !== "POST") {
+        return refuse(
+          channel,
+          request,
+          sender.refuse(request, "no handshake of the channel fits the request"),
+        );
       }
       admit?.(channel);
       const kept =

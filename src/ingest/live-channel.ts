@@ -2,7 +2,7 @@ import type { PublishPolicy } from "../bus/publish.ts";
 import type { CommonSettings } from "../event/channel.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
 import type { RuleSet } from "../normalize/compile.ts";
-import type { VerifyDelivery } from "../verify/verify.ts";
+import type { CompiledSender } from "../verify/verify.ts";
 
 /** A channel in force: what a kind sees of it, and all that `ingest` needs, compiled. */
 export interface LiveChannel extends ChannelHandle {
@@ -14,7 +14,7 @@ export interface LiveChannel extends ChannelHandle {
   /** The pause whose deliveries are not all through: what comes now stands behind them. */
   readonly pause: number | undefined;
   readonly rules: RuleSet;
-  readonly verify: VerifyDelivery;
+  readonly sender: CompiledSender;
 }
 
 /** What the channel's settings ask of a write. */

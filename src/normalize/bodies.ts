@@ -1,7 +1,7 @@
+import { parseForm } from "../event/form.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { decodeText } from "./charset.ts";
 import { type Fault, invalidBody } from "./fault.ts";
-import { parseForm } from "./form.ts";
 import { JsonText } from "./payload-slice.ts";
 import { parseXml } from "./xml.ts";
 

@@ -84,12 +84,12 @@ export function compileRules(
     const at = `events[${index}]`;
     findings.push(...fixedPathFindings(definition, profile, at));
     const paths = profile.fixedPaths ?? definition;
-    const typePath = compiler(paths.typePath, `${at}.typePath`);
+    const typePath = compiler(paths.typePath ?? undefined, `${at}.typePath`);
     const rule: Rule = {
       index,
       type: definition.type,
       topic: topicOf({ ...channel, channelUid: channel.uid, type: definition.type }),
-      idPath: compiler(paths.idPath, `${at}.idPath`) ?? itemId,
+      idPath: compiler(paths.idPath ?? undefined, `${at}.idPath`) ?? itemId,
       payloadPath: compiler(paths.payloadPath, `${at}.payloadPath`),
       schema: definition.schema,
     };

@@ -16,6 +16,8 @@ export interface IdSources {
   readonly scope: string | undefined;
   /** Joins an id that `idPath` yields, where the item has one. */
   readonly versionPath: RulePath | undefined;
+  /** What dedupe goes by in place of ids, which the delivery's signature does not cover. */
+  readonly boundTo: string | undefined;
   /** What the delivery names the item. */
   readonly ownId: () => OwnId | undefined;
   /** For an event that brings no id. */
@@ -29,7 +31,7 @@ const CONTENT_ID_CHARS = 22;
 /**
  * The id of an event: by `idPath`, with the item's version where it has one; else the item's own, by its delivery; else a
  * fresh one, by which nothing can be recognized. Where dedupe goes by content, the hash of the whole item is remembered, and
- * is the id too unless `idPath` gives one.
+ * is the id too unless `idPath` gives one. Where the delivery is bound to what was signed, that is remembered in place of ids.
  *
  * @throws PathBudgetError
  */
@@ -38,23 +40,21 @@ export function identify(
   reader: ItemReader,
   sources: IdSources,
 ): EventId | Fault {
-  const { dedupe, scope, versionPath, ownId, freshId } = sources;
+  const { dedupe, scope, versionPath, boundTo, ownId, freshId } = sources;
   const byContent = dedupe.by === "content";
   const contentId = byContent ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
   const remember = (id: string, by: string): EventId => ({
     id,
-    remembered: dedupe.windowSeconds === 0 ? undefined : by,
+    remembered: dedupe.windowSeconds === 0 ? undefined : (contentId ?? boundTo ?? by),
   });
   if (idPath !== undefined) {
     const id = readId(idPath, reader);
     if (typeof id !== "string") return id;
-    if (versionPath === undefined) {
-      return remember(id, contentId ?? (scope === undefined ? id : `${scope}\n${id}`));
-    }
+    if (versionPath === undefined) return remember(id, scope === undefined ? id : `${scope}\n${id}`);
     const [version] = reader.values(versionPath);
     const versioned = isVersion(version) ? `${id}/${version}` : id;
     // `42/1` may also be an item's id as it is: what is remembered says where the id ends.
-    return remember(versioned, contentId ?? `${id.length}:${versioned}`);
+    return remember(versioned, `${id.length}:${versioned}`);
   }
   if (contentId !== undefined) return remember(contentId, contentId);
   const own = ownId();

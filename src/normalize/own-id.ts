@@ -14,10 +14,11 @@ interface Place {
 
 export type NameItem = (delivery: VerifiedDelivery, item: Place) => OwnId | undefined;
 
-/** The delivery's id and the item's place in it. */
-export const ofPlace: NameItem = ({ deliveryId }, { index }) => {
-  if (deliveryId === undefined) return undefined;
-  const id = `${deliveryId}/${index}`;
+/** The delivery's id, or what was signed, and the item's place in it. */
+export const ofPlace: NameItem = ({ deliveryId, boundTo }, { index }) => {
+  const delivery = deliveryId ?? boundTo;
+  if (delivery === undefined) return undefined;
+  const id = `${delivery}/${index}`;
   return { id, remembered: id };
 };
 

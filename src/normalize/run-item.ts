@@ -127,6 +127,7 @@ function idOf(
     dedupe,
     scope: item.event?.source,
     versionPath: rules.versionPath,
+    boundTo: delivery.boundTo === undefined ? undefined : `${delivery.boundTo}/${item.index}`,
     ownId: () => rules.ownId(delivery, item),
     freshId,
   });

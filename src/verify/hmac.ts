@@ -1,67 +1,88 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
-import { queryValues } from "../event/values.ts";
-import { err, ok } from "../lib/result.ts";
+import { ok } from "../lib/result.ts";
+import { checkMessage } from "./message/findings.ts";
+import { compileMessage } from "./message/message.ts";
+import { HASHES, signedMessageSettings } from "./message/settings.ts";
+import { consumedBy, refuse } from "./message/signature.ts";
+import { deriveKey, findWrongKey, secretKeySchema } from "./secret-key.ts";
 import { defineScheme } from "./verifier.ts";
 
-const settings = z.strictObject({
-  scheme: z.literal("hmac").describe("A keyed hash (RFC 2104) of the body."),
-  algorithm: z.enum(["sha256"]).default("sha256").describe("The hash."),
-  encoding: z.enum(["hex", "base64", "base64url"]).default("hex").describe("How the signature is written."),
-  in: z.enum(["header", "query"]).default("header").describe("Where the signature stands."),
-  name: z
-    .string()
-    .regex(/^[A-Za-z0-9_.-]{1,128}$/, "must be the name of a header or query parameter")
-    .describe("The header (any case) or query parameter that carries the signature."),
-  prefix: z.string().min(1).max(64).optional().describe("What stands before the signature, such as sha256=."),
+const shape = z.strictObject({
+  scheme: z.literal("hmac").describe("A keyed hash (RFC 2104) of the body, or of a text that holds it."),
+  algorithm: z.enum(HASHES).default("sha256").describe("The hash. md5 is weak, and needs `allowWeak`."),
+  construction: z
+    .enum(["hmac", "plain"])
+    .default("hmac")
+    .describe("plain: a bare hash of a template that holds {{secret}}; weak, and needs `allowWeak`."),
+  key: secretKeySchema,
+  ...signedMessageSettings,
 });
 
-type HmacSettings = z.output<typeof settings>;
+const settings = shape.check(checkMessage, checkStrength).describe("Deliveries signed with a shared secret.");
+
+type HmacSettings = z.output<typeof shape>;
 
 /**
- * A keyed hash (RFC 2104) of the raw body under any of the channel's secrets. All secrets are tried and each comparison
- * takes constant time, so that neither the time nor the answer tells which one was close.
+ * A keyed hash of the raw body, or of a text that holds it, under any of the channel's secrets. All secrets and all signatures
+ * are tried and each comparison takes constant time, so that neither the time nor the answer tells which one was close.
  */
 export const hmac = defineScheme({
   scheme: "hmac",
   settings,
   needsSecret: true,
+  findWrongSecret: ({ key }, secret) => findWrongKey(key, secret),
   create(options) {
-    const name = options.in === "header" ? options.name.toLowerCase() : options.name;
-    const consumed = {
-      consumedHeaders: options.in === "header" ? [name] : [],
-      consumedQuery: options.in === "query" ? [name] : [],
-    };
-    const verified = ok(consumed);
-    const refused = (message: string) => err({ message, ...consumed });
-    return (request, { secrets }) => {
-      if (secrets.length === 0) return refused("the channel has no secret that is valid now");
-      const sent = (options.in === "header" ? request.headers : queryValues(request.target))[name];
-      if (typeof sent !== "string")
-        return refused(`the ${options.in} ${options.name} is missing or repeated`);
-      const signature = decode(sent, options);
-      if (signature === undefined) {
-        return refused(`the ${options.in} ${options.name} is not a ${options.encoding} signature`);
-      }
-      let matches = false;
-      for (const secret of secrets) {
-        const expected = createHmac(options.algorithm, secret).update(request.body).digest();
-        if (expected.length === signature.length && timingSafeEqual(expected, signature)) matches = true;
-      }
-      return matches ? verified : refused(`the signature in ${options.in} ${options.name} does not match`);
+    const read = compileMessage(options);
+    const digest = compileDigest(options);
+    const mismatch = refuse("mismatch", `the signature in ${options.in} ${options.name} does not match`);
+    return {
+      ...consumedBy(options),
+      verify(request, context) {
+        if (context.secrets.length === 0) {
+          return refuse("no_secret", "the channel has no secret that is valid now");
+        }
+        const message = read(request, context);
+        if (!message.ok) return message;
+        const { signatures, bytes, proved } = message.value;
+        let matches = false;
+        for (const secret of context.secrets) {
+          const expected = digest(secret, bytes(secret));
+          if (expected === undefined) continue;
+          for (const signature of signatures) {
+            if (expected.length === signature.length && timingSafeEqual(expected, signature)) matches = true;
+          }
+        }
+        return matches ? ok(proved()) : mismatch;
+      },
     };
   },
 });
 
-/** The signature's bytes; undefined where the text is not exactly the spelling that the encoding gives to bytes. */
-function decode(text: string, { prefix = "", encoding }: HmacSettings): Buffer | undefined {
-  if (!text.startsWith(prefix)) return undefined;
-  const encoded = text.slice(prefix.length);
-  const bytes = Buffer.from(encoded, encoding);
-  const canonical = bytes.toString(encoding);
-  const same =
-    encoding === "hex" ? canonical === encoded.toLowerCase() : unpadded(canonical) === unpadded(encoded);
-  return same && bytes.length > 0 ? bytes : undefined;
+/** The signature that a secret gives; undefined for a secret of which no key comes. */
+function compileDigest({ algorithm, construction, key }: HmacSettings) {
+  const { encoding, stripPrefix, append, hash } = key;
+  // The text of the secret is the key of most senders.
+  const isPlainText =
+    encoding === "utf8" && stripPrefix === undefined && append === undefined && hash === undefined;
+  return (secret: string, pieces: readonly (string | Buffer)[]): Buffer | undefined => {
+    const keyBytes = isPlainText ? secret : deriveKey(key, secret);
+    if (keyBytes === undefined) return undefined;
+    const hashing = construction === "plain" ? createHash(algorithm) : createHmac(algorithm, keyBytes);
+    for (const piece of pieces) hashing.update(piece);
+    return hashing.digest();
+  };
 }
 
-const unpadded = (base64: string): string => base64.replace(/=+$/, "");
+function checkStrength({ value, issues }: z.core.ParsePayload<HmacSettings>): void {
+  const note = (field: string, message: string): void => {
+    issues.push({ code: "custom", path: [field], message, input: value });
+  };
+  const { algorithm, construction, allowWeak, template = "" } = value;
+  if (construction === "plain" && !/\{\{\s*secret\b/.test(template)) {
+    note("construction", "plain is no signature unless `template` holds {{secret}}");
+  }
+  if (allowWeak) return;
+  if (algorithm === "md5") note("algorithm", "md5 is weak: needs `allowWeak: true`");
+  if (construction === "plain") note("construction", "plain is weak: needs `allowWeak: true`");
+}

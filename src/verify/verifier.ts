@@ -1,10 +1,18 @@
 import type { z } from "zod";
 import type { RawRequest } from "../event/received.ts";
 import type { Result } from "../lib/result.ts";
+import type { KeySource } from "./keys/key-source.ts";
 
-/** What the verification of one request may lean on: the secrets that are valid at its arrival, in the channel's order. */
+/** What the verification of one request may lean on. */
 export interface VerifyContext {
+  /** The secrets that are valid at its arrival, in the channel's order. */
   readonly secrets: readonly string[];
+  /** What stands before `/hooks/…` in the address as the gateway tells it. */
+  readonly hooksUrl: () => string;
+  /** The Content-Type by which the body is read, where that is not what the sender says. */
+  readonly readAs?: string | undefined;
+  /** Public keys that are fetched. */
+  readonly keys: KeySource;
 }
 
 /** Header and query names (headers in lower case) in which a scheme looks for a credential or signature; they go no further. */
@@ -13,22 +21,35 @@ export interface Consumed {
   readonly consumedQuery: readonly string[];
 }
 
-/** What a scheme proved, and what it read to do so. */
-export interface Verification extends Consumed {
+/** What a scheme proved. */
+export interface Verification {
   /** The sender's delivery id, only where the signature covers it. */
   readonly deliveryId?: string;
+  /** What dedupe goes by in place of ids. */
+  readonly boundTo?: string;
 }
 
-/** Why a request was refused: for the log and the operator, never for the sender. */
-export interface VerificationFailure extends Consumed {
+/** Why a request is not believed. A closed set: it is also a metric label. */
+export type RefusalReason = "no_secret" | "missing" | "malformed" | "stale" | "mismatch" | "unavailable";
+
+/** A request that is not believed; the message is for the log and the operator, never for the sender. */
+export interface Refusal {
+  readonly reason: RefusalReason;
   readonly message: string;
 }
 
-/** Checks one request over its raw bytes, in constant time where a secret is compared. */
-export type Verifier = (
-  request: RawRequest,
-  context: VerifyContext,
-) => Result<Verification, VerificationFailure>;
+export type Verdict = Result<Verification, Refusal>;
+
+/** One channel's way to know its sender, ready to be asked. */
+export interface Verifier extends Consumed {
+  /**
+   * Checks one request over its raw bytes, in constant time where a secret is compared; at once, unless keys must be fetched or
+   * the signature is one that only answers by a promise.
+   *
+   * @throws UnavailableError where the keys cannot be had now.
+   */
+  readonly verify: (request: RawRequest, context: VerifyContext) => Verdict | Promise<Verdict>;
+}
 
 /**
  * One way to know a sender: a file here and a line in `schemes.ts`. `settings` is a strict object whose `scheme` is the
@@ -37,8 +58,12 @@ export type Verifier = (
 export interface VerificationScheme {
   readonly scheme: string;
   readonly settings: z.ZodObject;
-  /** Without a secret a channel with this scheme is `needsSetup`: nothing verifies. */
-  readonly needsSecret: boolean;
+  /** True where all settings need a secret. */
+  readonly alwaysNeedsSecret: boolean;
+  /** True where a channel with these settings verifies nothing before it has a secret: until then it is `needsSetup`. */
+  readonly needsSecret: (settings: unknown) => boolean;
+  /** Why a secret can be none of these settings'; undefined where it can. It never repeats the secret. */
+  readonly findWrongSecret: (settings: unknown, secret: string) => string | undefined;
   /** @throws z.ZodError when the settings do not fit `settings`. */
   readonly create: (settings: unknown) => Verifier;
 }
@@ -47,8 +72,19 @@ export interface VerificationScheme {
 export function defineScheme<S extends z.ZodObject>(parts: {
   readonly scheme: string;
   readonly settings: S;
-  readonly needsSecret: boolean;
+  readonly needsSecret: boolean | ((settings: z.output<S>) => boolean);
+  readonly findWrongSecret?: (settings: z.output<S>, secret: string) => string | undefined;
   readonly create: (settings: z.output<S>) => Verifier;
 }): VerificationScheme {
-  return { ...parts, create: (settings) => parts.create(parts.settings.parse(settings)) };
+  const { needsSecret } = parts;
+  const parse = (settings: unknown): z.output<S> => parts.settings.parse(settings);
+  return {
+    scheme: parts.scheme,
+    settings: parts.settings,
+    alwaysNeedsSecret: needsSecret === true,
+    needsSecret: (settings) =>
+      typeof needsSecret === "boolean" ? needsSecret : needsSecret(parse(settings)),
+    findWrongSecret: (settings, secret) => parts.findWrongSecret?.(parse(settings), secret),
+    create: (settings) => parts.create(parse(settings)),
+  };
 }

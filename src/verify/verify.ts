@@ -1,11 +1,17 @@
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
-import { omitValues, queryValues } from "../event/values.ts";
+import { omitValues, queryValues, type Values } from "../event/values.ts";
+import { UnavailableError } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { findScheme, type VerificationConfig } from "./schemes.ts";
-import type { Consumed } from "./verifier.ts";
+import { compileHandshakes, type Handshakes, type MatchedHandshake } from "./handshake/compile.ts";
+import type { KeySource } from "./keys/key-source.ts";
+import { findScheme } from "./schemes.ts";
+import { deriveKey, secretKeySchema } from "./secret-key.ts";
+import { createSecretWindows } from "./secret-windows.ts";
+import { lacksSecret, type Sender } from "./sender.ts";
+import type { RefusalReason, Verdict } from "./verifier.ts";
 
 /** Shaped as a verified one, so that quarantine keeps both; it is for the operator to look at and never parsed. */
-export type UnverifiedDelivery = Omit<VerifiedDelivery, "deliveryId">;
+export type UnverifiedDelivery = Omit<VerifiedDelivery, "deliveryId" | "boundTo">;
 
 export interface RefusedRequest {
   /** For the log and the operator, never for the sender. */
@@ -14,8 +20,31 @@ export interface RefusedRequest {
   readonly redacted: () => UnverifiedDelivery;
 }
 
-/** Turns a raw request into a delivery that may be parsed; the only place that does. */
-export type VerifyDelivery = (request: RawRequest) => Result<VerifiedDelivery, RefusedRequest>;
+type Verified = Result<VerifiedDelivery, RefusedRequest>;
+
+/** A channel's sender, ready to be met. */
+export interface CompiledSender extends Pick<Handshakes, "methods"> {
+  /**
+   * Turns a raw request into a delivery that may be parsed; nothing else does. At once, unless the scheme answers by a promise.
+   *
+   * @throws UnavailableError where the sender's keys cannot be had now.
+   */
+  readonly verify: (request: RawRequest) => Verified | Promise<Verified>;
+  /** The handshake that a request is, and no delivery, of those that ask for no verification; undefined where it is none. */
+  readonly findOpenHandshake: Handshakes["findOpen"];
+  /** Of the others, where the delivery that came of the request is believed for more than being tried out. */
+  readonly findHandshake: (request: RawRequest, delivery: VerifiedDelivery) => MatchedHandshake | undefined;
+  /** As `verify` refuses, for a request that is not to be verified. */
+  readonly refuse: (request: RawRequest, message: string) => RefusedRequest;
+}
+
+export interface SenderDeps {
+  /** What stands before `/hooks/…` in addresses as the gateway tells them. */
+  readonly hooksUrl: () => string;
+  readonly keys: KeySource;
+  /** Told of each request that is accepted only because the channel tries its settings out. */
+  readonly onShadowed: (reason: RefusalReason) => void;
+}
 
 /**
  * Always taken out of `$headers`: credentials, whichever scheme reads them. The channel's address is one, and proxies repeat
@@ -33,36 +62,102 @@ const CREDENTIAL_HEADERS = [
   "x-rewrite-url",
 ];
 
-/** Compiles a channel's verification settings once; the returned function runs for each of its deliveries. */
-export function compileVerification(config: VerificationConfig): VerifyDelivery {
-  const verifier = findScheme(config.verification).create(config.verification);
-  const secrets = config.secrets.map(({ value, notBefore, notAfter }) => ({
-    value,
-    fromMs: notBefore === undefined ? Number.NEGATIVE_INFINITY : Date.parse(notBefore),
-    toMs: notAfter === undefined ? Number.POSITIVE_INFINITY : Date.parse(notAfter),
-  }));
-  return (request) => {
-    const valid: string[] = [];
-    for (const { value, fromMs, toMs } of secrets) {
-      if (fromMs <= request.arrivedAtMs && request.arrivedAtMs < toMs) valid.push(value);
+/** Compiles a sender's settings once; what comes of it runs for each of its requests. */
+export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender {
+  const { verification, shadow, readAs } = sender;
+  const scheme = findScheme(verification);
+  const verifier = scheme.create(verification);
+  const secretsAt = createSecretWindows(sender.secrets);
+  const key = secretKeySchema.parse(verification.key);
+  const handshakes = compileHandshakes(isShakingHands(sender) ? sender.handshakes : [], {
+    ...{ secretsAt, readAs },
+    hmacKeyOf: (secret) => deriveKey(key, secret),
+    isSecret: (text) => scheme.findWrongSecret(verification, text) === undefined,
+  });
+  const hiddenHeaders = [...CREDENTIAL_HEADERS, ...verifier.consumedHeaders, ...handshakes.consumedHeaders];
+  const hiddenQuery = [...verifier.consumedQuery, ...handshakes.consumedQuery];
+
+  const unproved = new WeakSet<VerifiedDelivery>();
+  const redact = (request: RawRequest): UnverifiedDelivery => {
+    const headers = omitValues(request.headers, hiddenHeaders);
+    return {
+      method: request.method,
+      headers: readAs === undefined ? headers : withType(headers, readAs),
+      query: omitValues(queryValues(request.target), hiddenQuery),
+      body: request.body,
+      arrivedAtMs: request.arrivedAtMs,
+    };
+  };
+  const refuse = (request: RawRequest, message: string): RefusedRequest => ({
+    message,
+    redacted: () => redact(request),
+  });
+
+  function conclude(request: RawRequest, verdict: Verdict): Verified {
+    if (verdict.ok) {
+      const { deliveryId, boundTo } = verdict.value;
+      const delivery = redact(request);
+      if (deliveryId === undefined && boundTo === undefined) return ok(delivery);
+      return ok({ ...delivery, ...verdict.value });
     }
-    const verified = verifier(request, { secrets: valid });
-    if (!verified.ok) {
-      const { error } = verified;
-      return err({ message: error.message, redacted: () => redact(request, error) });
-    }
-    const { deliveryId } = verified.value;
-    const delivery = redact(request, verified.value);
-    return ok(deliveryId === undefined ? delivery : { ...delivery, deliveryId });
+    const { reason, message } = verdict.error;
+    return shadow ? accept(request, reason) : err(refuse(request, message));
+  }
+
+  /** In shadow: as a delivery like all others, but one that proves nothing. */
+  function accept(request: RawRequest, reason: RefusalReason): Verified {
+    deps.onShadowed(reason);
+    const delivery = redact(request);
+    unproved.add(delivery);
+    return ok(delivery);
+  }
+
+  /** Where nobody can tell, the delivery is not accepted, and its sender tries again. */
+  function fail(request: RawRequest, error: unknown): Verified {
+    if (shadow && error instanceof UnavailableError) return accept(request, "unavailable");
+    throw error;
+  }
+
+  return {
+    methods: handshakes.methods,
+    findOpenHandshake: handshakes.findOpen,
+    findHandshake: (request, delivery) =>
+      unproved.has(delivery) ? undefined : handshakes.findVerified(request),
+    refuse,
+    verify(request) {
+      const context = {
+        secrets: secretsAt(request.arrivedAtMs),
+        hooksUrl: deps.hooksUrl,
+        readAs,
+        keys: deps.keys,
+      };
+      try {
+        const verdict = verifier.verify(request, context);
+        if (!(verdict instanceof Promise)) return conclude(request, verdict);
+        return verdict.then(
+          (settled) => conclude(request, settled),
+          (error) => fail(request, error),
+        );
+      } catch (error) {
+        return fail(request, error);
+      }
+    },
   };
 }
 
-function redact(request: RawRequest, { consumedHeaders, consumedQuery }: Consumed): UnverifiedDelivery {
-  return {
-    method: request.method,
-    headers: omitValues(omitValues(request.headers, CREDENTIAL_HEADERS), consumedHeaders),
-    query: omitValues(queryValues(request.target), consumedQuery),
-    body: request.body,
-    arrivedAtMs: request.arrivedAtMs,
-  };
+function isShakingHands(sender: Sender): boolean {
+  switch (sender.allowHandshakes) {
+    case "always":
+      return true;
+    case "setup":
+      return lacksSecret({ ...sender, shadow: false });
+    case "never":
+      return false;
+    default:
+      return sender.allowHandshakes satisfies never;
+  }
 }
+
+/** Without a prototype, as all values of a sender's. */
+const withType = (headers: Values, type: string): Values =>
+  Object.assign(Object.create(null), headers, { "content-type": type });

@@ -111,6 +111,7 @@ function channelOf(number: number): SourceChannel {
     limits: { maxBodyBytes: 1, maxDepth: 1 },
     settings: {},
     acceptsContentType: () => true,
+    methods: [],
     version: 1,
     connectionId: null,
   };

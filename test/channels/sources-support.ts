@@ -3,6 +3,7 @@ import { createTopics } from "../../src/bus/topics.ts";
 import type { ChannelKind } from "../../src/channels/kind.ts";
 import { pullSettings } from "../../src/channels/pull-settings.ts";
 import type { ReconnectPolicy, SourceEnd, SourceRun } from "../../src/channels/source.ts";
+import { createCaptureSecret } from "../../src/data/capture-secret.ts";
 import { startChangeFeed } from "../../src/data/changes.ts";
 import { createLiveChannels } from "../../src/data/live-channels.ts";
 import { commonSettings } from "../../src/event/channel.ts";
@@ -138,7 +139,12 @@ export async function startSourceRig(): Promise<SourceRig> {
     const shared = { redis, channelKinds, metrics, clock: Date.now, blindMs: () => 0 };
     const { keyring } = spine.api;
     const liveChannels = createLiveChannels({ db, keyring });
-    const path = createEventPath({ ...shared, keyring, liveChannels, schemas, onAppended: () => {} });
+    const path = createEventPath({
+      ...{ ...shared, keyring, liveChannels, schemas, onAppended: () => {}, presets: new Map() },
+      hooksUrl: () => "https://hooks.example",
+      fetchPinned: () => Promise.reject(new Error("this test fetches nothing")),
+      captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
+    });
     const runtime = beginning.use(
       await kind.start({ clock: Date.now, log } as Parameters<ChannelKind["start"]>[0]),
     );

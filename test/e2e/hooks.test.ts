@@ -28,6 +28,7 @@ beforeAll(async () => {
     channels: [
       { uid: "plain", kind: "webhook", config: { limits: { maxBodyBytes: 100_000 } }, events },
       { uid: "signed", kind: "webhook", config: { verification: signed }, events },
+      { uid: "shadow", kind: "webhook", config: { verification: signed, shadow: true }, events },
       { uid: "strict", kind: "webhook", config: { onInvalid: "reject", itemsPath: "$.items" }, events },
     ],
   });
@@ -153,6 +154,15 @@ describe("a hook", () => {
       ]);
     }
     await until(() => gateway.output().includes("the header x-signature is missing"));
+  });
+
+  it("in shadow accepts what verification would refuse, and counts it by why", async () => {
+    expect((await send("shadow", '{"id":"s"}')).body).toMatchObject({ published: 1 });
+    expect((await send("shadow", '{"id":"t"}', { "x-signature": "sha256=zz" })).body).toMatchObject({
+      published: 1,
+    });
+    const metrics = await (await fetch(`${gateway.origin}/metrics`)).text();
+    expect(metrics).toContain('inlet_shadowed_total{kind="webhook",reason="no_secret"} 2');
   });
 
   it("that refuses invalid items names each, and publishes none of the others", async () => {

@@ -8,6 +8,7 @@ import { parseSetUp } from "../../src/gateway/setup/file.ts";
 import { renderSteps } from "../../src/gateway/setup/plan.ts";
 import { checkDefinitions } from "../../src/ingest/check-definitions.ts";
 import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
+import { readPresets } from "../../src/verify/presets.ts";
 import { createTestApi, type TestApi } from "../support/api.ts";
 
 const EXAMPLE = readFileSync(new URL("../../config/example.setup.json", import.meta.url), "utf8");
@@ -28,6 +29,7 @@ afterEach(() => api[Symbol.asyncDispose]());
 
 const settings = {
   channelKinds,
+  presets: readPresets(),
   checkDefinitions: (source: Parameters<typeof checkDefinitions>[1]) =>
     checkDefinitions(schemas, source, new AbortController().signal),
 };

@@ -12,10 +12,10 @@ import { createIngest } from "../../src/ingest/ingest.ts";
 import type { LiveChannel } from "../../src/ingest/live-channel.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
-import { compileVerification } from "../../src/verify/verify.ts";
 import { openTestRedis, testChannel, testPublish, testTopic } from "../bus/support.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
+import { senderOf } from "../verify/support.ts";
 
 let server: RedisServer;
 let redis: RedisBus;
@@ -58,12 +58,14 @@ function open(
     acceptsContentType: () => true,
     config: settings,
     rules: rules.value,
-    verify: compileVerification(settings),
+    methods: ["POST"],
+    sender: senderOf(settings),
   };
   let ids = 0;
   const { ingest } = createIngest({
     publish: testPublish(redis),
     quarantine,
+    shakeHands: () => Promise.reject(new Error("the channel has no handshakes")),
     keepBack: () => Promise.reject(new Error("the channel is not paused")),
     validatorFor: () => ({ validate: () => undefined }),
     newEventId: () => `fresh_${++ids}`,

@@ -76,6 +76,11 @@ describe("GET /verification-schemes and /presets", () => {
     expect(body).toMatchObject([
       { scheme: "none", needsSecret: false, settings: { properties: { scheme: { const: "none" } } } },
       { scheme: "hmac", needsSecret: true, settings: { required: ["scheme", "name"] } },
+      { scheme: "standardWebhooks" },
+      { scheme: "asymmetric", needsSecret: false },
+      { scheme: "jwt", needsSecret: false },
+      { scheme: "token", needsSecret: true },
+      { scheme: "anyOf", needsSecret: false },
     ]);
     for (const { settings } of body) expect(undescribed(settings)).toEqual([]);
     const presets = await api.call("GET", "/presets");
@@ -84,7 +89,7 @@ describe("GET /verification-schemes and /presets", () => {
 
   it("are lists like all others", async () => {
     const { body, headers } = await api.call("GET", "/verification-schemes?limit=1&offset=1");
-    expect([body.length, headers.get("x-total-count")]).toEqual([1, "2"]);
+    expect([body.length, headers.get("x-total-count")]).toEqual([1, "7"]);
     expect((await api.call("GET", "/channel-kinds?limit=0")).status).toBe(400);
     const key = await api.keyWith("apps.read");
     const { status, body: refused } = await api.as(key)("GET", "/channel-kinds");

@@ -19,6 +19,7 @@ import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
+import { type Presets, readPresets } from "../../src/verify/presets.ts";
 import { createDocumentCheck, type DocumentCheck } from "./documented.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 
@@ -75,7 +76,7 @@ export interface TestApi extends AsyncDisposable {
 /** Stands in for the compilers of paths and schemas, which are tested where they are: a path begins with `$`. */
 const checkDefinitions: CheckDefinitions = async ({ definitions }) =>
   definitions.flatMap(({ typePath }, index) =>
-    typePath === undefined || typePath.startsWith("$")
+    typePath == null || typePath.startsWith("$")
       ? []
       : [{ path: `events[${index}].typePath`, message: "is not a path" }],
   );
@@ -84,6 +85,8 @@ const checkDefinitions: CheckDefinitions = async ({ definitions }) =>
 export async function createTestApi(
   options: {
     readonly extraKinds?: readonly ChannelKind[];
+    /** Default: all that are known. */
+    readonly presets?: Presets;
     /** Without it the API behaves as when Redis is away. */
     readonly openBus?: (database: TestDatabase, keyring: Keyring) => Promise<ApiBus>;
     readonly callers?: Partial<CallerPathDeps["config"]>;
@@ -137,6 +140,7 @@ export async function createTestApi(
         ...(options.extraKinds ?? []).map((kind) => [kind.kind, kind] as const),
       ]),
       checkDefinitions,
+      presets: options.presets ?? readPresets(),
       hooksUrl: () => "https://hooks.example",
       baseUrl: () => "https://inlet.example/v1",
       sendAgain: async () => {

@@ -4,16 +4,20 @@ import { openRedis, type RedisBus } from "../../src/bus/redis.ts";
 import { createTopics, type Topics } from "../../src/bus/topics.ts";
 import type { ChannelKind, ChannelRuntime } from "../../src/channels/kind.ts";
 import { channelKinds as ownKinds } from "../../src/channels/kinds.ts";
+import { createCaptureSecret } from "../../src/data/capture-secret.ts";
 import { createLiveChannels } from "../../src/data/live-channels.ts";
 import type { ChannelKindName } from "../../src/event/channel.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { createEventPath, type EventPath } from "../../src/gateway/event-path.ts";
 import { createSourceBus } from "../../src/gateway/sources.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
 import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
+import type { FetchPinned } from "../../src/verify/keys/key-cache.ts";
+import { type Presets, readPresets } from "../../src/verify/presets.ts";
 import { createTestApi, type TestApi } from "./api.ts";
 import { type RedisServer, startRedis } from "./redis.ts";
 
@@ -49,10 +53,20 @@ const fetching = {
   log: createLog({ level: "silent" }),
 };
 
-/** @param options.extraKinds in the place of those of the gateway, where they are of the same name */
-export async function startTestSpine(
-  options: { readonly extraKinds?: readonly ChannelKind[] } = {},
-): Promise<TestSpine> {
+export interface SpineOptions {
+  /** In the place of those of the gateway, where they are of the same name. */
+  readonly extraKinds?: readonly ChannelKind[];
+  /** Default: all that are known. */
+  readonly presets?: Presets;
+  /** Default: nothing can be fetched. */
+  readonly fetchPinned?: FetchPinned;
+}
+
+const fetchNothing: FetchPinned = async () => {
+  throw new UnavailableError("this test fetches nothing");
+};
+
+export async function startTestSpine(options: SpineOptions = {}): Promise<TestSpine> {
   const { extraKinds = [] } = options;
   const channelKinds = new Map([...ownKinds, ...extraKinds.map((kind) => [kind.kind, kind] as const)]);
   await using starting = new AsyncDisposableStack();
@@ -80,9 +94,14 @@ export async function startTestSpine(
   const api = starting.use(
     await createTestApi({
       extraKinds,
+      ...(options.presets ? { presets: options.presets } : {}),
       async openBus({ db }, keyring) {
         made = createEventPath({
           ...{ redis, keyring, channelKinds, schemas },
+          presets: options.presets ?? readPresets(),
+          hooksUrl: () => "https://hooks.example",
+          fetchPinned: options.fetchPinned ?? fetchNothing,
+          captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
           liveChannels: createLiveChannels({ db, keyring }),
           metrics: createMetrics(),
           clock: Date.now,

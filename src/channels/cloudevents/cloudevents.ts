@@ -1,5 +1,5 @@
 import { ApiError } from "../../http/problem.ts";
-import { lacksSecret } from "../../verify/schemes.ts";
+import { needsSetup } from "../../verify/sender.ts";
 import { answerDelivery } from "../answer-delivery.ts";
 import type { BodyBudget } from "../body-budget.ts";
 import type { ChannelKind } from "../kind.ts";
@@ -17,7 +17,7 @@ export const cloudevents: ChannelKind = {
   settings: cloudEventsSettings,
   secretSettings: ["secrets"],
   addressed: true,
-  needsSetup: (settings) => lacksSecret(cloudEventsSettings.parse(settings)),
+  needsSetup,
   async start({ ingest, outbound, clock, log }) {
     const bodies: BodyBudget = { bytesLeft: MAX_BODIES_BYTES };
     const validations = createValidationRequests({ outbound, log });
@@ -26,11 +26,11 @@ export const cloudevents: ChannelKind = {
         // The kind's own schema gave them.
         const { allowedOrigins, batch, limits } = channel.settings as CloudEventsSettings;
         const { method } = c.req;
-        if (method === "OPTIONS") {
+        if (method === "OPTIONS" && !channel.methods.includes(method)) {
           return validations.answer(c, { allowedOrigins, requestsPerSecond: limits.requestsPerSecond });
         }
-        if (method !== "POST") {
-          const allow = allowedOrigins.length > 0 ? "POST, OPTIONS" : "POST";
+        if (!channel.methods.includes(method)) {
+          const allow = [...channel.methods, ...(allowedOrigins.length > 0 ? ["OPTIONS"] : [])].join(", ");
           throw new ApiError("method_not_allowed", `This address takes ${allow}.`, { headers: { allow } });
         }
         if (batch === "refuse" && BATCH.test(c.req.header("content-type") ?? "")) {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
-import { verificationSettings } from "../../verify/schemes.ts";
+import { leaveToPreset, senderSettings } from "../../verify/sender-settings.ts";
 
 /** HTTP webhooks for event delivery 1.0.2 section 4.1.2: a DNS expression that names the sending system. */
 const originSchema = z
@@ -14,7 +14,7 @@ const originSchema = z
 export const cloudEventsSettings = z
   .strictObject({
     ...commonSettings,
-    ...verificationSettings,
+    ...senderSettings,
     allowedOrigins: z
       .array(originSchema)
       .max(100)
@@ -29,6 +29,7 @@ export const cloudEventsSettings = z
         "What becomes of batches: accepted, each event on its own (one bad event fails all of them where onInvalid says reject), or answered 415.",
       ),
   })
-  .describe("Senders that speak CloudEvents 1.0 over HTTP: binary, structured and batched.");
+  .describe("Senders that speak CloudEvents 1.0 over HTTP: binary, structured and batched.")
+  .transform(leaveToPreset);
 
 export type CloudEventsSettings = z.output<typeof cloudEventsSettings>;

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
-import { verificationSettings } from "../../verify/schemes.ts";
+import { leaveToPreset, senderSettings } from "../../verify/sender-settings.ts";
 
 /** The whole `config` of a webhook channel. */
 export const webhookSettings = z
-  .strictObject({ ...commonSettings, ...verificationSettings })
-  .describe("An external system posts its own format to the channel's address.");
+  .strictObject({ ...commonSettings, ...senderSettings })
+  .describe("An external system posts its own format to the channel's address.")
+  .transform(leaveToPreset);

@@ -1,5 +1,5 @@
 import { ApiError } from "../../http/problem.ts";
-import { lacksSecret } from "../../verify/schemes.ts";
+import { needsSetup } from "../../verify/sender.ts";
 import { answerDelivery } from "../answer-delivery.ts";
 import type { BodyBudget } from "../body-budget.ts";
 import type { ChannelKind } from "../kind.ts";
@@ -15,15 +15,15 @@ export const webhook: ChannelKind = {
   settings: webhookSettings,
   secretSettings: ["secrets"],
   addressed: true,
-  needsSetup: (settings) => lacksSecret(webhookSettings.parse(settings)),
+  needsSetup,
   async start({ ingest, clock }) {
     const bodies: BodyBudget = { bytesLeft: MAX_BODIES_BYTES };
     return {
       async receive(channel, c) {
-        if (c.req.method !== "POST") {
-          throw new ApiError("method_not_allowed", "This address takes POST.", {
-            headers: { allow: "POST" },
-          });
+        const { methods } = channel;
+        if (!methods.includes(c.req.method)) {
+          const allow = methods.join(", ");
+          throw new ApiError("method_not_allowed", `This address takes ${allow}.`, { headers: { allow } });
         }
         const request = await readDelivery(c.env.incoming, channel, clock(), bodies);
         // A sender that hangs up does not undo its delivery: what was read is carried through.

@@ -56,7 +56,8 @@ function ownVerification(before: ChannelRow | undefined, config: BlueprintChanne
   const says = (verification: unknown): boolean =>
     typeof verification === "object" && verification !== null && !isDeepStrictEqual(verification, NONE);
   if (!before || says(config.verification) || !says(before.config.verification)) return {};
-  return { verification: before.config.verification };
+  const { verification, preset } = before.config;
+  return { verification, ...(preset === undefined ? {} : { preset }) };
 }
 
 const NONE = { scheme: "none" };

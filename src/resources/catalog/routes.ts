@@ -1,7 +1,7 @@
 import type { ChannelKind } from "../../channels/kind.ts";
 import type { ChannelKindName } from "../../event/channel.ts";
 import { type Listed, type Page, pageQuerySchema } from "../../http/page.ts";
-import { readPresets } from "../../verify/presets.ts";
+import type { Presets } from "../../verify/presets.ts";
 import { VERIFICATION_SCHEMES } from "../../verify/schemes.ts";
 import { listOf } from "../answer.ts";
 import type { Resource } from "../resource.ts";
@@ -16,6 +16,7 @@ import {
 
 export interface CatalogDeps {
   readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly presets: Presets;
 }
 
 const common = { method: "get", path: "/", query: pageQuerySchema } as const;
@@ -57,8 +58,8 @@ export const verificationSchemeCatalog: Resource<CatalogDeps> = {
 export const presetCatalog: Resource<CatalogDeps> = {
   path: "/presets",
   tag: "Channels",
-  routes() {
-    const all = readPresets();
+  routes({ presets }) {
+    const all = [...presets.values()];
     const spec = { operation: "listPresets", summary: "List the providers whose verification is known" };
     return [
       defineRoute({ ...common, ...spec, answer: listOf(presetSchema) }, async ({ query }) =>

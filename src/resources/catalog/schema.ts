@@ -24,7 +24,11 @@ export const channelKindSchema = z
 export const verificationSchemeSchema = z
   .object({
     scheme: z.string(),
-    needsSecret: z.boolean().describe("without a secret nothing verifies"),
+    needsSecret: z
+      .boolean()
+      .describe(
+        "true: without a secret nothing verifies; false: none is needed, or the settings say whether",
+      ),
     settings,
   })
   .meta({ id: "VerificationScheme", description: "One way to know a sender: `config.verification`." });
@@ -45,7 +49,7 @@ export const renderScheme = (
   scheme: VerificationScheme,
 ): Shown<z.output<typeof verificationSchemeSchema>> => ({
   scheme: scheme.scheme,
-  needsSecret: scheme.needsSecret,
+  needsSecret: scheme.alwaysNeedsSecret,
   settings: jsonSchemaOf(scheme.settings),
 });
 

@@ -92,7 +92,7 @@ export const channelLife: Resource<ChannelDeps> = {
         ({ caller, params }) =>
           act(caller, params, "resume", (trx, before) => {
             const settings = { ...before.config, ...openSettings(keyring, before) };
-            const state = kindOf(before).needsSetup(settings) ? "needsSetup" : "active";
+            const state = kindOf(before).needsSetup(settings, deps.presets) ? "needsSetup" : "active";
             return resumeChannel(trx, before, { state, nowMs: clock() });
           }),
       ),

@@ -90,7 +90,7 @@ export const explanations: Resource<ExplainDeps> = {
         if (request.body.length > channel.limits.maxBodyBytes) {
           throw invalidParameters([{ path: "body", message: "is larger than the channel takes" }]);
         }
-        const verified = body.verify ? channel.verify(request) : undefined;
+        const verified = body.verify ? await channel.sender.verify(request) : undefined;
         if (verified?.ok === false) {
           const verification = { result: "refused", message: verified.error.message } as const;
           return { verification, received: 0, items: [] };

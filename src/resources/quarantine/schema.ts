@@ -176,7 +176,9 @@ export function redriveResultOf(id: string, result: IngestResult): RedriveResult
       return refusedResult(id, `The delivery has more than ${result.limit} items.`);
     case "rejected":
       return refusedResult(id, "The channel refuses the item.");
+    // A kept delivery was verified, or is never run again, and is no handshake.
     case "unverified":
+    case "handshake":
       return refusedResult(id, "The delivery is not verified.");
     default:
       return result satisfies never;

@@ -106,6 +106,7 @@ export class PollRig {
         limits: { maxBodyBytes: 1, maxDepth: 128 },
         settings: this.settings,
         acceptsContentType: () => true,
+        methods: [],
       } as SourceRun["channel"],
       settings: this.settings,
       credentials: this.#options.credentials,

@@ -117,6 +117,7 @@ export function createRun(
       limits: { maxBodyBytes: 1, maxDepth: 128 },
       settings,
       acceptsContentType: () => true,
+      methods: [],
     },
     settings,
     credentials: undefined,

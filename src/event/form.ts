@@ -1,4 +1,4 @@
-import { ValueCollector, type Values } from "../event/values.ts";
+import { ValueCollector, type Values } from "./values.ts";
 
 /**
  * The fields of an `application/x-www-form-urlencoded` text (WHATWG URL section 5.1) as a flat object of strings; a name

@@ -1,0 +1,68 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { ChannelIdentity } from "../event/channel.ts";
+import { recordAudit } from "./audit.ts";
+import { channelName, operatorOf } from "./audit-entry.ts";
+import { recordChange } from "./changes.ts";
+import { openSettings, sealSettings } from "./channel-secrets.ts";
+import type { Queryable } from "./database.ts";
+import type { Keyring } from "./keyring.ts";
+
+export interface CaptureDeps {
+  readonly db: Queryable;
+  readonly keyring: Keyring;
+  readonly nowMs: () => number;
+}
+
+interface StoredSecret {
+  readonly value: string;
+  readonly name?: string;
+}
+
+/** As many as settings take. */
+const MAX_SECRETS = 16;
+
+/**
+ * Keeps a secret that a sender brings as the one that its deliveries are verified with, where the channel has none; it is active
+ * from then on unless it is paused. True also where it was kept before: its sender has not heard the answer. Of two that come at
+ * once one is kept.
+ */
+export const createCaptureSecret =
+  ({ db, keyring, nowMs }: CaptureDeps) =>
+  ({ number }: Pick<ChannelIdentity, "number">, secret: string): Promise<boolean> =>
+    db.transaction().execute(async (trx) => {
+      const row = await trx
+        .selectFrom("channels")
+        .selectAll()
+        .where("number", "=", number)
+        .forUpdate()
+        .executeTakeFirst();
+      if (!row) return false;
+      const settings = openSettings(keyring, row);
+      const secrets = (settings.secrets ?? []) as readonly StoredSecret[];
+      const known = secrets.filter(({ name }) => name === undefined);
+      if (known.length > 0) return known.some(({ value }) => isSame(value, secret));
+      if (secrets.length >= MAX_SECRETS) return false;
+      const now = nowMs();
+      await trx
+        .updateTable("channels")
+        .set({
+          sealedSettings: sealSettings(keyring, number, {
+            ...settings,
+            secrets: [...secrets, { value: secret }],
+          }),
+          state: row.state === "needsSetup" ? "active" : row.state,
+          version: row.version + 1,
+          updatedAt: new Date(now),
+        })
+        .where("number", "=", number)
+        .execute();
+      await recordChange(trx, { kind: "channel", key: String(number) });
+      const entry = { action: "update", entity: "channel", id: channelName(row) } as const;
+      await recordAudit(trx, operatorOf(row.organizationId), { ...entry, fields: ["config.secrets"] }, now);
+      return true;
+    });
+
+function isSame(a: string, b: string): boolean {
+  const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digestOf(a), digestOf(b));
+}

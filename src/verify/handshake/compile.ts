@@ -1,0 +1,162 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { HandshakeReply } from "../../event/ingest.ts";
+import type { RawRequest } from "../../event/received.ts";
+import type { Result } from "../../lib/result.ts";
+import { compilePin } from "../keys/pinned-url.ts";
+import { compilePresence, compileSource, RequestView } from "../message/request-view.ts";
+import { consumedBy } from "../message/signature.ts";
+import type { SecretsAt } from "../secret-windows.ts";
+import type { Consumed } from "../verifier.ts";
+import { compileReply } from "./reply.ts";
+import type { Condition, Handshake } from "./settings.ts";
+
+/** A request that is no delivery, and what is to be done. */
+export interface MatchedHandshake {
+  /** A secret that it brings, to be kept before it is answered; undefined where it asks for none to be kept. */
+  readonly captured: Result<string, string> | undefined;
+  /** An address to be called before it is answered. */
+  readonly visit: Result<string, string> | undefined;
+  readonly reply: () => Result<HandshakeReply, string>;
+}
+
+export interface Handshakes extends Consumed {
+  /** The methods of the channel's address: POST, and those that handshakes come by. */
+  readonly methods: readonly string[];
+  /** Of those that ask for no verification. */
+  readonly findOpen: (request: RawRequest) => MatchedHandshake | undefined;
+  /** Of those that must be verified: asked once that is so, since it may parse the body. */
+  readonly findVerified: (request: RawRequest) => MatchedHandshake | undefined;
+}
+
+export interface HandshakeDeps {
+  readonly secretsAt: SecretsAt;
+  readonly readAs: string | undefined;
+  /** The key of a secret's text, as the channel's scheme makes it. */
+  readonly hmacKeyOf: (secret: string) => Buffer | undefined;
+  /** True for what the channel's scheme takes for a secret. */
+  readonly isSecret: (text: string) => boolean;
+}
+
+const MAX_CAPTURED_LENGTH = 4_096;
+const DELIVERY_METHOD = "POST";
+
+/** Compiles a channel's handshakes; the first whose conditions all hold is found. @throws Error for what `checkHandshake` refuses */
+export function compileHandshakes(handshakes: readonly Handshake[], deps: HandshakeDeps): Handshakes {
+  const compiled = handshakes.map((handshake) => compileHandshake(handshake, deps));
+  const finder = (requireVerified: boolean): Handshakes["findOpen"] => {
+    const some = compiled.filter((one) => one.requireVerified === requireVerified);
+    if (some.length === 0) return () => undefined;
+    const byMethod = Map.groupBy(some, ({ method }) => method);
+    return (request) => {
+      const candidates = byMethod.get(request.method);
+      if (candidates === undefined) return undefined;
+      const view = new RequestView(request, deps.readAs);
+      return candidates.find(({ fits }) => fits(view))?.match(view);
+    };
+  };
+  const secretPlaces = handshakes.flatMap(({ when, captureSecret }) => [
+    ...when.all.filter(({ equalsSecret }) => equalsSecret !== undefined),
+    ...(captureSecret ? [captureSecret] : []),
+  ]);
+  const consumed = secretPlaces.map(consumedBy);
+  return {
+    methods: [...new Set([DELIVERY_METHOD, ...compiled.map(({ method }) => method)])],
+    consumedHeaders: consumed.flatMap(({ consumedHeaders }) => consumedHeaders),
+    consumedQuery: consumed.flatMap(({ consumedQuery }) => consumedQuery),
+    findOpen: finder(false),
+    findVerified: finder(true),
+  };
+}
+
+function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
+  const { when, requireVerified, captureSecret, visit } = handshake;
+  // What needs no parsing comes first: most requests are deliveries.
+  const [cheap, dear] = [
+    when.all.filter((one) => one.in !== "body"),
+    when.all.filter((one) => one.in === "body"),
+  ];
+  const conditions = [...cheap, ...dear].map((condition) => compileCondition(condition, deps));
+  const mayFit = compileGlance(dear);
+  const reply = compileReply(handshake.respond);
+  if (!reply.ok) throw new Error(`a reply ${reply.error[0]?.message}`);
+  const readSecret = captureSecret && compileSource(captureSecret);
+  const readUrl = visit && compileSource(visit);
+  const pins = (visit?.pinned ?? []).flatMap((text) => {
+    const pin = compilePin(text);
+    return pin.ok ? [pin.value] : [];
+  });
+
+  return {
+    method: when.method as string,
+    requireVerified,
+    fits: (view: RequestView): boolean => mayFit(view.request) && conditions.every((holds) => holds(view)),
+    match(view: RequestView): MatchedHandshake {
+      const nowMs = view.request.arrivedAtMs;
+      const secret = readSecret?.(view);
+      const url = readUrl?.(view);
+      return {
+        captured:
+          readSecret &&
+          fitting(
+            secret,
+            isCapturable(secret) && deps.isSecret(secret ?? ""),
+            "brings no secret that can be kept",
+          ),
+        visit:
+          readUrl &&
+          fitting(
+            url,
+            pins.some((isPinned) => isPinned(url ?? "")),
+            "brings no address that may be called",
+          ),
+        reply: () =>
+          reply.value({
+            view,
+            secret: (name) => deps.secretsAt(nowMs, name)[0],
+            hmacKey: () => deps.secretsAt(nowMs).map(deps.hmacKeyOf)[0],
+          }),
+      };
+    },
+  };
+}
+
+const fitting = (text: string | undefined, fits: boolean, message: string): Result<string, string> =>
+  text !== undefined && fits ? { ok: true, value: text } : { ok: false, error: message };
+
+const isCapturable = (text = ""): boolean =>
+  text.length > 0 && text.length <= MAX_CAPTURED_LENGTH && /^[\x21-\x7e]+$/.test(text);
+
+function compileCondition(
+  { in: where, name, equals, equalsSecret, absent }: Condition,
+  { secretsAt }: HandshakeDeps,
+): (view: RequestView) => boolean {
+  const read = compileSource({ in: where, name });
+  if (absent) {
+    const isThere = compilePresence({ in: where, name });
+    return (view) => !isThere(view);
+  }
+  if (equals !== undefined) return (view) => read(view) === equals;
+  if (equalsSecret === undefined) return (view) => (read(view) ?? "") !== "";
+  return (view) => {
+    const digest = digestOf(read(view) ?? "");
+    let matches = false;
+    for (const secret of secretsAt(view.request.arrivedAtMs, equalsSecret)) {
+      if (timingSafeEqual(digest, digestOf(secret))) matches = true;
+    }
+    return matches;
+  };
+}
+
+/** Looks whether the bytes of the body hold at all what is asked of it: nearly no delivery does, and is not parsed for it. */
+function compileGlance(conditions: readonly Condition[]): (request: RawRequest) => boolean {
+  const needles = conditions.flatMap(({ name, equals, absent }) => {
+    const needle = equals ?? /\.(?<last>[A-Za-z0-9_]+)$/.exec(name)?.groups?.last ?? "";
+    return absent !== true && SAME_IN_ALL_FORMATS.test(needle) ? [needle] : [];
+  });
+  return ({ body }) => needles.every((needle) => body.includes(needle));
+}
+
+/** As it stands in JSON and in forms alike. */
+const SAME_IN_ALL_FORMATS = /^[A-Za-z0-9_.-]+$/;
+
+const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();

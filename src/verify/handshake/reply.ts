@@ -1,0 +1,129 @@
+import type { HandshakeReply } from "../../event/ingest.ts";
+import { err, ok, type Result } from "../../lib/result.ts";
+import { compileTemplate, type Placeholder, type Template } from "../../lib/template.ts";
+import { compileFilters } from "../message/filters.ts";
+import { compileSource, type RequestView } from "../message/request-view.ts";
+import { findWrongName } from "../message/source.ts";
+import type { ReplySettings } from "./settings.ts";
+
+/** What a reply is made from. */
+export interface ReplySource {
+  readonly view: RequestView;
+  /** The secret of a name; undefined where the channel has none that is valid now. */
+  readonly secret: (name: string) => string | undefined;
+  /** What deliveries are signed with; undefined where the channel has none. */
+  readonly hmacKey: () => Buffer | undefined;
+}
+
+/** The reply to a request; the error says what it lacks. */
+export type RenderReply = (source: ReplySource) => Result<HandshakeReply, string>;
+
+interface Rendering extends ReplySource {
+  lacking: string | undefined;
+}
+
+/** Of one value that is sent back. */
+const MAX_ECHO_LENGTH = 4_096;
+/** What a sender may have signed: never a text that could be a delivery, or what stands before one. */
+const SIGNABLE = /^[A-Za-z0-9_~+/-]{1,256}={0,2}$/;
+const HEADER_VALUE = /^[\x20-\x7e]*$/;
+/** What decides how an answer is read, or where its reader goes. */
+const FORBIDDEN_HEADER =
+  /^(?:content-.*|access-control-.*|set-cookie.*|location|refresh|connection|transfer-encoding|trailer|upgrade|keep-alive|date|x-content-type-options|x-request-id|alt-svc|clear-site-data|link|www-authenticate|strict-transport-security)$/i;
+
+/** A part of the settings that makes no sense, and why. */
+export interface WrongReply {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/** Compiles what a handshake is answered. */
+export function compileReply(settings: ReplySettings): Result<RenderReply, readonly WrongReply[]> {
+  const { status, contentType, headers, body } = settings;
+  const wrong: WrongReply[] = [];
+  const bodyIsJson = contentType === "application/json";
+  const compile = (text: string, path: readonly PropertyKey[], isJson: boolean): Template<Rendering> => {
+    const compiled = compileTemplate<Rendering>(text, (placeholder) => bind(placeholder, isJson));
+    if (compiled.ok) return compiled.value;
+    wrong.push({ path, message: compiled.error });
+    return () => "";
+  };
+  const renderBody = compile(body, ["body"], bodyIsJson);
+  if (status === 204 && body !== "")
+    wrong.push({ path: ["body"], message: "must be empty where the status is 204" });
+  if (bodyIsJson && !isJsonTemplate(body)) {
+    wrong.push({
+      path: ["body"],
+      message: "is no JSON once its placeholders are filled in: each must stand between double quotes",
+    });
+  }
+  const renderHeaders = Object.entries(headers).map(([name, text]) => {
+    const path = ["headers", name];
+    const message = FORBIDDEN_HEADER.test(name)
+      ? "is not for a handshake to set"
+      : findWrongName("header", name);
+    if (message !== undefined) wrong.push({ path, message });
+    return [name.toLowerCase(), compile(text, path, false)] as const;
+  });
+  if (wrong.length > 0) return err(wrong);
+  return ok((source) => {
+    const rendering: Rendering = { ...source, lacking: undefined };
+    const rendered = renderBody(rendering);
+    const headers: Record<string, string> = {};
+    for (const [name, render] of renderHeaders) {
+      const value = render(rendering);
+      if (!HEADER_VALUE.test(value)) return err(`what ${name} would be is no header`);
+      headers[name] = value;
+    }
+    if (rendering.lacking !== undefined) return err(rendering.lacking);
+    return ok({ status, contentType, headers, body: rendered });
+  });
+}
+
+function bind(
+  { name, filters }: Placeholder,
+  isJson: boolean,
+): Result<(context: Rendering) => string, string> {
+  const isOptional = filters[0] === "optional";
+  const rest = isOptional ? filters.slice(1) : filters;
+  const filter = compileFilters(rest, { hmac: true });
+  if (!filter.ok) return filter;
+  const read = findReader(name);
+  if (!read.ok) return read;
+  const signs = rest.some((each) => each.startsWith("hmac-"));
+  return ok((context) => {
+    const value = read.value(context);
+    if (value === undefined || value.length > MAX_ECHO_LENGTH) {
+      if (!isOptional) context.lacking ??= `${name} is missing, repeated or too long`;
+      return "";
+    }
+    const hmacKey = signs ? context.hmacKey() : undefined;
+    if (signs && hmacKey === undefined) context.lacking ??= "the channel has no secret to answer with";
+    if (signs && !SIGNABLE.test(value)) context.lacking ??= `${name} is no text that is signed for anyone`;
+    if (context.lacking !== undefined) return "";
+    const text = filter.value(value, { hmacKey });
+    return isJson ? JSON.stringify(text).slice(1, -1) : text;
+  });
+}
+
+function findReader(name: string): Result<(source: ReplySource) => string | undefined, string> {
+  const colon = name.indexOf(":");
+  const where = name.slice(0, Math.max(colon, 0));
+  const rest = name.slice(colon + 1);
+  if (where === "secret") return ok(({ secret }) => secret(rest));
+  if (where !== "header" && where !== "query" && where !== "body") return err("there is no such thing");
+  const wrong = rest === "" ? "names nothing" : findWrongName(where, rest);
+  if (wrong !== undefined) return err(wrong);
+  const read = compileSource({ in: where, name: rest });
+  return ok(({ view }) => read(view));
+}
+
+/** A value outside of quotes would be JSON for some senders and none for others. */
+function isJsonTemplate(text: string): boolean {
+  try {
+    JSON.parse(text.replace(/\{\{[^{}]*\}\}/g, 'a\\"b'));
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,90 @@
+import { LRUCache } from "lru-cache";
+import { UnavailableError } from "../../lib/errors.ts";
+import type { KeySource } from "./key-source.ts";
+import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
+
+/** Fetches what is at an https address, which settings have named or pinned: no redirects, a few seconds, a few hundred KiB. @throws when that does not come */
+export type FetchPinned = (url: string, options: { readonly signal: AbortSignal }) => Promise<Buffer>;
+
+const HOUR_MS = 3_600_000;
+const FRESH_MS = HOUR_MS;
+/** How long keys of before serve where they cannot be fetched again. */
+const STALE_MS = 24 * HOUR_MS;
+/** After a failure, and between two fetches because keys at hand were not enough. */
+const PAUSE_MS = 30_000;
+const MAX_ADDRESSES = 1_000;
+/** At a time: who names addresses in requests must not make the gateway call without end. */
+const MAX_FETCHES = 32;
+
+interface Known {
+  readonly keys: readonly PublicKey[];
+  readonly atMs: number;
+}
+
+/**
+ * Keys by address, as they were fetched in the last hour. One fetch serves all that wait for it; what failed is not tried
+ * again for half a minute. Time is that of the requests that ask.
+ */
+export function createKeyCache(fetchPinned: FetchPinned): KeySource {
+  const known = new LRUCache<string, Known>({ max: MAX_ADDRESSES });
+  // Apart: addresses that bring nothing must not push out those that do.
+  const triedAtMs = new LRUCache<string, number>({ max: MAX_ADDRESSES });
+  const fetching = new Map<string, Promise<readonly PublicKey[]>>();
+
+  function fetchOnce(url: string, nowMs: number): Promise<readonly PublicKey[]> {
+    const under = fetching.get(url);
+    if (under !== undefined) return under;
+    if (fetching.size >= MAX_FETCHES) return Promise.reject(unavailable("too many keys are being fetched"));
+    triedAtMs.set(url, nowMs);
+    const started = fetchKeys(url, nowMs).finally(() => fetching.delete(url));
+    fetching.set(url, started);
+    return started;
+  }
+
+  async function fetchKeys(url: string, nowMs: number): Promise<readonly PublicKey[]> {
+    let bytes: Buffer;
+    try {
+      bytes = await fetchPinned(url, { signal: NEVER_ABORTED });
+    } catch (cause) {
+      throw unavailable("the sender's keys cannot be fetched", cause);
+    }
+    const keys = parsePublicKeys(bytes.toString("utf8"));
+    if (keys === undefined) throw unavailable("what stands where the sender's keys should be is no key");
+    known.set(url, { keys, atMs: nowMs });
+    return keys;
+  }
+
+  const wasTriedJustNow = (url: string, nowMs: number): boolean =>
+    Math.abs(nowMs - (triedAtMs.get(url) ?? Number.NEGATIVE_INFINITY)) < PAUSE_MS;
+
+  return {
+    get(url, nowMs) {
+      const at = known.get(url);
+      const ageMs = at === undefined ? Number.POSITIVE_INFINITY : nowMs - at.atMs;
+      if (at !== undefined && ageMs < FRESH_MS) return at.keys;
+      const stale = at !== undefined && ageMs < STALE_MS ? at.keys : undefined;
+      if (wasTriedJustNow(url, nowMs) && !fetching.has(url)) {
+        if (stale !== undefined) return stale;
+        throw unavailable("the sender's keys could not be fetched a moment ago");
+      }
+      const fetched = fetchOnce(url, nowMs);
+      return stale === undefined ? fetched : fetched.catch(() => stale);
+    },
+    async renew(url, nowMs) {
+      const at = known.get(url);
+      if (!fetching.has(url) && wasTriedJustNow(url, nowMs)) return undefined;
+      try {
+        return await fetchOnce(url, nowMs);
+      } catch (error) {
+        // Keys are at hand and said no: that the address is away just now changes nothing of it.
+        if (at !== undefined) return undefined;
+        throw error;
+      }
+    },
+  };
+}
+
+const unavailable = (message: string, cause?: unknown): UnavailableError =>
+  new UnavailableError(message, { cause, retryAfterSeconds: 5 });
+
+const NEVER_ABORTED = new AbortController().signal;

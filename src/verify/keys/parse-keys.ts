@@ -1,0 +1,99 @@
+import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
+
+/** A public key, and what came with it. */
+export interface PublicKey {
+  readonly key: KeyObject;
+  /** `kid` of a JWK. */
+  readonly id: string | undefined;
+  /** `alg` of a JWK: the only algorithm that it is for. */
+  readonly algorithm: string | undefined;
+  /** Of a certificate: when it is valid, in ms, both included. */
+  readonly validity: { readonly fromMs: number; readonly toMs: number } | undefined;
+}
+
+export const MAX_KEYS = 64;
+
+const PEM_BLOCK = /-----BEGIN (?<label>[A-Z0-9 ]+)-----[\sA-Za-z0-9+/=]+-----END \k<label>-----/g;
+/** RFC 8410: what stands before the 32 bytes of an Ed25519 key in its SubjectPublicKeyInfo. */
+const ED25519_SPKI = Buffer.from("302a300506032b6570032100", "hex");
+const ED25519_BYTES = 32;
+
+/**
+ * Reads public keys: PEM (RFC 7468) public keys and certificates, one JWK or JWKS (RFC 7517), an object of PEM texts by key
+ * id, DER in base64, or a bare Ed25519 key in hex or base64. Undefined where the text is none of these, holds more than 64,
+ * or holds a private or symmetric key, which is never to be shown here.
+ */
+export function parsePublicKeys(text: string): readonly PublicKey[] | undefined {
+  try {
+    const trimmed = text.trim();
+    if (trimmed.startsWith("-----BEGIN ")) return some(parsePem(trimmed));
+    if (trimmed.startsWith("{")) return some(parseJson(JSON.parse(trimmed)));
+    return some([plain(createPublicKey({ key: derOf(trimmed), format: "der", type: "spki" }))]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** True at the times at which the key may be used. */
+export const isValidAt = ({ validity }: PublicKey, nowMs: number): boolean =>
+  validity === undefined || (validity.fromMs <= nowMs && nowMs <= validity.toMs);
+
+const some = (keys: readonly PublicKey[]): readonly PublicKey[] | undefined =>
+  keys.length > 0 && keys.length <= MAX_KEYS ? keys : undefined;
+
+const plain = (key: KeyObject): PublicKey => ({
+  ...{ key, id: undefined, algorithm: undefined, validity: undefined },
+});
+
+function parsePem(text: string, id?: string): readonly PublicKey[] {
+  return [...text.matchAll(PEM_BLOCK)].slice(0, MAX_KEYS + 1).map(([block, label = ""]) => {
+    if (label === "CERTIFICATE") {
+      const certificate = new X509Certificate(block);
+      const validity = {
+        fromMs: certificate.validFromDate.getTime(),
+        toMs: certificate.validToDate.getTime(),
+      };
+      return { ...plain(certificate.publicKey), id, validity };
+    }
+    if (!label.endsWith("PUBLIC KEY")) throw new Error("is no public key");
+    return { ...plain(createPublicKey(block)), id };
+  });
+}
+
+function parseJson(json: unknown): readonly PublicKey[] {
+  if (typeof json !== "object" || json === null) return [];
+  if ("kty" in json) return [parseJwk(json)];
+  if ("keys" in json) {
+    if (!Array.isArray(json.keys) || json.keys.length > MAX_KEYS) return [];
+    // A set may hold keys of kinds that are not known here, and keys that are not for signatures.
+    return json.keys.filter(isForSignatures).flatMap((jwk) => {
+      try {
+        return [parseJwk(jwk)];
+      } catch {
+        return [];
+      }
+    });
+  }
+  const byId = Object.entries(json);
+  if (byId.length > MAX_KEYS) return [];
+  return byId.flatMap(([id, pem]) => (typeof pem === "string" ? parsePem(pem, id) : []));
+}
+
+const isForSignatures = (jwk: unknown): jwk is object =>
+  typeof jwk === "object" && jwk !== null && (!("use" in jwk) || jwk.use === "sig");
+
+function parseJwk(jwk: object): PublicKey {
+  const { kty, kid, alg, d, k } = jwk as Readonly<Record<string, unknown>>;
+  if (kty === "oct" || d !== undefined || k !== undefined) throw new Error("is no public key");
+  return {
+    ...plain(createPublicKey({ key: { ...jwk }, format: "jwk" })),
+    id: typeof kid === "string" ? kid : undefined,
+    algorithm: typeof alg === "string" ? alg : undefined,
+  };
+}
+
+function derOf(text: string): Buffer {
+  const isHex = /^(?:[0-9a-f]{2})+$/i.test(text);
+  const bytes = Buffer.from(text.replace(/\s+/g, ""), isHex ? "hex" : "base64");
+  return bytes.length === ED25519_BYTES ? Buffer.concat([ED25519_SPKI, bytes]) : bytes;
+}

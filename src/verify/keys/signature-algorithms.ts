@@ -1,0 +1,57 @@
+import { type KeyObject, verify } from "node:crypto";
+
+export const SIGNATURE_ALGORITHMS = [
+  "ed25519",
+  "ecdsa-p256-sha256",
+  "ecdsa-p384-sha384",
+  "rsa-sha256",
+  "rsa-sha512",
+  "rsa-sha1",
+] as const;
+export type SignatureAlgorithm = (typeof SIGNATURE_ALGORITHMS)[number];
+
+interface KeyKind {
+  readonly type: "ed25519" | "ec" | "rsa";
+  /** As OpenSSL calls it. */
+  readonly curve?: string;
+  /** What the message is hashed by; null: the algorithm's own. */
+  readonly hash: string | null;
+}
+
+const KINDS: Readonly<Record<SignatureAlgorithm, KeyKind>> = {
+  ed25519: { type: "ed25519", hash: null },
+  "ecdsa-p256-sha256": { type: "ec", curve: "prime256v1", hash: "sha256" },
+  "ecdsa-p384-sha384": { type: "ec", curve: "secp384r1", hash: "sha384" },
+  "rsa-sha256": { type: "rsa", hash: "sha256" },
+  "rsa-sha512": { type: "rsa", hash: "sha512" },
+  "rsa-sha1": { type: "rsa", hash: "sha1" },
+};
+
+const MIN_RSA_BITS = 2_048;
+const MIN_WEAK_RSA_BITS = 1_024;
+
+/** True where the key is of the algorithm's kind, and long enough: another one is never tried. */
+export function fitsAlgorithm(key: KeyObject, algorithm: SignatureAlgorithm, allowWeak: boolean): boolean {
+  const { type, curve } = KINDS[algorithm];
+  const { asymmetricKeyType, asymmetricKeyDetails } = key;
+  if (key.type !== "public" || asymmetricKeyType !== type) return false;
+  if (type === "ec") return asymmetricKeyDetails?.namedCurve === curve;
+  if (type === "rsa") {
+    return (asymmetricKeyDetails?.modulusLength ?? 0) >= (allowWeak ? MIN_WEAK_RSA_BITS : MIN_RSA_BITS);
+  }
+  return true;
+}
+
+/** True where the signature is the content's, under a key that `fitsAlgorithm`. */
+export function isRightUnder(
+  key: KeyObject,
+  {
+    algorithm,
+    ecdsaFormat,
+  }: { readonly algorithm: SignatureAlgorithm; readonly ecdsaFormat: "der" | "ieee-p1363" },
+  content: Buffer,
+  signature: Buffer,
+): boolean {
+  const { type, hash } = KINDS[algorithm];
+  return verify(hash, content, type === "ec" ? { key, dsaEncoding: ecdsaFormat } : key, signature);
+}

@@ -1,0 +1,77 @@
+import { createHash, createHmac } from "node:crypto";
+import { crc32 } from "node:zlib";
+import { err, ok, type Result } from "../../lib/result.ts";
+import { ENCODINGS, type Encoding, HASHES, type HashName } from "./settings.ts";
+
+/** A text, or the bytes of a body or hash. */
+export type Filtered = string | Buffer;
+
+/** What filters may lean on. */
+export interface FilterContext {
+  /** For hmac-…: undefined where the channel has none. */
+  readonly hmacKey?: Buffer | undefined;
+}
+
+export type Filter = (value: Filtered, context: FilterContext) => Filtered;
+
+const TEXT_FILTERS: Readonly<Record<string, (text: string) => string>> = {
+  lower: (text) => text.toLowerCase(),
+  upper: (text) => text.toUpperCase(),
+  trim: (text) => text.trim(),
+  uriEncode: (text) => encodeURIComponent(text.toWellFormed()),
+  uriDecode: decodeUri,
+};
+const HMAC = /^hmac-(?<hash>sha1|sha256|sha512)$/;
+
+/**
+ * Compiles what stands behind `|` in a placeholder. Hashes make bytes, which are hex at the end unless an encoding follows;
+ * whatever wants a text after that gets the hex.
+ *
+ * @param allowed filters that this place has beside those of text and of hashes
+ */
+export function compileFilters(
+  names: readonly string[],
+  allowed: { readonly hmac: boolean },
+): Result<(value: Filtered, context: FilterContext) => string, string> {
+  const filters: Filter[] = [];
+  for (const name of names) {
+    const filter = findFilter(name, allowed);
+    if (filter === undefined) return err(`there is no filter ${name}`);
+    filters.push(filter);
+  }
+  return ok((value, context) => {
+    let filtered = value;
+    for (const filter of filters) filtered = filter(filtered, context);
+    return toText(filtered);
+  });
+}
+
+/** True where the first filter takes the bytes of a body as they are. */
+export const takesBytes = ([first]: readonly string[]): boolean =>
+  first !== undefined && (isHash(first) || isEncoding(first) || first === "crc32" || HMAC.test(first));
+
+function findFilter(name: string, allowed: { readonly hmac: boolean }): Filter | undefined {
+  if (isHash(name)) return (value) => createHash(name).update(value).digest();
+  if (isEncoding(name)) {
+    return (value) => (typeof value === "string" ? Buffer.from(value) : value).toString(name);
+  }
+  if (name === "crc32") return (value) => String(crc32(value));
+  const hash = HMAC.exec(name)?.groups?.hash;
+  if (hash !== undefined && allowed.hmac) {
+    return (value, { hmacKey }) => (hmacKey ? createHmac(hash, hmacKey).update(value).digest() : "");
+  }
+  const ofText = Object.hasOwn(TEXT_FILTERS, name) ? TEXT_FILTERS[name] : undefined;
+  return ofText && ((value) => ofText(toText(value)));
+}
+
+const isHash = (name: string): name is HashName => (HASHES as readonly string[]).includes(name);
+const isEncoding = (name: string): name is Encoding => (ENCODINGS as readonly string[]).includes(name);
+const toText = (value: Filtered): string => (typeof value === "string" ? value : value.toString("hex"));
+
+function decodeUri(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

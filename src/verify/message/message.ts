@@ -1,0 +1,110 @@
+import { createHash } from "node:crypto";
+import type { RawRequest } from "../../event/received.ts";
+import { ok, type Result } from "../../lib/result.ts";
+import { isDeliveryId } from "../delivery-id.ts";
+import type { Refusal, Verification, VerifyContext } from "../verifier.ts";
+import { checkBodyHash } from "./body-hash.ts";
+import { compileSource, RequestView } from "./request-view.ts";
+import type { SignedMessageSettings } from "./settings.ts";
+import { compileSignatures, refuse } from "./signature.ts";
+import { compileSigningString } from "./signing-string.ts";
+import { parseTimestamp } from "./timestamp.ts";
+
+/** A request read as its sender says it is signed; nothing of it is proved yet. */
+export interface SignedMessage {
+  readonly view: RequestView;
+  /** At least one. */
+  readonly signatures: readonly Buffer[];
+  /** What is signed, in pieces. */
+  readonly bytes: (secret: string) => readonly (string | Buffer)[];
+  /** True where that is another for each secret. */
+  readonly dependsOnSecret: boolean;
+  /** What is known once one of the signatures is right. */
+  readonly proved: () => Verification;
+}
+
+export type ReadMessage = (request: RawRequest, context: VerifyContext) => Result<SignedMessage, Refusal>;
+
+const NOTHING_MORE: Verification = {};
+
+/**
+ * Compiles the settings of a signature over a message. A time is checked against that of receipt, and a hash that is signed
+ * in place of the body against the body: what is left is the signature itself.
+ *
+ * @throws Error for settings that `findWrongSettings` refuses
+ */
+export function compileMessage(settings: SignedMessageSettings): ReadMessage {
+  const signing = compileSigningString(settings.template, partsOf(settings));
+  if (!signing.ok) throw new Error(`template ${signing.error}`);
+  const { render, reads } = signing.value;
+  const dependsOnSecret = reads.has("secret");
+  const readSignatures = compileSignatures(settings);
+  const readId = settings.deliveryId && compileSource(settings.deliveryId);
+  const isFresh = compileFreshness(settings);
+  const hasRightBody = settings.bodyHash && checkBodyHash(settings.bodyHash);
+  const { bindDedupe } = settings;
+  const ownBaseUrl = fixedUrl(settings.baseUrl);
+  const proves = readId !== undefined || bindDedupe !== "none";
+
+  return (request, context) => {
+    const view = new RequestView(request, context.readAs);
+    const signatures = readSignatures(view);
+    if (!signatures.ok) return signatures;
+    const refused = isFresh?.(view) ?? hasRightBody?.(view);
+    if (refused) return refused;
+    const id = readId?.(view);
+    if (id !== undefined && !isDeliveryId(id)) {
+      return refuse("malformed", "the delivery id is empty, too long, or no Unicode");
+    }
+    const baseUrl = ownBaseUrl ?? context.hooksUrl;
+    const unkeyed = render(view, { secret: "", baseUrl });
+    if (!unkeyed.ok) return refuse("missing", `${unkeyed.error} is missing or repeated, and is signed`);
+    const pieces = unkeyed.value;
+    return ok({
+      view,
+      signatures: signatures.value,
+      dependsOnSecret,
+      bytes(secret) {
+        if (!dependsOnSecret) return pieces;
+        const rendered = render(view, { secret, baseUrl });
+        return rendered.ok ? rendered.value : [];
+      },
+      proved: () =>
+        proves
+          ? {
+              ...(id === undefined ? {} : { deliveryId: id }),
+              ...(bindDedupe === "none" ? {} : { boundTo: digestOf(pieces) }),
+            }
+          : NOTHING_MORE,
+    });
+  };
+}
+
+/** Where the parts of the template come from. */
+export const partsOf = ({ timestamp, deliveryId, parameters, signedHeaders }: SignedMessageSettings) => ({
+  ...{ timestamp: timestamp?.source, deliveryId, parameters, signedHeaders },
+});
+
+function compileFreshness({ timestamp, toleranceSeconds }: SignedMessageSettings) {
+  if (timestamp === undefined || toleranceSeconds === undefined) return undefined;
+  const read = compileSource(timestamp.source);
+  return (view: RequestView): Result<never, Refusal> | undefined => {
+    const text = read(view);
+    if (text === undefined) return refuse("missing", "the time is missing or repeated");
+    const atMs = parseTimestamp(text, timestamp.unit);
+    if (atMs === undefined) return refuse("malformed", `the time is none in ${timestamp.unit}`);
+    const apartMs = Math.abs(view.request.arrivedAtMs - atMs);
+    if (apartMs <= toleranceSeconds * 1_000) return undefined;
+    return refuse("stale", `the time is ${Math.round(apartMs / 1_000)} s from that of receipt`);
+  };
+}
+
+/** 256 bits as 43 base64url characters. */
+function digestOf(pieces: readonly (string | Buffer)[]): string {
+  const hash = createHash("sha256");
+  for (const piece of pieces) hash.update(piece);
+  return hash.digest("base64url");
+}
+
+const fixedUrl = (url: string | undefined): (() => string) | undefined =>
+  url === undefined ? undefined : () => url;

@@ -1,0 +1,95 @@
+import type { z } from "zod";
+import { err, ok, type Result } from "../../lib/result.ts";
+import { compileTemplate, type Template } from "../../lib/template.ts";
+import { compileSource, headerText, type ReadText, type RequestView, textOf } from "./request-view.ts";
+import type { signedMessageSettings } from "./settings.ts";
+
+export type ParameterSettings = NonNullable<z.output<typeof signedMessageSettings.parameters>>;
+export type SignedHeaderSettings = NonNullable<z.output<typeof signedMessageSettings.signedHeaders>>;
+
+interface Pair {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** More of them are no message that anyone signs. */
+const MAX_PARAMETERS = 1_000;
+const MAX_SIGNED_HEADERS = 32;
+
+/** Compiles how one name and value are written. */
+export function compilePair(text: string): Result<Template<Pair>, string> {
+  return compileTemplate<Pair>(text, ({ name, filters }) => {
+    if (filters.length > 0) return err("takes no filters here");
+    if (name === "name") return ok((pair) => pair.name);
+    if (name === "value") return ok((pair) => pair.value);
+    return err("is neither name nor value");
+  });
+}
+
+/** What `{{parameters}}` stands for; undefined where the request has no such parameters. */
+export function compileParameters(settings: ParameterSettings): ReadText {
+  const write = pairWriter(settings.pair);
+  const { names, omit, order } = settings;
+  const wanted = names === undefined ? undefined : new Set(names);
+  return (view) => {
+    const all = parametersOf(view, settings.of);
+    if (all === undefined) return undefined;
+    const present =
+      order === "listed" && names ? names.filter((name) => Object.hasOwn(all, name)) : Object.keys(all);
+    const chosen = present.filter((name) => !omit.includes(name) && (wanted?.has(name) ?? true));
+    if (chosen.length > MAX_PARAMETERS) return undefined;
+    if (order === "name") chosen.sort();
+    const written: string[] = [];
+    for (const name of chosen) {
+      for (const value of valuesOf(all[name])) written.push(write({ name, value }));
+    }
+    return written.join(settings.between);
+  };
+}
+
+/** What `{{signedHeaders}}` stands for; undefined where one of them is missing or repeated, or too many are listed. */
+export function compileSignedHeaders(settings: SignedHeaderSettings): ReadText {
+  const write = pairWriter(settings.pair);
+  const readList = compileSource(settings.listedIn);
+  return (view) => {
+    const names = (readList(view) ?? "").split(new RegExp(`[${escapeClass(settings.separator)}]`));
+    const listed = names.map((name) => name.trim().toLowerCase()).filter((name) => name !== "");
+    if (listed.length === 0 || listed.length > MAX_SIGNED_HEADERS) return undefined;
+    const written: string[] = [];
+    for (const name of listed) {
+      const value = headerText(view.request.headers[name]);
+      if (value === undefined) return undefined;
+      written.push(write({ name, value }));
+    }
+    return written.join(settings.between);
+  };
+}
+
+/** For a class of characters in a pattern. */
+export const escapeClass = (characters: string): string => characters.replace(/[\\\]^-]/g, "\\$&");
+
+function parametersOf(
+  view: RequestView,
+  of: ParameterSettings["of"],
+): Readonly<Record<string, unknown>> | undefined {
+  if (of === "query") return view.query;
+  if (view.isForm !== (of === "form")) return undefined;
+  const { body } = view;
+  return typeof body === "object" && body !== null && !Array.isArray(body)
+    ? (body as Readonly<Record<string, unknown>>)
+    : undefined;
+}
+
+/** Of a name that repeats, each different value once, sorted. */
+function valuesOf(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return [...new Set(value.map(writtenOf))].sort();
+  return [writtenOf(value)];
+}
+
+const writtenOf = (value: unknown): string => textOf(value) ?? JSON.stringify(value) ?? "";
+
+function pairWriter(text: string): Template<Pair> {
+  const compiled = compilePair(text);
+  if (!compiled.ok) throw new Error(`pair ${compiled.error}`);
+  return compiled.value;
+}

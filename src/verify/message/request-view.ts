@@ -1,0 +1,117 @@
+import { parseForm } from "../../event/form.ts";
+import type { RawRequest } from "../../event/received.ts";
+import { queryValues, type Values } from "../../event/values.ts";
+import { type BodyPath, compileBodyPath } from "./body-path.ts";
+import type { MessageSource, RequestSource } from "./source.ts";
+
+/** What one value of a request reads: undefined where it is missing, or stands there more than once. */
+export type ReadText = (view: RequestView) => string | undefined;
+
+/** One request as settings look at it. The body is parsed only if something asks for a part of it. */
+export class RequestView {
+  readonly request: RawRequest;
+  /** What the signature's own value holds beside signatures: by key, or by place. A key that repeats is an array. */
+  items: Values = NO_ITEMS;
+  readonly #readAs: string | undefined;
+  #query: Values | undefined;
+  #body: { readonly value: unknown; readonly isForm: boolean } | undefined;
+
+  constructor(request: RawRequest, readAs?: string) {
+    this.request = request;
+    this.#readAs = readAs;
+  }
+
+  get query(): Values {
+    this.#query ??= queryValues(this.request.target);
+    return this.#query;
+  }
+
+  /** The fields of a form, or the JSON value; undefined where it is neither. */
+  get body(): unknown {
+    return this.#parsed().value;
+  }
+
+  get isForm(): boolean {
+    return this.#parsed().isForm;
+  }
+
+  #parsed(): { readonly value: unknown; readonly isForm: boolean } {
+    this.#body ??= parse(this.request, this.#readAs);
+    return this.#body;
+  }
+}
+
+const NO_ITEMS: Values = Object.freeze(Object.create(null));
+const FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
+
+function parse({ headers, body }: RawRequest, readAs: string | undefined) {
+  const type = readAs ?? headers["content-type"];
+  const text = body.toString("utf8");
+  if (typeof type === "string" && FORM.test(type)) return { value: parseForm(text), isForm: true };
+  try {
+    return { value: JSON.parse(text), isForm: false };
+  } catch {
+    return { value: undefined, isForm: false };
+  }
+}
+
+/** Compiles a reader of one value. @throws Error for a path that `findWrongName` refuses */
+export function compileSource({ in: where, name }: MessageSource): ReadText {
+  switch (where) {
+    case "header": {
+      const lower = name.toLowerCase();
+      return ({ request }) => headerText(request.headers[lower]);
+    }
+    case "query":
+      return ({ query }) => single(query[name]);
+    case "item":
+      return ({ items }) => single(items[name]);
+    case "body": {
+      const path = compilePath(name);
+      return ({ body }) => {
+        const values = path(body);
+        return values.length === 1 ? textOf(values[0]) : undefined;
+      };
+    }
+    default:
+      return where satisfies never;
+  }
+}
+
+/** Compiles whether something stands there at all, once or more, text or not. */
+export function compilePresence({ in: where, name }: RequestSource): (view: RequestView) => boolean {
+  if (where === "header") return ({ request }) => request.headers[name.toLowerCase()] !== undefined;
+  if (where === "query") return ({ query }) => query[name] !== undefined;
+  const path = compilePath(name);
+  return ({ body }) => path(body).length > 0;
+}
+
+/** All texts that a path yields of the body; undefined where one is no text. */
+export function compileTexts(name: string): (view: RequestView) => readonly string[] | undefined {
+  const path = compilePath(name);
+  return ({ body }) => {
+    const texts = path(body).map(textOf);
+    return texts.every((text) => text !== undefined) ? texts : undefined;
+  };
+}
+
+/** A scalar as text; numbers as JavaScript writes them. */
+export function textOf(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
+}
+
+export const single = (value: string | readonly string[] | undefined): string | undefined =>
+  typeof value === "string" ? value : undefined;
+
+/** Node reads headers as Latin-1; who signs them signs UTF-8. */
+export function headerText(value: string | readonly string[] | undefined): string | undefined {
+  if (typeof value !== "string") return undefined;
+  return /[\u0080-\u00ff]/.test(value) ? Buffer.from(value, "latin1").toString("utf8") : value;
+}
+
+function compilePath(name: string): BodyPath {
+  const compiled = compileBodyPath(name);
+  if (!compiled.ok) throw new Error(`the path ${name} ${compiled.error}`);
+  return compiled.value;
+}

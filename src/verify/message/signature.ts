@@ -1,0 +1,95 @@
+import { ValueCollector } from "../../event/values.ts";
+import { err, ok, type Result } from "../../lib/result.ts";
+import type { Consumed, Refusal } from "../verifier.ts";
+import { escapeClass } from "./parameters.ts";
+import { compileSource, type RequestView } from "./request-view.ts";
+import type { Encoding, SignedMessageSettings } from "./settings.ts";
+
+export type SignaturePlace = Pick<
+  SignedMessageSettings,
+  "in" | "name" | "alsoNamed" | "prefix" | "items" | "encoding"
+>;
+
+/** The signatures that a request brings, none of them believed; at least one. What stands beside them is put into the view. */
+export type ReadSignatures = (view: RequestView) => Result<readonly Buffer[], Refusal>;
+
+/** More of them are tried by nobody who signs. */
+const MAX_SIGNATURES = 16;
+const MAX_ITEMS = 64;
+
+/** Compiles where signatures stand and how they are written. */
+export function compileSignatures(place: SignaturePlace): ReadSignatures {
+  const { items, prefix = "", encoding } = place;
+  const where = `the ${place.in === "body" ? "value in the body" : place.in} ${place.name}`;
+  const readers = [place.name, ...place.alsoNamed].map((name) => compileSource({ in: place.in, name }));
+  const split = items && compileItems(items);
+  return (view) => {
+    const signatures: Buffer[] = [];
+    let found = false;
+    for (const read of readers) {
+      const value = read(view);
+      if (value === undefined) continue;
+      found = true;
+      for (const text of split ? split(value, view) : [value]) {
+        const signature = decode(text, prefix, encoding);
+        if (signature !== undefined) signatures.push(signature);
+      }
+    }
+    if (!found) return refuse("missing", `${where} is missing or repeated`);
+    if (signatures.length === 0) return refuse("malformed", `${where} holds no ${encoding} signature`);
+    if (signatures.length > MAX_SIGNATURES) {
+      return refuse("malformed", `${where} holds more than ${MAX_SIGNATURES} signatures`);
+    }
+    return ok(signatures);
+  };
+}
+
+/** What signatures are read from goes no further; of a body nothing can be taken out. */
+export function consumedBy(
+  place: Pick<SignaturePlace, "in" | "name"> & { readonly alsoNamed?: readonly string[] },
+): Consumed {
+  const names = [place.name, ...(place.alsoNamed ?? [])];
+  return {
+    consumedHeaders: place.in === "header" ? names.map((name) => name.toLowerCase()) : [],
+    consumedQuery: place.in === "query" ? names : [],
+  };
+}
+
+export const refuse = (reason: Refusal["reason"], message: string): Result<never, Refusal> =>
+  err({ reason, message });
+
+/** The texts of the items that are signatures; the view gets all of them. Too many are none. */
+function compileItems({ separator, assign, key }: NonNullable<SignaturePlace["items"]>) {
+  const separators = new RegExp(`[${escapeClass(separator)}]`);
+  return (value: string, view: RequestView): readonly string[] => {
+    const items = value.split(separators, MAX_ITEMS + 1).map((item) => item.trim());
+    const present = items.filter((item) => item !== "");
+    if (items.length > MAX_ITEMS) return [];
+    const collected = new ValueCollector();
+    const signatures: string[] = [];
+    present.forEach((item, index) => {
+      const at = assign === undefined ? -1 : item.indexOf(assign);
+      const name = at < 0 ? String(index) : item.slice(0, at).trim();
+      const text = unquoted(item.slice(at + 1).trim());
+      collected.add(name, text);
+      if (key === undefined || key === name) signatures.push(text);
+    });
+    view.items = collected.collected;
+    return signatures;
+  };
+}
+
+const unquoted = (text: string): string => (/^"[^"]*"$/.test(text) ? text.slice(1, -1) : text);
+
+/** The signature's bytes; undefined where the text is not exactly the spelling that the encoding gives to bytes. */
+export function decode(text: string, prefix: string, encoding: Encoding): Buffer | undefined {
+  if (!text.startsWith(prefix)) return undefined;
+  const encoded = text.slice(prefix.length);
+  const bytes = Buffer.from(encoded, encoding);
+  const canonical = bytes.toString(encoding);
+  const same =
+    encoding === "hex" ? canonical === encoded.toLowerCase() : unpadded(canonical) === unpadded(encoded);
+  return same && bytes.length > 0 ? bytes : undefined;
+}
+
+const unpadded = (base64: string): string => base64.replace(/={1,2}$/, "");

@@ -1,0 +1,199 @@
+import { err, ok, type Result } from "../../lib/result.ts";
+import { compileTemplate, type Placeholder } from "../../lib/template.ts";
+import { compileFilters, type FilterContext, takesBytes } from "./filters.ts";
+import {
+  compileParameters,
+  compileSignedHeaders,
+  type ParameterSettings,
+  type SignedHeaderSettings,
+} from "./parameters.ts";
+import { compileSource, type ReadText, type RequestView } from "./request-view.ts";
+import { findWrongName, type MessageSource } from "./source.ts";
+
+/** What a signing string is made of beside its template. */
+export interface SigningParts {
+  readonly timestamp: MessageSource | undefined;
+  readonly deliveryId: MessageSource | undefined;
+  readonly parameters: ParameterSettings | undefined;
+  readonly signedHeaders: SignedHeaderSettings | undefined;
+}
+
+/** What is signed, in pieces that follow each other; the error names what the request lacks. */
+export type SigningString = (
+  view: RequestView,
+  use: SigningUse,
+) => Result<readonly (string | Buffer)[], string>;
+
+export interface SigningUse {
+  /** The secret that is being tried; empty where the string holds none. */
+  readonly secret: string;
+  /** The address before `/hooks/…`. */
+  readonly baseUrl: () => string;
+}
+
+/** What a template reads, as its placeholders name it: `body`, `header:x-id`, `item:t`. */
+export type Reads = ReadonlySet<string>;
+
+export interface CompiledSigning {
+  readonly render: SigningString;
+  readonly reads: Reads;
+}
+
+/** Among what a template reads: the body only by a checksum, which another body can be made to have. */
+export const WEAK_BODY = "weak body";
+
+interface Rendering extends SigningUse {
+  readonly view: RequestView;
+  missing: string | undefined;
+}
+
+/** The raw body, which goes into the hash as the bytes that it is. */
+const RAW_BODY = /\{\{\s*body\s*\}\}/;
+const NO_KEY: FilterContext = {};
+const NOTHING: Reads = new Set(["body"]);
+/** More than a template that makes sense has of the body: each is another pass over all its bytes. */
+const MAX_BODIES = 2;
+const MAX_PLACEHOLDERS = 32;
+
+/** Compiles what is signed; without a template it is the body as it came. */
+export function compileSigningString(
+  template: string | undefined,
+  parts: SigningParts,
+): Result<CompiledSigning, string> {
+  if (template === undefined) return ok({ render: ({ request }) => ok([request.body]), reads: NOTHING });
+  const reads = new Set<string>();
+  const texts = template.split(RAW_BODY);
+  if ((template.match(/\{\{\s*body\s*[|}]/g) ?? []).length > MAX_BODIES) {
+    return err(`holds {{body}} more than ${MAX_BODIES} times`);
+  }
+  if (template.split("{{").length - 1 > MAX_PLACEHOLDERS) {
+    return err(`holds more than ${MAX_PLACEHOLDERS} placeholders`);
+  }
+  if (texts.length > 1) reads.add("body");
+  const pieces: ((context: Rendering) => string)[] = [];
+  for (const text of texts) {
+    const compiled = compileTemplate<Rendering>(text, (placeholder) => bind(placeholder, parts, reads));
+    if (!compiled.ok) return compiled;
+    pieces.push(compiled.value);
+  }
+  return ok({
+    reads,
+    render(view, use) {
+      const rendering: Rendering = { view, ...use, missing: undefined };
+      const rendered: (string | Buffer)[] = [];
+      pieces.forEach((piece, index) => {
+        if (index > 0) rendered.push(view.request.body);
+        rendered.push(piece(rendering));
+      });
+      return rendering.missing === undefined ? ok(rendered) : err(rendering.missing);
+    },
+  });
+}
+
+function bind(
+  { name, filters }: Placeholder,
+  parts: SigningParts,
+  reads: Set<string>,
+): Result<(context: Rendering) => string, string> {
+  const isOptional = filters[0] === "optional";
+  const rest = isOptional ? filters.slice(1) : filters;
+  const filter = compileFilters(rest, { hmac: false });
+  if (!filter.ok) return filter;
+  const noteRead = (source: string): void => {
+    reads.add(source);
+  };
+  const read = name === "body" ? readBody(rest, noteRead) : findReader(name, parts, noteRead);
+  if (!read.ok) return read;
+  return ok((context) => {
+    const value = read.value(context);
+    if (value !== undefined) return filter.value(value, NO_KEY);
+    if (!isOptional) context.missing ??= name;
+    return "";
+  });
+}
+
+type Read = (context: Rendering) => string | Buffer | undefined;
+
+function readBody(filters: readonly string[], note: (source: string) => void): Result<Read, string> {
+  note("body");
+  if (filters[0] === "crc32") note(WEAK_BODY);
+  return ok(
+    takesBytes(filters) ? ({ view }) => view.request.body : ({ view }) => view.request.body.toString("utf8"),
+  );
+}
+
+function findReader(name: string, parts: SigningParts, note: (source: string) => void): Result<Read, string> {
+  const colon = name.indexOf(":");
+  if (colon > 0) return named(name.slice(0, colon), name.slice(colon + 1), note);
+  const of = (read: ReadText): Result<Read, string> => ok(({ view }) => read(view));
+  switch (name) {
+    case "timestamp":
+    case "id": {
+      const field = name === "id" ? "deliveryId" : "timestamp";
+      const source = parts[field];
+      if (source === undefined) return err(`needs \`${field}\``);
+      note(keyOf(source));
+      return of(compileSource(source));
+    }
+    case "parameters": {
+      if (parts.parameters === undefined) return err("needs `parameters`");
+      for (const key of coveredByParameters(parts.parameters)) note(key);
+      return of(compileParameters(parts.parameters));
+    }
+    case "signedHeaders":
+      if (parts.signedHeaders === undefined) return err("needs `signedHeaders`");
+      return of(compileSignedHeaders(parts.signedHeaders));
+    case "secret":
+      note("secret");
+      return ok(({ secret }) => secret);
+    case "method":
+      return of(({ request }) => request.method);
+    case "url":
+      note("query");
+      return ok(({ view, baseUrl }) => urlOf(view.request.target, baseUrl()));
+    case "target":
+      note("query");
+      return ok(({ view, baseUrl }) => pathOfUrl(urlOf(view.request.target, baseUrl())));
+    case "path":
+      return ok(({ view, baseUrl }) => withoutQuery(pathOfUrl(urlOf(view.request.target, baseUrl()))));
+    case "host":
+      return ok(({ baseUrl }) => new URL(baseUrl()).host);
+    default:
+      return err("there is no such thing");
+  }
+}
+
+function named(where: string, rest: string, note: (source: string) => void): Result<Read, string> {
+  if (where !== "header" && where !== "query" && where !== "body" && where !== "item") {
+    return err("there is no such thing");
+  }
+  const wrong = rest === "" ? "names nothing" : findWrongName(where, rest);
+  if (wrong !== undefined) return err(wrong);
+  const source: MessageSource = { in: where, name: rest };
+  note(keyOf(source));
+  const read = compileSource(source);
+  return ok(({ view }) => read(view));
+}
+
+/** As `Reads` names it; headers in lower case. */
+export const keyOf = ({ in: where, name }: MessageSource): string =>
+  `${where}:${where === "header" ? name.toLowerCase() : name}`;
+
+/** What a signature over these parameters covers: the form or query but for what is omitted, or what it names of it. */
+function coveredByParameters({ of, names, omit }: ParameterSettings): readonly string[] {
+  const place = of === "query" ? "query" : "body";
+  if (names === undefined) return [place];
+  const prefix = of === "query" ? "query:" : "body:$.";
+  return names.filter((name) => !omit.includes(name)).map((name) => prefix + name);
+}
+
+const HOOKS = "/hooks/";
+
+/** The address as its sender knows it: what the gateway tells of itself, and the path and query as they were sent. */
+function urlOf(target: string, baseUrl: string): string {
+  const start = target.indexOf(HOOKS);
+  return baseUrl.replace(/\/$/, "") + (start < 0 ? target : target.slice(start));
+}
+
+const pathOfUrl = (url: string): string => url.replace(/^[a-z]+:\/\/[^/]*/i, "");
+const withoutQuery = (target: string): string => target.replace(/\?.*$/s, "");

@@ -1,0 +1,120 @@
+import type { z } from "zod";
+import { mergePatch } from "../lib/merge-patch.ts";
+import { findNearest } from "../lib/nearest.ts";
+import { err, ok, type Result } from "../lib/result.ts";
+import type { Handshake } from "./handshake/settings.ts";
+import type { Preset, Presets } from "./presets.ts";
+import { findScheme, type VerificationSettings, verificationSchema } from "./schemes.ts";
+import { type Secret, type SenderConfig, senderConfigSchema } from "./sender-settings.ts";
+
+/** A channel's sender, with what its preset says in place. */
+export interface Sender extends Pick<SenderConfig, "shadow" | "allowHandshakes" | "readAs"> {
+  readonly verification: VerificationSettings;
+  readonly secrets: readonly Secret[];
+  readonly handshakes: readonly Handshake[];
+  /** Where definitions find what they do not say themselves. */
+  readonly paths: Pick<Preset, "typePath" | "idPath" | "itemsPath">;
+}
+
+/** A setting that makes no sense: where in `config`, and why. */
+export interface WrongSetting {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/** Puts what the channel sets over what its preset says, and checks what comes of it as a whole. */
+export function resolveSender(
+  config: SenderConfig,
+  presets: Presets,
+): Result<Sender, readonly WrongSetting[]> {
+  const preset = config.preset === undefined ? undefined : presets.get(config.preset);
+  if (config.preset !== undefined && preset === undefined)
+    return err([unknownPreset(config.preset, presets)]);
+  const { scheme, ...own } = config.verification;
+  const isLeft = scheme === "preset" || (scheme === "none" && preset !== undefined);
+  if (isLeft && preset === undefined) {
+    return err([{ path: ["preset"], message: "is needed: `verification` is left to it" }]);
+  }
+  const said = isLeft ? mergePatch({ ...preset?.verification }, own) : config.verification;
+  const verification = verificationSchema.safeParse(said);
+  if (!verification.success) return err(wrongUnder("verification", verification.error));
+  const handshakes = config.handshakes ?? preset?.handshakes ?? [];
+  const wrong = [
+    ...findWrongSecrets(verification.data, config.secrets),
+    ...findOracles(verification.data, handshakes),
+  ];
+  if (wrong.length > 0) return err(wrong);
+  const { typePath, idPath, itemsPath } = preset ?? {};
+  return ok({
+    verification: verification.data,
+    secrets: config.secrets,
+    shadow: config.shadow,
+    handshakes,
+    allowHandshakes: config.allowHandshakes,
+    readAs: config.readAs ?? preset?.readAs,
+    paths: {
+      ...(typePath === undefined ? {} : { typePath }),
+      ...(idPath === undefined ? {} : { idPath }),
+      ...(itemsPath === undefined ? {} : { itemsPath }),
+    },
+  });
+}
+
+/** True where nothing verifies before a secret is set: until then its hooks answer 401. */
+export function lacksSecret({
+  verification,
+  secrets,
+  shadow,
+}: Pick<Sender, "verification" | "secrets" | "shadow">): boolean {
+  if (shadow || secrets.some(({ name }) => name === undefined)) return false;
+  return findScheme(verification).needsSecret(verification);
+}
+
+/** The same of settings as they are stored; also where they no longer fit: nothing is verified by them. */
+export function needsSetup(settings: unknown, presets: Presets): boolean {
+  const sender = resolveSender(senderConfigSchema.parse(settings), presets);
+  return !sender.ok || lacksSecret(sender.value);
+}
+
+function unknownPreset(name: string, presets: Presets): WrongSetting {
+  const nearest = findNearest(name, [...presets.keys()]);
+  const message =
+    nearest === undefined ? "is no preset that is known" : `is no preset that is known; ${nearest} is`;
+  return { path: ["preset"], message };
+}
+
+function findWrongSecrets(
+  verification: VerificationSettings,
+  secrets: readonly Secret[],
+): readonly WrongSetting[] {
+  const scheme = findScheme(verification);
+  return secrets.flatMap(({ name, value }, index) => {
+    const message = name === undefined ? scheme.findWrongSecret(verification, value) : undefined;
+    return message === undefined ? [] : [{ path: ["secrets", index, "value"], message }];
+  });
+}
+
+/** Where the body is not signed, what a handshake signs for anyone could be what a delivery is signed by. */
+function findOracles(
+  { signsBody }: VerificationSettings,
+  handshakes: readonly Handshake[],
+): readonly WrongSetting[] {
+  if (signsBody !== false) return [];
+  const message =
+    "signs for anyone, and deliveries are signed without their body: needs `requireVerified: true`";
+  return handshakes.flatMap(({ requireVerified, respond }, index) =>
+    !requireVerified && [respond.body, ...Object.values(respond.headers)].some((text) => SIGNS.test(text))
+      ? [{ path: ["handshakes", index, "requireVerified"], message }]
+      : [],
+  );
+}
+
+const SIGNS = /\|\s*hmac-/;
+
+function wrongUnder(field: string, { issues }: z.ZodError): readonly WrongSetting[] {
+  return issues.flatMap((issue) => {
+    const path = [field, ...issue.path];
+    if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
+    return issue.keys.map((key) => ({ path: [...path, key], message: "is not a known field" }));
+  });
+}

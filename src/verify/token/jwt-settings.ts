@@ -1,0 +1,95 @@
+import { z } from "zod";
+import { tokenKeysSchema } from "../keys/settings.ts";
+import { ENCODINGS } from "../message/settings.ts";
+import { requestSourceSchema } from "../message/source.ts";
+import { secretKeySchema } from "../secret-key.ts";
+
+const PUBLIC_KEY_ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+] as const;
+const SECRET_ALGORITHMS = ["HS256", "HS384", "HS512"] as const;
+
+const claimName = z.string().min(1).max(256);
+const claimText = z.string().min(1).max(1_024);
+const oneOrMore = z.union([claimText, z.array(claimText).min(1).max(16)]);
+
+const shape = z.strictObject({
+  scheme: z.literal("jwt").describe("A JSON Web Token (RFC 7519), signed."),
+  source: requestSourceSchema
+    .default({ in: "header", name: "authorization" })
+    .describe("Where the token stands; a word Bearer before it is dropped."),
+  keys: tokenKeysSchema,
+  key: secretKeySchema,
+  algorithms: z
+    .array(z.enum([...PUBLIC_KEY_ALGORITHMS, ...SECRET_ALGORITHMS]))
+    .min(1)
+    .max(8)
+    .describe("What it may be signed by; HS… only, with secrets as keys, or none of HS…."),
+  issuer: oneOrMore.optional().describe("What `iss` must be, or one of which."),
+  audience: oneOrMore.optional().describe("What `aud` must be or hold, or one of which."),
+  claims: z
+    .record(claimName, z.union([z.string(), z.number(), z.boolean()]))
+    .default({})
+    .describe("Further claims that must be there with these values."),
+  bodyHash: z
+    .strictObject({
+      claim: claimName.describe("The claim that holds it."),
+      algorithm: z.enum(["sha256", "sha384", "sha512"]).default("sha256").describe("The hash."),
+      encoding: z.enum(ENCODINGS).default("hex").describe("How it is written."),
+    })
+    .optional()
+    .describe("A claim that binds the token to the body: its hash."),
+  deliveryIdClaim: claimName
+    .optional()
+    .describe("The claim that names the delivery where no idPath does, such as jti."),
+  requireExpiry: z.boolean().default(true).describe("Refuses a token without `exp`."),
+  maxAgeSeconds: z
+    .int()
+    .min(1)
+    .max(604_800)
+    .optional()
+    .describe("How long ago it may have been issued (`iat`, which must be there)."),
+  clockSkewSeconds: z
+    .int()
+    .min(0)
+    .max(3_600)
+    .default(60)
+    .describe("How far the sender's clock may be from the gateway's."),
+  bindDedupe: z
+    .enum(["none", "signedBytes"])
+    .default("none")
+    .describe("signedBytes: repeats are recognized by the token, so that a replay under another id is one."),
+});
+
+export const jwtSettings = shape.check(checkAlgorithms).describe("Deliveries with a signed token.");
+
+export type JwtSettings = z.output<typeof shape>;
+
+/** True where the keys are secrets that the sender shares. */
+export const isBySecret = (algorithms: readonly string[]): boolean =>
+  algorithms.every((name) => name.startsWith("HS"));
+
+function checkAlgorithms({ value, issues }: z.core.ParsePayload<JwtSettings>): void {
+  const note = (field: string, message: string): void => {
+    issues.push({ code: "custom", path: [field], message, input: value });
+  };
+  const { algorithms, keys } = value;
+  const bySecret = algorithms.filter((name) => name.startsWith("HS")).length;
+  if (bySecret > 0 && bySecret < algorithms.length) {
+    note("algorithms", "mixes HS… with others: a public key could be taken for a secret");
+  } else if (bySecret > 0 && keys.from !== "secrets") {
+    note(
+      "keys",
+      "must be the channel's secrets where `algorithms` are HS…: what others can read is no secret",
+    );
+  }
+}

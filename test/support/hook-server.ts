@@ -1,0 +1,77 @@
+import { Hono } from "hono";
+import { createHooks } from "../../src/channels/hooks.ts";
+import { createHookLimits, limitedIngest } from "../../src/channels/rate-limit.ts";
+import { webhook } from "../../src/channels/webhook/webhook.ts";
+import type { Ingest } from "../../src/event/ingest.ts";
+import { startListener } from "../../src/gateway/listener.ts";
+import { createClientAddressOf } from "../../src/lib/client-address.ts";
+import { createLog } from "../../src/log.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { createOutbound } from "../../src/net/create-outbound.ts";
+import { type SpineOptions, startTestSpine, type TestSpine } from "./spine.ts";
+
+export interface HookAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** The way of events behind real sockets, as senders see it. */
+export interface HookServer extends AsyncDisposable {
+  readonly spine: TestSpine;
+  /** Adds a webhook channel to an app of its own; answers the channel as the API does. */
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of the API
+  readonly open: (config: object, events?: readonly object[]) => Promise<any>;
+  readonly send: (channelId: string, request?: HookRequest) => Promise<HookAnswer>;
+}
+
+export interface HookRequest {
+  readonly method?: string;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export async function startHookServer(options: SpineOptions = {}): Promise<HookServer> {
+  await using starting = new AsyncDisposableStack();
+  const spine = starting.use(await startTestSpine(options));
+  const log = createLog({ level: "silent" });
+  const limits = createHookLimits({ clientAddressOf: createClientAddressOf([]), requestsPerSecond: 10_000 });
+  const ingest = limitedIngest(spine.path.ingest as Ingest, limits);
+  const outbound = starting.use(createOutbound({ allowNetworks: [] }));
+  const runtime = starting.use(await webhook.start({ ingest, outbound, clock: Date.now, log }));
+  const app = new Hono().route(
+    "/",
+    createHooks({
+      findChannel: (id) => {
+        // As if each change had come in by the feed.
+        spine.path.rules.clear();
+        return spine.path.rules.find(id);
+      },
+      runtimes: new Map([["webhook", runtime]]),
+      ...{ limits, metrics: createMetrics(), clock: Date.now, log },
+    }),
+  );
+  const listener = starting.use(await startListener({ fetch: app.fetch, host: "127.0.0.1", port: 0 }));
+  const installed = await spine.install();
+  let channels = 0;
+  const owned = starting.move();
+  return {
+    spine,
+    async open(config, events = [{ type: "e" }]) {
+      const channel = { uid: `c${++channels}`, kind: "webhook", config, events };
+      const { status, body } = await spine.api.call("POST", `/apps/${installed.id}/channels`, channel);
+      if (status !== 200) throw new Error(JSON.stringify(body));
+      return body;
+    },
+    async send(channelId, { method = "POST", query = "", headers = {}, body } = {}) {
+      const response = await fetch(`http://127.0.0.1:${listener.port}/hooks/${channelId}${query}`, {
+        method,
+        headers: { "content-type": "application/json", ...headers },
+        ...(body === undefined ? {} : { body }),
+      });
+      return { status: response.status, headers: response.headers, text: await response.text() };
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}

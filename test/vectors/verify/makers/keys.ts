@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import type { Pair } from "./kit.ts";
+
+interface KeyPair {
+  readonly private: string;
+  readonly public: string;
+}
+
+interface Keys {
+  readonly rsa: readonly [Certified, Certified, Certified];
+  readonly ec: readonly [KeyPair, KeyPair, KeyPair];
+  readonly ed25519: readonly [KeyPair, KeyPair, KeyPair];
+}
+type Certified = KeyPair & { readonly certificate: string };
+
+/** Made once for these vectors, and used for nothing else. RSA of 2048 bits, P-256, Ed25519; certificates until 2045. */
+export const KEYS: Keys = JSON.parse(readFileSync(new URL("./keys.json", import.meta.url), "utf8"));
+
+/** Public keys as the channel's secrets, and what the provider signs with. */
+export const publicSecrets = (
+  keys: readonly [KeyPair, KeyPair, KeyPair],
+  write: (publicPem: string) => string = (pem) => pem,
+): readonly [Pair, Pair, Pair] => {
+  const pairOf = (pair: KeyPair): Pair => ({ secret: write(pair.public), key: pair.private });
+  return [pairOf(keys[0]), pairOf(keys[1]), pairOf(keys[2])];
+};
+
+/** The bytes between the lines of a PEM text, in base64. */
+export const derOf = (pem: string): string => pem.replace(/-----[^-]+-----/g, "").replace(/\s+/g, "");
+/** Of an Ed25519 public key, the 32 bytes alone. */
+export const rawEd25519 = (pem: string): Buffer => Buffer.from(derOf(pem), "base64").subarray(-32);

@@ -1,0 +1,207 @@
+import { generateKeyPairSync } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { createKeyCache, type FetchPinned } from "../../src/verify/keys/key-cache.ts";
+import { parsePublicKeys } from "../../src/verify/keys/parse-keys.ts";
+import { compilePin } from "../../src/verify/keys/pinned-url.ts";
+import { compileBodyPath } from "../../src/verify/message/body-path.ts";
+
+const pem = (): string =>
+  generateKeyPairSync("ed25519").publicKey.export({ format: "pem", type: "spki" }).toString();
+const URL_1 = "https://keys.example.com/1";
+const MINUTE_MS = 60_000;
+
+/** Answers what the test says, and counts. */
+function upstream(answer: () => string | Promise<string>) {
+  const calls: string[] = [];
+  const fetchPinned: FetchPinned = async (url) => {
+    calls.push(url);
+    return Buffer.from(await answer());
+  };
+  return { calls, keys: createKeyCache(fetchPinned) };
+}
+const fail = (): never => {
+  throw new Error("away");
+};
+
+describe("keys that are fetched", () => {
+  it("are fetched once for all who wait, and serve for an hour", async () => {
+    const { calls, keys } = upstream(pem);
+    const both = await Promise.all([keys.get(URL_1, 0), keys.get(URL_1, 0)]);
+    expect(both[0]).toBe(both[1]);
+    expect(keys.get(URL_1, 59 * MINUTE_MS)).toBe(both[0]);
+    expect(calls).toEqual([URL_1]);
+    expect(await keys.get(URL_1, 60 * MINUTE_MS)).not.toBe(both[0]);
+    expect(calls.length).toBe(2);
+  });
+
+  it("of before serve for a day while new ones cannot be had, and then no longer", async () => {
+    let answer: () => string = pem;
+    const { keys } = upstream(() => answer());
+    const first = await keys.get(URL_1, 0);
+    answer = fail;
+    expect(await keys.get(URL_1, 23 * 60 * MINUTE_MS)).toBe(first);
+    await expect(async () => keys.get(URL_1, 24 * 60 * MINUTE_MS)).rejects.toThrow(UnavailableError);
+  });
+
+  it("that cannot be had are not asked for again for half a minute", async () => {
+    const { calls, keys } = upstream(fail);
+    const get = async (nowMs: number) => keys.get(URL_1, nowMs);
+    await expect(get(0)).rejects.toThrow(UnavailableError);
+    await expect(get(29_999)).rejects.toThrow(UnavailableError);
+    expect(calls.length).toBe(1);
+    await expect(get(30_000)).rejects.toThrow(UnavailableError);
+    expect(calls.length).toBe(2);
+  });
+
+  it("are renewed at most twice a minute, and those at hand stay where that fails", async () => {
+    let answer: () => string = pem;
+    const { calls, keys } = upstream(() => answer());
+    const first = await keys.get(URL_1, 0);
+    expect(await keys.renew(URL_1, 29_999)).toBe(undefined);
+    expect(calls.length).toBe(1);
+    const renewed = await keys.renew(URL_1, 30_000);
+    expect(renewed).not.toBe(first);
+    answer = fail;
+    expect(await keys.renew(URL_1, 60_000)).toBe(undefined);
+    expect(await keys.get(URL_1, 60_000)).toBe(renewed);
+  });
+
+  it("are fetched from at most 32 addresses at a time", async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const { calls, keys } = upstream(() => promise);
+    const pending = Array.from({ length: 32 }, (_, i) => keys.get(`https://keys.example.com/${i}`, 0));
+    await expect(async () => keys.get("https://keys.example.com/32", 0)).rejects.toThrow(UnavailableError);
+    expect(calls.length).toBe(32);
+    resolve(pem());
+    expect((await Promise.all(pending)).length).toBe(32);
+    await keys.get("https://keys.example.com/33", 0);
+  });
+
+  it("are none where there are more than 64", () => {
+    const { publicKey } = generateKeyPairSync("ed25519");
+    const set = (count: number) =>
+      JSON.stringify({ keys: Array(count).fill(publicKey.export({ format: "jwk" })) });
+    expect(parsePublicKeys(set(64))?.length).toBe(64);
+    expect(parsePublicKeys(set(65))).toBe(undefined);
+    expect(parsePublicKeys(publicKey.export({ format: "pem", type: "spki" }).toString().repeat(65))).toBe(
+      undefined,
+    );
+  });
+
+  it.each([
+    "",
+    "{}",
+    "[]",
+    "{",
+    "null",
+    "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----",
+    "AAAA",
+    '{"keys":[]}',
+  ])("are none in %j", (text) => {
+    expect(parsePublicKeys(text)).toBe(undefined);
+  });
+});
+
+describe("a pinned address", () => {
+  const fits = (pin: string, url: string): boolean => {
+    const compiled = compilePin(pin);
+    if (!compiled.ok) throw new Error(compiled.error);
+    return compiled.value(url);
+  };
+  const pin = "https://sns.*.amazonaws.com/SimpleNotificationService-*.pem";
+
+  it("is one label of the host, and part of one segment of the path", () => {
+    expect(fits(pin, "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-ab12.pem")).toBe(true);
+    expect(fits("https://api.example.com/certs/*", "https://api.example.com/certs/a.b_c-1")).toBe(true);
+    expect(fits("https://api.example.com/", "https://api.example.com/")).toBe(true);
+  });
+
+  it("may have any query where it says so", () => {
+    const any = "https://sns.*.amazonaws.com/?*";
+    expect(fits(any, "https://sns.a.amazonaws.com/?Action=Confirm&TopicArn=arn:aws:sns:a:1:b")).toBe(true);
+    expect(fits(any, "https://sns.a.amazonaws.com/")).toBe(false);
+    expect(fits(any, "https://sns.a.amazonaws.com/x?Action=Confirm")).toBe(false);
+    expect(fits(any, "https://sns.a.amazonaws.com/?Action=Confirm#x")).toBe(false);
+    expect(fits(any, `https://sns.a.amazonaws.com/?${"x".repeat(4_096)}`)).toBe(false);
+  });
+
+  it.each([
+    "http://sns.us-east-1.amazonaws.com/SimpleNotificationService-a.pem",
+    "https://sns.us-east-1.amazonaws.com.evil.test/SimpleNotificationService-a.pem",
+    "https://evil.test/sns.us-east-1.amazonaws.com/SimpleNotificationService-a.pem",
+    "https://sns.evil.test/x.amazonaws.com/SimpleNotificationService-a.pem",
+    "https://sns.a.b.amazonaws.com/SimpleNotificationService-a.pem",
+    "https://sns.us-east-1.amazonaws.com/x/SimpleNotificationService-a.pem",
+    "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-a/../x.pem",
+    "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-%2e%2e%2fx.pem",
+    "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-a.pem?x=.pem",
+    "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-a.pem#x",
+    "https://sns.us-east-1.amazonaws.com:8443/SimpleNotificationService-a.pem",
+    "https://user@sns.us-east-1.amazonaws.com/SimpleNotificationService-a.pem",
+    "https://sns.us-east-1.amazonaws.com@evil.test/SimpleNotificationService-a.pem",
+    "https://sns.us-east-1.amazonaws.com\\@evil.test/SimpleNotificationService-a.pem",
+    "https://SNS.us-east-1.amazonaws.com/SimpleNotificationService-a.pem",
+    " https://sns.us-east-1.amazonaws.com/SimpleNotificationService-a.pem",
+    "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-a.pem\n",
+  ])("is not %s", (url) => {
+    expect(fits(pin, url)).toBe(false);
+  });
+
+  it.each([
+    "https://*/x",
+    "https://*.com/x",
+    "https://a.*/x",
+    "https://example.*.com:1/",
+    "https://a*.example.com/",
+    "http://a.example.com/",
+    "https://example.com",
+    "https://u@example.com/",
+    "https://example.com/a?b",
+    "https://localhost/x",
+  ])("cannot be %s", (text) => {
+    expect(compilePin(text).ok).toBe(false);
+  });
+});
+
+describe("a path into a body", () => {
+  const read = (path: string, value: unknown) => {
+    const compiled = compileBodyPath(path);
+    return compiled.ok ? compiled.value(value) : compiled.error;
+  };
+  const value = JSON.parse('{"a":{"b c":[1,{"d":null}]},"__proto__":{"x":1}}');
+
+  it.each([
+    ["$", [value]],
+    ["$.a['b c'][0]", [1]],
+    ['$.a["b c"][1].d', [null]],
+    ["$.a['b c'][*]", [1, { d: null }]],
+    ["$.a.none.b", []],
+    ["$.a['b c'][2]", []],
+    ["$.a['b c'].length", []],
+    ["$.constructor", []],
+    ["$['__proto__'].x", [1]],
+  ])("%s", (path, values) => {
+    expect(read(path, value)).toEqual(values);
+  });
+
+  it.each([
+    "a",
+    "",
+    "$.",
+    "$..a",
+    "$[?@.a]",
+    "$[-1]",
+    "$[01]",
+    "$['a",
+    "$.a b",
+    "$[0:1]",
+  ])("cannot be %j", (path) => {
+    expect(read(path, {})).toEqual(expect.any(String));
+  });
+
+  it("yields nothing rather than very much", () => {
+    const wide = { v: Array.from({ length: 1_001 }, () => ({ t: 1 })) };
+    expect(read("$.v[*].t", wide)).toEqual([]);
+  });
+});

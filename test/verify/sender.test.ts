@@ -1,0 +1,201 @@
+import { createHmac } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { type Preset, presetSchema } from "../../src/verify/presets.ts";
+import { lacksSecret } from "../../src/verify/sender.ts";
+import { leaveToPreset } from "../../src/verify/sender-settings.ts";
+import { findingsOf, isVerified, parseSender, senderOf } from "./support.ts";
+
+const acme: Preset = presetSchema.parse({
+  preset: "acme",
+  title: "Acme",
+  description: "What Acme sends.",
+  documentationUrl: "https://acme.example/webhooks",
+  secret: { label: "Signing secret", hint: "In its settings." },
+  verification: {
+    scheme: "hmac",
+    name: "X-Acme",
+    template: "{{timestamp}}.{{body}}",
+    timestamp: { source: { in: "header", name: "X-Time" } },
+    toleranceSeconds: 300,
+  },
+  handshakes: [{ title: "Ping", when: { method: "HEAD" }, requireVerified: false }],
+  typePath: "$.type",
+  idPath: "$.id",
+  itemsPath: "$.items",
+  readAs: "application/json",
+});
+const open: Preset = presetSchema.parse({
+  ...acme,
+  preset: "open",
+  secret: null,
+  verification: { scheme: "none" },
+});
+const presets = new Map([acme, open].map((preset) => [preset.preset, preset]));
+
+const sign = (text: string) => createHmac("sha256", "k").update(text).digest("hex");
+const secrets = [{ value: "k" }];
+const at = (seconds: number) => ({
+  body: "{}",
+  headers: { "x-time": String(seconds), "x-acme": sign(`${seconds}.{}`) },
+});
+const NOW_SECONDS = Date.parse("2026-01-01T00:00:00Z") / 1_000;
+
+describe("a channel with a preset", () => {
+  it("needs its secret and nothing more", async () => {
+    expect(lacksSecret(parseSender({ preset: "acme" }, presets))).toBe(true);
+    expect(lacksSecret(parseSender({ preset: "open" }, presets))).toBe(false);
+    expect(await isVerified(senderOf({ preset: "acme" }, { presets }), at(NOW_SECONDS))).toBe(false);
+    const sender = senderOf({ preset: "acme", secrets }, { presets });
+    expect(await isVerified(sender, at(NOW_SECONDS))).toBe(true);
+    expect(await isVerified(sender, at(NOW_SECONDS - 301))).toBe(false);
+    expect(sender.methods).toEqual(["POST", "HEAD"]);
+  });
+
+  it("is not opened by a verification that says nothing, which is shown as the preset's", async () => {
+    const config = { preset: "acme", verification: { scheme: "none" as const }, secrets };
+    expect(await isVerified(senderOf(config, { presets }), { body: "{}" })).toBe(false);
+    expect(leaveToPreset(config).verification).toEqual({ scheme: "preset" });
+    expect(leaveToPreset({ verification: { scheme: "none" } }).verification).toEqual({ scheme: "none" });
+  });
+
+  it("has of its own what it sets, field by field, and the rest of the preset", async () => {
+    const config = {
+      ...{ preset: "acme", secrets },
+      verification: { scheme: "preset", toleranceSeconds: 900, timestamp: { source: { name: "X-Time" } } },
+      handshakes: [],
+      readAs: "application/x-www-form-urlencoded",
+    };
+    const sender = senderOf(config, { presets });
+    expect(await isVerified(sender, at(NOW_SECONDS - 900))).toBe(true);
+    expect(await isVerified(sender, at(NOW_SECONDS - 901))).toBe(false);
+    expect(sender.methods).toEqual(["POST"]);
+    const parsed = parseSender(config, presets);
+    expect(parsed).toMatchObject({
+      readAs: "application/x-www-form-urlencoded",
+      paths: { typePath: "$.type", idPath: "$.id", itemsPath: "$.items" },
+    });
+  });
+
+  it("may verify in another way altogether", async () => {
+    const sender = senderOf(
+      { preset: "acme", verification: { scheme: "token", in: "bearer" }, secrets },
+      { presets },
+    );
+    expect(await isVerified(sender, { headers: { authorization: "Bearer k" } })).toBe(true);
+    expect(await isVerified(sender, at(NOW_SECONDS))).toBe(false);
+  });
+
+  it.each<[string, object, string, RegExp]>([
+    ["an unknown preset, with the nearest", { preset: "acmee" }, "preset", /no preset.*acme is/],
+    ["a preset that is like none", { preset: "zzzzzzzz" }, "preset", /is no preset that is known$/],
+    [
+      "what is left to a preset that there is not",
+      { verification: { scheme: "preset" } },
+      "preset",
+      /needed/,
+    ],
+    [
+      "a field that the preset's scheme has not",
+      { preset: "acme", verification: { scheme: "preset", audience: "a" } },
+      "verification.audience",
+      /known field/,
+    ],
+    [
+      "a field that makes no sense with the preset's",
+      { preset: "acme", verification: { scheme: "preset", template: "{{timestamp}}" } },
+      "verification.template",
+      /body/,
+    ],
+  ])("refuses %s", (_, config, path, message) => {
+    expect(findingsOf(config, presets)).toEqual({ [path]: expect.stringMatching(message) });
+  });
+});
+
+it("an answer that anyone can have signed is refused where deliveries are signed without their body", () => {
+  const handshake = {
+    title: "CRC",
+    when: { method: "GET" },
+    requireVerified: false,
+    respond: { body: "{{query:t | hmac-sha256}}" },
+  };
+  const verification = { scheme: "hmac", name: "x", template: "{{header:x-t}}", signsBody: false };
+  const path = "handshakes.0.requireVerified";
+  expect(findingsOf({ verification, handshakes: [handshake] })).toHaveProperty([path]);
+  expect(findingsOf({ verification, handshakes: [{ ...handshake, requireVerified: true }] })).toEqual({});
+  expect(findingsOf({ verification: { scheme: "hmac", name: "x" }, handshakes: [handshake] })).toEqual({});
+});
+
+describe("a preset", () => {
+  it.each([
+    ["a secret that is not said", { secret: undefined }],
+    ["a verification without sense", { verification: { scheme: "hmac", name: "x", toleranceSeconds: 3 } }],
+    ["a field that there is not", { webhook: true }],
+  ])("with %s is none", (_, wrong) => {
+    expect(presetSchema.safeParse({ ...acme, ...wrong }).success).toBe(false);
+  });
+});
+
+describe("any of several ways", () => {
+  const ways = (...of: object[]) => ({ scheme: "anyOf", of });
+  const hmac = { scheme: "hmac", name: "x-sig" };
+  const token = { scheme: "token", name: "x-token" };
+  const fetched = {
+    scheme: "asymmetric",
+    algorithm: "ed25519",
+    name: "x-ed",
+    keys: { from: "url", url: "https://k.example/k" },
+  };
+  const jwt = { scheme: "jwt", algorithms: ["HS256"], keys: { from: "secrets" } };
+
+  it("is enough, and all that any reads goes no further", async () => {
+    const sender = senderOf({ verification: ways(hmac, token), secrets });
+    expect(await isVerified(sender, { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(true);
+    expect(await isVerified(sender, { body: "{}", headers: { "x-token": "k", "x-sig": "00" } })).toBe(true);
+    expect(await isVerified(sender, { body: "{}", headers: { "x-token": "no", "x-sig": sign("[]") } })).toBe(
+      false,
+    );
+    const request = { method: "POST", target: "/", body: Buffer.from("{}"), arrivedAtMs: 0 };
+    const verified = await sender.verify({
+      ...request,
+      headers: { "x-sig": sign("{}"), "x-token": "no", "x-a": "1" },
+    });
+    expect(verified.ok && { ...verified.value.headers }).toEqual({ "x-a": "1" });
+  });
+
+  it("waits for those that must be asked, whatever their order", async () => {
+    for (const verification of [ways(jwt, hmac), ways(hmac, jwt)]) {
+      const sender = senderOf({ verification, secrets });
+      expect(await isVerified(sender, { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(true);
+      expect(await isVerified(sender, { body: "{}", headers: { "x-sig": "00" } })).toBe(false);
+    }
+  });
+
+  it("is not told while one of them cannot be, unless another says yes", async () => {
+    for (const verification of [ways(fetched, hmac), ways(hmac, fetched)]) {
+      const sender = senderOf({ verification, secrets });
+      const headers = { "x-ed": "00" };
+      expect(await isVerified(sender, { body: "{}", headers: { ...headers, "x-sig": sign("{}") } })).toBe(
+        true,
+      );
+      await expect(isVerified(sender, { body: "{}", headers })).rejects.toThrow(UnavailableError);
+    }
+  });
+
+  it("needs a secret only where none can do without, which must fit one of them", () => {
+    expect(lacksSecret(parseSender({ verification: ways(hmac, token) }))).toBe(true);
+    expect(lacksSecret(parseSender({ verification: ways(hmac, fetched) }))).toBe(false);
+    const inHex = { ...hmac, key: { encoding: "hex" } };
+    expect(findingsOf({ verification: ways(inHex, inHex), secrets })).toHaveProperty(["secrets.0.value"]);
+    expect(findingsOf({ verification: ways(inHex, token), secrets })).toEqual({});
+  });
+
+  it.each([
+    ["one way", [hmac]],
+    ["no check at all", [hmac, { scheme: "none" }]],
+    ["others that are several", [hmac, ways(hmac, token)]],
+    ["five", [hmac, hmac, hmac, hmac, hmac]],
+  ])("is not %s", (_, of) => {
+    expect(Object.keys(findingsOf({ verification: ways(...of) }))[0]).toMatch(/^verification\.of/);
+  });
+});
