@@ -1,0 +1,1 @@
+-- served from 0008
