@@ -7,13 +7,18 @@ export const AUDIT_ENTITIES = [
   "blueprint",
   "channel",
   "connection",
+  "form",
   "group",
   "identity",
   "membership",
   "organization",
+  "phoneNumber",
   "role",
+  "sipTrunk",
   "space",
+  "state",
   "subscription",
+  "variable",
 ] as const;
 export type AuditEntity = (typeof AUDIT_ENTITIES)[number];
 

@@ -3,6 +3,7 @@ import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { AuditAction, AuditEntity } from "./audit-entry.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
+import type { FormsTable } from "./form-tables.ts";
 import type {
   ChangesPrunedTable,
   ChangesTable,
@@ -11,6 +12,8 @@ import type {
   LeasesTable,
   RemovalsTable,
 } from "./gateway-tables.ts";
+import type { StatesTable, VariablesTable } from "./state-tables.ts";
+import type { PhoneNumbersTable, SipTrunksTable } from "./telephony-tables.ts";
 
 export interface OrganizationsTable extends Timestamps {
   id: string;
@@ -247,6 +250,11 @@ export interface Tables {
   channels: ChannelsTable;
   channelAddresses: ChannelAddressesTable;
   artifacts: ArtifactsTable;
+  sipTrunks: SipTrunksTable;
+  phoneNumbers: PhoneNumbersTable;
+  states: StatesTable;
+  variables: VariablesTable;
+  forms: FormsTable;
   topics: TopicsTable;
   subscriptions: SubscriptionsTable;
   changes: ChangesTable;

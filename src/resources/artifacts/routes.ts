@@ -1,8 +1,6 @@
-import type { Queryable, Trx } from "../../data/database.ts";
-import type { Caller } from "../../http/context.ts";
-import { notFound } from "../../http/problem.ts";
+import type { Queryable } from "../../data/database.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { isId } from "../../lib/ids.ts";
+import { requireBlueprint } from "../blueprint-scope.ts";
 import { applyPatch, patchOf } from "../merge.ts";
 import { ownedRows } from "../owned-rows.ts";
 import type { Resource } from "../resource.ts";
@@ -56,18 +54,3 @@ export const artifacts: Resource<ArtifactDeps> = {
     ),
   ],
 };
-
-/** @throws ApiError 404 where the organization has no such blueprint */
-async function requireBlueprint(trx: Trx, { organizationId }: Caller, id: string | null): Promise<void> {
-  if (id === null) return;
-  const found = isId("bp", id)
-    ? await trx
-        .selectFrom("blueprints")
-        .select("id")
-        .where("id", "=", id)
-        .where("organizationId", "=", organizationId)
-        .forKeyShare()
-        .executeTakeFirst()
-    : undefined;
-  if (!found) throw notFound("blueprint");
-}
