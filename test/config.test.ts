@@ -59,6 +59,7 @@ describe("parseConfig", () => {
       roles: ["api", "hooks", "sources", "delivery"],
       apiRequestsPerMinute: 600,
       hookRequestsPerSecond: 1_000,
+      sipProviders: ["sip_provider_1", "sip_provider_2", "sip_provider_3"],
       trustProxy: [],
       allowNetworks: [],
       logLevel: "info",
@@ -81,6 +82,7 @@ describe("parseConfig", () => {
       INLET_OIDC_AUDIENCE: "inlet",
       INLET_API_REQUESTS_PER_MINUTE: "60",
       INLET_HOOK_REQUESTS_PER_SECOND: "50",
+      INLET_SIP_PROVIDERS: "near, far,away",
       INLET_MASTER_KEY: KEY.toString("hex"),
       INLET_TRUST_PROXY: "10.0.0.0/8,fd00::/8,192.0.2.1",
       INLET_ALLOW_NETWORKS: "127.0.0.0/8",
@@ -103,6 +105,7 @@ describe("parseConfig", () => {
       oidcAudience: "inlet",
       apiRequestsPerMinute: 60,
       hookRequestsPerSecond: 50,
+      sipProviders: ["near", "far", "away"],
       masterKey: KEY,
       trustProxy: ["10.0.0.0/8", "fd00::/8", "192.0.2.1/32"],
       allowNetworks: ["127.0.0.0/8"],
@@ -125,6 +128,7 @@ describe("parseConfig", () => {
       INLET_OIDC_ISSUER: "login.example",
       INLET_API_REQUESTS_PER_MINUTE: "0",
       INLET_HOOK_REQUESTS_PER_SECOND: "many",
+      INLET_SIP_PROVIDERS: "near,far,near",
       INLET_MASTER_KEY: "c2hvcnQ=",
       INLET_TRUST_PROXY: "10.0.0.0/33",
       INLET_ALLOW_NETWORKS: "localhost",
@@ -142,6 +146,16 @@ describe("parseConfig", () => {
     const issuer = { INLET_OIDC_ISSUER: "https://login.example" };
     expect(findings(issuer).map(({ path }) => path)).toEqual(["INLET_OIDC_AUDIENCE"]);
     expect(findings({ ...issuer, INLET_OIDC_AUDIENCE: "inlet" })).toEqual([]);
+  });
+
+  it.each([
+    "near,far",
+    "a,b,c,d",
+    "a,b,a",
+    "A,b,c",
+    "a,b,",
+  ])("refuses %s as the three SIP providers", (names) => {
+    expect(findings({ INLET_SIP_PROVIDERS: names })).toMatchObject([{ path: "INLET_SIP_PROVIDERS" }]);
   });
 
   it("takes an unknown INLET_ name for a mistake and says the nearest known one", () => {

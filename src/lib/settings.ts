@@ -8,6 +8,7 @@ import {
   flag,
   issuer,
   listOf,
+  matching,
   network,
   nonEmptyText,
   noneOr,
@@ -44,6 +45,8 @@ export interface Config {
   readonly apiRequestsPerMinute: number;
   /** What the hooks of each organization take, and of each channel that says nothing else. */
   readonly hookRequestsPerSecond: number;
+  /** The three carriers that SIP trunks and phone numbers can be of. */
+  readonly sipProviders: readonly string[];
   /** 32 bytes; undefined: the one in the data directory. */
   readonly masterKey: Buffer | undefined;
   /** Networks (CIDR) of proxies whose forwarding headers are believed. */
@@ -72,6 +75,15 @@ const masterKey: SettingType<Buffer> = (text) => {
   return key
     ? ok(key)
     : err("must be 32 bytes as base64 or as 64 hexadecimal digits (`openssl rand -base64 32`)");
+};
+
+const SIP_PROVIDERS = 3;
+
+const sipProviders: SettingType<readonly string[]> = (text) => {
+  const names = listOf(matching(/^[a-z0-9_.-]{1,64}$/, "must be 1 to 64 characters of a-z 0-9 _ . -"))(text);
+  return !names.ok || names.value.length === SIP_PROVIDERS
+    ? names
+    : err(`must be ${SIP_PROVIDERS} different names`);
 };
 
 /** The one list of settings: parsing, `--help`, the table of the README and the settings file are made from it. */
@@ -152,6 +164,14 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     defaultText: "1000",
     description:
       "Deliveries to the hooks of one organization that each gateway takes in a second; a channel may set less for itself.",
+    secret: false,
+  },
+  sipProviders: {
+    name: "INLET_SIP_PROVIDERS",
+    type: sipProviders,
+    defaultText: "sip_provider_1,sip_provider_2,sip_provider_3",
+    description:
+      "Names of the three telephony carriers that SIP trunks and phone numbers can be of, in lower case, separated by commas.",
     secret: false,
   },
   masterKey: {
