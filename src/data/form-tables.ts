@@ -1,4 +1,4 @@
-import type { Generated } from "kysely";
+import type { Generated, Selectable } from "kysely";
 import type { Json, Timestamps } from "./columns.ts";
 
 export interface FormsTable extends Timestamps {
@@ -19,3 +19,5 @@ export interface FormsTable extends Timestamps {
   /** As `resources/forms` has checked it. */
   content: Json<unknown>;
 }
+
+export type FormRow = Selectable<FormsTable>;

@@ -1,4 +1,4 @@
-import type { ColumnType } from "kysely";
+import type { ColumnType, Selectable } from "kysely";
 import type { JsonSchema } from "../lib/json-schema/compiled-schema.ts";
 import type { Timestamps } from "./columns.ts";
 
@@ -20,3 +20,6 @@ export interface VariablesTable extends Timestamps {
   tags: string[];
   schema: ColumnType<JsonSchema | null, string | null, string | null>;
 }
+
+export type StateRow = Selectable<StatesTable>;
+export type VariableRow = Selectable<VariablesTable>;

@@ -1,3 +1,4 @@
+import type { Selectable } from "kysely";
 import type { Timestamps } from "./columns.ts";
 
 export interface SipTrunksTable extends Timestamps {
@@ -21,3 +22,6 @@ export interface PhoneNumbersTable extends Timestamps {
   e164: string;
   status: "pending_activation" | "active" | "suspended";
 }
+
+export type SipTrunkRow = Selectable<SipTrunksTable>;
+export type PhoneNumberRow = Selectable<PhoneNumbersTable>;
