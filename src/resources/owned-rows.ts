@@ -15,7 +15,7 @@ import { listPage } from "./list-page.ts";
 type Owned = Pick<Tables["spaces"], "id" | "organizationId" | "createdAt" | "updatedAt">;
 
 /** Tables whose rows belong to one organization each. */
-type OwnedTable = {
+export type OwnedTable = {
   [T in keyof Tables]: Tables[T] extends Owned ? T : never;
 }[keyof Tables];
 
@@ -24,8 +24,8 @@ type Content<V> = Omit<V, keyof Owned>;
 type Scope = Pick<Caller, "organizationId">;
 
 /**
- * What all resources do alike with their rows, never past the caller's organization. Each write notes who made it, and tells
- * the change feed where it changes who may do what.
+ * What all resources do alike with their rows, never past the caller's organization. Each write of what the audit keeps notes
+ * who made it, and tells the change feed where it changes who may do what.
  */
 export interface OwnedRows<T extends OwnedTable> {
   /** @throws ApiError 404 */
@@ -50,18 +50,28 @@ export interface OwnedRows<T extends OwnedTable> {
 }
 
 /** How the rows of a table are named. */
-export interface RowNames {
+export type RowNames = {
   /** How their ids begin. */
   readonly prefix: string;
-  readonly entity: AuditEntity;
-  /** As one is called in a sentence; default: the entity. */
-  readonly words?: string;
   /** That they decide who may do what. */
   readonly access?: true;
-}
+} & (
+  | {
+      /** What the audit calls them. */
+      readonly entity: AuditEntity;
+      /** As one is called in a sentence; default: the entity. */
+      readonly words?: string;
+    }
+  | {
+      /** The audit keeps nothing of them. */
+      readonly entity?: never;
+      readonly words: string;
+    }
+);
 
 export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): OwnedRows<T> {
-  const { prefix, entity, words = entity } = names;
+  const { prefix, entity } = names;
+  const words = names.entity === undefined ? names.words : (names.words ?? names.entity);
   // One table stands for all: only the columns that each of them has are named here.
   const of = (db: Queryable) => db as unknown as Kysely<Record<"rows", Owned>>;
   const rows = table as "rows";
@@ -88,7 +98,7 @@ export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): Owne
     nowMs: number,
     fields: readonly string[] = [],
   ): Promise<void> => {
-    await recordAudit(trx, caller, { action, entity, id, fields }, nowMs);
+    if (entity !== undefined) await recordAudit(trx, caller, { action, entity, id, fields }, nowMs);
     if (names.access) await recordChange(trx, { kind: "access", key: caller.organizationId });
   };
 
