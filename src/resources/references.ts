@@ -41,6 +41,7 @@ export async function requireRow(
   if (!found) throw notFound(words);
 }
 
+export const BLUEPRINTS: Reference = { table: "blueprints", prefix: "bp", words: "blueprint" };
 const SPACES: Reference = { table: "spaces", prefix: "spc", words: "space" };
 
 /**

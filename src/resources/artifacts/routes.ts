@@ -1,8 +1,8 @@
 import type { Queryable } from "../../data/database.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { requireBlueprint } from "../blueprint-scope.ts";
 import { applyPatch, patchOf } from "../merge.ts";
 import { ownedRows } from "../owned-rows.ts";
+import { BLUEPRINTS, requireRow } from "../references.ts";
 import type { Resource } from "../resource.ts";
 import { standardRoutes } from "../standard-routes.ts";
 import { artifactInputSchema, artifactSchema, renderArtifact } from "./schema.ts";
@@ -28,7 +28,7 @@ export const artifacts: Resource<ArtifactDeps> = {
       },
       ({ caller, body }) =>
         db.transaction().execute(async (trx) => {
-          await requireBlueprint(trx, caller, body.blueprintId);
+          await requireRow(trx, caller, BLUEPRINTS, body.blueprintId);
           return renderArtifact(await rows.insert(trx, caller, body, clock()));
         }),
     ),
@@ -43,7 +43,7 @@ export const artifacts: Resource<ArtifactDeps> = {
         const { kind, title, description, blueprintId, storeId, price, currency } = row;
         const before = { kind, title, description, blueprintId, storeId, price, currency };
         const content = applyPatch(artifactInputSchema, before, patch);
-        await requireBlueprint(trx, caller, content.blueprintId);
+        await requireRow(trx, caller, BLUEPRINTS, content.blueprintId);
         return renderArtifact(await rows.update(trx, caller, row, content, clock()));
       }),
     ),
