@@ -3,6 +3,14 @@ import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { AuditAction, AuditEntity } from "./audit-entry.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
+import type {
+  AgentsTable,
+  ConversationsTable,
+  KnowledgeBasesTable,
+  MessagesTable,
+  ParticipantsTable,
+  RoomsTable,
+} from "./conversation-tables.ts";
 import type { FormsTable } from "./form-tables.ts";
 import type {
   ChangesPrunedTable,
@@ -13,6 +21,7 @@ import type {
   RemovalsTable,
 } from "./gateway-tables.ts";
 import type { StatesTable, VariablesTable } from "./state-tables.ts";
+import type { TasksTable } from "./task-tables.ts";
 import type { PhoneNumbersTable, SipTrunksTable } from "./telephony-tables.ts";
 
 export interface OrganizationsTable extends Timestamps {
@@ -250,6 +259,13 @@ export interface Tables {
   channels: ChannelsTable;
   channelAddresses: ChannelAddressesTable;
   artifacts: ArtifactsTable;
+  agents: AgentsTable;
+  knowledgeBases: KnowledgeBasesTable;
+  rooms: RoomsTable;
+  participants: ParticipantsTable;
+  conversations: ConversationsTable;
+  messages: MessagesTable;
+  tasks: TasksTable;
   sipTrunks: SipTrunksTable;
   phoneNumbers: PhoneNumbersTable;
   states: StatesTable;
