@@ -180,6 +180,7 @@ export async function startGateway(
           redrive: path.redrive,
           findLiveChannel: path.findByNumber,
           hooksUrl: () => urls.hooksUrl,
+          sipProviders: config.sipProviders,
           onDeleted: housekeeper.settleNow,
           readChanges: feed.readNow,
           metrics,

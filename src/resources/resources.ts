@@ -39,6 +39,10 @@ import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
 import { spaces } from "./spaces/routes.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
+import type { PhoneNumberDeps } from "./telephony-phone-numbers/queries.ts";
+import { phoneNumbers } from "./telephony-phone-numbers/routes.ts";
+import type { SipTrunkDeps } from "./telephony-sip-trunks/queries.ts";
+import { sipTrunks } from "./telephony-sip-trunks/routes.ts";
 import { type TopicsDeps, topics } from "./topics/routes.ts";
 
 /** What the resources need, all of them together. */
@@ -53,6 +57,8 @@ export type ApiDeps = BlueprintDeps &
   EventsDeps &
   EventStreamDeps &
   AuditDeps &
+  SipTrunkDeps &
+  PhoneNumberDeps &
   AuthDeps &
   AuthenticateDeps &
   ShowLimitsDeps & {
@@ -91,6 +97,8 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   verificationSchemeCatalog,
   presetCatalog,
   artifacts,
+  sipTrunks,
+  phoneNumbers,
   subscribe,
   subscriptions,
   quarantine,

@@ -119,6 +119,7 @@ export async function createTestApi(
       ]),
       checkDefinitions,
       hooksUrl: () => "https://hooks.example",
+      sipProviders: ["sip_provider_1", "sip_provider_2", "sip_provider_3"],
       readChanges: async () => callers.forgetCallers(),
       stopping: stopping.signal,
       async onDeleted() {
