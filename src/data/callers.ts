@@ -22,6 +22,14 @@ export interface KnownAccount {
   readonly memberships: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
+/** A live conversation, as its token opens it. */
+export interface KnownConversation {
+  readonly id: string;
+  readonly organizationId: string;
+  /** Who has begun it, and answers for what is done with the token. */
+  readonly accountId: string;
+}
+
 /**
  * Who may call. What is answered was so at most three seconds ago; undefined stands for all that lets nobody in: unknown,
  * revoked, or the account behind it not active. (That a key has not expired is for the reader to see: time does not wait for a
@@ -30,6 +38,8 @@ export interface KnownAccount {
 export interface Callers {
   readonly findKey: (token: string) => Promise<KnownKey | undefined>;
   readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
+  /** Looked up each time: a token ends with its conversation, at once and everywhere. */
+  readonly findConversation: (liveToken: string) => Promise<KnownConversation | undefined>;
   readonly findAccount: (provider: string, identifier: string) => Promise<KnownAccount | undefined>;
   /** What decides who may do what has changed. */
   readonly forget: () => void;
@@ -56,6 +66,7 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
   return {
     findKey: (token) => byHash.get(hashOfToken(token).toString("base64")),
     findKeyById: byId.get,
+    findConversation: (liveToken) => readConversation(db, liveToken),
     findAccount: (provider, identifier) => byIdentity.get(JSON.stringify([provider, identifier])),
     forget() {
       byHash.clear();
@@ -81,6 +92,17 @@ async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<K
     permissions: new Set(permissions),
     expiresAtMs: expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
   };
+}
+
+/** Whoever is disabled has lent nothing to anybody any more. */
+async function readConversation(db: Queryable, liveToken: string): Promise<KnownConversation | undefined> {
+  return db
+    .selectFrom("conversations")
+    .innerJoin("accounts", "accounts.id", "conversations.authorId")
+    .select(["conversations.id", "conversations.organizationId", "accounts.id as accountId"])
+    .where("liveTokenHash", "=", hashOfToken(liveToken))
+    .where("accounts.status", "=", "active")
+    .executeTakeFirst();
 }
 
 interface KeyRow {

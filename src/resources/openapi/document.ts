@@ -53,7 +53,7 @@ export function createDocument({ routes, hooksUrl }: DocumentDeps): Readonly<Rec
           type: "http",
           scheme: "bearer",
           description:
-            "An API key, an access token, or a token of the OpenID Connect issuer that is configured.",
+            "An API key, an access token, or a token of the OpenID Connect issuer that is configured. The live token of a conversation opens what says so, for that conversation.",
         },
       },
       parameters: PARAMETERS,
