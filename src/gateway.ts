@@ -181,6 +181,7 @@ export async function startGateway(
           findLiveChannel: path.findByNumber,
           hooksUrl: () => urls.hooksUrl,
           sipProviders: config.sipProviders,
+          schemas,
           onDeleted: housekeeper.settleNow,
           readChanges: feed.readNow,
           metrics,

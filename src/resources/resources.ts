@@ -38,6 +38,9 @@ import { organizations } from "./organizations/routes.ts";
 import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
 import { spaces } from "./spaces/routes.ts";
+import type { VariableDeps } from "./state-variables/queries.ts";
+import { stateVariables } from "./state-variables/routes.ts";
+import { type StateDeps, states } from "./states/routes.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
 import type { PhoneNumberDeps } from "./telephony-phone-numbers/queries.ts";
 import { phoneNumbers } from "./telephony-phone-numbers/routes.ts";
@@ -59,6 +62,8 @@ export type ApiDeps = BlueprintDeps &
   AuditDeps &
   SipTrunkDeps &
   PhoneNumberDeps &
+  StateDeps &
+  VariableDeps &
   AuthDeps &
   AuthenticateDeps &
   ShowLimitsDeps & {
@@ -99,6 +104,8 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   artifacts,
   sipTrunks,
   phoneNumbers,
+  states,
+  stateVariables,
   subscribe,
   subscriptions,
   quarantine,

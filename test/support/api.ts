@@ -12,6 +12,7 @@ import type { RequestEnv } from "../../src/http/context.ts";
 import { requestId } from "../../src/http/request-id.ts";
 import { createClientAddressOf } from "../../src/lib/client-address.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
+import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
@@ -87,6 +88,7 @@ export async function createTestApi(
   const metrics = createMetrics();
   let deletions = 0;
   const stopping = new AbortController();
+  const schemas = startSchemaCompiler();
   const bus = (await options.openBus?.(database, keyring)) ?? awayBus();
   const callers = createCallerPath({
     ...{ db, keyring, clock },
@@ -121,6 +123,7 @@ export async function createTestApi(
       hooksUrl: () => "https://hooks.example",
       sipProviders: ["sip_provider_1", "sip_provider_2", "sip_provider_3"],
       readChanges: async () => callers.forgetCallers(),
+      schemas,
       stopping: stopping.signal,
       async onDeleted() {
         deletions++;
@@ -175,6 +178,7 @@ export async function createTestApi(
     metrics,
     async [Symbol.asyncDispose]() {
       stopping.abort();
+      await schemas[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
       refuseUndocumented();
     },
