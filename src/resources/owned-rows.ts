@@ -8,8 +8,15 @@ import type { Caller } from "../http/context.ts";
 import type { Listed, Page } from "../http/page.ts";
 import { notFound } from "../http/problem.ts";
 import { changedFields } from "../lib/changed-fields.ts";
+import type { Clock } from "../lib/clock.ts";
 import { createId, isId } from "../lib/ids.ts";
 import { listPage } from "./list-page.ts";
+
+/** What a resource needs that only keeps rows. */
+export interface RowDeps {
+  readonly db: Queryable;
+  readonly clock: Clock;
+}
 
 /** What each of the tables has. */
 type Owned = Pick<Tables["spaces"], "id" | "organizationId" | "createdAt" | "updatedAt">;
@@ -36,7 +43,8 @@ export interface OwnedRows<T extends OwnedTable> {
   readonly insert: (
     trx: Trx,
     caller: Caller,
-    content: Content<Insertable<Tables[T]>>,
+    /** Or what makes it of the new id. */
+    content: Content<Insertable<Tables[T]>> | ((id: string) => Content<Insertable<Tables[T]>>),
     nowMs: number,
   ) => Promise<Row<T>>;
   readonly update: (
@@ -116,7 +124,7 @@ export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): Owne
       const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
       const insert = of(trx)
         .insertInto(rows)
-        .values({ ...content, id, organizationId, ...times });
+        .values({ ...(typeof content === "function" ? content(id) : content), id, organizationId, ...times });
       const row = await insert.returningAll().executeTakeFirstOrThrow();
       await note(trx, caller, "create", id, nowMs);
       return shown(row);

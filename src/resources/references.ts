@@ -4,6 +4,7 @@ import type { Tables } from "../data/tables.ts";
 import type { Caller } from "../http/context.ts";
 import { notFound } from "../http/problem.ts";
 import { isId } from "../lib/ids.ts";
+import { requireAccounts } from "./account-scope.ts";
 import type { OwnedTable } from "./owned-rows.ts";
 
 /** Rows that others name by their ids. */
@@ -14,6 +15,9 @@ export interface Reference {
   /** As one is called in a sentence. */
   readonly words: string;
 }
+
+export const BLUEPRINTS: Reference = { table: "blueprints", prefix: "bp", words: "blueprint" };
+const SPACES: Reference = { table: "spaces", prefix: "spc", words: "space" };
 
 /**
  * The caller's organization has that row, and nobody deletes it until the transaction ends; null names none.
@@ -41,8 +45,14 @@ export async function requireRow(
   if (!found) throw notFound(words);
 }
 
-export const BLUEPRINTS: Reference = { table: "blueprints", prefix: "bp", words: "blueprint" };
-const SPACES: Reference = { table: "spaces", prefix: "spc", words: "space" };
+/** What a change names anew; what it leaves as it was is there. */
+export const ifRenamed = (before: string | null, after: string | null): string | null =>
+  after === before ? null : after;
+
+/** The same of an account that the organization sees. @throws ApiError 404 */
+export async function requireAccount(trx: Trx, caller: Caller, id: string | null): Promise<void> {
+  if (id !== null) await requireAccounts(trx, caller, [id]);
+}
 
 /**
  * The space that a new thing falls in: the one that is named, null for none, or the caller's default one where nothing is said.
@@ -55,6 +65,9 @@ export async function spaceOf(
   named: string | null | undefined,
 ): Promise<string | null> {
   const spaceId = named === undefined ? caller.defaultSpaceId : named;
-  await requireRow(trx, caller, SPACES, spaceId);
+  await requireSpace(trx, caller, spaceId);
   return spaceId;
 }
+
+export const requireSpace = (trx: Trx, caller: Caller, id: string | null): Promise<void> =>
+  requireRow(trx, caller, SPACES, id);

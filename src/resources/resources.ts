@@ -8,6 +8,7 @@ import { requestLog } from "../http/request-log.ts";
 import { requestMetrics } from "../http/request-metrics.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
+import { agents } from "./agents/routes.ts";
 import { type AppDeps, apps } from "./apps/routes.ts";
 import { appUpgrades } from "./apps/upgrade.ts";
 import { type ArtifactDeps, artifacts } from "./artifacts/routes.ts";
@@ -32,6 +33,7 @@ import { identities } from "./iam-identities/routes.ts";
 import { memberships } from "./iam-memberships/routes.ts";
 import { permissions } from "./iam-permissions/routes.ts";
 import { roles } from "./iam-roles/routes.ts";
+import { knowledgeBases } from "./knowledge-bases/routes.ts";
 import { collectRoutes, isRead, type MountedRoute, mountRoute } from "./mount.ts";
 import { openApi } from "./openapi/routes.ts";
 import { organizations } from "./organizations/routes.ts";
@@ -102,6 +104,8 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   verificationSchemeCatalog,
   presetCatalog,
   artifacts,
+  agents,
+  knowledgeBases,
   sipTrunks,
   phoneNumbers,
   states,
