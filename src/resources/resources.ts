@@ -26,6 +26,8 @@ import { type ChannelDeps, channels } from "./channels/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
 import { type EventStreamDeps, eventStream } from "./events/stream.ts";
+import type { FormDeps } from "./forms/queries.ts";
+import { forms } from "./forms/routes.ts";
 import { accounts } from "./iam-accounts/routes.ts";
 import { apiKeys } from "./iam-api-keys/routes.ts";
 import { groups } from "./iam-groups/routes.ts";
@@ -66,6 +68,7 @@ export type ApiDeps = BlueprintDeps &
   PhoneNumberDeps &
   StateDeps &
   VariableDeps &
+  FormDeps &
   AuthDeps &
   AuthenticateDeps &
   ShowLimitsDeps & {
@@ -110,6 +113,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   phoneNumbers,
   states,
   stateVariables,
+  forms,
   subscribe,
   subscriptions,
   quarantine,
