@@ -23,7 +23,7 @@ const inputOf = <K extends keyof typeof BLOCKS, P extends z.ZodRawShape>(kind: K
 const { address, choice, date, dateTime, email, file, nps, number } = BLOCKS;
 const { phone, range, rating, secret, text, time, url, yesNo } = BLOCKS;
 
-const formInput = z
+const itemInput = z
   .discriminatedUnion(
     "kind",
     [
@@ -65,7 +65,7 @@ const formItem = z
       .nullable()
       .default(null)
       .meta({ description: "A section of this form; null: in none." }),
-    input: formInput
+    input: itemInput
       .nullable()
       .default(null)
       .meta({ description: "Of an item of kind `input`, and of no other." }),
@@ -86,6 +86,19 @@ const formSection = z
 const items = z.array(formItem).max(MAX_ITEMS);
 const sections = z.array(formSection).max(MAX_SECTIONS);
 
+const EXAMPLE = {
+  items: [
+    {
+      ...{ id: "1", kind: "input", content: null, sectionId: null },
+      input: {
+        ...{ key: "name", title: "Your name", description: null, required: true, kind: "text" },
+        params: { text: { long: false, minLength: 1, maxLength: 100, minWords: null, maxWords: null } },
+      },
+    },
+  ],
+  sections: [],
+};
+
 /** What is on a form: its items in order, and the sections that they are in. */
 export const formContent = z
   .strictObject({ items: items.default([]), sections: sections.default([]) })
@@ -100,17 +113,7 @@ export const formContent = z
       context.addIssue({ code: "custom", path, message: "is not the id of a section of this form" });
     }
   })
-  .meta({
-    example: {
-      items: [
-        {
-          id: "1",
-          kind: "input",
-          input: { key: "name", title: "Your name", kind: "text", params: { text: { maxLength: 100 } } },
-        },
-      ],
-    },
-  });
+  .meta({ example: EXAMPLE });
 export type FormContent = z.output<typeof formContent>;
 
 /** The same in a merge patch: a list that is not named stays as it is. */

@@ -18,15 +18,15 @@ const dateTime = z.iso
   .default(null);
 const time = z.iso.time("must be a time of day, as 09:30 or 09:30:00").nullable().default(null);
 
+type Pair<B> = readonly [min: keyof B & string, max: keyof B & string, measure?: (bound: string) => number];
+
 /** Refuses a block whose least is more than its most; either may be missing. */
 const ordered =
-  (...pairs: readonly (readonly [min: string, max: string, measure?: (bound: string) => number])[]) =>
-  (block: object, context: z.RefinementCtx): void => {
-    const bounds = block as Readonly<Record<string, string | number | null>>;
+  <B extends object>(...pairs: readonly Pair<B>[]) =>
+  (block: B, context: z.RefinementCtx): void => {
     for (const [min, max, measure = Number] of pairs) {
-      const [least, most] = [bounds[min], bounds[max]];
-      if (least === null || least === undefined || most === null || most === undefined) continue;
-      if (measure(String(least)) > measure(String(most)))
+      const [least, most] = [block[min], block[max]];
+      if (least !== null && most !== null && measure(String(least)) > measure(String(most)))
         context.addIssue({ code: "custom", path: [max], message: `must not be less than ${min}` });
     }
   };
