@@ -38,6 +38,9 @@ function place<Deps>({ path, tag }: Resource<Deps>, route: Route): MountedRoute 
   if (named.sort().join() !== described.sort().join()) {
     throw new Error(`${route.operation}: the parameters of ${fullPath} are not those that it describes`);
   }
+  if (route.confined !== undefined && !described.includes(route.confined)) {
+    throw new Error(`${route.operation}: there is no ${route.confined} in ${fullPath}`);
+  }
   return { ...route, tag, fullPath, permission: permissionOf(fullPath, route) };
 }
 

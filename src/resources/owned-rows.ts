@@ -37,7 +37,9 @@ type Scope = Pick<Caller, "organizationId">;
 export interface OwnedRows<T extends OwnedTable> {
   /** @throws ApiError 404 */
   readonly get: (db: Queryable, scope: Scope, id: string) => Promise<Row<T>>;
-  /** Nobody else changes or deletes it until the transaction ends. @throws ApiError 404 */
+  /** Nobody changes or deletes it until the transaction ends; others may hold it too. @throws ApiError 404 */
+  readonly hold: (trx: Trx, scope: Scope, id: string) => Promise<Row<T>>;
+  /** Nobody else holds, changes or deletes it until the transaction ends. @throws ApiError 404 */
   readonly lock: (trx: Trx, scope: Scope, id: string) => Promise<Row<T>>;
   readonly list: (db: Queryable, scope: Scope, page: Page) => Promise<Listed<Row<T>>>;
   readonly insert: (
@@ -112,6 +114,7 @@ export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): Owne
 
   return {
     get: async (db, scope, id) => orNotFound(await select(db, scope, id).executeTakeFirst()),
+    hold: async (trx, scope, id) => orNotFound(await select(trx, scope, id).forShare().executeTakeFirst()),
     lock: async (trx, scope, id) => orNotFound(await select(trx, scope, id).forUpdate().executeTakeFirst()),
     async list(db, { organizationId }, page) {
       const all = of(db).selectFrom(rows).where("organizationId", "=", organizationId);

@@ -23,6 +23,8 @@ import {
 } from "./catalog/routes.ts";
 import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
+import { conversationMessages } from "./conversations/messages.ts";
+import { conversations } from "./conversations/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
 import { type EventStreamDeps, eventStream } from "./events/stream.ts";
@@ -109,6 +111,8 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   artifacts,
   agents,
   knowledgeBases,
+  conversations,
+  conversationMessages,
   sipTrunks,
   phoneNumbers,
   states,

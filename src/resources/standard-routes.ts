@@ -24,7 +24,7 @@ export interface Named<E extends z.ZodType, W extends ParamSchemas = NoParams> {
 type NoParams = Record<never, never>;
 type Notes = Pick<
   RouteSpec<ParamSchemas, z.ZodType, z.ZodType, z.ZodType>,
-  "description" | "missing" | "conflict"
+  "description" | "missing" | "conflict" | "confined"
 >;
 interface Called<W extends ParamSchemas> {
   readonly caller: Caller;
