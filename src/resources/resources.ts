@@ -43,6 +43,9 @@ import { openApi } from "./openapi/routes.ts";
 import { organizations } from "./organizations/routes.ts";
 import { type QuarantineDeps, quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
+import { roomMessages } from "./rooms/messages.ts";
+import { participants } from "./rooms/participants.ts";
+import { rooms } from "./rooms/routes.ts";
 import { spaces } from "./spaces/routes.ts";
 import type { VariableDeps } from "./state-variables/queries.ts";
 import { stateVariables } from "./state-variables/routes.ts";
@@ -111,6 +114,9 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   artifacts,
   agents,
   knowledgeBases,
+  rooms,
+  participants,
+  roomMessages,
   conversations,
   conversationMessages,
   sipTrunks,
