@@ -30,7 +30,12 @@ export const pathNames = (path: string): readonly string[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
 
 /** Fields that name entities by another name than that of the path's parameter. */
-const ALIASES: Readonly<Record<string, string>> = { members: "accountId", defaultSpaceId: "spaceId" };
+const ALIASES: Readonly<Record<string, string>> = {
+  members: "accountId",
+  defaultSpaceId: "spaceId",
+  trunkId: "sipTrunkId",
+  versionParentId: "formId",
+};
 
 /** What `roleIds` and `roleId` name. */
 export const kindOf = (field: string): string | undefined =>
