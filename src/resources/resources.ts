@@ -51,6 +51,7 @@ import type { VariableDeps } from "./state-variables/queries.ts";
 import { stateVariables } from "./state-variables/routes.ts";
 import { type StateDeps, states } from "./states/routes.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
+import { tasks } from "./tasks/routes.ts";
 import type { PhoneNumberDeps } from "./telephony-phone-numbers/queries.ts";
 import { phoneNumbers } from "./telephony-phone-numbers/routes.ts";
 import type { SipTrunkDeps } from "./telephony-sip-trunks/queries.ts";
@@ -119,6 +120,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   roomMessages,
   conversations,
   conversationMessages,
+  tasks,
   sipTrunks,
   phoneNumbers,
   states,

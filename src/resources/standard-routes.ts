@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Caller } from "../http/context.ts";
 import { deleted, type Shown } from "../http/fields.ts";
 import { type Listed, type Page, pageQuerySchema } from "../http/page.ts";
-import { listOf } from "./answer.ts";
+import { type Answered, listOf } from "./answer.ts";
 import { type ParamSchemas, pathId } from "./params.ts";
 import { defineRoute, type Route, type RouteSpec } from "./route.ts";
 
@@ -33,7 +33,7 @@ interface Called<W extends ParamSchemas> {
 interface CalledFor<W extends ParamSchemas> extends Called<W> {
   readonly id: string;
 }
-type Entity<E extends z.ZodType> = Promise<Shown<z.output<E>>>;
+type Entity<E extends z.ZodType> = Promise<Answered<E>>;
 
 /** The five routes that most resources have, each from what tells it from its like and what it does. */
 export interface StandardRoutes<E extends z.ZodType, W extends ParamSchemas = NoParams> {

@@ -1,0 +1,121 @@
+import { sql } from "kysely";
+import type { Queryable, Trx } from "../../data/database.ts";
+import type { TaskRow } from "../../data/task-tables.ts";
+import type { Caller } from "../../http/context.ts";
+import { conflict, invalidParameters, notFound } from "../../http/problem.ts";
+import { renderTask } from "./schema.ts";
+
+/** What one answer holds at most: it is read and sent as a whole. */
+const MAX_TASKS = 10_000;
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/**
+ * The task with all that is below it, in one query, as it goes out. It is put together by hand: `JSON.stringify` goes down some
+ * thousand levels only.
+ *
+ * @throws ApiError 404
+ */
+export async function answerTree(db: Queryable, { organizationId }: Caller, id: string): Promise<Response> {
+  const { rows } = await sql<TaskRow>`
+    WITH RECURSIVE tree AS (
+      SELECT * FROM tasks WHERE id = ${id} AND organization_id = ${organizationId}
+      UNION ALL
+      SELECT tasks.* FROM tasks JOIN tree ON tasks.parent_id = tree.id
+    )
+    SELECT * FROM tree ORDER BY created_at, id`.execute(db);
+  const root = rows.find((row) => row.id === id);
+  if (!root) throw notFound("task");
+  const headers = { "content-type": "application/json" };
+  return new Response(
+    writeTree(
+      root,
+      Map.groupBy(rows, ({ parentId }) => parentId),
+    ),
+    { headers },
+  );
+}
+
+/** Depth first: what is pushed last is written next. */
+function writeTree(root: TaskRow, children: ReadonlyMap<string | null, readonly TaskRow[]>): string {
+  let text = "";
+  const next: (TaskRow | string)[] = [root];
+  for (let one = next.pop(); one !== undefined; one = next.pop()) {
+    if (typeof one === "string") {
+      text += one;
+      continue;
+    }
+    text += `${JSON.stringify(renderTask(one)).slice(0, -1)},"children":[`;
+    next.push("]}");
+    const parts = children.get(one.id) ?? [];
+    for (let at = parts.length - 1; at >= 0; at--) {
+      const part = parts[at];
+      if (part) next.push(part);
+      if (at > 0) next.push(",");
+    }
+  }
+  return text;
+}
+
+/** One move at a time in an organization: two of them together could close a circle that neither would alone. */
+export async function holdMoves(trx: Trx, { organizationId }: Caller): Promise<void> {
+  await trx
+    .selectFrom("organizations")
+    .select("id")
+    .where("id", "=", organizationId)
+    .forNoKeyUpdate()
+    .execute();
+}
+
+/** To be called while moves are held. @throws ApiError 400 where the parent is the task itself, or below it */
+export async function refuseCycle(trx: Trx, id: string, parentId: string): Promise<void> {
+  const { rows } = await sql`
+    WITH RECURSIVE above AS (
+      SELECT id, parent_id FROM tasks WHERE id = ${parentId}
+      UNION ALL
+      SELECT tasks.id, tasks.parent_id FROM tasks JOIN above ON tasks.id = above.parent_id
+    )
+    SELECT 1 FROM above WHERE id = ${id}`.execute(trx);
+  if (rows.length > 0)
+    throw invalidParameters([{ path: "parentId", message: "is the task itself, or below it" }]);
+}
+
+/** Tasks, and the bytes of what they hold. */
+export interface TreeSize {
+  readonly tasks: number;
+  readonly bytes: number;
+}
+
+/**
+ * The tree of that task takes so much more. Those who add to it at the same time do not wait for each other: it may come out
+ * larger by what they add.
+ *
+ * @throws ApiError 409
+ */
+export async function requireRoomInTree(trx: Trx, id: string, added: TreeSize): Promise<void> {
+  const { rows } = await sql<TreeSize>`
+    WITH RECURSIVE above AS (
+      SELECT id, parent_id FROM tasks WHERE id = ${id}
+      UNION ALL
+      SELECT tasks.id, tasks.parent_id FROM tasks JOIN above ON tasks.id = above.parent_id
+    ), tree AS (
+      SELECT id, content_bytes FROM tasks WHERE id = (SELECT id FROM above WHERE parent_id IS NULL)
+      UNION ALL
+      SELECT tasks.id, tasks.content_bytes FROM tasks JOIN tree ON tasks.parent_id = tree.id
+    )
+    SELECT count(*) AS tasks, sum(content_bytes) AS bytes FROM tree`.execute(trx);
+  const { tasks, bytes } = rows[0] ?? { tasks: 0, bytes: 0 };
+  if (tasks + added.tasks <= MAX_TASKS && bytes + added.bytes <= MAX_BYTES) return;
+  throw conflict(`A tree holds ${MAX_TASKS} tasks and ${MAX_BYTES} bytes of content at most.`);
+}
+
+/** What a task brings along when it is moved. */
+export async function sizeBelow(trx: Trx, id: string): Promise<TreeSize> {
+  const { rows } = await sql<TreeSize>`
+    WITH RECURSIVE tree AS (
+      SELECT id, content_bytes FROM tasks WHERE id = ${id}
+      UNION ALL
+      SELECT tasks.id, tasks.content_bytes FROM tasks JOIN tree ON tasks.parent_id = tree.id
+    )
+    SELECT count(*) AS tasks, sum(content_bytes) AS bytes FROM tree`.execute(trx);
+  return rows[0] ?? { tasks: 0, bytes: 0 };
+}
