@@ -2,19 +2,16 @@ import { z } from "zod";
 
 const MAX_CHARS = 65_536;
 const fits = (value: unknown): boolean => (JSON.stringify(value) ?? "").length <= MAX_CHARS;
-const TOO_LONG = `must be ${MAX_CHARS} characters of JSON at most`;
+
+/** Keeps it at a size that a page of them can have; merge patches would let it grow without end. */
+export const bounded = <S extends z.ZodType>(json: S): S =>
+  json.refine(fits, `must be ${MAX_CHARS} characters of JSON at most`);
 
 /** Any JSON that a client keeps with an entity, or null. */
-export const freeFormInput = z
-  .unknown()
-  .refine(fits, TOO_LONG)
-  .default(null)
-  .meta({ description: "Anything, or null." });
+export const freeFormInput = bounded(z.unknown()).default(null).meta({ description: "Anything, or null." });
 
 /** The same by names; none: empty. */
-export const mapInput = z
-  .record(z.string(), z.unknown())
-  .refine(fits, TOO_LONG)
+export const mapInput = bounded(z.record(z.string(), z.unknown()))
   .default({})
   .meta({ description: "Anything, by names.", example: {} });
 

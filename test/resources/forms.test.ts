@@ -266,7 +266,10 @@ describe("a form", () => {
     await expectUnknownInside(stranger, "POST", "/forms", blueprint.id, withBlueprint);
     const theirs = (await create({}, stranger)).body;
     await expectUnknownInside(stranger, "PUT", `/forms/${theirs.id}`, blueprint.id, withBlueprint);
+    const etag = (await api.call("GET", `/forms/${id}`)).headers.get("etag") ?? "";
     await api.call("DELETE", `/blueprints/${blueprint.id}`);
+    expect((await api.call("GET", `/forms/${id}`, undefined, { "if-none-match": etag })).status).toBe(200);
+    expect((await put(id, { title: "b" }, { "if-match": etag })).status).toBe(409);
     expect((await put(id, { title: "b" })).body).toMatchObject({ title: "b", blueprintId: null });
   });
 

@@ -147,6 +147,12 @@ describe("a variable", () => {
     expect(await names()).toEqual(["a", "c"]);
   });
 
+  it("has a schema that no number of merge patches makes endless", async () => {
+    const { id } = await one({ name: "a", schema: { title: "a".repeat(60_000) } });
+    const answer = await api.call("PUT", at(id), { schema: { description: "b".repeat(10_000) } });
+    expect([answer.status, paths(answer)]).toEqual([400, ["schema"]]);
+  });
+
   it("is changed by a merge patch, schema included", async () => {
     const { id } = await one({ name: "a", scopeId: "x", tags: ["t"], schema: SCHEMA });
     const put = async (patch: object) => (await api.call("PUT", at(id), patch)).body;

@@ -4,6 +4,7 @@ import type { FormRow } from "../../data/form-tables.ts";
 import type { Caller } from "../../http/context.ts";
 import type { Listed } from "../../http/page.ts";
 import { conflict, invalidParameters } from "../../http/problem.ts";
+import type { Versioned } from "../../http/version.ts";
 import { changedFields } from "../../lib/changed-fields.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { createId } from "../../lib/ids.ts";
@@ -20,8 +21,8 @@ export interface FormDeps {
   readonly clock: Clock;
 }
 
-/** Refuses a write that was meant for another version of the row. */
-type RequireMatch = (row: FormRow) => void;
+/** Refuses a write that was meant for another version of the form. */
+type RequireMatch = (form: Versioned) => void;
 
 const TAKEN = "There is a form of that uid already.";
 
@@ -91,7 +92,7 @@ export async function updateForm(
     const { title, description, blueprintId, content, uid = before.uid } = input;
     // One that stays is not looked up: it may be about to be deleted, which waits for this form.
     if (blueprintId !== before.blueprintId) await requireRow(trx, caller, BLUEPRINTS, blueprintId);
-    requireMatch(before);
+    requireMatch(versionOf(before));
     if (uid !== before.uid && (await isVersioned(trx, before)))
       throw conflict("A form that has versions, or is one, keeps its uid.");
     const nowMs = clock();
@@ -122,11 +123,17 @@ export async function deleteForm(
 ): Promise<void> {
   const deleted = db.transaction().execute(async (trx) => {
     const row = await rows.lock(trx, caller, id);
-    requireMatch(row);
+    requireMatch(versionOf(row));
     await rows.remove(trx, caller, row, clock());
   });
   await refuseInUse("The form has versions.", deleted);
 }
+
+/** A blueprint that is deleted leaves its forms without a write of theirs: it is part of what they are told apart by. */
+export const versionOf = ({ id, version, blueprintId }: FormRow): Versioned => ({
+  id: blueprintId === null ? id : `${id}.${blueprintId}`,
+  version,
+});
 
 /** What may be changed of it. */
 const contentOf = ({ uid, title, description, blueprintId, content }: FormRow) => ({

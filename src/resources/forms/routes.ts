@@ -5,7 +5,15 @@ import { mapPage } from "../list-page.ts";
 import { pathId } from "../params.ts";
 import type { Resource } from "../resource.ts";
 import { defineRoute } from "../route.ts";
-import { createForm, deleteForm, type FormDeps, getForm, listForms, updateForm } from "./queries.ts";
+import {
+  createForm,
+  deleteForm,
+  type FormDeps,
+  getForm,
+  listForms,
+  updateForm,
+  versionOf,
+} from "./queries.ts";
 import { formInput, formPatch, formSchema, formsQuery, renderForm } from "./schema.ts";
 
 const params = { formId: pathId("form", "form") };
@@ -32,7 +40,7 @@ export const forms: Resource<FormDeps> = {
       },
       async ({ caller, body, c }) => {
         const row = await createForm(deps, caller, body);
-        showVersion(c, row);
+        showVersion(c, versionOf(row));
         return renderForm(row);
       },
     ),
@@ -59,7 +67,7 @@ export const forms: Resource<FormDeps> = {
       },
       async ({ caller, params, c }) => {
         const row = await getForm(deps, caller, params.formId);
-        showVersion(c, row);
+        showVersion(c, versionOf(row));
         return renderForm(row);
       },
     ),
@@ -79,7 +87,7 @@ export const forms: Resource<FormDeps> = {
       },
       async ({ caller, params, body, c }) => {
         const row = await updateForm(deps, caller, params.formId, body, (found) => requireMatch(c, found));
-        showVersion(c, row);
+        showVersion(c, versionOf(row));
         return renderForm(row);
       },
     ),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { VariableRow } from "../../data/state-tables.ts";
 import { jsonSchemaDocument } from "../../event/definition.ts";
 import { id, type Shown } from "../../http/fields.ts";
+import { bounded } from "../free-form.ts";
 import { opaqueIdInput } from "../iam-fields.ts";
 import { patchOf } from "../merge.ts";
 import { times, timesOf } from "../times.ts";
@@ -10,7 +11,7 @@ const MAX_VARIABLES = 200;
 const MAX_WORDS = 100;
 
 const words = z.array(z.string().min(1).max(255)).max(MAX_WORDS);
-const schema = jsonSchemaDocument
+const schema = bounded(jsonSchemaDocument)
   .nullable()
   .meta({ description: "A JSON Schema of draft 2020-12 or draft-07 (`$schema`); null: any value." });
 

@@ -7,7 +7,7 @@ const E164 = /^\+\d{1,15}$/;
 /**
  * The number as E.164, if it is one of that country's: valid by its numbering plan, written nationally or internationally.
  *
- * The plans come in with the first number that is asked about: about 30 ms and 2 MiB, which a gateway without telephony never
+ * The plans come in with the first number that is asked about: about 20 ms and 2 MiB, which a gateway without telephony never
  * needs. The full ones: the smaller set knows how long numbers are, not which there are.
  */
 export async function toE164(countryCode: string, phoneNumber: string): Promise<Result<string, Finding>> {
