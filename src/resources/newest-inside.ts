@@ -34,5 +34,7 @@ export async function newestInside<R>(
       LIMIT ${share}
     ) AS parts
     ORDER BY parts.created_at, parts.id`.execute(db);
-  return Map.groupBy(rows, ({ ownedBy }) => ownedBy);
+  const byOwner = new Map<string, R[]>(owners.map((id) => [id, []]));
+  for (const { ownedBy, ...row } of rows) byOwner.get(ownedBy)?.push(row as R);
+  return byOwner;
 }

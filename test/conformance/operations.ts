@@ -16,6 +16,8 @@ export interface ApiOperation {
   /** Below the version, parameters in braces. */
   readonly path: string;
   readonly permission: string | undefined;
+  /** The parameter by which tokens that are good for one thing alone come in. */
+  readonly confined: string | undefined;
   readonly isPublic: boolean;
   readonly creates: boolean;
   readonly isList: boolean;
@@ -35,6 +37,9 @@ const ALIASES: Readonly<Record<string, string>> = {
   defaultSpaceId: "spaceId",
   trunkId: "sipTrunkId",
   versionParentId: "formId",
+  ownerId: "accountId",
+  executorId: "accountId",
+  serviceAccountId: "accountId",
 };
 
 /** What `roleIds` and `roleId` name. */
@@ -55,6 +60,7 @@ export function readOperations(document: OpenApi): readonly ApiOperation[] {
       id: operation.operationId,
       ...{ method: method.toUpperCase(), path, parameters },
       permission: operation["x-permission"],
+      confined: operation["x-confined"],
       isPublic: operation.security !== undefined,
       creates: parameters.some(({ name }: OpenApi) => name === "Idempotency-Key"),
       isList: "X-Total-Count" in (operation.responses["200"].headers ?? {}),

@@ -36,6 +36,8 @@ export const RECIPES: Recipes = {
       await scope.call("POST", variables, [{ name: `kept ${++made}` }]);
       return (await scope.call("GET", variables))[0].id;
     },
+    // Another one than that which is moved.
+    parentId: async (scope) => (await scope.call("POST", "/tasks", { title: "Parent" })).id,
     topic: async (scope) => (await published(scope)).topic,
     entryId: async (scope) => (await published(scope)).entryId,
   },
@@ -59,6 +61,8 @@ export const RECIPES: Recipes = {
       await scope.call("POST", "/telephony/phone-numbers/unassign", { phoneNumberId });
       return { phoneNumberId };
     },
+    endTask: started,
+    cancelTask: started,
     installApp: async (scope) => ({ blueprintId: await scope.idOf("blueprintId") }),
     subscribe: async () => ({ eventUid: "main:*" }),
   },
@@ -77,6 +81,12 @@ async function phoneNumber(scope: Scope): Promise<object> {
 async function registered(scope: Scope): Promise<string> {
   const body = await phoneNumber(scope);
   return (await scope.call("POST", "/telephony/phone-numbers/register", body)).id;
+}
+
+/** Only a task that runs comes to an end; it may run already. */
+async function started(scope: Scope): Promise<object> {
+  await scope.send({ method: "POST", path: `/tasks/${await scope.idOf("taskId")}/start`, body: {} });
+  return {};
 }
 
 /** An account is a member of the organization that makes it. */
@@ -101,6 +111,7 @@ export const OPAQUE: ReadonlySet<string> = new Set([
   "tenantId",
   "storeId",
   "scopeId",
+  ...["assetId", "collectionId", "postId", "customAvatarId", "toolId", "targetId"],
   "sectionId",
   ...["assignPhoneNumber channelId", "updatePhoneNumber channelId"],
   ...["addVariables groupId", "updateVariable groupId"],
