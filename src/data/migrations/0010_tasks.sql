@@ -7,7 +7,7 @@ CREATE TABLE tasks (
   app_id text REFERENCES apps ON DELETE SET NULL,
   author_id text REFERENCES accounts ON DELETE SET NULL,
   executor_id text REFERENCES accounts ON DELETE SET NULL,
-  -- A state of the organization; its table is made by a later migration.
+  -- Refers to a state once there is that table.
   state_id text,
   target_id text,
   title text NOT NULL,

@@ -26,3 +26,5 @@ CREATE TABLE variables (
 CREATE UNIQUE INDEX variables_name ON variables (state_id, name) WHERE scope_id IS NULL;
 CREATE UNIQUE INDEX variables_scoped_name ON variables (state_id, scope_id, name);
 CREATE INDEX variables_state ON variables (state_id, created_at, id);
+
+ALTER TABLE tasks ADD CONSTRAINT tasks_state FOREIGN KEY (state_id) REFERENCES states ON DELETE SET NULL;

@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { TaskRow } from "../../data/task-tables.ts";
 import type { Caller } from "../../http/context.ts";
@@ -10,17 +10,32 @@ const MAX_TASKS = 10_000;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
+ * One step down a tree, and one up. OFFSET 0 keeps it a look-up for each task: a planner that knows little of the table would
+ * read all of it at every level.
+ */
+const below = (columns: RawBuilder<unknown>) => sql`
+  SELECT part.* FROM tree
+  CROSS JOIN LATERAL (SELECT ${columns} FROM tasks WHERE parent_id = tree.id OFFSET 0) AS part`;
+const UPWARDS = sql`
+  SELECT whole.* FROM above
+  CROSS JOIN LATERAL (SELECT id, parent_id FROM tasks WHERE id = above.parent_id OFFSET 0) AS whole`;
+
+/**
  * The task with all that is below it, in one query, as it goes out. It is put together by hand: `JSON.stringify` goes down some
  * thousand levels only.
  *
  * @throws ApiError 404
  */
-export async function answerTree(db: Queryable, { organizationId }: Caller, id: string): Promise<Response> {
+export async function answerTree(
+  db: Queryable,
+  { organizationId }: Pick<Caller, "organizationId">,
+  id: string,
+): Promise<Response> {
   const { rows } = await sql<TaskRow>`
     WITH RECURSIVE tree AS (
       SELECT * FROM tasks WHERE id = ${id} AND organization_id = ${organizationId}
       UNION ALL
-      SELECT tasks.* FROM tasks JOIN tree ON tasks.parent_id = tree.id
+      ${below(sql`*`)}
     )
     SELECT * FROM tree ORDER BY created_at, id`.execute(db);
   const root = rows.find((row) => row.id === id);
@@ -72,7 +87,7 @@ export async function refuseCycle(trx: Trx, id: string, parentId: string): Promi
     WITH RECURSIVE above AS (
       SELECT id, parent_id FROM tasks WHERE id = ${parentId}
       UNION ALL
-      SELECT tasks.id, tasks.parent_id FROM tasks JOIN above ON tasks.id = above.parent_id
+      ${UPWARDS}
     )
     SELECT 1 FROM above WHERE id = ${id}`.execute(trx);
   if (rows.length > 0)
@@ -96,11 +111,11 @@ export async function requireRoomInTree(trx: Trx, id: string, added: TreeSize): 
     WITH RECURSIVE above AS (
       SELECT id, parent_id FROM tasks WHERE id = ${id}
       UNION ALL
-      SELECT tasks.id, tasks.parent_id FROM tasks JOIN above ON tasks.id = above.parent_id
+      ${UPWARDS}
     ), tree AS (
       SELECT id, content_bytes FROM tasks WHERE id = (SELECT id FROM above WHERE parent_id IS NULL)
       UNION ALL
-      SELECT tasks.id, tasks.content_bytes FROM tasks JOIN tree ON tasks.parent_id = tree.id
+      ${below(sql`id, content_bytes`)}
     )
     SELECT count(*) AS tasks, sum(content_bytes) AS bytes FROM tree`.execute(trx);
   const { tasks, bytes } = rows[0] ?? { tasks: 0, bytes: 0 };
@@ -114,7 +129,7 @@ export async function sizeBelow(trx: Trx, id: string): Promise<TreeSize> {
     WITH RECURSIVE tree AS (
       SELECT id, content_bytes FROM tasks WHERE id = ${id}
       UNION ALL
-      SELECT tasks.id, tasks.content_bytes FROM tasks JOIN tree ON tasks.parent_id = tree.id
+      ${below(sql`id, content_bytes`)}
     )
     SELECT count(*) AS tasks, sum(content_bytes) AS bytes FROM tree`.execute(trx);
   return rows[0] ?? { tasks: 0, bytes: 0 };
