@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
+import { LRUCache } from "lru-cache";
 import { createRecent } from "../lib/recent.ts";
 import { hashOfToken } from "./api-keys.ts";
 import type { Queryable } from "./database.ts";
@@ -38,7 +39,7 @@ export interface KnownConversation {
 export interface Callers {
   readonly findKey: (token: string) => Promise<KnownKey | undefined>;
   readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
-  /** Looked up each time: a token ends with its conversation, at once and everywhere. */
+  /** Looked up each time: a token ends with its conversation, at once and everywhere. One that is none never becomes one. */
   readonly findConversation: (liveToken: string) => Promise<KnownConversation | undefined>;
   readonly findAccount: (provider: string, identifier: string) => Promise<KnownAccount | undefined>;
   /** What decides who may do what has changed. */
@@ -55,6 +56,7 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
     ...bounds,
     load: (hash) => readKey(db, sql`api_keys.hash = ${Buffer.from(hash, "base64")}`),
   });
+  const deadTokens = new LRUCache<string, true>({ max: MAX_ENTRIES });
   const byId = createRecent({ ...bounds, load: (id) => readKey(db, sql`api_keys.id = ${id}`) });
   const byIdentity = createRecent({
     ...bounds,
@@ -66,7 +68,14 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
   return {
     findKey: (token) => byHash.get(hashOfToken(token).toString("base64")),
     findKeyById: byId.get,
-    findConversation: (liveToken) => readConversation(db, liveToken),
+    async findConversation(liveToken) {
+      const hash = hashOfToken(liveToken);
+      const key = hash.toString("base64");
+      if (deadTokens.has(key)) return undefined;
+      const found = await readConversation(db, hash);
+      if (found === undefined) deadTokens.set(key, true);
+      return found;
+    },
     findAccount: (provider, identifier) => byIdentity.get(JSON.stringify([provider, identifier])),
     forget() {
       byHash.clear();
@@ -95,12 +104,12 @@ async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<K
 }
 
 /** Whoever is disabled has lent nothing to anybody any more. */
-async function readConversation(db: Queryable, liveToken: string): Promise<KnownConversation | undefined> {
+async function readConversation(db: Queryable, hash: Buffer): Promise<KnownConversation | undefined> {
   return db
     .selectFrom("conversations")
     .innerJoin("accounts", "accounts.id", "conversations.authorId")
     .select(["conversations.id", "conversations.organizationId", "accounts.id as accountId"])
-    .where("liveTokenHash", "=", hashOfToken(liveToken))
+    .where("liveTokenHash", "=", hash)
     .where("accounts.status", "=", "active")
     .executeTakeFirst();
 }

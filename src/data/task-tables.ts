@@ -29,7 +29,7 @@ export interface TasksTable extends Timestamps {
   output: FreeForm;
   params: Json<Readonly<Record<string, unknown>>>;
   errors: Json<readonly TaskError[]>;
-  /** What input, output, params and errors take as text. */
+  /** What description, input, output, params and errors take as text. */
   contentBytes: number;
   startedAt: Time;
   endedAt: Time;

@@ -10,10 +10,18 @@ export const bounded = <S extends z.ZodType>(json: S): S =>
 /** Any JSON that a client keeps with an entity, or null. */
 export const freeFormInput = bounded(z.unknown()).default(null).meta({ description: "Anything, or null." });
 
-/** The same by names; none: empty. */
-export const mapInput = bounded(z.record(z.string(), z.unknown()))
+const isMap = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The same by names, of which each is as good as another: a record of zod leaves `__proto__` out. None: empty. */
+export const mapInput = bounded(
+  z.custom<Readonly<Record<string, unknown>>>().refine(isMap, "must be an object"),
+)
   .default({})
-  .meta({ description: "Anything, by names.", example: {} });
+  .meta({
+    description: "Anything, by names.",
+    shown: { type: "object", additionalProperties: {}, default: {} },
+  });
 
 /** As it is written to a column: SQL's null for none. */
 export const freeFormText = (value: unknown): string | null =>

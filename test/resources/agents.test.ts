@@ -146,6 +146,16 @@ describe("a knowledge base", () => {
     expect((await api.call("DELETE", `/knowledge-bases/${made.id}`)).body).toEqual({ id: made.id });
   });
 
+  it("takes any name in its metadata", async () => {
+    const text = '{"name":"K","metadata":{"__proto__":{"a":1},"constructor":2}}';
+    const made = await api.call("POST", "/knowledge-bases", text);
+    expect(Object.entries(made.body.metadata)).toEqual([
+      ["__proto__", { a: 1 }],
+      ["constructor", 2],
+    ]);
+    expect((await api.call("POST", "/knowledge-bases", { name: "K", metadata: [] })).status).toBe(400);
+  });
+
   it("is refused with more metadata than it may hold, and with times that no calendar has", async () => {
     for (const body of [
       { metadata: { a: "x".repeat(70_000) } },

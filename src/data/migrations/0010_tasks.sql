@@ -18,7 +18,7 @@ CREATE TABLE tasks (
   output json,
   params json NOT NULL,
   errors json NOT NULL,
-  -- What input, output, params and errors take as text: a tree has a limit.
+  -- What description, input, output, params and errors take as text: a tree has a limit.
   content_bytes integer NOT NULL,
   started_at timestamptz,
   ended_at timestamptz,

@@ -3,7 +3,7 @@ import type { TaskRow } from "../../data/task-tables.ts";
 import { id, type Shown, timestamp } from "../../http/fields.ts";
 import { pageQuery } from "../../http/page.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
-import { freeFormInput, freeFormText, mapInput } from "../free-form.ts";
+import { bounded, freeFormInput, freeFormText, mapInput } from "../free-form.ts";
 import { opaqueIdInput } from "../iam-fields.ts";
 import { patchOf } from "../merge.ts";
 import { timesOf } from "../times.ts";
@@ -79,9 +79,7 @@ export const taskPatch = patchOf(taskInput);
 export const taskEndInput = z
   .strictObject({
     output: freeFormInput,
-    errors: z
-      .array(errorSchema)
-      .max(100)
+    errors: bounded(z.array(errorSchema).max(100))
       .default([])
       .meta({ description: "What went wrong: with any, the task has failed.", example: [] }),
   })
@@ -110,17 +108,19 @@ export function renderTask(row: TaskRow): TaskNode {
 
 /** What of a task may be large, as it is written, and how large it is. */
 export function contentOf({
+  description,
   input,
   output,
   params,
   errors,
-}: Pick<TaskNode, "input" | "output" | "params" | "errors">) {
+}: Pick<TaskNode, "description" | "input" | "output" | "params" | "errors">) {
   const texts = {
     input: freeFormText(input),
     output: freeFormText(output),
     params: JSON.stringify(params),
     errors: JSON.stringify(errors),
   };
-  const contentBytes = Object.values(texts).reduce((sum, one) => sum + Buffer.byteLength(one ?? ""), 0);
+  const all = [description, ...Object.values(texts)];
+  const contentBytes = all.reduce((sum, one) => sum + Buffer.byteLength(one ?? ""), 0);
   return { ...texts, contentBytes };
 }
