@@ -68,12 +68,21 @@ async function join(trx: Trx, { id: conversationId, roomId }: ConversationRow, n
     .orderBy("createdAt")
     .orderBy("id")
     .execute();
-  if (joining.length === 0) return;
+  // Who is being deleted has left the room by the time that this is written.
+  const there = await trx
+    .selectFrom("accounts")
+    .select("id")
+    .where("id", "in", joining.map(({ accountId }) => accountId ?? "").concat(""))
+    .forKeyShare()
+    .execute();
+  const ids = new Set(there.map(({ id }) => id));
+  const staying = joining.filter(({ accountId }) => accountId === null || ids.has(accountId));
+  if (staying.length === 0) return;
   const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
   await trx
     .insertInto("participants")
     .values(
-      joining.map(({ scope, status, ...participant }) => ({
+      staying.map(({ scope, status, ...participant }) => ({
         ...participant,
         ...{ scope: freeFormText(scope), status: freeFormText(status) },
         ...{ id: createId("part", nowMs), conversationId },
