@@ -2,6 +2,12 @@ import type { ColumnType, Generated, Selectable } from "kysely";
 import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { AuditAction, AuditEntity } from "./audit-entry.ts";
+import type {
+  CollectionFieldsTable,
+  CollectionRecordsTable,
+  CollectionsTable,
+  CollectionUniqueValuesTable,
+} from "./collection-tables.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
 import type {
   AgentsTable,
@@ -21,6 +27,14 @@ import type {
   RemovalsTable,
 } from "./gateway-tables.ts";
 import type { StatesTable, VariablesTable } from "./state-tables.ts";
+import type {
+  ArtifactsTable,
+  PricingPlansTable,
+  StoreCategoriesTable,
+  StoreOrdersTable,
+  StoreReviewsTable,
+  StoresTable,
+} from "./store-tables.ts";
 import type { TasksTable } from "./task-tables.ts";
 import type { PhoneNumbersTable, SipTrunksTable } from "./telephony-tables.ts";
 
@@ -213,20 +227,6 @@ export interface SubscriptionsTable extends Timestamps {
   handler: ColumnType<unknown, string | null, string | null>;
 }
 
-export interface ArtifactsTable extends Timestamps {
-  id: string;
-  organizationId: string;
-  kind: "blueprint" | "agent" | "collection" | "flow" | "form";
-  title: string;
-  description: string | null;
-  /** Of an artifact of kind `blueprint`; null where that was deleted. */
-  blueprintId: string | null;
-  storeId: string | null;
-  /** A decimal number as text. */
-  price: string | null;
-  currency: string | null;
-}
-
 /** One change that somebody made. */
 export interface AuditTable {
   id: string;
@@ -258,7 +258,16 @@ export interface Tables {
   apps: AppsTable;
   channels: ChannelsTable;
   channelAddresses: ChannelAddressesTable;
+  stores: StoresTable;
+  storeCategories: StoreCategoriesTable;
   artifacts: ArtifactsTable;
+  pricingPlans: PricingPlansTable;
+  storeOrders: StoreOrdersTable;
+  storeReviews: StoreReviewsTable;
+  collections: CollectionsTable;
+  collectionFields: CollectionFieldsTable;
+  collectionRecords: CollectionRecordsTable;
+  collectionUniqueValues: CollectionUniqueValuesTable;
   agents: AgentsTable;
   knowledgeBases: KnowledgeBasesTable;
   rooms: RoomsTable;
@@ -284,6 +293,5 @@ export interface Tables {
 export type AuditRow = Selectable<AuditTable>;
 export type AppRow = Selectable<AppsTable>;
 export type BlueprintRow = Selectable<BlueprintsTable>;
-export type ArtifactRow = Selectable<ArtifactsTable>;
 export type ChannelRow = Selectable<ChannelsTable>;
 export type TopicRow = Selectable<TopicsTable>;

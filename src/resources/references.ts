@@ -17,6 +17,8 @@ export interface Reference {
 }
 
 export const BLUEPRINTS: Reference = { table: "blueprints", prefix: "bp", words: "blueprint" };
+export const STORES: Reference = { table: "stores", prefix: "store", words: "store" };
+export const COLLECTIONS: Reference = { table: "collections", prefix: "col", words: "collection" };
 const SPACES: Reference = { table: "spaces", prefix: "spc", words: "space" };
 
 /**

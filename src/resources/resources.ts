@@ -11,7 +11,7 @@ import type { Metrics } from "../metrics.ts";
 import { agents } from "./agents/routes.ts";
 import { type AppDeps, apps } from "./apps/routes.ts";
 import { appUpgrades } from "./apps/upgrade.ts";
-import { type ArtifactDeps, artifacts } from "./artifacts/routes.ts";
+import { artifacts } from "./artifacts/routes.ts";
 import { type AuditDeps, audit } from "./audit/routes.ts";
 import { type AuthDeps, auth } from "./auth/routes.ts";
 import { type BlueprintDeps, blueprints } from "./blueprints/routes.ts";
@@ -50,6 +50,11 @@ import { spaces } from "./spaces/routes.ts";
 import type { VariableDeps } from "./state-variables/queries.ts";
 import { stateVariables } from "./state-variables/routes.ts";
 import { type StateDeps, states } from "./states/routes.ts";
+import { storeCategories } from "./store-categories/routes.ts";
+import { storeOrders } from "./store-orders/routes.ts";
+import { storePricingPlans } from "./store-pricing-plans/routes.ts";
+import { storeReviews } from "./store-reviews/routes.ts";
+import { stores } from "./stores/routes.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
 import { tasks } from "./tasks/routes.ts";
 import type { PhoneNumberDeps } from "./telephony-phone-numbers/queries.ts";
@@ -63,7 +68,6 @@ export type ApiDeps = BlueprintDeps &
   AppDeps &
   ChannelDeps &
   CatalogDeps &
-  ArtifactDeps &
   SubscriptionsDeps &
   QuarantineDeps &
   TopicsDeps &
@@ -112,7 +116,12 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   channelKindCatalog,
   verificationSchemeCatalog,
   presetCatalog,
+  stores,
+  storeCategories,
   artifacts,
+  storePricingPlans,
+  storeReviews,
+  storeOrders,
   agents,
   knowledgeBases,
   rooms,
