@@ -239,6 +239,8 @@ export async function startGateway(
           ...sourceBus,
           runtimes,
           hooksUrl: () => urls.hooksUrl,
+          sipProviders: config.sipProviders,
+          schemas,
           onDeleted: housekeeper.settleNow,
           outbound,
           credentialsOf,

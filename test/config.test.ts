@@ -62,6 +62,7 @@ describe("parseConfig", () => {
       pollConcurrency: 50,
       pollsPerOrigin: 10,
       pollsPerOrganization: 50,
+      sipProviders: ["sip_provider_1", "sip_provider_2", "sip_provider_3"],
       trustProxy: [],
       allowNetworks: [],
       logLevel: "info",
@@ -87,6 +88,7 @@ describe("parseConfig", () => {
       INLET_POLL_CONCURRENCY: "20",
       INLET_POLLS_PER_ORIGIN: "2",
       INLET_POLLS_PER_ORGANIZATION: "5",
+      INLET_SIP_PROVIDERS: "near, far,away",
       INLET_MASTER_KEY: KEY.toString("hex"),
       INLET_TRUST_PROXY: "10.0.0.0/8,fd00::/8,192.0.2.1",
       INLET_ALLOW_NETWORKS: "127.0.0.0/8",
@@ -112,6 +114,7 @@ describe("parseConfig", () => {
       pollConcurrency: 20,
       pollsPerOrigin: 2,
       pollsPerOrganization: 5,
+      sipProviders: ["near", "far", "away"],
       masterKey: KEY,
       trustProxy: ["10.0.0.0/8", "fd00::/8", "192.0.2.1/32"],
       allowNetworks: ["127.0.0.0/8"],
@@ -134,6 +137,7 @@ describe("parseConfig", () => {
       INLET_OIDC_ISSUER: "login.example",
       INLET_API_REQUESTS_PER_MINUTE: "0",
       INLET_HOOK_REQUESTS_PER_SECOND: "many",
+      INLET_SIP_PROVIDERS: "near,far,near",
       INLET_MASTER_KEY: "c2hvcnQ=",
       INLET_TRUST_PROXY: "10.0.0.0/33",
       INLET_ALLOW_NETWORKS: "localhost",
@@ -151,6 +155,16 @@ describe("parseConfig", () => {
     const issuer = { INLET_OIDC_ISSUER: "https://login.example" };
     expect(findings(issuer).map(({ path }) => path)).toEqual(["INLET_OIDC_AUDIENCE"]);
     expect(findings({ ...issuer, INLET_OIDC_AUDIENCE: "inlet" })).toEqual([]);
+  });
+
+  it.each([
+    "near,far",
+    "a,b,c,d",
+    "a,b,a",
+    "A,b,c",
+    "a,b,",
+  ])("refuses %s as the three SIP providers", (names) => {
+    expect(findings({ INLET_SIP_PROVIDERS: names })).toMatchObject([{ path: "INLET_SIP_PROVIDERS" }]);
   });
 
   it("takes an unknown INLET_ name for a mistake and says the nearest known one", () => {

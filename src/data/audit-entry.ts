@@ -6,14 +6,25 @@ export const AUDIT_ENTITIES = [
   "artifact",
   "blueprint",
   "channel",
+  "collection",
+  "collectionField",
   "connection",
+  "form",
   "group",
   "identity",
   "membership",
+  "order",
   "organization",
+  "phoneNumber",
+  "pricingPlan",
   "role",
+  "sipTrunk",
   "space",
+  "state",
+  "store",
+  "storeCategory",
   "subscription",
+  "variable",
 ] as const;
 export type AuditEntity = (typeof AUDIT_ENTITIES)[number];
 
@@ -29,6 +40,12 @@ export const AUDIT_ACTIONS = [
   "rotate",
   "revoke",
   "authorize",
+  "approve",
+  "reject",
+  "pay",
+  "refund",
+  "expire",
+  "cancel",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

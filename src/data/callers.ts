@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
+import { LRUCache } from "lru-cache";
 import { createRecent } from "../lib/recent.ts";
 import { hashOfToken } from "./api-keys.ts";
 import type { Queryable } from "./database.ts";
@@ -22,6 +23,14 @@ export interface KnownAccount {
   readonly memberships: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
+/** A live conversation, as its token opens it. */
+export interface KnownConversation {
+  readonly id: string;
+  readonly organizationId: string;
+  /** Who has begun it, and answers for what is done with the token. */
+  readonly accountId: string;
+}
+
 /**
  * Who may call. What is answered was so at most three seconds ago; undefined stands for all that lets nobody in: unknown,
  * revoked, or the account behind it not active. (That a key has not expired is for the reader to see: time does not wait for a
@@ -30,6 +39,8 @@ export interface KnownAccount {
 export interface Callers {
   readonly findKey: (token: string) => Promise<KnownKey | undefined>;
   readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
+  /** Looked up each time: a token ends with its conversation, at once and everywhere. One that is none never becomes one. */
+  readonly findConversation: (liveToken: string) => Promise<KnownConversation | undefined>;
   readonly findAccount: (provider: string, identifier: string) => Promise<KnownAccount | undefined>;
   /** What decides who may do what has changed. */
   readonly forget: () => void;
@@ -45,6 +56,7 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
     ...bounds,
     load: (hash) => readKey(db, sql`api_keys.hash = ${Buffer.from(hash, "base64")}`),
   });
+  const deadTokens = new LRUCache<string, true>({ max: MAX_ENTRIES });
   const byId = createRecent({ ...bounds, load: (id) => readKey(db, sql`api_keys.id = ${id}`) });
   const byIdentity = createRecent({
     ...bounds,
@@ -56,6 +68,14 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
   return {
     findKey: (token) => byHash.get(hashOfToken(token).toString("base64")),
     findKeyById: byId.get,
+    async findConversation(liveToken) {
+      const hash = hashOfToken(liveToken);
+      const key = hash.toString("base64");
+      if (deadTokens.has(key)) return undefined;
+      const found = await readConversation(db, hash);
+      if (found === undefined) deadTokens.set(key, true);
+      return found;
+    },
     findAccount: (provider, identifier) => byIdentity.get(JSON.stringify([provider, identifier])),
     forget() {
       byHash.clear();
@@ -81,6 +101,17 @@ async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<K
     permissions: new Set(permissions),
     expiresAtMs: expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
   };
+}
+
+/** Whoever is disabled has lent nothing to anybody any more. */
+async function readConversation(db: Queryable, hash: Buffer): Promise<KnownConversation | undefined> {
+  return db
+    .selectFrom("conversations")
+    .innerJoin("accounts", "accounts.id", "conversations.authorId")
+    .select(["conversations.id", "conversations.organizationId", "accounts.id as accountId"])
+    .where("liveTokenHash", "=", hash)
+    .where("accounts.status", "=", "active")
+    .executeTakeFirst();
 }
 
 interface KeyRow {

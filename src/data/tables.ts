@@ -2,12 +2,27 @@ import type { ColumnType, Generated, Selectable } from "kysely";
 import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { AuditAction, AuditEntity } from "./audit-entry.ts";
+import type {
+  CollectionFieldsTable,
+  CollectionRecordsTable,
+  CollectionsTable,
+  CollectionUniqueValuesTable,
+} from "./collection-tables.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
 import type {
   ConnectionAuthorizationsTable,
   ConnectionsTable,
   ConnectionTokensTable,
 } from "./connection-tables.ts";
+import type {
+  AgentsTable,
+  ConversationsTable,
+  KnowledgeBasesTable,
+  MessagesTable,
+  ParticipantsTable,
+  RoomsTable,
+} from "./conversation-tables.ts";
+import type { FormsTable } from "./form-tables.ts";
 import type {
   ChangesPrunedTable,
   ChangesTable,
@@ -16,7 +31,18 @@ import type {
   LeasesTable,
   RemovalsTable,
 } from "./gateway-tables.ts";
-import type { DeadLettersTable } from "./handler-tables.ts";
+import type { StatesTable, VariablesTable } from "./state-tables.ts";
+import type {
+  ArtifactsTable,
+  PricingPlansTable,
+  StoreCategoriesTable,
+  StoreOrdersTable,
+  StoreReviewsTable,
+  StoresTable,
+} from "./store-tables.ts";
+import type { DeadLettersTable, SubscriptionsTable } from "./subscription-tables.ts";
+import type { TasksTable } from "./task-tables.ts";
+import type { PhoneNumbersTable, SipTrunksTable } from "./telephony-tables.ts";
 
 export interface OrganizationsTable extends Timestamps {
   id: string;
@@ -193,39 +219,6 @@ export interface TopicsTable {
   retiredAt: ColumnType<Date | null, Date | null, Date | null>;
 }
 
-export interface SubscriptionsTable extends Timestamps {
-  id: string;
-  organizationId: string;
-  appId: string;
-  eventUid: string;
-  connectionId: string | null;
-  state: "active" | "paused";
-  /** Retention takes soon what it has not read. */
-  retentionAtRisk: Generated<boolean>;
-  /** Its handler does not take what it is sent. */
-  handlerFailing: Generated<boolean>;
-  /** As the caller gave it: `now`, `earliest` or a time. */
-  startAt: string;
-  /** The start on the bus: milliseconds by Redis time; 0 = earliest. */
-  startMs: number;
-  handler: ColumnType<unknown, string | null, string | null>;
-  sealedHandlerSecret: ColumnType<string | null, string | null | undefined, string | null>;
-}
-
-export interface ArtifactsTable extends Timestamps {
-  id: string;
-  organizationId: string;
-  kind: "blueprint" | "agent" | "collection" | "flow" | "form";
-  title: string;
-  description: string | null;
-  /** Of an artifact of kind `blueprint`; null where that was deleted. */
-  blueprintId: string | null;
-  storeId: string | null;
-  /** A decimal number as text. */
-  price: string | null;
-  currency: string | null;
-}
-
 /** One change that somebody made. */
 export interface AuditTable {
   id: string;
@@ -257,7 +250,28 @@ export interface Tables {
   apps: AppsTable;
   channels: ChannelsTable;
   channelAddresses: ChannelAddressesTable;
+  stores: StoresTable;
+  storeCategories: StoreCategoriesTable;
   artifacts: ArtifactsTable;
+  pricingPlans: PricingPlansTable;
+  storeOrders: StoreOrdersTable;
+  storeReviews: StoreReviewsTable;
+  collections: CollectionsTable;
+  collectionFields: CollectionFieldsTable;
+  collectionRecords: CollectionRecordsTable;
+  collectionUniqueValues: CollectionUniqueValuesTable;
+  agents: AgentsTable;
+  knowledgeBases: KnowledgeBasesTable;
+  rooms: RoomsTable;
+  participants: ParticipantsTable;
+  conversations: ConversationsTable;
+  messages: MessagesTable;
+  tasks: TasksTable;
+  sipTrunks: SipTrunksTable;
+  phoneNumbers: PhoneNumbersTable;
+  states: StatesTable;
+  variables: VariablesTable;
+  forms: FormsTable;
   topics: TopicsTable;
   subscriptions: SubscriptionsTable;
   changes: ChangesTable;
@@ -275,6 +289,5 @@ export interface Tables {
 export type AuditRow = Selectable<AuditTable>;
 export type AppRow = Selectable<AppsTable>;
 export type BlueprintRow = Selectable<BlueprintsTable>;
-export type ArtifactRow = Selectable<ArtifactsTable>;
 export type ChannelRow = Selectable<ChannelsTable>;
 export type TopicRow = Selectable<TopicsTable>;

@@ -8,7 +8,7 @@ import { ApiError } from "./problem.ts";
 
 export interface AuthenticateDeps {
   readonly identify: Identify;
-  /** What each key, and each account that comes without one, may ask for. */
+  /** What each key, each account that comes without one, and each live conversation may ask for. */
   readonly requests: Budget;
   readonly failedTokens: FailedTokens;
 }
@@ -57,14 +57,35 @@ const unauthenticated = (challenge: string): ApiError =>
 const tooManyGuesses = (standing: Parameters<typeof rateLimited>[0]): ApiError =>
   rateLimited(standing, "Too many wrong tokens came from this address; wait.");
 
-const budgetKeyOf = (identified: Identified): string =>
-  identified.by === "oidc" ? identified.account.id : identified.key.id;
+function budgetKeyOf(identified: Identified): string {
+  switch (identified.by) {
+    case "apiKey":
+    case "accessToken":
+      return identified.key.id;
+    case "oidc":
+      return identified.account.id;
+    case "liveToken":
+      return identified.conversation.id;
+    default:
+      return identified satisfies never;
+  }
+}
 
 /**
- * A key calls for its own organization. An account calls for the one that the header names, or for the only one that it
+ * A key and a live token call for their own organization. An account calls for the one that the header names, or for the only one that it
  * belongs to. @throws ApiError 403
  */
 export function callerOf(identified: Identified, named: string | undefined): Omit<Caller, "requestId"> {
+  if (identified.by === "liveToken") {
+    const { id, accountId, organizationId } = identified.conversation;
+    if (named !== undefined && named !== organizationId) throw notAMember();
+    return {
+      by: "liveToken",
+      keyId: null,
+      ...{ accountId, organizationId, defaultSpaceId: null, permissions: new Set() },
+      confinedTo: { param: "conversationId", id },
+    };
+  }
   if (identified.by !== "oidc") {
     const { id: keyId, accountId, organizationId, spaceId, permissions } = identified.key;
     if (named !== undefined && named !== organizationId) throw notAMember();

@@ -10,6 +10,23 @@ export function requirePermission(caller: Caller, permission: string): void {
   throw new ApiError("permission_denied", `This needs the permission ${permission}.`);
 }
 
+/** What a route asks of its caller. */
+export interface Asked {
+  /** Null: nothing. */
+  readonly permission: string | null;
+  /** The parameter of its path by which confined tokens may come in. */
+  readonly confined?: string;
+}
+
+/** @throws ApiError 403 that names the permission, or says that the token is for something else. */
+export function requireAllowed(caller: Caller, { permission, confined }: Asked): void {
+  if (caller.confinedTo !== undefined) {
+    if (caller.confinedTo.param === confined) return;
+    throw new ApiError("permission_denied", "This token is good for one thing alone, and this is another.");
+  }
+  if (permission !== null) requirePermission(caller, permission);
+}
+
 /**
  * Nobody grants more than they hold. A role is granted with the permissions that it has.
  *

@@ -1,17 +1,26 @@
 import type { ClientAddress } from "../lib/client-address.ts";
 import type { Standing } from "./budget.ts";
 
+/** The only thing that a token is good for, as it stands in paths. */
+export interface Confinement {
+  /** The parameter that names it: `conversationId`. */
+  readonly param: string;
+  readonly id: string;
+}
+
 /** Who calls the management API, as the token says, and in which request. */
 export interface Caller {
   readonly requestId: string;
-  readonly by: "apiKey" | "accessToken" | "oidc";
-  /** The API key, be it brought itself or by an access token; null: another issuer's token. */
+  readonly by: "apiKey" | "accessToken" | "oidc" | "liveToken";
+  /** The API key, be it brought itself or by an access token; null: another issuer's token, or a live one. */
   readonly keyId: string | null;
   readonly accountId: string;
   readonly organizationId: string;
   /** The space that an operation falls in where it names none. */
   readonly defaultSpaceId: string | null;
   readonly permissions: ReadonlySet<string>;
+  /** It opens no more than the routes that say so, for that one thing; undefined: what its permissions open. */
+  readonly confinedTo?: Confinement;
 }
 
 /** What every request carries. */

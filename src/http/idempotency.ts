@@ -80,12 +80,13 @@ function nameOf(c: Context<ApiEnv>, key: string, body: unknown): NamedRequest {
     const message = "must be 1 to 255 printable ASCII characters without spaces";
     throw invalidParameters([{ path: KEY_HEADER, message }]);
   }
-  const { organizationId, accountId, keyId } = c.get("caller");
+  const { organizationId, accountId, keyId, confinedTo } = c.get("caller");
   const { pathname, search } = new URL(c.req.url);
   const request = createHash("sha256")
     .update(`${keyId}\n${c.req.method} ${pathname}${search}\n${canonicalJson(body)}`)
     .digest();
-  return { organizationId, accountId, key, request };
+  // Whoever has a confined token names requests apart from the account that has lent it; no key of others has a space.
+  return { organizationId, accountId, key: confinedTo ? `${confinedTo.id} ${key}` : key, request };
 }
 
 /** The answer, be it an error that the request itself brings about. @throws whatever else goes wrong */

@@ -1,5 +1,6 @@
 import { decodeJwt } from "jose";
-import type { Callers, KnownAccount, KnownKey } from "../data/callers.ts";
+import type { Callers, KnownAccount, KnownConversation, KnownKey } from "../data/callers.ts";
+import { isLiveToken } from "../data/live-tokens.ts";
 import type { Clock } from "../lib/clock.ts";
 import { ACCESS_TOKEN_ISSUER, type AccessTokens } from "./access-tokens.ts";
 import type { OidcIssuer } from "./oidc.ts";
@@ -7,7 +8,8 @@ import type { OidcIssuer } from "./oidc.ts";
 /** Who a token says that it is, once that is believed. */
 export type Identified =
   | { readonly by: "apiKey" | "accessToken"; readonly key: KnownKey }
-  | { readonly by: "oidc"; readonly account: KnownAccount };
+  | { readonly by: "oidc"; readonly account: KnownAccount }
+  | { readonly by: "liveToken"; readonly conversation: KnownConversation };
 
 /** Undefined: the token lets nobody in. @throws UnavailableError when that cannot be known. */
 export type Identify = (token: string) => Promise<Identified | undefined>;
@@ -22,7 +24,7 @@ export interface IdentifyDeps {
 
 const MAX_KEY_CHARS = 1_024;
 
-/** Tells the kinds of bearer tokens apart by the issuer that they name; each is then believed by its own rules only. */
+/** Tells the kinds of bearer tokens apart by the issuer that they name, or their form; each is then believed by its own rules only. */
 export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyDeps): Identify {
   const inForce = (by: "apiKey" | "accessToken", key: KnownKey | undefined): Identified | undefined =>
     key === undefined || key.expiresAtMs <= clock() ? undefined : { by, key };
@@ -37,6 +39,10 @@ export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyD
       const subject = await oidc.verify(token);
       const account = subject === undefined ? undefined : await callers.findAccount(oidc.issuer, subject);
       return account && { by: "oidc", account };
+    }
+    if (isLiveToken(token)) {
+      const conversation = await callers.findConversation(token);
+      return conversation && { by: "liveToken", conversation };
     }
     if (token.length > MAX_KEY_CHARS) return undefined;
     return inForce("apiKey", await callers.findKey(token));

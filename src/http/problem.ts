@@ -50,11 +50,14 @@ export class ApiError extends Error {
   }
 }
 
-/** 400: what was sent does not fit; `details` names each field. */
+/** A body of 1 MiB can be wrong in half a million places. */
+export const MAX_DETAILS = 100;
+
+/** 400: what was sent does not fit; `details` names each field, the first hundred of them. */
 export const invalidParameters = (
   details: readonly Finding[],
   message = "The request does not fit.",
-): ApiError => new ApiError("invalid_parameters", message, { details });
+): ApiError => new ApiError("invalid_parameters", message, { details: details.slice(0, MAX_DETAILS) });
 
 /** 404: nothing here, nothing of this organization, or not even an id. */
 export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);

@@ -33,6 +33,7 @@ function describe(c: Context<ApiEnv>): Readonly<Record<string, unknown>> {
     organizationId: caller?.organizationId,
     accountId: caller?.accountId,
     keyId: caller?.keyId ?? undefined,
+    confinedTo: caller?.confinedTo?.id,
     clientAddress: client?.address,
   };
 }

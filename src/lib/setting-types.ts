@@ -29,6 +29,11 @@ export const flag: SettingType<boolean> = (text) =>
 
 export const nonEmptyText: SettingType<string> = (text) => ok(text);
 
+export const matching =
+  (pattern: RegExp, problem: string): SettingType<string> =>
+  (text) =>
+    pattern.test(text) ? ok(text) : err(problem);
+
 /** What fits into a bearer header (RFC 6750, section 2.1) and is long enough not to be guessed. */
 export const bearerToken =
   (minLength: number): SettingType<string> =>

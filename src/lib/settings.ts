@@ -8,6 +8,7 @@ import {
   flag,
   issuer,
   listOf,
+  matching,
   network,
   nonEmptyText,
   noneOr,
@@ -50,6 +51,8 @@ export interface Config {
   readonly pollsPerOrigin: number;
   /** The same of one organization. */
   readonly pollsPerOrganization: number;
+  /** The three carriers that SIP trunks and phone numbers can be of. */
+  readonly sipProviders: readonly string[];
   /** 32 bytes; undefined: the one in the data directory. */
   readonly masterKey: Buffer | undefined;
   /** 32 bytes; undefined: no other is to come, or one is made in the data directory when it is to. */
@@ -80,6 +83,15 @@ const masterKey: SettingType<Buffer> = (text) => {
   return key
     ? ok(key)
     : err("must be 32 bytes as base64 or as 64 hexadecimal digits (`openssl rand -base64 32`)");
+};
+
+const SIP_PROVIDERS = 3;
+
+const sipProviders: SettingType<readonly string[]> = (text) => {
+  const names = listOf(matching(/^[a-z0-9_.-]{1,64}$/, "must be 1 to 64 characters of a-z 0-9 _ . -"))(text);
+  return !names.ok || names.value.length === SIP_PROVIDERS
+    ? names
+    : err(`must be ${SIP_PROVIDERS} different names`);
 };
 
 /** The one list of settings: parsing, `--help`, the table of the README and the settings file are made from it. */
@@ -183,6 +195,14 @@ export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     defaultText: "50",
     description:
       "Polls of one organization that are under way at once, over all gateways; others wait in line.",
+    secret: false,
+  },
+  sipProviders: {
+    name: "INLET_SIP_PROVIDERS",
+    type: sipProviders,
+    defaultText: "sip_provider_1,sip_provider_2,sip_provider_3",
+    description:
+      "Names of the three telephony carriers that SIP trunks and phone numbers can be of, in lower case, separated by commas.",
     secret: false,
   },
   masterKey: {

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { id, type Shown, timestamp } from "../http/fields.ts";
+import { times } from "./times.ts";
 
 /**
  * The entities of identity and access, as the API answers them. The one that is asked for is complete; those inside it carry
  * their scalar fields (a role its permissions too), with null and `[]` where entities would follow.
  */
 const INSIDE = "null inside another entity";
-const times = { createdAt: timestamp, updatedAt: timestamp };
 const text = z.string().nullable();
 /** An entity inside another: only what it has itself is promised; so no type goes round in a circle. */
 type Inside<Scalars extends z.ZodRawShape> = z.ZodType<z.output<z.ZodObject<Scalars>> | null>;

@@ -13,13 +13,9 @@ import type {
   Space,
 } from "./iam-entities.ts";
 import { createPermissionRenderer, type RenderPermission, renderPermission } from "./render-permission.ts";
+import { timesOf } from "./times.ts";
 
 export type Row<T extends keyof Tables> = Selectable<Tables[T]>;
-
-const timesOf = (row: { readonly createdAt: Date; readonly updatedAt: Date }) => ({
-  createdAt: formatTimestamp(row.createdAt.getTime()),
-  updatedAt: formatTimestamp(row.updatedAt.getTime()),
-});
 
 /** Rows as entities. What is not handed in stays out, as inside another entity: null and `[]`. */
 export function renderRole(row: Row<"roles">, permission: RenderPermission = renderPermission): Role {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { invalidParameters } from "../http/problem.ts";
 import { mergePatch } from "../lib/merge-patch.ts";
 import { parseInput } from "./resource.ts";
 
@@ -6,9 +7,26 @@ import { parseInput } from "./resource.ts";
  * What a PUT may hold where a POST holds `input`: each field by itself, and null where a field can do without a value. It only
  * tells what fits; `applyPatch` makes the whole.
  */
-export function patchOf(input: z.ZodObject): z.ZodType<object> {
+export const patchOf = (input: z.ZodObject): z.ZodType<object> => z.strictObject(patchFields(input));
+
+/** The same where the body repeats the id that is in the path: see `withoutId`. */
+export const identifiedPatchOf = (input: z.ZodObject) =>
+  z.strictObject({
+    ...patchFields(input),
+    id: z.string().meta({ description: "The id that is in the path." }),
+  });
+
+/** What a body that repeats its path's id changes. @throws ApiError 400 where it names another */
+export function withoutId(id: string, patch: { readonly id: string }): object {
+  if (patch.id !== id)
+    throw invalidParameters([{ path: "id", message: "must be the id that is in the path" }]);
+  const { id: _, ...changes } = patch;
+  return changes;
+}
+
+function patchFields(input: z.ZodObject): Record<string, z.ZodType> {
   const fields = Object.entries(input.shape) as [string, z.ZodType][];
-  return z.strictObject(Object.fromEntries(fields.map(([name, field]) => [name, patchField(field)])));
+  return Object.fromEntries(fields.map(([name, field]) => [name, patchField(field)]));
 }
 
 function patchField(field: z.ZodType): z.ZodType {

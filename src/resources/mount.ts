@@ -1,6 +1,6 @@
 import type { Context, Hono } from "hono";
-import { requirePermission } from "../http/authorize.ts";
-import type { ApiEnv } from "../http/context.ts";
+import { requireAllowed } from "../http/authorize.ts";
+import type { ApiEnv, Caller } from "../http/context.ts";
 import type { DoOnce } from "../http/idempotency.ts";
 import { answerList, type Listed } from "../http/page.ts";
 import { notFound } from "../http/problem.ts";
@@ -38,6 +38,9 @@ function place<Deps>({ path, tag }: Resource<Deps>, route: Route): MountedRoute 
   if (named.sort().join() !== described.sort().join()) {
     throw new Error(`${route.operation}: the parameters of ${fullPath} are not those that it describes`);
   }
+  if (route.confined !== undefined && !described.includes(route.confined)) {
+    throw new Error(`${route.operation}: there is no ${route.confined} in ${fullPath}`);
+  }
   return { ...route, tag, fullPath, permission: permissionOf(fullPath, route) };
 }
 
@@ -62,10 +65,10 @@ const rank = (path: string): string =>
 
 /** Lets the API answer the route: permission, query, body, path, then what it does. */
 export function mountRoute(api: Hono<ApiEnv>, route: MountedRoute, doOnce: DoOnce): void {
-  const { method, fullPath, matched, path, permission } = route;
+  const { method, fullPath, matched, path } = route;
   const pattern = matched ? fullPath.slice(0, fullPath.length - path.length) + matched.path : fullPath;
   api.on(method, pattern, async (c) => {
-    if (permission !== null) requirePermission(c.get("caller"), permission);
+    if (!route.isPublic) requireAllowed(c.get("caller"), route);
     const query = route.query && parseInput(route.query, readQuery(c));
     const sent = route.body && (await readBody(c));
     const body = route.body && parseInput(route.body, sent);
@@ -93,13 +96,21 @@ async function readBody(c: Context): Promise<unknown> {
   return body === undefined ? {} : body;
 }
 
-function paramsOf({ params = {}, matched }: MountedRoute, c: Context): Readonly<Record<string, string>> {
+function paramsOf(
+  { params = {}, matched }: MountedRoute,
+  c: Context<ApiEnv>,
+): Readonly<Record<string, string>> {
   const given: Record<string, string> = matched?.params(c) ?? c.req.param();
+  const { caller }: Partial<ApiEnv["Variables"]> = c.var;
   return Object.fromEntries(
     Object.entries(params).map(([name, schema]) => {
-      const parsed = schema.safeParse(given[name]);
+      const parsed = schema.safeParse(isOutOfReach(caller, name, given[name]) ? "" : given[name]);
       if (!parsed.success) throw notFound(parsed.error.issues[0]?.message ?? "resource");
       return [name, parsed.data];
     }),
   );
 }
+
+/** To a token that is good for one thing there is no other. */
+const isOutOfReach = (caller: Caller | undefined, param: string, value: string | undefined): boolean =>
+  caller?.confinedTo?.param === param && caller.confinedTo.id !== value;

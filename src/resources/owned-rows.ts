@@ -8,14 +8,21 @@ import type { Caller } from "../http/context.ts";
 import type { Listed, Page } from "../http/page.ts";
 import { notFound } from "../http/problem.ts";
 import { changedFields } from "../lib/changed-fields.ts";
+import type { Clock } from "../lib/clock.ts";
 import { createId, isId } from "../lib/ids.ts";
 import { listPage } from "./list-page.ts";
+
+/** What a resource needs that only keeps rows. */
+export interface RowDeps {
+  readonly db: Queryable;
+  readonly clock: Clock;
+}
 
 /** What each of the tables has. */
 type Owned = Pick<Tables["spaces"], "id" | "organizationId" | "createdAt" | "updatedAt">;
 
 /** Tables whose rows belong to one organization each. */
-type OwnedTable = {
+export type OwnedTable = {
   [T in keyof Tables]: Tables[T] extends Owned ? T : never;
 }[keyof Tables];
 
@@ -24,19 +31,22 @@ type Content<V> = Omit<V, keyof Owned>;
 type Scope = Pick<Caller, "organizationId">;
 
 /**
- * What all resources do alike with their rows, never past the caller's organization. Each write notes who made it, and tells
- * the change feed where it changes who may do what.
+ * What all resources do alike with their rows, never past the caller's organization. Each write of what the audit keeps notes
+ * who made it, and tells the change feed where it changes who may do what.
  */
 export interface OwnedRows<T extends OwnedTable> {
   /** @throws ApiError 404 */
   readonly get: (db: Queryable, scope: Scope, id: string) => Promise<Row<T>>;
-  /** Nobody else changes or deletes it until the transaction ends. @throws ApiError 404 */
+  /** Nobody changes or deletes it until the transaction ends; others may hold it too. @throws ApiError 404 */
+  readonly hold: (trx: Trx, scope: Scope, id: string) => Promise<Row<T>>;
+  /** Nobody else holds, changes or deletes it until the transaction ends. @throws ApiError 404 */
   readonly lock: (trx: Trx, scope: Scope, id: string) => Promise<Row<T>>;
   readonly list: (db: Queryable, scope: Scope, page: Page) => Promise<Listed<Row<T>>>;
   readonly insert: (
     trx: Trx,
     caller: Caller,
-    content: Content<Insertable<Tables[T]>>,
+    /** Or what makes it of the new id. */
+    content: Content<Insertable<Tables[T]>> | ((id: string) => Content<Insertable<Tables[T]>>),
     nowMs: number,
   ) => Promise<Row<T>>;
   readonly update: (
@@ -50,18 +60,28 @@ export interface OwnedRows<T extends OwnedTable> {
 }
 
 /** How the rows of a table are named. */
-export interface RowNames {
+export type RowNames = {
   /** How their ids begin. */
   readonly prefix: string;
-  readonly entity: AuditEntity;
-  /** As one is called in a sentence; default: the entity. */
-  readonly words?: string;
   /** That they decide who may do what. */
   readonly access?: true;
-}
+} & (
+  | {
+      /** What the audit calls them. */
+      readonly entity: AuditEntity;
+      /** As one is called in a sentence; default: the entity. */
+      readonly words?: string;
+    }
+  | {
+      /** The audit keeps nothing of them. */
+      readonly entity?: never;
+      readonly words: string;
+    }
+);
 
 export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): OwnedRows<T> {
-  const { prefix, entity, words = entity } = names;
+  const { prefix, entity } = names;
+  const words = names.entity === undefined ? names.words : (names.words ?? names.entity);
   // One table stands for all: only the columns that each of them has are named here.
   const of = (db: Queryable) => db as unknown as Kysely<Record<"rows", Owned>>;
   const rows = table as "rows";
@@ -88,12 +108,13 @@ export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): Owne
     nowMs: number,
     fields: readonly string[] = [],
   ): Promise<void> => {
-    await recordAudit(trx, caller, { action, entity, id, fields }, nowMs);
+    if (entity !== undefined) await recordAudit(trx, caller, { action, entity, id, fields }, nowMs);
     if (names.access) await recordChange(trx, { kind: "access", key: caller.organizationId });
   };
 
   return {
     get: async (db, scope, id) => orNotFound(await select(db, scope, id).executeTakeFirst()),
+    hold: async (trx, scope, id) => orNotFound(await select(trx, scope, id).forShare().executeTakeFirst()),
     lock: async (trx, scope, id) => orNotFound(await select(trx, scope, id).forUpdate().executeTakeFirst()),
     async list(db, { organizationId }, page) {
       const all = of(db).selectFrom(rows).where("organizationId", "=", organizationId);
@@ -106,7 +127,7 @@ export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): Owne
       const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
       const insert = of(trx)
         .insertInto(rows)
-        .values({ ...content, id, organizationId, ...times });
+        .values({ ...(typeof content === "function" ? content(id) : content), id, organizationId, ...times });
       const row = await insert.returningAll().executeTakeFirstOrThrow();
       await note(trx, caller, "create", id, nowMs);
       return shown(row);

@@ -8,9 +8,10 @@ import { requestLog } from "../http/request-log.ts";
 import { requestMetrics } from "../http/request-metrics.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
+import { agents } from "./agents/routes.ts";
 import { type AppDeps, apps } from "./apps/routes.ts";
 import { appUpgrades } from "./apps/upgrade.ts";
-import { type ArtifactDeps, artifacts } from "./artifacts/routes.ts";
+import { artifacts } from "./artifacts/routes.ts";
 import { type AuditDeps, audit } from "./audit/routes.ts";
 import { type AuthDeps, auth } from "./auth/routes.ts";
 import { type BlueprintDeps, blueprints } from "./blueprints/routes.ts";
@@ -24,11 +25,15 @@ import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
 import { connectionCallback } from "./connections/callback.ts";
 import { type ConnectionsDeps, connections } from "./connections/routes.ts";
+import { conversationMessages } from "./conversations/messages.ts";
+import { conversations } from "./conversations/routes.ts";
 import { type DeadLettersDeps, deadLetters } from "./dead-letters/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
 import { events } from "./events/routes.ts";
 import { type EventStreamDeps, eventStream } from "./events/stream.ts";
 import { type ExplainDeps, explanations } from "./explain/routes.ts";
+import type { FormDeps } from "./forms/queries.ts";
+import { forms } from "./forms/routes.ts";
 import { accounts } from "./iam-accounts/routes.ts";
 import { apiKeys } from "./iam-api-keys/routes.ts";
 import { groups } from "./iam-groups/routes.ts";
@@ -36,16 +41,33 @@ import { identities } from "./iam-identities/routes.ts";
 import { memberships } from "./iam-memberships/routes.ts";
 import { permissions } from "./iam-permissions/routes.ts";
 import { roles } from "./iam-roles/routes.ts";
+import { knowledgeBases } from "./knowledge-bases/routes.ts";
 import { collectRoutes, isRead, type MountedRoute, mountRoute } from "./mount.ts";
 import { openApi } from "./openapi/routes.ts";
 import { organizations } from "./organizations/routes.ts";
 import type { QuarantineDeps } from "./quarantine/deps.ts";
 import { quarantine } from "./quarantine/routes.ts";
 import type { Resource } from "./resource.ts";
+import { roomMessages } from "./rooms/messages.ts";
+import { participants } from "./rooms/participants.ts";
+import { rooms } from "./rooms/routes.ts";
 import { type SourcesDeps, sources } from "./sources/routes.ts";
 import { spaces } from "./spaces/routes.ts";
+import type { VariableDeps } from "./state-variables/queries.ts";
+import { stateVariables } from "./state-variables/routes.ts";
+import { type StateDeps, states } from "./states/routes.ts";
+import { storeCategories } from "./store-categories/routes.ts";
+import { storeOrders } from "./store-orders/routes.ts";
+import { storePricingPlans } from "./store-pricing-plans/routes.ts";
+import { storeReviews } from "./store-reviews/routes.ts";
+import { stores } from "./stores/routes.ts";
 import { subscriptionLife } from "./subscriptions/life.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
+import { tasks } from "./tasks/routes.ts";
+import type { PhoneNumberDeps } from "./telephony-phone-numbers/queries.ts";
+import { phoneNumbers } from "./telephony-phone-numbers/routes.ts";
+import type { SipTrunkDeps } from "./telephony-sip-trunks/queries.ts";
+import { sipTrunks } from "./telephony-sip-trunks/routes.ts";
 import { type TopicsDeps, topics } from "./topics/routes.ts";
 
 /** What the resources need, all of them together. */
@@ -53,7 +75,6 @@ export type ApiDeps = BlueprintDeps &
   AppDeps &
   ChannelDeps &
   CatalogDeps &
-  ArtifactDeps &
   ConnectionsDeps &
   SourcesDeps &
   ExplainDeps &
@@ -64,6 +85,11 @@ export type ApiDeps = BlueprintDeps &
   EventsDeps &
   EventStreamDeps &
   AuditDeps &
+  SipTrunkDeps &
+  PhoneNumberDeps &
+  StateDeps &
+  VariableDeps &
+  FormDeps &
   AuthDeps &
   AuthenticateDeps &
   ShowLimitsDeps & {
@@ -103,9 +129,27 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   channelKindCatalog,
   verificationSchemeCatalog,
   presetCatalog,
+  stores,
+  storeCategories,
   artifacts,
   connections,
   connectionCallback,
+  storePricingPlans,
+  storeReviews,
+  storeOrders,
+  agents,
+  knowledgeBases,
+  rooms,
+  participants,
+  roomMessages,
+  conversations,
+  conversationMessages,
+  tasks,
+  sipTrunks,
+  phoneNumbers,
+  states,
+  stateVariables,
+  forms,
   subscribe,
   subscriptions,
   subscriptionLife,

@@ -31,6 +31,8 @@ export interface RouteSpec<
   readonly answer: A;
   /** Default: `<first noun of the path>.read` for GET and `POST …/list`, else `.write`. Null: any caller may. */
   readonly permission?: string | null;
+  /** The parameter of its path by which it is open to tokens that are good for one thing alone, for that thing. */
+  readonly confined?: string;
   /** It makes something: a client may send `Idempotency-Key`. */
   readonly creates?: true;
   /** When it answers 404, where that is not told by its path alone: its body names something too. */

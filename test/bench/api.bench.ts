@@ -1,7 +1,10 @@
 /**
- * The management API on loopback, on servers of its own (PostgreSQL with fsync), with 10,000 roles of three permissions each:
- * p50 and p99 of create, get and list, for one client and for sixteen at once. The clients run in the same process as each other,
- * not in the gateway's. A create ends when the change is in force on the gateway that answers.
+ * The management API on loopback, on servers of its own (PostgreSQL with fsync), with 10,000 roles of three permissions each and
+ * two trees of tasks with 1,000 descendants, one of ten children each and one that goes straight down: p50 and p99 of create,
+ * get and list, for one client and for sixteen at once. The clients run in the same process as each other, not in the
+ * gateway's. A create ends when the change is in force on the gateway that answers.
+ *
+ * Reads are also told as a ratio to the baseline `get role` of the same run with as many clients: one row, by its id.
  *
  * usage: node test/bench/api.bench.ts
  */
@@ -13,6 +16,7 @@ import { API_KEY, startGatewayProcess } from "../support/gateway-process.ts";
 
 const ROLES = 10_000;
 const REQUESTS = 2_000;
+const DESCENDANTS = 1_000;
 const PERMISSIONS = ["apps.read", "blueprints.read", "iam.read"];
 
 const dir = await mkdtemp(join(tmpdir(), "inlet-bench-"));
@@ -24,7 +28,17 @@ try {
   const create = async (): Promise<void> => {
     const name = `role ${ids.push("")}`;
     const role = await send(origin, "POST", "/iam/roles", { name, permissions: PERMISSIONS });
-    ids[Number(name.slice(5)) - 1] = (JSON.parse(role) as { readonly id: string }).id;
+    ids[Number(name.slice(5)) - 1] = idOf(role);
+  };
+  /** Answers the root of a new tree whose n-th task is a part of the one that `parentOf` names. */
+  const plant = async (parentOf: (n: number) => number): Promise<string> => {
+    const tree: string[] = [];
+    for (let n = 0; n <= DESCENDANTS; n++) {
+      const parentId = n === 0 ? null : tree[parentOf(n)];
+      const task = { title: `task ${n}`, parentId, input: { n }, params: { retries: 3 } };
+      tree.push(idOf(await send(origin, "POST", "/tasks", task)));
+    }
+    return tree[0] ?? "";
   };
   const any = (): string => ids[Math.floor(Math.random() * ids.length)] ?? "";
   const page = (limit: number) => () =>
@@ -32,16 +46,29 @@ try {
       pagination: { limit, offset: Math.floor(Math.random() * (ROLES - limit)) },
     });
 
-  await measure("create", 1, REQUESTS / 4, create);
-  await measure("create", 16, ROLES - ids.length, create);
+  await measure("create role", 1, REQUESTS / 4, create);
+  await measure("create role", 16, ROLES - ids.length, create);
+  const broad = await plant((n) => Math.floor((n - 1) / 10));
+  const deep = await plant((n) => n - 1);
+  const { length } = await send(origin, "GET", `/tasks/${broad}`);
+  console.log(`a tree of ${DESCENDANTS} descendants is ${Math.round(length / 1024)} KiB`);
   for (const clients of [1, 16]) {
-    await measure("get", clients, REQUESTS, () => send(origin, "GET", `/iam/roles/${any()}`));
-    await measure("list of 50", clients, REQUESTS, page(50));
-    await measure("list of 200", clients, REQUESTS / 2, page(200));
+    const baseline = await measure("get role", clients, REQUESTS, () =>
+      send(origin, "GET", `/iam/roles/${any()}`),
+    );
+    await measure("list of 50", clients, REQUESTS, page(50), baseline);
+    await measure("list of 200", clients, REQUESTS / 2, page(200), baseline);
+    for (const [what, root] of Object.entries({ "broad tree": broad, "deep tree": deep }))
+      await measure(what, clients, REQUESTS / 4, () => send(origin, "GET", `/tasks/${root}`), baseline);
   }
 } finally {
   agent.destroy();
   await rm(dir, { recursive: true, force: true });
+}
+
+interface Latencies {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
 }
 
 async function measure(
@@ -49,7 +76,8 @@ async function measure(
   clients: number,
   requests: number,
   one: () => Promise<unknown>,
-): Promise<void> {
+  baseline?: Latencies,
+): Promise<Latencies> {
   const latenciesMs: number[] = [];
   let left = requests;
   const startedAtMs = performance.now();
@@ -63,11 +91,21 @@ async function measure(
   await Promise.all(Array.from({ length: clients }, client));
   const seconds = (performance.now() - startedAtMs) / 1_000;
   latenciesMs.sort((a, b) => a - b);
-  const at = (share: number): string => (latenciesMs[Math.floor(latenciesMs.length * share)] ?? 0).toFixed(2);
+  const at = (share: number): number => latenciesMs[Math.floor(latenciesMs.length * share)] ?? 0;
+  const measured = { p50Ms: at(0.5), p99Ms: at(0.99) };
+  const told = (name: keyof Latencies): string => {
+    const ratio = baseline && ` (${(measured[name] / baseline[name]).toFixed(1)} × get role)`;
+    return `${name.slice(0, 3)} ${measured[name].toFixed(2)} ms${ratio ?? ""}`;
+  };
   const rate = Math.round(requests / seconds);
   console.log(
-    `${what.padEnd(11)} ${String(clients).padStart(2)} clients  p50 ${at(0.5)} ms  p99 ${at(0.99)} ms  ${rate}/s`,
+    `${what.padEnd(11)} ${String(clients).padStart(2)} clients  ${told("p50Ms")}  ${told("p99Ms")}  ${rate}/s`,
   );
+  return measured;
+}
+
+function idOf(answer: string): string {
+  return (JSON.parse(answer) as { readonly id: string }).id;
 }
 
 /** The body of a success. */

@@ -55,7 +55,10 @@ beforeAll(async () => {
   all = readOperations(document);
   operations = all
     .filter(({ isPublic }) => !isPublic)
-    .map((one) => ({ ...one, places: one.places.filter(({ kind }) => !OPAQUE.has(kind)) }));
+    .map((one) => ({
+      ...one,
+      places: one.places.filter(({ kind }) => !OPAQUE.has(kind) && !OPAQUE.has(`${one.id} ${kind}`)),
+    }));
   fixtures = createFixtures(operations, RECIPES);
   const home = await keyOf(["*"]);
   ourToken = home.token;
@@ -143,11 +146,20 @@ async function everyId(operation: ApiOperation): Promise<Readonly<Record<string,
   };
 }
 
+/** One of ours, with the token that its guest has. */
+async function liveConversation() {
+  const body = { roomId: await ours.idOf("roomId"), message: "Hello" };
+  const { id, liveToken, messages } = await ours.call("POST", "/conversations/CreateLiveConversation", body);
+  return { id, token: liveToken as string, messageId: messages[0].id };
+}
+
 it("answers 401 or 403 alike whatever is named, and changes nothing", async () => {
   const { db } = spine.api.database;
   const revoked = await keyOf(["*"]);
   const exchanged = await as(revoked.token)({ method: "POST", path: "/auth/tokens", body: {} });
   const ofRevoked: string = JSON.parse(exchanged.text).accessToken;
+  const [live, ended] = [await liveConversation(), await liveConversation()];
+  await ours.call("POST", `/conversations/${ended.id}/end`, {});
   await db.updateTable("apiKeys").set({ revokedAt: new Date() }).where("id", "=", revoked.id).execute();
   const strangers: Readonly<Record<string, string | undefined>> = {
     "no token": undefined,
@@ -157,6 +169,7 @@ it("answers 401 or 403 alike whatever is named, and changes nothing", async () =
     "an expired key": (await keyOf(["*"], { expiresAt: new Date(Date.now() - 1_000) })).token,
     "a revoked key": revoked.token,
     "a revoked key's access token": ofRevoked,
+    "an ended conversation's live token": ended.token,
   };
   const names = [
     ...new Set(operations.map(({ permission }) => permission).filter((name) => name !== undefined)),
@@ -183,6 +196,7 @@ it("answers 401 or 403 alike whatever is named, and changes nothing", async () =
       }
     };
     for (const [who, token] of Object.entries(strangers)) await check(who, token, 401);
+    if (operation.confined === undefined) await check("a live token", live.token, 403);
     if (operation.permission) await check("a key without it", without.get(operation.permission), 403);
   }
   expect(findings).toEqual([]);
@@ -256,6 +270,32 @@ it("answers another organization's ids exactly as random ones, and changes nothi
   expect(findings).toEqual([]);
   expect(await keptOf(spine, ours.organizationId)).toEqual(before);
 }, 240_000);
+
+it("opens one conversation to its live token, and no other, be it of the same organization", async () => {
+  const live = await liveConversation();
+  const guest = as(live.token);
+  const open = operations.filter(({ confined }) => confined === "conversationId");
+  const findings: string[] = [];
+  for (const operation of open) {
+    const { own, ...others } = await everyId(operation);
+    if (own === undefined) throw new Error("there are no ids");
+    const seen = visible(await guest(own));
+    if (seen.status !== 404) findings.push(`${where(operation)}: ${seen.status}`);
+    for (const [ids, request] of Object.entries(others)) {
+      const answer = await guest(request);
+      counts.comparisons++;
+      if (JSON.stringify(visible(answer)) !== JSON.stringify(seen))
+        findings.push(`${where(operation)} with ${ids} ids: ${show(answer)}`);
+    }
+    const path = own.path
+      .replace(await ours.idOf("conversationId"), live.id)
+      .replace(await ours.idOf("conversationMessageId"), live.messageId);
+    const answer = await guest({ ...own, path });
+    if (answer.status !== 200) findings.push(`${where(operation)}: ${show(answer)}`);
+  }
+  expect(findings).toEqual([]);
+  expect(open.length).toBeGreaterThan(0);
+});
 
 it("lists and counts nothing of another organization", async () => {
   const findings: string[] = [];

@@ -16,6 +16,8 @@ export interface ApiOperation {
   /** Below the version, parameters in braces. */
   readonly path: string;
   readonly permission: string | undefined;
+  /** The parameter by which tokens that are good for one thing alone come in. */
+  readonly confined: string | undefined;
   readonly isPublic: boolean;
   readonly creates: boolean;
   readonly isList: boolean;
@@ -30,7 +32,15 @@ export const pathNames = (path: string): readonly string[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
 
 /** Fields that name entities by another name than that of the path's parameter. */
-const ALIASES: Readonly<Record<string, string>> = { members: "accountId", defaultSpaceId: "spaceId" };
+const ALIASES: Readonly<Record<string, string>> = {
+  members: "accountId",
+  defaultSpaceId: "spaceId",
+  trunkId: "sipTrunkId",
+  versionParentId: "formId",
+  ownerId: "accountId",
+  executorId: "accountId",
+  serviceAccountId: "accountId",
+};
 /** Parts that only some of a kind have: what is named in their path is one of those. */
 const PARTS: readonly { readonly path: string; readonly name: string; readonly kind: string }[] = [
   { path: "/{channelId}/source", name: "channelId", kind: "sourceChannelId" },
@@ -54,6 +64,7 @@ export function readOperations(document: OpenApi): readonly ApiOperation[] {
       id: operation.operationId,
       ...{ method: method.toUpperCase(), path, parameters },
       permission: operation["x-permission"],
+      confined: operation["x-confined"],
       isPublic: operation.security !== undefined,
       creates: parameters.some(({ name }: OpenApi) => name === "Idempotency-Key"),
       isList: "X-Total-Count" in (operation.responses["200"].headers ?? {}),

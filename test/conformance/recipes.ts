@@ -4,6 +4,9 @@ import type { Recipes, Scope } from "./fixtures.ts";
 /** Channels for whatever is made of a blueprint: what has no `id` is quarantined. */
 const CHANNELS = [{ uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] }];
 
+/** Tells apart what may be there once only. */
+let made = 0;
+
 /** What the document's examples do not tell: the only part of these tests that knows resources by name. */
 export const RECIPES: Recipes = {
   ids: {
@@ -57,6 +60,14 @@ export const RECIPES: Recipes = {
       return quarantine[0].id;
     },
     entityId: (scope) => scope.idOf("blueprintId"),
+    phoneNumberId: registered,
+    variableId: async (scope) => {
+      const variables = `/states/${await scope.idOf("stateId")}/variables`;
+      await scope.call("POST", variables, [{ name: `kept ${++made}` }]);
+      return (await scope.call("GET", variables))[0].id;
+    },
+    // Another one than that which is moved.
+    parentId: async (scope) => (await scope.call("POST", "/tasks", { title: "Parent" })).id,
     topic: async (scope) => (await published(scope)).topic,
     entryId: async (scope) => (await published(scope)).entryId,
   },
@@ -79,12 +90,42 @@ export const RECIPES: Recipes = {
       title: "Example",
       blueprintId: await scope.idOf("blueprintId"),
     }),
+    registerPhoneNumber: phoneNumber,
+    addVariables: async () => [{ name: `added ${++made}` }],
+    assignPhoneNumber: async (scope) => {
+      const phoneNumberId = await registered(scope);
+      await scope.call("POST", "/telephony/phone-numbers/unassign", { phoneNumberId });
+      return { phoneNumberId };
+    },
+    endTask: started,
+    cancelTask: started,
     installApp: async (scope) => ({ blueprintId: await scope.idOf("blueprintId") }),
     subscribe: async () => ({ eventUid: "main:*" }),
     setSourceCursor: async () => ({ value: { sequence: "42" } }),
     dryRunSource: async () => ({}),
   },
 };
+
+/** One that nobody has: a number is registered once in all. */
+async function phoneNumber(scope: Scope): Promise<object> {
+  return {
+    countryCode: "GB",
+    phoneNumber: `07400 ${100_000 + ++made}`,
+    sipProvider: "sip_provider_1",
+    sipTrunkId: await scope.idOf("sipTrunkId"),
+  };
+}
+
+async function registered(scope: Scope): Promise<string> {
+  const body = await phoneNumber(scope);
+  return (await scope.call("POST", "/telephony/phone-numbers/register", body)).id;
+}
+
+/** Only a task that runs comes to an end; it may run already. */
+async function started(scope: Scope): Promise<object> {
+  await scope.send({ method: "POST", path: `/tasks/${await scope.idOf("taskId")}/start`, body: {} });
+  return {};
+}
 
 /** An account is a member of the organization that makes it. */
 async function membershipOf(scope: Scope, accountId: string): Promise<{ readonly id: string }> {
@@ -97,7 +138,7 @@ async function published(scope: Scope): Promise<{ readonly topic: string; readon
   return events[0];
 }
 
-/** Fields that end like ids and name nothing that Inlet keeps: stored as given. */
+/** Fields that end like ids and name nothing that Inlet keeps: stored as given; after an operation, where they do so there only. */
 export const OPAQUE: ReadonlySet<string> = new Set([
   "clientId",
   "logoAssetId",
@@ -107,4 +148,9 @@ export const OPAQUE: ReadonlySet<string> = new Set([
   "iamId",
   "tenantId",
   "storeId",
+  "scopeId",
+  ...["assetId", "collectionId", "postId", "customAvatarId", "toolId", "targetId"],
+  "sectionId",
+  ...["assignPhoneNumber channelId", "updatePhoneNumber channelId"],
+  ...["addVariables groupId", "updateVariable groupId"],
 ]);

@@ -123,6 +123,14 @@ describe("errors", () => {
     expect((await api.call("PUT", "/blueprints/bp_x", { title: "x" })).status).toBe(404);
   });
 
+  it("name a hundred fields at most, however many do not fit", async () => {
+    const names = Array.from({ length: 10_000 }, (_, n) => [`x${n}`, 1]);
+    for (const body of [Object.fromEntries(names), { title: "a", channels: Array(100).fill({}) }]) {
+      const answer = await api.call("POST", "/blueprints", body);
+      expect([answer.status, answer.body.details.length]).toEqual([400, 100]);
+    }
+  });
+
   it("refuse text that cannot be kept: NUL and lone surrogates", async () => {
     const answer = await api.call(
       "POST",

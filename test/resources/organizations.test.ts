@@ -86,7 +86,7 @@ describe("deleting an organization", () => {
     }
   });
 
-  it("is refused while there are apps, blueprints or artifacts in it, and for that of the first start", async () => {
+  it("is refused while there is anything else in it, and for that of the first start", async () => {
     const made = await post("/organizations", { name: "other" });
     const theirs = api.as(made.apiKey.key);
     const blueprint = await post("/blueprints", { title: "b" }, theirs);
@@ -100,6 +100,16 @@ describe("deleting an organization", () => {
     const artifact = await post("/stores/artifacts", { kind: "agent", title: "a" }, theirs);
     expect(await remove()).toBe(409);
     await theirs("DELETE", `/stores/artifacts/${artifact.id}`);
+    const trunk = { name: "t", sipProvider: "sip_provider_1" };
+    for (const [path, body] of [
+      ["/telephony/sip-trunks", trunk],
+      ["/states", { name: "s" }],
+      ["/forms", { title: "f" }],
+    ] as const) {
+      const { id } = await post(path, body, theirs);
+      expect(await remove()).toBe(409);
+      await theirs("DELETE", `${path}/${id}`);
+    }
     expect(await remove()).toBe(200);
     const [first] = await get("/organizations");
     expect((await call("DELETE", `/organizations/${first.id}`)).status).toBe(409);

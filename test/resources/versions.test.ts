@@ -23,8 +23,14 @@ async function makeChannel(): Promise<{ readonly path: string; readonly etag: st
   return { path, etag: (await api.call("GET", path)).headers.get("etag") ?? "" };
 }
 
+async function makeForm(): Promise<{ readonly path: string; readonly etag: string }> {
+  const made = await api.call("POST", "/forms", { title: "a" });
+  return { path: `/forms/${made.body.id}`, etag: made.headers.get("etag") ?? "" };
+}
+
 describe.each([
   ["a blueprint", makeBlueprint],
+  ["a form", makeForm],
   ["a channel", makeChannel],
 ])("%s", (_, make) => {
   it("is answered with a strong tag, which every write changes", async () => {

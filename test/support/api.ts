@@ -15,6 +15,7 @@ import type { RequestEnv } from "../../src/http/context.ts";
 import { requestId } from "../../src/http/request-id.ts";
 import { createClientAddressOf } from "../../src/lib/client-address.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
+import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
@@ -107,6 +108,7 @@ export async function createTestApi(
   const metrics = createMetrics();
   let deletions = 0;
   const stopping = new AbortController();
+  const schemas = startSchemaCompiler();
   const bus = (await options.openBus?.(database, keyring)) ?? awayBus();
   const callers = createCallerPath({
     ...{ db, keyring, clock },
@@ -149,7 +151,9 @@ export async function createTestApi(
       outbound,
       credentialsOf: connections.credentialsOf,
       issuerFetch: connections.issuerFetch,
+      sipProviders: ["sip_provider_1", "sip_provider_2", "sip_provider_3"],
       readChanges: async () => callers.forgetCallers(),
+      schemas,
       stopping: stopping.signal,
       async onDeleted() {
         deletions++;
@@ -206,6 +210,7 @@ export async function createTestApi(
       stopping.abort();
       await connections[Symbol.asyncDispose]();
       await outbound[Symbol.asyncDispose]();
+      await schemas[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
       refuseUndocumented();
     },

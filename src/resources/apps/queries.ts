@@ -7,40 +7,14 @@ import type { Queryable, Trx } from "../../data/database.ts";
 import { recordRemovals } from "../../data/removals.ts";
 import type { AppRow } from "../../data/tables.ts";
 import type { Listed, Page } from "../../http/page.ts";
-import { invalidParameters, notFound } from "../../http/problem.ts";
+import { notFound } from "../../http/problem.ts";
 import { changedFields } from "../../lib/changed-fields.ts";
 import { isId } from "../../lib/ids.ts";
 
 /**
- * What an artifact is to install.
- *
- * @throws ApiError 404 where the organization has no such artifact, or its blueprint is gone; 400 for an artifact that is none.
- */
-export async function blueprintOfArtifact(
-  db: Queryable,
-  organizationId: string,
-  artifactId = "",
-): Promise<string> {
-  const artifact = isId("art", artifactId)
-    ? await db
-        .selectFrom("artifacts")
-        .select(["kind", "blueprintId"])
-        .where("id", "=", artifactId)
-        .where("organizationId", "=", organizationId)
-        .executeTakeFirst()
-    : undefined;
-  if (!artifact) throw notFound("artifact");
-  if (artifact.kind !== "blueprint") {
-    throw invalidParameters([{ path: "artifactId", message: `is of kind ${artifact.kind}, not blueprint` }]);
-  }
-  if (artifact.blueprintId === null) throw notFound("blueprint");
-  return artifact.blueprintId;
-}
-
-/**
  * Makes the app and its channels in one transaction.
  *
- * @throws ApiError 404 where the organization has no such space, or no longer such a blueprint.
+ * @throws ApiError 404 where the organization has no such space, or the blueprint is there no longer.
  */
 export async function installApp(
   db: Queryable,
@@ -50,29 +24,36 @@ export async function installApp(
   context: WriteContext,
 ): Promise<InstalledApp> {
   return db.transaction().execute(async (trx) => {
-    await requireRow(trx, "spaces", app.spaceId, app.organizationId);
-    if (app.blueprintId !== null) await requireRow(trx, "blueprints", app.blueprintId, app.organizationId);
+    await requireSpace(trx, app);
+    if (app.blueprintId !== null) await holdBlueprint(trx, app.blueprintId);
     return insertApp(trx, author, app, channels, context);
   });
 }
 
-const NAMES = { spaces: "space", blueprints: "blueprint" } as const;
-
-/** Holds the row until the transaction ends. */
-async function requireRow(
+/** Holds the space until the transaction ends. */
+async function requireSpace(
   trx: Trx,
-  table: keyof typeof NAMES,
-  id: string,
-  organizationId: string,
+  { spaceId, organizationId }: Pick<NewApp, "spaceId" | "organizationId">,
 ): Promise<void> {
   const found = await trx
-    .selectFrom(table)
+    .selectFrom("spaces")
     .select("id")
-    .where("id", "=", id)
+    .where("id", "=", spaceId)
     .where("organizationId", "=", organizationId)
     .forKeyShare()
     .executeTakeFirst();
-  if (!found) throw notFound(NAMES[table]);
+  if (!found) throw notFound("space");
+}
+
+/** Nobody deletes it until the transaction ends. It was found for the organization, of which an artifact's need not be. */
+async function holdBlueprint(trx: Trx, id: string): Promise<void> {
+  const found = await trx
+    .selectFrom("blueprints")
+    .select("id")
+    .where("id", "=", id)
+    .forKeyShare()
+    .executeTakeFirst();
+  if (!found) throw notFound("blueprint");
 }
 
 export async function findApp(

@@ -13,7 +13,8 @@ import { appParams } from "../app-scope.ts";
 import { parseInput, type Resource } from "../resource.ts";
 import { defineRoute } from "../route.ts";
 import { planChannels } from "./blueprint-channels.ts";
-import { blueprintOfArtifact, deleteApp, findApp, installApp, listApps, updateApp } from "./queries.ts";
+import { blueprintOfArtifact } from "./offered.ts";
+import { deleteApp, findApp, installApp, listApps, updateApp } from "./queries.ts";
 import {
   appContentSchema,
   appPatchSchema,
@@ -44,12 +45,13 @@ export const apps: Resource<AppDeps> = {
         operation: "installApp",
         summary: "Install an app from a blueprint",
         description:
-          "Exactly one of `artifactId` and `blueprintId` is given. The app is a copy: later changes of its blueprint do not reach it by themselves. Without `spaceId` it falls in the caller's default space. App and channels are made together or not at all.",
+          "Exactly one of `artifactId` and `blueprintId` is given. The app is a copy: later changes of its blueprint do not reach it by themselves. Without `spaceId` it falls in the caller's default space. App and channels are made together or not at all. An artifact of another organization is one that is published in a public store; where all its pricing plans cost something, it needs a paid order of the caller's organization that has not ended.",
         body: installSchema,
         answer: installedAppSchema,
         creates: true,
         missing: "blueprint, artifact or space is not there",
-        conflict: "a channel's kind no longer accepts what the blueprint says",
+        conflict:
+          "a channel's kind no longer accepts what the blueprint says, the artifact is not published, or a paid order of it is needed",
       },
       async ({ caller, body }) => {
         const { organizationId, defaultSpaceId } = caller;
@@ -57,9 +59,10 @@ export const apps: Resource<AppDeps> = {
         if (spaceId === null) {
           throw invalidParameters([{ path: "spaceId", message: "is needed: the key has no default space" }]);
         }
-        const named =
-          body.blueprintId ?? (await blueprintOfArtifact(deps.db, organizationId, body.artifactId));
-        const blueprint = await findBlueprint(deps.db, organizationId, named);
+        const blueprint =
+          body.blueprintId === undefined
+            ? await blueprintOfArtifact(deps, caller, body.artifactId)
+            : await findBlueprint(deps.db, organizationId, body.blueprintId);
         if (!blueprint) throw notFound("blueprint");
         const { uid, title, description, id: blueprintId } = blueprint;
         const planned = await planChannels(deps, blueprint, []);

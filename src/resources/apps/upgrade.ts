@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { renderChannel } from "../../channels/entity.ts";
-import { findBlueprint } from "../../data/blueprints.ts";
 import { conflict, notFound } from "../../http/problem.ts";
 import { appParams } from "../app-scope.ts";
 import { type Resource, writeOnce } from "../resource.ts";
 import { defineRoute } from "../route.ts";
 import { planChannels } from "./blueprint-channels.ts";
+import { findUpgradeSource } from "./offered.ts";
 import { findApp } from "./queries.ts";
 import type { AppDeps } from "./routes.ts";
 import { installedAppSchema, renderApp } from "./schema.ts";
@@ -47,7 +47,7 @@ export const appUpgrades: Resource<AppDeps> = {
         body: upgradeSchema,
         answer: upgradedAppSchema,
         conflict:
-          "the app has no blueprint (any more), a channel of the same uid is of another kind, or a kind no longer accepts what the blueprint says",
+          "the app has no blueprint (any more), or one of another organization that no artifact offers to the caller's now, a channel of the same uid is of another kind, or a kind no longer accepts what the blueprint says",
       },
       async ({ caller, params, body }) => {
         const { db, keyring, clock } = deps;
@@ -55,9 +55,7 @@ export const appUpgrades: Resource<AppDeps> = {
           const app = await findApp(db, caller.organizationId, params.appId);
           if (!app) throw notFound("app");
           const blueprint =
-            app.blueprintId === null
-              ? undefined
-              : await findBlueprint(db, caller.organizationId, app.blueprintId);
+            app.blueprintId === null ? undefined : await findUpgradeSource(deps, caller, app.blueprintId);
           if (!blueprint) throw conflict("The app has no blueprint to be upgraded to.");
           const channels = await listAppChannels(db, app.id);
           const plan = await planChannels(deps, blueprint, channels);

@@ -1,73 +1,105 @@
-import type { Queryable, Trx } from "../../data/database.ts";
-import type { Caller } from "../../http/context.ts";
-import { notFound } from "../../http/problem.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { isId } from "../../lib/ids.ts";
-import { applyPatch, patchOf } from "../merge.ts";
-import { ownedRows } from "../owned-rows.ts";
+import { z } from "zod";
+import { listOf } from "../answer.ts";
+import type { RowDeps } from "../owned-rows.ts";
+import { pathId } from "../params.ts";
 import type { Resource } from "../resource.ts";
+import { defineRoute } from "../route.ts";
 import { standardRoutes } from "../standard-routes.ts";
-import { artifactInputSchema, artifactSchema, renderArtifact } from "./schema.ts";
+import {
+  createArtifact,
+  decide,
+  deleteArtifact,
+  getArtifact,
+  listArtifacts,
+  updateArtifact,
+} from "./queries.ts";
+import { artifactInputSchema, artifactPatchSchema, artifactSchema, artifactsQuery } from "./schema.ts";
 
-export interface ArtifactDeps {
-  readonly db: Queryable;
-  readonly clock: Clock;
-}
-
-const rows = ownedRows("artifacts", { prefix: "art", entity: "artifact" });
 const artifact = standardRoutes({ name: "artifact", prefix: "art", entity: artifactSchema });
+const params = { artifactId: pathId("art", "artifact") } as const;
+const nothing = z.strictObject({});
 
-/** Artifacts: what a store offers. */
-export const artifacts: Resource<ArtifactDeps> = {
+/** Artifacts: what stores offer. */
+export const artifacts: Resource<RowDeps> = {
   path: "/stores/artifacts",
   tag: "Store",
-  routes: ({ db, clock }) => [
+  routes: (deps) => [
     artifact.create(
       {
         body: artifactInputSchema,
-        description: "One of kind `blueprint` can be installed.",
-        missing: "the blueprint is not there",
+        description:
+          "One of kind `blueprint` can be installed. In a store of the caller's organization it is published at once. A public store that allows submissions takes it of other organizations too: `pending`, and published once it is approved, if the store requires that, else at once.",
+        missing: "the blueprint, the store or its category is not there",
+        conflict: "the store is another organization's and takes no submissions",
       },
-      ({ caller, body }) =>
-        db.transaction().execute(async (trx) => {
-          await requireBlueprint(trx, caller, body.blueprintId);
-          return renderArtifact(await rows.insert(trx, caller, body, clock()));
+      ({ caller, body }) => createArtifact(deps, caller, body),
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/",
+        operation: "listArtifacts",
+        summary: "List the artifacts",
+        query: artifactsQuery,
+        answer: listOf(artifactSchema),
+      },
+      ({ caller, query }) => listArtifacts(deps, caller, query),
+    ),
+    artifact.get(({ caller, id }) => getArtifact(deps, caller, id), {
+      description:
+        "One of the caller's organization, one in its stores, or a published one of a public store.",
+    }),
+    artifact.update(
+      {
+        body: artifactPatchSchema,
+        description:
+          "What is in a store of another organization becomes `pending` again when kind, title, description or blueprint change, if it was rejected or the store requires approval.",
+        missing: "it, or the blueprint, the store or its category is not there",
+        conflict:
+          "it has orders or reviews and would leave its store, or the new store is another organization's and takes no submissions",
+      },
+      ({ caller, id, patch }) => updateArtifact(deps, caller, id, patch),
+    ),
+    artifact.remove(
+      {
+        description: "With its plans and reviews. What was installed from it stays.",
+        conflict: "there are orders of it",
+      },
+      ({ caller, id }) => deleteArtifact(deps, caller, id),
+    ),
+    defineRoute(
+      {
+        method: "post",
+        path: "/:artifactId/approve",
+        operation: "approveArtifact",
+        summary: "Publish an artifact that was submitted to a store",
+        description: "Done by the organization of the store.",
+        params,
+        body: nothing,
+        answer: artifactSchema,
+        conflict: "it is in no store, or published already",
+      },
+      ({ caller, params: { artifactId } }) =>
+        decide(deps, caller, artifactId, {
+          ...{ action: "approve", status: "published", from: ["pending", "rejected"] },
         }),
     ),
-    artifact.list(async ({ caller, page }) => {
-      const { items, total } = await rows.list(db, caller, page);
-      return { items: items.map(renderArtifact), total };
-    }),
-    artifact.get(async ({ caller, id }) => renderArtifact(await rows.get(db, caller, id))),
-    artifact.update({ body: patchOf(artifactInputSchema) }, ({ caller, id, patch }) =>
-      db.transaction().execute(async (trx) => {
-        const row = await rows.lock(trx, caller, id);
-        const { kind, title, description, blueprintId, storeId, price, currency } = row;
-        const before = { kind, title, description, blueprintId, storeId, price, currency };
-        const content = applyPatch(artifactInputSchema, before, patch);
-        await requireBlueprint(trx, caller, content.blueprintId);
-        return renderArtifact(await rows.update(trx, caller, row, content, clock()));
-      }),
-    ),
-    artifact.remove({ description: "What was installed from it stays." }, ({ caller, id }) =>
-      db.transaction().execute(async (trx) => {
-        await rows.remove(trx, caller, await rows.lock(trx, caller, id), clock());
-      }),
+    defineRoute(
+      {
+        method: "post",
+        path: "/:artifactId/reject",
+        operation: "rejectArtifact",
+        summary: "Refuse an artifact that was submitted to a store, or take it down",
+        description: "Done by the organization of the store. What was ordered or installed stays.",
+        params,
+        body: nothing,
+        answer: artifactSchema,
+        conflict: "it is in no store, or rejected already",
+      },
+      ({ caller, params: { artifactId } }) =>
+        decide(deps, caller, artifactId, {
+          ...{ action: "reject", status: "rejected", from: ["pending", "published"] },
+        }),
     ),
   ],
 };
-
-/** @throws ApiError 404 where the organization has no such blueprint */
-async function requireBlueprint(trx: Trx, { organizationId }: Caller, id: string | null): Promise<void> {
-  if (id === null) return;
-  const found = isId("bp", id)
-    ? await trx
-        .selectFrom("blueprints")
-        .select("id")
-        .where("id", "=", id)
-        .where("organizationId", "=", organizationId)
-        .forKeyShare()
-        .executeTakeFirst()
-    : undefined;
-  if (!found) throw notFound("blueprint");
-}

@@ -1,40 +1,33 @@
 import { z } from "zod";
-import type { ArtifactRow } from "../../data/tables.ts";
-import { id, type Shown, timestamp } from "../../http/fields.ts";
-import { formatTimestamp } from "../../lib/clock.ts";
+import type { ArtifactRow } from "../../data/store-tables.ts";
+import { id, type Shown } from "../../http/fields.ts";
+import { pageQuery } from "../../http/page.ts";
+import { patchOf } from "../merge.ts";
+import { type PricingPlan, pricingPlanSchema } from "../store-entities.ts";
+import { times, timesOf } from "../times.ts";
 
 /** What an artifact hands over. Those of kind `blueprint` can be installed. */
-export const ARTIFACT_KINDS = ["blueprint", "agent", "collection", "flow", "form"] as const;
+const ARTIFACT_KINDS = ["blueprint", "agent", "collection", "flow", "form"] as const;
 
-const price = z
-  .string()
-  .regex(
-    /^(?:0|[1-9]\d{0,14})(?:\.\d{1,4})?$/,
-    "must be a decimal number of at most 15 digits and 4 decimals",
-  )
-  .nullable()
-  .describe("a decimal number; null: it is free")
-  .meta({ example: "19.90" });
-const currency = z
-  .string()
-  .regex(/^[A-Z]{3}$/, "must be a code of ISO 4217")
-  .nullable()
-  .describe("ISO 4217; given with a price, and only then")
-  .meta({ example: "EUR" });
 const kind = z.enum(ARTIFACT_KINDS).describe("what it hands over; `blueprint` can be installed");
 const blueprintId = z.string().nullable().describe("what an artifact of kind `blueprint` installs");
-const storeId = z.string().min(1).max(255).nullable();
+const storeId = z.string().nullable().describe("where it is offered; null: nowhere");
+const categoryId = z.string().nullable().describe("a category of that store");
+const status = z
+  .enum(["draft", "pending", "published", "rejected"])
+  .describe(
+    "`draft`: in no store; `pending`: its store's organization has not approved it yet; `published`: to be had; `rejected`: refused or taken down by the store's organization",
+  );
 
 /** What is written of an artifact, and what a patched one must still be. */
 export const artifactInputSchema = z
   .strictObject({
     kind,
-    title: z.string().min(1).max(255),
+    title: z.string().min(1).max(255).meta({ example: "Issue tracker" }),
     description: z.string().max(4_096).nullable().default(null),
     blueprintId: blueprintId.default(null),
     storeId: storeId.default(null),
-    price: price.default(null),
-    currency: currency.default(null),
+    categoryId: categoryId.default(null),
   })
   .superRefine((artifact, context) => {
     const issue = (path: string, message: string) =>
@@ -43,9 +36,22 @@ export const artifactInputSchema = z
     if (isBlueprint && artifact.blueprintId === null)
       issue("blueprintId", "is needed for the kind blueprint");
     if (!isBlueprint && artifact.blueprintId !== null) issue("blueprintId", "is for the kind blueprint only");
-    if (artifact.price === null && artifact.currency !== null) issue("price", "is needed with a currency");
-    if (artifact.price !== null && artifact.currency === null) issue("currency", "is needed with a price");
+    if (artifact.categoryId !== null && artifact.storeId === null)
+      issue("categoryId", "is for an artifact in a store only");
   });
+export type ArtifactInput = z.output<typeof artifactInputSchema>;
+
+export const artifactPatchSchema = patchOf(artifactInputSchema);
+
+export const artifactsQuery = z.object({
+  storeId: z.string().optional().meta({
+    description: "Those of this store that the caller sees. Default: those of the caller's organization.",
+  }),
+  categoryId: z.string().optional().meta({ description: "The same of a category of a store." }),
+  status: status.optional(),
+  ...pageQuery,
+});
+export type ArtifactsQuery = z.output<typeof artifactsQuery>;
 
 /** The artifact as the API answers it. */
 export const artifactSchema = z
@@ -57,19 +63,21 @@ export const artifactSchema = z
     organizationId: id("org"),
     blueprintId,
     storeId,
-    price,
-    currency,
-    createdAt: timestamp,
-    updatedAt: timestamp,
+    categoryId,
+    status,
+    pricingPlans: z.array(pricingPlanSchema),
+    ...times,
   })
   .meta({ id: "Artifact", description: "Something to be had from a store." });
 export type Artifact = Shown<z.output<typeof artifactSchema>>;
 
-export function renderArtifact(row: ArtifactRow): Artifact {
-  const { id, kind, title, description, organizationId, blueprintId, storeId, price, currency } = row;
-  return {
-    ...{ id, kind, title, description, organizationId, blueprintId, storeId, price, currency },
-    createdAt: formatTimestamp(row.createdAt.getTime()),
-    updatedAt: formatTimestamp(row.updatedAt.getTime()),
-  };
+/** What is written of an artifact. */
+export const contentOf = (row: ArtifactRow): ArtifactInput => {
+  const { kind, title, description, blueprintId, categoryId } = row;
+  return { kind, title, description, blueprintId, storeId: row.offeredIn, categoryId };
+};
+
+export function renderArtifact(row: ArtifactRow, pricingPlans: readonly PricingPlan[]): Artifact {
+  const { id, organizationId, status } = row;
+  return { id, organizationId, ...contentOf(row), status, pricingPlans, ...timesOf(row) };
 }

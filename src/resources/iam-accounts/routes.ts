@@ -33,7 +33,8 @@ export const accounts: Resource<IamDeps> = {
     account.remove(
       {
         conflict: "it has API keys that are not revoked, or is the account of the first start",
-        description: "Its memberships, identities and places in groups go with it.",
+        description:
+          "Its memberships, identities and places in groups, rooms and conversations go with it; what it has written, owned or was to do is nobody's.",
       },
       ({ caller, id }) => deleteAccount(deps, caller, id),
     ),

@@ -1,4 +1,5 @@
 import packageJson from "../../../package.json" with { type: "json" };
+import { isList, isOther } from "../answer.ts";
 import type { MountedRoute } from "../mount.ts";
 import { errorComponents, errorSchema } from "./errors.ts";
 import { HEADERS, PARAMETERS } from "./headers.ts";
@@ -27,6 +28,8 @@ export interface DocumentDeps {
 export function createDocument({ routes, hooksUrl }: DocumentDeps): Readonly<Record<string, unknown>> {
   const schemas = createSchemaWriter();
   schemas.output(errorSchema);
+  // What is answered has a schema's name; what is written is told from it by another where the two differ.
+  for (const { answer } of routes) if (!isOther(answer)) schemas.output(isList(answer) ? answer.of : answer);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     const path = documentedPath(route);
@@ -53,7 +56,7 @@ export function createDocument({ routes, hooksUrl }: DocumentDeps): Readonly<Rec
           type: "http",
           scheme: "bearer",
           description:
-            "An API key, an access token, or a token of the OpenID Connect issuer that is configured.",
+            "An API key, an access token, or a token of the OpenID Connect issuer that is configured. The live token of a conversation opens what says so, for that conversation.",
         },
       },
       parameters: PARAMETERS,

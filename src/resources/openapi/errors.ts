@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ERROR_CODES, type ErrorCode, STATUS_OF } from "../../http/problem.ts";
+import { ERROR_CODES, type ErrorCode, MAX_DETAILS, STATUS_OF } from "../../http/problem.ts";
 
 /** The body of every answer that is an error. */
 export const errorSchema = z
@@ -13,6 +13,7 @@ export const errorSchema = z
           message: z.string(),
         }),
       )
+      .max(MAX_DETAILS)
       .optional(),
   })
   .meta({
@@ -31,7 +32,10 @@ export const COMMON_HEADERS = {
 
 /** The error answers by their component's name. */
 const ERRORS = {
-  InvalidParameters: ["invalid_parameters", "Body or query do not fit; `details` names each field."],
+  InvalidParameters: [
+    "invalid_parameters",
+    "Body or query do not fit; `details` names each field, the first hundred of them.",
+  ],
   Unauthenticated: ["unauthenticated", "The token is missing, malformed, expired or revoked."],
   PermissionDenied: [
     "permission_denied",

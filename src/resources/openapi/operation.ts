@@ -10,7 +10,7 @@ export const documentedPath = ({ fullPath }: Pick<MountedRoute, "fullPath">): st
 
 /** The route as an operation object (OpenAPI 3.1, section 4.8.10). Examples are filled in once all components are known. */
 export function operationOf(route: MountedRoute, schemas: SchemaWriter): Readonly<Record<string, unknown>> {
-  const { operation, summary, tag, permission, isPublic, body } = route;
+  const { operation, summary, tag, permission, confined, isPublic, body } = route;
   return {
     operationId: operation,
     summary,
@@ -18,6 +18,7 @@ export function operationOf(route: MountedRoute, schemas: SchemaWriter): Readonl
     tags: [tag],
     ...(isPublic ? { security: [] } : {}),
     ...(permission === null ? {} : { "x-permission": permission }),
+    ...(confined === undefined ? {} : { "x-confined": confined }),
     parameters: parametersOf(route, schemas),
     ...(body === undefined
       ? {}
@@ -31,12 +32,12 @@ export function operationOf(route: MountedRoute, schemas: SchemaWriter): Readonl
   };
 }
 
-function describe({ description, permission, isPublic }: MountedRoute): string {
+function describe({ description, permission, confined, isPublic }: MountedRoute): string {
   const needs = isPublic
     ? "Needs no token."
     : permission === null
       ? "Needs a token, and no permission."
-      : `Needs the permission \`${permission}\`.`;
+      : `Needs the permission \`${permission}\`${confined === undefined ? "" : `, or a token for that \`${confined}\` alone`}.`;
   return description === undefined ? needs : `${description}\n\n${needs}`;
 }
 

@@ -108,7 +108,7 @@ export async function deleteOrganization({ db, clock }: Deps, caller: Caller, id
     await recordChange(trx, { kind: "access", key: id });
   });
   await refuseInUse(
-    "The organization has apps, blueprints or artifacts, or is the one of the first start.",
+    "The organization has something in it, such as apps or blueprints, or is the one of the first start.",
     deleted,
   );
 }

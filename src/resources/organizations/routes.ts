@@ -34,7 +34,8 @@ export const organizations: Resource<IamDeps> = {
     ),
     organization.remove(
       {
-        conflict: "it has apps, blueprints or artifacts, or is the organization of the first start",
+        conflict:
+          "it has anything else in it, such as apps or blueprints, or is the organization of the first start",
         description:
           "Its keys, accounts, roles, groups and spaces go with it: nobody can call for it any more.",
       },

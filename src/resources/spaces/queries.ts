@@ -34,7 +34,7 @@ export const updateSpace = async (
     return renderSpace(await rows.update(trx, caller, before, input, clock()));
   });
 
-/** Keys whose default it was have none. @throws ApiError 409 while it has apps */
+/** Keys whose default it was have none, and what was in it but apps is in none. @throws ApiError 409 while it has apps */
 export async function deleteSpace({ db, clock }: Deps, caller: Caller, id: string): Promise<void> {
   const deleted = db.transaction().execute(async (trx) => {
     await rows.remove(trx, caller, await rows.lock(trx, caller, id), clock());

@@ -19,7 +19,8 @@ export const spaces: Resource<IamDeps> = {
     space.remove(
       {
         conflict: "the space has apps, or is the one that the first start has made",
-        description: "API keys whose default space it was have none.",
+        description:
+          "API keys whose default space it was have none; agents, knowledge bases, rooms and conversations that were in it are in none.",
       },
       ({ caller, id }) => deleteSpace(deps, caller, id),
     ),

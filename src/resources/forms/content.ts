@@ -1,0 +1,140 @@
+import { z } from "zod";
+import { BLOCKS } from "./params.ts";
+
+const MAX_ITEMS = 1_000;
+const MAX_SECTIONS = 200;
+
+/** An id inside a form: whoever writes the form chooses it. */
+const localId = z.string().min(1).max(255);
+const title = z.string().max(1_024).nullable().default(null);
+const prose = z.string().max(16_384).nullable().default(null);
+
+/** An input of that kind: `params` holds the block of that name, and no other. */
+const inputOf = <K extends keyof typeof BLOCKS, P extends z.ZodRawShape>(kind: K, params: P) =>
+  z.strictObject({
+    key: z.string().min(1).max(255).meta({ description: "Names the answer; unique in its form." }),
+    title,
+    description: prose,
+    required: z.boolean().default(false),
+    kind: z.literal(kind),
+    params: z.strictObject(params),
+  });
+
+const { address, choice, date, dateTime, email, file, nps, number } = BLOCKS;
+const { phone, range, rating, secret, text, time, url, yesNo } = BLOCKS;
+
+const itemInput = z
+  .discriminatedUnion(
+    "kind",
+    [
+      inputOf("address", { address }),
+      inputOf("choice", { choice }),
+      inputOf("date", { date }),
+      inputOf("dateTime", { dateTime }),
+      inputOf("email", { email }),
+      inputOf("file", { file }),
+      inputOf("nps", { nps }),
+      inputOf("number", { number }),
+      inputOf("phone", { phone }),
+      inputOf("range", { range }),
+      inputOf("rating", { rating }),
+      inputOf("secret", { secret }),
+      inputOf("text", { text }),
+      inputOf("time", { time }),
+      inputOf("url", { url }),
+      inputOf("yesNo", { yesNo }),
+    ],
+    {
+      error: ({ code }) =>
+        code === "invalid_union" ? `must be one of ${Object.keys(BLOCKS).join(", ")}` : undefined,
+    },
+  )
+  .meta({
+    id: "FormInput",
+    description: "What is asked. `params` holds exactly the block that is named by the kind.",
+  });
+
+const formItem = z
+  .strictObject({
+    id: localId,
+    kind: z
+      .enum(["input", "heading", "text", "divider"])
+      .meta({ description: "`input` asks; the others only show, `content` where they have one." }),
+    content: prose,
+    sectionId: localId
+      .nullable()
+      .default(null)
+      .meta({ description: "A section of this form; null: in none." }),
+    input: itemInput
+      .nullable()
+      .default(null)
+      .meta({ description: "Of an item of kind `input`, and of no other." }),
+  })
+  .superRefine(({ kind, input }, context) => {
+    const problem =
+      kind === "input"
+        ? input === null && "is needed for the kind input"
+        : input !== null && "is for the kind input only";
+    if (problem) context.addIssue({ code: "custom", path: ["input"], message: problem });
+  })
+  .meta({ id: "FormItem", description: "One thing on a form." });
+
+const formSection = z
+  .strictObject({ id: localId, title, description: prose })
+  .meta({ id: "FormSection", description: "Items that belong together." });
+
+const items = z.array(formItem).max(MAX_ITEMS);
+const sections = z.array(formSection).max(MAX_SECTIONS);
+
+const EXAMPLE = {
+  items: [
+    {
+      ...{ id: "1", kind: "input", content: null, sectionId: null },
+      input: {
+        ...{ key: "name", title: "Your name", description: null, required: true, kind: "text" },
+        params: { text: { long: false, minLength: 1, maxLength: 100, minWords: null, maxWords: null } },
+      },
+    },
+  ],
+  sections: [],
+};
+
+/** What is on a form: its items in order, and the sections that they are in. */
+export const formContent = z
+  .strictObject({ items: items.default([]), sections: sections.default([]) })
+  .superRefine((content, context) => {
+    refuseRepeated(context, content.sections, "sections", ["id"], ({ id }) => id);
+    refuseRepeated(context, content.items, "items", ["id"], ({ id }) => id);
+    refuseRepeated(context, content.items, "items", ["input", "key"], ({ input }) => input?.key);
+    const known = new Set(content.sections.map(({ id }) => id));
+    for (const [index, { sectionId }] of content.items.entries()) {
+      if (sectionId === null || known.has(sectionId)) continue;
+      const path = ["items", index, "sectionId"];
+      context.addIssue({ code: "custom", path, message: "is not the id of a section of this form" });
+    }
+  })
+  .meta({ example: EXAMPLE });
+export type FormContent = z.output<typeof formContent>;
+
+/** The same in a merge patch: a list that is not named stays as it is. */
+export const formContentPatch = z.strictObject({
+  items: items.nullable().optional(),
+  sections: sections.nullable().optional(),
+});
+
+function refuseRepeated<T>(
+  context: z.RefinementCtx,
+  list: readonly T[],
+  name: string,
+  field: readonly string[],
+  pick: (one: T) => string | undefined,
+): void {
+  const seen = new Set<string>();
+  for (const [index, one] of list.entries()) {
+    const value = pick(one);
+    if (value === undefined) continue;
+    if (seen.has(value))
+      context.addIssue({ code: "custom", path: [name, index, ...field], message: "stands twice" });
+    seen.add(value);
+  }
+}

@@ -1,0 +1,28 @@
+import { z } from "zod";
+
+const MAX_CHARS = 65_536;
+const fits = (value: unknown): boolean => (JSON.stringify(value) ?? "").length <= MAX_CHARS;
+
+/** Keeps it at a size that a page of them can have; merge patches would let it grow without end. */
+export const bounded = <S extends z.ZodType>(json: S): S =>
+  json.refine(fits, `must be ${MAX_CHARS} characters of JSON at most`);
+
+/** Any JSON that a client keeps with an entity, or null. */
+export const freeFormInput = bounded(z.unknown()).default(null).meta({ description: "Anything, or null." });
+
+const isMap = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The same by names, of which each is as good as another: a record of zod leaves `__proto__` out. None: empty. */
+export const mapInput = bounded(
+  z.custom<Readonly<Record<string, unknown>>>().refine(isMap, "must be an object"),
+)
+  .default({})
+  .meta({
+    description: "Anything, by names.",
+    shown: { type: "object", additionalProperties: {}, default: {} },
+  });
+
+/** As it is written to a column: SQL's null for none. */
+export const freeFormText = (value: unknown): string | null =>
+  value === null ? null : JSON.stringify(value);
