@@ -15,7 +15,11 @@ let app: {
   readonly channels: [{ readonly id: string }];
 };
 
-const start = () => startGatewayProcess({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
+const start = () =>
+  startGatewayProcess(
+    { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
+    { sourcesTiming: { ttlMs: 1_000 } },
+  );
 
 beforeAll(async () => {
   [stores, upstream] = await Promise.all([startSharedStores(), PollUpstream.start()]);
@@ -56,7 +60,7 @@ async function onTopic(): Promise<readonly string[]> {
 
 async function expectAll(): Promise<void> {
   const made = [...upstream.rows.keys()];
-  await until(async () => (await onTopic()).length >= made.length, { timeoutMs: 20_000, everyMs: 20 });
+  await until(async () => (await onTopic()).length >= made.length, { timeoutMs: 45_000, everyMs: 20 });
   expect(await onTopic()).toEqual(made);
 }
 
@@ -75,7 +79,9 @@ it("is asked once a subscription covers it, and what is new is on its topic, onc
   });
 });
 
-it("goes on behind the last page that was published when its gateway is killed between two pages", async () => {
+it("goes on behind the last page that was published when its gateway is killed between two pages", {
+  timeout: 60_000,
+}, async () => {
   insert(40);
   const before = (await onTopic()).length;
   const killed = Promise.withResolvers<void>();
