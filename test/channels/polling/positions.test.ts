@@ -360,6 +360,13 @@ describe("a token", () => {
     expect(rig.warnings).toEqual(["position_expired", "position_expired"]);
   });
 
+  it("that does not come with a page leaves what the page brought known until there is one", async () => {
+    const rig = rigOf(config, SINCE);
+    server.answers = [page([1], "a"), page([2]), page([2, 3]), page([2, 3, 4], "b"), page([4], "c")];
+    for (let polls = 0; polls < 5; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "4"]);
+  });
+
   it("that never comes fails the poll instead of asking for all again and again", async () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1])];
