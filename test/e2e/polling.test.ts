@@ -4,35 +4,45 @@ import { PollUpstream } from "../support/poll-upstream.ts";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
-const PAGE_ROWS = 3;
+interface Channel {
+  readonly id: string;
+  readonly appId: string;
+  readonly organizationId: string;
+}
 
 let stores: SharedStores;
 let upstream: PollUpstream;
 let gateway: GatewayProcess;
-let app: {
-  readonly id: string;
-  readonly organizationId: string;
-  readonly channels: [{ readonly id: string }];
-};
-
-const start = () => startGatewayProcess({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
+let channel: Channel;
+let path: string;
 
 beforeAll(async () => {
   [stores, upstream] = await Promise.all([startSharedStores(), PollUpstream.start()]);
-  upstream.clear({ by: "at", paging: "cursorToken", pageSize: PAGE_ROWS });
-  gateway = await start();
+  gateway = await startGatewayProcess({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
+  upstream.clear({ order: "descending", paging: "linkHeader" });
+  for (let n = 0; n < 8; n++) {
+    upstream.nowMs += 1000;
+    upstream.insert();
+  }
   const config = {
+    run: "always",
     request: { url: `${upstream.origin}/rows`, query: { since: "{{cursor}}" } },
     schedule: { intervalSeconds: 5 },
     discriminator: { by: "timestamp", path: "$.at" },
-    pagination: { by: "cursorToken", path: "$.next", name: "token" },
-    ...{ itemsPath: "$.rows", itemId: "$.id", startAt: "earliest", retry: { attempts: 0 } },
+    pagination: { by: "linkHeader" },
+    order: "descending",
+    itemsPath: "$.rows",
+    itemId: "$.id",
+    versionPath: "$.version",
+    startAt: "earliest",
   };
-  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
-    title: "Table",
-    channels: [{ uid: "rows", kind: "polling", config, events: [{ type: "inserted" }] }],
+  const channels = [{ uid: "in", kind: "polling", config, events: [{ type: "1", typePath: "$.version" }] }];
+  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", { title: "rows", channels });
+  const app = await gateway.api<{ channels: [Channel] }>("POST", "/apps/install", {
+    blueprintId: blueprint.id,
   });
-  app = await gateway.api("POST", "/apps/install", { blueprintId: blueprint.id });
+  channel = app.channels[0];
+  path = `/apps/${channel.appId}/channels/${channel.id}`;
 });
 afterAll(async () => {
   await gateway?.[Symbol.asyncDispose]();
@@ -40,67 +50,67 @@ afterAll(async () => {
   await stores?.[Symbol.asyncDispose]();
 });
 
-/** So many rows more, five to a time of theirs. */
-function insert(count: number): void {
-  for (let i = 0; i < count; i++) {
-    if (upstream.rows.size % 5 === 0) upstream.nowMs += 1_000;
-    upstream.insert();
-  }
-}
-
-async function onTopic(): Promise<readonly string[]> {
-  const topic = `events.${app.organizationId}.apps.app.event_received.${app.id}.rows.inserted`;
+/** The ids of the events of a type, in the order of their topic. */
+async function onTopic(type: string): Promise<readonly string[]> {
+  const topic = `events.${channel.organizationId}.apps.app.event_received.${channel.appId}.in.${type}`;
   const entries = await stores.client.xrange(topic, "-", "+");
   return entries.map(([, fields]) => fields[fields.indexOf("id") + 1] ?? "");
 }
 
-async function expectAll(): Promise<void> {
-  const made = [...upstream.rows.keys()];
-  await until(async () => (await onTopic()).length >= made.length, { timeoutMs: 20_000, everyMs: 20 });
-  expect(await onTopic()).toEqual(made);
-}
+const idsUpTo = (last: number): string[] =>
+  Array.from({ length: last }, (_, i) => `r${String(i + 1).padStart(5, "0")}/1`);
 
-const source = (path = ""): string => `/apps/${app.id}/channels/${app.channels[0].id}/source${path}`;
-
-it("is asked once a subscription covers it, and what is new is on its topic, once and in order", async () => {
-  insert(20);
-  expect(upstream.requests).toEqual([]);
-  await gateway.api("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "rows:*" });
-  await expectAll();
-  insert(3);
-  await expectAll();
-  await until(async () => {
-    const { state } = await gateway.api<{ state: string }>("GET", source());
-    return state === "waiting";
-  });
+it("publishes the rows of a server that shows the newest first, oldest first and once", async () => {
+  await until(async () => (await onTopic("1")).length >= 8, { timeoutMs: 15_000, everyMs: 50 });
+  expect(await onTopic("1")).toEqual(idsUpTo(8));
+  const cursor = await gateway.api<{ value: unknown }>("GET", `${path}/source/cursor`);
+  expect(cursor.value).toEqual({ timestamp: new Date(upstream.nowMs).toISOString() });
 });
 
-it("goes on behind the last page that was published when its gateway is killed between two pages", async () => {
-  insert(40);
-  const before = (await onTopic()).length;
-  const killed = Promise.withResolvers<void>();
-  upstream.faults = [
-    undefined,
-    undefined,
-    {
-      kind: "do",
-      change() {
-        gateway.kill("SIGKILL");
-        killed.resolve();
-      },
-    },
-  ];
-  await killed.promise;
-  await gateway.exited;
-  const published = (await onTopic()).length;
-  expect(published).toBeGreaterThan(before);
-  expect(published).toBeLessThan(upstream.rows.size);
+it("shows what the next poll would do, and does nothing of it", async () => {
+  upstream.nowMs += 1000;
+  const { id } = upstream.insert();
+  upstream.update("r00003");
+  const dry = await gateway.api<{
+    request: { url: string };
+    response: { status: number };
+    items: { events: { id: string }[]; failures: { reason: string }[] }[];
+  }>("POST", `${path}/source/dry-run`, {});
+  expect(dry.request.url).toContain("since=");
+  expect(dry.response.status).toBe(200);
+  const seen = dry.items.map(({ events, failures }) => events[0]?.id ?? failures[0]?.reason);
+  // Another poll may have been first.
+  expect([[], ["no_match", `${id}/1`]]).toContainEqual(seen.toSorted());
+});
+
+it("keeps an item that matches nothing with the page around it, and publishes it once a definition does", async () => {
+  const quarantine = `/apps/${channel.appId}/quarantine`;
+  const listed = () => gateway.api<{ id: string; reason: string }[]>("GET", quarantine);
+  await until(async () => (await listed()).length > 0, { timeoutMs: 15_000, everyMs: 50 });
+  const [kept] = await listed();
+  expect(kept?.reason).toBe("no_match");
+  const record = await gateway.api<{ body: string }>("GET", `${quarantine}/${kept?.id}`);
+  const page = JSON.parse(record.body) as { total: number; rows: ({ id: string } | null)[] };
+  expect(page.total).toBeGreaterThan(0);
+  expect(page.rows.flatMap((row) => row?.id ?? [])).toContain("r00003");
+  expect(page.rows).toContain(null);
+
+  const events = ["1", "2"].map((type) => ({ type, typePath: "$.version" }));
+  await gateway.api("PUT", path, { events });
+  await gateway.api("POST", `${quarantine}/${kept?.id}/redrive`, {});
+  await until(async () => (await onTopic("2")).length === 1, { everyMs: 20 });
+  expect(await onTopic("2")).toEqual(["r00003/2"]);
+  expect(await onTopic("1")).toEqual(idsUpTo(9));
+});
+
+it("begins where a person sets its cursor, and what was published is known as such", async () => {
   const asked = upstream.requests.length;
-  gateway = await start();
-  insert(1);
-  await expectAll();
-  const since = new URL(upstream.requests[asked]?.url ?? "").searchParams.get("since");
-  const begins = [...upstream.rows.values()].findIndex(({ atMs }) => new Date(atMs).toISOString() === since);
-  expect(begins).toBeGreaterThanOrEqual(before - 5);
-  expect(begins).toBeLessThan(published);
+  await gateway.api("PUT", `${path}/source/cursor`, { value: { timestamp: "2026-01-01T00:00:02Z" } });
+  const isAskedAnew = () => upstream.requests.slice(asked).some(({ url }) => url.includes("00%3A00%3A02"));
+  await until(isAskedAnew, { timeoutMs: 15_000, everyMs: 20 });
+  await until(async () => {
+    const { value } = await gateway.api<{ value: { timestamp: string } }>("GET", `${path}/source/cursor`);
+    return value.timestamp === new Date(upstream.nowMs).toISOString();
+  });
+  expect(await onTopic("1")).toEqual(idsUpTo(9));
 });

@@ -23,7 +23,6 @@ export interface SourceWorker extends AsyncDisposable {
 const TTL_MS = 2_000;
 const OUT_MS = 2 * TTL_MS + 500;
 const TIMING = { ttlMs: TTL_MS, beatEveryMs: 250, mostGiven: 64 } as const;
-const PROGRAM = [join(import.meta.dirname, "worker.ts"), JSON.stringify(TIMING)] as const;
 /** Until a worker that was given sources only now writes something of the kind that is waited for. */
 const TRAP_TIMEOUT_MS = 30_000;
 
@@ -40,7 +39,7 @@ export async function startSourceWorker(stores: SharedStores, index: number): Pr
         INLET_ALLOW_NETWORKS: "127.0.0.0/8",
         INLET_LOG_LEVEL: "warn",
       },
-      { program: PROGRAM },
+      { sourcesTiming: TIMING },
     );
   let gateway = await start();
 

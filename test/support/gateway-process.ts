@@ -2,8 +2,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { SourcesTiming } from "../../src/gateway/sources.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const TIMED = join(import.meta.dirname, "timed-gateway.ts");
 
 /** A gateway in a process of its own, as an operator starts it. */
 export interface GatewayProcess extends AsyncDisposable {
@@ -26,12 +28,13 @@ const UNLIMITED = {
   INLET_HOOK_REQUESTS_PER_SECOND: "1000000000",
 };
 
-/** Starts `src/main.ts`, or another program that greets like it, on a free port and waits until it says that it is ready. */
+/** Starts `src/main.ts`, or with a timing of its own `timed-gateway.ts`, on a free port and waits until it says that it is ready. */
 export async function startGatewayProcess(
   env: Readonly<Record<string, string>>,
-  options: { readonly timeoutMs?: number; readonly program?: readonly [string, ...string[]] } = {},
+  options: { readonly timeoutMs?: number; readonly sourcesTiming?: SourcesTiming } = {},
 ): Promise<GatewayProcess> {
-  const { timeoutMs = 30_000, program = [MAIN] } = options;
+  const { timeoutMs = 30_000, sourcesTiming } = options;
+  const program = sourcesTiming ? [TIMED, JSON.stringify(sourcesTiming)] : [MAIN];
   const child = spawn(process.execPath, program, {
     env: { PATH: process.env.PATH ?? "", INLET_PORT: "0", INLET_API_KEY: API_KEY, ...UNLIMITED, ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -28,7 +28,6 @@ export interface PageItem {
 
 /** What a server has answered, read. */
 export interface Page {
-  readonly status: number;
   /** Names in lower case; what of them is secret is still there. */
   readonly headers: Values;
   /** An address that stands on the page or in its headers, absolute, and without what credentials put into each anew. */
@@ -78,7 +77,7 @@ export function readPage(
   format: PageFormat,
   secretQuery: readonly string[] = [],
 ): Result<Page, PageFault> {
-  const { headers, status } = answer;
+  const { headers } = answer;
   const budget: PathBudget = { left: PAGE_PATH_BUDGET };
   const read = readContent(answer, format);
   if (!read.ok) return read;
@@ -88,7 +87,6 @@ export function readPage(
   const whole = { index: 0, value: body.value, json: body.json, isBody: true };
   const reader = new ItemReader({ delivery: deliveryOf(headers, body), body, item: whole }, budget);
   return ok({
-    status,
     headers,
     addressOf: (text) => withoutQuery(URL.parse(text, answer.url), secretQuery),
     body,

@@ -5,10 +5,10 @@ import type { PageRequest } from "./pagination/page-request.ts";
 import type { TemplateValue } from "./template-values.ts";
 
 /**
- * Where a source stands, worked on during one poll. The poll asks, in this order:
- * `cursor` for the request; per page `select`, then `add` for the selected items, some at a time, each time after they were
- * published and before the cursor with them is written, then `endPage`; `endWalk` once the last page is through.
- * Whenever it is written (`save`), it says exactly what was added before.
+ * Where a source stands, worked on during one poll. The poll asks, in this order: `cursor` for the request; per page `select`, then
+ * `add` for the selected items, some at a time, each time just before the write that publishes them together with what `save`
+ * says; with the last of them `endPage`, and on the last page `endWalk`. What was saved says exactly what was added before, so
+ * that a poll may end after any write; when a write fails the position is good for nothing more.
  */
 export interface Position {
   /** What `{{cursor}}` stands for at the beginning of a walk over the pages; undefined where there is nothing yet. */

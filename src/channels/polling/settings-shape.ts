@@ -64,7 +64,9 @@ const pollingShape = {
   decode: z
     .enum(DECODINGS)
     .optional()
-    .describe("As what pages are read, whatever their Content-Type says; without it that decides."),
+    .describe(
+      "As what pages are read, whatever their Content-Type says; without it that decides, and other types are not read.",
+    ),
   itemsOptional: z
     .boolean()
     .default(false)

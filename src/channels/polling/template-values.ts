@@ -19,7 +19,8 @@ type InstantFilter = (typeof INSTANT_FILTERS)[number];
 
 /** What may come after the name: how an instant is written, and then for where the text is put. */
 const TEXT_FILTERS: ReadonlyMap<string, (text: string) => string> = new Map([
-  ["urlencoded", encodeURIComponent],
+  // A lone surrogate, which a server's token may hold, cannot be encoded.
+  ["urlencoded", (text) => encodeURIComponent(text.toWellFormed())],
   ["json", (text) => JSON.stringify(text).slice(1, -1)],
 ]);
 

@@ -510,6 +510,16 @@ describe("a request", () => {
     expect(JSON.parse(server.asked.at(-1)?.text ?? "")).toEqual({ q: 'after a"b' });
   });
 
+  it("never goes elsewhere by what a server has said", async () => {
+    const discriminator = { by: "token", path: "$.next" } as const;
+    const request = { url: `${server.origin}/{{cursor}}/rows` };
+    server.answers = [json('{"rows": [], "next": "//evil.example/?x=#\\ud800"}')];
+    const rig = rigOf({ discriminator, request });
+    await rig.poll();
+    await rig.poll();
+    expect(server.asked[1]?.url).toBe("/%2F%2Fevil.example%2F%3Fx%3D%23%EF%BF%BD/rows");
+  });
+
   it("is never made of what no header can hold", async () => {
     const discriminator = { by: "token", path: "$.next" } as const;
     const request = { url: `${server.origin}/`, headers: { "x-token": "{{cursor}}" } };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { polling } from "../../../src/channels/polling/polling.ts";
+import { PollUpstream } from "../../support/poll-upstream.ts";
 import { AnswerServer, json, status } from "./answer-server.ts";
 import { type Config, PollRig } from "./support.ts";
 
@@ -118,6 +119,27 @@ describe("a timestamp", () => {
   });
 });
 
+describe("pages that are counted", () => {
+  it.each([
+    "offset",
+    "page",
+  ] as const)("by %s lose no item when one before it is deleted meanwhile", async (by) => {
+    await using upstream = await PollUpstream.start();
+    upstream.clear({ paging: by });
+    const pagination = { by, param: by, pageSize: 3 };
+    const discriminator = { by: "timestamp", path: "$.at" } as const;
+    const request = { url: `${upstream.origin}/rows`, query: SINCE };
+    const rig = rigOf({ discriminator, pagination, request, itemsPath: "$.rows" });
+    for (let row = 1; row <= 6; row++) upstream.insert();
+    upstream.nowMs += 1000;
+    upstream.insert();
+    // The walk begins anew at the instant of all of them, and goes on to its second page, where the fourth was a moment ago.
+    upstream.faults = [undefined, undefined, { kind: "do", change: () => upstream.delete("r00001") }];
+    expect(await rig.pollAll()).toEqual({ kind: "done" });
+    expect(rig.log.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7].map((n) => `r0000${n}`));
+  });
+});
+
 describe("a sequence", () => {
   const discriminator = { by: "sequence", path: "$.id" } as const;
 
@@ -143,6 +165,23 @@ describe("a sequence", () => {
     const ids = (...all: number[]) => all.map((id) => ({ id }));
     expect(await pollEach(rig, ids(5, 7), ids(3, 4, 5, 6, 7), ids(4, 5, 6, 7))).toEqual(["5", "7", "4", "6"]);
     expect(queries().at(-1)).toBe("since=4");
+  });
+
+  it("of pages in no order moves one walk behind, so that what is written behind the reader's back is found", async () => {
+    const pagination = { by: "nextUrlPath", path: "$.next" } as const;
+    const rig = rigOf({ discriminator, order: "unordered", itemsPath: "$.rows", pagination }, SINCE);
+    const page = (ids: number[], next?: string) => json({ rows: ids.map((id) => ({ id })), next });
+    // 5 is written to the first page while the second, which has 6 by then, is read.
+    for (const first of [
+      [3, 1],
+      [5, 3, 1],
+      [5, 3, 1],
+    ]) {
+      server.answers = [page(first, "/2"), page([2, 6])];
+      expect(await rig.poll()).toEqual({ kind: "done" });
+    }
+    expect(rig.log.map(({ id }) => id)).toEqual(["3", "1", "2", "6", "5"]);
+    expect(queries().filter((query) => query !== "2")).toEqual(["", "", "since=6"]);
   });
 
   it("that begins now takes what the first poll finds as known, page by page, also when that is cut short", async () => {
@@ -319,6 +358,13 @@ describe("a token", () => {
     for (let polls = 0; polls < 3; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
     expect(idsOf(rig)).toEqual(["1", "2", "3"]);
     expect(rig.warnings).toEqual(["position_expired", "position_expired"]);
+  });
+
+  it("that does not come with a page leaves what the page brought known until there is one", async () => {
+    const rig = rigOf(config, SINCE);
+    server.answers = [page([1], "a"), page([2]), page([2, 3]), page([2, 3, 4], "b"), page([4], "c")];
+    for (let polls = 0; polls < 5; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "4"]);
   });
 
   it("that never comes fails the poll instead of asking for all again and again", async () => {

@@ -349,6 +349,7 @@ async function live(
   const wanted = new Map<string, string>();
   const late = new Set<string>();
   const dataOf = (id: string) => `${id}/${upstream.rows.get(id)?.version}`;
+  const isSetOfNewest = config.discriminator.by === "seenSet" && config.order === "descending";
   const isBySequence = scheme.view.by === "seq";
   const held: number[] = [];
   const isChangeLog = url.endsWith("/changes");
@@ -386,6 +387,8 @@ async function live(
           upstream.delete(id);
           wanted.delete(id);
         } else {
+          // Newest first means that what has just changed stands above all else.
+          if (isSetOfNewest) upstream.nowMs++;
           upstream.update(id);
           wanted.set(id, dataOf(id));
         }

@@ -16,7 +16,7 @@ export const seenSetSettings = z.strictObject({
   by: z
     .literal("seenSet")
     .describe(
-      "New is what was not seen before. All pages are read on each poll, or, newest first, those before the first that ends with a known item.",
+      "New is what was not seen before. All pages are read on each poll; newest first, those up to the first that ends with a known item, so that nothing is found below it: where a feed puts new items there, say unordered.",
     ),
   key: z
     .string()

@@ -106,8 +106,8 @@ export function showToken(saved: unknown): unknown {
 const shownSchema = z.strictObject({ token: z.string().min(1).max(MAX_TOKEN_CHARS) });
 
 /**
- * A token, and the place in the walk over the pages that it has begun. What of a walk was published is remembered until there is a
- * new token: where the pages can no longer be gone on with, the walk begins anew and leaves that out.
+ * A token, and the place in the walk over the pages that it has begun. What was published is remembered until there is a new token:
+ * where the pages can no longer be gone on with, or bring none, the walk begins anew and leaves that out.
  */
 class TokenPosition implements Position {
   readonly #settings: TokenSettings;
@@ -186,7 +186,6 @@ class TokenPosition implements Position {
 
   endWalk(): void {
     this.#next = undefined;
-    this.#keys.forget(() => true);
     this.#isPriming = false;
   }
 

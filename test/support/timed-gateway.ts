@@ -2,7 +2,7 @@
  * A gateway like `src/main.ts`, with leases that run out as fast as its first argument says: nobody waits for half a minute
  * whenever a test kills one.
  *
- * usage: node worker.ts <JSON of SourcesTiming>
+ * usage: node timed-gateway.ts <JSON of SourcesTiming>
  */
 import { parseConfig } from "../../src/config.ts";
 import { startGateway } from "../../src/gateway.ts";
