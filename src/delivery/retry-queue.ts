@@ -12,8 +12,13 @@ export interface RetryQueue {
 export function createRetryQueue(queue: Pick<JobQueue<PendingDelivery>, "add">): RetryQueue {
   const idOf = ({ subscriptionId, topic, entryId }: PendingDelivery): string =>
     `${subscriptionId}.${topicMark(topic)}.${entryId}`;
+  // Where a worker has the same job just now, the event is on its way as well.
   return {
-    add: (data, delayMs) => queue.add({ id: `${idOf(data)}.${data.attempts.length}`, data, delayMs }),
-    sendAgain: (demandId, data) => queue.add({ id: `${demandId}.${idOf(data)}`, data }),
+    async add(data, delayMs) {
+      await queue.add({ id: `${idOf(data)}.${data.attempts.length}`, data, delayMs });
+    },
+    async sendAgain(demandId, data) {
+      await queue.add({ id: `${demandId}.${idOf(data)}`, data });
+    },
   };
 }
