@@ -45,6 +45,7 @@ import type { Resource } from "./resource.ts";
 import { type SourcesDeps, sources } from "./sources/routes.ts";
 import { spaces } from "./spaces/routes.ts";
 import { subscriptionLife } from "./subscriptions/life.ts";
+import { type ReplayDeps, replays } from "./subscriptions/replay.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
 import { type TopicsDeps, topics } from "./topics/routes.ts";
 
@@ -58,6 +59,7 @@ export type ApiDeps = BlueprintDeps &
   SourcesDeps &
   ExplainDeps &
   SubscriptionsDeps &
+  ReplayDeps &
   DeadLettersDeps &
   QuarantineDeps &
   TopicsDeps &
@@ -109,6 +111,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   subscribe,
   subscriptions,
   subscriptionLife,
+  replays,
   deadLetters,
   quarantine,
   topics,

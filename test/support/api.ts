@@ -53,6 +53,7 @@ export type ApiBus = Pick<
   | "states"
   | "leases"
   | "runtimes"
+  | "sendAgain"
   | "onDeleted"
 >;
 
@@ -139,9 +140,6 @@ export async function createTestApi(
       checkDefinitions,
       hooksUrl: () => "https://hooks.example",
       baseUrl: () => "https://inlet.example/v1",
-      sendAgain: async () => {
-        throw new UnavailableError("nothing is sent here");
-      },
       outbound,
       credentialsOf: connections.credentialsOf,
       issuerFetch: connections.issuerFetch,
@@ -252,6 +250,7 @@ export function awayBus(): ApiBus {
     quarantine: away(),
     redrive: fail,
     explain: fail,
+    sendAgain: fail,
     positions: away(),
     states: away(),
     leases: away(),
