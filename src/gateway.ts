@@ -176,6 +176,11 @@ export async function startGateway(
     "How long changes could not be read",
     () => blindMs() / 1000,
   );
+  metrics.observe(
+    "inlet_subscriptions_retention_at_risk",
+    "Subscriptions that are about to lose unread events to retention; 0 on gateways that have not the turn to watch",
+    housekeeper.atRisk,
+  );
   metrics.observe("inlet_redis_memory_used_ratio", "Of maxmemory; 0 where it is not limited", () => {
     return redis.state().memoryUsedFraction ?? 0;
   });

@@ -1,4 +1,4 @@
-import { pausedSubscriptionKey, subscriptionKey } from "./keys.ts";
+import { deadLettersKey, pausedSubscriptionKey, subscriptionKey } from "./keys.ts";
 import type { RedisBus } from "./redis.ts";
 import { replyCode } from "./redis-errors.ts";
 import { loadScript, runScript } from "./scripts.ts";
@@ -21,7 +21,7 @@ export interface Groups {
   ensure(topic: string, group: string, startId: string): Promise<boolean>;
   /** Sets the group anew; answers how many pending entries were dropped. */
   reset(topic: string, group: string, startId: string): Promise<number>;
-  /** True where it was there. */
+  /** Removes the group and its readers' dead letters; true where the group was there. */
   remove(topic: string, group: string): Promise<boolean>;
   list(topic: string): Promise<readonly GroupInfo[]>;
   find(topic: string, group: string): Promise<GroupInfo | undefined>;
@@ -74,6 +74,7 @@ export function createGroups({ redis }: { readonly redis: RedisBus }): Groups {
       return Number(await runScript(redis, resetScript, [topic], [group, startId]));
     },
     async remove(topic, group) {
+      await redis.call("unlink", [deadLettersKey(topic, group)]);
       try {
         return (await redis.call("xgroup", ["destroy", topic, group])) === 1;
       } catch (error) {

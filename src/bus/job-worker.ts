@@ -35,6 +35,8 @@ export interface WorkOptions {
   readonly lockMs?: number;
   /** How long disposal waits for the jobs under way before their signal aborts; default 2,000. */
   readonly graceMs?: number;
+  /** A job whose workers died more often is dropped: it was perhaps why; default 5. */
+  readonly maxDeaths?: number;
 }
 
 /** Disposal takes no more jobs, waits for those under way, and leaves to others what does not end in time. */
@@ -48,7 +50,6 @@ export interface JobWorkerDeps {
   readonly repeatStrategy: (afterMs: number, repeat: { readonly pattern?: string }) => number | undefined;
 }
 
-/** A job whose workers died so often was perhaps why. */
 const MAX_DEATHS = 5;
 /** A worker that dies takes along who was to wake up next: the others look so often by themselves. */
 const LOOK_EVERY_S = 1;
@@ -61,8 +62,9 @@ const ABORTED_GRACE_MS = 2_000;
 export function startJobWorker<D extends object>(
   { redis, name, prefix, log, repeatStrategy }: JobWorkerDeps,
   handler: JobHandler<D>,
-  { concurrency, backoffMs = doubledSecond, lockMs = 15_000, graceMs = 2_000 }: WorkOptions,
+  options: WorkOptions,
 ): JobWorker {
+  const { concurrency, backoffMs = doubledSecond, lockMs = 15_000, graceMs = 2_000 } = options;
   const stopping = new AbortController();
   /** One of each job under way: signals that outlive them by far would gather what listens to them. */
   const underWay = new Set<AbortController>();
@@ -102,7 +104,7 @@ export function startJobWorker<D extends object>(
     concurrency,
     lockDuration: lockMs,
     stalledInterval: lockMs,
-    maxStalledCount: MAX_DEATHS,
+    maxStalledCount: options.maxDeaths ?? MAX_DEATHS,
     runRetryDelay: REST_MS,
     drainDelay: LOOK_EVERY_S,
     removeOnComplete: { count: 0 },

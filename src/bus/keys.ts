@@ -16,7 +16,7 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:{q.<organization>}:…` | | quarantine (quarantine-store.lua) | by age, budget, or with its channel |
  * | `inlet:sub:<subscription>` | set | the topics of a subscription | with it |
  * | `inlet:sub:<subscription>:paused` | string | nothing: readers are to wait | when it is resumed, or with it |
- * | `{<topic>}:dead:<subscription>` | stream | its readers' dead letters (consumer/bury.lua) | 30 days after the last, or with it |
+ * | `{<topic>}:dead:<subscription>` | stream | its readers' dead letters (consumer/bury.lua) | 30 days after the last, or with its group |
  * | `inlet:{sub.<subscription>}:readers`, `:owners` | zset, hash | who reads which topic in order (consumer/share.lua) | ten leases after the last beat |
  * | `inlet:rate:<what>:<whose>` | string | how much of a budget was used (rate-count.lua) | with its window |
  * | `inlet:{jobs.<queue>}:…` | | a queue of jobs, laid out by BullMQ | jobs when they are over; schedulers with what they serve |

@@ -1,7 +1,7 @@
 import { mapBounded } from "../lib/map-bounded.ts";
 import type { EntryIndex } from "./entry-index.ts";
 import { type Groups, startIdAt } from "./groups.ts";
-import { deadLettersKey, subscriptionKey } from "./keys.ts";
+import { subscriptionKey } from "./keys.ts";
 import type { RedisBus } from "./redis.ts";
 
 /** A subscription as it should stand on the bus: its group on each of its topics, just before the start. */
@@ -50,10 +50,7 @@ export async function removeSubscription(
 ): Promise<void> {
   const listed = (await redis.call("smembers", [subscriptionKey(id)])) as string[];
   const all = [...new Set([...listed, ...topics])];
-  await mapBounded(all, CONCURRENCY, async (topic) => {
-    await groups.remove(topic, id);
-    await redis.call("unlink", [deadLettersKey(topic, id)]);
-  });
+  await mapBounded(all, CONCURRENCY, (topic) => groups.remove(topic, id));
   await groups.removeTopics(id);
 }
 

@@ -32,5 +32,15 @@ for slicing in pairs(slicings) do
     removed = removed + redis.call('UNLINK', base)
   end
 end
+-- Dead letters of readers, as keys.ts names them.
+if redis.call('EXISTS', topic) == 1 then
+  for _, row in ipairs(redis.call('XINFO', 'GROUPS', topic)) do
+    local group = {}
+    for i = 1, #row, 2 do
+      group[row[i]] = row[i + 1]
+    end
+    redis.call('UNLINK', prefix .. 'dead:' .. group.name)
+  end
+end
 redis.call('UNLINK', prefix .. 'e', prefix .. 't', topic)
 return 0

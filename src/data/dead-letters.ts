@@ -26,6 +26,7 @@ export interface DeadLetterFilter {
 /** Of one subscription; beyond it the oldest go. */
 const MOST_LETTERS = 10_000;
 const KEPT_DAYS = 30;
+const EXPIRED_AT_ONCE = 1_000;
 
 /** Writes a dead letter; the same event again replaces the one before. A subscription that is gone has none. */
 export async function insertDeadLetter(db: Queryable, letter: NewDeadLetter, nowMs: number): Promise<void> {
@@ -46,10 +47,22 @@ export async function insertDeadLetter(db: Queryable, letter: NewDeadLetter, now
     )`.execute(db);
 }
 
-/** Lets go what is older than a month. */
-export async function expireDeadLetters(db: Queryable, nowMs: number): Promise<void> {
+/** Lets go what is older than a month, a bounded number at a time. */
+export async function expireDeadLetters(
+  db: Queryable,
+  nowMs: number,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<void> {
   const before = new Date(nowMs - KEPT_DAYS * 86_400_000);
-  await db.deleteFrom("deadLetters").where("createdAt", "<", before).execute();
+  while (!signal.aborted) {
+    const { numDeletedRows } = await db
+      .deleteFrom("deadLetters")
+      .where("id", "in", (eb) =>
+        eb.selectFrom("deadLetters").select("id").where("createdAt", "<", before).limit(EXPIRED_AT_ONCE),
+      )
+      .executeTakeFirst();
+    if (numDeletedRows < BigInt(EXPIRED_AT_ONCE)) return;
+  }
 }
 
 const of = (db: Queryable, subscriptionId: string, { type, from, to }: DeadLetterFilter) => {

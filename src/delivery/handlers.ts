@@ -56,6 +56,10 @@ const RETRIES_AT_ONCE = 64;
 /** A job whose subscription cannot take it now comes again so much later. */
 const BUSY_MS = 500;
 const PAUSED_MS = 30_000;
+/** The same for one that got stuck on the way: the database away, the gateway about to stop. */
+const STUCK_MS = 1_000;
+/** An event is never dropped because gateways died with it. */
+const MAX_DEATHS = 1_000_000;
 
 export function startHandlers(deps: HandlersDeps): Handlers {
   const { db, keyring, queue, retries, clock, log } = deps;
@@ -63,6 +67,8 @@ export function startHandlers(deps: HandlersDeps): Handlers {
   const stopping = new AbortController();
   const { signal } = stopping;
   const lanes = new Map<string, Lane>();
+  /** The same by app: each event that is appended wakes those of its own. */
+  const lanesOfApp = new Map<string, Set<Lane>>();
   const changed = new Set<string>();
   let everything = true;
   let wake: () => void = () => {};
@@ -111,9 +117,21 @@ export function startHandlers(deps: HandlersDeps): Handlers {
   async function replace(id: string, subscription: HandledSubscription | undefined): Promise<void> {
     const lane = lanes.get(id);
     if (lane !== undefined && subscription !== undefined && isSame(lane.subscription, subscription)) return;
+    if (lane !== undefined) await end(lane);
+    if (subscription === undefined || signal.aborted) return;
+    const { appId } = subscription;
+    const started = startLane(subscription, laneDeps);
+    lanes.set(id, started);
+    lanesOfApp.set(appId, (lanesOfApp.get(appId) ?? new Set()).add(started));
+  }
+
+  async function end(lane: Lane): Promise<void> {
+    const { id, appId } = lane.subscription;
     lanes.delete(id);
-    await lane?.[Symbol.asyncDispose]();
-    if (subscription !== undefined && !signal.aborted) lanes.set(id, startLane(subscription, laneDeps));
+    const others = lanesOfApp.get(appId);
+    others?.delete(lane);
+    if (others?.size === 0) lanesOfApp.delete(appId);
+    await lane[Symbol.asyncDispose]();
   }
 
   async function loadAll(): Promise<void> {
@@ -183,8 +201,21 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     return undefined;
   }
 
+  /** The job is all that there is of its event: whatever goes wrong, it stays until the event is taken or a dead letter. */
+  async function retryOrKeep(
+    job: Job<PendingDelivery>,
+    options: { readonly signal: AbortSignal },
+  ): Promise<undefined | { readonly putOffMs: number }> {
+    try {
+      return await retry(job, options);
+    } catch (error) {
+      log.debug({ err: error, subscription: job.data.subscriptionId }, "an event is sent again later");
+      return { putOffMs: STUCK_MS };
+    }
+  }
+
   const running = run();
-  const worker = queue.work(retry, { concurrency: RETRIES_AT_ONCE });
+  const worker = queue.work(retryOrKeep, { concurrency: RETRIES_AT_ONCE, maxDeaths: MAX_DEATHS });
   return {
     noteChange({ kind, key }) {
       if (kind !== "subscription") return;
@@ -197,8 +228,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     },
     noteAppended(topic) {
       if (lanes.size === 0) return;
-      const appId = topic.split(".")[5];
-      for (const lane of lanes.values()) if (lane.subscription.appId === appId) lane.wake();
+      for (const lane of lanesOfApp.get(topic.split(".")[5] ?? "") ?? []) lane.wake();
     },
     async [Symbol.asyncDispose]() {
       stopping.abort();

@@ -4,16 +4,20 @@ import type { Groups } from "../bus/groups.ts";
 import type { QuarantineStore } from "../bus/quarantine.ts";
 import type { RedisBus } from "../bus/redis.ts";
 import { type RetainedTopic, type RetentionSweeper, startRetentionSweeper } from "../bus/retention.ts";
+import { createFindAtRisk } from "../bus/retention-risk.ts";
 import type { Topics } from "../bus/topics.ts";
 import type { Queryable } from "../data/database.ts";
+import { expireDeadLetters } from "../data/dead-letters.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
 import { settleRemovals } from "../data/removals.ts";
+import type { TopicRow } from "../data/tables.ts";
 import { pageTopics } from "../data/topics.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
 import { clearRemoval } from "./clear-removal.ts";
 import { expireQuarantine } from "./expire-quarantine.ts";
 import { forgetTopic } from "./forget-topic.ts";
+import { startRetentionWatch } from "./retention-watch.ts";
 
 export interface HousekeeperDeps {
   readonly db: Queryable;
@@ -35,6 +39,8 @@ export interface HousekeeperTiming {
   readonly leaseMs: number;
   readonly sweepEveryMs: number;
   readonly expireEveryMs: number;
+  /** Between looks for unread events that retention is about to take. */
+  readonly watchEveryMs: number;
   /**
    * How long a topic must have been retired before its row and its empty stream may go: longer than a gateway that cannot
    * read changes goes on publishing (ten minutes).
@@ -48,6 +54,8 @@ export interface Housekeeper extends AsyncDisposable {
   readonly settleNow: () => Promise<void>;
   /** Tells of an event appended: a busy topic is trimmed by the gateway that fills it, between the sweeps. */
   readonly noteAppended: RetentionSweeper["noteAppended"];
+  /** Subscriptions that are about to lose unread events to retention, as far as this gateway has the turn. */
+  readonly atRisk: () => number;
 }
 
 const TIMING: HousekeeperTiming = {
@@ -55,6 +63,7 @@ const TIMING: HousekeeperTiming = {
   leaseMs: 15_000,
   sweepEveryMs: 30_000,
   expireEveryMs: 300_000,
+  watchEveryMs: 30_000,
   retiredForMs: 900_000,
 };
 const LEASE = "housekeeper";
@@ -64,7 +73,7 @@ const SETTLE_WAIT_MS = 2_000;
 
 /**
  * Of the gateways that take turns one works: whoever holds the lease trims idle topics, forgets retired ones that are empty,
- * carries out removals and lets old quarantine go. Two at once, while a lease passes on, do no harm.
+ * carries out removals, lets old quarantine and dead letters go, and watches unread events. Two at once, while a lease passes on, do no harm.
  */
 export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   const { db, redis, log, clock, topics, quarantine, takesTurns = true } = deps;
@@ -93,19 +102,31 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     },
   });
 
-  async function* allTopics(): AsyncGenerator<RetainedTopic> {
-    retired.clear();
+  const watch = startRetentionWatch({
+    ...{ db, log, isHolder, everyMs: timing.watchEveryMs },
+    pages: topicPages,
+    findAtRisk: createFindAtRisk({ redis }),
+  });
+
+  async function* topicPages(): AsyncGenerator<readonly TopicRow[]> {
     let after = "";
     while (isHolder()) {
       const page = await pageTopics(db, after, PAGE);
+      yield page;
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE) return;
+      after = last.topic;
+    }
+  }
+
+  async function* allTopics(): AsyncGenerator<RetainedTopic> {
+    retired.clear();
+    for await (const page of topicPages()) {
       for (const { topic, maxAgeSeconds, maxEntries, maxBytes, retiredAt } of page) {
         if (!isHolder()) return;
         if (retiredAt && retiredAt.getTime() < clock() - timing.retiredForMs) retired.add(topic);
         yield { topic, maxAgeSeconds, maxEntries, maxBytes };
       }
-      const last = page.at(-1);
-      if (last === undefined || page.length < PAGE) return;
-      after = last.topic;
     }
   }
 
@@ -139,6 +160,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
         if (performance.now() - expiredAtMs > timing.expireEveryMs) {
           expiredAtMs = performance.now();
           await attempt("quarantine", () => expireQuarantine({ db, quarantine }, signal));
+          await attempt("dead letters", () => expireDeadLetters(db, clock(), { signal }));
         }
       }
       await delay(timing.beatEveryMs, undefined, { signal }).catch(() => {});
@@ -156,9 +178,10 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
       waited.abort();
     },
     noteAppended: (topic, bytes, maxBytes) => sweeper.noteAppended(topic, bytes, maxBytes),
+    atRisk: watch.atRisk,
     async [Symbol.asyncDispose]() {
       stopping.abort();
-      await sweeper[Symbol.asyncDispose]();
+      await Promise.all([sweeper[Symbol.asyncDispose](), watch[Symbol.asyncDispose]()]);
       if (!running) return;
       await running;
       await releaseLease(db, claim).catch((error: unknown) => {

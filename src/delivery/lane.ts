@@ -62,7 +62,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     },
   });
   /** Of ordered topics: what was tried before at the event that holds its topic back. */
-  const tried = new Map<string, HandlerAttempt[]>();
+  const tried = new Map<string, { readonly entryId: string; readonly attempts: readonly HandlerAttempt[] }>();
   let sending = 0;
   let wake: () => void = () => {};
 
@@ -104,14 +104,16 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     attempts: number,
     result: Extract<AttemptResult, { kind: "refused" }>,
   ): Promise<void> {
-    const before = tried.get(event.topic) ?? [];
-    const all = [...before, result.attempt].slice(-ORDERED_ATTEMPTS);
+    const { topic, entryId } = event;
+    const before = tried.get(topic);
+    const own = before?.entryId === entryId ? before.attempts : [];
+    const all = [...own, result.attempt].slice(-ORDERED_ATTEMPTS);
+    tried.set(topic, { entryId, attempts: all });
     if (attempts < ORDERED_ATTEMPTS) {
-      tried.set(event.topic, all);
       throw new Error(`the handler did not take it (${result.attempt.status ?? result.attempt.code})`);
     }
-    tried.delete(event.topic);
     await onDead(subscription, event, all);
+    tried.delete(topic);
   }
 
   const settings = readOptions({

@@ -12,8 +12,8 @@ export interface RetryQueue {
 export function createRetryQueue(queue: Pick<JobQueue<PendingDelivery>, "add">): RetryQueue {
   const idOf = ({ subscriptionId, topic, entryId }: PendingDelivery): string =>
     `${subscriptionId}.${topicMark(topic)}.${entryId}`;
+  // Where a worker has the same job just now, the event is on its way as well.
   return {
-    // Where a worker has the job of that id just now, it is the one that was to be added.
     async add(data, delayMs) {
       await queue.add({ id: `${idOf(data)}.${data.attempts.length}`, data, delayMs });
     },

@@ -62,6 +62,7 @@ import { storePricingPlans } from "./store-pricing-plans/routes.ts";
 import { storeReviews } from "./store-reviews/routes.ts";
 import { stores } from "./stores/routes.ts";
 import { subscriptionLife } from "./subscriptions/life.ts";
+import { type ReplayDeps, replays } from "./subscriptions/replay.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./subscriptions/routes.ts";
 import { tasks } from "./tasks/routes.ts";
 import type { PhoneNumberDeps } from "./telephony-phone-numbers/queries.ts";
@@ -79,6 +80,7 @@ export type ApiDeps = BlueprintDeps &
   SourcesDeps &
   ExplainDeps &
   SubscriptionsDeps &
+  ReplayDeps &
   DeadLettersDeps &
   QuarantineDeps &
   TopicsDeps &
@@ -153,6 +155,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   subscribe,
   subscriptions,
   subscriptionLife,
+  replays,
   deadLetters,
   quarantine,
   topics,

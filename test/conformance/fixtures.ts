@@ -13,6 +13,8 @@ export interface Scope {
   readonly call: (method: string, path: string, body?: unknown) => Promise<OpenApi>;
   /** Sends a delivery to a channel. */
   readonly deliver: (channelId: string, body: unknown) => Promise<OpenApi>;
+  /** Makes a dead letter of the subscription, which takes a handler a day; answers its id. */
+  readonly bury: (subscriptionId: string) => Promise<string>;
   /** What the scope has been answered when it made things. */
   readonly answers: readonly string[];
 }
@@ -29,6 +31,7 @@ export interface ScopeOptions {
   readonly organizationId: string;
   readonly send: Send;
   readonly deliver: Scope["deliver"];
+  readonly bury: Scope["bury"];
   /** What is there is made anew under another name; else a conflict is an error. */
   readonly rename: boolean;
 }
@@ -108,7 +111,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
   return {
     request,
     sendRenamed,
-    open({ organizationId, send, deliver, rename }) {
+    open({ organizationId, send, deliver, bury, rename }) {
       const ids = new Map<string, Promise<string>>();
       const answers: string[] = [];
       const noted: Send = async (one) => {
@@ -117,7 +120,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
         return answer;
       };
       const scope: Scope = {
-        ...{ organizationId, answers, deliver, send: noted },
+        ...{ organizationId, answers, deliver, bury, send: noted },
         idOf(kind) {
           const known = ids.get(kind) ?? make(scope, kind, rename);
           ids.set(kind, known);

@@ -14,6 +14,7 @@ import { createFixtures, type Scope } from "./fixtures.ts";
 import { type ApiOperation, readOperations } from "./operations.ts";
 import { RECIPES } from "./recipes.ts";
 import { type Answered, type ApiRequest, type Send, sendTo } from "./requests.ts";
+import { buryIn } from "./victim.ts";
 
 const REQUESTS = 10_000;
 /** Of these so many through a socket, to a gateway in a process of its own. */
@@ -48,6 +49,7 @@ interface Target {
   readonly document: OpenApi;
   readonly send: Send;
   readonly deliver: Scope["deliver"];
+  readonly bury: Scope["bury"];
   readonly token: string;
 }
 
@@ -103,7 +105,13 @@ async function fuzzOperation(
     const send: Send = (request) =>
       target.send({ ...request, headers: { authorization: `Bearer ${apiKey.key}`, ...request.headers } });
     return {
-      ...fixtures.open({ organizationId: id, send, deliver: target.deliver, rename: true }),
+      ...fixtures.open({
+        organizationId: id,
+        send,
+        deliver: target.deliver,
+        bury: target.bury,
+        rename: true,
+      }),
       token: apiKey.key,
     };
   };
@@ -193,6 +201,7 @@ it("answers whatever is sent as the document says, never with 5xx", async () => 
     document: await (await spine.api.app.request("/v1/openapi.json")).json(),
     send: sendTo(spine.api.app),
     deliver: spine.send,
+    bury: (subscriptionId) => buryIn(spine, subscriptionId),
     token: await spine.api.keyWith("*"),
   };
   const tally = await fuzz(target, REQUESTS - THROUGH_SOCKET - BESIDE);
@@ -215,6 +224,7 @@ it("does so through a socket, and lives on", async () => {
       });
       return response.json();
     },
+    bury: async () => Promise.reject(new Error("nobody has a handler that failed for a day")),
     token: API_KEY,
   };
   const tally = await fuzz(target, THROUGH_SOCKET);

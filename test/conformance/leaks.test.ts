@@ -5,7 +5,7 @@ import { BODY_FORMS, type BodyForm, createFixtures, type Fixtures, type Scope } 
 import { type ApiOperation, type IdPlace, pathNames, readOperations } from "./operations.ts";
 import { OPAQUE, RECIPES } from "./recipes.ts";
 import { type Answered, type ApiRequest, type Send, sendTo, visible } from "./requests.ts";
-import { idsIn, keptOf, strangersTo } from "./victim.ts";
+import { buryIn, idsIn, keptOf, strangersTo } from "./victim.ts";
 
 let spine: TestSpine;
 let send: Send;
@@ -40,7 +40,10 @@ async function keyOf(permissions: readonly string[], extra: { readonly expiresAt
 }
 
 const scopeOf = (token: string, organizationId: string, rename: boolean): Scope =>
-  fixtures.open({ organizationId, rename, send: as(token), deliver: spine.send });
+  fixtures.open({
+    ...{ organizationId, rename, send: as(token), deliver: spine.send },
+    bury: (subscriptionId) => buryIn(spine, subscriptionId),
+  });
 
 /** An organization of its own, for what changes or deletes. */
 async function newScope(): Promise<Scope> {

@@ -39,6 +39,15 @@ export const RECIPES: Recipes = {
           eventUid: "main:push",
         })
       ).id,
+    handledSubscriptionId: async (scope) =>
+      (
+        await scope.call("POST", `/apps/${await scope.idOf("appId")}/events/subscribe`, {
+          eventUid: "main:push",
+          // Nobody is there, whoever asks.
+          handler: { url: "https://handler.example.invalid/" },
+        })
+      ).id,
+    deadLetterId: async (scope) => scope.bury(await scope.idOf("subscriptionId")),
     // One that a person authorizes, as all that is done to connections can be done to it; nobody is called for that.
     connectionId: async (scope) =>
       (
@@ -103,6 +112,7 @@ export const RECIPES: Recipes = {
     subscribe: async () => ({ eventUid: "main:*" }),
     setSourceCursor: async () => ({ value: { sequence: "42" } }),
     dryRunSource: async () => ({}),
+    replaySubscription: async (scope) => ({ entries: [await published(scope)].map(placeOf) }),
   },
 };
 
@@ -137,6 +147,11 @@ async function published(scope: Scope): Promise<{ readonly topic: string; readon
   const { events } = await scope.deliver(await scope.idOf("channelId"), { id: "1" });
   return events[0];
 }
+
+const placeOf = ({ topic, entryId }: { readonly topic: string; readonly entryId: string }) => ({
+  topic,
+  entryId,
+});
 
 /** Fields that end like ids and name nothing that Inlet keeps: stored as given; after an operation, where they do so there only. */
 export const OPAQUE: ReadonlySet<string> = new Set([

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
+import { insertDeadLetter, listDeadLetters } from "../../src/data/dead-letters.ts";
 import { createChannelId } from "../../src/lib/channel-id.ts";
 import { createId } from "../../src/lib/ids.ts";
 import type { TestSpine } from "../support/spine.ts";
@@ -44,3 +45,18 @@ export const idsIn = (text: string): readonly string[] => [
   ...(text.match(ID) ?? []),
   ...(text.match(CHANNEL_ID) ?? []),
 ];
+
+/** A dead letter, as if the subscription's handler had not taken an event. */
+export async function buryIn({ api }: TestSpine, subscriptionId: string): Promise<string> {
+  const { db } = api.database;
+  const { organizationId } = await db
+    .selectFrom("subscriptions")
+    .select("organizationId")
+    .where("id", "=", subscriptionId)
+    .executeTakeFirstOrThrow();
+  const event = { topic: "events.gone", entryId: "1700000000000-0", type: "push", fields: ["data", "1"] };
+  const letter = { subscriptionId, organizationId, ...event, attempts: [], reason: "HTTP 500" };
+  await insertDeadLetter(db, letter, Date.now());
+  const [made] = await listDeadLetters(db, subscriptionId, {}, { limit: 1, offset: 0 });
+  return made?.id ?? "";
+}

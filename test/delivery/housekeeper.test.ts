@@ -24,6 +24,7 @@ const FAST: HousekeeperTiming = {
   leaseMs: 600,
   sweepEveryMs: 20,
   expireEveryMs: 20,
+  watchEveryMs: 50,
   retiredForMs: 0,
 };
 

@@ -55,6 +55,7 @@ export type ApiBus = Pick<
   | "states"
   | "leases"
   | "runtimes"
+  | "sendAgain"
   | "onDeleted"
 >;
 
@@ -145,9 +146,6 @@ export async function createTestApi(
       presets: options.presets ?? readPresets(),
       hooksUrl: () => "https://hooks.example",
       baseUrl: () => "https://inlet.example/v1",
-      sendAgain: async () => {
-        throw new UnavailableError("nothing is sent here");
-      },
       outbound,
       credentialsOf: connections.credentialsOf,
       issuerFetch: connections.issuerFetch,
@@ -261,6 +259,7 @@ export function awayBus(): ApiBus {
     quarantine: away(),
     redrive: fail,
     explain: fail,
+    sendAgain: fail,
     positions: away(),
     states: away(),
     leases: away(),

@@ -1,12 +1,15 @@
 import { createEntryIndex, type EntryIndex } from "../../src/bus/entry-index.ts";
 import { createGroups, type Groups } from "../../src/bus/groups.ts";
+import { type JobQueue, openJobQueue } from "../../src/bus/job-queue.ts";
 import { openRedis, type RedisBus } from "../../src/bus/redis.ts";
 import { createTopics, type Topics } from "../../src/bus/topics.ts";
 import type { ChannelKind, ChannelRuntime } from "../../src/channels/kind.ts";
 import { channelKinds as ownKinds } from "../../src/channels/kinds.ts";
 import { createCaptureSecret } from "../../src/data/capture-secret.ts";
 import { createLiveChannels } from "../../src/data/live-channels.ts";
+import { createRetryQueue } from "../../src/delivery/retry-queue.ts";
 import type { ChannelKindName } from "../../src/event/channel.ts";
+import type { PendingDelivery } from "../../src/event/handler.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { createEventPath, type EventPath } from "../../src/gateway/event-path.ts";
@@ -30,6 +33,8 @@ export interface TestSpine extends AsyncDisposable {
   readonly topics: Topics;
   readonly entries: EntryIndex;
   readonly path: EventPath;
+  /** What waits to be sent to handlers: nobody sends it here. */
+  readonly queue: JobQueue<PendingDelivery>;
   /** Installs an app with these channels; answers it as the API does. */
   // biome-ignore lint/suspicious/noExplicitAny: an answer of the API
   readonly install: (...channels: object[]) => Promise<any>;
@@ -84,6 +89,10 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
   const groups = createGroups({ redis });
   const topics = createTopics({ redis });
   const entries = createEntryIndex({ redis });
+  const queue = starting.use(
+    openJobQueue<PendingDelivery>({ redis, name: "handlers", log: createLog({ level: "silent" }) }),
+  );
+  const { sendAgain } = createRetryQueue(queue);
   const hooks = { onDeleted: async () => {} };
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   const outbound = starting.use(createOutbound({ allowNetworks: [] }));
@@ -114,6 +123,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           ...{ redis, groups, topics, entries, quarantine, redrive, explain, findLiveChannel, onDeleted },
           ...createSourceBus(redis),
           runtimes,
+          sendAgain,
         };
       },
     }),
@@ -140,7 +150,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
 
   const owned = starting.move();
   return Object.assign(hooks, {
-    ...{ api, server, redis, groups, topics, entries, path, deliver },
+    ...{ api, server, redis, groups, topics, entries, path, queue, deliver },
     async install(...channels: object[]) {
       const blueprint = await api.call("POST", "/blueprints", { title: "test", channels });
       const installed = await api.call("POST", "/apps/install", { blueprintId: blueprint.body.id });

@@ -1,10 +1,10 @@
 import type { EntryIndex } from "../../bus/entry-index.ts";
+import { type EntryPlace, mergeEntries } from "../../bus/entry-merge.ts";
 import type { Topics } from "../../bus/topics.ts";
 import type { Queryable } from "../../data/database.ts";
 import { invalidParameters } from "../../http/problem.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { AppScope } from "../app-scope.ts";
-import { type EntryPlace, mergeEntries } from "./merge.ts";
 import { eventJson, MAX_WINDOW } from "./schema.ts";
 
 export interface EventsDeps {

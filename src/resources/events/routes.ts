@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import type { EntryPlace } from "../../bus/entry-merge.ts";
 import type { Caller } from "../../http/context.ts";
 import { deleted } from "../../http/fields.ts";
 import { notFound } from "../../http/problem.ts";
@@ -7,7 +8,6 @@ import { appParams, appScopeOf, requireApp } from "../app-scope.ts";
 import { pathText } from "../params.ts";
 import type { Resource } from "../resource.ts";
 import { defineRoute } from "../route.ts";
-import type { EntryPlace } from "./merge.ts";
 import { type EventsDeps, hasTopic, listEvents } from "./queries.ts";
 import { ENTRY_EXAMPLE, eventJson, eventSchema, listQuerySchema, TOPIC_EXAMPLE } from "./schema.ts";
 

@@ -1,5 +1,5 @@
-import type { EntryIndex, EntryRange } from "../../bus/entry-index.ts";
-import { mapBounded } from "../../lib/map-bounded.ts";
+import { mapBounded } from "../lib/map-bounded.ts";
+import type { EntryIndex, EntryRange } from "./entry-index.ts";
 
 /** Where an entry stands. */
 export interface EntryPlace {
@@ -19,17 +19,25 @@ interface Head {
   readonly key: string;
 }
 
-/** The entries of all topics in the range in order of time, then id, then topic; read as far as they are asked for. */
+/**
+ * The entries of all topics in the range in order of time, then id, then topic; read as far as they are asked for. With `after`
+ * it goes on behind that place of the same order.
+ */
 export async function* mergeEntries(
   entries: EntryIndex,
   topics: readonly string[],
   range: EntryRange,
+  after?: EntryPlace,
 ): AsyncGenerator<EntryPlace, void, void> {
   const read = async (topic: string, from: string): Promise<Head | undefined> => {
     const { ids, ended } = await entries.listIds(topic, { from, to: range.to }, IDS_AHEAD);
     return headAt(topic, ids, 0, ended);
   };
-  const first = await mapBounded(topics, CONCURRENCY, (topic) => read(topic, range.from));
+  const startOf = (topic: string): string => {
+    if (after === undefined) return range.from;
+    return topic > after.topic ? after.entryId : `(${after.entryId}`;
+  };
+  const first = await mapBounded(topics, CONCURRENCY, (topic) => read(topic, startOf(topic)));
   // Newest first, so that the next one is taken from the end.
   const heads = first.filter((head) => head !== undefined).sort((a, b) => (a.key < b.key ? 1 : -1));
   for (let head = heads.pop(); head !== undefined; head = heads.pop()) {

@@ -1,0 +1,31 @@
+import { sql } from "kysely";
+import type { Queryable } from "./database.ts";
+
+/** A subscription that retention is about to take something from, or no longer. */
+export interface RiskChange {
+  readonly id: string;
+  readonly organizationId: string;
+}
+
+/** Marks those subscriptions; answers those that were not marked before. */
+export async function markAtRisk(db: Queryable, ids: readonly string[]): Promise<readonly RiskChange[]> {
+  if (ids.length === 0) return [];
+  return db
+    .updateTable("subscriptions")
+    .set({ retentionAtRisk: true })
+    .where(sql<boolean>`id = ANY(${ids})`)
+    .where("retentionAtRisk", "=", false)
+    .returning(["id", "organizationId"])
+    .execute();
+}
+
+/** Takes the mark from all others; answers those that had it. */
+export function clearRisk(db: Queryable, atRisk: readonly string[]): Promise<readonly RiskChange[]> {
+  return db
+    .updateTable("subscriptions")
+    .set({ retentionAtRisk: false })
+    .where("retentionAtRisk", "=", true)
+    .where(sql<boolean>`NOT (id = ANY(${atRisk}))`)
+    .returning(["id", "organizationId"])
+    .execute();
+}

@@ -1,0 +1,100 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { RetainedTopic } from "../bus/retention.ts";
+import type { FindAtRisk } from "../bus/retention-risk.ts";
+import type { Queryable } from "../data/database.ts";
+import { clearRisk, markAtRisk } from "../data/retention-risk.ts";
+import { isId } from "../lib/ids.ts";
+import { mapBounded } from "../lib/map-bounded.ts";
+import type { Log } from "../log.ts";
+
+export interface RetentionWatchDeps {
+  readonly db: Queryable;
+  readonly findAtRisk: FindAtRisk;
+  readonly log: Log;
+  /** All topics in pages; ends early where another gateway has the turn by now. */
+  readonly pages: () => AsyncIterable<readonly RetainedTopic[]>;
+  /** Whether it is this gateway's turn. */
+  readonly isHolder: () => boolean;
+  readonly everyMs: number;
+}
+
+/** Raises the alarm before retention takes what a subscription has not handled. Disposal waits for the look under way. */
+export interface RetentionWatch extends AsyncDisposable {
+  /** Subscriptions at risk, as this gateway saw last; 0 where it is another's turn. */
+  readonly atRisk: () => number;
+}
+
+const TOPICS_AT_ONCE = 8;
+/** A gateway whose turn begins looks at once. */
+const BEAT_MS = 1_000;
+
+/**
+ * Looks at every topic in turn, at a few at a time: one script call each, however many subscriptions cover it. What has changed is
+ * written into their rows and logged once. A look that could not see all of them clears nothing.
+ */
+export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
+  const { db, findAtRisk, log, pages, isHolder, everyMs } = deps;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let count = 0;
+  let lookedAtMs = Number.NEGATIVE_INFINITY;
+  let isFailing = false;
+
+  async function look(): Promise<void> {
+    const found = new Set<string>();
+    let failure: { readonly error: unknown } | undefined;
+    for await (const page of pages()) {
+      await mapBounded(page, TOPICS_AT_ONCE, async (topic) => {
+        if (signal.aborted || failure) return;
+        try {
+          for (const name of await findAtRisk(topic)) if (isId("sub", name)) found.add(name);
+        } catch (error) {
+          failure = { error };
+        }
+      });
+      if (signal.aborted || failure) break;
+    }
+    const atRisk = [...found];
+    for (const one of await markAtRisk(db, atRisk)) {
+      log.warn(
+        { subscription: one.id, organization: one.organizationId },
+        "retention is about to take unread events",
+      );
+    }
+    if (failure) throw failure.error;
+    if (signal.aborted || !isHolder()) return;
+    for (const one of await clearRisk(db, atRisk)) {
+      log.info(
+        { subscription: one.id, organization: one.organizationId },
+        "unread events are safe from retention again",
+      );
+    }
+    count = atRisk.length;
+  }
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      if (isHolder() && performance.now() - lookedAtMs >= everyMs) {
+        lookedAtMs = performance.now();
+        try {
+          await look();
+          if (isFailing) log.info("unread events are watched again");
+          isFailing = false;
+        } catch (error) {
+          if (!isFailing && !signal.aborted) log.warn({ err: error }, "unread events cannot be watched");
+          isFailing = true;
+        }
+      }
+      await delay(Math.min(BEAT_MS, everyMs), undefined, { signal }).catch(() => {});
+    }
+  }
+
+  const running = run();
+  return {
+    atRisk: () => (isHolder() ? count : 0),
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createFindAtRisk, type FindAtRisk } from "../../src/bus/retention-risk.ts";
+import { pageTopics } from "../../src/data/topics.ts";
+import { type RetentionWatch, startRetentionWatch } from "../../src/delivery/retention-watch.ts";
+import { createLog } from "../../src/log.ts";
+import { startTestSpine, type TestSpine } from "../support/spine.ts";
+import { until } from "../support/until.ts";
+
+let spine: TestSpine;
+let open: AsyncDisposableStack;
+let lines: { readonly msg: string; readonly subscription: string }[];
+let holder: boolean;
+let looks: number;
+beforeEach(async () => {
+  open = new AsyncDisposableStack();
+  spine = open.use(await startTestSpine());
+  [lines, holder, looks] = [[], true, 0];
+});
+afterEach(() => open.disposeAsync());
+
+function startWatch(findAtRisk: FindAtRisk = createFindAtRisk(spine)): RetentionWatch {
+  const { db } = spine.api.database;
+  return open.use(
+    startRetentionWatch({
+      ...{ db, findAtRisk, everyMs: 20 },
+      log: createLog({ level: "info", destination: { write: (line) => void lines.push(JSON.parse(line)) } }),
+      isHolder: () => holder,
+      async *pages() {
+        yield await pageTopics(db, "", 500);
+        looks++;
+      },
+    }),
+  );
+}
+
+const retention = { maxEntries: 1_000 };
+const channel = {
+  uid: "main",
+  kind: "webhook",
+  config: { retention },
+  events: [{ type: "a", idPath: "$.id" }],
+};
+
+/** An app with two subscriptions, nine tenths of what its topic keeps appended, and the second one up to date. */
+async function fill() {
+  const app = await spine.install(channel);
+  const subscribe = async () =>
+    (await spine.api.call("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "*" })).body;
+  const [behind, done] = [await subscribe(), await subscribe()];
+  const [topic] = behind.topics;
+  const { client } = spine.server;
+  await Promise.all(Array.from({ length: 900 }, () => client.xadd(topic, "*", "data", "1")));
+  await client.xreadgroup("GROUP", done.id, "r", "COUNT", 1_000, "NOACK", "STREAMS", topic, ">");
+  const stateOf = async ({ id }: { id: string }) =>
+    (await spine.api.call("GET", `/apps/${app.id}/subscriptions/${id}`)).body.state;
+  return { behind, done, topic, stateOf };
+}
+
+describe("before retention takes what a subscription has not read", () => {
+  it("its state is failing, a line is logged once, and it is counted, until it has read on", async () => {
+    const { behind, done, topic, stateOf } = await fill();
+    const watch = startWatch();
+    await until(async () => (await stateOf(behind)) === "failing");
+    await until(() => watch.atRisk() === 1);
+    expect(await stateOf(done)).toBe("active");
+    const seen = looks;
+    await until(() => looks > seen + 3);
+    expect(lines).toMatchObject([
+      { msg: "retention is about to take unread events", subscription: behind.id },
+    ]);
+    holder = false;
+    expect(watch.atRisk()).toBe(0);
+    holder = true;
+    const { client } = spine.server;
+    await client.xreadgroup("GROUP", behind.id, "r", "COUNT", 1_000, "NOACK", "STREAMS", topic, ">");
+    await until(async () => (await stateOf(behind)) === "active");
+    await until(() => watch.atRisk() === 0);
+    expect(lines).toMatchObject([{}, { msg: "unread events are safe from retention again" }]);
+  });
+
+  it("a look that fails clears nothing, and says so once", async () => {
+    const { behind, stateOf } = await fill();
+    let isAway = false;
+    const find = createFindAtRisk(spine);
+    startWatch(async (topic) => {
+      if (isAway) throw new Error("away");
+      return find(topic);
+    });
+    await until(async () => (await stateOf(behind)) === "failing");
+    isAway = true;
+    const seen = looks;
+    await until(() => lines.some(({ msg }) => msg === "unread events cannot be watched"));
+    isAway = false;
+    await until(() => lines.some(({ msg }) => msg === "unread events are watched again"));
+    expect(looks).toBeGreaterThan(seen);
+    expect(await stateOf(behind)).toBe("failing");
+    expect(lines).toHaveLength(3);
+  });
+});
