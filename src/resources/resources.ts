@@ -23,6 +23,9 @@ import {
 } from "./catalog/routes.ts";
 import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
+import { collectionFields } from "./collection-fields/routes.ts";
+import { collectionRecords } from "./collection-records/routes.ts";
+import { collections } from "./collections/routes.ts";
 import { conversationMessages } from "./conversations/messages.ts";
 import { conversations } from "./conversations/routes.ts";
 import type { EventsDeps } from "./events/queries.ts";
@@ -135,6 +138,9 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   states,
   stateVariables,
   forms,
+  collections,
+  collectionFields,
+  collectionRecords,
   subscribe,
   subscriptions,
   quarantine,
