@@ -93,7 +93,8 @@ function idFields(document: OpenApi, part: OpenApi, steps: readonly string[]): r
   const schema = follow(document, part);
   if (steps.length > MAX_DEPTH || typeof schema !== "object" || schema === null) return [];
   const within = Object.entries(schema.properties ?? {}).flatMap(([name, one]) => {
-    const types = variantsOf(document, one).map(({ type }) => type);
+    // `["string", "null"]` is one of the ways to say that it may be missing.
+    const types = variantsOf(document, one).flatMap(({ type }) => type);
     const many = types.includes("array");
     if (kindOf(name) !== undefined && (many || types.includes("string")))
       return [place("body", [...steps, name, ...(many ? ["[]"] : [])], name)];
