@@ -8,8 +8,14 @@ export const amountInput = z
   .regex(AMOUNT, "must be a decimal number of at most 12 digits and 4 decimals")
   .meta({ description: "A decimal number.", example: "19.90" });
 
-/** As it is answered: a sum of two may be longer. */
-export const amount = z.string().meta({ description: "A decimal number.", example: "19.90" });
+/** As it is answered: a sum of two may be longer by a digit. */
+export const amount = z
+  .string()
+  .regex(
+    /^(?:0|[1-9]\d{0,12})(?:\.\d{1,4})?$/,
+    "must be a decimal number of at most 13 digits and 4 decimals",
+  )
+  .meta({ description: "A decimal number.", example: "19.90" });
 
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf("currency"));
 

@@ -25,6 +25,9 @@ import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
 import { connectionCallback } from "./connections/callback.ts";
 import { type ConnectionsDeps, connections } from "./connections/routes.ts";
+import { collectionFields } from "./collection-fields/routes.ts";
+import { collectionRecords } from "./collection-records/routes.ts";
+import { collections } from "./collections/routes.ts";
 import { conversationMessages } from "./conversations/messages.ts";
 import { conversations } from "./conversations/routes.ts";
 import { type DeadLettersDeps, deadLetters } from "./dead-letters/routes.ts";
@@ -152,6 +155,9 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   states,
   stateVariables,
   forms,
+  collections,
+  collectionFields,
+  collectionRecords,
   subscribe,
   subscriptions,
   subscriptionLife,

@@ -93,7 +93,7 @@ export function draftsOf(document: OpenApi, operation: ApiOperation): fc.Arbitra
       ),
     })),
   );
-  const valid = bodySchema && schemaArbitrary(bodySchema);
+  const valid = bodySchema && repeatingId(schemaArbitrary(bodySchema), operation);
   const body: fc.Arbitrary<Draft["body"]> = valid
     ? fc.oneof(
         { weight: 10, arbitrary: fc.record({ json: valid }) },
@@ -122,6 +122,17 @@ export function draftsOf(document: OpenApi, operation: ApiOperation): fc.Arbitra
     body: method === "GET" || method === "DELETE" ? fc.constant(undefined) : body,
   });
 }
+
+/** Where a body repeats the id of its path, most of them do. */
+const repeatingId = (
+  body: fc.Arbitrary<unknown>,
+  { path, bodySchema }: ApiOperation,
+): fc.Arbitrary<unknown> =>
+  bodySchema.required?.includes("id")
+    ? fc
+        .tuple(body, fc.nat(4))
+        .map(([one, n]) => (n === 0 ? one : { ...Object(one), id: { own: pathNames(path).at(-1) } }))
+    : body;
 
 /** A delivery, or anything else that is sent to what stands beside the API. */
 export const deliveries = fc.record({

@@ -70,7 +70,10 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
       const [name = ""] = steps;
       const named = given.get(place);
       if (where === "path") {
-        path = path.replace(`{${name}}`, encodeURIComponent(named ?? (await scope.idOf(kind))));
+        const id = named ?? (await scope.idOf(kind));
+        path = path.replace(`{${name}}`, encodeURIComponent(id));
+        // What a body repeats is what the path ends with.
+        if (bodySchema?.required?.includes("id") && form !== "alone") setAt(body, ["id"], id);
       } else if (named !== undefined) {
         if (where === "query") query.set(name, named);
         else setAt(body, steps, named);

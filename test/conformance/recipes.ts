@@ -95,10 +95,20 @@ export const RECIPES: Recipes = {
       events: [{ type: "push" }],
     }),
     createArtifact: async (scope) => ({
-      kind: "blueprint",
-      title: "Example",
-      blueprintId: await scope.idOf("blueprintId"),
+      ...{ kind: "blueprint", title: "Example", blueprintId: await scope.idOf("blueprintId") },
+      storeId: await scope.idOf("storeId"),
     }),
+    approveArtifact: async (scope) => {
+      const path = `/stores/artifacts/${await scope.idOf("artifactId")}/reject`;
+      await scope.send({ method: "POST", path, body: {} });
+      return {};
+    },
+    payOrder: async () => ({ transactionId: "tx" }),
+    refundOrder: async (scope) => {
+      const path = `/stores/orders/${await scope.idOf("orderId")}/pay`;
+      await scope.send({ method: "POST", path, body: {} });
+      return {};
+    },
     registerPhoneNumber: phoneNumber,
     addVariables: async () => [{ name: `added ${++made}` }],
     assignPhoneNumber: async (scope) => {
@@ -162,10 +172,43 @@ export const OPAQUE: ReadonlySet<string> = new Set([
   "projectId",
   "iamId",
   "tenantId",
-  "storeId",
   "scopeId",
-  ...["assetId", "collectionId", "postId", "customAvatarId", "toolId", "targetId"],
+  "transactionId",
+  ...["assetId", "postId", "customAvatarId", "toolId", "targetId"],
   "sectionId",
   ...["assignPhoneNumber channelId", "updatePhoneNumber channelId"],
   ...["addVariables groupId", "updateVariable groupId"],
 ]);
+
+/** What a public store opens to everybody, by operation: the kinds of ids that are not as ids of nobody. */
+export const OPEN_TO_ALL: Readonly<Record<string, readonly string[]>> = {
+  getStore: ["storeId"],
+  getCategory: ["categoryId"],
+  getArtifact: ["artifactId"],
+  getReview: ["reviewId"],
+  getPricingPlan: ["artifactId", "pricingPlanId"],
+  listPricingPlans: ["artifactId"],
+  listCategories: ["storeId"],
+  listArtifacts: ["storeId", "categoryId"],
+  listReviews: ["storeId", "artifactId"],
+  // What others do with what they read.
+  createArtifact: ["storeId"],
+  updateArtifact: ["storeId"],
+  createOrder: ["artifactId"],
+  createReview: ["artifactId"],
+  installApp: ["artifactId"],
+  // Refused to all but the reviewer, and the store's organization.
+  updateReview: ["reviewId"],
+  deleteReview: ["reviewId"],
+};
+
+/** What each side of an order is answered about it; to all others there is none. */
+export const OPEN_TO_BUYER: Readonly<Record<string, number>> = {
+  getOrder: 200,
+  cancelOrder: 200,
+  deleteOrder: 200,
+  updateOrder: 403,
+  payOrder: 403,
+  refundOrder: 403,
+  expireOrder: 403,
+};

@@ -37,9 +37,10 @@ export async function offerAgain(
   after: ArtifactInput,
 ): Promise<ArtifactStatus> {
   if (after.storeId !== before.offeredIn) {
+    const status = await offer(trx, caller, after);
     if (await isKnownInStore(trx, before.id))
       throw conflict("An artifact that has orders or reviews stays in its store.");
-    return offer(trx, caller, after);
+    return status;
   }
   if (after.storeId === null) return "draft";
   if (after.categoryId !== before.categoryId) await requireCategory(trx, after.storeId, after.categoryId);

@@ -4,7 +4,7 @@ import { type KnowledgeBase, renderKnowledgeBase } from "../agent-entities.ts";
 import { mapPage } from "../list-page.ts";
 import { applyPatch } from "../merge.ts";
 import { ownedRows, type RowDeps } from "../owned-rows.ts";
-import { ifRenamed, requireAccount, requireSpace, spaceOf } from "../references.ts";
+import { COLLECTIONS, ifRenamed, requireAccount, requireRow, requireSpace, spaceOf } from "../references.ts";
 import { refuseInUse } from "../refusals.ts";
 import { contentOf, type KnowledgeBaseInput, knowledgeBaseInput } from "./schema.ts";
 
@@ -19,7 +19,7 @@ export const listKnowledgeBases = async (
   page: Page,
 ): Promise<Listed<KnowledgeBase>> => mapPage(await rows.list(db, caller, page), renderKnowledgeBase);
 
-/** @throws ApiError 404 for owner and space */
+/** @throws ApiError 404 for owner, space and collection */
 export async function createKnowledgeBase(
   { db, clock }: RowDeps,
   caller: Caller,
@@ -28,12 +28,13 @@ export async function createKnowledgeBase(
   return db.transaction().execute(async (trx) => {
     await requireAccount(trx, caller, ownerId);
     const spaceId = await spaceOf(trx, caller, input.spaceId);
+    await requireRow(trx, caller, COLLECTIONS, input.collectionId);
     const content = { ...contentOf(input), ownerId, spaceId };
     return renderKnowledgeBase(await rows.insert(trx, caller, content, clock()));
   });
 }
 
-/** @throws ApiError 404 for the knowledge base, its owner and its space */
+/** @throws ApiError 404 for the knowledge base, its owner, its space and its collection */
 export async function updateKnowledgeBase(
   { db, clock }: RowDeps,
   caller: Caller,
@@ -46,6 +47,7 @@ export async function updateKnowledgeBase(
     const { ownerId = null, spaceId = null, ...input } = applyPatch(knowledgeBaseInput, written, patch);
     await requireAccount(trx, caller, ifRenamed(before.ownerId, ownerId));
     await requireSpace(trx, caller, ifRenamed(before.spaceId, spaceId));
+    await requireRow(trx, caller, COLLECTIONS, ifRenamed(before.collectionId, input.collectionId));
     const content = { ...contentOf(input), ownerId, spaceId };
     return renderKnowledgeBase(await rows.update(trx, caller, before, content, clock()));
   });

@@ -24,13 +24,13 @@ export const knowledgeBases: Resource<RowDeps> = {
   tag: "Knowledge bases",
   routes: (deps) => [
     knowledgeBase.create(
-      { body: knowledgeBaseInput, missing: "the owner or the space is not there" },
+      { body: knowledgeBaseInput, missing: "the owner, the space or the collection is not there" },
       ({ caller, body }) => createKnowledgeBase(deps, caller, body),
     ),
     knowledgeBase.list(({ caller, page }) => listKnowledgeBases(deps, caller, page)),
     knowledgeBase.get(({ caller, id }) => getKnowledgeBase(deps, caller, id)),
     knowledgeBase.update(
-      { body: knowledgeBasePatch, missing: "it, its owner or its space is not there" },
+      { body: knowledgeBasePatch, missing: "it, its owner, its space or its collection is not there" },
       ({ caller, id, patch }) => updateKnowledgeBase(deps, caller, id, patch),
     ),
     knowledgeBase.remove({ conflict: "an agent has it" }, ({ caller, id }) =>

@@ -17,7 +17,11 @@ export const knowledgeBaseInput = z.strictObject({
   name: nameInput.meta({ example: "Handbook" }),
   description: z.string().max(4_096).nullable().default(null),
   assetId: opaqueIdInput,
-  collectionId: opaqueIdInput,
+  collectionId: z
+    .string()
+    .nullable()
+    .default(null)
+    .meta({ description: "A collection of the organization." }),
   ownerId: z.string().nullable().optional().meta({ description: "An account. Default: the caller's." }),
   postId: opaqueIdInput,
   spaceId: z.string().nullable().optional().meta({ description: "Default: the caller's default space." }),
