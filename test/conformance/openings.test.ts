@@ -4,7 +4,7 @@ import { BODY_FORMS, type BodyForm, createFixtures, type Fixtures, type Scope } 
 import { type ApiOperation, type IdPlace, readOperations } from "./operations.ts";
 import { OPAQUE, OPEN_TO_ALL, OPEN_TO_BUYER, RECIPES } from "./recipes.ts";
 import { type Answered, sendTo, visible } from "./requests.ts";
-import { idsIn, keptOf, strangersTo } from "./victim.ts";
+import { buryIn, idsIn, keptOf, strangersTo } from "./victim.ts";
 
 /** The exceptions to what the leak matrix shows: what a public store opens, and the two sides of an order. */
 let spine: TestSpine;
@@ -21,6 +21,7 @@ async function newScope(): Promise<Scope> {
   const authorization = `Bearer ${body.apiKey.key}`;
   return fixtures.open({
     ...{ organizationId: body.id, rename: true, deliver: spine.send },
+    bury: (subscriptionId) => buryIn(spine, subscriptionId),
     send: (request) => send({ ...request, headers: { authorization, ...request.headers } }),
   });
 }
