@@ -11,7 +11,8 @@ const LITERAL_PATH = /^[A-Za-z0-9._~*/-]+$/;
 
 /**
  * Compiles `https://host/path`. In the host `*` is one whole label, and the last two are fixed; in the path it is a run of
- * letters, digits, `.`, `_`, `~` and `-`, never a slash; `?*` at the end is any query. What fits is compared after the URL is
+ * letters, digits, `.`, `_`, `~` and `-`, never a slash, once in a segment: of two, an address could be split between them in so
+ * many ways that comparing would take for ever. `?*` at the end is any query. What fits is compared after the URL is
  * parsed, as it will be called: no port, no user, no fragment, no other query, no dot segments and, in the path, no
  * percent-encoding can stand in it.
  */
@@ -25,6 +26,9 @@ export function compilePin(text: string): Result<Pin, string> {
   }
   if (!LITERAL_PATH.test(path))
     return err("has a path of other characters than letters, digits, . _ ~ - / and *");
+  if (path.split("/").some((segment) => segment.split("*").length > 2)) {
+    return err("has more than one * in one segment of its path");
+  }
   const hostPattern = labels.map((label) => (label === "*" ? "[a-z0-9-]{1,63}" : quote(label))).join("\\.");
   const pathPattern = path.split("*").map(quote).join("[A-Za-z0-9._~-]{1,200}");
   const queryPattern = query === undefined ? "" : "\\?[!-~]*";

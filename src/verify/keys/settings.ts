@@ -46,7 +46,7 @@ export const pinsField = z
   .min(1)
   .max(8)
   .describe(
-    "Which addresses are believed: https://host/path, where * stands for one label of the host (never one of the last two) or for letters, digits, dots and dashes of one segment of the path, and ?* at the end for any query.",
+    "Which addresses are believed: https://host/path, where * stands for one label of the host (never one of the last two) or for letters, digits, dots and dashes of one segment of the path (once in each), and ?* at the end for any query.",
   );
 
 const named = z.strictObject({
