@@ -76,6 +76,13 @@ export function needsSetup(settings: unknown, presets: Presets): boolean {
   return !sender.ok || lacksSecret(sender.value);
 }
 
+/** True of settings, as they are written or stored, under which not everyone is believed; also where they do not fit. */
+export function verifiesSenders(settings: unknown, presets: Presets): boolean {
+  const config = senderConfigSchema.safeParse(settings);
+  const sender = config.success ? resolveSender(config.data, presets) : undefined;
+  return !sender?.ok || (sender.value.verification.scheme !== "none" && !sender.value.shadow);
+}
+
 function unknownPreset(name: string, presets: Presets): WrongSetting {
   const nearest = findNearest(name, [...presets.keys()]);
   const message =
@@ -102,12 +109,14 @@ function findOracles(
   if (signsBody !== false) return [];
   const message =
     "signs for anyone, and deliveries are signed without their body: needs `requireVerified: true`";
-  return handshakes.flatMap(({ requireVerified, respond }, index) =>
-    !requireVerified && [respond.body, ...Object.values(respond.headers)].some((text) => SIGNS.test(text))
-      ? [{ path: ["handshakes", index, "requireVerified"], message }]
-      : [],
+  return handshakes.flatMap((handshake, index) =>
+    signsForAnyone(handshake) ? [{ path: ["handshakes", index, "requireVerified"], message }] : [],
   );
 }
+
+/** True where whoever asks is sent something that is signed with the channel's secret. */
+export const signsForAnyone = ({ requireVerified, respond }: Handshake): boolean =>
+  !requireVerified && [respond.body, ...Object.values(respond.headers)].some((text) => SIGNS.test(text));
 
 const SIGNS = /\|\s*hmac-/;
 

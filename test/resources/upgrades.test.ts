@@ -93,6 +93,21 @@ describe("an upgrade", () => {
     expect((await upgrade()).body.updated).toEqual([]);
   });
 
+  it.each([
+    ["a preset that verifies nobody", { preset: "docker-hub" }],
+    ["settings that are only tried out", { verification: { scheme: "hmac", name: "x-other" }, shadow: true }],
+  ])("does not open such a channel by %s", async (_, opening) => {
+    const path = `/apps/${app.id}/channels/${idOf("stays")}`;
+    const config = { verification: { scheme: "hmac", name: "x-signature" }, secrets: [{ value: "s3cret" }] };
+    const { body: before } = await api.call("PUT", path, { config });
+    await change([{ ...channel("stays", "a"), config: opening }]);
+    expect((await upgrade()).status).toBe(200);
+    const { verification, preset, shadow } = (await api.call("GET", path)).body.config;
+    expect({ verification, preset, shadow }).toEqual({
+      ...{ verification: before.config.verification, preset: undefined, shadow: false },
+    });
+  });
+
   it("keeps the secrets of a channel, its pause, and undoes what was changed by hand", async () => {
     const verification = { scheme: "hmac", name: "x-signature" };
     await change([{ ...channel("stays", "a"), config: { verification } }]);

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { checkSettings, type SettingsDeps } from "../../channels/settings.ts";
 import { openSettings } from "../../data/channel-secrets.ts";
 import type { NewChannel } from "../../data/channels.ts";
@@ -7,6 +6,7 @@ import type { BlueprintChannel, BlueprintRow, ChannelRow } from "../../data/tabl
 import { findingUnder } from "../../http/findings.ts";
 import { ApiError } from "../../http/problem.ts";
 import type { Finding } from "../../lib/errors.ts";
+import { verifiesSenders } from "../../verify/sender.ts";
 
 /** A channel as its blueprint has it now, and the one of that uid that the app has already. */
 export interface PlannedChannel {
@@ -38,7 +38,7 @@ export async function planChannels(
       continue;
     }
     const secrets = before ? openSettings(deps.keyring, before) : {};
-    const config = { ...settings.config, ...ownVerification(before, settings.config), ...secrets };
+    const config = { ...withOwnSender(deps, before, settings.config), ...secrets };
     const checked = await checkSettings(deps, { ...settings, config });
     if (checked.ok) planned.push({ content: { ...checked.value, uid, title, fromBlueprint: true }, before });
     else findings.push(...checked.error.map((finding) => findingUnder(`channels[${index}]`, finding)));
@@ -51,13 +51,17 @@ export async function planChannels(
   return planned;
 }
 
-/** A blueprint that says nothing of verification, as most do, never opens a channel whose senders are verified. */
-function ownVerification(before: ChannelRow | undefined, config: BlueprintChannel["config"]): object {
-  const says = (verification: unknown): boolean =>
-    typeof verification === "object" && verification !== null && !isDeepStrictEqual(verification, NONE);
-  if (!before || says(config.verification) || !says(before.config.verification)) return {};
-  const { verification, preset } = before.config;
-  return { verification, ...(preset === undefined ? {} : { preset }) };
+/**
+ * A blueprint whose channel believes anyone, in whichever way it says so, never opens a channel whose senders are verified: that
+ * is done on the channel itself.
+ */
+function withOwnSender(
+  { presets }: SettingsDeps,
+  before: ChannelRow | undefined,
+  config: BlueprintChannel["config"],
+): BlueprintChannel["config"] {
+  if (!before || !verifiesSenders(before.config, presets) || verifiesSenders(config, presets)) return config;
+  const { preset: _, ...others } = config;
+  const { verification, shadow, preset } = before.config;
+  return { ...others, verification, shadow, ...(preset === undefined ? {} : { preset }) };
 }
-
-const NONE = { scheme: "none" };
