@@ -53,11 +53,27 @@ export const hmac = defineScheme({
             if (expected.length === signature.length && timingSafeEqual(expected, signature)) matches = true;
           }
         }
-        return matches ? ok(proved()) : mismatch;
+        if (!matches) return mismatch;
+        if (context.signsForAnyone && couldBeAsked(bytes(""))) {
+          return refuse(
+            "mismatch",
+            "what is signed is no more than a handshake of the channel signs for anyone",
+          );
+        }
+        return ok(proved());
       },
     };
   },
 });
+
+/** What a handshake signs, after any of its filters, has no other characters and is not longer. */
+const ASKED = /^[A-Za-z0-9_~+/=%-]*$/;
+const MAX_ASKED_BYTES = 16_384;
+
+function couldBeAsked(pieces: readonly (string | Buffer)[]): boolean {
+  if (pieces.reduce((sum, { length }) => sum + length, 0) > MAX_ASKED_BYTES) return false;
+  return pieces.every((piece) => ASKED.test(piece.toString()));
+}
 
 /** The signature that a secret gives; undefined for a secret of which no key comes. */
 function compileDigest({ algorithm, construction, key }: HmacSettings) {

@@ -13,6 +13,8 @@ export interface VerifyContext {
   readonly readAs?: string | undefined;
   /** Public keys that are fetched. */
   readonly keys: KeySource;
+  /** True where a handshake of the channel signs for anyone who asks: a signature over no more than that proves nothing. */
+  readonly signsForAnyone?: boolean;
 }
 
 /** Header and query names (headers in lower case) in which a scheme looks for a credential or signature; they go no further. */

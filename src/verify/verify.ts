@@ -7,7 +7,7 @@ import type { KeySource } from "./keys/key-source.ts";
 import { findScheme } from "./schemes.ts";
 import { deriveKey, secretKeySchema } from "./secret-key.ts";
 import { createSecretWindows } from "./secret-windows.ts";
-import { lacksSecret, type Sender } from "./sender.ts";
+import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
 import type { RefusalReason, Verdict } from "./verifier.ts";
 
 /** Shaped as a verified one, so that quarantine keeps both; it is for the operator to look at and never parsed. */
@@ -77,6 +77,8 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
   const hiddenHeaders = [...CREDENTIAL_HEADERS, ...verifier.consumedHeaders, ...handshakes.consumedHeaders];
   const hiddenQuery = [...verifier.consumedQuery, ...handshakes.consumedQuery];
 
+  // Whether or not they are answered now: what was signed stays so.
+  const isSigning = sender.handshakes.some(signsForAnyone);
   const unproved = new WeakSet<VerifiedDelivery>();
   const redact = (request: RawRequest): UnverifiedDelivery => {
     const headers = omitValues(request.headers, hiddenHeaders);
@@ -130,6 +132,7 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
         hooksUrl: deps.hooksUrl,
         readAs,
         keys: deps.keys,
+        signsForAnyone: isSigning,
       };
       try {
         const verdict = verifier.verify(request, context);

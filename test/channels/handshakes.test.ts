@@ -1,4 +1,4 @@
-import { createHmac, createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
+import { createHash, createHmac, createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HookRequest, type HookServer, startHookServer } from "../support/hook-server.ts";
@@ -454,7 +454,7 @@ describe("a handshake", () => {
       json({ type: "event_callback", text: "url_verification" }),
       json({ type: ["url_verification"] }),
       json({ event: { type: "url_verification" } }),
-      "url_verification",
+      json("url_verification"),
     ]) {
       expect([body, await server.send(id, signed(body))]).toEqual([
         body,
@@ -544,6 +544,35 @@ describe("a handshake", () => {
       });
       expect([token, answer.status]).toEqual([token, 401]);
     }
+  });
+
+  it.each<[string, string, string, object]>([
+    ["a number", "12345", "12345", {}],
+    ["a word", "some-text", "some-text", {}],
+    [
+      "a body by its hash",
+      '{"a":1}',
+      `1${createHash("sha256").update('{"a":1}').digest("hex")}`,
+      { template: "{{header:x-t}}{{body | sha256}}" },
+    ],
+  ])("believes no delivery that it signs itself: %s", async (_, body, token, settings) => {
+    const { id } = await server.open({
+      verification: { ...bySignature, encoding: "base64", ...settings },
+      secrets,
+      handshakes: [crc],
+    });
+    const { text } = await server.send(id, { method: "GET", query: `?crc_token=${token}` });
+    const signature = JSON.parse(text).response_token.slice("sha256=".length);
+    const headers = { "content-type": "text/plain", "x-sig": signature, "x-t": "1" };
+    expect((await server.send(id, { body, headers })).status).toBe(401);
+  });
+
+  it("hinders none of its sender's deliveries by what it signs", async () => {
+    const verification = { ...bySignature, encoding: "base64" };
+    const { id } = await server.open({ verification, secrets, handshakes: [crc] });
+    const body = '{"for_user_id":"1"}';
+    const headers = { "x-sig": hmac("s3cret", body).toString("base64") };
+    expect(await server.send(id, { body, headers })).toMatchObject(published);
   });
 
   it("sends back no header that is more than one, and nothing very long", async () => {
