@@ -104,9 +104,10 @@ function callbackOf(text: string | undefined): URL | undefined {
   return url?.protocol === "https:" && url.username === "" && url.password === "" ? url : undefined;
 }
 
-/** Resolves when the answer has left, or its connection is gone. */
-function answered(c: HookContext): Promise<void> {
+/** Resolves when the answer has left, or its connection is gone: perhaps before there was anything to answer. */
+function answered({ env: { outgoing } }: HookContext): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  c.env.outgoing.once("close", resolve);
+  if (outgoing.closed) resolve();
+  else outgoing.once("close", resolve);
   return promise;
 }

@@ -1,0 +1,38 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import type { HttpBindings } from "@hono/node-server";
+import { Hono } from "hono";
+import { expect, it } from "vitest";
+import { createValidationRequests } from "../../../src/channels/cloudevents/validation-request.ts";
+import { startListener } from "../../../src/gateway/listener.ts";
+import { createLog } from "../../../src/log.ts";
+
+it("a sender that has hung up before it is answered has its callback called, and holds up no shutdown", async () => {
+  const called = Promise.withResolvers<string>();
+  const validations = createValidationRequests({
+    outbound: {
+      async request({ url }) {
+        called.resolve(url);
+        throw new Error("away");
+      },
+      fetch: () => fetch,
+    },
+    log: createLog({ level: "silent" }),
+  });
+  const arrived = Promise.withResolvers<void>();
+  const app = new Hono<{ Bindings: HttpBindings }>();
+  app.options("/", async (c) => {
+    arrived.resolve();
+    await once(c.env.outgoing, "close");
+    return validations.answer(c, { allowedOrigins: ["*"], requestsPerSecond: undefined });
+  });
+  await using listener = await startListener({ fetch: app.fetch, host: "127.0.0.1", port: 0 });
+  const socket = connect(listener.port, "127.0.0.1");
+  socket.write(
+    "OPTIONS / HTTP/1.1\r\nHost: a\r\nWebHook-Request-Origin: a\r\nWebHook-Request-Callback: https://a.example/\r\n\r\n",
+  );
+  await arrived.promise;
+  socket.destroy();
+  expect(await called.promise).toBe("https://a.example/");
+  await validations[Symbol.asyncDispose]();
+});
