@@ -47,7 +47,11 @@ function createGuardedConnector({ allowNetworks, lookup = systemLookup }: GuardO
       // undici's own connector leaves the second argument out where it fails.
       if (error || !socket) {
         callback(error ?? new Error("no socket"), null);
-      } else if (!isAllowed(socket.remoteAddress ?? "")) {
+      } else if (socket.remoteAddress === undefined) {
+        // Whoever was there has hung up already: that is bad luck, and no address that may not be reached.
+        socket.destroy();
+        callback(hungUp(), null);
+      } else if (!isAllowed(socket.remoteAddress)) {
         socket.destroy();
         callback(blocked(), null);
       } else {
@@ -70,6 +74,8 @@ const guardedLookup =
       else callback(null, first.address, first.family);
     });
   };
+
+const hungUp = (): OutboundError => new OutboundError("reset", "the connection broke");
 
 const blocked = (): OutboundError =>
   new OutboundError(

@@ -1,5 +1,8 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo, LookupFunction } from "node:net";
+import type { AddressInfo, LookupFunction, Socket } from "node:net";
+import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import type { Outbound } from "../../src/net/outbound.ts";
@@ -37,6 +40,20 @@ function resolveTo(...answers: readonly (readonly string[])[]): LookupFunction {
     setImmediate(() => callback(null, found));
   };
 }
+
+/** A server on a thread of its own: once the client says 1 it resets the connection, and says 2. */
+const RESETTER = `
+  const { parentPort, workerData } = require("node:worker_threads");
+  const server = require("node:net").createServer((socket) => {
+    Atomics.wait(workerData, 0, 0, 5_000);
+    socket.on("close", () => {
+      Atomics.store(workerData, 0, 2);
+      Atomics.notify(workerData, 0);
+    });
+    socket.resetAndDestroy();
+  });
+  server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));
+`;
 
 describe("the guard", () => {
   it.each([
@@ -130,6 +147,31 @@ describe("the guard", () => {
     const url = `http://127.0.0.1:${port}/elsewhere`;
     await expect(get(outbound, url)).rejects.toMatchObject({ code: "blocked" });
     await expect(outbound.fetch()(url)).rejects.toMatchObject({ code: "blocked" });
+  });
+
+  it("does not blame the address of whoever hangs up as soon as it is reached", async () => {
+    await using outbound = createOutbound({ allowNetworks: ["127.0.0.0/8"] });
+    const turn = new Int32Array(new SharedArrayBuffer(4));
+    const resetter = new Worker(RESETTER, { eval: true, workerData: turn });
+    const [resetterPort] = await once(resetter, "message");
+    // Holds the client in the moment of its connection, before anyone asks whom it has reached.
+    const holdUntilReset = (message: unknown): void => {
+      const { socket } = message as { readonly socket: Socket };
+      socket.once("connect", () => {
+        Atomics.store(turn, 0, 1);
+        Atomics.notify(turn, 0);
+        Atomics.wait(turn, 0, 1, 5_000);
+      });
+    };
+    subscribe("net.client.socket", holdUntilReset);
+    try {
+      const failure = get(outbound, `http://127.0.0.1:${resetterPort}/`);
+      await expect(failure).rejects.toMatchObject({ name: "OutboundError", code: "reset" });
+      expect(turn[0]).toBe(2);
+    } finally {
+      unsubscribe("net.client.socket", holdUntilReset);
+      await resetter.terminate();
+    }
   });
 
   it("lets into the networks that the operator names", async () => {
