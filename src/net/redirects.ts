@@ -12,8 +12,8 @@ const BODY_HEADERS: readonly string[] = [
   "content-type",
 ];
 
-/** What another origin may see. Any other header may hold a credential, whatever its name. */
-const HARMLESS_HEADERS: readonly string[] = [
+/** What another origin may see, and no credential stands in. Any other header may hold one, whatever its name. */
+export const HARMLESS_HEADERS: readonly string[] = [
   "accept",
   "accept-encoding",
   "accept-language",

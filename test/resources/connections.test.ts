@@ -54,6 +54,7 @@ describe("a connection", () => {
 
   it.each([
     ["config.name", "apiKey", { name: "Host", value: "a" }],
+    ["config.name", "apiKey", { name: "User-Agent", value: "a" }],
     ["config.name", "apiKey", { name: "X Key", value: "a" }],
     ["config.value", "apiKey", { name: "X-Key", value: "a\r\nb: c" }],
     ["config.username", "basic", { username: "a:b", password: "c" }],

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HARMLESS_HEADERS } from "../redirects.ts";
 
 const MAX_SECRET_CHARS = 8_192;
 
@@ -6,7 +7,7 @@ const MAX_SECRET_CHARS = 8_192;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** What a header may hold without being changed on its way: visible characters, with spaces between them. */
 const HEADER_TEXT = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/;
-/** Headers that frame the message or its connection: not for settings to set. */
+/** Headers that frame the message or its connection. */
 const FRAMING = [
   "connection",
   "content-length",
@@ -25,13 +26,16 @@ export const secretText = z.string().min(1).max(MAX_SECRET_CHARS).meta({ writeOn
 /** A write-only text that stands in a header. */
 export const secretHeaderText = secretText.regex(HEADER_TEXT, "must be visible ASCII, as a header takes it");
 
-/** The name of a header that settings may set, in lower case. */
+/** The name of a header that settings may set, in lower case: none that redirects take along to other origins. */
 export const headerName = z
   .string()
   .max(128)
   .regex(TOKEN, "must be the name of a header")
   .toLowerCase()
-  .refine((name) => !FRAMING.includes(name) && !name.startsWith("proxy-"), "is not for settings to set");
+  .refine(
+    (name) => !FRAMING.includes(name) && !HARMLESS_HEADERS.includes(name) && !name.startsWith("proxy-"),
+    "is not for settings to set",
+  );
 
 /** The name of a parameter of a query. */
 export const queryName = z.string().min(1).max(128);
