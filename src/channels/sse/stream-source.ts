@@ -7,7 +7,13 @@ import { sseSettings } from "./settings.ts";
 /** Channels whose server has said how long to wait before its stream is opened again. */
 const MAX_RETRIES = 10_000;
 
-/** Streams of server-sent events. What a server's `retry` says counts until it says otherwise, also over failed tries. */
+/** A server that ends each stream and wants it back at once would keep whoever opens it busy with nothing else. */
+const MIN_RETRY_MS = 100;
+
+/**
+ * Streams of server-sent events. What a server's `retry` says counts until it says otherwise, also over failed tries: no more than
+ * `maxMs`, and no less than `MIN_RETRY_MS` where `initialMs` is not less itself.
+ */
 export function createStreamSource(deps: OpenStreamDeps): StreamSource {
   const retries = new LRUCache<number, number>({ max: MAX_RETRIES });
   return {
@@ -19,7 +25,9 @@ export function createStreamSource(deps: OpenStreamDeps): StreamSource {
       const retryMs = retries.get(number);
       if (retryMs === undefined || (end.kind !== "done" && end.kind !== "failed")) return end;
       if (end.notBeforeMs !== undefined) return end;
-      return { ...end, notBeforeMs: deps.clock() + Math.min(retryMs, settings.reconnect.maxMs) };
+      const { initialMs, maxMs } = settings.reconnect;
+      const leastMs = Math.min(MIN_RETRY_MS, initialMs);
+      return { ...end, notBeforeMs: deps.clock() + Math.min(Math.max(retryMs, leastMs), maxMs) };
     },
   };
 }

@@ -394,6 +394,16 @@ describe("the wait that the server's retry asks for", () => {
     expect(await hold()).toMatchObject({ code: "http_503", notBeforeMs: NOW_MS + 1000 });
     expect(await hold()).toEqual({ kind: "done", notBeforeMs: NOW_MS + 20_000 });
   });
+
+  it("is never none, unless the channel's own is shorter", async () => {
+    const own = createHolder(() => NOW_MS);
+    await using _ = own;
+    await using server = await startRawServer(streamOf("retry: 0\n\n"), streamOf("retry: 0\n\n"));
+    const hold = (reconnect: object) =>
+      own.hold(createRun({ url: server.url, reconnect }, { number: 1_001 }));
+    expect(await hold({})).toEqual({ kind: "done", notBeforeMs: NOW_MS + 100 });
+    expect(await hold({ initialMs: 10 })).toEqual({ kind: "done", notBeforeMs: NOW_MS + 10 });
+  });
 });
 
 describe("the request", () => {
