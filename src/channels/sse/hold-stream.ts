@@ -3,13 +3,10 @@ import type { SourceEnd, SourceRun } from "../source.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { deliveryOf } from "./delivery.ts";
 import { FrameWriter, RefusedFrameError } from "./frame-writer.ts";
-import { createFrameReader, type Frame } from "./frames.ts";
+import { type Frame, type FrameListener, readFrames } from "./frames.ts";
 import { Numbering } from "./numbering.ts";
 import { type OpenStreamDeps, openStream } from "./open-stream.ts";
 import { MAX_ID_CHARS, type SseSettings } from "./settings.ts";
-
-/** Read at once before it is looked whether more may be: the smallest frame has 7 bytes, so that the bounds hold roughly. */
-const PIECE_BYTES = 8 * 1024;
 
 /**
  * One connection, from the request to its end. Nothing is read faster than it can be written: what waits is in the sender's
@@ -32,22 +29,12 @@ export async function holdStream(
     ending.abort();
   };
   const signal = AbortSignal.any([run.signal, ending.signal]);
-  const opening = await openStream(deps, { credentials: run.credentials, settings, told, signal });
-  if (opening.kind === "ended") return opening.end;
-  run.opened();
-  if (run.cursor !== undefined && told === "") {
-    run.warn(
-      "gap",
-      "The server cannot be told where to go on: what it sent between two connections is missing",
-    );
-  }
-
   const writer = new FrameWriter(run, (error) => {
     outcome.failure = { error };
     ending.abort();
   });
   const numbering = new Numbering(told);
-  const reader = createFrameReader(settings.maxEventBytes, {
+  const listener: FrameListener = {
     onFrame(frame) {
       if (!ending.signal.aborted && hasFittingId(frame.id)) take(frame);
     },
@@ -59,7 +46,7 @@ export async function holdStream(
       const message = `An event holds more than ${settings.maxEventBytes} bytes of data (maxEventBytes)`;
       finish({ kind: "broken", code: "event_too_large", message });
     },
-  });
+  };
 
   function hasFittingId(id: string | undefined): boolean {
     if (id === undefined || id.length <= MAX_ID_CHARS) return true;
@@ -85,18 +72,30 @@ export async function holdStream(
     }
   }
 
-  const { maxConnectionAgeMs } = settings;
-  const aged =
-    maxConnectionAgeMs &&
-    setTimeout(() => finish({ kind: "done", notBeforeMs: deps.clock() }), maxConnectionAgeMs);
-  try {
-    for await (const chunk of opening.body) {
-      for (let at = 0; at < chunk.length && !signal.aborted; at += PIECE_BYTES) {
-        reader.read(chunk.subarray(at, at + PIECE_BYTES));
-        await writer.room();
-      }
-      if (signal.aborted) break;
+  const { maxConnectionAgeMs, maxEventBytes, url } = settings;
+  let aged: NodeJS.Timeout | undefined;
+
+  async function open(): Promise<AsyncIterable<Uint8Array> | undefined> {
+    const opening = await openStream(deps, { credentials: run.credentials, settings, told, signal });
+    if (opening.kind === "ended") {
+      finish(opening.end);
+      return undefined;
     }
+    run.opened();
+    if (run.cursor !== undefined && told === "") {
+      run.warn(
+        "gap",
+        "The server cannot be told where to go on: what it sent between two connections is missing",
+      );
+    }
+    if (maxConnectionAgeMs) {
+      aged = setTimeout(() => finish({ kind: "done", notBeforeMs: deps.clock() }), maxConnectionAgeMs);
+    }
+    return opening.body;
+  }
+
+  try {
+    await readFrames({ url, maxEventBytes, open, room: () => writer.room(), signal }, listener);
     finish({ kind: "done" });
   } catch (error) {
     if (!signal.aborted) finish(endOf(error));

@@ -75,6 +75,18 @@ describe("a stream", () => {
     ]);
   });
 
+  it("may call its events whatever it likes, and as the client calls its own", async () => {
+    const names = ["error", "open", "message", "__proto__", "constructor", "dispatchEvent", "ü x"];
+    const text = names.map((name, n) => `event: ${name}\nid: ${n}\ndata: ${n}\n\n`).join("");
+    await using server = await startRawServer(streamOf(text));
+    const run = createRun({ url: server.url });
+    expect(await holder.hold(run)).toEqual({ kind: "done" });
+    expect(run.taken.map(({ event, id }) => [event, id])).toEqual(names.map((name, n) => [name, `${n}`]));
+    const only = createRun({ url: server.url, eventNames: ["error"], stopOn: { event: "open" } });
+    expect(await holder.hold(only)).toMatchObject({ kind: "finished" });
+    expect(dataOf(only)).toEqual(["0"]);
+  });
+
   it("has fresh ids before the server has given one, and after it has taken it back", async () => {
     const { run } = await holdOnce(
       streamOf(messages("1"), "id: x\ndata: 2\n\nid\ndata: 3\n\n", messages("4")),
