@@ -62,8 +62,8 @@ export interface SourcePositions {
   takeOver(source: SourceRef, options?: { readonly isFresh?: boolean }): Promise<TakenSource | EarlySource>;
   read(channelNumber: number): Promise<StoredCursor>;
   /**
-   * Sets the cursor; undefined begins anew. Whoever runs the source is fenced. Answers the new version, or undefined where the
-   * cursor is at another than the given one.
+   * Sets the cursor; undefined begins anew. Whoever runs the source is fenced, and it is left alone no longer. Answers the new
+   * version, or undefined where the cursor is at another than the given one.
    */
   set(
     source: SourceRef,

@@ -99,6 +99,15 @@ describe("taking a source over", () => {
 });
 
 describe("a cursor set by hand", () => {
+  test.each(["7", undefined])("ends the wait that its sender asked for (%j)", async (value) => {
+    const { ref, take, channel } = testSource();
+    const { epoch } = await take();
+    await positions.end(channel.number, epoch, { failures: 1, notBeforeMs: 86_400_000, retryInMs: 60_000 });
+    expect(await positions.takeOver(ref)).toMatchObject({ kind: "early" });
+    await positions.set(ref, value);
+    expect(await take()).toMatchObject({ value, failures: 0 });
+  });
+
   test("fences the run under way, and is where the next one begins", async () => {
     const { ref, take, write, channel } = testSource();
     const run = await take();

@@ -45,11 +45,13 @@ function reportSources({ seconds, workers, strikes, sources, quarantined }: Sour
   return wrong.length === 0 && quarantined === 0 && sources.every(({ made }) => made > 0);
 }
 
-const wrongIn = ({ lost, doubled, outOfOrder, foreign }: SourceCounts): number =>
-  lost + doubled + outOfOrder + foreign;
+function wrongIn({ lost, doubled, outOfOrder, foreign }: SourceCounts): number {
+  return lost + doubled + outOfOrder + foreign;
+}
 
-const linesOf = (strikes: ReadonlyMap<string, number>): readonly string[] =>
-  [...strikes].sort().map(([key, count]) => `  ${key.padEnd(18)} ${count}`);
+function linesOf(strikes: ReadonlyMap<string, number>): readonly string[] {
+  return [...strikes].sort().map(([key, count]) => `  ${key.padEnd(18)} ${count}`);
+}
 
 function print(lines: readonly string[]): void {
   process.stdout.write(`${lines.join("\n")}\n\n`);

@@ -1,7 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { type Feed, startFeeds } from "./feeds.ts";
-import { FATES, MOMENTS, type SourceWorker, startSourceWorker } from "./source-workers.ts";
+import {
+  FATES,
+  type Fate,
+  MOMENTS,
+  type Moment,
+  type SourceWorker,
+  startSourceWorker,
+} from "./source-workers.ts";
 
 /** What the topics of all sources hold, against what their servers have numbered. */
 export interface SourceVerdict {
@@ -65,9 +72,7 @@ export async function runSourceKills({ kills, sources = 20 }: SourceKillsOptions
   const strikes = new Map<string, number>();
   for (let i = 0; i < kills; i++) {
     await delay(Math.random() * 300);
-    const fate = FATES[i % FATES.length] ?? "killed";
-    const moment = MOMENTS[(i + Math.floor(i / FATES.length)) % MOMENTS.length] ?? "random";
-    const topicPart = `.${KINDS[Math.floor(i / 2) % KINDS.length]}`;
+    const [fate, moment, topicPart] = strikeOf(i);
     await (workers[i % workers.length] ?? first).strike(fate, moment, topicPart);
     const key = `${fate} ${moment}`;
     strikes.set(key, (strikes.get(key) ?? 0) + 1);
@@ -86,6 +91,17 @@ export async function runSourceKills({ kills, sources = 20 }: SourceKillsOptions
   const { api } = first.gateway();
   const quarantine = await api<readonly unknown[]>("GET", `/apps/${app.id}/quarantine`);
   return { seconds, workers: workers.length, strikes, sources: counts, quarantined: quarantine.length };
+}
+
+/** All fates in turn; then all at the next moment; and when each was at each, with the other kind of sources. */
+function strikeOf(i: number): readonly [Fate, Moment, topicPart: string] {
+  const round = Math.floor(i / FATES.length);
+  const kind = i + round + Math.floor(round / MOMENTS.length);
+  return [
+    FATES[i % FATES.length] ?? "killed",
+    MOMENTS[round % MOMENTS.length] ?? "random",
+    `.${KINDS[kind % KINDS.length]}`,
+  ];
 }
 
 async function install(worker: SourceWorker, feeds: readonly Feed[]): Promise<InstalledApp> {
