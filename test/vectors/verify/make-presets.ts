@@ -7,11 +7,22 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { type Case, casesOf, type Recipe } from "./makers/kit.ts";
 import { billing } from "./makers/billing.ts";
+import { chats } from "./makers/chats.ts";
 import { code } from "./makers/code.ts";
+import { mails } from "./makers/mails.ts";
 import { payments } from "./makers/payments.ts";
+import { phones } from "./makers/phones.ts";
 import { shops } from "./makers/shops.ts";
 
-const RECIPES: Readonly<Record<string, Recipe>> = { ...code, ...payments, ...billing, ...shops };
+const RECIPES: Readonly<Record<string, Recipe>> = {
+  ...code,
+  ...payments,
+  ...billing,
+  ...shops,
+  ...chats,
+  ...phones,
+  ...mails,
+};
 
 const FOLDER = new URL("./presets/", import.meta.url);
 
