@@ -1,5 +1,3 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { basename } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fillPaths } from "../../src/event/definition.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
@@ -11,24 +9,11 @@ import type { RefusalReason } from "../../src/verify/verifier.ts";
 import { type CompiledSender, compileSender } from "../../src/verify/verify.ts";
 import { fieldOf, normalizeBody } from "../normalize/support.ts";
 import type { Case, CaseKind, Expected } from "../vectors/verify/makers/kit.ts";
+import { readVectors, type Vectors } from "./preset-vectors.ts";
 import { HOOKS_URL, parseSender, requestOf } from "./support.ts";
 
-interface Vectors {
-  readonly preset: string;
-  readonly source: string;
-  /** What is fetched, by address. */
-  readonly fetched?: Readonly<Record<string, string>>;
-  readonly cases: readonly Case[];
-}
-
-const FOLDER = new URL("../vectors/verify/presets/", import.meta.url);
 const presets = readPresets();
-const vectors: ReadonlyMap<string, Vectors> = new Map(
-  readdirSync(FOLDER).map((file) => [
-    basename(file, ".json"),
-    JSON.parse(readFileSync(new URL(file, FOLDER), "utf8")),
-  ]),
-);
+const vectors = readVectors();
 const allCases = [...vectors.values()].flatMap(({ cases }) => cases);
 
 interface Met {
@@ -146,7 +131,9 @@ function neededBy({ verification, secret, handshakes }: Preset): readonly CaseKi
     "accept",
     ...(verification.scheme === "none" ? [] : (["altered"] as const)),
     ...(secret === null ? [] : (["wrong secret", "rotated"] as const)),
-    ...(/"toleranceSeconds":|"standardWebhooks"|"maxAgeSeconds":/.test(settings) ? (["stale"] as const) : []),
+    ...(/"toleranceSeconds":|"standardWebhooks"|"maxAgeSeconds":|"requireExpiry":true/.test(settings)
+      ? (["stale"] as const)
+      : []),
     ...(provesNoBody ? (["uncovered"] as const) : []),
     ...(handshakes.length > 0 ? (["handshake"] as const) : []),
   ];

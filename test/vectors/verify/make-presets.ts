@@ -7,6 +7,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { type Case, casesOf, type Recipe } from "./makers/kit.ts";
 import { billing } from "./makers/billing.ts";
+import { boards } from "./makers/boards.ts";
 import { chats } from "./makers/chats.ts";
 import { clouds } from "./makers/clouds.ts";
 import { code } from "./makers/code.ts";
@@ -15,6 +16,7 @@ import { media } from "./makers/media.ts";
 import { payments } from "./makers/payments.ts";
 import { phones } from "./makers/phones.ts";
 import { shops } from "./makers/shops.ts";
+import { sns } from "./makers/sns.ts";
 import { standard } from "./makers/standard.ts";
 import { work } from "./makers/work.ts";
 
@@ -26,8 +28,10 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   ...chats,
   ...phones,
   ...mails,
+  ...boards,
   ...work,
   ...clouds,
+  "aws-sns": sns,
   ...media,
   ...standard,
 };

@@ -1,4 +1,18 @@
-import { answer, caseOf, delivery, hmac, json, type Recipe, type Sent, withHeaders } from "./kit.ts";
+import { createPublicKey } from "node:crypto";
+import { rs256 } from "./jwt.ts";
+import { KEYS } from "./keys.ts";
+import {
+  answer,
+  caseOf,
+  delivery,
+  hidden,
+  hmac,
+  json,
+  type Recipe,
+  type Sent,
+  texts,
+  withHeaders,
+} from "./kit.ts";
 
 const CODE = "512d38b6-c7b8-40c8-89fe-f46f9e9622b6";
 const ID = "dde3ac43-a4d8-4c8b-8ff6-8e8a7ed1b3f1";
@@ -7,7 +21,6 @@ const EVENT_GRID =
 
 const withCode = (sent: Sent, code: string): Sent => ({ ...sent, target: `/hooks/ch_1?code=${code}` });
 const authorized = (sent: Sent, key: string): Sent => withHeaders(sent, { authorization: key });
-const hidden = (sent: Sent): Sent => ({ ...sent, body: sent.body.replace("{", '{"altered":true,') });
 
 const validation = delivery({ "aeg-event-type": "SubscriptionValidation" }, [
   {
@@ -17,8 +30,73 @@ const validation = delivery({ "aeg-event-type": "SubscriptionValidation" }, [
   },
 ]);
 
+const GOOGLE_KEYS = "https://www.googleapis.com/oauth2/v3/certs";
+const jwkOf = (pem: string, kid: string) => ({
+  ...createPublicKey(pem).export({ format: "jwk" }),
+  ...{ kid, alg: "RS256", use: "sig" },
+});
+
 /** Clouds, and who knows people there. */
 export const clouds: Readonly<Record<string, Recipe>> = {
+  "google-pubsub": {
+    source: "https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions",
+    secrets: texts(
+      "push@ours.iam.gserviceaccount.com",
+      "push-next@ours.iam.gserviceaccount.com",
+      "push@another.iam.gserviceaccount.com",
+    ),
+    fetched: {
+      [GOOGLE_KEYS]: json({ keys: [jwkOf(KEYS.rsa[1].public, "old"), jwkOf(KEYS.rsa[0].public, "new")] }),
+    },
+    sent: delivery(
+      {},
+      {
+        message: {
+          attributes: { key: "value" },
+          data: "SGVsbG8gQ2xvdWQgUHViL1N1YiE=",
+          messageId: "2070443601311540",
+        },
+        subscription: "projects/ours/subscriptions/mysubscription",
+      },
+    ),
+    sign: (sent, email, atMs) => {
+      const seconds = atMs / 1_000;
+      const claims = {
+        ...{
+          aud: "https://hooks.example.com/hooks/ch_1",
+          azp: "113774264463038321964",
+          sub: "113774264463038321964",
+        },
+        ...{
+          email,
+          email_verified: true,
+          iss: "https://accounts.google.com",
+          iat: seconds,
+          exp: seconds + 3_600,
+        },
+      };
+      return withHeaders(sent, { authorization: `Bearer ${rs256(KEYS.rsa[0].private, "new", claims)}` });
+    },
+    alter: (sent) =>
+      withHeaders(sent, { authorization: String(sent.headers.authorization).replace(/\.[^.]+\./, ".e30.") }),
+    uncovered: (sent) => ({ ...sent, body: sent.body.replace("SGVsbG8g", "YWx0ZXJl") }),
+    toleranceSeconds: 3_660,
+    events: [{ type: "received", id: "2070443601311540" }],
+    more: [
+      caseOf({
+        name: "a token of one's own making",
+        kind: "wrong secret",
+        secrets: [{ value: "push@ours.iam.gserviceaccount.com" }],
+        request: withHeaders(delivery({}, { message: { messageId: "1" } }), {
+          authorization: `Bearer ${rs256(KEYS.rsa[2].private, "new", {
+            ...{ email: "push@ours.iam.gserviceaccount.com", email_verified: true },
+            ...{ iss: "https://accounts.google.com", exp: 1_767_229_200 },
+          })}`,
+        }),
+        expect: { refused: "mismatch" },
+      }),
+    ],
+  },
   "azure-event-grid": {
     source: EVENT_GRID,
     sent: delivery({ "aeg-event-type": "Notification" }, [
