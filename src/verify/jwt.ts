@@ -5,7 +5,7 @@ import { consumedBy, refuse } from "./message/signature.ts";
 import { findWrongKey } from "./secret-key.ts";
 import { checkToken } from "./token/check-token.ts";
 import { compileTokenKeys } from "./token/find-token-keys.ts";
-import { isBySecret, jwtSettings } from "./token/jwt-settings.ts";
+import { isBySecret, type JwtSettings, jwtSettings } from "./token/jwt-settings.ts";
 import { defineScheme } from "./verifier.ts";
 
 /** Longer than any header that comes through. */
@@ -16,7 +16,7 @@ const COMPACT = /^(?:bearer +)?(?<token>[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0
 export const jwt = defineScheme({
   scheme: "jwt",
   settings: jwtSettings,
-  needsSecret: ({ keys }) => keys.from === "secrets",
+  needsSecret: usesSecrets,
   findWrongSecret: ({ keys, key, algorithms }, secret) => {
     if (keys.from !== "secrets") return undefined;
     if (isBySecret(algorithms)) return findWrongKey(key, secret);
@@ -29,7 +29,7 @@ export const jwt = defineScheme({
     return {
       ...consumedBy({ in: where, name }),
       async verify(request, context) {
-        if (options.keys.from === "secrets" && context.secrets.length === 0) {
+        if (usesSecrets(options) && context.secrets.length === 0) {
           return refuse("no_secret", "the channel has no secret that is valid now");
         }
         const text = read(new RequestView(request, context.readAs));
@@ -44,3 +44,8 @@ export const jwt = defineScheme({
     };
   },
 });
+
+/** As keys, or as what a claim must be. */
+function usesSecrets({ keys, secretClaim }: JwtSettings): boolean {
+  return keys.from === "secrets" || secretClaim !== undefined;
+}

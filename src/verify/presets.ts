@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
@@ -64,19 +64,13 @@ const FOLDER = fileURLToPath(new URL("./presets/", import.meta.url));
 
 /** All providers that are known: each is a file of the folder `presets`. @throws Error that names a file that does not fit */
 export function readPresets(folder: string = FOLDER): Presets {
-  if (!existsSync(folder)) return new Map();
   const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
-  return new Map(
-    files.sort().map((file) => {
-      const preset = readPreset(`${folder}/${file}`);
-      return [preset.preset, preset];
-    }),
-  );
+  const names = files.map((file) => basename(file, ".json")).sort();
+  return new Map(names.map((name) => [name, readPreset(folder, name)]));
 }
 
-function readPreset(file: string): Preset {
-  const name = basename(file, ".json");
-  const parsed = presetSchema.safeParse(JSON.parse(readFileSync(file, "utf8")));
+function readPreset(folder: string, name: string): Preset {
+  const parsed = presetSchema.safeParse(JSON.parse(readFileSync(`${folder}/${name}.json`, "utf8")));
   if (!parsed.success) throw new Error(`${name}.json is no preset: ${z.prettifyError(parsed.error)}`);
   if (parsed.data.preset !== name) throw new Error(`${name}.json is the preset ${parsed.data.preset}`);
   return parsed.data;

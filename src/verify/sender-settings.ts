@@ -46,7 +46,7 @@ export const senderSettings = {
     .max(64)
     .optional()
     .describe(
-      "A provider that is known, by its name in the list of presets: verification, handshakes, and where definitions find type and id unless they say so themselves. What the channel sets itself wins. It stays a name: what a later version knows better of the provider holds for the channel too.",
+      "A provider that is known, by its name in the list of presets: verification, handshakes, and where definitions find type and id unless they say so themselves. What the channel sets itself wins. With no definitions at all the channel publishes all that comes as the type received. It stays a name: what a later version knows better of the provider holds for the channel too.",
     ),
   verification: z
     .discriminatedUnion("scheme", [first.settings, ...others.map(({ settings }) => settings), ofPreset])

@@ -72,8 +72,9 @@ export function lacksSecret({
 
 /** The same of settings as they are stored; also where they no longer fit: nothing is verified by them. */
 export function needsSetup(settings: unknown, presets: Presets): boolean {
-  const sender = resolveSender(senderConfigSchema.parse(settings), presets);
-  return !sender.ok || lacksSecret(sender.value);
+  const config = senderConfigSchema.safeParse(settings);
+  const sender = config.success ? resolveSender(config.data, presets) : undefined;
+  return sender?.ok !== true || lacksSecret(sender.value);
 }
 
 /** True of settings, as they are written or stored, under which not everyone is believed; also where they do not fit. */
@@ -103,10 +104,11 @@ function findWrongSecrets(
 
 /** Where the body is not signed, what a handshake signs for anyone could be what a delivery is signed by. */
 function findOracles(
-  { signsBody }: VerificationSettings,
+  { signsBody, of }: VerificationSettings,
   handshakes: readonly Handshake[],
 ): readonly WrongSetting[] {
-  if (signsBody !== false) return [];
+  const ways: readonly { readonly signsBody?: unknown }[] = Array.isArray(of) ? of : [{ signsBody }];
+  if (ways.every((way) => way.signsBody !== false)) return [];
   const message =
     "signs for anyone, and deliveries are signed without their body: needs `requireVerified: true`";
   return handshakes.flatMap((handshake, index) =>

@@ -71,6 +71,7 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
   const key = secretKeySchema.parse(verification.key);
   const handshakes = compileHandshakes(isShakingHands(sender) ? sender.handshakes : [], {
     ...{ secretsAt, readAs },
+    ownSecrets: sender.secrets.flatMap(({ name, value }) => (name === undefined ? [value] : [])),
     hmacKeyOf: (secret) => deriveKey(key, secret),
     isSecret: (text) => scheme.findWrongSecret(verification, text) === undefined,
   });

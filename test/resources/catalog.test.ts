@@ -1,6 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readPresets } from "../../src/verify/presets.ts";
 import { createTestApi, type TestApi } from "../support/api.ts";
 
 let api: TestApi;
@@ -83,8 +84,32 @@ describe("GET /verification-schemes and /presets", () => {
       { scheme: "anyOf", needsSecret: false },
     ]);
     for (const { settings } of body) expect(undescribed(settings)).toEqual([]);
-    const presets = await api.call("GET", "/presets");
-    expect([presets.status, Array.isArray(presets.body)]).toEqual([200, true]);
+  });
+
+  it("list each provider by its name, with verification as its scheme's schema takes it", async () => {
+    const schemes = await api.call("GET", "/verification-schemes");
+    const fits = (verification: Schema): boolean => {
+      const { settings } = schemes.body.find(({ scheme }: Schema) => scheme === verification.scheme);
+      return ajv.validate(settings, verification);
+    };
+    const { body, headers } = await api.call("GET", "/presets?limit=200");
+    expect([body.length, headers.get("x-total-count")]).toEqual([
+      readPresets().size,
+      String(readPresets().size),
+    ]);
+    const names = body.map(({ preset }: Schema) => preset);
+    expect(names).toEqual([...names].sort());
+    const unfit = body.filter(({ verification }: Schema) => !fits(verification));
+    expect(unfit.map(({ preset }: Schema) => preset)).toEqual([]);
+    const github = body.find(({ preset }: Schema) => preset === "github");
+    expect(github).toMatchObject({
+      title: "GitHub",
+      documentationUrl: expect.stringMatching(/^https:/),
+      secret: { label: "Secret", hint: expect.any(String) },
+      verification: { scheme: "hmac", name: "X-Hub-Signature-256" },
+      typePath: "$headers['x-github-event']",
+    });
+    expect((await api.call("GET", "/presets?limit=2&offset=1")).body).toEqual(body.slice(1, 3));
   });
 
   it("are lists like all others", async () => {

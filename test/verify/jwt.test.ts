@@ -130,6 +130,21 @@ describe("a token", () => {
     expect(await isVerified(sender, parts(await tokenOf({ ...claims, jti: "x".repeat(257) })))).toBe(false);
   });
 
+  it("that anyone may have is its sender's where a claim is one of the channel's secrets", async () => {
+    const of = (...emails: readonly string[]) =>
+      senderOf({
+        verification: { ...base, secretClaim: "email" },
+        secrets: emails.map((value) => ({ value })),
+      });
+    const token = parts(await tokenOf({ ...claims, email: "push@ours.example" }));
+    expect(await isVerified(of("other@ours.example", "push@ours.example"), token)).toBe(true);
+    expect(await isVerified(of("other@ours.example"), token)).toBe(false);
+    expect(await isVerified(of(), token)).toBe(false);
+    expect(await isVerified(of("push@ours.example"), parts(await tokenOf()))).toBe(false);
+    const verification = { ...base, keys: { from: "secrets" }, secretClaim: "email" };
+    expect(Object.keys(findingsOf({ verification }))).toEqual(["verification.secretClaim"]);
+  });
+
   it("by a shared secret is accepted under any that is valid", async () => {
     const secrets = [{ value: "old" }, { value: "a secret of thirty-two characters" }];
     const verification = { scheme: "jwt", algorithms: ["HS256"], keys: { from: "secrets" } };

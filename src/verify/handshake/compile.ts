@@ -12,7 +12,7 @@ import type { Condition, Handshake } from "./settings.ts";
 
 /** A request that is no delivery, and what is to be done. */
 export interface MatchedHandshake {
-  /** A secret that it brings, to be kept before it is answered; undefined where it asks for none to be kept. */
+  /** A secret that it brings, to be kept before it is answered; undefined where there is none to keep. */
   readonly captured: Result<string, string> | undefined;
   /** An address to be called before it is answered. */
   readonly visit: Result<string, string> | undefined;
@@ -30,6 +30,8 @@ export interface Handshakes extends Consumed {
 
 export interface HandshakeDeps {
   readonly secretsAt: SecretsAt;
+  /** All that deliveries may be signed with, at whatever time. */
+  readonly ownSecrets: readonly string[];
   readonly readAs: string | undefined;
   /** The key of a secret's text, as the channel's scheme makes it. */
   readonly hmacKeyOf: (secret: string) => Buffer | undefined;
@@ -70,13 +72,13 @@ export function compileHandshakes(handshakes: readonly Handshake[], deps: Handsh
 
 function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   const { when, requireVerified, captureSecret, visit } = handshake;
-  // What needs no parsing comes first: most requests are deliveries.
-  const [cheap, dear] = [
-    when.all.filter((one) => one.in !== "body"),
-    when.all.filter((one) => one.in === "body"),
+  // What needs no look into the body comes first: most requests are deliveries.
+  const [ofBody, others] = partition(when.all, (one) => one.in === "body");
+  const conditions = [
+    ...others.map((condition) => compileCondition(condition, deps)),
+    compileGlance(ofBody),
+    ...ofBody.map((condition) => compileCondition(condition, deps)),
   ];
-  const conditions = [...cheap, ...dear].map((condition) => compileCondition(condition, deps));
-  const mayFit = compileGlance(dear);
   const reply = compileReply(handshake.respond);
   if (!reply.ok) throw new Error(`a reply ${reply.error[0]?.message}`);
   const readSecret = captureSecret && compileSource(captureSecret);
@@ -89,19 +91,12 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   return {
     method: when.method as string,
     requireVerified,
-    fits: (view: RequestView): boolean => mayFit(view.request) && conditions.every((holds) => holds(view)),
+    fits: (view: RequestView): boolean => conditions.every((holds) => holds(view)),
     match(view: RequestView): MatchedHandshake {
       const nowMs = view.request.arrivedAtMs;
-      const secret = readSecret?.(view);
       const url = readUrl?.(view);
       return {
-        captured:
-          readSecret &&
-          fitting(
-            secret,
-            isCapturable(secret) && deps.isSecret(secret ?? ""),
-            "brings no secret that can be kept",
-          ),
+        captured: readSecret && capture(readSecret(view), deps),
         visit:
           readUrl &&
           fitting(
@@ -120,10 +115,28 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   };
 }
 
+function partition<T>(all: readonly T[], test: (one: T) => boolean): readonly [T[], T[]] {
+  return [all.filter(test), all.filter((one) => !test(one))];
+}
+
 const fitting = (text: string | undefined, fits: boolean, message: string): Result<string, string> =>
   text !== undefined && fits ? { ok: true, value: text } : { ok: false, error: message };
 
-const isCapturable = (text = ""): boolean =>
+/** Nothing is to be kept, and nobody to be asked, where the channel has this secret already. */
+function capture(
+  text: string | undefined,
+  { ownSecrets, isSecret }: HandshakeDeps,
+): MatchedHandshake["captured"] {
+  if (text === undefined || !isCapturable(text) || !isSecret(text)) {
+    return { ok: false, error: "brings no secret that can be kept" };
+  }
+  if (ownSecrets.length === 0) return { ok: true, value: text };
+  const digest = digestOf(text);
+  const isKnown = ownSecrets.some((secret) => timingSafeEqual(digest, digestOf(secret)));
+  return isKnown ? undefined : { ok: false, error: "the channel has another secret already" };
+}
+
+const isCapturable = (text: string): boolean =>
   text.length > 0 && text.length <= MAX_CAPTURED_LENGTH && /^[\x21-\x7e]+$/.test(text);
 
 function compileCondition(
@@ -148,12 +161,12 @@ function compileCondition(
 }
 
 /** Looks whether the bytes of the body hold at all what is asked of it: nearly no delivery does, and is not parsed for it. */
-function compileGlance(conditions: readonly Condition[]): (request: RawRequest) => boolean {
+function compileGlance(conditions: readonly Condition[]): (view: RequestView) => boolean {
   const needles = conditions.flatMap(({ name, equals, absent }) => {
     const needle = equals ?? /\.(?<last>[A-Za-z0-9_]+)$/.exec(name)?.groups?.last ?? "";
     return absent !== true && SAME_IN_ALL_FORMATS.test(needle) ? [needle] : [];
   });
-  return ({ body }) => needles.every((needle) => body.includes(needle));
+  return ({ request }) => needles.every((needle) => request.body.includes(needle));
 }
 
 /** As it stands in JSON and in forms alike. */

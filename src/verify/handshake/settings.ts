@@ -48,7 +48,7 @@ const respondSchema = z.strictObject({
     .default({})
     .describe("Further headers, as templates."),
   body: template(
-    "A template: {{query:name}}, {{header:name}}, {{body:$.path}}, and {{secret:name}} for a secret that has a name, each with filters after |: hmac-sha1, hmac-sha256, hmac-sha512 (keyed with the channel's secret, over letters, digits and - _ ~ + / only, so that no delivery can be signed by it; to hex unless hex, base64 or base64url follows), sha256, lower, upper, trim, optional.",
+    "A template: {{query:name}}, {{header:name}}, {{body:$.path}}, and {{secret:name}} for a secret that has a name, each with filters after |: hmac-sha1, hmac-sha256, hmac-sha512 (keyed with the channel's first secret that is valid, over letters, digits and - _ ~ + / only, so that no delivery can be signed by it; to hex unless hex, base64 or base64url follows), sha256, lower, upper, trim, optional.",
   ).default(""),
 });
 

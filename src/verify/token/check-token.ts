@@ -34,7 +34,7 @@ export async function checkToken(
     for (const key of keys) {
       const verified = await verifyUnder(key, token, options);
       if (verified === undefined) continue;
-      return verified.ok ? checkClaims(verified.value, token, settings, request) : verified;
+      return verified.ok ? checkClaims(verified.value, token, settings, request, context) : verified;
     }
   }
   return refuse("mismatch", "the token is signed by none of the keys");
@@ -89,13 +89,17 @@ async function verifyUnder(
 function checkClaims(
   payload: JWTPayload,
   token: string,
-  { claims, bodyHash, deliveryIdClaim, bindDedupe }: JwtSettings,
+  { claims, secretClaim, bodyHash, deliveryIdClaim, bindDedupe }: JwtSettings,
   request: RawRequest,
+  { secrets }: VerifyContext,
 ): Result<Verification, Refusal> {
   for (const [name, wanted] of Object.entries(claims)) {
     if (!Object.hasOwn(payload, name) || payload[name] !== wanted) {
       return refuse("mismatch", `the token's claim ${name} is missing or not as it must be`);
     }
+  }
+  if (secretClaim !== undefined && !secrets.some((secret) => payload[secretClaim] === secret)) {
+    return refuse("mismatch", `the token's claim ${secretClaim} is none of the channel's secrets`);
   }
   if (bodyHash !== undefined && !isHashOf(request.body, payload[bodyHash.claim], bodyHash)) {
     return refuse("mismatch", "the body is not the one whose hash is in the token");

@@ -40,6 +40,11 @@ const shape = z.strictObject({
     .record(claimName, z.union([z.string(), z.number(), z.boolean()]))
     .default({})
     .describe("Further claims that must be there with these values."),
+  secretClaim: claimName
+    .optional()
+    .describe(
+      "The claim that must be one of the channel's secrets: for senders that sign for all their customers under the same keys, such as the `email` of a service account.",
+    ),
   bodyHash: z
     .strictObject({
       claim: claimName.describe("The claim that holds it."),
@@ -82,7 +87,10 @@ function checkAlgorithms({ value, issues }: z.core.ParsePayload<JwtSettings>): v
   const note = (field: string, message: string): void => {
     issues.push({ code: "custom", path: [field], message, input: value });
   };
-  const { algorithms, keys } = value;
+  const { algorithms, keys, secretClaim } = value;
+  if (secretClaim !== undefined && keys.from === "secrets") {
+    note("secretClaim", "cannot be: the channel's secrets are the keys, which no token holds");
+  }
   const bySecret = algorithms.filter((name) => name.startsWith("HS")).length;
   if (bySecret > 0 && bySecret < algorithms.length) {
     note("algorithms", "mixes HS… with others: a public key could be taken for a secret");

@@ -7,11 +7,34 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { type Case, casesOf, type Recipe } from "./makers/kit.ts";
 import { billing } from "./makers/billing.ts";
+import { boards } from "./makers/boards.ts";
+import { chats } from "./makers/chats.ts";
+import { clouds } from "./makers/clouds.ts";
 import { code } from "./makers/code.ts";
+import { mails } from "./makers/mails.ts";
+import { media } from "./makers/media.ts";
 import { payments } from "./makers/payments.ts";
+import { phones } from "./makers/phones.ts";
 import { shops } from "./makers/shops.ts";
+import { sns } from "./makers/sns.ts";
+import { standard } from "./makers/standard.ts";
+import { work } from "./makers/work.ts";
 
-const RECIPES: Readonly<Record<string, Recipe>> = { ...code, ...payments, ...billing, ...shops };
+const RECIPES: Readonly<Record<string, Recipe>> = {
+  ...code,
+  ...payments,
+  ...billing,
+  ...shops,
+  ...chats,
+  ...phones,
+  ...mails,
+  ...boards,
+  ...work,
+  ...clouds,
+  "aws-sns": sns,
+  ...media,
+  ...standard,
+};
 
 const FOLDER = new URL("./presets/", import.meta.url);
 

@@ -130,6 +130,9 @@ export const delivery = (headers: Readonly<Record<string, string>>, body: unknow
   body: json(body),
 });
 
+/** The same with another body, of which nothing is signed. */
+export const hidden = (sent: Sent): Sent => ({ ...sent, body: sent.body.replace("{", '{"altered":true,') });
+
 /** Signs by a keyed hash of the body in a header. */
 export const ofBody =
   (name: string, prefix = "", hashName = "sha256", digest: Digest = "hex"): Recipe["sign"] =>
