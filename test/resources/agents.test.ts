@@ -126,13 +126,14 @@ describe("an agent", () => {
 
 describe("a knowledge base", () => {
   it("is made, seen, listed, changed and deleted; its metadata merges", async () => {
+    const collectionId = (await post("/collections", { name: "C" })).id;
     const made = await post("/knowledge-bases", {
-      ...{ name: "K", assetId: "a-1", collectionId: "c-1", postId: "p-1" },
+      ...{ name: "K", assetId: "a-1", collectionId, postId: "p-1" },
       ...{ lastIndexedAt: "2026-01-31T10:30:00+01:00", metadata: { a: { b: 1 }, c: null } },
     });
     const [account] = await get("/iam/accounts");
     expect(made).toMatchObject({
-      ...{ description: null, ownerId: account.id, assetId: "a-1", collectionId: "c-1", postId: "p-1" },
+      ...{ description: null, ownerId: account.id, assetId: "a-1", collectionId, postId: "p-1" },
       ...{ lastIndexedAt: "2026-01-31T09:30:00.000Z", metadata: { a: { b: 1 }, c: null } },
     });
     expect(await get(`/knowledge-bases/${made.id}`)).toEqual(made);

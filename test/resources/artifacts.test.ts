@@ -15,40 +15,27 @@ const paths = (body: { details: readonly { path: string }[] }) => body.details.m
 
 describe("an artifact", () => {
   it("is made, read, listed, changed and deleted", async () => {
-    const made = await create({
-      kind: "blueprint",
-      title: "GitHub",
-      blueprintId,
-      price: "19.90",
-      currency: "EUR",
-    });
+    const made = await create({ kind: "blueprint", title: "GitHub", blueprintId });
     expect([made.status, made.body]).toEqual([
       200,
       {
         ...{ id: expect.stringMatching(/^art_/), organizationId: expect.stringMatching(/^org_/) },
-        ...{ kind: "blueprint", title: "GitHub", description: null, blueprintId, storeId: null },
-        // As it was written: no number.
-        ...{ price: "19.90", currency: "EUR" },
+        ...{ kind: "blueprint", title: "GitHub", description: null, blueprintId },
+        ...{ storeId: null, categoryId: null, status: "draft", pricingPlans: [] },
         ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
       },
     ]);
     const path = `/stores/artifacts/${made.body.id}`;
     expect((await api.call("GET", path)).body).toEqual(made.body);
-    const changed = await api.call("PUT", path, { title: "Hub", price: null, currency: null, storeId: "st" });
-    expect(changed.body).toMatchObject({
-      title: "Hub",
-      price: null,
-      currency: null,
-      storeId: "st",
-      blueprintId,
-    });
+    const changed = await api.call("PUT", path, { title: "Hub" });
+    expect(changed.body).toMatchObject({ title: "Hub", storeId: null, blueprintId });
     const listed = await api.call("GET", "/stores/artifacts");
     expect([listed.headers.get("x-total-count"), listed.body]).toEqual(["1", [changed.body]]);
     expect((await api.call("DELETE", path)).body).toEqual({ id: made.body.id });
     expect((await api.call("GET", path)).status).toBe(404);
   });
 
-  it("names its blueprint where it is one, and has price and currency together", async () => {
+  it("names its blueprint where it is one, and a category only in a store", async () => {
     const refused = async (input: object) => {
       const { status, body } = await create({ kind: "blueprint", title: "x", blueprintId, ...input });
       return [status, paths(body)];
@@ -56,11 +43,8 @@ describe("an artifact", () => {
     expect(await refused({ blueprintId: null })).toEqual([400, ["blueprintId"]]);
     expect(await refused({ kind: "form" })).toEqual([400, ["blueprintId"]]);
     expect(await refused({ kind: "other" })).toEqual([400, ["kind"]]);
-    expect(await refused({ price: "1" })).toEqual([400, ["currency"]]);
-    expect(await refused({ currency: "EUR" })).toEqual([400, ["price"]]);
-    for (const price of ["1,5", "-1", "01", "1e3", "1.00000", 1]) {
-      expect(await refused({ price, currency: "EUR" })).toEqual([400, ["price"]]);
-    }
+    expect(await refused({ categoryId: "cat_x" })).toEqual([400, ["categoryId"]]);
+    expect(await refused({ status: "published" })).toEqual([400, ["status"]]);
     expect(await refused({ more: 1 })).toEqual([400, ["more"]]);
   });
 

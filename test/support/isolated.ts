@@ -14,14 +14,23 @@ export const visible = ({ status, headers, body }: Answer) => ({
 /** An id of the same form that there is not. */
 export const missing = (id: string): string => `${id.slice(0, -3)}000`;
 
-/** To that caller, an item of others at `path` is as one that there is not: seen, changed, deleted, or named malformed. */
-export async function expectHidden(stranger: Call, path: string, id: string, patch: object): Promise<void> {
+/**
+ * To that caller, an item of others at `path` is as one that there is not: seen, changed, deleted, or named malformed. `patch` may
+ * go by the id in the path.
+ */
+export async function expectHidden(
+  stranger: Call,
+  path: string,
+  id: string,
+  patch: object | ((id: string) => object),
+): Promise<void> {
+  const patchOf = (named: string): object => (typeof patch === "function" ? patch(named) : patch);
   for (const method of ["GET", "PUT", "DELETE"]) {
-    const body = method === "PUT" ? patch : undefined;
-    const foreign = visible(await stranger(method, `${path}/${id}`, body));
+    const bodyOf = (named: string) => (method === "PUT" ? patchOf(named) : undefined);
+    const foreign = visible(await stranger(method, `${path}/${id}`, bodyOf(id)));
     expect(foreign.status).toBe(404);
     for (const other of [missing(id), "x", `${id}x`]) {
-      expect(visible(await stranger(method, `${path}/${other}`, body))).toEqual(foreign);
+      expect(visible(await stranger(method, `${path}/${other}`, bodyOf(other)))).toEqual(foreign);
     }
   }
 }

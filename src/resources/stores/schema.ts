@@ -20,7 +20,7 @@ const commissionRate = z
   .number()
   .min(0)
   .max(100)
-  .refine((rate) => /^\d+(?:\.\d{1,4})?$/.test(String(rate)), "must have at most 4 decimals")
+  .refine((rate) => !/\.\d{5}|e-/.test(String(rate)), "must have at most 4 decimals")
   .meta({ description: "Percent of an order's subtotal that the store keeps.", example: 12.5 });
 
 export const storeInput = z.strictObject({
