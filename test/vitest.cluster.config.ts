@@ -7,7 +7,7 @@ export default defineConfig({
     include: [
       "test/cluster/**/*.test.ts",
       "test/consumer/{consumer,readers}.test.ts",
-      "test/e2e/{github,two-gateways,channel-life,event-stream}.test.ts",
+      "test/e2e/{github,two-gateways,channel-life,event-stream,handlers,handler-kills}.test.ts",
     ],
     env: { INLET_TEST_REDIS: "cluster" },
     pool: "forks",
