@@ -16,7 +16,7 @@ import { openDatabase } from "./data/database.ts";
 import { createLiveChannels } from "./data/live-channels.ts";
 import { migrate } from "./data/migrate.ts";
 import { startGroupKeeper } from "./delivery/group-keeper.ts";
-import type { Handlers } from "./delivery/handlers.ts";
+import type { Handlers, HandlersTiming } from "./delivery/handlers.ts";
 import { startHousekeeper } from "./delivery/housekeeper.ts";
 import { startResumer } from "./delivery/resumer.ts";
 import type { ChannelKindName } from "./event/channel.ts";
@@ -60,8 +60,9 @@ const WELCOME = {
 export interface GatewayDeps {
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Of leases; what it leaves out is as in production. */
+  /** Of leases; what they leave out is as in production. */
   readonly sourcesTiming?: SourcesTiming;
+  readonly handlersTiming?: Partial<HandlersTiming>;
 }
 
 /**
@@ -72,7 +73,7 @@ export interface GatewayDeps {
  */
 export async function startGateway(
   config: Config,
-  { log, signal, sourcesTiming }: GatewayDeps,
+  { log, signal, sourcesTiming, handlersTiming }: GatewayDeps,
 ): Promise<Gateway> {
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;
@@ -198,7 +199,10 @@ export async function startGateway(
   }
   const { credentialsOf } = connections;
   const delivery = opening.use(
-    openDelivery({ db, keyring, redis, outbound, credentialsOf, metrics, clock, log }),
+    openDelivery({
+      ...{ db, keyring, redis, outbound, credentialsOf, metrics, clock, log },
+      ...(handlersTiming && { timing: handlersTiming }),
+    }),
   );
   if (has("delivery")) handlers = opening.use(delivery.start());
   const sourceBus = createSourceBus(redis);

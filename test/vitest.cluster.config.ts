@@ -8,6 +8,7 @@ export default defineConfig({
       "test/cluster/**/*.test.ts",
       "test/consumer/{consumer,readers}.test.ts",
       "test/e2e/{github,two-gateways,channel-life,event-stream,sources-handover,polling-restart}.test.ts",
+      "test/e2e/{handlers,handler-kills}.test.ts",
     ],
     env: { INLET_TEST_REDIS: "cluster" },
     pool: "forks",

@@ -32,6 +32,8 @@ export interface HandlersTiming {
   readonly giveUpAfterMs: number;
   readonly breakerMs: number;
   readonly deadAfterMs: number;
+  /** How long a gateway that died keeps what it was about to send again, and about as long until that is noticed. */
+  readonly jobLockMs: number;
   /** Between looks at all subscriptions. */
   readonly sweepEveryMs: number;
 }
@@ -50,6 +52,7 @@ const TIMING: HandlersTiming = {
   giveUpAfterMs: 86_400_000,
   breakerMs: 5_000,
   deadAfterMs: 30_000,
+  jobLockMs: 15_000,
   sweepEveryMs: 60_000,
 };
 const RETRIES_AT_ONCE = 64;
@@ -215,7 +218,11 @@ export function startHandlers(deps: HandlersDeps): Handlers {
   }
 
   const running = run();
-  const worker = queue.work(retryOrKeep, { concurrency: RETRIES_AT_ONCE, maxDeaths: MAX_DEATHS });
+  const worker = queue.work(retryOrKeep, {
+    concurrency: RETRIES_AT_ONCE,
+    lockMs: timing.jobLockMs,
+    maxDeaths: MAX_DEATHS,
+  });
   return {
     noteChange({ kind, key }) {
       if (kind !== "subscription") return;

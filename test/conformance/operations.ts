@@ -44,6 +44,7 @@ const ALIASES: Readonly<Record<string, string>> = {
 /** Parts that only some of a kind have: what is named in their path is one of those. */
 const PARTS: readonly { readonly path: string; readonly name: string; readonly kind: string }[] = [
   { path: "/{channelId}/source", name: "channelId", kind: "sourceChannelId" },
+  { path: "/{subscriptionId}/resume", name: "subscriptionId", kind: "pausedSubscriptionId" },
   { path: "/{subscriptionId}/replay", name: "subscriptionId", kind: "handledSubscriptionId" },
 ];
 

@@ -39,6 +39,12 @@ export const RECIPES: Recipes = {
           eventUid: "main:push",
         })
       ).id,
+    pausedSubscriptionId: async (scope) => {
+      const path = `/apps/${await scope.idOf("appId")}`;
+      const { id } = await scope.call("POST", `${path}/events/subscribe`, { eventUid: "main:push" });
+      await scope.call("POST", `${path}/subscriptions/${id}/pause`, {});
+      return id;
+    },
     handledSubscriptionId: async (scope) =>
       (
         await scope.call("POST", `/apps/${await scope.idOf("appId")}/events/subscribe`, {
@@ -119,7 +125,8 @@ export const RECIPES: Recipes = {
     endTask: started,
     cancelTask: started,
     installApp: async (scope) => ({ blueprintId: await scope.idOf("blueprintId") }),
-    subscribe: async () => ({ eventUid: "main:*" }),
+    // Where the connection may go.
+    subscribe: async () => ({ eventUid: "main:*", handler: { url: "https://api.example.com/events" } }),
     setSourceCursor: async () => ({ value: { sequence: "42" } }),
     dryRunSource: async () => ({}),
     replaySubscription: async (scope) => ({ entries: [await published(scope)].map(placeOf) }),

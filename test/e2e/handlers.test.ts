@@ -1,31 +1,10 @@
-import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { buffer } from "node:stream/consumers";
 import { HTTP } from "cloudevents";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { type HandlerServer, type Received, startHandlerServer } from "../support/handler-server.ts";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { until } from "../support/until.ts";
-
-interface Received {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  readonly path: string;
-}
-
-type Answer = (
-  received: Received,
-  times: number,
-) => { readonly status: number; readonly headers?: Record<string, string> };
-
-/** A handler's server: keeps what comes, answers as it is told, by path. */
-interface HandlerServer {
-  readonly server: Server;
-  readonly received: Received[];
-  readonly answers: Map<string, Answer>;
-  readonly urlOf: (path: string) => string;
-}
 
 let stores: SharedStores;
 let gateway: GatewayProcess;
@@ -37,30 +16,9 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await gateway?.[Symbol.asyncDispose]();
-  handler?.server.closeAllConnections();
-  handler?.server.close();
+  await handler?.[Symbol.asyncDispose]();
   await stores?.[Symbol.asyncDispose]();
 });
-
-async function startHandlerServer(): Promise<HandlerServer> {
-  const received: Received[] = [];
-  const answers = new Map<string, Answer>();
-  const times = new Map<string, number>();
-  const server = createServer(async (request, response) => {
-    const one = { headers: headersOf(request), body: String(await buffer(request)), path: request.url ?? "" };
-    received.push(one);
-    const id = one.headers["webhook-id"] ?? "";
-    times.set(id, (times.get(id) ?? 0) + 1);
-    const { status, headers = {} } = answers.get(one.path)?.(one, times.get(id) ?? 0) ?? { status: 200 };
-    response.writeHead(status, headers).end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  return { server, received, answers, urlOf: (path) => `http://127.0.0.1:${port}${path}` };
-}
-
-const headersOf = ({ headers }: IncomingMessage): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
 interface Subscribed {
   readonly path: string;
@@ -104,7 +62,7 @@ async function subscribe(path: string, settings: object = {}): Promise<Subscribe
 
 const NOTHING: Received = { headers: {}, body: "", path: "" };
 
-const at = (path: string): Received[] => handler.received.filter((one) => one.path === path);
+const at = (path: string): readonly Received[] => handler.at(path);
 
 describe("a handler", () => {
   it("gets each event as a signed CloudEvent, which the libraries of both specifications accept", async () => {

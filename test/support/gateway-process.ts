@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { HandlersTiming } from "../../src/delivery/handlers.ts";
 import type { SourcesTiming } from "../../src/gateway/sources.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
@@ -31,10 +32,15 @@ const UNLIMITED = {
 /** Starts `src/main.ts`, or with a timing of its own `timed-gateway.ts`, on a free port and waits until it says that it is ready. */
 export async function startGatewayProcess(
   env: Readonly<Record<string, string>>,
-  options: { readonly timeoutMs?: number; readonly sourcesTiming?: SourcesTiming } = {},
+  options: {
+    readonly timeoutMs?: number;
+    readonly sourcesTiming?: SourcesTiming;
+    readonly handlersTiming?: Partial<HandlersTiming>;
+  } = {},
 ): Promise<GatewayProcess> {
-  const { timeoutMs = 30_000, sourcesTiming } = options;
-  const program = sourcesTiming ? [TIMED, JSON.stringify(sourcesTiming)] : [MAIN];
+  const { timeoutMs = 30_000, sourcesTiming, handlersTiming } = options;
+  const timings = [sourcesTiming ?? {}, handlersTiming ?? {}].map((timing) => JSON.stringify(timing));
+  const program = sourcesTiming || handlersTiming ? [TIMED, ...timings] : [MAIN];
   const child = spawn(process.execPath, program, {
     env: { PATH: process.env.PATH ?? "", INLET_PORT: "0", INLET_API_KEY: API_KEY, ...UNLIMITED, ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,8 +1,8 @@
 /**
- * A gateway like `src/main.ts`, with leases that run out as fast as its first argument says: nobody waits for half a minute
+ * A gateway like `src/main.ts`, with leases that run out as fast as its arguments say: nobody waits for half a minute
  * whenever a test kills one.
  *
- * usage: node timed-gateway.ts <JSON of SourcesTiming>
+ * usage: node timed-gateway.ts [<JSON of SourcesTiming> [<JSON of HandlersTiming>]]
  */
 import { parseConfig } from "../../src/config.ts";
 import { startGateway } from "../../src/gateway.ts";
@@ -17,6 +17,7 @@ await using gateway = await startGateway(config, {
   log: createLog({ level: config.logLevel }),
   signal: stopping.signal,
   sourcesTiming: JSON.parse(process.argv[2] ?? "{}"),
+  handlersTiming: JSON.parse(process.argv[3] ?? "{}"),
 });
 process.stdout.write(gateway.greeting);
 if (!stopping.signal.aborted)

@@ -1,0 +1,239 @@
+import { sql } from "kysely";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createAttempt } from "../../src/delivery/attempt.ts";
+import { type Handlers, type HandlersTiming, startHandlers } from "../../src/delivery/handlers.ts";
+import { createRetryQueue } from "../../src/delivery/retry-queue.ts";
+import { createLog } from "../../src/log.ts";
+import { createOutbound } from "../../src/net/create-outbound.ts";
+import { type HandlerServer, startHandlerServer } from "../support/handler-server.ts";
+import { startTestSpine, type TestSpine } from "../support/spine.ts";
+import { until } from "../support/until.ts";
+
+let open: AsyncDisposableStack;
+let spine: TestSpine;
+let handler: HandlerServer;
+let lines: string[];
+let handlers: Handlers | undefined;
+beforeAll(async () => {
+  open = new AsyncDisposableStack();
+  spine = open.use(await startTestSpine());
+  handler = open.use(await startHandlerServer());
+});
+afterEach(async () => {
+  await handlers?.[Symbol.asyncDispose]();
+  handlers = undefined;
+});
+afterAll(() => open.disposeAsync());
+
+const FAST: HandlersTiming = {
+  firstRetryMs: 10,
+  mostRetryMs: 40,
+  giveUpAfterMs: 150,
+  breakerMs: 10,
+  deadAfterMs: 1_000,
+  sweepEveryMs: 50,
+  jobLockMs: 1_000,
+};
+
+function start(timing: Partial<HandlersTiming> = {}): Handlers {
+  const { redis, queue, api } = spine;
+  lines = [];
+  const outbound = open.use(createOutbound({ allowNetworks: ["127.0.0.0/8"] }));
+  const credentialsOf = () => {
+    throw new Error("no handler here has a connection");
+  };
+  handlers = startHandlers({
+    ...{ redis, queue, clock: Date.now, observe: () => {}, timing: { ...FAST, ...timing } },
+    db: api.database.db,
+    keyring: api.keyring,
+    retries: createRetryQueue(queue),
+    attempt: createAttempt({ outbound, credentialsOf, clock: Date.now }),
+    log: createLog({ level: "debug", destination: { write: (line) => void lines.push(line) } }),
+  });
+  return handlers;
+}
+
+interface Subscribed {
+  readonly id: string;
+  readonly path: string;
+  readonly topics: readonly string[];
+  readonly secret: string;
+}
+
+/** An app with two types, and for each of those paths a subscription whose handler is there. */
+async function subscribe(...paths: string[]) {
+  const events = ["a", "b"].map((type) => ({ type, typePath: "$.type", idPath: "$.id" }));
+  const app = await spine.install({ uid: "main", kind: "webhook", config: {}, events });
+  const subscriptions: Subscribed[] = [];
+  for (const path of paths) {
+    const body = { eventUid: "*", handler: { url: handler.urlOf(path) } };
+    const { id, topics, handler: made } = await ask("POST", `/apps/${app.id}/events/subscribe`, body);
+    subscriptions.push({ id, topics, secret: made.secret, path: `/apps/${app.id}/subscriptions/${id}` });
+  }
+  const send = async (type: string, id: string) =>
+    (await spine.send(app.channels[0].id, { type, id })).events[0];
+  return { subscriptions: subscriptions as [Subscribed, ...Subscribed[]], send };
+}
+
+type Answered = Awaited<ReturnType<TestSpine["api"]["call"]>>["body"];
+
+async function ask(
+  method: string,
+  path: string,
+  body?: object,
+  headers?: Record<string, string>,
+): Promise<Answered> {
+  const answer = await spine.api.call(method, path, body, headers);
+  if (answer.status !== 200) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+  return answer.body;
+}
+
+const idsAt = (path: string): string[] => handler.at(path).map(({ body }) => JSON.parse(body).id);
+
+describe("what a handler does not take in all its time", () => {
+  it("is a dead letter with every attempt, listed, filtered, sent again one or many, and deleted", async () => {
+    let isMended = false;
+    handler.answers.set("/dead", () => ({ status: isMended ? 200 : 500 }));
+    const { subscriptions, send } = await subscribe("/dead");
+    const [{ path, id, secret }] = subscriptions;
+    start();
+    for (const [type, event] of [
+      ["a", "1"],
+      ["a", "2"],
+      ["a", "3"],
+      ["b", "4"],
+    ] as const)
+      await send(type, event);
+    const letters = `${path}/dead-letters`;
+    await until(async () => (await ask("GET", letters)).length === 4, { timeoutMs: 15_000, everyMs: 50 });
+
+    const [first, ...others] = await ask("GET", letters);
+    expect(first).toMatchObject({ subscriptionId: id, reason: "HTTP 500", event: { specversion: "1.0" } });
+    for (const { attempts } of [first, ...others]) {
+      expect(attempts.length).toBeGreaterThan(1);
+      for (const one of attempts) expect(one).toMatchObject({ status: 500, code: "http" });
+    }
+    expect(await ask("GET", `${letters}?type=b`)).toMatchObject([{ type: "b" }]);
+    expect(await ask("GET", `${letters}?to=2020-01-01T00:00:00Z`)).toEqual([]);
+    expect(await ask("GET", `${letters}/${first.id}`)).toEqual(first);
+    // Neither the log nor a letter tells the secret.
+    expect(lines.join() + JSON.stringify([first, ...others])).not.toContain(secret.slice(6));
+
+    isMended = true;
+    expect(await ask("POST", `${letters}/redrive`, { type: "a", dryRun: true })).toEqual({
+      ...{ matched: 3, redriven: 0 },
+    });
+    expect(await ask("GET", letters)).toHaveLength(4);
+    await ask("POST", `${letters}/${first.id}/redrive`, {});
+    await until(() => handler.taken("/dead").length === 1);
+    expect(handler.taken("/dead")[0]?.body).toBe(first.event.data);
+    expect(await ask("POST", `${letters}/redrive`, { type: "a", limit: 1 })).toEqual({
+      matched: 2,
+      redriven: 1,
+    });
+    await until(() => handler.taken("/dead").length === 2);
+    const [, last] = await ask("GET", letters);
+    await ask("DELETE", `${letters}/${last.id}`);
+    expect((await spine.api.call("GET", `${letters}/${last.id}`)).status).toBe(404);
+    expect(await ask("GET", letters)).toHaveLength(1);
+  }, 30_000);
+
+  it("is a dead letter as soon as one can be written, and never dropped", async () => {
+    handler.answers.set("/unwritten", () => ({ status: 500 }));
+    const { subscriptions, send } = await subscribe("/unwritten");
+    const { db } = spine.api.database;
+    await sql`ALTER TABLE dead_letters RENAME TO dead_letters_away`.execute(db);
+    try {
+      start();
+      await send("a", "1");
+      await until(() => lines.some((line) => line.includes("an event is sent again later")), {
+        timeoutMs: 15_000,
+      });
+    } finally {
+      await sql`ALTER TABLE dead_letters_away RENAME TO dead_letters`.execute(db);
+    }
+    await until(async () => (await ask("GET", `${subscriptions[0].path}/dead-letters`)).length === 1, {
+      timeoutMs: 15_000,
+    });
+  }, 30_000);
+});
+
+describe("an attempt that is under way when its gateway stops", () => {
+  it("is made again by another", async () => {
+    handler.answers.set("/stopped", (_, times) =>
+      times === 1 ? { status: 500 } : times === 2 ? "hang" : { status: 200 },
+    );
+    const { send } = await subscribe("/stopped");
+    const first = start({ giveUpAfterMs: 60_000 });
+    await send("a", "1");
+    await until(() => handler.at("/stopped").length === 2);
+    await first[Symbol.asyncDispose]();
+    start({ giveUpAfterMs: 60_000 });
+    await until(() => handler.taken("/stopped").length === 1, { timeoutMs: 20_000 });
+  }, 40_000);
+});
+
+describe("a replay", () => {
+  it("sends to one handler alone what is asked for, counted first, and goes on where it ended", async () => {
+    const { subscriptions, send } = await subscribe("/one", "/other");
+    const [{ path }] = subscriptions;
+    start();
+    const sent = [];
+    for (const [type, id] of [
+      ["a", "1"],
+      ["b", "2"],
+      ["a", "3"],
+      ["b", "4"],
+      ["a", "5"],
+    ] as const)
+      sent.push(await send(type, id));
+    await until(() => handler.at("/one").length === 5 && handler.at("/other").length === 5);
+    const replay = (body: object, headers?: Record<string, string>) =>
+      ask("POST", `${path}/replay`, body, headers);
+
+    expect(await replay({ dryRun: true })).toEqual({ matched: 5, replayed: 0, next: null });
+    expect(await replay({ types: ["b"], dryRun: true })).toMatchObject({ matched: 2 });
+    expect(await replay({ to: "2020-01-01T00:00:00Z" })).toEqual({ matched: 0, replayed: 0, next: null });
+    const half = await replay({ limit: 2 });
+    expect(half).toMatchObject({ matched: 5, replayed: 2 });
+    await until(() => handler.at("/one").length === 7);
+    expect(idsAt("/one").slice(5).toSorted()).toEqual(["1", "2"]);
+    expect(await replay({ after: half.next })).toEqual({ matched: 3, replayed: 3, next: null });
+    await until(() => handler.at("/one").length === 10);
+    expect(idsAt("/one").slice(7).toSorted()).toEqual(["3", "4", "5"]);
+
+    const place = { topic: sent[3]?.topic, entryId: sent[3]?.entryId };
+    expect(await replay({ entries: [place, place] })).toEqual({ matched: 1, replayed: 1, next: null });
+    await until(() => handler.at("/one").length === 11);
+    expect(idsAt("/one").at(-1)).toBe("4");
+
+    const once = { "Idempotency-Key": "once" };
+    const answers = [await replay({ types: ["b"] }, once), await replay({ types: ["b"] }, once)];
+    expect(answers).toEqual([{ matched: 2, replayed: 2, next: null }, answers[0]]);
+    await replay({ entries: [place] });
+    await until(() => handler.at("/one").length >= 14);
+    await until(async () => (await spine.server.client.keys("inlet:{jobs.handlers}*:rp_*")).length === 0);
+    expect([handler.at("/one").length, handler.at("/other").length]).toEqual([14, 5]);
+  }, 30_000);
+
+  it("is refused where it can do nothing, and says why", async () => {
+    const { subscriptions } = await subscribe("/refused");
+    const [{ path, topics }] = subscriptions;
+    const refusal = async (of: string, body: object) => {
+      const { status, body: answer } = await spine.api.call("POST", `${of}/replay`, body);
+      return [status, answer.details?.[0]?.path];
+    };
+    const place = { topic: topics[0], entryId: "1-1" };
+    expect(await refusal(path, { entries: [place] })).toEqual([404, undefined]);
+    expect(await refusal(path, { entries: [place], from: "2020-01-01T00:00:00Z" })).toEqual([400, "from"]);
+    expect(await refusal(path, { entries: [{ ...place, entryId: "x" }] })).toEqual([
+      400,
+      "entries[0].entryId",
+    ]);
+    expect(await refusal(path, { after: "x" })).toEqual([400, "after"]);
+    expect(await refusal(path, { limit: 1_001 })).toEqual([400, "limit"]);
+    const app = path.split("/").slice(0, 3).join("/");
+    const { id } = await ask("POST", `${app}/events/subscribe`, { eventUid: "*" });
+    expect(await refusal(`${app}/subscriptions/${id}`, {})).toEqual([409, undefined]);
+  });
+});

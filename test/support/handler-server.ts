@@ -1,0 +1,67 @@
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+
+/** A delivery as a handler got it. */
+export interface Received {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly path: string;
+}
+
+/** What a handler does with the n-th delivery of that `webhook-id`: nothing at all, cuts the connection, or answers. */
+export type Answer = (
+  received: Received,
+  times: number,
+) => "hang" | "cut" | { readonly status: number; readonly headers?: Record<string, string> };
+
+/** A server for handlers: keeps what comes, answers as it is told, by path; else 200. */
+export interface HandlerServer extends AsyncDisposable {
+  readonly received: Received[];
+  readonly answers: Map<string, Answer>;
+  readonly urlOf: (path: string) => string;
+  /** What came in at that path. */
+  readonly at: (path: string) => readonly Received[];
+  /** The same that was answered with 2xx. */
+  readonly taken: (path: string) => readonly Received[];
+}
+
+export async function startHandlerServer(): Promise<HandlerServer> {
+  const received: Received[] = [];
+  const taken = new Set<Received>();
+  const answers = new Map<string, Answer>();
+  const times = new Map<string, number>();
+  const server = createServer(async (request, response) => {
+    const body = await buffer(request).catch(() => undefined);
+    if (body === undefined) return;
+    const one = { headers: headersOf(request), body: String(body), path: request.url ?? "" };
+    received.push(one);
+    const id = `${one.path} ${one.headers["webhook-id"]}`;
+    times.set(id, (times.get(id) ?? 0) + 1);
+    const answer = answers.get(one.path)?.(one, times.get(id) ?? 0) ?? { status: 200 };
+    if (answer === "hang") return;
+    if (answer === "cut") {
+      request.socket.destroy();
+      return;
+    }
+    if (answer.status < 300) taken.add(one);
+    response.writeHead(answer.status, answer.headers).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const at = (path: string): readonly Received[] => received.filter((one) => one.path === path);
+  return {
+    received,
+    answers,
+    at,
+    taken: (path) => at(path).filter((one) => taken.has(one)),
+    urlOf: (path) => `http://127.0.0.1:${port}${path}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+const headersOf = ({ headers }: IncomingMessage): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
