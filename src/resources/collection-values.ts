@@ -42,7 +42,8 @@ const VALUES: Readonly<Record<Exclude<FieldKind, "choice">, z.ZodType>> = {
     .string("must be an http or https address")
     .regex(/^https?:\/\/\S+$/, "must be an http or https address")
     .max(2_048),
-  json: z.unknown(),
+  // A number that is too large for JSON would be kept as null.
+  json: z.unknown().refine((value) => typeof value !== "number" || Number.isFinite(value), "must be JSON"),
 };
 
 /** Values by the names of fields, as they are stored, or what is wrong with them. Null is no value. */
@@ -71,7 +72,9 @@ export function readValues(
 }
 
 const schemaOf = ({ kind, options }: CollectionFieldRow): z.ZodType =>
-  kind === "choice" ? z.enum(options, "must be one of the field's options") : VALUES[kind];
+  kind === "choice"
+    ? z.custom((value) => options.some((option) => option === value), "must be one of the field's options")
+    : VALUES[kind];
 
 /** All fields by their names, in order of their making; null where the record has no value. */
 export const showValues = (

@@ -108,7 +108,7 @@ CREATE INDEX store_orders_pricing_plan ON store_orders (pricing_plan_id, artifac
 CREATE TABLE store_reviews (
   id text PRIMARY KEY,
   -- The reviewer's.
-  organization_id text NOT NULL REFERENCES organizations,
+  organization_id text NOT NULL REFERENCES organizations ON DELETE CASCADE,
   artifact_id text NOT NULL REFERENCES artifacts ON DELETE CASCADE,
   store_id text NOT NULL REFERENCES stores,
   -- No reference: who wrote it stays known when the account is gone.

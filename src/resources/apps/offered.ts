@@ -1,5 +1,5 @@
+import { findBlueprint } from "../../data/blueprints.ts";
 import type { Queryable } from "../../data/database.ts";
-import type { ArtifactRow } from "../../data/store-tables.ts";
 import type { BlueprintRow } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../http/problem.ts";
@@ -33,10 +33,11 @@ export async function blueprintOfArtifact(
   }
   if (artifact.organizationId !== caller.organizationId) {
     if (artifact.status !== "published") throw conflict("The artifact is not published.");
-    if (!(await isFree(deps.db, artifact)) && !(await hasPaid(deps, caller, artifact)))
-      throw conflict("A paid order of the artifact is needed.");
+    const offered = await offers(deps, caller).select("id").where("id", "=", artifactId).executeTakeFirst();
+    if (!offered) throw conflict("A paid order of the artifact is needed.");
   }
-  return blueprintOf(deps.db, artifact);
+  // Only an artifact's own organization has named its blueprint.
+  return findBlueprint(deps.db, artifact.organizationId, artifact.blueprintId ?? "");
 }
 
 /** The blueprint if the organization may install it today: its own, or one that is offered to it. */
@@ -45,63 +46,37 @@ export async function findUpgradeSource(
   caller: Caller,
   blueprintId: string,
 ): Promise<BlueprintRow | undefined> {
-  const { db } = deps;
-  const own = await db
-    .selectFrom("blueprints")
-    .selectAll()
-    .where("id", "=", blueprintId)
-    .where("organizationId", "=", caller.organizationId)
-    .executeTakeFirst();
+  const own = await findBlueprint(deps.db, caller.organizationId, blueprintId);
   if (own) return own;
-  const offers = await visibleArtifacts(db, caller)
-    .selectAll()
+  const offered = await offers(deps, caller)
+    .select("organizationId")
     .where("blueprintId", "=", blueprintId)
-    .where("status", "=", "published")
-    .execute();
-  for (const artifact of offers) {
-    if ((await isFree(db, artifact)) || (await hasPaid(deps, caller, artifact)))
-      return blueprintOf(db, artifact);
-  }
-  return undefined;
-}
-
-/** Only an artifact's own organization has named its blueprint. */
-const blueprintOf = (
-  db: Queryable,
-  { blueprintId, organizationId }: ArtifactRow,
-): Promise<BlueprintRow | undefined> =>
-  db
-    .selectFrom("blueprints")
-    .selectAll()
-    .where("id", "=", blueprintId ?? "")
-    .where("organizationId", "=", organizationId)
-    .executeTakeFirst();
-
-/** It has no plans, or one that costs nothing. */
-async function isFree(db: Queryable, { id }: ArtifactRow): Promise<boolean> {
-  const cheapest = await db
-    .selectFrom("pricingPlans")
-    .select("price")
-    .where("artifactId", "=", id)
-    .orderBy("price")
     .limit(1)
     .executeTakeFirst();
-  return cheapest === undefined || Number(cheapest.price) === 0;
+  return offered && findBlueprint(deps.db, offered.organizationId, blueprintId);
 }
 
-async function hasPaid(
-  { db, clock }: OfferDeps,
-  { organizationId }: Caller,
-  { id }: ArtifactRow,
-): Promise<boolean> {
-  const order = await db
-    .selectFrom("storeOrders")
-    .select("id")
-    .where("artifactId", "=", id)
-    .where("organizationId", "=", organizationId)
-    .where("status", "=", "paid")
-    .where((eb) => eb.or([eb("expiresAt", "is", null), eb("expiresAt", ">", new Date(clock()))]))
-    .limit(1)
-    .executeTakeFirst();
-  return order !== undefined;
-}
+/** Published artifacts that are to be had for nothing, since they have no plans or a free one, or were paid for. */
+const offers = ({ db, clock }: OfferDeps, caller: Caller) =>
+  visibleArtifacts(db, caller)
+    .where("artifacts.status", "=", "published")
+    .where((eb) => {
+      const plans = eb
+        .selectFrom("pricingPlans")
+        .select("pricingPlans.id")
+        .whereRef("pricingPlans.artifactId", "=", "artifacts.id");
+      const paid = eb
+        .selectFrom("storeOrders")
+        .select("storeOrders.id")
+        .whereRef("storeOrders.artifactId", "=", "artifacts.id")
+        .where("storeOrders.organizationId", "=", caller.organizationId)
+        .where("storeOrders.status", "=", "paid")
+        .where((order) =>
+          order.or([
+            order("storeOrders.expiresAt", "is", null),
+            order("storeOrders.expiresAt", ">", new Date(clock())),
+          ]),
+        );
+      const free = plans.where("pricingPlans.price", "=", "0");
+      return eb.or([eb.not(eb.exists(plans)), eb.exists(free), eb.exists(paid)]);
+    });

@@ -2,7 +2,7 @@ import type { Trx } from "../../data/database.ts";
 import type { ArtifactRow, ArtifactStatus, StoreRow } from "../../data/store-tables.ts";
 import type { Caller } from "../../http/context.ts";
 import { conflict, notFound } from "../../http/problem.ts";
-import { visibleStores } from "../store-scope.ts";
+import { visibleCategories, visibleStores } from "../store-scope.ts";
 import type { ArtifactInput } from "./schema.ts";
 
 /**
@@ -17,7 +17,7 @@ export async function offer(
 ): Promise<ArtifactStatus> {
   if (storeId === null) return "draft";
   const store = await holdStore(trx, caller, storeId);
-  await requireCategory(trx, storeId, categoryId);
+  await requireCategory(trx, caller, storeId, categoryId);
   if (store.organizationId === caller.organizationId) return "published";
   if (!store.allowSubmissions) throw conflict("The store takes no artifacts of other organizations.");
   return store.requireApproval ? "pending" : "published";
@@ -43,7 +43,8 @@ export async function offerAgain(
     return status;
   }
   if (after.storeId === null) return "draft";
-  if (after.categoryId !== before.categoryId) await requireCategory(trx, after.storeId, after.categoryId);
+  if (after.categoryId !== before.categoryId)
+    await requireCategory(trx, caller, after.storeId, after.categoryId);
   const isSame = (["kind", "title", "description", "blueprintId"] as const).every(
     (name) => after[name] === before[name],
   );
@@ -69,11 +70,10 @@ async function holdStore(trx: Trx, caller: Caller, id: string): Promise<StoreRow
   return store;
 }
 
-/** @throws ApiError 404 where the store has no such category */
-async function requireCategory(trx: Trx, storeId: string, id: string | null): Promise<void> {
+/** @throws ApiError 404 where the caller sees no such category of the store */
+async function requireCategory(trx: Trx, caller: Caller, storeId: string, id: string | null): Promise<void> {
   if (id === null) return;
-  const found = await trx
-    .selectFrom("storeCategories")
+  const found = await visibleCategories(trx, caller)
     .select("id")
     .where("id", "=", id)
     .where("storeId", "=", storeId)

@@ -5,7 +5,7 @@ import { FIELD_KINDS } from "../collection-values.ts";
 import { patchOf } from "../merge.ts";
 import { times, timesOf } from "../times.ts";
 
-const MAX_OPTIONS = 1_000;
+const MAX_OPTIONS = 200;
 
 const kind = z.enum(FIELD_KINDS).meta({
   description:
