@@ -48,7 +48,7 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
       cause: new Error(rules.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
     });
   }
-  const { readAs } = sender.value;
+  const { readAs, answer } = sender.value;
   const compiled = compileSender(sender.value, {
     ...deps,
     onShadowed: (reason) => deps.onShadowed(identity.kind, reason),
@@ -59,6 +59,7 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
     pause,
     limits: config.limits,
     methods: compiled.methods,
+    answer,
     acceptsContentType: (contentType) => bodyFormatOf(readAs ?? contentType) !== undefined,
     config,
     rules: rules.value,

@@ -53,6 +53,7 @@ function open(
     pause: undefined,
     limits: settings.limits,
     acceptsContentType: () => true,
+    answer: "outcome",
     config: settings,
     rules: rules.value,
     methods: ["POST"],
