@@ -1,4 +1,4 @@
-import type { HandshakeReply, IngestResult } from "../event/ingest.ts";
+import type { ChannelHandle, HandshakeReply, IngestResult } from "../event/ingest.ts";
 import { ApiError, type ErrorCode } from "../http/problem.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { HookContext } from "./kind.ts";
@@ -23,10 +23,14 @@ export class DeliveryRefusedError extends ApiError {
  *
  * @throws DeliveryRefusedError for all that is not accepted.
  */
-export function answerDelivery(c: HookContext, result: IngestResult): Response {
+export function answerDelivery(
+  c: HookContext,
+  { answer }: Pick<ChannelHandle, "answer">,
+  result: IngestResult,
+): Response {
   switch (result.kind) {
     case "accepted":
-      return c.json(result.outcome);
+      return answer === "empty" ? c.body(null, 200) : c.json(result.outcome);
     case "unverified":
       throw new DeliveryRefusedError("unauthenticated", "The request could not be verified.", {
         reason: result.message,

@@ -11,6 +11,8 @@ export interface ChannelHandle {
   readonly settings: unknown;
   /** What its address takes: POST, and what its handshakes come by. */
   readonly methods: readonly string[];
+  /** What an accepted delivery is answered: its outcome, or nothing but 200. */
+  readonly answer: "outcome" | "empty";
   /** False for what no rule can read (415), told before anything of the body is looked at. */
   readonly acceptsContentType: (contentType: string | undefined) => boolean;
 }

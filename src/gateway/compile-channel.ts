@@ -48,7 +48,7 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
       cause: new Error(rules.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
     });
   }
-  const { readAs } = sender.value;
+  const { readAs, answer } = sender.value;
   const compiled = compileSender(sender.value, {
     ...deps,
     onShadowed: (reason) => deps.onShadowed(identity.kind, reason),
@@ -62,6 +62,7 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
     limits: config.limits,
     settings: parsed.data,
     methods: compiled.methods,
+    answer,
     acceptsContentType:
       rules.value.profile.acceptsContentType ??
       ((contentType) => bodyFormatOf(readAs ?? contentType) !== undefined),

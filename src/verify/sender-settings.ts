@@ -38,6 +38,12 @@ export const readAsField = z
   .enum(["application/json", "application/x-www-form-urlencoded"])
   .describe("The Content-Type by which bodies are read, for senders that say another.");
 
+export const answerField = z
+  .enum(["outcome", "empty"])
+  .describe(
+    "What a delivery is answered once it is accepted: what became of it, or 200 with no body, for senders that take no other answer. Absent: as the preset says, else outcome.",
+  );
+
 /** The settings of every push channel that say who its sender is. */
 export const senderSettings = {
   preset: z
@@ -73,6 +79,7 @@ export const senderSettings = {
     .default("always")
     .describe("When handshakes are answered; setup: only while the channel lacks its secret."),
   readAs: readAsField.optional(),
+  answer: answerField.optional(),
 } as const;
 
 /** Reads them out of any channel's settings; a kind without them is believed, as the gateway asked for what it brings. */

@@ -12,6 +12,7 @@ export interface Sender extends Pick<SenderConfig, "shadow" | "allowHandshakes" 
   readonly verification: VerificationSettings;
   readonly secrets: readonly Secret[];
   readonly handshakes: readonly Handshake[];
+  readonly answer: NonNullable<SenderConfig["answer"]>;
   /** Where definitions find what they do not say themselves. */
   readonly paths: Pick<Preset, "typePath" | "idPath" | "itemsPath">;
 }
@@ -52,6 +53,7 @@ export function resolveSender(
     handshakes,
     allowHandshakes: config.allowHandshakes,
     readAs: config.readAs ?? preset?.readAs,
+    answer: config.answer ?? preset?.answer ?? "outcome",
     paths: {
       ...(typePath === undefined ? {} : { typePath }),
       ...(idPath === undefined ? {} : { idPath }),

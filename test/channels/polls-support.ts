@@ -112,6 +112,7 @@ function channelOf(number: number): SourceChannel {
     settings: {},
     acceptsContentType: () => true,
     methods: [],
+    answer: "outcome" as const,
     version: 1,
     connectionId: null,
   };

@@ -89,6 +89,15 @@ describe("a channel with a preset", () => {
     expect([status, headers.get("allow")]).toEqual([405, "POST"]);
   });
 
+  it("answers what it accepts with no body where its sender takes no other answer", async () => {
+    const { id } = await server.open({ preset: "acme", secrets, answer: "empty" }, [{ type: "push" }]);
+    const body = JSON.stringify({ items: [{ id: "empty" }] });
+    const headers = { "x-acme-signature": sign(body), "x-acme-event": "push" };
+    const { status, text } = await server.send(id, { body, headers });
+    expect([status, text]).toEqual([200, ""]);
+    expect((await server.send(id, { body: `${body} `, headers })).status).toBe(401);
+  });
+
   it("is not known by another name, nor left to none", async () => {
     const refused = async (config: object) => {
       const channels = [{ uid: "c", kind: "webhook", config }];

@@ -56,6 +56,7 @@ function open(
     limits: settings.limits,
     settings,
     acceptsContentType: () => true,
+    answer: "outcome",
     config: settings,
     rules: rules.value,
     methods: ["POST"],

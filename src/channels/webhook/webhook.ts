@@ -28,7 +28,7 @@ export const webhook: ChannelKind = {
         const request = await readDelivery(c.env.incoming, channel, clock(), bodies);
         // A sender that hangs up does not undo its delivery: what was read is carried through.
         const result = await ingest(channel, request, { signal: NEVER_ABORTED });
-        return answerDelivery(c, result);
+        return answerDelivery(c, channel, result);
       },
       async [Symbol.asyncDispose]() {},
     };

@@ -107,6 +107,7 @@ export class PollRig {
         settings: this.settings,
         acceptsContentType: () => true,
         methods: [],
+        answer: "outcome" as const,
       } as SourceRun["channel"],
       settings: this.settings,
       credentials: this.#options.credentials,

@@ -118,6 +118,7 @@ export function createRun(
       settings,
       acceptsContentType: () => true,
       methods: [],
+      answer: "outcome" as const,
     },
     settings,
     credentials: undefined,

@@ -205,7 +205,7 @@ export const code: Readonly<Record<string, Recipe>> = {
     more: [ATLASSIAN_EXAMPLE],
   },
   pagerduty: {
-    source: "https://developer.pagerduty.com/docs/verifying-webhook-signatures",
+    source: "https://support.pagerduty.com/main/docs/webhooks",
     sent: delivery({}, { event: { id: "01BWDJR5QRGX1HQ4", event_type: "incident.triggered", data: {} } }),
     sign: (sent, key) =>
       withHeaders(sent, {
