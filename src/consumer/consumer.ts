@@ -1,11 +1,23 @@
 import { connect } from "./connection.ts";
 import { runEngine } from "./engine.ts";
-import type { ConsumedEvent } from "./event.ts";
-import type { DeliveryContext, Handler } from "./hand.ts";
+import { type ConsumedEvent, readEvent } from "./event.ts";
+import type { HandedEntry } from "./hand.ts";
 import { type ConsumerOptions, type ConsumerSettings, readOptions } from "./options.ts";
 
 export type { ConsumerProblem } from "./options.ts";
-export type { ConsumedEvent, ConsumerOptions, DeliveryContext, Handler };
+export type { ConsumedEvent, ConsumerOptions };
+
+/** What a handler is told besides the event. */
+export interface DeliveryContext extends HandedEntry {
+  /** The `data` as it stands on the topic: numbers as their sender spelled them; undefined where there is none, or bytes. */
+  readonly text: string | undefined;
+}
+
+/** The event is acknowledged when it resolves, and handed out again when it rejects. */
+export type Handler<T = unknown> = (
+  event: ConsumedEvent<T>,
+  context: DeliveryContext,
+) => Promise<void> | void;
 
 /** An event taken by `for await`. */
 export interface Delivery<T = unknown> extends DeliveryContext {
@@ -39,26 +51,36 @@ export interface Consumer<T = unknown> {
 export function createConsumer<T = unknown>(options: ConsumerOptions): Consumer<T> {
   const settings = readOptions(options);
   const run = (handler: Handler<T>, { signal = NEVER_ABORTED }: RunOptions = {}): Promise<void> =>
-    consume(settings, handler as Handler, signal);
+    consume(settings, handler, signal);
   return {
     run,
     events: ({ signal = NEVER_ABORTED } = {}) =>
       iterate<T>((each, { stop }) => {
         const one = { ...settings, concurrency: 1 };
-        return consume(one, each as Handler, AbortSignal.any([signal, stop]));
+        return consume(one, each, AbortSignal.any([signal, stop]));
       }),
   };
 }
 
 const NEVER_ABORTED = new AbortController().signal;
 
-async function consume(settings: ConsumerSettings, handler: Handler, signal: AbortSignal): Promise<void> {
+async function consume<T>(
+  settings: ConsumerSettings,
+  handle: Handler<T>,
+  signal: AbortSignal,
+): Promise<void> {
   if (signal.aborted) return;
   const onError = (error: unknown): void => settings.onProblem({ kind: "redis", error });
   await using opening = new AsyncDisposableStack();
   const connection = opening.use(await connect(settings.redis, onError));
   const blocked = opening.use(await connect(settings.redis, onError));
-  await runEngine({ settings, connection, blocked, handler, signal });
+  await runEngine({
+    ...{ settings, connection, blocked, signal },
+    handler(entry) {
+      const { event, text } = readEvent<T>(entry.fields);
+      return handle(event, { ...entry, text });
+    },
+  });
 }
 
 /** Turns a reader that calls a handler into one that is asked. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createAcknowledger } from "./acknowledge.ts";
 import { createCommands } from "./commands.ts";
 import type { Connection } from "./connection.ts";
-import { Hand, type Handler } from "./hand.ts";
+import { type EntryHandler, Hand } from "./hand.ts";
 import type { ConsumerSettings } from "./options.ts";
 import { startOrderedTopics } from "./ordered-topics.ts";
 import { runReader } from "./reader.ts";
@@ -16,7 +16,7 @@ export interface EngineDeps {
   readonly blocked?: Pick<Connection, "call">;
   /** The wait between two looks that found nothing; default so many ms. */
   readonly idle?: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly handler: Handler;
+  readonly handler: EntryHandler;
   readonly signal: AbortSignal;
 }
 
@@ -31,8 +31,12 @@ export async function runEngine(deps: EngineDeps): Promise<void> {
   const { acknowledge, close } = createAcknowledger(commands, onError);
   const hand = new Hand({ commands, settings, handler, acknowledge });
   signal.addEventListener("abort", () => hand.stop(), { once: true });
+  // What is in the hand is kept until the last handler has ended.
+  const over = new AbortController();
   const shared = { settings, topics, commands, hand, signal };
-  const ordered = settings.ordered ? startOrderedTopics(shared) : undefined;
+  const kept = { ...shared, over: over.signal };
+  const ordered = settings.ordered ? startOrderedTopics(kept) : undefined;
+  const keeping = ordered?.running ?? runKeeper(kept);
   await Promise.all([
     runReader({
       ...shared,
@@ -42,9 +46,11 @@ export async function runEngine(deps: EngineDeps): Promise<void> {
       idle: deps.idle ?? wait,
       mine: ordered?.mine,
     }),
-    ...(ordered === undefined ? [runRecovery(shared), runKeeper(shared)] : [ordered.running]),
+    ...(ordered === undefined ? [runRecovery(shared)] : []),
   ]);
   await hand.close(settings.stopTimeoutMs);
+  over.abort();
+  await keeping;
   close();
   await ordered?.leave().catch(onError);
   for (const topic of await topics.current().catch(() => [])) await commands.leave(topic).catch(() => {});

@@ -1,28 +1,22 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { backoffMs } from "../lib/backoff.ts";
 import type { Commands, Entry } from "./commands.ts";
-import { type ConsumedEvent, readEvent } from "./event.ts";
 import type { ConsumerSettings } from "./options.ts";
 
-/** What a handler is told besides the event. */
-export interface DeliveryContext {
+/** An entry as it is handed out. */
+export interface HandedEntry {
   readonly topic: string;
   readonly entryId: string;
   /** 1 at first. More than 1 does not mean that the handler has seen it: a reader may have died with it. */
   readonly attempt: number;
   /** The entry as it stands on the topic: name, value, name, value … */
   readonly fields: readonly string[];
-  /** The `data` as it stands on the topic: numbers as their sender spelled them; undefined where there is none, or bytes. */
-  readonly text: string | undefined;
   /** Aborts when the reader stops and will not wait longer, or the entry is another reader's by now. */
   readonly signal: AbortSignal;
 }
 
 /** The entry is acknowledged when it resolves, and handed out again when it rejects. */
-export type Handler<T = unknown> = (
-  event: ConsumedEvent<T>,
-  context: DeliveryContext,
-) => Promise<void> | void;
+export type EntryHandler = (entry: HandedEntry) => Promise<void> | void;
 
 interface Held {
   readonly entry: Entry;
@@ -38,7 +32,7 @@ interface Rest {
 export interface HandDeps {
   readonly commands: Commands;
   readonly settings: ConsumerSettings;
-  readonly handler: Handler;
+  readonly handler: EntryHandler;
   readonly acknowledge: (topic: string, entryId: string) => Promise<void>;
 }
 
@@ -221,8 +215,7 @@ export class Hand {
 
   async #handle({ entry, attempt, abort }: Held): Promise<void> {
     const { topic, entryId, fields } = entry;
-    const { event, text } = readEvent(fields);
-    await this.#deps.handler(event, { topic, entryId, attempt, fields, text, signal: abort.signal });
+    await this.#deps.handler({ topic, entryId, attempt, fields, signal: abort.signal });
   }
 
   async #rest(held: Held): Promise<void> {

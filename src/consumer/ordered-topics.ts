@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type RecoveryDeps, takeOver } from "./recovery.ts";
+import { type KeeperDeps, takeOver } from "./recovery.ts";
 
 /** Of ordered reading: which topics are this reader's. */
 export interface OrderedTopics {
@@ -18,8 +18,8 @@ const MOST_GIVEN = 8;
  * Keeps a fair share of the topics for this reader, under a lease that it renews. What pends of a topic when it comes is taken
  * over first, whoever had it: nobody else may read the topic now, and its order begins with the oldest.
  */
-export function startOrderedTopics(deps: RecoveryDeps): OrderedTopics {
-  const { commands, hand, settings, signal, topics } = deps;
+export function startOrderedTopics(deps: KeeperDeps): OrderedTopics {
+  const { commands, hand, settings, signal, over, topics } = deps;
   const ttlMs = settings.deadAfterMs;
   const held = new Set<string>();
   const drained = new Set<string>();
@@ -27,7 +27,8 @@ export function startOrderedTopics(deps: RecoveryDeps): OrderedTopics {
   let endsAtMs = Number.NEGATIVE_INFINITY;
 
   async function beat(): Promise<void> {
-    const all = await topics.current();
+    // Whoever is about to stop takes no more.
+    const all = signal.aborted ? [...held] : await topics.current();
     const given = [...held]
       .slice(Math.max(share, 0))
       .filter((topic) => !hand.isBusy(topic))
@@ -57,14 +58,14 @@ export function startOrderedTopics(deps: RecoveryDeps): OrderedTopics {
   }
 
   async function run(): Promise<void> {
-    while (!signal.aborted) {
+    while (!over.aborted) {
       try {
         await beat();
       } catch (error) {
-        if (!signal.aborted) settings.onProblem({ kind: "redis", error });
+        if (!over.aborted) settings.onProblem({ kind: "redis", error });
       }
       const restMs = Math.min(ttlMs / 6, 1_000);
-      await delay(restMs, undefined, { signal }).catch(() => {});
+      await delay(restMs, undefined, { signal: over }).catch(() => {});
       if (performance.now() > endsAtMs) for (const topic of [...held]) giveUp(topic);
     }
   }

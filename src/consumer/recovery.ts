@@ -17,10 +17,15 @@ const MOST_TAKEN = 100;
 /** Between looks at readers that are gone for good. */
 const FORGET_EVERY_MS = 600_000;
 
+/** What is kept for as long as handlers run, be the reading over or not. */
+export interface KeeperDeps extends RecoveryDeps {
+  /** Aborts when the last handler has ended. */
+  readonly over: AbortSignal;
+}
+
 /** Keeps what is in the hand from looking like a dead reader's; what another reader has by now is dropped. */
-export async function runKeeper(deps: RecoveryDeps): Promise<void> {
-  const { commands, hand, settings, signal } = deps;
-  while (await waited(settings.deadAfterMs / 3, signal)) {
+export async function runKeeper({ commands, hand, settings, over }: KeeperDeps): Promise<void> {
+  while (await waited(settings.deadAfterMs / 3, over)) {
     for (const [topic, ids] of hand.byTopic()) {
       try {
         hand.drop(topic, await commands.keep(topic, ids));

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RedisBus } from "../bus/redis.ts";
 import { runEngine } from "../consumer/engine.ts";
-import type { DeliveryContext } from "../consumer/hand.ts";
+import type { HandedEntry } from "../consumer/hand.ts";
 import { readOptions } from "../consumer/options.ts";
 import type { HandledSubscription } from "../data/handlers.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
@@ -80,8 +80,8 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     return result;
   }
 
-  async function handle(context: DeliveryContext): Promise<void> {
-    const { topic, entryId, fields, signal } = context;
+  async function handle(entry: HandedEntry): Promise<void> {
+    const { topic, entryId, fields, signal } = entry;
     const event = { topic, entryId, fields };
     await breaker.admit({ signal: AbortSignal.any([signal, stopping.signal]) });
     const result = await sendOnce(event, signal);
@@ -89,7 +89,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       tried.delete(topic);
       return;
     }
-    if (handler.ordered) return holdBack(event, context.attempt, result);
+    if (handler.ordered) return holdBack(event, entry.attempt, result);
     const nowMs = clock();
     const delayMs = Math.max(backoffMs(1), (result.notBeforeMs ?? 0) - nowMs);
     await retries.add(
@@ -150,7 +150,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
             await Promise.race([woken, waited]);
             over.abort();
           },
-          handler: (_, context) => handle(context),
+          handler: handle,
           signal: stopping.signal,
         }).catch((error: unknown) => log.error({ err: error }, "a handler's events are read no more"));
 

@@ -125,6 +125,7 @@ async function jobsOf(client: Redis | Cluster, subscriptionId: string): Promise<
   return jobs;
 }
 
+const isCluster = process.env.INLET_TEST_REDIS === "cluster";
 const ROUNDS = 3;
 const A_ROUND = 30;
 
@@ -206,7 +207,9 @@ describe("gateways that are killed", () => {
         await kill();
         kills++;
         gateway = await startGateway();
-        expect((await left()) + (await stores.client.xlen(topic))).toBe(COUNT);
+        const seen = (await left()) + (await stores.client.xlen(topic));
+        // In a Cluster an item leaves quarantine after the write that publishes it: it may stand in both meanwhile.
+        expect(seen >= COUNT && (isCluster || seen === COUNT)).toBe(true);
       }
       await redriving;
     }

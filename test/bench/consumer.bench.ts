@@ -1,0 +1,214 @@
+/**
+ * Reading. `inlet/consumer`, each event acknowledged after its handler, against a bare XREADGROUP and XACK loop of batches; a handler on
+ * loopback, called by a gateway, against a bare loop of XREADGROUP, fetch and XACK of the same concurrency; alternating in one run, on
+ * one Redis, medians. Then how late events are handled while 10,000 are appended a second.
+ *
+ * usage: npm run bench:consumer
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { createConsumer } from "../../src/consumer/consumer.ts";
+import { startGatewayProcess } from "../support/gateway-process.ts";
+import { startRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+const ROUNDS = 3;
+const EVENTS = 50_000;
+const DELIVERIES = 5_000;
+const CONCURRENCY = 64;
+const BATCH = 256;
+const BURST_PER_SECOND = 10_000;
+const BURST_SECONDS = 5;
+const LONG_MS = 300_000;
+const DATA = JSON.stringify({ order: 4711, state: "paid", text: "x".repeat(400) });
+
+await using server = await startRedis();
+const { client } = server;
+const other = new Redis(server.port, "127.0.0.1", { protocol: 2 });
+try {
+  await compareReading();
+  await measureBurst();
+  await compareHandlers();
+} finally {
+  other.disconnect();
+}
+
+async function fill(topic: string, count: number): Promise<void> {
+  const attributes = ["specversion", "1.0", "id", "1", "source", "/s", "type", "order"];
+  for (let at = 0; at < count; at += 1_000) {
+    const pipeline = client.pipeline();
+    for (let i = at; i < Math.min(count, at + 1_000); i++)
+      pipeline.xadd(topic, "*", ...attributes, "datacontenttype", "application/json", "data", DATA);
+    await pipeline.exec();
+  }
+}
+
+/** A subscription as the gateway lays it. */
+async function lay(topic: string, id: string): Promise<void> {
+  await client.xgroup("CREATE", topic, id, "0", "MKSTREAM");
+  await client.sadd(`inlet:sub:${id}`, topic);
+}
+
+async function compareReading(): Promise<void> {
+  const bare: number[] = [];
+  const ours: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const topic = `events.bench.${round}`;
+    await lay(topic, `bare${round}`);
+    await lay(topic, `ours${round}`);
+    await fill(topic, EVENTS);
+    bare.push(EVENTS / (await timed(() => readBare(topic, `bare${round}`, EVENTS, async () => {}))));
+    ours.push(EVENTS / (await timed(() => readOurs(`ours${round}`))));
+    await client.unlink(topic);
+  }
+  print(`${EVENTS} events of ${DATA.length} B, one topic`);
+  tell("bare XREADGROUP + XACK loop", bare, "inlet/consumer", ours);
+}
+
+async function readOurs(subscription: string): Promise<void> {
+  let count = 0;
+  const stop = new AbortController();
+  await createConsumer({ redis: server.url, subscription, concurrency: CONCURRENCY }).run(
+    async () => {
+      if (++count === EVENTS) stop.abort();
+    },
+    { signal: stop.signal },
+  );
+}
+
+/** The least that a reader must do: a batch, each entry parsed and handled, then acknowledged together. */
+async function readBare(
+  topic: string,
+  group: string,
+  count: number,
+  handle: (data: string) => Promise<void>,
+): Promise<void> {
+  for (let done = 0; done < count; ) {
+    const reply = (await other.xreadgroup(
+      ...(["GROUP", group, "r", "COUNT", BATCH, "STREAMS", topic, ">"] as const),
+    )) as [string, [string, string[]][]][];
+    const entries = reply[0]?.[1] ?? [];
+    await Promise.all(
+      entries.map(([, fields]) => {
+        const data = fields.at(-1) ?? "";
+        JSON.parse(data);
+        return handle(data);
+      }),
+    );
+    await other.xack(topic, group, ...entries.map(([id]) => id));
+    done += entries.length;
+  }
+}
+
+/** Sender and reader share this process: what the reader alone would take is less. */
+async function measureBurst(): Promise<void> {
+  const topic = "events.bench.burst";
+  await lay(topic, "burst");
+  const total = BURST_PER_SECOND * BURST_SECONDS;
+  const lagsMs: number[] = [];
+  const stop = new AbortController();
+  const reading = createConsumer({ redis: server.url, subscription: "burst", concurrency: CONCURRENCY }).run(
+    async (_, { entryId }) => {
+      lagsMs.push(Date.now() - Number(entryId.split("-")[0]));
+      if (lagsMs.length === total) stop.abort();
+    },
+    { signal: stop.signal },
+  );
+  const startedAt = performance.now();
+  for (let sent = 0; sent < total; ) {
+    const due = Math.min(total, ((performance.now() - startedAt) / 1_000) * BURST_PER_SECOND);
+    const pipeline = client.pipeline();
+    for (; sent < due; sent++) pipeline.xadd(topic, "*", "id", String(sent), "data", DATA);
+    await pipeline.exec();
+    await delay(2);
+  }
+  const seconds = (performance.now() - startedAt) / 1_000;
+  await reading;
+  lagsMs.sort((a, b) => a - b);
+  const at = (share: number): number => lagsMs[Math.floor((lagsMs.length - 1) * share)] ?? Number.NaN;
+  print(`\nlag of one consumer, ${(total / seconds).toFixed(0)} events/s appended for ${BURST_SECONDS} s`);
+  print(`  p50 ${at(0.5)} ms  p99 ${at(0.99)} ms  most ${at(1)} ms`);
+}
+
+async function compareHandlers(): Promise<void> {
+  const dir = await mkdtemp(join(tmpdir(), "inlet-bench-"));
+  const script = join(import.meta.dirname, "handler-sink.ts");
+  const sink = spawn(process.execPath, [script], { stdio: ["ignore", "pipe", "inherit"] });
+  const [port] = await once(sink.stdout, "data");
+  const url = `http://127.0.0.1:${String(port).trim()}/`;
+  try {
+    await using gateway = await startGatewayProcess({
+      ...{ INLET_DATA_DIR: dir, REDIS_URL: server.url },
+      ...{ INLET_ALLOW_NETWORKS: "127.0.0.0/8", INLET_LOG_LEVEL: "warn" },
+    });
+    const channels = [{ uid: "main", kind: "webhook", events: [{ type: "order" }] }];
+    const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", { title: "bench", channels });
+    const app = await gateway.api<{ id: string }>("POST", "/apps/install", { blueprintId: blueprint.id });
+    const handler = { url, concurrency: CONCURRENCY };
+    const { id, topics } = await gateway.api<{ id: string; topics: string[] }>(
+      "POST",
+      `/apps/${app.id}/events/subscribe`,
+      { eventUid: "*", handler },
+    );
+    const path = `/apps/${app.id}/subscriptions/${id}`;
+    const [topic = ""] = topics;
+    await client.xgroup("CREATE", topic, "bare", "0", "MKSTREAM");
+    const bare: number[] = [];
+    const ours: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      await gateway.api("POST", `${path}/pause`, {});
+      await fill(topic, DELIVERIES);
+      await fetch(url, { method: "DELETE" });
+      bare.push(DELIVERIES / (await timed(() => postBare(topic, url))));
+      await fetch(url, { method: "DELETE" });
+      const seconds = await timed(async () => {
+        await gateway.api("POST", `${path}/resume`, {});
+        const isDone = async (): Promise<boolean> => Number(await (await fetch(url)).text()) >= DELIVERIES;
+        await until(isDone, { timeoutMs: LONG_MS, everyMs: 10 });
+      });
+      ours.push(DELIVERIES / seconds);
+    }
+    print(`\n${DELIVERIES} events to a handler on loopback, ${CONCURRENCY} at once`);
+    tell("bare XREADGROUP + fetch + XACK loop", bare, "gateway, signed", ours);
+  } finally {
+    sink.kill("SIGTERM");
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+async function postBare(topic: string, url: string): Promise<void> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  await readBare(topic, "bare", DELIVERIES, async (body) => {
+    while (running >= CONCURRENCY) await new Promise<void>((resolve) => waiting.push(resolve));
+    running++;
+    await (await fetch(url, { method: "POST", body })).arrayBuffer();
+    running--;
+    waiting.shift()?.();
+  });
+}
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return (performance.now() - startedAt) / 1_000;
+}
+
+function tell(baseline: string, bare: readonly number[], what: string, ours: readonly number[]): void {
+  const [floor, own] = [median(bare), median(ours)];
+  print(`  ${baseline}: ${floor.toFixed(0)} events/s`);
+  print(`  ${what}: ${own.toFixed(0)} events/s, ratio ${(own / floor).toFixed(2)}`);
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
