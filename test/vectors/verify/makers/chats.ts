@@ -126,7 +126,7 @@ export const chats: Readonly<Record<string, Recipe>> = {
     ],
   },
   discord: {
-    source: "https://docs.discord.com/developers/events/webhook-events",
+    source: "https://discord.com/developers/docs/events/webhook-events",
     secrets: publicSecrets(KEYS.ed25519, (pem) => rawEd25519(pem).toString("hex")),
     sent: delivery({}, { version: 1, type: 1, event: { type: "APPLICATION_AUTHORIZED", data: {} } }),
     sign: discordSign,
