@@ -23,11 +23,11 @@ import {
 } from "./catalog/routes.ts";
 import { channelLife } from "./channels/life.ts";
 import { type ChannelDeps, channels } from "./channels/routes.ts";
-import { connectionCallback } from "./connections/callback.ts";
-import { type ConnectionsDeps, connections } from "./connections/routes.ts";
 import { collectionFields } from "./collection-fields/routes.ts";
 import { collectionRecords } from "./collection-records/routes.ts";
 import { collections } from "./collections/routes.ts";
+import { connectionCallback } from "./connections/callback.ts";
+import { type ConnectionsDeps, connections } from "./connections/routes.ts";
 import { conversationMessages } from "./conversations/messages.ts";
 import { conversations } from "./conversations/routes.ts";
 import { type DeadLettersDeps, deadLetters } from "./dead-letters/routes.ts";
