@@ -6,6 +6,7 @@ import { readOptions } from "../consumer/options.ts";
 import type { HandledSubscription } from "../data/handlers.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
 import type { Clock } from "../lib/clock.ts";
+import { createSemaphore } from "../lib/semaphore.ts";
 import type { Log } from "../log.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
@@ -63,12 +64,15 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   });
   /** Of ordered topics: what was tried before at the event that holds its topic back. */
   const tried = new Map<string, { readonly entryId: string; readonly attempts: readonly HandlerAttempt[] }>();
+  /** First attempts and later ones together. */
+  const places = createSemaphore(handler.concurrency);
   let sending = 0;
   let wake: () => void = () => {};
 
   async function sendOnce(event: DeliveredEvent, signal: AbortSignal): Promise<AttemptResult> {
     let result: AttemptResult | undefined;
     try {
+      using _ = await places.acquire({ signal });
       result = await attempt(subscription, event, { signal });
     } finally {
       // Whoever asks for the others must not leave them waiting.

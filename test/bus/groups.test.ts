@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createGroups, type Groups, readRedisTimeMs, startIdAt } from "../../src/bus/groups.ts";
-import { subscriptionKey } from "../../src/bus/keys.ts";
+import { deadLettersKey, subscriptionKey } from "../../src/bus/keys.ts";
 import type { RedisBus } from "../../src/bus/redis.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish, testTopic } from "./support.ts";
@@ -57,7 +57,9 @@ test("a group stands before its stream does, and tells of itself", async () => {
   });
   expect(await groups.reset(topic, "sub_1", "0-0")).toBe(1);
   expect(await read(topic, "sub_1")).toEqual(["1-1", "1-2"]);
+  await server.client.xadd(deadLettersKey(topic, "sub_1"), "*", "reason", "it failed");
   expect(await groups.remove(topic, "sub_1")).toBe(true);
+  expect(await server.client.exists(deadLettersKey(topic, "sub_1"))).toBe(0);
   expect(await groups.remove(topic, "sub_1")).toBe(false);
   expect(await groups.remove("events.none", "sub_1")).toBe(false);
 });

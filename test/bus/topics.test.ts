@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { deadLettersKey } from "../../src/bus/keys.ts";
 import type { RedisBus } from "../../src/bus/redis.ts";
+import { createSourcePositions } from "../../src/bus/source-positions.ts";
 import { createTopics, type Topics } from "../../src/bus/topics.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish, testTopic } from "./support.ts";
@@ -53,15 +55,21 @@ test("entries are found by range, by id, and deleted one by one", async () => {
 test("a deleted topic leaves no companion behind", async () => {
   const channel = testChannel();
   const publish = testPublish(redis);
+  const topic = testTopic(channel);
+  const positions = createSourcePositions({ redis });
+  const taken = await positions.takeOver({ number: channel.number, topics: [topic] });
+  if (taken.kind !== "taken") throw new Error("nobody else has it");
+  const { epoch } = taken;
   for (const dedupeWindowMs of [86_400_000, 3_600_000]) {
     const events = Array.from({ length: 30_000 }, () => testEvent(channel));
     const policy = { ...testPolicy, dedupeWindowMs };
     await publish(
-      { channel, events, policy, position: { epoch: 1, version: dedupeWindowMs < 5e6 ? 1 : 0, value: "" } },
+      { channel, events, policy, position: { epoch, version: dedupeWindowMs < 5e6 ? 1 : 0, value: "" } },
       now,
     );
   }
-  const topic = testTopic(channel);
+  await server.client.xgroup("CREATE", topic, "sub_1", "0");
+  await server.client.xadd(deadLettersKey(topic, "sub_1"), "*", "reason", "it failed");
   expect((await server.client.keys(`*${topic}*`)).length).toBeGreaterThan(900);
   await topics.delete(topic);
   expect(await server.client.keys(`*${topic}*`)).toEqual([]);

@@ -1,9 +1,12 @@
-import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { until } from "../support/until.ts";
 import { makeSubscription, startTestRedis } from "./support.ts";
 
 const run = promisify(execFile);
@@ -53,3 +56,22 @@ it("is read by a program of somebody else's, which has the package and a Redis a
   const flags = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2024", "--types", "node"];
   await run(join(ROOT, "node_modules/.bin/tsc"), [...flags, "flow.ts"], { cwd: dir });
 });
+
+it("is read by the flow of the README, which ends when it is told to", async () => {
+  await using server = await startTestRedis();
+  const { id, topics, send } = await makeSubscription(server);
+  await send(topics[0] ?? "", 0, 3);
+  const readme = await readFile(join(ROOT, "README.md"), "utf8");
+  const flow = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
+  await writeFile(
+    join(dir, "readme.ts"),
+    flow.replace("redis://127.0.0.1:6379", server.url).replace("sub_…", id),
+  );
+  const child = spawn(process.execPath, ["readme.ts"], { cwd: dir, stdio: ["ignore", "pipe", "inherit"] });
+  const lines: string[] = [];
+  createInterface(child.stdout).on("line", (line) => lines.push(line));
+  await until(() => lines.length === 3, { timeoutMs: 10_000 });
+  child.kill("SIGTERM");
+  expect(await once(child, "exit")).toEqual([0, null]);
+  expect(lines[0]).toBe(`t undefined ${topics[0]} 1`);
+}, 30_000);

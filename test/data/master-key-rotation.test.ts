@@ -47,6 +47,15 @@ async function fill() {
   await api.call("PUT", `/apps/${app.id}/channels/${channel.id}`, {
     config: { secrets: [{ value: "hush" }] },
   });
+  await db
+    .insertInto("subscriptions")
+    .values({
+      ...{ id: "sub_1", organizationId: app.organizationId, appId: app.id, eventUid: "*", state: "active" },
+      ...{ connectionId: null, startAt: "now", startMs: 0, handler: "{}" },
+      sealedHandlerSecret: api.keyring.seal("s", "subscriptions/sub_1/handler"),
+      ...{ createdAt: new Date(), updatedAt: new Date() },
+    })
+    .execute();
   const named = { "idempotency-key": "once" };
   await api.call("POST", "/spaces", { name: "once" }, named);
   const id = await connect();
@@ -93,6 +102,8 @@ async function openAll({ open: unseal }: Keyring): Promise<readonly string[]> {
         `connections/${row.connectionId}/authorizations/${row.stateHash.toString("hex")}`,
       ),
     );
+  for (const { id, sealedHandlerSecret } of await db.selectFrom("subscriptions").selectAll().execute())
+    if (sealedHandlerSecret !== null) opened.push(unseal(sealedHandlerSecret, `subscriptions/${id}/handler`));
   return opened;
 }
 

@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createAttempt } from "../../src/delivery/attempt.ts";
@@ -61,12 +63,15 @@ interface Subscribed {
 }
 
 /** An app with two types, and for each of those paths a subscription whose handler is there. */
-async function subscribe(...paths: string[]) {
+const subscribe = (...paths: string[]) =>
+  subscribeWith(...paths.map((path) => ({ url: handler.urlOf(path) })));
+
+async function subscribeWith(...settings: object[]) {
   const events = ["a", "b"].map((type) => ({ type, typePath: "$.type", idPath: "$.id" }));
   const app = await spine.install({ uid: "main", kind: "webhook", config: {}, events });
   const subscriptions: Subscribed[] = [];
-  for (const path of paths) {
-    const body = { eventUid: "*", handler: { url: handler.urlOf(path) } };
+  for (const one of settings) {
+    const body = { eventUid: "*", handler: one };
     const { id, topics, handler: made } = await ask("POST", `/apps/${app.id}/events/subscribe`, body);
     subscriptions.push({ id, topics, secret: made.secret, path: `/apps/${app.id}/subscriptions/${id}` });
   }
@@ -155,6 +160,31 @@ describe("what a handler does not take in all its time", () => {
     await until(async () => (await ask("GET", `${subscriptions[0].path}/dead-letters`)).length === 1, {
       timeoutMs: 15_000,
     });
+  }, 30_000);
+});
+
+describe("a handler's concurrency", () => {
+  it("counts first attempts and later ones together", async () => {
+    let [under, most] = [0, 0];
+    const server = createServer((request, response) => {
+      most = Math.max(most, ++under);
+      request.resume();
+      // Long enough for others to come meanwhile.
+      setTimeout(() => {
+        under--;
+        response.writeHead(answered++ % 3 === 0 ? 500 : 204).end();
+      }, 10);
+    });
+    let answered = 0;
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    open.defer(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/`;
+    const { send } = await subscribeWith({ url, concurrency: 2 });
+    start({ giveUpAfterMs: 60_000 });
+    for (let n = 0; n < 30; n++) await send("a", String(n));
+    await until(() => answered >= 40, { timeoutMs: 15_000 });
+    expect(most).toBe(2);
   }, 30_000);
 });
 

@@ -115,8 +115,8 @@ describe("what a deletion leaves on the bus", () => {
     await spine.api.call("DELETE", `/apps/${app.id}?purge=true`);
     await until(async () => (await removals()).length === 0);
     const left = await spine.server.client.keys("*");
-    // The budgets of API keys, which end by themselves, and the queues of jobs are not the app's.
-    expect(left.filter((key) => !/^inlet:(rate:|\{jobs\.)/.test(key))).toEqual([]);
+    // Budgets of API keys and what names a queue of jobs are not the app's.
+    expect(left.filter((key) => !/^inlet:(?:rate:|.jobs\..*:meta$)/.test(key))).toEqual([]);
   });
 
   it("waits for a Redis that is away", async () => {

@@ -116,7 +116,7 @@ describe("subscribing", () => {
       [{ eventUid: "*", startAt: "later" }, "startAt"],
       [{ eventUid: "*", startAt: "2026-01-01" }, "startAt"],
       [{ eventUid: "*", connectionId: 1 }, "connectionId"],
-      [{ eventUid: "*", handler: { url: "x.example" } }, "handler.url"],
+      [{ eventUid: "*", handler: { url: "https://x.example", timeoutMs: 1 } }, "handler.timeoutMs"],
     ] as const) {
       const answer = await subscribe(app.id, body);
       expect([answer.status, answer.body.code, answer.body.details?.[0]?.path]).toEqual([

@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createHandlerRequest } from "../../src/delivery/handler-request.ts";
+import { startRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+const README = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+
+/** The block of that language in the page's part about reading that holds the text. */
+function block(language: string, holding: string): string {
+  const found = [...README.matchAll(/```(\w+)\n([\s\S]*?)```/g)].find(
+    ([, name, text = ""]) => name === language && text.includes(holding),
+  );
+  if (!found?.[2]) throw new Error(`the README has no ${language} with ${holding}`);
+  return found[2];
+}
+
+let dir: string;
+let children: ChildProcess[];
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "inlet-readme-"));
+  await symlink(join(import.meta.dirname, "../../node_modules"), join(dir, "node_modules"));
+  children = [];
+});
+afterEach(async () => {
+  for (const child of children) {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    }
+  }
+  await rm(dir, { recursive: true, force: true });
+});
+
+function start(command: string, args: string[], env: Record<string, string> = {}): { output: () => string } {
+  const options = {
+    cwd: dir,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "inherit"] as const,
+  };
+  const child = spawn(command, args, { ...options, stdio: [...options.stdio] });
+  children.push(child);
+  let output = "";
+  child.stdout?.on("data", (chunk: Buffer) => {
+    output += chunk;
+  });
+  return { output: () => output };
+}
+
+describe("what the README pastes", () => {
+  it("reads in a shell: what is new, what another left, and what was not handled at first", async () => {
+    await using server = await startRedis();
+    const { client, socketPath } = server;
+    const [topic, sub] = ["events.o.apps.app.event_received.a.c.a type", "sub_1"];
+    await client.xgroup("CREATE", topic, sub, "0-0", "MKSTREAM");
+    await client.sadd(`inlet:sub:${sub}`, topic);
+    await client.xadd(topic, "*", "id", "left", "data", "1");
+    await client.xreadgroup("GROUP", sub, "dead", "COUNT", 1, "STREAMS", topic, ">");
+    const script = block("sh", "XAUTOCLAIM")
+      .replace("redis-cli -s data/run/redis.sock", `redis-cli -s ${socketPath}`)
+      .replace("sub=sub_…", `sub=${sub}`)
+      // The second time it is handled: the first one fails.
+      .replace("handle() { cat; }", `handle() { cat; [ -e tried ] || { touch tried; false; }; }`)
+      .replace(" 60000 ", " 100 ");
+    await writeFile(join(dir, "reader.sh"), script);
+    expect(script.split("\n").length).toBeLessThanOrEqual(23);
+    const { output } = start("sh", ["reader.sh"]);
+    await client.xadd(topic, "*", "id", "new", "data", '{\n  "n": 12345678901234567890\n}');
+    await until(
+      async () => Number((await client.xpending(topic, sub))[0]) === 0 && output().includes("new"),
+      {
+        timeoutMs: 15_000,
+      },
+    );
+    expect(output()).toContain('  "n": 12345678901234567890');
+    expect(output().match(/^left$/gm)?.length).toBeGreaterThanOrEqual(1);
+  }, 30_000);
+
+  it("verifies what a handler gets, and nothing else", async () => {
+    const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+    await writeFile(join(dir, "handler.mjs"), block("js", "standardwebhooks"));
+    const port = await freePort();
+    const { output } = start(process.execPath, ["handler.mjs"], {
+      HANDLER_SECRET: secret,
+      PORT: String(port),
+    });
+    const url = `http://127.0.0.1:${port}/`;
+    await until(() =>
+      fetch(url, { method: "POST" }).then(
+        () => true,
+        () => false,
+      ),
+    );
+    const send = async (signedWith: string): Promise<number> => {
+      const event = { topic: "t", entryId: "1-0", fields: ["type", "push", "data", '{"ref":"main"}'] };
+      const options = { url, secret: signedWith, subscriptionId: "sub_1", atMs: Date.now() };
+      const { headers = {}, body } = createHandlerRequest(event, options);
+      return (await fetch(url, { method: "POST", headers, body: String(body) })).status;
+    };
+    expect(await send(secret)).toBe(204);
+    expect(await send(`whsec_${Buffer.alloc(32, 8).toString("base64")}`)).toBe(401);
+    await until(() => output().includes("push { ref: 'main' }"));
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
