@@ -9,7 +9,7 @@ export default defineConfig({
     globalSetup: ["test/support/postgres-server.ts"],
     pool: "forks",
     // Most tests wait for servers: a second file runs meanwhile, on two cores as well.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    maxWorkers: Math.max(3, availableParallelism() - 1),
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },

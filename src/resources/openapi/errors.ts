@@ -62,8 +62,15 @@ const OWN_HEADERS: Partial<Record<ErrorName, object>> = {
   Unavailable: retryAfter,
 };
 
+/** A response of OpenAPI 3.1 (section 4.8.17). */
+export interface ResponseObject {
+  readonly description: string;
+  readonly headers: object;
+  readonly content: Readonly<Record<string, object>>;
+}
+
 /** The answer as an object of the document; `when` says more than what the error is about in general. */
-export function errorResponse(name: ErrorName, headers: object, when?: string): object {
+export function errorResponse(name: ErrorName, headers: object, when?: string): ResponseObject {
   const [code, description] = ERRORS[name];
   const message = description.replaceAll("`", "");
   return {

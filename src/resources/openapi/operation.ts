@@ -1,6 +1,6 @@
 import { isList, isOther, type OtherAnswer } from "../answer.ts";
 import type { MountedRoute } from "../mount.ts";
-import { COMMON_HEADERS, type ErrorName, errorResponse, statusOf } from "./errors.ts";
+import { COMMON_HEADERS, type ErrorName, errorResponse, type ResponseObject, statusOf } from "./errors.ts";
 import { exampleOf } from "./example.ts";
 import type { JsonSchema, SchemaWriter } from "./schemas.ts";
 
@@ -91,7 +91,11 @@ function success(route: MountedRoute, schemas: SchemaWriter): object {
   return { description: "Done.", headers, content: { "application/json": { schema } } };
 }
 
-const otherResponse = ({ contentType }: OtherAnswer, description: string, headers: object): object => ({
+const otherResponse = (
+  { contentType }: OtherAnswer,
+  description: string,
+  headers: object,
+): ResponseObject => ({
   ...{ description, headers },
   content: { [contentType]: { schema: { type: "string" } } },
 });
@@ -124,7 +128,6 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
     ...(missing === undefined ? {} : { NotFound: missing }),
     ...(conflicts.length === 0 ? {} : { Conflict: conflicts.join("; or ") }),
   };
-  const refusal = isOther(answer) && answer.refusal !== undefined;
   return Object.fromEntries([
     ...names
       .filter((name) => name !== false)
@@ -134,8 +137,15 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
           ? { $ref: `#/components/responses/${name}` }
           : errorResponse(name, COMMON_HEADERS, told[name]),
       ]),
-    ...(refusal ? [["400", otherResponse(answer, answer.refusal ?? "", COMMON_HEADERS)]] : []),
+    ...(isOther(answer) && answer.refusal !== undefined ? [["400", refusalResponse(answer)]] : []),
   ]);
+}
+
+/** What is refused before the route is asked is told as everywhere. */
+function refusalResponse(answer: OtherAnswer) {
+  const own = otherResponse(answer, answer.refusal ?? "", COMMON_HEADERS);
+  const { content } = errorResponse("InvalidParameters", COMMON_HEADERS);
+  return { ...own, content: { ...content, ...own.content } };
 }
 
 /** Gives every body of the operation an example that its schema allows. */
