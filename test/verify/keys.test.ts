@@ -120,6 +120,13 @@ describe("a pinned address", () => {
     );
   });
 
+  it("fits no bucket of anybody's, which has its name before that of the storage", () => {
+    for (const storage of ["s3", "s3-us-west-2", "s3-website-us-east-1"]) {
+      const bucket = `https://sns.${storage}.amazonaws.com/SimpleNotificationService-ab12.pem`;
+      expect(fits(pin, bucket)).toBe(false);
+    }
+  });
+
   it("may have any query where it says so", () => {
     const any = "https://sns.*.amazonaws.com/?*";
     expect(fits(any, "https://sns.a.amazonaws.com/?Action=Confirm&TopicArn=arn:aws:sns:a:1:b")).toBe(true);

@@ -7,10 +7,12 @@ const LABEL = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\*)$/;
 const PIN = /^https:\/\/(?<host>[^/?#@:]+)(?<path>\/[^?#]*)(?<query>\?\*)?$/;
 const MAX_URL_LENGTH = 4_096;
 const MIN_FIXED_LABELS = 2;
+/** None of object storage: before `s3.amazonaws.com` and its like stands the name of anybody's bucket. */
+const ANY_LABEL = "(?!s3)[a-z0-9-]{1,63}";
 const LITERAL_PATH = /^[A-Za-z0-9._~*/-]+$/;
 
 /**
- * Compiles `https://host/path`. In the host `*` is one whole label, and the last two are fixed; in the path it is a run of
+ * Compiles `https://host/path`. In the host `*` is one whole label that does not begin with `s3`, and the last two are fixed; in the path it is a run of
  * letters, digits, `.`, `_`, `~` and `-`, never a slash, once in a segment: of two, an address could be split between them in so
  * many ways that comparing would take for ever. `?*` at the end is any query. What fits is compared after the URL is
  * parsed, as it will be called: no port, no user, no fragment, no other query, no dot segments and, in the path, no
@@ -29,7 +31,7 @@ export function compilePin(text: string): Result<Pin, string> {
   if (path.split("/").some((segment) => segment.split("*").length > 2)) {
     return err("has more than one * in one segment of its path");
   }
-  const hostPattern = labels.map((label) => (label === "*" ? "[a-z0-9-]{1,63}" : quote(label))).join("\\.");
+  const hostPattern = labels.map((label) => (label === "*" ? ANY_LABEL : quote(label))).join("\\.");
   const pathPattern = path.split("*").map(quote).join("[A-Za-z0-9._~-]{1,200}");
   const queryPattern = query === undefined ? "" : "\\?[!-~]*";
   const pattern = new RegExp(`^https://${hostPattern}${pathPattern}${queryPattern}$`);
