@@ -100,6 +100,18 @@ describe("an explanation", () => {
     });
   });
 
+  it("lets rules see no credential, believed or not", async () => {
+    const { explain } = await install();
+    const events = [{ type: "e", idPath: "$headers.authorization" }];
+    const { body } = await explain({
+      body: "{}",
+      events,
+      verify: false,
+      headers: { Authorization: "Bearer x" },
+    });
+    expect(body.items[0].failures).toMatchObject([{ reason: "id_missing" }]);
+  });
+
   it("says what is no body, and takes bytes in base64", async () => {
     const { explain } = await install();
     expect((await explain({ body: "{" })).body.items).toMatchObject([

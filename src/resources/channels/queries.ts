@@ -5,6 +5,7 @@ import { isUniqueViolation, type Queryable, type Trx } from "../../data/database
 import type { ChannelRow } from "../../data/tables.ts";
 import type { Listed, Page } from "../../http/page.ts";
 import { conflict, notFound } from "../../http/problem.ts";
+import { findChannel } from "../app-channel.ts";
 import type { AppScope } from "../app-scope.ts";
 
 const appRow = (db: Queryable, { organizationId, appId }: AppScope) =>
@@ -36,21 +37,6 @@ export async function addChannel(
       throw conflict("The app has a channel of that uid already.");
     throw error;
   }
-}
-
-/** A channel's address is looked up in its app only: undefined for one that is another's. */
-export async function findChannel(
-  db: Queryable,
-  { organizationId, appId }: AppScope,
-  id: string,
-): Promise<ChannelRow | undefined> {
-  return db
-    .selectFrom("channels")
-    .selectAll()
-    .where("id", "=", id)
-    .where("appId", "=", appId)
-    .where("organizationId", "=", organizationId)
-    .executeTakeFirst();
 }
 
 export async function listChannels(

@@ -21,11 +21,12 @@ import { CHANNEL_ID_PATTERN } from "../../lib/channel-id.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
 import { listOf } from "../answer.ts";
+import { findChannel } from "../app-channel.ts";
 import { appParams, appScopeOf, requireApp } from "../app-scope.ts";
 import { pathText } from "../params.ts";
 import { parseInput, type Resource, writeOnce } from "../resource.ts";
 import { defineRoute } from "../route.ts";
-import { addChannel, findChannel, listChannels, noteChannel, removeChannel } from "./queries.ts";
+import { addChannel, listChannels, noteChannel, removeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, newChannelSchema, purgeQuerySchema } from "./schema.ts";
 
 export interface ChannelDeps extends SettingsDeps, EntityDeps {

@@ -2,13 +2,14 @@ import { z } from "zod";
 import { CHANNEL_ID_EXAMPLE } from "../../channels/entity.ts";
 import type { Queryable } from "../../data/database.ts";
 import { definitionsSchema } from "../../event/definition.ts";
-import type { VerifiedDelivery } from "../../event/received.ts";
+import type { RawRequest, VerifiedDelivery } from "../../event/received.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
 import type { Explain } from "../../ingest/explain.ts";
 import type { LiveChannel } from "../../ingest/live-channel.ts";
 import { tryDefinitions } from "../../ingest/trial.ts";
 import { CHANNEL_ID_PATTERN } from "../../lib/channel-id.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { findChannel } from "../app-channel.ts";
 import { appParams, appScopeOf } from "../app-scope.ts";
 import { explainedItemSchema, MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../explained-item.ts";
 import { pathText } from "../params.ts";
@@ -75,14 +76,7 @@ export const explanations: Resource<ExplainDeps> = {
         answer: explanationSchema,
       },
       async ({ caller, params, body }) => {
-        const { organizationId, appId } = appScopeOf(caller, params);
-        const row = await db
-          .selectFrom("channels")
-          .select("number")
-          .where("id", "=", params.channelId)
-          .where("appId", "=", appId)
-          .where("organizationId", "=", organizationId)
-          .executeTakeFirst();
+        const row = await findChannel(db, appScopeOf(caller, params), params.channelId);
         const stored = row && (await findLiveChannel(row.number));
         if (!stored) throw notFound("channel");
         const channel = body.events === undefined ? stored : triedWith(stored, body.events);
@@ -95,7 +89,7 @@ export const explanations: Resource<ExplainDeps> = {
           const verification = { result: "refused", message: verified.error.message } as const;
           return { verification, received: 0, items: [] };
         }
-        const delivery: VerifiedDelivery = verified?.value ?? believed(request);
+        const delivery: VerifiedDelivery = verified?.value ?? believed(channel, request);
         const items = await explain(channel, delivery);
         return {
           verification: { result: verified ? "verified" : "skipped", message: null } as const,
@@ -127,13 +121,6 @@ function requestOf(
   };
 }
 
-const believed = ({
-  method,
-  target,
-  headers,
-  body,
-  arrivedAtMs,
-}: ReturnType<typeof requestOf>): VerifiedDelivery => ({
-  ...{ method, headers, body, arrivedAtMs },
-  query: Object.assign(Object.create(null), Object.fromEntries(new URL(target, "http://h").searchParams)),
-});
+/** What rules would see of it: also here without what its scheme reads. */
+const believed = ({ sender }: LiveChannel, request: RawRequest): VerifiedDelivery =>
+  sender.refuse(request, "not asked for").redacted();

@@ -18,12 +18,12 @@ import { conflict, invalidParameters, notFound } from "../../http/problem.ts";
 import type { LiveChannel } from "../../ingest/live-channel.ts";
 import { CHANNEL_ID_PATTERN } from "../../lib/channel-id.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { findChannel } from "../app-channel.ts";
 import { type AppScope, appParams, appScopeOf } from "../app-scope.ts";
 import { pathText } from "../params.ts";
 import type { Resource } from "../resource.ts";
 import { defineRoute } from "../route.ts";
 import { type DryRunDeps, dryRun } from "./dry-run.ts";
-import { findChannel } from "./queries.ts";
 import { renderCursor, renderSource } from "./render.ts";
 import { cursorSchema, dryRunResultSchema, dryRunSchema, setCursorSchema, sourceSchema } from "./schema.ts";
 

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { readGroup } from "../../src/bus/group-reads.ts";
 import { createGroups } from "../../src/bus/groups.ts";
 import { slotOf } from "../../src/bus/keys.ts";
+import { createCommands } from "../../src/consumer/commands.ts";
 import { chunkTopics } from "../../src/lib/stream-chunks.ts";
+import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "../bus/support.ts";
 import { startRedis } from "../support/redis.ts";
-import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "./support.ts";
 
 test("a read is of at most 64 streams, and in a Cluster of one slot", () => {
   const topics = Array.from({ length: 500 }, (_, i) => `events.${i}`);
@@ -26,11 +26,12 @@ test("a group is read over many topics, each entry once", async () => {
   const topics = [...new Set(events.map(({ topic }) => topic))];
   const groups = createGroups({ redis });
   await Promise.all(topics.map((topic) => groups.ensure(topic, "g", "0-0")));
+  const commands = createCommands(redis, { group: "g", reader: "c", maxDeadLetters: 1 });
   const read = async () => {
     const ids: (string | undefined)[] = [];
     for (const chunk of chunkTopics(topics, false)) {
-      const entries = await readGroup(redis, { topics: chunk, group: "g", consumer: "c", count: 10 });
-      for (const found of entries.values()) ids.push(...found.map(({ fields }) => fields.id));
+      const entries = await commands.read(chunk, { count: 10 });
+      ids.push(...entries.map(({ fields }) => fields[fields.indexOf("id") + 1]));
     }
     return ids.sort();
   };
