@@ -24,8 +24,3 @@ export const pullSettings = {
     .default("keepLast")
     .describe("What becomes of an item that no definition matches: the newest are kept, or all are."),
 } as const;
-
-const pullSettingsSchema = z.object(pullSettings);
-
-/** The part of a pull channel's settings by which it is decided whether it runs. */
-export type PullSettings = z.output<typeof pullSettingsSchema>;

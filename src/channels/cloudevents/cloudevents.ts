@@ -1,14 +1,10 @@
 import { ApiError } from "../../http/problem.ts";
 import { needsSetup } from "../../verify/sender.ts";
-import { answerDelivery } from "../answer-delivery.ts";
-import type { BodyBudget } from "../body-budget.ts";
 import type { ChannelKind } from "../kind.ts";
-import { readDelivery } from "../read-delivery.ts";
+import { createTakeDelivery } from "../take-delivery.ts";
 import { type CloudEventsSettings, cloudEventsSettings } from "./settings.ts";
 import { createValidationRequests } from "./validation-request.ts";
 
-/** Of all deliveries that are being read. */
-const MAX_BODIES_BYTES = 256 * 1024 * 1024;
 const BATCH = /^\s*application\/cloudevents-batch\b/i;
 
 /** Senders post CloudEvents, in binary, structured or batched mode, to the channel's address. */
@@ -19,7 +15,7 @@ export const cloudevents: ChannelKind = {
   addressed: true,
   needsSetup,
   async start({ ingest, outbound, clock, log }) {
-    const bodies: BodyBudget = { bytesLeft: MAX_BODIES_BYTES };
+    const takeDelivery = createTakeDelivery({ ingest, clock });
     const validations = createValidationRequests({ outbound, log });
     return {
       async receive(channel, c) {
@@ -36,14 +32,9 @@ export const cloudevents: ChannelKind = {
         if (batch === "refuse" && BATCH.test(c.req.header("content-type") ?? "")) {
           throw new ApiError("unsupported_media_type", "This channel takes no batches.");
         }
-        const request = await readDelivery(c.env.incoming, channel, clock(), bodies);
-        // A sender that hangs up does not undo its delivery: what was read is carried through.
-        const result = await ingest(channel, request, { signal: NEVER_ABORTED });
-        return answerDelivery(c, channel, result);
+        return takeDelivery(channel, c);
       },
       [Symbol.asyncDispose]: () => validations[Symbol.asyncDispose](),
     };
   },
 };
-
-const NEVER_ABORTED = new AbortController().signal;

@@ -9,7 +9,6 @@ export const collectionInput = z.strictObject({
   name: nameInput.meta({ example: "Customers" }),
   description: z.string().max(4_096).nullable().default(null),
 });
-export type CollectionInput = z.output<typeof collectionInput>;
 
 export const collectionPatch = patchOf(collectionInput);
 

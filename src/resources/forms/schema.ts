@@ -23,7 +23,6 @@ export const formContentInput = z.strictObject({
   blueprintId: blueprintId.default(null),
   content: formContent.default({ items: [], sections: [] }),
 });
-export type FormContentInput = z.output<typeof formContentInput>;
 
 /** The same when a form is made. */
 export const formInput = formContentInput.extend({ versionParentId: versionParentId.default(null) });

@@ -9,7 +9,6 @@ export const stateInput = z.strictObject({
   name: nameInput.meta({ example: "Checkout" }),
   description: z.string().max(4_096).nullable().default(null),
 });
-export type StateInput = z.output<typeof stateInput>;
 
 export const statePatch = patchOf(stateInput);
 
