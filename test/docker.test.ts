@@ -36,7 +36,7 @@ beforeAll(async () => {
     npm_config_prefer_offline: "true",
   };
   image = await buildImage(stages, { context: ROOT, dir: join(dir, "stages"), env });
-}, 120_000);
+});
 afterAll(async () => {
   await run("chmod", ["-R", "u+w", dir]);
   await rm(dir, { recursive: true, force: true });
@@ -160,7 +160,7 @@ describe("the image", () => {
           () => true,
           () => false,
         );
-      await until(async () => gateway.exitCode !== null || (await isHealthy()), { timeoutMs: 15_000 });
+      await until(async () => gateway.exitCode !== null || (await isHealthy()));
       expect(gateway.exitCode, output).toBe(null);
       gateway.kill("SIGTERM");
       expect(await exited, output).toEqual([0, null]);

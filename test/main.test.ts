@@ -26,7 +26,7 @@ it("drains when npm and all below it get one and the same signal, as from a term
     output += chunk;
   });
   const exited = once(npm, "exit");
-  await until(() => npm.exitCode !== null || output.includes('"gateway ready"'), { timeoutMs: 15_000 });
+  await until(() => npm.exitCode !== null || output.includes('"gateway ready"'));
   process.kill(-pid, "SIGINT");
   await exited;
   await until(() => output.includes('"stopped"'));

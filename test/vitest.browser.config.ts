@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
     include: ["test/browser/**/*.test.ts"],
-    globalSetup: ["test/support/postgres-server.ts"],
+    globalSetup: ["test/support/servers.ts"],
     pool: "forks",
     testTimeout: 60_000,
     hookTimeout: 60_000,

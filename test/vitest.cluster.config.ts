@@ -11,8 +11,9 @@ export default defineConfig({
       "test/e2e/{handlers,handler-kills}.test.ts",
     ],
     env: { INLET_TEST_REDIS: "cluster" },
+    globalSetup: ["test/support/servers.ts"],
     pool: "forks",
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

@@ -5,12 +5,17 @@ export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
     include: ["test/**/*.test.ts"],
-    exclude: ["test/faults/**", "test/bench/**", "test/cluster/**", "test/browser/**"],
-    globalSetup: ["test/support/postgres-server.ts"],
+    exclude: ["test/faults/**", "test/bench/**", "test/cluster/**", "test/browser/**", "test/deep/**"],
+    globalSetup: ["test/support/servers.ts"],
     pool: "forks",
+    // No file leaves anything behind: what a worker has loaded serves all files that it runs.
+    isolate: false,
+    // The program runs as Node runs it, with its types stripped; nothing is transformed.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // Most tests wait for servers: a second file runs meanwhile, on two cores as well.
     maxWorkers: Math.max(3, availableParallelism() - 1),
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // Ends what hangs; no test measures time by it.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

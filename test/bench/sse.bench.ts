@@ -70,17 +70,17 @@ async function measureEvents(bytes: number): Promise<void> {
   if (channel === undefined) throw new Error("the app has no channel");
   const { appId, organizationId, uid } = channel;
   const topic = `events.${organizationId}.apps.app.event_received.${appId}.${uid}.order`;
-  await until(() => sender.open() === 1, { timeoutMs: LONG_MS });
+  await until(() => sender.open() === 1, { ceilingMs: LONG_MS });
   const inlets: number[] = [];
   const floors: number[] = [];
   for (let round = 0; round <= ROUNDS; round++) {
     const inlet = await eventsPerSecond(topic, sender);
     await setState(gateway, channel, "pause", sender, 0);
     const floorProcess = startFloor(`${sender.origin}/flood/`, 1);
-    await until(() => sender.open() === 1, { timeoutMs: LONG_MS });
+    await until(() => sender.open() === 1, { ceilingMs: LONG_MS });
     const floor = await eventsPerSecond("floor", sender);
     floorProcess.kill();
-    await until(() => sender.open() === 0, { timeoutMs: LONG_MS });
+    await until(() => sender.open() === 0, { ceilingMs: LONG_MS });
     await setState(gateway, channel, "resume", sender, 1);
     // The first round warms both up.
     if (round > 0) inlets.push(inlet);
@@ -102,7 +102,7 @@ async function eventsPerSecond(topic: string, sender: Sender): Promise<number> {
   const target = (await addedTo(topic)) + EVENTS;
   const began = performance.now();
   sender.send(EVENTS);
-  await until(async () => (await addedTo(topic)) >= target, { timeoutMs: LONG_MS });
+  await until(async () => (await addedTo(topic)) >= target, { ceilingMs: LONG_MS });
   return (EVENTS * 1000) / (performance.now() - began);
 }
 
@@ -120,7 +120,7 @@ async function measureMemory(streams: number): Promise<void> {
   const before = await rssOf(gateway.pid);
   const began = performance.now();
   await installStreams(gateway, urls);
-  await until(() => sender.open() === streams, { timeoutMs: LONG_MS, everyMs: 100 });
+  await until(() => sender.open() === streams, { ceilingMs: LONG_MS, everyMs: 100 });
   const seconds = (performance.now() - began) / 1000;
   await settled(gateway.pid);
   const inlet = ((await rssOf(gateway.pid)) - before) / streams;
@@ -130,12 +130,12 @@ async function measureMemory(streams: number): Promise<void> {
   );
   using other = await startSender(100);
   const single = startFloor(`${other.origin}/quiet/`, 1);
-  await until(() => other.open() === 1, { timeoutMs: LONG_MS });
+  await until(() => other.open() === 1, { ceilingMs: LONG_MS });
   const alone = await settled(single.pid ?? 0);
   single.kill();
-  await until(() => other.open() === 0, { timeoutMs: LONG_MS });
+  await until(() => other.open() === 0, { ceilingMs: LONG_MS });
   const many = startFloor(`${other.origin}/quiet/`, streams);
-  await until(() => other.open() === streams, { timeoutMs: LONG_MS });
+  await until(() => other.open() === streams, { ceilingMs: LONG_MS });
   const floor = ((await settled(many.pid ?? 0)) - alone) / streams;
   many.kill();
   print(`  floor (eventsource + XADD)  ${(floor / 1024).toFixed(1)} KiB a stream`);
@@ -179,7 +179,7 @@ async function setState(
   open: number,
 ): Promise<void> {
   await gateway.api("POST", `/apps/${appId}/channels/${id}/${action}`, {});
-  await until(() => sender.open() === open, { timeoutMs: LONG_MS });
+  await until(() => sender.open() === open, { ceilingMs: LONG_MS });
 }
 
 async function startSender(bytes: number): Promise<Sender> {
@@ -219,7 +219,7 @@ async function settled(pid: number): Promise<number> {
       now = await rssOf(pid);
       return Math.abs(now - before) < 1024 * 1024;
     },
-    { timeoutMs: LONG_MS, everyMs: 2_000 },
+    { ceilingMs: LONG_MS, everyMs: 2_000 },
   );
   return now;
 }

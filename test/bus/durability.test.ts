@@ -34,9 +34,7 @@ async function withReplica(server: RedisServer): Promise<RedisServer> {
     "--repl-diskless-sync-delay",
     "0",
   ]);
-  await until(async () => (await server.client.info("replication")).includes("state=online"), {
-    timeoutMs: 15_000,
-  });
+  await until(async () => (await server.client.info("replication")).includes("state=online"));
   return replica;
 }
 

@@ -204,9 +204,7 @@ describe("a worker", () => {
     await once(child, "exit");
     await using worked = collect(queue, { lockMs: 500 });
     const added = () => worked.jobs.find(({ id }) => id === "added");
-    await until(() => added() !== undefined && worked.jobs.filter(({ data }) => data.n === 2).length > 2, {
-      timeoutMs: 10_000,
-    });
+    await until(() => added() !== undefined && worked.jobs.filter(({ data }) => data.n === 2).length > 2);
     expect(added()?.starts).toBe(2);
   });
 
@@ -224,7 +222,7 @@ describe("a worker", () => {
           () => false,
         ),
       );
-      await until(() => worked.jobs.some(({ data }) => data.n === n), { timeoutMs: 10_000 });
+      await until(() => worked.jobs.some(({ data }) => data.n === n));
     }
   });
 

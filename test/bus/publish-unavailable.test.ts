@@ -20,7 +20,7 @@ async function refusal(publishing: Promise<unknown>): Promise<{ error: unknown; 
 }
 
 async function recovers(publish: Publish, redis: RedisBus): Promise<void> {
-  await until(() => redis.state().ready, { timeoutMs: 8000 });
+  await until(() => redis.state().ready);
   expect((await publishOne(publish)).receipts[0]?.status).toBe("published");
 }
 
@@ -77,7 +77,7 @@ describe.concurrent("publishing is refused as unavailable, and recovers by itsel
       const { error, afterMs } = await refusal(publishOne(publish));
       expect(error).toBeInstanceOf(UnavailableError);
       expect(afterMs).toBeLessThan(2000);
-      await until(async () => (await refusal(publishOne(publish))).error === undefined, { timeoutMs: 8000 });
+      await until(async () => (await refusal(publishOne(publish))).error === undefined);
       expect(redis.state().ready).toBe(true);
     });
   });
@@ -138,9 +138,7 @@ describe.concurrent("publishing is refused as unavailable, and recovers by itsel
           await publish({ channel, events, policy: testPolicy }, now);
         }
         const restarted = server.restart();
-        await until(() => redis.state().problems.some((problem) => problem.includes("loading")), {
-          timeoutMs: 8000,
-        });
+        await until(() => redis.state().problems.some((problem) => problem.includes("loading")));
         const { error } = await refusal(publishOne(publish));
         expect(error).toBeInstanceOf(UnavailableError);
         await restarted;

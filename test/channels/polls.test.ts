@@ -95,7 +95,7 @@ describe.concurrent("a polled source", () => {
     await using worker = startPollsWorker(redis, poll, { queueName });
     const schedule = { cron: "*/2 * * * * *", timezone: "Europe/Berlin", jitter: 0 };
     worker.engine.sync([wanted(number(), { schedule })]);
-    await until(() => seen.polls.length >= 3, { timeoutMs: 8_000 });
+    await until(() => seen.polls.length >= 3);
     for (const { atMs } of seen.polls.slice(1)) expect(atMs % 2_000).toBeLessThan(500);
   });
 
@@ -191,9 +191,9 @@ describe.concurrent("a polled source", () => {
     one.engine.nudge(number());
     await delay(300);
     other.engine.nudge(number());
-    await until(() => seen.polls.length === 2, { timeoutMs: 3_000 });
+    await until(() => seen.polls.length === 2);
     for (const { engine } of [one, other]) engine.sync([wanted(number(), { version: 2 })]);
-    await until(() => seen.polls.length === 3, { timeoutMs: 3_000 });
+    await until(() => seen.polls.length === 3);
     await until(async () => !(await keysOf(queueName)).some((key) => key.includes("again")));
     expect(seen.polls.length).toBe(3);
   });
@@ -222,9 +222,7 @@ describe.concurrent("limits", () => {
       );
       for (const { engine } of [one, other]) engine.sync(sources);
       // By turns it takes half a second; a fallback of five seconds and more would show.
-      await until(() => new Set(seen.polls.map(({ channel }) => channel)).size === sources.length, {
-        timeoutMs: 4_000,
-      });
+      await until(() => new Set(seen.polls.map(({ channel }) => channel)).size === sources.length);
       expect(seen.most).toBe(3);
       expect(seen.polls.length).toBe(sources.length);
     });
@@ -241,14 +239,12 @@ describe.concurrent("schedules", () => {
     for (const { engine } of [one, other]) engine.sync([wanted(number(), { schedule: often })]);
     await until(() => seen.now === 1);
     for (const { engine } of [one, other]) engine.sync([]);
-    await until(() => seen.now === 0, { timeoutMs: 2_000 });
+    await until(() => seen.now === 0);
     const polls = seen.polls.length;
-    await until(async () => !(await keysOf(queueName)).some((key) => /repeat:|again|:repeat$/.test(key)), {
-      timeoutMs: 2_000,
-    });
+    await until(async () => !(await keysOf(queueName)).some((key) => /repeat:|again|:repeat$/.test(key)));
     expect(seen.polls.length).toBe(polls);
     for (const { engine } of [one, other]) engine.sync([wanted(number())]);
-    await until(() => seen.now === 1, { timeoutMs: 2_000 });
+    await until(() => seen.now === 1);
   });
 
   it("come back after an emptied Redis, once each, whichever workers see it", async () => {
@@ -304,7 +300,7 @@ describe.concurrent("schedules", () => {
     await using worker = startPollsWorker(ownRedis, poll, { queueName });
     worker.engine.sync([wanted(number(), { schedule: often })]);
     await own.restart();
-    await until(() => seen.polls.length >= 2, { timeoutMs: 10_000 });
+    await until(() => seen.polls.length >= 2);
   });
 });
 
@@ -321,7 +317,7 @@ describe.concurrent("a worker", () => {
     const startedAt = Date.now();
     await one[Symbol.asyncDispose]();
     expect(Date.now() - startedAt).toBeLessThan(2_000);
-    await until(() => goesOn.seen.polls.length === 1, { timeoutMs: 2_000 });
+    await until(() => goesOn.seen.polls.length === 1);
   });
 
   it("that is killed leaves its source to the others: its slots and its next poll come back", async () => {
@@ -341,7 +337,7 @@ describe.concurrent("a worker", () => {
     await once(child, "exit");
     const killedAt = Date.now();
     expect(seen.polls.length).toBe(0);
-    await until(() => seen.polls.length >= 2, { timeoutMs: 15_000 });
+    await until(() => seen.polls.length >= 2);
     expect((seen.polls[0]?.atMs ?? 0) - killedAt).toBeLessThan(12_000);
   });
 });

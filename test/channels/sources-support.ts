@@ -13,6 +13,7 @@ import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { openTestRedis } from "../bus/support.ts";
+import { type RedisServer, startRedis } from "../support/redis.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
@@ -98,6 +99,8 @@ export interface TestWorker extends AsyncDisposable {
 export interface SourceRig extends AsyncDisposable {
   readonly upstream: Upstream;
   readonly spine: TestSpine;
+  /** Its Redis, of its own. */
+  readonly server: RedisServer;
   readonly startWorker: (instead?: Partial<SourcesDeps> & { readonly url?: string }) => Promise<TestWorker>;
   /** Apps of one channel each, written for its number: events are never recognized as repeats. */
   readonly install: (count: number, config?: object) => Promise<readonly InstalledSource[]>;
@@ -118,7 +121,8 @@ export async function startSourceRig(): Promise<SourceRig> {
   await using starting = new AsyncDisposableStack();
   const upstream = createUpstream();
   const kind = countingKind(upstream);
-  const spine = starting.use(await startTestSpine({ extraKinds: [kind] }));
+  const server = await startRedis();
+  const spine = starting.use(await startTestSpine({ extraKinds: [kind], server }));
   const schemas = starting.use(startSchemaCompiler());
   const workers: TestWorker[] = [];
   starting.defer(async () => {
@@ -175,7 +179,7 @@ export async function startSourceRig(): Promise<SourceRig> {
 
   const owned = starting.move();
   return {
-    ...{ upstream, spine, startWorker },
+    ...{ upstream, spine, server, startWorker },
     install: (count, config = {}) =>
       Promise.all(
         Array.from({ length: count }, async () => {
@@ -214,6 +218,6 @@ export async function untilWritten(
       const lengths = await Promise.all(sources.map(({ topic }) => rig.spine.server.client.xlen(topic)));
       return lengths.every((length) => length >= n);
     },
-    { timeoutMs: 15_000, everyMs: 20 },
+    { everyMs: 20 },
   );
 }

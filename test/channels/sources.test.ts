@@ -49,11 +49,11 @@ const sharesOf = (some: readonly TestWorker[]): readonly number[] =>
   some.map(({ sources }) => sources.shards().size).sort((a, b) => a - b);
 
 async function untilShared(some: readonly TestWorker[], shares: readonly number[]): Promise<void> {
-  await until(() => sharesOf(some).join() === shares.join(), { timeoutMs: 15_000 });
+  await until(() => sharesOf(some).join() === shares.join());
 }
 
 const untilOpen = (sources: readonly InstalledSource[]): Promise<void> =>
-  until(() => sources.every((source) => openOf(source) === 1), { timeoutMs: 10_000 });
+  until(() => sources.every((source) => openOf(source) === 1));
 
 /** Nothing lost, doubled, or out of order; ids are not remembered, so that a second sending would be a second entry. */
 async function expectWhole(sources: readonly InstalledSource[], n: number): Promise<void> {
@@ -99,7 +99,7 @@ describe("sources on many workers", () => {
     const sources = await rig.install(12);
     rig.upstream.mostOpen = 0;
     writeUpTo(sources, 40);
-    await using link = await startCuttableLink(rig.spine.server.port);
+    await using link = await startCuttableLink(rig.server.port);
     const first = await start({ url: `redis://127.0.0.1:${link.port}` });
     await untilOpen(sources);
     const second = await start();
@@ -159,11 +159,11 @@ describe("sources on many workers", () => {
     writeUpTo(sources, 30);
     const worker = await start();
     await expectWhole(sources, 30);
-    rig.spine.server.signal("SIGSTOP");
+    rig.server.signal("SIGSTOP");
     writeUpTo(sources, 60);
     // By its own clock: nobody tells it.
     await untilShared([worker], [0]);
-    rig.spine.server.signal("SIGCONT");
+    rig.server.signal("SIGCONT");
     await expectWhole(sources, 60);
   });
 
@@ -180,17 +180,17 @@ describe("sources on many workers", () => {
     for (const eventUid of ["in:*", "in:tick", "*"]) {
       subscribed.push(await call("POST", `/apps/${source.appId}/events/subscribe`, { eventUid }));
     }
-    await until(() => openOf(source) === 1, { timeoutMs: 2_000 });
+    await until(() => openOf(source) === 1);
     await expectWhole([source], 10);
     await call("POST", `${channel}/pause`, {});
-    await until(() => openOf(source) === 0, { timeoutMs: 2_000 });
+    await until(() => openOf(source) === 0);
     await call("POST", `${channel}/resume`, {});
-    await until(() => openOf(source) === 1, { timeoutMs: 2_000 });
+    await until(() => openOf(source) === 1);
     for (const { body } of subscribed) {
       expect(openOf(source)).toBe(1);
       await call("DELETE", `/apps/${source.appId}/subscriptions/${body.id}`);
     }
-    await until(() => openOf(source) === 0, { timeoutMs: 2_000 });
+    await until(() => openOf(source) === 0);
     expect(rig.upstream.mostOpen).toBe(1);
   });
 });
@@ -229,7 +229,7 @@ describe("a stream that ends", () => {
         .values({ kind: "source", key: String(source.number) })
         .execute();
     });
-    await until(() => openOf(source) === 1, { timeoutMs: 2_000 });
+    await until(() => openOf(source) === 1);
     rig.upstream.reconnect.policy = { initialMs: 20, maxMs: 100, factor: 2, jitter: 0.5, resetAfterMs: 50 };
   });
 
@@ -246,6 +246,6 @@ describe("a stream that ends", () => {
     rig.upstream.ends.delete(source.number);
     expect(connectsOf(source)).toBeLessThanOrEqual(2);
     await rig.spine.api.call("POST", `/apps/${source.appId}/channels/${source.channelId}/resume`, {});
-    await until(() => openOf(source) === 1, { timeoutMs: 2_000 });
+    await until(() => openOf(source) === 1);
   });
 });

@@ -209,7 +209,7 @@ it("answers whatever is sent as the document says, never with 5xx", async () => 
   expect(tally.findings).toEqual([]);
   expect(tally.requests).toBeGreaterThanOrEqual(REQUESTS - THROUGH_SOCKET - BESIDE);
   expect(rejections).toEqual([]);
-}, 120_000);
+});
 
 it("does so through a socket, and lives on", async () => {
   const { origin } = gateway;
@@ -230,7 +230,7 @@ it("does so through a socket, and lives on", async () => {
   const tally = await fuzz(target, THROUGH_SOCKET);
   report("through a socket", tally);
   expect(tally.findings).toEqual([]);
-}, 120_000);
+});
 
 it("does so beside the API, hooks before all, and ends well", async () => {
   const { origin } = gateway;
@@ -254,7 +254,7 @@ it("does so beside the API, hooks before all, and ends well", async () => {
   gateway.kill("SIGTERM");
   expect(await gateway.exited).toBe(0);
   expect(gateway.output()).not.toMatch(/"level":(?:50|60|"error"|"fatal")|unhandled/i);
-}, 120_000);
+});
 
 /** As the request is written, with nothing put right by a client. */
 const sendRaw =

@@ -130,7 +130,7 @@ it("takes its owner's own ids at every place of every operation", async () => {
     }
   }
   expect(findings).toEqual([]);
-}, 120_000);
+});
 
 /** The same request with the ids of each kind wherever it names something. */
 async function everyId(operation: ApiOperation): Promise<Readonly<Record<string, ApiRequest>>> {
@@ -204,7 +204,7 @@ it("answers 401 or 403 alike whatever is named, and changes nothing", async () =
   }
   expect(findings).toEqual([]);
   expect(await keptOf(spine, ours.organizationId)).toEqual(before);
-}, 120_000);
+});
 
 /** What is compared beside the plain request: no check of what is sent may come after a look at what is not the caller's. */
 const twists: Readonly<Record<string, (request: ApiRequest) => ApiRequest>> = {
@@ -272,7 +272,7 @@ it("answers another organization's ids exactly as random ones, and changes nothi
   counts.leaks = findings.length;
   expect(findings).toEqual([]);
   expect(await keptOf(spine, ours.organizationId)).toEqual(before);
-}, 240_000);
+});
 
 it("opens one conversation to its live token, and no other, be it of the same organization", async () => {
   const live = await liveConversation();

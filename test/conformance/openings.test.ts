@@ -103,7 +103,7 @@ it("opens of a public store what is named, to everybody, and nothing else", asyn
   const sorted = (all: Iterable<readonly [string, Iterable<string>]>) =>
     Object.fromEntries([...all].map(([id, kinds]) => [id, [...kinds].sort()] as const).sort());
   expect(sorted(opened)).toEqual(sorted(Object.entries(OPEN_TO_ALL)));
-}, 120_000);
+});
 
 it("shows an order to its two sides alone, and takes from each what is its own", async () => {
   const buyer = await newScope();

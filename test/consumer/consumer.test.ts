@@ -139,7 +139,7 @@ describe("run", () => {
     await until(() => seen.includes(0));
     await subscription.send(topic, 1, 2);
     await server.client.xgroup("CREATE", topic, subscription.id, "0-0", "MKSTREAM");
-    await until(() => seen.includes(1), { timeoutMs: 8_000 });
+    await until(() => seen.includes(1));
     stop.abort();
     await running;
   });

@@ -75,9 +75,7 @@ describe("readers that are killed", () => {
       await victim?.[Symbol.asyncDispose]();
       readers = [...others, await startReader(ledger, options, 5)];
     }
-    await until(async () => ledger.length >= 500 && (await subscription.pending()) === 0, {
-      timeoutMs: 15_000,
-    });
+    await until(async () => ledger.length >= 500 && (await subscription.pending()) === 0);
     for (const reader of readers) await reader[Symbol.asyncDispose]();
     const handled = firstHandled(ledger);
     for (const topic of subscription.topics) {
@@ -100,12 +98,7 @@ describe("ordered readers", () => {
     await first[Symbol.asyncDispose]();
     for (const topic of subscription.topics) await subscription.send(topic, 50, 100);
     await using third = await startReader(ledger, options, 2);
-    await until(
-      async () => (await subscription.pending()) === 0 && new Set(ledger.map(String)).size === 600,
-      {
-        timeoutMs: 20_000,
-      },
-    );
+    await until(async () => (await subscription.pending()) === 0 && new Set(ledger.map(String)).size === 600);
     // Those that are left end when they are told to.
     for (const { process } of [second, third]) {
       process.kill("SIGTERM");
@@ -134,7 +127,7 @@ describe("ordered readers", () => {
         sent++;
         return seen.every(({ size }) => size >= 5);
       },
-      { timeoutMs: 10_000, everyMs: 100 },
+      { everyMs: 100 },
     );
     for (const topics of seen) topics.clear();
     for (const topic of subscription.topics) await subscription.send(topic, sent, sent + 3);

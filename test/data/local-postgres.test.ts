@@ -143,7 +143,7 @@ describe("PostgreSQL of its own", () => {
     if (before.state !== "ready") throw new Error(before.state);
     process.kill(before.pid, "SIGKILL");
     await until(() => postgres.status.state !== "ready");
-    await until(() => postgres.status.state === "ready", { timeoutMs: 15_000 });
+    await until(() => postgres.status.state === "ready");
     expect(postgres.status).not.toEqual(before);
     expect(await query(postgres.connection, "SELECT 1 AS n")).toEqual([{ n: 1 }]);
   });

@@ -3,9 +3,11 @@ import { removeSubscription } from "../../src/bus/subscription-groups.ts";
 import { startChangeFeed } from "../../src/data/changes.ts";
 import { type GroupKeeper, startGroupKeeper } from "../../src/delivery/group-keeper.ts";
 import { createLog } from "../../src/log.ts";
+import { type RedisServer, startRedis } from "../support/redis.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
+let server: RedisServer;
 let spine: TestSpine;
 let open: AsyncDisposableStack;
 let lines: { msg: string; subscription?: string; topics?: number }[];
@@ -13,7 +15,8 @@ let lines: { msg: string; subscription?: string; topics?: number }[];
 let aheadMs: number;
 beforeEach(async () => {
   open = new AsyncDisposableStack();
-  spine = open.use(await startTestSpine());
+  server = await startRedis();
+  spine = open.use(await startTestSpine({ server }));
   lines = [];
   aheadMs = 0;
 });
@@ -106,8 +109,8 @@ it("makes the groups again after Redis was away and came back with nothing", asy
   const { id } = await subscribe(app.id, "*");
   startKeeper({ beatEveryMs: 50 });
   await until(async () => (await placed(id)).length === 1);
-  await spine.server.restart();
-  await until(async () => (await placed(id)).length === 1, { timeoutMs: 10_000 });
+  await server.restart();
+  await until(async () => (await placed(id)).length === 1);
 });
 
 it("makes a group on the topic of a new definition within two seconds of its writing", async () => {
@@ -128,7 +131,7 @@ it("makes a group on the topic of a new definition within two seconds of its wri
   await spine.api.call("PUT", `/apps/${app.id}/channels/${app.channels[0].id}`, {
     events: [{ type: "push" }, { type: "later" }],
   });
-  await until(async () => (await placed(covering.id)).length === 2, { timeoutMs: 2_000 });
+  await until(async () => (await placed(covering.id)).length === 2);
   expect(await placed(other.id)).toEqual(other.topics);
   expect(missing()).toEqual([]);
   const { body } = await spine.api.call("GET", `/apps/${app.id}/subscriptions/${covering.id}`);
@@ -188,8 +191,8 @@ it("starts while Redis is away, and works when it comes", async () => {
   const app = await spine.install(channel("main", "push"));
   const { id } = await subscribe(app.id, "*");
   await spine.server.client.flushall();
-  spine.server.signal("SIGSTOP");
+  server.signal("SIGSTOP");
   startKeeper();
-  spine.server.signal("SIGCONT");
-  await until(async () => (await placed(id)).length === 1, { timeoutMs: 10_000 });
+  server.signal("SIGCONT");
+  await until(async () => (await placed(id)).length === 1);
 });

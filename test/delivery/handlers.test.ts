@@ -113,7 +113,7 @@ describe("what a handler does not take in all its time", () => {
     ] as const)
       await send(type, event);
     const letters = `${path}/dead-letters`;
-    await until(async () => (await ask("GET", letters)).length === 4, { timeoutMs: 15_000, everyMs: 50 });
+    await until(async () => (await ask("GET", letters)).length === 4, { everyMs: 50 });
 
     // They die in any order: each waits between its attempts for as long as chance says.
     const [first, ...others] = (await ask("GET", letters)).sort(byType);
@@ -145,7 +145,7 @@ describe("what a handler does not take in all its time", () => {
     await ask("DELETE", `${letters}/${last.id}`);
     expect((await spine.api.call("GET", `${letters}/${last.id}`)).status).toBe(404);
     expect(await ask("GET", letters)).toHaveLength(1);
-  }, 30_000);
+  });
 
   it("is a dead letter as soon as one can be written, and never dropped", async () => {
     handler.answers.set("/unwritten", () => ({ status: 500 }));
@@ -155,16 +155,12 @@ describe("what a handler does not take in all its time", () => {
     try {
       start();
       await send("a", "1");
-      await until(() => lines.some((line) => line.includes("an event is sent again later")), {
-        timeoutMs: 15_000,
-      });
+      await until(() => lines.some((line) => line.includes("an event is sent again later")));
     } finally {
       await sql`ALTER TABLE dead_letters_away RENAME TO dead_letters`.execute(db);
     }
-    await until(async () => (await ask("GET", `${subscriptions[0].path}/dead-letters`)).length === 1, {
-      timeoutMs: 15_000,
-    });
-  }, 30_000);
+    await until(async () => (await ask("GET", `${subscriptions[0].path}/dead-letters`)).length === 1);
+  });
 });
 
 describe("a handler's concurrency", () => {
@@ -187,9 +183,9 @@ describe("a handler's concurrency", () => {
     const { send } = await subscribeWith({ url, concurrency: 2 });
     start({ giveUpAfterMs: 60_000 });
     for (let n = 0; n < 30; n++) await send("a", String(n));
-    await until(() => answered >= 40, { timeoutMs: 15_000 });
+    await until(() => answered >= 40);
     expect(most).toBe(2);
-  }, 30_000);
+  });
 });
 
 describe("an attempt that is under way when its gateway stops", () => {
@@ -203,8 +199,8 @@ describe("an attempt that is under way when its gateway stops", () => {
     await until(() => handler.at("/stopped").length === 2);
     await first[Symbol.asyncDispose]();
     start({ giveUpAfterMs: 60_000 });
-    await until(() => handler.taken("/stopped").length === 1, { timeoutMs: 20_000 });
-  }, 40_000);
+    await until(() => handler.taken("/stopped").length === 1);
+  });
 });
 
 describe("a replay", () => {
@@ -248,7 +244,7 @@ describe("a replay", () => {
     await until(() => handler.at("/one").length >= 14);
     await until(async () => (await spine.server.client.keys("inlet:{jobs.handlers}*:rp_*")).length === 0);
     expect([handler.at("/one").length, handler.at("/other").length]).toEqual([14, 5]);
-  }, 30_000);
+  });
 
   it("is refused where it can do nothing, and says why", async () => {
     const { subscriptions } = await subscribe("/refused");

@@ -124,7 +124,7 @@ describe("a paused channel", () => {
     await expect(spine.deliver(installed.channelId, { ...large, n: 14 })).rejects.toThrow(UnavailableError);
     start();
     await installed.resume();
-    await until(async () => (await onTopic(installed)).length === 13, { timeoutMs: 15_000 });
+    await until(async () => (await onTopic(installed)).length === 13);
     expect((await spine.send(installed.channelId, { ...large, n: 14 })).quarantine).toHaveLength(0);
   });
 });
@@ -171,7 +171,7 @@ describe("a resumed channel", () => {
     await first[Symbol.asyncDispose]();
     start();
     start();
-    await until(() => isOver(installed), { timeoutMs: 10_000 });
+    await until(() => isOver(installed));
     expect(await onTopic(installed)).toEqual(range(0, 300));
   });
 

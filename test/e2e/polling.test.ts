@@ -61,7 +61,7 @@ const idsUpTo = (last: number): string[] =>
   Array.from({ length: last }, (_, i) => `r${String(i + 1).padStart(5, "0")}/1`);
 
 it("publishes the rows of a server that shows the newest first, oldest first and once", async () => {
-  await until(async () => (await onTopic("1")).length >= 8, { timeoutMs: 15_000, everyMs: 50 });
+  await until(async () => (await onTopic("1")).length >= 8, { everyMs: 50 });
   expect(await onTopic("1")).toEqual(idsUpTo(8));
   const cursor = await gateway.api<{ value: unknown }>("GET", `${path}/source/cursor`);
   expect(cursor.value).toEqual({ timestamp: new Date(upstream.nowMs).toISOString() });
@@ -86,7 +86,7 @@ it("shows what the next poll would do, and does nothing of it", async () => {
 it("keeps an item that matches nothing with the page around it, and publishes it once a definition does", async () => {
   const quarantine = `/apps/${channel.appId}/quarantine`;
   const listed = () => gateway.api<{ id: string; reason: string }[]>("GET", quarantine);
-  await until(async () => (await listed()).length > 0, { timeoutMs: 15_000, everyMs: 50 });
+  await until(async () => (await listed()).length > 0, { everyMs: 50 });
   const [kept] = await listed();
   expect(kept?.reason).toBe("no_match");
   const record = await gateway.api<{ body: string }>("GET", `${quarantine}/${kept?.id}`);
@@ -107,7 +107,7 @@ it("begins where a person sets its cursor, and what was published is known as su
   const asked = upstream.requests.length;
   await gateway.api("PUT", `${path}/source/cursor`, { value: { timestamp: "2026-01-01T00:00:02Z" } });
   const isAskedAnew = () => upstream.requests.slice(asked).some(({ url }) => url.includes("00%3A00%3A02"));
-  await until(isAskedAnew, { timeoutMs: 15_000, everyMs: 20 });
+  await until(isAskedAnew, { everyMs: 20 });
   await until(async () => {
     const { value } = await gateway.api<{ value: { timestamp: string } }>("GET", `${path}/source/cursor`);
     return value.timestamp === new Date(upstream.nowMs).toISOString();

@@ -54,7 +54,7 @@ async function startServers() {
   };
 }
 
-it("the sources of the README are fetched as it says", { timeout: 40_000 }, async () => {
+it("the sources of the README are fetched as it says", async () => {
   const [started, startedServers] = await Promise.all([startSharedStores(), startServers()]);
   await using stores = started;
   await using servers = startedServers;
@@ -74,11 +74,11 @@ it("the sources of the README are fetched as it says", { timeout: 40_000 }, asyn
       ["id", "data"].map((field) => fields[fields.indexOf(field) + 1] ?? ""),
     );
   };
-  await until(async () => (await onTopic("repo.PushEvent")).length === 4, { timeoutMs: 15_000 });
+  await until(async () => (await onTopic("repo.PushEvent")).length === 4);
   expect(await onTopic("repo.PushEvent")).toEqual(
     ["10", "11", "12", "13"].map((id) => [id, `{"head":"of ${id}"}`]),
   );
-  await until(async () => (await onTopic("wiki.edit")).length === 1, { timeoutMs: 15_000 });
+  await until(async () => (await onTopic("wiki.edit")).length === 1);
   expect(await onTopic("wiki.edit")).toEqual([["a", '{"type":"edit","title":"One"}']]);
   const stateOf = async (uid: string): Promise<string> => {
     const id = app.channels.find((channel) => channel.uid === uid)?.id;

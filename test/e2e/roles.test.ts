@@ -99,7 +99,7 @@ describe("a gateway that is told to stop", () => {
       }
     };
     const senders = Array.from({ length: 16 }, (_, name) => sender(name));
-    await until(() => acknowledged.length > 500, { timeoutMs: 15_000 });
+    await until(() => acknowledged.length > 500);
     gateway.kill("SIGTERM");
     expect(await gateway.exited).toBe(0);
     await Promise.all(senders);

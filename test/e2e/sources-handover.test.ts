@@ -51,17 +51,15 @@ const shardsOf = async ({ origin }: GatewayProcess): Promise<number> => {
   return body.checks.sources?.facts.shards ?? 0;
 };
 
-async function expectWhole(made: number, timeoutMs = 10_000): Promise<void> {
+async function expectWhole(made: number): Promise<void> {
   const whole = Array.from({ length: made }, (_, n) => n);
-  await until(async () => (await ledger()).every((numbers) => numbers.length >= made), { timeoutMs });
+  await until(async () => (await ledger()).every((numbers) => numbers.length >= made));
   for (const numbers of await ledger()) expect(numbers).toEqual(whole);
 }
 
 it("a gateway that is told to stop hands its streams over within two seconds; none is lost, doubled or late", async () => {
-  await until(async () => (await Promise.all(gateways.map(shardsOf))).join() === "128,128", {
-    timeoutMs: 15_000,
-  });
-  await until(() => upstream.open() === CHANNELS.length, { timeoutMs: 15_000 });
+  await until(async () => (await Promise.all(gateways.map(shardsOf))).join() === "128,128");
+  await until(() => upstream.open() === CHANNELS.length);
   upstream.make(50);
   await expectWhole(50);
   const [leaving, staying] = gateways as [GatewayProcess, GatewayProcess];
@@ -69,7 +67,7 @@ it("a gateway that is told to stop hands its streams over within two seconds; no
   leaving.kill("SIGTERM");
   const beganAtMs = performance.now();
   upstream.make(50);
-  await until(async () => (await shardsOf(staying)) === 256, { timeoutMs: 10_000 });
+  await until(async () => (await shardsOf(staying)) === 256);
   await until(() => upstream.open() === CHANNELS.length && upstream.told.length > told);
   expect(performance.now() - beganAtMs).toBeLessThan(2_000);
   await expectWhole(100);

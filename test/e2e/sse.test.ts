@@ -56,7 +56,7 @@ const count = async (): Promise<number> =>
   (await stores.client.xlen(topicOf("even"))) + (await stores.client.xlen(topicOf("odd")));
 
 async function expectAll(total: number): Promise<void> {
-  await until(async () => (await count()) >= total, { timeoutMs: 15_000, everyMs: 20 });
+  await until(async () => (await count()) >= total, { everyMs: 20 });
   expect(await onTopic("even")).toEqual(numbers(0, total));
   expect(await onTopic("odd")).toEqual(numbers(1, total));
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Answer } from "../support/api.ts";
+import { startRedis } from "../support/redis.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
@@ -151,9 +152,10 @@ describe("subscribing", () => {
   });
 
   it("is unavailable while Redis is away, and leaves nothing behind", async () => {
-    await using away = await startTestSpine();
+    const server = await startRedis();
+    await using away = await startTestSpine({ server });
     const app = await away.install(channel("main", "push"));
-    away.server.signal("SIGKILL");
+    server.signal("SIGKILL");
     const { status, body } = await away.api.call("POST", `/apps/${app.id}/events/subscribe`, {
       eventUid: "*",
     });
@@ -165,7 +167,8 @@ describe("subscribing", () => {
 
 describe("subscriptions", () => {
   it("are listed in order of creation, in pages, counted in full, also while Redis is away", async () => {
-    await using own = await startTestSpine();
+    const server = await startRedis();
+    await using own = await startTestSpine({ server });
     const app = await own.install(channel("main", "push"));
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) {
@@ -176,7 +179,7 @@ describe("subscriptions", () => {
     expect(all.body.map(({ id }: { id: string }) => id)).toEqual(ids);
     const page = await list("?limit=1&offset=1");
     expect([page.body, page.headers.get("x-total-count")]).toEqual([[all.body[1]], "3"]);
-    own.server.signal("SIGKILL");
+    server.signal("SIGKILL");
     expect((await list("")).body).toEqual(all.body.map((one: object) => ({ ...one, lag: null })));
   });
 

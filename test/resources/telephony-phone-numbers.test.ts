@@ -1,5 +1,5 @@
-import examples from "libphonenumber-js/examples.mobile.json" with { type: "json" };
 import { type CountryCode, getCountries, getExampleNumber } from "libphonenumber-js/max";
+import examples from "libphonenumber-js/mobile/examples";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toE164 } from "../../src/resources/telephony-phone-numbers/e164.ts";
 import { type Call, createTestApi, type TestApi } from "../support/api.ts";

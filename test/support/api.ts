@@ -40,6 +40,23 @@ export type Call = (
   headers?: Readonly<Record<string, string>>,
 ) => Promise<Answer>;
 
+/** A caller of the API: any request by `call`, and in short those that must succeed. */
+export type Caller = Call & {
+  /** Each answers the body of a 200 and throws on any other answer. */
+  readonly get: (path: string) => Promise<Answer["body"]>;
+  readonly post: (path: string, body?: unknown) => Promise<Answer["body"]>;
+  readonly put: (path: string, body?: unknown) => Promise<Answer["body"]>;
+  readonly delete: (path: string) => Promise<Answer["body"]>;
+  /** Answers how a request is refused, with the paths of its `details`; throws if it is not. */
+  readonly refusal: (method: string, path: string, body?: unknown) => Promise<Refusal>;
+};
+
+export interface Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly paths?: readonly string[];
+}
+
 /** What the API needs of the bus, and what it tells it. */
 export type ApiBus = Pick<
   ApiDeps,
@@ -64,8 +81,8 @@ export interface TestApi extends AsyncDisposable {
   readonly database: TestDatabase;
   readonly keyring: Keyring;
   /** As the organization `default`, with all permissions. */
-  readonly call: Call;
-  readonly as: (token: string) => Call;
+  readonly call: Caller;
+  readonly as: (token: string) => Caller;
   /** A key of the organization `default` with these permissions only. */
   readonly keyWith: (...permissions: string[]) => Promise<string>;
   /** Another organization's key with all permissions. */
@@ -161,9 +178,8 @@ export async function createTestApi(
   );
   answerErrors(app);
 
-  const as =
-    (token: string): Call =>
-    async (method, path, body, headers) => {
+  const as = (token: string): Caller =>
+    callerOf(async (method, path, body, headers) => {
       const response = await app.request(`/v1${path}`, {
         method,
         headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
@@ -176,7 +192,7 @@ export async function createTestApi(
         headers: response.headers,
         body: isJson(response.headers) ? JSON.parse(text) : text === "" ? undefined : text,
       };
-    };
+    });
   const refuseUndocumented = (): void => {
     if (undocumented.length > 0) throw new Error(undocumented.splice(0).join("\n"));
   };
@@ -215,6 +231,28 @@ export async function createTestApi(
   };
 }
 
+/** The short forms around a way to call the API. */
+export function callerOf(call: Call): Caller {
+  const succeed = async (method: string, path: string, body?: unknown): Promise<Answer["body"]> => {
+    const answer = await call(method, path, body);
+    if (answer.status !== 200)
+      throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  };
+  return Object.assign(call, {
+    get: (path: string) => succeed("GET", path),
+    post: (path: string, body: unknown = {}) => succeed("POST", path, body),
+    put: (path: string, body: unknown = {}) => succeed("PUT", path, body),
+    delete: (path: string) => succeed("DELETE", path),
+    async refusal(method: string, path: string, body?: unknown): Promise<Refusal> {
+      const { status, body: error } = await call(method, path, body);
+      if (status < 400) throw new Error(`${method} ${path} is not refused: ${status}`);
+      const paths = error.details?.map((detail: { readonly path: string }) => detail.path);
+      return { status, code: error.code, ...(paths && { paths }) };
+    },
+  });
+}
+
 /** Tests look nothing up: what examples name is out there. */
 const noNames: LookupFunction = (name, options, callback) =>
   name === "localhost"
@@ -226,17 +264,19 @@ const isJson = (headers: Headers): boolean =>
 
 const DOCUMENT_PATH = "/v1/openapi.json";
 
+/** Made once for all APIs of a process, whose documents are the same: it costs more than most tests. */
+let documentCheck: Promise<DocumentCheck> | undefined;
+
 /** Every answer that a test gets must be one that the document describes. */
 function checkAnswers(api: Hono<RequestEnv>, findings: string[]): MiddlewareHandler {
-  let loading: Promise<DocumentCheck> | undefined;
   return async (c, next) => {
     await next();
     if (c.req.path === DOCUMENT_PATH || c.res.headers.get("content-type")?.startsWith("text/event-stream"))
       return;
-    loading ??= Promise.resolve(api.request(DOCUMENT_PATH))
+    documentCheck ??= Promise.resolve(api.request(DOCUMENT_PATH))
       .then((response) => response.json())
       .then(createDocumentCheck);
-    const check = await loading;
+    const check = await documentCheck;
     const { status, headers } = c.res;
     const text = await c.res.clone().text();
     const path = c.req.path.slice("/v1".length);

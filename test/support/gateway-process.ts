@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { HandlersTiming } from "../../src/delivery/handlers.ts";
 import type { SourcesTiming } from "../../src/gateway/sources.ts";
+import { CEILING_MS } from "./until.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const TIMED = join(import.meta.dirname, "timed-gateway.ts");
@@ -23,8 +24,14 @@ export interface GatewayProcess extends AsyncDisposable {
 
 export const API_KEY = "a-key-for-tests-that-is-long-enough-0123456789";
 
+/** For a program of this repository that a test starts: nothing of the shell's but what it needs to run. */
+export const PROGRAM_ENV: Readonly<Record<string, string>> = {
+  PATH: process.env.PATH ?? "",
+  ...(process.env.NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
+};
+
 /** Tests and benchmarks send as fast as they can. */
-const UNLIMITED = {
+export const UNLIMITED = {
   INLET_API_REQUESTS_PER_MINUTE: "1000000000",
   INLET_HOOK_REQUESTS_PER_SECOND: "1000000000",
 };
@@ -33,16 +40,15 @@ const UNLIMITED = {
 export async function startGatewayProcess(
   env: Readonly<Record<string, string>>,
   options: {
-    readonly timeoutMs?: number;
     readonly sourcesTiming?: SourcesTiming;
     readonly handlersTiming?: Partial<HandlersTiming>;
   } = {},
 ): Promise<GatewayProcess> {
-  const { timeoutMs = 30_000, sourcesTiming, handlersTiming } = options;
+  const { sourcesTiming, handlersTiming } = options;
   const timings = [sourcesTiming ?? {}, handlersTiming ?? {}].map((timing) => JSON.stringify(timing));
   const program = sourcesTiming || handlersTiming ? [TIMED, ...timings] : [MAIN];
   const child = spawn(process.execPath, program, {
-    env: { PATH: process.env.PATH ?? "", INLET_PORT: "0", INLET_API_KEY: API_KEY, ...UNLIMITED, ...env },
+    env: { ...PROGRAM_ENV, INLET_PORT: "0", INLET_API_KEY: API_KEY, ...UNLIMITED, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const exited = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
@@ -53,8 +59,8 @@ export async function startGatewayProcess(
   const origin = await new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
-      reject(new Error(`the gateway is not ready after ${timeoutMs} ms:\n${output}`));
-    }, timeoutMs);
+      reject(new Error(`the gateway is not ready after ${CEILING_MS} ms:\n${output}`));
+    }, CEILING_MS);
     createInterface(child.stdout).on("line", (line) => {
       output += `${line}\n`;
       const port = /^Inlet listens at .*:(\d+)\/v1$/.exec(line)?.[1];
@@ -85,7 +91,7 @@ export async function startGatewayProcess(
   };
 }
 
-async function callApi<T>(origin: string, method: string, path: string, body?: unknown): Promise<T> {
+export async function callApi<T>(origin: string, method: string, path: string, body?: unknown): Promise<T> {
   const response = await fetch(`${origin}/v1${path}`, {
     method,
     headers: { authorization: `Bearer ${API_KEY}`, "content-type": "application/json" },

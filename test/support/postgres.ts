@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { inject } from "vitest";
 import { type Database, type DatabaseOptions, openDatabase } from "../../src/data/database.ts";
 import type { PostgresSocket } from "../../src/data/local-postgres.ts";
-import { TEMPLATE } from "./postgres-server.ts";
+import { askBroker } from "./broker.ts";
+import { TEMPLATE } from "./servers.ts";
 
 /** A database of a test's own on the run's PostgreSQL. */
 export interface TestDatabase extends Database {
@@ -17,9 +17,7 @@ export async function createTestDatabase(
   options: { readonly empty?: boolean } & Omit<DatabaseOptions, "connection"> = {},
 ): Promise<TestDatabase> {
   const { empty = false, ...poolOptions } = options;
-  const broker = await fetch(`http://127.0.0.1:${inject("postgresBroker")}/`);
-  if (!broker.ok) throw new Error(await broker.text());
-  const server = (await broker.json()) as PostgresSocket;
+  const server = await askBroker<PostgresSocket>("GET", "/postgres");
   const name = `t_${randomBytes(6).toString("hex")}`;
   await administer(
     server,

@@ -11,11 +11,11 @@ import { until } from "./until.ts";
 export interface RedisServer extends AsyncDisposable {
   /** As `openRedis` takes it. */
   readonly url: string;
+  /** For looking behind the code under test. */
+  readonly client: Redis;
   readonly port: number;
   readonly socketPath: string;
   readonly pid: number;
-  /** A client on it, for looking behind the code under test. */
-  readonly client: Redis;
   signal(signal: NodeJS.Signals): void;
   /** Ends it at once and starts it on what is left on disk. */
   restart(): Promise<void>;
@@ -29,9 +29,7 @@ export async function startRedis(options: readonly string[] = []): Promise<Redis
   const args = ["--port", String(port), "--bind", "127.0.0.1", "--unixsocket", socketPath, "--dir", dir];
   args.push("--save", "", ...options);
   let server = await spawnRedis(args);
-  const client = new Redis({ port, host: "127.0.0.1", protocol: 2, maxRetriesPerRequest: null });
-  client.on("error", () => {});
-  await client.ping();
+  const client = await openClient(port);
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
@@ -83,7 +81,7 @@ export async function startRedisCluster(options: readonly string[] = []): Promis
       }
       return true;
     },
-    { timeoutMs: 30_000, everyMs: 20 },
+    { everyMs: 20 },
   );
   return {
     url: masters.map(({ url }) => url).join(","),
@@ -94,19 +92,30 @@ export async function startRedisCluster(options: readonly string[] = []): Promis
   };
 }
 
+/** A client on a server of the loopback, for looking behind the code under test. */
+export async function openClient(port: number, database = 0): Promise<Redis> {
+  const client = new Redis({
+    port,
+    host: "127.0.0.1",
+    db: database,
+    protocol: 2,
+    maxRetriesPerRequest: null,
+  });
+  client.on("error", () => {});
+  await client.ping();
+  return client;
+}
+
 async function spawnRedis(args: readonly string[]): Promise<ChildProcess> {
   const server = spawn("redis-server", args, { stdio: ["ignore", "pipe", "inherit"] });
   let log = "";
   server.stdout.setEncoding("utf8").on("data", (text: string) => {
     log += log.length < 100_000 ? text : "";
   });
-  await until(
-    () => {
-      if (server.exitCode !== null) throw new Error(`redis-server has ended: ${log}`);
-      return log.includes("Ready to accept connections") || log.includes("Loading");
-    },
-    { timeoutMs: 20_000 },
-  );
+  await until(() => {
+    if (server.exitCode !== null) throw new Error(`redis-server has ended: ${log}`);
+    return log.includes("Ready to accept connections") || log.includes("Loading");
+  });
   return server;
 }
 

@@ -22,12 +22,12 @@ import { createOutbound } from "../../src/net/create-outbound.ts";
 import type { FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import { type Presets, readPresets } from "../../src/verify/presets.ts";
 import { createTestApi, type TestApi } from "./api.ts";
-import { type RedisServer, startRedis } from "./redis.ts";
+import { createTestRedis, type TestRedis } from "./test-redis.ts";
 
-/** The API and the way of events over a PostgreSQL and a Redis of their own, without a listener. */
+/** The API and the way of events over a database and a Redis of their own, without a listener. */
 export interface TestSpine extends AsyncDisposable {
   readonly api: TestApi;
-  readonly server: RedisServer;
+  readonly server: TestRedis;
   readonly redis: RedisBus;
   readonly groups: Groups;
   readonly topics: Topics;
@@ -59,6 +59,8 @@ const fetching = {
 };
 
 export interface SpineOptions {
+  /** Ended with the spine. Default: a database of the run's Redis; tests that stop or restart a server bring one. */
+  readonly server?: TestRedis;
   /** In the place of those of the gateway, where they are of the same name. */
   readonly extraKinds?: readonly ChannelKind[];
   /** Default: all that are known. */
@@ -75,7 +77,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
   const { extraKinds = [] } = options;
   const channelKinds = new Map([...ownKinds, ...extraKinds.map((kind) => [kind.kind, kind] as const)]);
   await using starting = new AsyncDisposableStack();
-  const server = starting.use(await startRedis());
+  const server = starting.use(options.server ?? (await createTestRedis()));
   const redis = starting.use(
     await openRedis({
       url: server.url,

@@ -26,16 +26,16 @@ async function replicate(
           () => true,
           () => false,
         );
-      await until(replicated, { timeoutMs: 15_000, everyMs: 50 });
+      await until(replicated, { everyMs: 50 });
       const isOnline = async () => (await master.client.info("replication")).includes("state=online");
-      await until(isOnline, { timeoutMs: 15_000, everyMs: 50 });
+      await until(isOnline, { everyMs: 50 });
       return replica;
     }),
   );
   // A replica that the other masters have not heard of gets no votes.
   for (const { client } of [...masters, ...replicas]) {
     const known = async () => String(await client.call("cluster", "info")).includes("cluster_known_nodes:6");
-    await until(known, { timeoutMs: 15_000, everyMs: 50 });
+    await until(known, { everyMs: 50 });
   }
   return replicas;
 }
@@ -88,7 +88,7 @@ test("publishing goes on by itself after a failover, with what was acknowledged 
       }
       return true;
     },
-    { timeoutMs: 10_000, everyMs: 20 },
+    { everyMs: 20 },
   );
   cluster.masters[0]?.signal("SIGKILL");
   let again: PublishResult | undefined;
@@ -97,10 +97,10 @@ test("publishing goes on by itself after a failover, with what was acknowledged 
       again = await publish(batch, now).catch(() => undefined);
       return again !== undefined;
     },
-    { timeoutMs: 25_000, everyMs: 50 },
+    { everyMs: 50 },
   );
   expect(again?.receipts).toEqual(first.receipts.map((receipt) => ({ ...receipt, status: "duplicate" })));
-  await until(() => redis.state().ready, { timeoutMs: 10_000 });
+  await until(() => redis.state().ready);
 });
 
 test("a group is read over topics on all masters", async () => {

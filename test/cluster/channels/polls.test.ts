@@ -30,9 +30,7 @@ it("polls of a Cluster's workers come by their schedules, within their limits", 
     wanted(i, { schedule, origin: "https://one.example" }),
   );
   for (const { engine } of [one, other]) engine.sync(sources);
-  await until(() => polled.size === 20 && [...polled.values()].every((count) => count >= 3), {
-    timeoutMs: 15_000,
-  });
+  await until(() => polled.size === 20 && [...polled.values()].every((count) => count >= 3));
   expect(most).toBe(3);
   const slots = await Promise.all(cluster.masters.map(({ client }) => client.keys("inlet:{jobs.polls}*")));
   expect(slots.filter((keys) => keys.length > 0)).toHaveLength(1);

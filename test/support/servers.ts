@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { mkdtemp, realpath, rm, statfs } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,44 +9,64 @@ import type { TestProject } from "vitest/node";
 import { type PostgresSocket, startLocalPostgres } from "../../src/data/local-postgres.ts";
 import { migrate } from "../../src/data/migrate.ts";
 import { createLog } from "../../src/log.ts";
+import type { RedisDatabase } from "./broker.ts";
+import { type RedisServer, startRedis } from "./redis.ts";
 
-declare module "vitest" {
-  export interface ProvidedContext {
-    postgresBroker: number;
-  }
-}
-
+/** Migrated; each test's database is a copy of it. */
 export const TEMPLATE = "inlet_template";
+/** More than are ever in use at once. */
+const REDIS_DATABASES = 512;
 
-/** One PostgreSQL for a whole run of the tests, started when the first of them asks for it on the broker's port. */
+/**
+ * One PostgreSQL and one Redis for a whole run, each started when the first test asks for it. A broker hands them out:
+ * `GET /postgres` answers a connection, `GET /redis` a database that no other test has, and `DELETE /redis/<n>` takes it back.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  let server: Promise<Server> | undefined;
-  const broker = createServer((_request, response) => {
-    server ??= startServer();
-    server.then(
-      ({ connection }) => response.end(JSON.stringify(connection)),
+  // Workers and gateways load the same program again and again: what Node has compiled of it is kept.
+  process.env.NODE_COMPILE_CACHE ??= join(project.config.root, "node_modules/.cache/compile");
+  const running = new AsyncDisposableStack();
+  let postgres: Promise<PostgresServer> | undefined;
+  let redis: Promise<RedisServer> | undefined;
+  const free = Array.from({ length: REDIS_DATABASES }, (_, number) => number);
+
+  async function answer({ method, url = "" }: IncomingMessage): Promise<unknown> {
+    if (url === "/postgres") {
+      postgres ??= startPostgres().then((server) => running.use(server));
+      return (await postgres).connection;
+    }
+    if (method === "DELETE") return free.push(Number(url.slice("/redis/".length)));
+    redis ??= startRedis(["--databases", String(REDIS_DATABASES)]).then((server) => running.use(server));
+    const { port } = await redis;
+    const database = free.shift();
+    if (database === undefined) throw new Error(`all ${REDIS_DATABASES} databases of Redis are in use`);
+    return { port, database } satisfies RedisDatabase;
+  }
+
+  const broker = createServer((request, response) => {
+    answer(request).then(
+      (body) => response.end(JSON.stringify(body)),
       (error: unknown) => response.writeHead(500).end(String(error)),
     );
   });
   broker.listen(0, "127.0.0.1");
   await once(broker, "listening");
-  project.provide("postgresBroker", (broker.address() as AddressInfo).port);
+  project.provide("serverBroker", (broker.address() as AddressInfo).port);
   return async () => {
     broker.close();
     broker.closeAllConnections();
-    const started = await server?.catch(() => undefined);
-    await started?.[Symbol.asyncDispose]();
+    await Promise.allSettled([postgres, redis]);
+    await running.disposeAsync();
   };
 }
 
-interface Server extends AsyncDisposable {
+interface PostgresServer extends AsyncDisposable {
   /** To a database that no test uses. */
   readonly connection: PostgresSocket;
 }
 
 const log = createLog({ level: "silent" });
 
-async function startServer(): Promise<Server> {
+async function startPostgres(): Promise<PostgresServer> {
   await using starting = new AsyncDisposableStack();
   const dataDir = await realpath(await mkdtemp(join(await fastFolder(), "inlet-pg-")));
   starting.defer(() => rm(dataDir, { recursive: true, force: true }));
@@ -66,7 +86,7 @@ async function fastFolder(): Promise<string> {
   return bavail * bsize > NEEDED_BYTES ? memory : tmpdir();
 }
 
-/** What outlives the run is nothing: no test kills this server, so it need not wait for a disk. */
+/** Nothing outlives the run and no test kills this server: it need not wait for a disk. */
 const HASTE = ["fsync", "synchronous_commit", "full_page_writes", "autovacuum"];
 
 async function prepareTemplate(connection: PostgresSocket): Promise<void> {

@@ -1,0 +1,75 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseConfig } from "../../src/config.ts";
+import { type GatewayDeps, startGateway } from "../../src/gateway.ts";
+import { createLog } from "../../src/log.ts";
+import { API_KEY, callApi, type GatewayProcess, UNLIMITED } from "./gateway-process.ts";
+import { createTestDatabase } from "./postgres.ts";
+import { createTestRedis, type TestRedis } from "./test-redis.ts";
+
+/** A database and a Redis that several gateways of one test share. */
+export interface TestStores extends AsyncDisposable {
+  /** For looking behind the gateways. */
+  readonly client: TestRedis["client"];
+  /** Settings of a gateway on these stores. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Of the run's servers: for tests that kill neither. `startSharedStores` has servers of its own. */
+export async function createTestStores(): Promise<TestStores> {
+  await using starting = new AsyncDisposableStack();
+  const dir = await mkdtemp(join(tmpdir(), "inlet-gateway-"));
+  starting.defer(() => rm(dir, { recursive: true, force: true }));
+  const { connection } = starting.use(await createTestDatabase());
+  const redis = starting.use(await createTestRedis());
+  const { host, user, database } = connection;
+  const owned = starting.move();
+  return {
+    client: redis.client,
+    env: {
+      DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
+      REDIS_URL: redis.url,
+      INLET_MASTER_KEY: randomBytes(32).toString("base64"),
+      INLET_DATA_DIR: dir,
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** A gateway within the test's own process; where the process is the subject: `startGatewayProcess`. */
+export interface TestGateway extends Pick<GatewayProcess, "origin" | "api" | typeof Symbol.asyncDispose> {
+  readonly greeting: string;
+  /** Of its log, as objects. */
+  readonly lines: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** Starts a gateway on a free port, as `src/main.ts` does with these settings. Disposal drains it. */
+export async function startTestGateway(
+  env: Readonly<Record<string, string>>,
+  timing: Pick<GatewayDeps, "sourcesTiming" | "handlersTiming"> = {},
+): Promise<TestGateway> {
+  const settings = { INLET_PORT: "0", INLET_API_KEY: API_KEY, ...UNLIMITED, ...env };
+  const parsed = parseConfig(settings, []);
+  if (!parsed.ok || parsed.value.kind !== "start") throw new Error(JSON.stringify(parsed));
+  const { config } = parsed.value;
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog({
+    level: config.logLevel,
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
+  const stopping = new AbortController();
+  const gateway = await startGateway(config, { log, signal: stopping.signal, ...timing });
+  const origin = `http://127.0.0.1:${gateway.port}`;
+  return {
+    origin,
+    greeting: gateway.greeting,
+    lines,
+    api: (method, path, body) => callApi(origin, method, path, body),
+    async [Symbol.asyncDispose]() {
+      stopping.abort(new Error("stopped by the test"));
+      await gateway[Symbol.asyncDispose]();
+    },
+  };
+}
