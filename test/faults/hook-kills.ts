@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
+import { CEILING_MS } from "../support/until.ts";
 import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
 import { type Ledger, startSenders } from "./senders.ts";
 
@@ -9,7 +10,6 @@ const TARGETS = ["gateway", "redis", "connection"] as const;
 const MOMENTS = [...PHASES, "random"] as const;
 const SENDERS = 24;
 const GATEWAYS = 2;
-const TRAP_TIMEOUT_MS = 5_000;
 
 /** A gateway behind a proxy of its own, started again whenever it is killed. */
 interface Station {
@@ -126,7 +126,7 @@ async function strike(
   const act = (cut: () => void): Promise<void> => kill(cut).then(struck.resolve, struck.reject);
   if (moment === "random" && target !== "connection") await act(() => {});
   else station.proxy.arm(moment === "random" ? "after" : moment, act);
-  const timer = setTimeout(() => struck.reject(new Error("nothing was published")), TRAP_TIMEOUT_MS + 10_000);
+  const timer = setTimeout(() => struck.reject(new Error("nothing was published")), CEILING_MS);
   await struck.promise.finally(() => clearTimeout(timer));
   if (station.gateway === undefined) await station.start();
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
+import { CEILING_MS } from "../support/until.ts";
 import { type Feed, startFeeds } from "./feeds.ts";
 import {
   FATES,
@@ -46,7 +47,6 @@ export interface SourceKillsOptions {
 }
 
 const MAKE_EVERY_MS = 100;
-const SETTLE_TIMEOUT_MS = 120_000;
 const KINDS = ["stream-", "table-"] as const;
 
 /**
@@ -81,7 +81,7 @@ export async function runSourceKills({ kills, sources = 20 }: SourceKillsOptions
   // What is made while nothing happens any more shows that none stands still.
   for (const feed of feeds) feed.make(3);
 
-  const deadline = performance.now() + SETTLE_TIMEOUT_MS;
+  const deadline = performance.now() + CEILING_MS;
   let counts = await audit(stores, app, feeds);
   while (counts.some(({ lost }) => lost > 0) && performance.now() < deadline) {
     await delay(500);

@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { startCuttableLink } from "../support/cuttable-link.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import type { SharedStores } from "../support/stores.ts";
+import { CEILING_MS } from "../support/until.ts";
 import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
 
 /** What befalls a worker. `stopped` (SIGSTOP) and `cut off` (from Redis) last for longer than twice its lease. */
@@ -23,8 +24,6 @@ export interface SourceWorker extends AsyncDisposable {
 const TTL_MS = 2_000;
 const OUT_MS = 2 * TTL_MS + 500;
 const TIMING = { ttlMs: TTL_MS, beatEveryMs: 250, mostGiven: 64 } as const;
-/** Until a worker that was given sources only now writes something of the kind that is waited for. */
-const TRAP_TIMEOUT_MS = 30_000;
 
 export async function startSourceWorker(stores: SharedStores, index: number): Promise<SourceWorker> {
   const [server] = stores.servers;
@@ -109,7 +108,7 @@ async function trap(
   const timer = setTimeout(() => {
     proxy.disarm();
     reject(new Error(`nothing of ${topicPart} was published`));
-  }, TRAP_TIMEOUT_MS);
+  }, CEILING_MS);
   proxy.arm(
     moment,
     () => {
