@@ -84,8 +84,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      // A server that accepts and then says nothing, during the handshake too.
-      socketTimeout: writeTimeoutMs,
+      // A server that accepts and then says nothing during the handshake. Writes have deadlines of their own, which come first.
+      socketTimeout: 2 * writeTimeoutMs,
       disconnectTimeout: 1,
       disableClientInfo: true,
       connectionName: "inlet-write",
@@ -138,9 +138,15 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     return found;
   }
 
+  let checkedAtMs = performance.now();
+  let cameLate = false;
   const deadlines = setInterval(() => {
-    const latestMs = performance.now() - writeTimeoutMs;
-    if (![...pending].some(({ sinceMs }) => sinceMs <= latestMs)) return;
+    const nowMs = performance.now();
+    // Timers come before sockets: after a stall of this thread the answers are still to be read. They get one more turn.
+    cameLate = !cameLate && nowMs - checkedAtMs > 2 * DEADLINE_CHECK_MS;
+    checkedAtMs = nowMs;
+    if (cameLate) return;
+    if (![...pending].some(({ sinceMs }) => sinceMs <= nowMs - writeTimeoutMs)) return;
     log.warn({ redis: name, pending: pending.size }, "Redis does not answer; the connection is made anew");
     const stuck = redis;
     redis = connect();

@@ -1,0 +1,18 @@
+import { expect, it } from "vitest";
+import { createTestRedis } from "../support/test-redis.ts";
+import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "./support.ts";
+
+const WRITE_TIMEOUT_MS = 1_000;
+
+it("reads an answer that came while the event loop stood still, longer than a write may take", async () => {
+  await using server = await createTestRedis();
+  await using redis = await openTestRedis(server.url, { writeTimeoutMs: WRITE_TIMEOUT_MS });
+  const channel = testChannel();
+  const publish = testPublish(redis);
+  const published = publish({ channel, events: [testEvent(channel)], policy: testPolicy }, now);
+  // The call has left by the next turn; then nothing runs here until its time is over.
+  await new Promise(setImmediate);
+  const until = performance.now() + 1.5 * WRITE_TIMEOUT_MS;
+  while (performance.now() < until);
+  expect(await published).toMatchObject({ receipts: [{ status: "published" }] });
+});
