@@ -4,6 +4,7 @@ import { type Database, type DatabaseOptions, openDatabase } from "../../src/dat
 import type { PostgresSocket } from "../../src/data/local-postgres.ts";
 import { askBroker } from "./broker.ts";
 import { TEMPLATE } from "./servers.ts";
+import { CEILING_MS } from "./until.ts";
 
 /** A database of a test's own on the run's PostgreSQL. */
 export interface TestDatabase extends Database {
@@ -24,7 +25,11 @@ export async function createTestDatabase(
     `CREATE DATABASE ${name} TEMPLATE ${empty ? "template0" : TEMPLATE} STRATEGY file_copy`,
   );
   const connection = { ...server, database: name };
-  const database = openDatabase({ connection, maxConnections: 5, ...poolOptions });
+  const database = openDatabase({
+    // A busy machine is no reason for a 503: those who wait for a connection get one.
+    ...{ connection, maxConnections: 5, connectTimeoutMs: CEILING_MS },
+    ...poolOptions,
+  });
   return {
     db: database.db,
     connection,
