@@ -1,34 +1,33 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Call, createTestApi, type TestApi } from "../support/api.ts";
-import { expectHidden, missing, visible } from "../support/isolated.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Caller, createTestApi, type TestApi } from "../support/api.ts";
 
 let api: TestApi;
-let call: Call;
-beforeEach(async () => {
+let call: Caller;
+beforeAll(async () => {
   api = await createTestApi();
   call = api.call;
 });
-afterEach(() => api[Symbol.asyncDispose]());
-
-const post = async (path: string, body: object, as: Call = call) => (await as("POST", path, body)).body;
-const get = async (path: string) => (await call("GET", path)).body;
+afterAll(() => api[Symbol.asyncDispose]());
 
 describe("an organization", () => {
-  it("is shown whole, with what is in it", async () => {
-    const role = await post("/iam/roles", { name: "a", permissions: ["apps.read"] });
-    const group = await post("/iam/groups", { name: "g" });
-    const [organization] = await get("/organizations");
-    expect(organization).toMatchObject({ name: "default", iamId: null, tenantId: null, logoAssetId: null });
+  it("is shown with its roles, groups, spaces and members", async () => {
+    const { apiKey } = await call.post("/organizations", { name: "shown" });
+    const owner = api.as(apiKey.key);
+    const role = await owner.post("/iam/roles", { name: "a", permissions: ["apps.read"] });
+    const group = await owner.post("/iam/groups", { name: "g" });
+    const [organization] = await owner.get("/organizations");
+    expect(organization).toMatchObject({ name: "shown", iamId: null, tenantId: null, logoAssetId: null });
     expect(organization.roles).toEqual([role]);
     expect(organization.groups).toEqual([group]);
-    expect(organization.spaces).toEqual(await get("/spaces"));
-    const [member] = await get("/iam/memberships");
+    expect(organization.spaces).toEqual(await owner.get("/spaces"));
+    expect(organization.spaces).toHaveLength(1);
+    const [member] = await owner.get("/iam/memberships");
     expect(organization.members).toEqual([{ ...member, organization: null }]);
-    expect(await get(`/organizations/${organization.id}`)).toEqual(organization);
+    expect(await owner.get(`/organizations/${organization.id}`)).toEqual(organization);
   });
 
-  it("is the only one that a caller sees", async () => {
-    await post("/organizations", { name: "other" });
+  it("is the only one that its callers list", async () => {
+    await call.post("/organizations", { name: "other" });
     const { body, headers } = await call("GET", "/organizations");
     expect([body.length, headers.get("x-total-count")]).toEqual([1, "1"]);
     const past = await call("GET", "/organizations?offset=1");
@@ -36,47 +35,50 @@ describe("an organization", () => {
   });
 
   it("is changed by a merge patch", async () => {
-    const [{ id }] = await get("/organizations");
-    const put = async (patch: object) => (await call("PUT", `/organizations/${id}`, patch)).body;
-    expect(await put({ tenantId: "t" })).toMatchObject({ name: "default", tenantId: "t" });
-    expect(await put({ name: "new", tenantId: null })).toMatchObject({ name: "new", tenantId: null });
-    expect(await put({ name: "" })).toMatchObject({
-      code: "invalid_parameters",
-      details: [{ path: "name" }],
+    const { id, apiKey } = await call.post("/organizations", { name: "patched" });
+    const owner = api.as(apiKey.key);
+    const path = `/organizations/${id}`;
+    expect(await owner.put(path, { tenantId: "t" })).toMatchObject({ name: "patched", tenantId: "t" });
+    expect(await owner.put(path, { name: "new", tenantId: null })).toMatchObject({
+      name: "new",
+      tenantId: null,
     });
-    expect(await put({ members: [] })).toMatchObject({ details: [{ path: "members" }] });
+    expect(await owner.refusal("PUT", path, { name: "" })).toMatchObject({ paths: ["name"] });
+    expect(await owner.refusal("PUT", path, { members: [] })).toMatchObject({ paths: ["members"] });
   });
 });
 
 describe("a new organization", () => {
-  it("comes with a space and a key that may do all in it, told once", async () => {
-    const made = await post("/organizations", { name: "other", iamId: "iam-1" });
+  it("comes with a space and a first key with all permissions in it, told once", async () => {
+    const made = await call.post("/organizations", { name: "other", iamId: "iam-1" });
     const { apiKey, ...organization } = made;
     expect(organization).toMatchObject({ name: "other", iamId: "iam-1", groups: [], roles: [] });
     const { key, ...shown } = apiKey;
     expect(shown).toMatchObject({ permissions: ["*"], defaultSpaceId: organization.spaces[0].id });
     const theirs = api.as(key);
-    expect((await theirs("GET", "/organizations")).body).toEqual([organization]);
-    expect((await theirs("GET", "/iam/api-keys")).body).toEqual([shown]);
-    expect((await theirs("POST", "/iam/roles", { name: "a", permissions: ["*"] })).status).toBe(200);
+    expect(await theirs.get("/organizations")).toEqual([organization]);
+    expect(await theirs.get("/iam/api-keys")).toEqual([shown]);
+    await theirs.post("/iam/roles", { name: "a", permissions: ["*"] });
     expect((await call("GET", `/organizations/${organization.id}`)).status).toBe(404);
   });
 
   it("needs organizations.write", async () => {
     const reader = api.as(await api.keyWith("organizations.read"));
-    expect((await reader("POST", "/organizations", { name: "other" })).status).toBe(403);
+    expect(await reader.refusal("POST", "/organizations", { name: "other" })).toMatchObject({
+      ...{ status: 403, code: "permission_denied" },
+    });
   });
 });
 
 describe("deleting an organization", () => {
-  it("takes keys, accounts, roles, groups and spaces with it", async () => {
-    const made = await post("/organizations", { name: "other" });
+  it("deletes its keys, accounts, roles, groups and spaces", async () => {
+    const made = await call.post("/organizations", { name: "other" });
     const theirs = api.as(made.apiKey.key);
-    const role = await post("/iam/roles", { name: "a" }, theirs);
-    const key = await post("/iam/api-keys", { name: "k", roleIds: [role.id] }, theirs);
-    await post("/iam/groups", { name: "g", members: [key.accountId] }, theirs);
-    await post("/iam/identities", { accountId: key.accountId, identifier: "ada" }, theirs);
-    expect((await theirs("DELETE", `/organizations/${made.id}`)).body).toEqual({ id: made.id });
+    const role = await theirs.post("/iam/roles", { name: "a" });
+    const key = await theirs.post("/iam/api-keys", { name: "k", roleIds: [role.id] });
+    await theirs.post("/iam/groups", { name: "g", members: [key.accountId] });
+    await theirs.post("/iam/identities", { accountId: key.accountId, identifier: "ada" });
+    expect(await theirs.delete(`/organizations/${made.id}`)).toEqual({ id: made.id });
     expect((await theirs("GET", "/organizations")).status).toBe(401);
     expect((await api.as(key.key)("GET", "/organizations")).status).toBe(401);
     const { db } = api.database;
@@ -86,40 +88,33 @@ describe("deleting an organization", () => {
     }
   });
 
-  it("is refused while there is anything else in it, and for that of the first start", async () => {
-    const made = await post("/organizations", { name: "other" });
+  it("is refused while anything else is in it", async () => {
+    const made = await call.post("/organizations", { name: "other" });
     const theirs = api.as(made.apiKey.key);
-    const blueprint = await post("/blueprints", { title: "b" }, theirs);
-    const app = await post("/apps/install", { blueprintId: blueprint.id }, theirs);
     const remove = async () => (await theirs("DELETE", `/organizations/${made.id}`)).status;
+    const blueprint = await theirs.post("/blueprints", { title: "b" });
+    const app = await theirs.post("/apps/install", { blueprintId: blueprint.id });
     expect(await remove()).toBe(409);
-    await theirs("DELETE", `/apps/${app.id}`);
+    await theirs.delete(`/apps/${app.id}`);
     expect(await remove()).toBe(409);
-    expect((await theirs("GET", "/organizations")).body).toHaveLength(1);
-    await theirs("DELETE", `/blueprints/${blueprint.id}`);
-    const artifact = await post("/stores/artifacts", { kind: "agent", title: "a" }, theirs);
-    expect(await remove()).toBe(409);
-    await theirs("DELETE", `/stores/artifacts/${artifact.id}`);
-    const trunk = { name: "t", sipProvider: "sip_provider_1" };
+    expect(await theirs.get("/organizations")).toHaveLength(1);
+    await theirs.delete(`/blueprints/${blueprint.id}`);
     for (const [path, body] of [
-      ["/telephony/sip-trunks", trunk],
+      ["/stores/artifacts", { kind: "agent", title: "a" }],
+      ["/telephony/sip-trunks", { name: "t", sipProvider: "sip_provider_1" }],
       ["/states", { name: "s" }],
       ["/forms", { title: "f" }],
     ] as const) {
-      const { id } = await post(path, body, theirs);
-      expect(await remove()).toBe(409);
-      await theirs("DELETE", `${path}/${id}`);
+      const { id } = await theirs.post(path, body);
+      expect([path, await remove()]).toEqual([path, 409]);
+      await theirs.delete(`${path}/${id}`);
     }
     expect(await remove()).toBe(200);
-    const [first] = await get("/organizations");
-    expect((await call("DELETE", `/organizations/${first.id}`)).status).toBe(409);
-    expect(await get("/organizations")).toEqual([first]);
   });
-});
 
-it("is hidden from the others", async () => {
-  const [{ id }] = await get("/organizations");
-  const stranger = api.as(await api.strangerKey());
-  await expectHidden(stranger, "/organizations", id, { name: "theirs" });
-  expect(visible(await call("GET", `/organizations/${missing(id)}`)).status).toBe(404);
+  it("is refused for the organization of the first start", async () => {
+    const [first] = await call.get("/organizations");
+    expect(await call.refusal("DELETE", `/organizations/${first.id}`)).toMatchObject({ status: 409 });
+    expect(await call.get("/organizations")).toEqual([first]);
+  });
 });
