@@ -1,25 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Call, createTestApi, type TestApi } from "../support/api.ts";
-import { expectHidden, visible } from "../support/isolated.ts";
+import { type Caller, createTestApi, type TestApi } from "../support/api.ts";
 
 let api: TestApi;
 /** Has the store; `api.call` is its caller too. */
-let seller: Call;
-let buyer: Call;
-let third: Call;
+let seller: Caller;
+let buyer: Caller;
+let third: Caller;
 let artifactId: string;
 let storeId: string;
 let pricingPlanId: string;
 const channels = [{ uid: "in", kind: "webhook", events: [{ type: "a" }] }];
 
-const make = async (path: string, body: object = {}, call: Call = seller) => {
-  const answer = await call("POST", path, body);
-  if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
-  return answer.body;
-};
-const order = (body: object = {}, call: Call = buyer) =>
-  make("/stores/orders", { artifactId, pricingPlanId, ...body }, call);
-const step = (id: string, name: string, call: Call = seller, body: object = {}) =>
+const order = (body: object = {}) => buyer.post("/stores/orders", { artifactId, pricingPlanId, ...body });
+const step = (id: string, name: string, call: Caller = seller, body: object = {}) =>
   call("POST", `/stores/orders/${id}/${name}`, body);
 
 beforeAll(async () => {
@@ -27,17 +20,17 @@ beforeAll(async () => {
   seller = api.call;
   buyer = api.as(await api.strangerKey());
   third = api.as(await api.strangerKey());
-  storeId = (await make("/stores", { name: "Store", isPublic: true, commissionRate: 12.5 })).id;
-  const categoryId = (await make("/stores/categories", { storeId, name: "All" })).id;
-  const blueprintId = (await make("/blueprints", { title: "x", channels })).id;
+  storeId = (await seller.post("/stores", { name: "Store", isPublic: true, commissionRate: 12.5 })).id;
+  const categoryId = (await seller.post("/stores/categories", { storeId, name: "All" })).id;
+  const blueprintId = (await seller.post("/blueprints", { title: "x", channels })).id;
   const content = { kind: "blueprint", title: "x", blueprintId, storeId, categoryId };
-  artifactId = (await make("/stores/artifacts", content)).id;
+  artifactId = (await seller.post("/stores/artifacts", content)).id;
   const plan = { name: "Standard", price: "19.90", currency: "EUR" };
-  pricingPlanId = (await make(`/stores/artifacts/${artifactId}/pricing-plans`, plan)).id;
+  pricingPlanId = (await seller.post(`/stores/artifacts/${artifactId}/pricing-plans`, plan)).id;
 });
 afterAll(() => api[Symbol.asyncDispose]());
 
-it("leads another organization from a public store to an app and a review", async () => {
+it("an organization finds a public store of another one, orders, pays, installs, reviews and is refunded", async () => {
   const [store] = (await buyer("GET", "/stores?isPublic=true")).body;
   const [category] = (await buyer("GET", `/stores/categories?storeId=${store.id}`)).body;
   const [artifact] = (await buyer("GET", `/stores/artifacts?categoryId=${category.id}`)).body;
@@ -58,7 +51,7 @@ it("leads another organization from a public store to an app and a review", asyn
     ...{ subtotal: "19.90", tax: "3.781", total: "23.681", commission: "2.4875", status: "pending" },
     ...{ paidAt: null, expiresAt: null, createdAt: expect.any(String), updatedAt: expect.any(String) },
   });
-  const review = await make("/stores/reviews", { artifactId, rating: 5 }, buyer);
+  const review = await buyer.post("/stores/reviews", { artifactId, rating: 5 });
   expect(review.isVerified).toBe(false);
   expect((await install()).status).toBe(409);
 
@@ -89,18 +82,25 @@ it("leads another organization from a public store to an app and a review", asyn
 });
 
 describe("an order", () => {
-  it("goes from pending to paid to an end, and no other way", async () => {
+  it("goes from pending to paid to an end, or from pending to an end, and no other way", async () => {
     const steps = ["pay", "refund", "expire", "cancel"];
     const reached = async (...taken: string[]) => {
-      const { id } = await order();
-      for (const name of taken) await step(id, name);
+      const statusOf = async (id: string) => (await seller.get(`/stores/orders/${id}`)).status;
+      const there = async (): Promise<string> => {
+        const { id } = await order();
+        for (const name of taken) await step(id, name);
+        return id;
+      };
+      let id = await there();
+      const status = await statusOf(id);
       const refused = [];
       for (const name of steps) {
-        const tried = await order();
-        for (const one of taken) await step(tried.id, one);
-        if ((await step(tried.id, name)).status === 409) refused.push(name);
+        if ((await step(id, name)).status === 409) {
+          refused.push(name);
+          expect(await statusOf(id)).toBe(status);
+        } else id = await there();
       }
-      return [(await seller("GET", `/stores/orders/${id}`)).body.status, refused];
+      return [status, refused];
     };
     expect(await reached()).toEqual(["pending", ["refund"]]);
     expect(await reached("pay")).toEqual(["paid", ["pay"]]);
@@ -110,13 +110,13 @@ describe("an order", () => {
     expect((await seller("GET", "/stores/orders?status=other")).status).toBe(400);
   });
 
-  it("is paid once, whoever is told of the payment twice at the same time", async () => {
+  it("is paid once when several payments are reported at the same time", async () => {
     const { id } = await order();
     const answers = await Promise.all([1, 2, 3].map(() => step(id, "pay")));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   });
 
-  it("is paid at the total that was seen", async () => {
+  it("is paid only at the total that the payment names", async () => {
     const { id } = await order({ tax: "0.1" });
     expect((await step(id, "pay", seller, { total: "19.90" })).status).toBe(409);
     expect((await seller("PUT", `/stores/orders/${id}`, { tax: "0" })).body.total).toBe("19.90");
@@ -124,7 +124,7 @@ describe("an order", () => {
     expect((await seller("PUT", `/stores/orders/${id}`, { tax: "1" })).status).toBe(409);
   });
 
-  it("is the store's to be paid, the buyer's to be deleted, and nobody else's", async () => {
+  it("is paid and refunded by the store alone, deleted by the buyer alone, and canceled by either", async () => {
     const { id } = await order();
     const path = `/stores/orders/${id}`;
     for (const name of ["pay", "refund", "expire"]) {
@@ -133,9 +133,6 @@ describe("an order", () => {
     }
     expect((await buyer("PUT", path, { tax: "0" })).status).toBe(403);
     expect((await seller("DELETE", path)).status).toBe(403);
-    await expectHidden(third, "/stores/orders", id, { tax: "0" });
-    for (const name of ["pay", "refund", "expire", "cancel"])
-      expect((await step(id, name, third)).status).toBe(404);
     expect((await step(id, "cancel", buyer)).body.status).toBe("canceled");
     expect((await buyer("DELETE", path)).body).toEqual({ id });
     const paid = await order();
@@ -143,7 +140,7 @@ describe("an order", () => {
     expect((await buyer("DELETE", `/stores/orders/${paid.id}`)).status).toBe(409);
   });
 
-  it("stays as it was made when plan, store and artifact change", async () => {
+  it("keeps its amounts when plan and store change, and they cannot be deleted before it", async () => {
     const made = await order();
     const plan = `/stores/artifacts/${artifactId}/pricing-plans/${pricingPlanId}`;
     await seller("PUT", plan, { price: "5", interval: "month" });
@@ -160,10 +157,15 @@ describe("an order", () => {
     ).toBe(409);
   });
 
-  it("ends with the interval of its plan, and what it opened with it", async () => {
-    const blueprintId = (await make("/blueprints", { title: "monthly", channels })).id;
-    const artifact = await make("/stores/artifacts", { kind: "blueprint", title: "m", blueprintId, storeId });
-    const plan = await make(`/stores/artifacts/${artifact.id}/pricing-plans`, {
+  it("expires with the interval of its plan, and opens no installation after that", async () => {
+    const blueprintId = (await seller.post("/blueprints", { title: "monthly", channels })).id;
+    const artifact = await seller.post("/stores/artifacts", {
+      kind: "blueprint",
+      title: "m",
+      blueprintId,
+      storeId,
+    });
+    const plan = await seller.post(`/stores/artifacts/${artifact.id}/pricing-plans`, {
       ...{ name: "Monthly", price: "1", currency: "JPY", interval: "month" },
     });
     const { id } = await order({ artifactId: artifact.id, pricingPlanId: plan.id });
@@ -177,54 +179,58 @@ describe("an order", () => {
     expect((await buyer("POST", "/apps/install", { artifactId: artifact.id })).status).toBe(409);
   });
 
-  it("is of a plan of its artifact, and of one that is published", async () => {
-    const other = await make("/stores/artifacts", { kind: "form", title: "f", storeId });
-    const refused = async (body: object) =>
-      visible(await buyer("POST", "/stores/orders", { artifactId, pricingPlanId, ...body }));
+  it("is refused with a plan of another artifact, a tax that is no amount, or an artifact that is not published", async () => {
+    const other = await seller.post("/stores/artifacts", { kind: "form", title: "f", storeId });
+    const refused = (body: object) =>
+      buyer.refusal("POST", "/stores/orders", { artifactId, pricingPlanId, ...body });
     expect((await refused({ artifactId: other.id })).status).toBe(404);
     expect((await refused({ pricingPlanId: "plan_x" })).status).toBe(404);
-    for (const tax of ["-1", "1e3", "01", "1.00000", "1,5", 1])
-      expect((await refused({ tax })).body.details).toMatchObject([{ path: "tax" }]);
-    const draft = await make("/stores/artifacts", { kind: "form", title: "f" });
+    for (const tax of ["-1", "1e3", "01", "1.00000", "1,5"])
+      expect(await refused({ tax })).toMatchObject({ status: 400, paths: ["tax"] });
+    const draft = await seller.post("/stores/artifacts", { kind: "form", title: "f" });
     const plan = { name: "P", price: "1", currency: "EUR" };
-    const { id } = await make(`/stores/artifacts/${draft.id}/pricing-plans`, plan);
+    const { id } = await seller.post(`/stores/artifacts/${draft.id}/pricing-plans`, plan);
     const unpublished = { artifactId: draft.id, pricingPlanId: id };
-    expect((await seller("POST", "/stores/orders", unpublished)).status).toBe(409);
-    expect((await refused(unpublished)).status).toBe(404);
+    expect(await seller.refusal("POST", "/stores/orders", unpublished)).toMatchObject({ status: 409 });
+    expect(await refused(unpublished)).toMatchObject({ status: 404 });
   });
 });
 
 describe("a pricing plan", () => {
-  it("has an amount and a currency, and a name that is its own for its artifact", async () => {
-    const { id } = await make("/stores/artifacts", { kind: "form", title: "f" });
+  it("has an amount, a currency and a name that is unique for its artifact", async () => {
+    const { id } = await seller.post("/stores/artifacts", { kind: "form", title: "f" });
     const path = `/stores/artifacts/${id}/pricing-plans`;
-    const plan = await make(path, { name: "A", price: "0.5000", currency: "EUR" });
+    const plan = await seller.post(path, { name: "A", price: "0.5000", currency: "EUR" });
     expect(plan).toMatchObject({ artifactId: id, price: "0.5000", currency: "EUR", interval: null });
     for (const [field, value] of [
-      ...["1,5", "-1", "01", "1e3", "1.00000", "1234567890123", 1].map((price) => ["price", price]),
+      ...["1,5", "-1", "01", "1e3", "1.00000", "1234567890123"].map((price) => ["price", price]),
       ...["eur", "XYY", ""].map((currency) => ["currency", currency]),
       ["interval", "week"],
     ] as const) {
       const body = { name: "B", price: "1", currency: "EUR", [String(field)]: value };
-      expect((await seller("POST", path, body)).body.details).toMatchObject([{ path: field }]);
+      expect(await seller.refusal("POST", path, body)).toMatchObject({ status: 400, paths: [field] });
     }
     const twice = await Promise.all(
       [1, 2].map(() => seller("POST", path, { name: "B", price: "1", currency: "EUR" })),
     );
     expect(twice.map(({ status }) => status).sort()).toEqual([200, 409]);
-    await expectHidden(buyer, path, plan.id, { price: "0" });
     expect((await seller("DELETE", `${path}/${plan.id}`)).body).toEqual({ id: plan.id });
   });
 
-  it("that costs nothing lets everybody install", async () => {
-    const blueprintId = (await make("/blueprints", { title: "free", channels })).id;
-    const { id } = await make("/stores/artifacts", { kind: "blueprint", title: "f", blueprintId, storeId });
+  it("at a price of zero, like none at all, lets every organization install", async () => {
+    const blueprintId = (await seller.post("/blueprints", { title: "free", channels })).id;
+    const { id } = await seller.post("/stores/artifacts", {
+      kind: "blueprint",
+      title: "f",
+      blueprintId,
+      storeId,
+    });
     const path = `/stores/artifacts/${id}/pricing-plans`;
     expect((await third("POST", "/apps/install", { artifactId: id })).status).toBe(200);
-    await make(path, { name: "Pro", price: "9", currency: "EUR" });
+    await seller.post(path, { name: "Pro", price: "9", currency: "EUR" });
     expect((await third("POST", "/apps/install", { artifactId: id })).status).toBe(409);
     expect((await seller("POST", "/apps/install", { artifactId: id })).status).toBe(200);
-    await make(path, { name: "Free", price: "0.00", currency: "EUR" });
+    await seller.post(path, { name: "Free", price: "0.00", currency: "EUR" });
     expect((await third("POST", "/apps/install", { artifactId: id })).status).toBe(200);
     await seller("POST", `/stores/artifacts/${id}/reject`, {});
     expect((await third("POST", "/apps/install", { artifactId: id })).status).toBe(404);

@@ -1,35 +1,34 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Call, createTestApi, type TestApi } from "../support/api.ts";
-import { expectHidden } from "../support/isolated.ts";
+import { type Caller, createTestApi, type TestApi } from "../support/api.ts";
 
 let api: TestApi;
-let stranger: Call;
+let call: Caller;
+let stranger: Caller;
 let storeId: string;
 beforeAll(async () => {
   api = await createTestApi();
+  call = api.call;
   stranger = api.as(await api.strangerKey());
-  storeId = (await api.call("POST", "/stores", { name: "Store", isPublic: true })).body.id;
+  storeId = (await call.post("/stores", { name: "Store", isPublic: true })).id;
 });
 afterAll(() => api[Symbol.asyncDispose]());
 
-const artifact = async () =>
-  (await api.call("POST", "/stores/artifacts", { kind: "form", title: "f", storeId })).body.id as string;
-const review = (artifactId: string, call: Call = api.call, body: object = {}) =>
-  call("POST", "/stores/reviews", { artifactId, rating: 4, ...body });
-const paths = ({ body }: { readonly body: { readonly details: readonly { readonly path: string }[] } }) =>
-  body.details.map(({ path }) => path);
+const artifact = async (): Promise<string> =>
+  (await call.post("/stores/artifacts", { kind: "form", title: "f", storeId })).id;
+const review = (artifactId: string, as: Caller = call, body: object = {}) =>
+  as.post("/stores/reviews", { artifactId, rating: 4, ...body });
 /** Another account of the store's organization. */
-async function colleague(): Promise<Call> {
-  const account = (await api.call("POST", "/iam/accounts", { name: "Ada", status: "active" })).body;
+async function colleague(): Promise<Caller> {
+  const account = await call.post("/iam/accounts", { name: "Ada", status: "active" });
   const grant = { name: "k", accountId: account.id, permissions: ["stores.read", "stores.write"] };
-  return api.as((await api.call("POST", "/iam/api-keys", grant)).body.key);
+  return api.as((await call.post("/iam/api-keys", grant)).key);
 }
 
 describe("a review", () => {
-  it("is the caller's, of one to five, and changed by a body that repeats its id", async () => {
+  it("is its author's, rates from one to five, and is changed by a body that repeats its id", async () => {
     const artifactId = await artifact();
-    const { body } = await review(artifactId, api.call, { title: "Good" });
-    expect(body).toEqual({
+    const made = await review(artifactId, call, { title: "Good" });
+    expect(made).toEqual({
       ...{
         id: expect.stringMatching(/^rev_/),
         artifactId,
@@ -39,57 +38,57 @@ describe("a review", () => {
       ...{ title: "Good", content: null, rating: 4, isVerified: false },
       ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
     });
-    const put = (patch: object) => api.call("PUT", `/stores/reviews/${body.id}`, patch);
-    expect((await put({ id: body.id, rating: 1, title: null })).body).toMatchObject({
-      rating: 1,
-      title: null,
-    });
-    expect((await put({ id: body.id })).body).toMatchObject({ rating: 1 });
-    for (const rating of [0, 6, 1.5, "5", null])
-      expect(paths(await put({ id: body.id, rating }))).toEqual(["rating"]);
-    expect(paths(await put({ id: `${body.id}x`, rating: 2 }))).toEqual(["id"]);
-    expect(paths(await put({ rating: 2 }))).toEqual(["id"]);
-    expect(paths(await put({ id: body.id, isVerified: true }))).toEqual(["isVerified"]);
+    const { id } = made;
+    const path = `/stores/reviews/${id}`;
+    expect(await call.put(path, { id, rating: 1, title: null })).toMatchObject({ rating: 1, title: null });
+    expect(await call.put(path, { id })).toMatchObject({ rating: 1 });
+    const refused = async (patch: object) => (await call.refusal("PUT", path, patch)).paths;
+    for (const rating of [0, 6, 1.5]) expect(await refused({ id, rating })).toEqual(["rating"]);
+    expect(await refused({ id: `${id}x`, rating: 2 })).toEqual(["id"]);
+    expect(await refused({ rating: 2 })).toEqual(["id"]);
+    expect(await refused({ id, isVerified: true })).toEqual(["isVerified"]);
   });
 
-  it("is written once by each reviewer, also where they ask twice at once", async () => {
+  it("exists once for each reviewer of an artifact, also when requests come at the same time", async () => {
     const artifactId = await artifact();
-    const answers = await Promise.all([1, 2, 3].map(() => review(artifactId)));
+    const body = { artifactId, rating: 4 };
+    const answers = await Promise.all([1, 2, 3].map(() => call("POST", "/stores/reviews", body)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
-    expect((await review(artifactId, stranger)).status).toBe(200);
+    await review(artifactId, stranger);
     const listed = await stranger("GET", `/stores/reviews?artifactId=${artifactId}`);
     expect([listed.body.length, listed.headers.get("x-total-count")]).toEqual([2, "2"]);
   });
 
-  it("is changed by its reviewer only, and deleted by that or the store's organization", async () => {
+  it("can be changed by its reviewer alone, and deleted by its reviewer or the store's organization", async () => {
     const artifactId = await artifact();
-    const [mine, theirs] = [(await review(artifactId)).body.id, (await review(artifactId, stranger)).body.id];
+    const [mine, theirs] = [(await review(artifactId)).id, (await review(artifactId, stranger)).id];
     const other = await colleague();
-    for (const [call, id] of [
+    const denied = { status: 403, code: "permission_denied" };
+    for (const [as, id] of [
       [stranger, mine],
-      [api.call, theirs],
+      [call, theirs],
       [other, mine],
-    ] as const) {
-      const refused = await call("PUT", `/stores/reviews/${id}`, { id, rating: 1 });
-      expect([refused.status, refused.body.code]).toEqual([403, "permission_denied"]);
-    }
-    expect((await stranger("DELETE", `/stores/reviews/${mine}`)).status).toBe(403);
-    expect((await other("DELETE", `/stores/reviews/${theirs}`)).body).toEqual({ id: theirs });
-    expect((await api.call("DELETE", `/stores/reviews/${mine}`)).body).toEqual({ id: mine });
+    ] as const)
+      expect(await as.refusal("PUT", `/stores/reviews/${id}`, { id, rating: 1 })).toMatchObject(denied);
+    expect(await stranger.refusal("DELETE", `/stores/reviews/${mine}`)).toMatchObject(denied);
+    expect(await other.delete(`/stores/reviews/${theirs}`)).toEqual({ id: theirs });
+    expect(await call.delete(`/stores/reviews/${mine}`)).toEqual({ id: mine });
   });
 
-  it("is of a published artifact, and seen with it", async () => {
+  it("is of a published artifact, and hidden from others when that is rejected", async () => {
     const artifactId = await artifact();
-    const { id } = (await review(artifactId)).body;
-    expect((await stranger("GET", `/stores/reviews/${id}`)).status).toBe(200);
-    await api.call("POST", `/stores/artifacts/${artifactId}/reject`, {});
-    const patch = (named: string) => ({ id: named, rating: 1 });
-    await expectHidden(stranger, "/stores/reviews", id, patch);
-    expect(
-      (await stranger("GET", `/stores/reviews?storeId=${storeId}`)).body.map((one: { id: string }) => one.id),
-    ).not.toContain(id);
-    expect((await review(artifactId, stranger)).status).toBe(404);
-    const draft = (await api.call("POST", "/stores/artifacts", { kind: "form", title: "f" })).body.id;
-    expect((await review(draft)).status).toBe(409);
+    const { id } = await review(artifactId);
+    const path = `/stores/reviews/${id}`;
+    await stranger.get(path);
+    await call.post(`/stores/artifacts/${artifactId}/reject`);
+    for (const [method, patch] of [["GET"], ["PUT", { id, rating: 1 }], ["DELETE"]] as const)
+      expect((await stranger(method, path, patch)).status).toBe(404);
+    const listed = await stranger.get(`/stores/reviews?storeId=${storeId}`);
+    expect(listed.map((one: { id: string }) => one.id)).not.toContain(id);
+    const status = async (as: Caller, named: string) =>
+      (await as("POST", "/stores/reviews", { artifactId: named, rating: 4 })).status;
+    expect(await status(stranger, artifactId)).toBe(404);
+    const draft = await call.post("/stores/artifacts", { kind: "form", title: "f" });
+    expect(await status(call, draft.id)).toBe(409);
   });
 });

@@ -1,6 +1,5 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createId } from "../../src/lib/ids.ts";
 import type { Task } from "../../src/resources/tasks/schema.ts";
 import { answerTree } from "../../src/resources/tasks/tree.ts";
 import { createTestApi, type TestApi } from "../support/api.ts";
@@ -9,41 +8,36 @@ let api: TestApi;
 let organizationId: string;
 beforeAll(async () => {
   api = await createTestApi();
-  organizationId = (await api.call("GET", "/organizations")).body[0].id;
+  organizationId = (await api.call.get("/organizations"))[0].id;
 });
 afterAll(() => api[Symbol.asyncDispose]());
 
 const task = async (body: object = {}) => (await api.call("POST", "/tasks", { title: "t", ...body })).body;
 const move = (id: string, parentId: string | null) => api.call("PUT", `/tasks/${id}`, { parentId });
 
-/** Tasks as the API would have made them, the n-th with what `more` gives it; answers their ids. */
-async function insert(count: number, more: (n: number, ids: readonly string[]) => object): Promise<string[]> {
-  const ids = Array.from({ length: count }, () => createId("task", Date.now()));
-  const rows = ids.map((id, n) => ({
-    ...{ id, organizationId, parentId: null, appId: null, authorId: null, executorId: null, stateId: null },
-    ...{ targetId: null, title: String(n), description: null, kind: "default", status: "created" as const },
-    ...{ input: null, output: null, params: "{}", errors: "[]", contentBytes: 4 },
-    ...{ startedAt: null, endedAt: null, createdAt: new Date(n), updatedAt: new Date(n) },
-    ...more(n, ids),
-  }));
-  for (let from = 0; from < count; from += 2_000)
-    await api.database.db
-      .insertInto("tasks")
-      .values(rows.slice(from, from + 2_000))
-      .execute();
-  return ids;
+let trees = 0;
+/** Tasks 0 to `count` - 1 as the API would have made them, the n-th below the one that `parent` says; answers how their ids go. */
+async function insert(count: number, parent: RawBuilder<unknown>): Promise<(n: number) => string> {
+  const prefix = `task_${String(++trees).padStart(10, "0")}`;
+  await sql`
+    INSERT INTO tasks (id, organization_id, parent_id, title, kind, status, params, errors, content_bytes, created_at, updated_at)
+    SELECT ${prefix} || lpad(n::text, 13, '0'), ${organizationId},
+      CASE WHEN n > 0 THEN ${prefix} || lpad((${parent})::text, 13, '0') END,
+      n::text, 'default', 'created', '{}', '[]', 4, to_timestamp(n / 1000.0), to_timestamp(n / 1000.0)
+    FROM generate_series(0, ${sql.lit(count - 1)}) AS n`.execute(api.database.db);
+  return (n) => prefix + String(n).padStart(13, "0");
 }
 
 describe("a tree of tasks", () => {
-  it("is answered whole, be it ten thousand levels deep or a thousand wide", async () => {
-    const [star = ""] = await insert(1_001, (n, ids) => ({ parentId: n === 0 ? null : ids[0] }));
-    const { children } = (await api.call("GET", `/tasks/${star}`)).body;
+  it("is shown whole, with ten thousand levels or a thousand children of one task", async () => {
+    const idOf = await insert(1_001, sql`0`);
+    const { children } = await api.call.get(`/tasks/${idOf(0)}`);
     const titles = children.map(({ title }: { title: string }) => title);
     expect(titles).toEqual(Array.from({ length: 1_000 }, (_, n) => String(n + 1)));
 
-    const [chain = ""] = await insert(10_000, (n, ids) => ({ parentId: ids[n - 1] ?? null }));
+    const idOfChain = await insert(10_000, sql`n - 1`);
     // Deeper than the check of all answers goes.
-    const answer = await answerTree(api.database.db, { organizationId }, chain);
+    const answer = await answerTree(api.database.db, { organizationId }, idOfChain(0));
     let at = (await answer.json()) as Task;
     let depth = 1;
     for (let [child] = at.children; child !== undefined; [child] = at.children) {
@@ -53,7 +47,7 @@ describe("a tree of tasks", () => {
     expect([depth, at.title]).toEqual([10_000, "9999"]);
   });
 
-  it("is answered by one query", async () => {
+  it("is read by one query", async () => {
     const { id } = await task();
     for (let n = 0; n < 3; n++) await task({ parentId: id });
     const { db } = api.database;
@@ -65,12 +59,15 @@ describe("a tree of tasks", () => {
       queries.push(compiled.sql);
       return original(compiled, ...rest);
     };
-    expect((await api.call("GET", `/tasks/${id}`)).body.children).toHaveLength(3);
-    executor.executeQuery = original;
+    try {
+      expect((await api.call.get(`/tasks/${id}`)).children).toHaveLength(3);
+    } finally {
+      executor.executeQuery = original;
+    }
     expect(queries.filter((sql) => sql.includes("tasks"))).toHaveLength(1);
   });
 
-  it("has no circle, however the move is asked for", async () => {
+  it("refuses a move of a task below itself, its child or its grandchild", async () => {
     const root = await task();
     const child = await task({ parentId: root.id });
     const grandchild = await task({ parentId: child.id });
@@ -89,8 +86,8 @@ describe("a tree of tasks", () => {
     expect((await move(child.id, grandchild.id)).status).toBe(200);
   });
 
-  it("has no circle when moves that would close one together are made at once", async () => {
-    for (let round = 0; round < 8; round++) {
+  it("gets no circle from moves at the same time that would close one together", async () => {
+    for (let round = 0; round < 4; round++) {
       const [a, b, c] = [await task(), await task(), await task()];
       const moves = await Promise.all([move(a.id, b.id), move(b.id, c.id), move(c.id, a.id)]);
       expect(moves.map(({ status }) => status).sort()).toEqual([200, 200, 400]);
@@ -99,7 +96,7 @@ describe("a tree of tasks", () => {
     expect(rows).toEqual([]);
   });
 
-  it("moves and is built at the same time, and nobody waits for good", async () => {
+  it("takes moves and new tasks at the same time without a deadlock", async () => {
     const [a, b] = [await task(), await task()];
     const all = Array.from({ length: 12 }, (_, n) =>
       n % 3 === 0 ? move(a.id, n % 2 ? null : b.id) : task({ parentId: n % 3 === 1 ? a.id : b.id }),
@@ -109,11 +106,9 @@ describe("a tree of tasks", () => {
     expect(await Promise.all(trees)).toEqual([200, 200]);
   });
 
-  it("takes ten thousand tasks, and no more, be they made or moved there", async () => {
-    const ids = await insert(9_999, (n, all) => ({
-      parentId: n === 0 ? null : all[Math.floor((n - 1) / 10)],
-    }));
-    const [root = "", leaf = ""] = [ids[0], ids.at(-1)];
+  it("takes ten thousand tasks and no more, whether made or moved there", async () => {
+    const idOf = await insert(9_999, sql`(n - 1) / 10`);
+    const [root, leaf] = [idOf(0), idOf(9_998)];
     const pair = await task();
     await task({ parentId: pair.id });
     expect((await move(pair.id, leaf)).status).toBe(409);
@@ -124,13 +119,13 @@ describe("a tree of tasks", () => {
     expect(await task({ parentId: root })).toMatchObject({ parentId: root });
   });
 
-  it("takes so many bytes of content, and no more, whichever task they are in", async () => {
+  it("takes 16 MiB of content and no more, whichever task holds it", async () => {
     const size = 16 * 1024 * 1024;
-    const [root = "", running = ""] = await insert(2, (n, ids) =>
-      n === 0
-        ? { contentBytes: size - 100 }
-        : { parentId: ids[0], status: "running" as const, startedAt: new Date() },
-    );
+    const { id: root } = await task();
+    const { id: running } = await task({ parentId: root });
+    await api.call.post(`/tasks/${running}/start`);
+    const full = { contentBytes: size - 100 };
+    await api.database.db.updateTable("tasks").set(full).where("id", "=", root).execute();
     const large = "x".repeat(100);
     expect(await task({ parentId: root, input: large })).toMatchObject({ code: "conflict" });
     expect((await api.call("PUT", `/tasks/${running}`, { input: large })).status).toBe(409);

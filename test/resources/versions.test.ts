@@ -8,17 +8,15 @@ beforeAll(async () => {
 afterAll(() => api[Symbol.asyncDispose]());
 
 async function makeBlueprint(): Promise<{ readonly path: string; readonly etag: string }> {
-  const made = await api.call("POST", "/blueprints", {
-    title: "a",
-    channels: [{ uid: "main", kind: "webhook" }],
-  });
+  const channels = [{ uid: "main", kind: "webhook" }];
+  const made = await api.call("POST", "/blueprints", { title: "a", channels });
   return { path: `/blueprints/${made.body.id}`, etag: made.headers.get("etag") ?? "" };
 }
 
 async function makeChannel(): Promise<{ readonly path: string; readonly etag: string }> {
   const blueprint = await makeBlueprint();
   const blueprintId = blueprint.path.slice("/blueprints/".length);
-  const app = (await api.call("POST", "/apps/install", { blueprintId })).body;
+  const app = await api.call.post("/apps/install", { blueprintId });
   const path = `/apps/${app.id}/channels/${app.channels[0].id}`;
   return { path, etag: (await api.call("GET", path)).headers.get("etag") ?? "" };
 }
@@ -33,7 +31,7 @@ describe.each([
   ["a form", makeForm],
   ["a channel", makeChannel],
 ])("%s", (_, make) => {
-  it("is answered with a strong tag, which every write changes", async () => {
+  it("is answered with a strong ETag, which every write changes", async () => {
     const { path, etag } = await make();
     expect(etag).toMatch(/^"[^"]+"$/);
     expect((await api.call("GET", path)).headers.get("etag")).toBe(etag);
@@ -51,7 +49,7 @@ describe.each([
       expect([put.status, put.body.code]).toEqual([409, "conflict"]);
       expect((await api.call("DELETE", path, undefined, { "if-match": wanted })).status).toBe(409);
     }
-    expect((await api.call("GET", path)).body.title).toBe("b");
+    expect((await api.call.get(path)).title).toBe("b");
     expect((await api.call("PUT", path, { title: "c" }, { "if-match": "*" })).status).toBe(200);
     const latest = (await api.call("GET", path)).headers.get("etag") ?? "";
     const list = `"other", ${latest}`;
@@ -59,7 +57,7 @@ describe.each([
     expect((await api.call("DELETE", path, undefined, { "if-match": "*" })).status).toBe(404);
   });
 
-  it("is changed by one of many that saw the same version", async () => {
+  it("is changed by one of three requests that saw the same version", async () => {
     const { path, etag } = await make();
     const answers = await Promise.all(
       ["b", "c", "d"].map((title) => api.call("PUT", path, { title }, { "if-match": etag })),
@@ -67,7 +65,7 @@ describe.each([
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   });
 
-  it("is not sent again to who has it", async () => {
+  it("is answered 304 when If-None-Match names its version", async () => {
     const { path, etag } = await make();
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
       const answer = await api.call("GET", path, undefined, { "if-none-match": known });
@@ -78,7 +76,7 @@ describe.each([
     expect((await api.call("GET", missing, undefined, { "if-none-match": "*" })).status).toBe(404);
   });
 
-  it("is checked for what does not fit before its version is", async () => {
+  it("refuses a body that does not fit before it compares versions", async () => {
     const { path } = await make();
     const answer = await api.call("PUT", path, { title: "" }, { "if-match": '"other"' });
     expect(answer.status).toBe(400);
