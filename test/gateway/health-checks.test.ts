@@ -31,14 +31,14 @@ async function check(): Promise<Readonly<Record<string, CheckResult>>> {
   );
 }
 
-it("a gateway that lacks nothing is ready, and says how durable an answer is", async () => {
+it("a gateway without problems is ready, and tells how durable its answers are", async () => {
   const results = await check();
   expect(Object.values(results).map(({ ok }) => ok)).toEqual([true, true, true, true, true, true]);
   expect(results.redis?.facts).toMatchObject({ durability: "fsync" });
   expect(results.sources?.facts).toEqual({ shards: 2, workers: 3 });
 });
 
-it("what is in the way is named: its servers, Redis, the master key, the end", async () => {
+it("a gateway that is not ready names the problem: its servers, Redis, the master key, or that it stops", async () => {
   problems = ["the own PostgreSQL is starting"];
   masterKeyProblem = "was changed";
   redis = { ready: false, problems: ["full"], durability: "fsync" };
@@ -51,7 +51,7 @@ it("what is in the way is named: its servers, Redis, the master key, the end", a
   });
 });
 
-it("without news of changes the two seconds are no longer promised, and after ten minutes it is not ready", async () => {
+it("a gateway that cannot read changes stops promising two seconds at once, and is not ready after ten minutes", async () => {
   const changes = async () => (await check()).changes;
   expect(await changes()).toMatchObject({ ok: true, facts: { inForceWithinTwoSeconds: true } });
   blindMs = 30_000;

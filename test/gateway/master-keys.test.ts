@@ -30,8 +30,8 @@ afterEach(async () => {
 const openFrom = async (settings = none) =>
   openMasterKeyring(database.db, await loadMasterKeys(settings, dir), Date.now);
 
-describe("keys in the data directory", () => {
-  it("of a change that came to nothing: the one of before stays, the next one goes", async () => {
+describe("a master key in the data directory", () => {
+  it("stays when its change was cut off before the database had it", async () => {
     const before = await openFrom();
     await prepareNextMasterKey(dir);
     const sealed = before.seal("text", "here");
@@ -39,7 +39,7 @@ describe("keys in the data directory", () => {
     expect(await readdir(dir)).toEqual(["master.key"]);
   });
 
-  it("of a change that was cut off after the database had it: the next one takes its place at the next start", async () => {
+  it("is replaced at the next start when its change was cut off after the database had it", async () => {
     await openFrom();
     const { masterKey } = await loadMasterKeys(none, dir);
     const next = await prepareNextMasterKey(dir);
@@ -70,7 +70,7 @@ describe("--rotate-master-key", () => {
     return printed;
   }
 
-  it("changes the key of a database that is not its own, and says what to do next", async () => {
+  it("changes the key of a database of another's server, and says what to do next", async () => {
     await openKeyring({ db: database.db, masterKey: Buffer.from(old, "base64"), clock: Date.now });
     const env = {
       DATABASE_URL: url(),
@@ -83,13 +83,13 @@ describe("--rotate-master-key", () => {
     expect(await run({ ...env, INLET_MASTER_KEY: fresh })).toContain("Nothing to do");
   });
 
-  it("wants the new key where the one of now is a setting", () => {
+  it("needs the new key as a setting when the present one is a setting", () => {
     const parsed = parseConfig({ INLET_MASTER_KEY: old }, ["--rotate-master-key"]);
     expect(parsed).toMatchObject({ ok: false, error: [{ path: "INLET_NEW_MASTER_KEY" }] });
     expect(parseConfig({}, ["--rotate-master-key", "--apply", "x"])).toMatchObject({ ok: false });
   });
 
-  it("makes a new key in the data directory of its own servers, which then start with it", async () => {
+  it("makes a new key in the data directory of its own servers, which start with it next", async () => {
     expect(await run({ INLET_DATA_DIR: dir })).toContain("master.key holds the new key");
     expect(await readdir(dir)).not.toContain("master.key.next");
     await run({ INLET_DATA_DIR: dir, INLET_NEW_MASTER_KEY: fresh });
@@ -97,7 +97,7 @@ describe("--rotate-master-key", () => {
   });
 });
 
-it("a running gateway that lacks the new key is not ready, and one that has it is", async () => {
+it("a running gateway without the new master key is not ready, and one with it is", async () => {
   const masterKey = Buffer.alloc(32, 1);
   const newMasterKey = Buffer.alloc(32, 2);
   const open = (newKey?: Buffer) =>

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { channelKinds } from "../../src/channels/kinds.ts";
 import { createLiveChannels } from "../../src/data/live-channels.ts";
 import { applySetUp, planSetUp } from "../../src/gateway/setup/apply.ts";
@@ -9,23 +9,22 @@ import { renderSteps } from "../../src/gateway/setup/plan.ts";
 import { checkDefinitions } from "../../src/ingest/check-definitions.ts";
 import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { readPresets } from "../../src/verify/presets.ts";
-import { createTestApi, type TestApi } from "../support/api.ts";
+import { type Caller, createTestApi, type TestApi } from "../support/api.ts";
 
 const EXAMPLE = readFileSync(new URL("../../config/example.setup.json", import.meta.url), "utf8");
 const SECRET = "the-secret-of-the-example";
 const env = { GITHUB_WEBHOOK_SECRET: SECRET };
 
 let schemas: ReturnType<typeof startSchemaCompiler>;
-beforeAll(() => {
-  schemas = startSchemaCompiler();
-});
-afterAll(() => schemas[Symbol.asyncDispose]());
-
 let api: TestApi;
-beforeEach(async () => {
+beforeAll(async () => {
+  schemas = startSchemaCompiler();
   api = await createTestApi();
 });
-afterEach(() => api[Symbol.asyncDispose]());
+afterAll(async () => {
+  await api[Symbol.asyncDispose]();
+  await schemas[Symbol.asyncDispose]();
+});
 
 const settings = {
   channelKinds,
@@ -67,6 +66,20 @@ const example = (change: (organization: any) => void = () => {}) => {
   return file;
 };
 
+/** The example for an organization of that name. */
+const exampleFor = (name: string, change: Parameters<typeof example>[0] = () => {}) =>
+  example((organization) => {
+    organization.name = name;
+    change(organization);
+  });
+
+/** Applies a file that makes one organization; answers how its first key calls the API. */
+async function applyNew(file: unknown): Promise<Caller> {
+  const { keys } = await apply(file);
+  expect(keys).toHaveLength(1);
+  return api.as(keys[0]?.token ?? "");
+}
+
 async function rows() {
   const { db } = api.database;
   const tables = [
@@ -85,77 +98,76 @@ async function rows() {
 }
 
 describe("a declared set-up", () => {
-  it("is applied as the API would have done it, and applied again changes nothing", async () => {
+  it("makes what the API would have made, and changes nothing when applied again", async () => {
     expect(actions(await apply(EXAMPLE)).filter((action) => action === "create")).toHaveLength(5);
-    const { body: apps } = await api.call("GET", "/apps");
+    const apps = await api.call.get("/apps");
     expect(apps.map(({ uid }: { uid: string }) => uid).sort()).toEqual(["github", "sensors"]);
     const github = apps.find(({ uid }: { uid: string }) => uid === "github");
-    const { body: channels } = await api.call("GET", `/apps/${github.id}/channels`);
+    const channels = await api.call.get(`/apps/${github.id}/channels`);
     expect(channels).toMatchObject([{ uid: "hooks", state: "active", title: "Repository webhooks" }]);
     const live = await createLiveChannels({ db: api.database.db, keyring: api.keyring }).findById(
       channels[0].id,
     );
     expect(JSON.stringify(live)).toContain(SECRET);
-    expect((await api.call("GET", "/blueprints")).body).toMatchObject([
-      { uid: "github", id: github.blueprintId },
-    ]);
+    expect(await api.call.get("/blueprints")).toMatchObject([{ uid: "github", id: github.blueprintId }]);
 
     const before = await rows();
     expect(new Set(actions(await apply(EXAMPLE)))).toEqual(new Set(["unchanged"]));
     expect(await rows()).toEqual(before);
   });
 
-  it("is planned without a trace, and the plan is what is then done", async () => {
+  it("is planned without a write, and applied as planned", async () => {
     const before = await rows();
-    const planned = await plan(EXAMPLE);
+    const file = exampleFor("planned");
+    const planned = await plan(file);
+    expect(actions(planned)).toContain("create");
     expect(await rows()).toEqual(before);
-    expect((await apply(EXAMPLE)).steps).toEqual(planned.steps);
+    expect((await apply(file)).steps).toEqual(planned.steps);
   });
 
-  it("tells the fields that differ, secrets by their name alone", async () => {
-    await apply(EXAMPLE);
-    const differs = example((organization) => {
+  it("is planned with the fields that differ, and with no secret's value", async () => {
+    await apply(exampleFor("differs"));
+    const differs = exampleFor("differs", (organization) => {
       organization.blueprints[0].description = "other";
       organization.blueprints[0].channels[0].config.dedupe = { windowSeconds: 60 };
       organization.apps[1].title = "Other";
     });
     const planned = await plan(differs, { GITHUB_WEBHOOK_SECRET: "a-new-secret" });
     expect(changed(planned)).toEqual([
-      { action: "update", object: "blueprint github in default", fields: ["channels", "description"] },
+      { action: "update", object: "blueprint github in differs", fields: ["channels", "description"] },
       {
         action: "update",
-        object: "channel hooks of github in default/default",
+        object: "channel hooks of github in differs/default",
         fields: ["config.dedupe", "config.secrets (secret)"],
       },
-      { action: "update", object: "app sensors in default/default", fields: ["title"] },
+      { action: "update", object: "app sensors in differs/default", fields: ["title"] },
     ]);
     expect(renderSteps(planned.steps)).not.toMatch(/a-new-secret|the-secret/);
     expect((await apply(differs, { GITHUB_WEBHOOK_SECRET: "a-new-secret" })).steps).toEqual(planned.steps);
     expect(changed(await plan(differs, { GITHUB_WEBHOOK_SECRET: "a-new-secret" }))).toEqual([]);
   });
 
-  it("leaves alone what it does not declare: other objects, and secrets that were set by hand", async () => {
-    await apply(EXAMPLE);
-    await api.call("POST", "/blueprints", { uid: "by-hand", title: "By hand" });
-    const { body: apps } = await api.call("GET", "/apps");
+  it("leaves alone objects and secrets that it does not declare", async () => {
+    const owner = await applyNew(exampleFor("lessens"));
+    await owner.post("/blueprints", { uid: "by-hand", title: "By hand" });
+    const apps = await owner.get("/apps");
     const github = apps.find(({ uid }: { uid: string }) => uid === "github");
     const path = `/apps/${github.id}/channels`;
-    await api.call("POST", path, { uid: "extra", kind: "webhook" });
-    const lessens = example((organization) => {
+    await owner.post(path, { uid: "extra", kind: "webhook" });
+    const lessens = exampleFor("lessens", (organization) => {
       organization.apps = [{ uid: "github", blueprint: "github" }];
     });
     expect(changed(await apply(lessens))).toEqual([
-      { action: "left alone", object: "blueprint by-hand in default" },
-      { action: "left alone", object: "app default/sensors in default" },
-      { action: "left alone", object: "channel default/github/extra in default" },
+      { action: "left alone", object: "blueprint by-hand in lessens" },
+      { action: "left alone", object: "app default/sensors in lessens" },
+      { action: "left alone", object: "channel default/github/extra in lessens" },
     ]);
-    expect((await api.call("GET", path)).body.map(({ state }: { state: string }) => state)).toEqual([
-      "active",
-      "active",
-    ]);
+    // That of the secret as well, without which it would need set-up.
+    const states = (await owner.get(path)).map(({ state }: { state: string }) => state);
+    expect(states).toEqual(["active", "active"]);
   });
 
-  it("makes organizations with a first key that is told once", async () => {
+  it("makes an organization with a first key, told once", async () => {
     const file = { organizations: [{ name: "acme", spaces: [{ name: "one" }, { name: "two" }] }] };
     expect((await plan(file)).steps.map(({ action, object }) => [action, object])).toEqual([
       ["create", "organization acme"],
@@ -164,68 +176,71 @@ describe("a declared set-up", () => {
     ]);
     const { keys } = await apply(file);
     const acme = api.as(keys[0]?.token ?? "");
-    expect((await acme("GET", "/apps")).body).toEqual([]);
+    expect(await acme.get("/apps")).toEqual([]);
     expect((await apply(file)).keys).toEqual([]);
     expect(JSON.stringify(await rows())).not.toContain(keys[0]?.token);
   });
 
-  it("never takes another's organization for a declared one, whatever that calls itself", async () => {
+  it("makes an organization of its own although another one has taken its name", async () => {
     const stranger = api.as(await api.strangerKey());
-    const [{ id }] = (await stranger("GET", "/organizations")).body;
-    await stranger("PUT", `/organizations/${id}`, { name: "acme" });
-    const file = example((organization) => {
-      organization.name = "acme";
-    });
-    expect((await apply(file)).steps[0]).toMatchObject({ action: "create", object: "organization acme" });
-    expect((await stranger("GET", "/apps")).body).toEqual([]);
+    const [{ id }] = await stranger.get("/organizations");
+    await stranger.put(`/organizations/${id}`, { name: "taken" });
+    const file = exampleFor("taken");
+    expect((await apply(file)).steps[0]).toMatchObject({ action: "create", object: "organization taken" });
+    expect(await stranger.get("/apps")).toEqual([]);
     expect(changed(await plan(file))).toEqual([]);
   });
 
-  it("applied by several at once is made once", async () => {
-    const file = example((organization) => {
-      organization.name = "acme";
-    });
+  it("is made once when it is applied three times at the same time", async () => {
+    const { db } = api.database;
+    const count = async (table: "organizations" | "channels") =>
+      (await db.selectFrom(table).select("createdAt").execute()).length;
+    const before = [await count("organizations"), await count("channels")];
+    const file = exampleFor("at once");
     const all = await Promise.all([apply(file), apply(file), apply(file)]);
     expect(all.flatMap(({ keys }) => keys)).toHaveLength(1);
-    const names = await api.database.db.selectFrom("organizations").select("name").orderBy("name").execute();
-    expect(names).toEqual([{ name: "acme" }, { name: "default" }]);
-    expect(await api.database.db.selectFrom("channels").select("uid").orderBy("uid").execute()).toEqual([
-      { uid: "hooks" },
-      { uid: "readings" },
+    const [organizations = 0, channels = 0] = before;
+    expect([await count("organizations"), await count("channels")]).toEqual([
+      organizations + 1,
+      channels + 2,
     ]);
   });
 
-  it("is told to gateways by the change feed, and noted for the audit, without an account", async () => {
-    await apply(EXAMPLE);
-    const changes = await api.database.db.selectFrom("changes").select("kind").execute();
-    expect(changes.filter(({ kind }) => kind === "channel")).toHaveLength(2);
-    const { body } = await api.call("GET", "/audit?entity=channel");
+  it("is written to the change feed, and to the audit without an account", async () => {
+    const changes = () =>
+      api.database.db.selectFrom("changes").select("kind").where("kind", "=", "channel").execute();
+    const before = await changes();
+    const owner = await applyNew(exampleFor("noted"));
+    expect(await changes()).toHaveLength(before.length + 2);
+    const body = await owner.get("/audit?entity=channel");
     expect(
       body.map(({ accountId, action, entityId }: Record<string, string>) => [accountId, action, entityId]),
     ).toEqual(expect.arrayContaining([[null, "create", expect.stringMatching(/^app_[a-z0-9]+\/hooks$/)]]));
   });
 
-  it("says what stands against it and changes nothing of that", async () => {
-    await apply(EXAMPLE);
+  it("is planned with the conflicts that stand against it", async () => {
+    const owner = await applyNew(exampleFor("conflicts"));
+    const apps = await owner.get("/apps");
+    const sensors = apps.find(({ uid }: { uid: string }) => uid === "sensors");
     const { db } = api.database;
-    await db.updateTable("channels").set({ kind: "sse" }).where("uid", "=", "readings").execute();
-    const { conflicts } = await plan(EXAMPLE);
+    await db.updateTable("channels").set({ kind: "sse" }).where("appId", "=", sensors.id).execute();
+    const { conflicts } = await plan(exampleFor("conflicts"));
     expect(conflicts).toEqual([
       {
-        path: "channel readings of sensors in default/default",
+        path: "channel readings of sensors in conflicts/default",
         message: expect.stringContaining("sse channel for good"),
       },
     ]);
   });
 });
 
-describe("a file that is wrong", () => {
+describe("a set-up file that is wrong", () => {
   const wrong = async (file: unknown, variables?: Record<string, string>) => {
     const checked = await check(file, variables);
     return checked.ok ? [] : checked.error.map(({ path, message }) => `${path}: ${message}`);
   };
 
-  it("is told every name that the environment lacks, and every setting that does not fit, at once", async () => {
+  it("is answered with every missing variable and every setting that does not fit, at once", async () => {
     const file = example((organization) => {
       organization.blueprints[0].channels[0].events[0].typePath = "nonsense";
       organization.apps[1].channels[0].config.dedupe.by = "colour";
@@ -244,7 +259,7 @@ describe("a file that is wrong", () => {
     expect(findings.join()).toContain("GITHUB_WEBHOOK_SECRET");
   });
 
-  it("may not hold a secret itself, nor take from the environment what is none", async () => {
+  it("may not hold a secret itself, nor take other settings from the environment", async () => {
     const literal = example((organization) => {
       organization.apps[0].channels[0].config.secrets[0].value = "in-the-clear";
       organization.apps[1].channels[0].config.itemsPath = { $env: "GITHUB_WEBHOOK_SECRET" };
@@ -258,7 +273,7 @@ describe("a file that is wrong", () => {
   });
 
   it.each([
-    ["no JSON", "{", ""],
+    ["a body that is no JSON", "{", ""],
     ["unknown fields", { organizations: [], colour: 1 }, "colour"],
     ["a name twice", { organizations: [{ name: "a" }, { name: "a" }] }, "organizations[1].name"],
     [

@@ -1,0 +1,195 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { stopSource } from "../../src/data/channel-states.ts";
+import { CLIENT, type OAuthProvider, startOAuthProvider } from "../support/oauth-provider.ts";
+import {
+  type ConnectionsRig,
+  ORIGIN,
+  REQUEST,
+  signal,
+  startConnectionsRig,
+  tokenOf,
+} from "./connections-support.ts";
+
+let rig: ConnectionsRig;
+beforeAll(async () => {
+  rig = await startConnectionsRig();
+});
+afterEach(() => rig.reset());
+afterAll(() => rig[Symbol.asyncDispose]());
+
+describe("an authorization by a person", () => {
+  let provider: OAuthProvider;
+  beforeAll(async () => {
+    provider = await startOAuthProvider({
+      redirectUri: "https://inlet.example/v1/connections/oauth/callback",
+    });
+  });
+  afterAll(() => provider[Symbol.asyncDispose]());
+
+  const config = () => ({
+    grant: "authorizationCode",
+    issuer: provider.issuer,
+    ...CLIENT,
+    scopes: ["openid", "offline_access"],
+  });
+  const begin = async (id: string): Promise<URL> =>
+    new URL((await rig.api.call("GET", `/connections/${id}/authorize`)).body.url);
+  const callBack = async (url: string | URL) => {
+    const { pathname, search } = new URL(url);
+    const response = await rig.api.app.request(pathname + search);
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  const authorize = async (id: string) => callBack(await provider.browse((await begin(id)).href));
+
+  it("brings tokens that are renewed, each refresh token used once", async () => {
+    const id = await rig.create(config());
+    expect(await rig.stateOf(id)).toBe("needsReauth");
+    const credentials = rig.startWorker()(id);
+    await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "NeedsReauthError" });
+    const url = await begin(id);
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      response_type: "code",
+      client_id: CLIENT.clientId,
+      redirect_uri: "https://inlet.example/v1/connections/oauth/callback",
+      code_challenge_method: "S256",
+      scope: "openid offline_access",
+    });
+    const done = await callBack(await provider.browse(url.href));
+    expect(done).toMatchObject({ status: 200, text: expect.stringContaining("authorized") });
+    expect(done.headers.get("content-type")).toContain("text/plain");
+    expect(await rig.stateOf(id)).toBe("ok");
+    const first = await tokenOf(credentials);
+    for (let n = 1; n <= 3; n++) {
+      const before = await credentials.authorize(REQUEST, { signal });
+      await Promise.all(
+        [rig.startWorker()(id), rig.startWorker()(id), credentials].map((one) =>
+          one.renew(before, { signal }),
+        ),
+      );
+    }
+    expect(await tokenOf(credentials)).not.toBe(first);
+    expect(provider.asked).toEqual(["authorization_code", "refresh_token", "refresh_token", "refresh_token"]);
+    const { body } = await rig.api.call("GET", `/audit?entityId=${id}`);
+    expect(body.map(({ action }: { action: string }) => action)).toContain("authorize");
+  });
+
+  it("that was revoked is followed by a new one, which restarts the channels that it had stopped", async () => {
+    const id = await rig.create(config());
+    await authorize(id);
+    const blueprint = await rig.api.call("POST", "/blueprints", {
+      title: "x",
+      channels: [{ uid: "main", kind: "sse", config: { url: `${ORIGIN}/events`, connection: "required" } }],
+    });
+    const app = (await rig.api.call("POST", "/apps/install", { blueprintId: blueprint.body.id })).body;
+    const channel = `/apps/${app.id}/channels/${app.channels[0].id}`;
+    expect((await rig.api.call("PUT", channel, { connectionId: id })).body.state).toBe("active");
+
+    await provider.revokeAll();
+    const credentials = rig.startWorker()(id);
+    const used = await credentials.authorize(REQUEST, { signal });
+    await expect(credentials.renew(used, { signal })).rejects.toMatchObject({ name: "NeedsReauthError" });
+    expect(await rig.stateOf(id)).toBe("needsReauth");
+    const row = await rig.api.database.db
+      .selectFrom("channels")
+      .selectAll()
+      .where("connectionId", "=", id)
+      .executeTakeFirstOrThrow();
+    await stopSource(rig.api.database.db, row, "needsReauth", Date.now());
+    expect((await rig.api.call("GET", channel)).body.state).toBe("needsReauth");
+
+    expect((await authorize(id)).status).toBe(200);
+    expect((await rig.api.call("GET", channel)).body.state).toBe("active");
+    await tokenOf(credentials);
+  });
+
+  it("is accepted once, within ten minutes, for unchanged settings, from a caller whose key still exists", async () => {
+    const id = await rig.create(config());
+    const unknown = { status: 400, text: expect.stringContaining("not known") };
+    const used = await provider.browse((await begin(id)).href);
+    expect((await callBack(used)).status).toBe(200);
+    expect(await callBack(used)).toMatchObject(unknown);
+
+    const beganAtMs = Date.now();
+    const late = await provider.browse((await begin(id)).href);
+    const { expiresAt } = await rig.api.database.db
+      .selectFrom("connectionAuthorizations")
+      .select("expiresAt")
+      .orderBy("expiresAt", "desc")
+      .limit(1)
+      .executeTakeFirstOrThrow();
+    expect(expiresAt.getTime()).toBeGreaterThanOrEqual(beganAtMs + 600_000);
+    expect(expiresAt.getTime()).toBeLessThanOrEqual(Date.now() + 600_000);
+    await rig.api.database.db
+      .updateTable("connectionAuthorizations")
+      .set({ expiresAt: new Date() })
+      .execute();
+    expect(await callBack(late)).toMatchObject(unknown);
+
+    const changed = await provider.browse((await begin(id)).href);
+    await rig.api.call("PUT", `/connections/${id}`, { config: { scopes: ["openid"] } });
+    expect(await callBack(changed)).toMatchObject(unknown);
+
+    const key = (await rig.api.call("POST", "/iam/api-keys", { name: "short", permissions: ["*"] })).body;
+    const { body } = await rig.api.as(key.key)("GET", `/connections/${id}/authorize`);
+    const orphaned = await provider.browse(body.url);
+    await rig.api.call("DELETE", `/iam/api-keys/${key.id}`);
+    expect(await callBack(orphaned)).toMatchObject(unknown);
+
+    const stored = await rig.api.database.db.selectFrom("connectionAuthorizations").selectAll().execute();
+    const fresh = await begin(id);
+    expect(JSON.stringify(stored)).not.toContain(fresh.searchParams.get("state"));
+  });
+
+  it.each([
+    [
+      "another issuer's answer",
+      (url: URL) => url.searchParams.set("iss", "https://evil.example"),
+      "not the answer",
+    ],
+    [
+      "an answer that does not say whose it is",
+      (url: URL) => url.searchParams.delete("iss"),
+      "not the answer",
+    ],
+    ["one without a code", (url: URL) => url.searchParams.delete("code"), "not the answer"],
+    ["a code that is none", (url: URL) => url.searchParams.set("code", "<b>x"), "does not accept"],
+    ["two states", (url: URL) => url.searchParams.append("state", "x"), "not the answer"],
+    ["a state that is none", (url: URL) => url.searchParams.set("state", "<script>"), "not known"],
+    [
+      "a refusal",
+      (url: URL) => {
+        url.searchParams.delete("code");
+        url.searchParams.set("error", "<script>access_denied");
+      },
+      "not given",
+    ],
+  ])("refuses %s and shows nothing of it", async (_, change, says) => {
+    const id = await rig.create(config());
+    const url = new URL(await provider.browse((await begin(id)).href));
+    change(url);
+    const { status, text, headers } = await callBack(url);
+    expect({ status, text }).toEqual({ status: 400, text: expect.stringContaining(says) });
+    expect(text).not.toMatch(/[<>]/);
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(await rig.stateOf(id)).toBe("needsReauth");
+  });
+
+  it("is refused for a connection of another grant, and to a caller that may only read", async () => {
+    const id = await rig.create(rig.client());
+    expect((await rig.api.call("GET", `/connections/${id}/authorize`)).status).toBe(409);
+    const reader = rig.api.as(await rig.api.keyWith("connections.read"));
+    expect((await reader("GET", `/connections/${await rig.create(config())}/authorize`)).status).toBe(403);
+  });
+
+  it("ends when more origins are allowed than it was given for", async () => {
+    const id = await rig.create(config());
+    await authorize(id);
+    const wider = {
+      allowedOrigins: [ORIGIN, "https://more.example"],
+      config: { clientSecret: CLIENT.clientSecret },
+    };
+    expect((await rig.api.call("PUT", `/connections/${id}`, wider)).body.state).toBe("needsReauth");
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ name: "NeedsReauthError" });
+  });
+});

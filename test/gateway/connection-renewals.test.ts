@@ -1,0 +1,166 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { claimRenewal, noteRefusal, readTokens, storeTokens } from "../../src/data/connection-tokens.ts";
+import { type ConnectionsRig, rotate, startConnectionsRig, tokenOf } from "./connections-support.ts";
+
+let rig: ConnectionsRig;
+beforeAll(async () => {
+  rig = await startConnectionsRig();
+});
+afterEach(() => rig.reset());
+afterAll(() => rig[Symbol.asyncDispose]());
+
+describe("the lease of a renewal", () => {
+  const turnOf = (connectionId: string, holder: string) => ({ connectionId, generation: 0, holder });
+  const given = (n: number) => ({ accessToken: `a${n}`, renewAtMs: undefined, refreshToken: `r${n}` });
+  const options = { connectionVersion: 1, nowMs: 0 };
+  const expire = () =>
+    rig.api.database.db
+      .updateTable("connectionTokens")
+      .set({ leaseExpiresAt: new Date(0) })
+      .execute();
+  const store = (turn: ReturnType<typeof turnOf>, n: number) =>
+    rig.api.database.db
+      .transaction()
+      .execute((trx) => storeTokens(trx, rig.api.keyring, turn, given(n), options));
+  const claim = (turn: ReturnType<typeof turnOf>) => claimRenewal(rig.api.database.db, turn, 3_600_000);
+
+  it("belongs to one worker, and passes on when it has expired", async () => {
+    const id = await rig.create(rig.refreshing());
+    const [one, two] = [turnOf(id, "one"), turnOf(id, "two")];
+    expect([await claim(one), await claim(two)]).toEqual([true, false]);
+    await expire();
+    expect(await claim(two)).toBe(true);
+  });
+
+  it("that passed on still lets its slow first holder store the tokens that it alone was given", async () => {
+    const id = await rig.create(rig.refreshing());
+    const [slow, next] = [turnOf(id, "slow"), turnOf(id, "next")];
+    await claim(slow);
+    await expire();
+    await claim(next);
+    // To the issuer the refresh token was used already.
+    await rig.api.database.db.transaction().execute((trx) => noteRefusal(trx, next, "needsReauth", 0));
+    expect(await rig.stateOf(id)).toBe("needsReauth");
+    expect(await store(slow, 1)).toBe(true);
+    expect(await rig.stateOf(id)).toBe("ok");
+    const tokens = await readTokens(rig.api.database.db, rig.api.keyring, { id, version: 1 });
+    expect(tokens).toMatchObject({ generation: 1, refreshToken: "r1", refusedAtMs: undefined });
+  });
+
+  it("that passed on lets its first holder neither store nor refuse once the second has stored tokens", async () => {
+    const id = await rig.create(rig.refreshing());
+    const [slow, next] = [turnOf(id, "slow"), turnOf(id, "next")];
+    await claim(slow);
+    await expire();
+    await claim(next);
+    expect([await store(next, 2), await store(slow, 1)]).toEqual([true, false]);
+    await rig.api.database.db.transaction().execute((trx) => noteRefusal(trx, slow, "needsReauth", 0));
+    expect(await rig.stateOf(id)).toBe("ok");
+  });
+
+  it("of a worker that died passes to the next, which uses the stored refresh token", async () => {
+    rig.instead = rotate;
+    const id = await rig.create(rig.refreshing());
+    await claim(turnOf(id, "dead"));
+    await expire();
+    expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-1");
+  });
+
+  it("stores nothing for a grant that was replaced meanwhile", async () => {
+    const id = await rig.create(rig.refreshing());
+    const turn = turnOf(id, "one");
+    await claim(turn);
+    await rig.api.call("PUT", `/connections/${id}`, { config: { refreshToken: "new" } });
+    expect(await store(turn, 1)).toBe(false);
+  });
+});
+
+describe("a refusal by the issuer", () => {
+  const refuse = (error: string, statusCode = 400) => {
+    rig.instead = (response) => Object.assign(response, { statusCode, body: { error } });
+  };
+
+  it("of the grant needs a person, and is tried again once a minute by all workers together", async () => {
+    refuse("invalid_grant");
+    const id = await rig.create(rig.refreshing());
+    const all = [rig.startWorker()(id), rig.startWorker()(id)];
+    for (let n = 0; n < 3; n++)
+      for (const one of all) await expect(tokenOf(one)).rejects.toMatchObject({ name: "NeedsReauthError" });
+    expect(rig.asked).toHaveLength(1);
+    expect(await rig.stateOf(id)).toBe("needsReauth");
+    rig.aheadMs = 61_000;
+    for (const one of all) await expect(tokenOf(one)).rejects.toMatchObject({ name: "NeedsReauthError" });
+    expect(rig.asked).toHaveLength(2);
+    rig.instead = rotate;
+    rig.aheadMs = 122_000;
+    expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-3");
+    expect(await rig.stateOf(id)).toBe("ok");
+    const changes = await rig.api.database.db
+      .selectFrom("changes")
+      .selectAll()
+      .where("key", "=", id)
+      .execute();
+    expect(changes).toHaveLength(2);
+    expect(rig.lines.join()).not.toMatch(/first|the-secret/);
+  });
+
+  it.each([
+    ["invalid_client", 401],
+    ["unauthorized_client", 400],
+    ["invalid_scope", 400],
+  ])("of the client or its settings (%s) is an error until a person changes them", async (error, status) => {
+    refuse(error, status);
+    const id = await rig.create(rig.refreshing());
+    const credentials = rig.startWorker()(id);
+    await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "NeedsReauthError" });
+    expect(await rig.stateOf(id)).toBe("error");
+    rig.instead = rotate;
+    await rig.api.call("PUT", `/connections/${id}`, { config: { clientSecret: "other" } });
+    expect(await rig.stateOf(id)).toBe("ok");
+    expect(await tokenOf(credentials)).toBe("Bearer access-2");
+  });
+
+  it.each([
+    ["server_error", 500],
+    ["temporarily_unavailable", 503],
+    ["slow_down", 429],
+    ["invalid_grant", 502],
+  ])("for a while (%s, %i) leaves the connection as it is", async (error, status) => {
+    refuse(error, status);
+    const id = await rig.create(rig.refreshing());
+    const credentials = rig.startWorker()(id);
+    await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "OutboundError" });
+    expect(await rig.stateOf(id)).toBe("ok");
+  });
+
+  it("for a while is followed by another try with the same refresh token", async () => {
+    refuse("server_error", 500);
+    const credentials = rig.startWorker()(await rig.create(rig.refreshing()));
+    await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "OutboundError" });
+    rig.instead = rotate;
+    expect(await tokenOf(credentials)).toBe("Bearer access-2");
+    expect(rig.asked.map((body) => body.refresh_token)).toEqual(["first", "first"]);
+  });
+
+  it("that is no OAuth answer, or an issuer out of reach, leaves the connection as it is", async () => {
+    rig.instead = (response) => Object.assign(response, { statusCode: 403, body: "<html>" });
+    const id = await rig.create(rig.refreshing());
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ code: "protocol" });
+    const away = await rig.create(
+      rig.refreshing({ issuer: undefined, tokenEndpoint: "http://127.0.0.1:1/token" }),
+    );
+    await expect(tokenOf(rig.startWorker()(away))).rejects.toMatchObject({ code: "refused" });
+    const inner = await rig.create(
+      rig.refreshing({ issuer: undefined, tokenEndpoint: "http://10.0.0.1/token" }),
+    );
+    await expect(tokenOf(rig.startWorker()(inner))).rejects.toMatchObject({ code: "blocked" });
+    for (const one of [id, away, inner]) expect(await rig.stateOf(one)).toBe("ok");
+  });
+
+  it("in an answer with status 200 is understood", async () => {
+    refuse("bad_refresh_token", 200);
+    const id = await rig.create(rig.refreshing());
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ name: "NeedsReauthError" });
+    expect(await rig.stateOf(id)).toBe("needsReauth");
+  });
+});
