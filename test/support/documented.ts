@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 
@@ -20,8 +21,21 @@ export type DocumentCheck = (exchange: Exchange) => string | undefined;
 /** What any address answers, documented or not: who calls is asked before what is called. */
 const EVERYWHERE = new Set([401, 403, 404, 405, 429]);
 
+/** Checks by what of a document they are about: gateways at other addresses have the same. */
+const checks = new Map<string, DocumentCheck>();
+
 /** Checks answers against an OpenAPI document: status, headers, media type, body; fields that it does not name are findings. */
 export function createDocumentCheck(document: OpenApi): DocumentCheck {
+  const { paths, components } = document;
+  const digest = createHash("sha256")
+    .update(JSON.stringify([paths, components]))
+    .digest("base64");
+  const check = checks.get(digest) ?? compileCheck(document);
+  checks.set(digest, check);
+  return check;
+}
+
+function compileCheck(document: OpenApi): DocumentCheck {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true });
   addFormats.default(ajv);
   ajv.addSchema(closed(document), "document");

@@ -1,0 +1,290 @@
+import { createHash, randomInt } from "node:crypto";
+import { request as httpRequest } from "node:http";
+import fc from "fast-check";
+import { type ErrorCode, STATUS_OF } from "../../src/http/problem.ts";
+import { createDocumentCheck, type DocumentCheck, type OpenApi } from "../support/documented.ts";
+import { API_KEY, type GatewayProcess } from "../support/gateway-process.ts";
+import type { TestSpine } from "../support/spine.ts";
+import { type Draft, deliveries, draftsOf, isOwn } from "./arbitraries.ts";
+import { createFixtures, type Scope } from "./fixtures.ts";
+import { type ApiOperation, readOperations } from "./operations.ts";
+import { RECIPES } from "./recipes.ts";
+import { type Answered, type ApiRequest, type Send, sendTo } from "./requests.ts";
+import { buryIn } from "./victim.ts";
+
+const WORKERS = 4;
+/** To send the same requests again, set the seed that was printed. */
+const seed = Number(process.env.INLET_FUZZ_SEED ?? randomInt(2 ** 31));
+
+/** What is asked, and how things are made there. */
+export interface Target {
+  readonly document: OpenApi;
+  readonly send: Send;
+  readonly deliver: Scope["deliver"];
+  readonly bury: Scope["bury"];
+  readonly token: string;
+}
+
+export interface Tally {
+  requests: number;
+  readonly statuses: Map<number, number>;
+  readonly findings: string[];
+}
+
+/** The API over a spine, in this process. */
+export const targetIn = async (spine: TestSpine): Promise<Target> => ({
+  document: await (await spine.api.app.request("/v1/openapi.json")).json(),
+  send: sendTo(spine.api.app),
+  deliver: spine.send,
+  bury: (subscriptionId) => buryIn(spine, subscriptionId),
+  token: await spine.api.keyWith("*"),
+});
+
+/** A gateway that listens. */
+export const targetAt = async (origin: string): Promise<Target> => ({
+  document: await (await fetch(`${origin}/v1/openapi.json`)).json(),
+  send: sendRaw(origin),
+  async deliver(channelId, body) {
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(`${origin}/hooks/${channelId}`, {
+      ...{ method: "POST", headers },
+      body: JSON.stringify(body),
+    });
+    return response.json();
+  },
+  bury: async () => Promise.reject(new Error("nobody has a handler that failed for a day")),
+  token: API_KEY,
+});
+
+export interface FuzzOptions {
+  /** For each operation. */
+  readonly drafts: number;
+  /** So many operations, drawn by the seed. Default: all. */
+  readonly operations?: number;
+}
+
+/** Sends random requests to each operation; the findings are the answers that the document does not describe. */
+export async function fuzz(target: Target, options: FuzzOptions): Promise<Tally> {
+  const tally = emptyTally();
+  const all = readOperations(target.document);
+  const check = createDocumentCheck(target.document);
+  const drawn = fc.sample(fc.shuffledSubarray([...all], { minLength: all.length }), { seed, numRuns: 1 })[0];
+  const queue = (drawn ?? []).slice(0, options.operations);
+  const worker = async (): Promise<void> => {
+    const scopes = scopesOf(target, all);
+    for (let operation = queue.shift(); operation; operation = queue.shift()) {
+      const failure = await fuzzOperation(target, operation, {
+        check,
+        tally,
+        scopes,
+        numRuns: options.drafts,
+      });
+      if (failure !== undefined) tally.findings.push(failure);
+    }
+  };
+  await Promise.all(Array.from({ length: WORKERS }, worker));
+  return tally;
+}
+
+const emptyTally = (): Tally => ({ requests: 0, statuses: new Map(), findings: [] });
+
+function count(tally: Tally, status: number): void {
+  tally.requests++;
+  tally.statuses.set(status, (tally.statuses.get(status) ?? 0) + 1);
+}
+
+/** The organization to send for, until something in it may be gone. */
+interface Scopes {
+  readonly current: () => Promise<Scope>;
+  readonly leave: () => void;
+}
+
+function scopesOf(target: Target, operations: readonly ApiOperation[]): Scopes {
+  const fixtures = createFixtures(operations, RECIPES);
+  let scope: Promise<Scope> | undefined;
+  const open = async (): Promise<Scope> => {
+    const made = await target.send({
+      method: "POST",
+      path: "/organizations",
+      headers: { authorization: `Bearer ${target.token}` },
+      body: { name: "New" },
+    });
+    const { id, apiKey } = JSON.parse(made.text);
+    const send: Send = (request) =>
+      target.send({ ...request, headers: { authorization: `Bearer ${apiKey.key}`, ...request.headers } });
+    const { deliver, bury } = target;
+    return fixtures.open({ organizationId: id, send, deliver, bury, rename: true });
+  };
+  return {
+    current() {
+      scope ??= open();
+      return scope;
+    },
+    leave() {
+      scope = undefined;
+    },
+  };
+}
+
+async function fuzzOperation(
+  target: Target,
+  operation: ApiOperation,
+  parts: {
+    readonly check: DocumentCheck;
+    readonly numRuns: number;
+    readonly tally: Tally;
+    readonly scopes: Scopes;
+  },
+): Promise<string | undefined> {
+  const { check, numRuns, tally, scopes } = parts;
+  const property = fc.asyncProperty(draftsOf(target.document, operation), async (draft) => {
+    const scope = await scopes.current();
+    const request = await requestOf(draft, operation, scope);
+    const answer = await scope.send(request);
+    count(tally, answer.status);
+    const finding = findingOf(request, answer, check);
+    if (finding !== undefined) throw new Error(finding);
+    if (request.method !== "GET" && answer.status === 200 && operation.method !== "POST") scopes.leave();
+  });
+  // Of one seed, each operation has random numbers of its own.
+  const own = createHash("sha256").update(`${seed} ${operation.id}`).digest().readInt32BE();
+  const { failed, counterexample, errorInstance } = await fc.check(property, { seed: own, numRuns });
+  if (!failed) return undefined;
+  return `${operation.id}: ${errorInstance instanceof Error ? errorInstance.message : errorInstance} for ${fc
+    .stringify(counterexample)
+    .slice(0, 2_000)}`;
+}
+
+async function requestOf(draft: Draft, { path }: ApiOperation, scope: Scope): Promise<ApiRequest> {
+  const idOf = (kind: string): Promise<string> => scope.idOf(kind).catch(() => "there-is-none");
+  const resolved = async (value: unknown): Promise<unknown> => {
+    if (isOwn(value)) return idOf(value.own);
+    if (Array.isArray(value)) return Promise.all(value.map(resolved));
+    if (typeof value !== "object" || value === null) return value;
+    const entries = Object.entries(value).map(async ([key, one]) => [key, await resolved(one)] as const);
+    return Object.fromEntries(await Promise.all(entries));
+  };
+  let filled = path;
+  for (const [name, value] of Object.entries(draft.params)) {
+    const text = isOwn(value) ? await idOf(value.own) : value;
+    filled = filled.replace(`{${name}}`, () => encode(text));
+  }
+  const query: string[] = [];
+  for (const [name, value] of draft.query) {
+    const one = await resolved(value);
+    query.push(`${encode(name)}=${encode(typeof one === "string" ? one : (JSON.stringify(one) ?? ""))}`);
+  }
+  const { method, headers, body } = draft;
+  const sent = body && method !== "GET" && method !== "HEAD" ? body : undefined;
+  return {
+    ...{ method, headers, path: query.length === 0 ? filled : `${filled}?${query.join("&")}` },
+    ...(sent === undefined ? {} : { body: "text" in sent ? sent.text : await resolved(sent.json) }),
+  };
+}
+
+/** Some of what cannot be encoded goes out raw. */
+const encode = (text: string): string => (text.isWellFormed() ? encodeURIComponent(text) : "%ed%a0%80%");
+
+function findingOf(request: ApiRequest, answer: Answered, check: DocumentCheck): string | undefined {
+  const { status, headers, text } = answer;
+  const seen = `${request.method} ${request.path} → ${status} ${text.slice(0, 500)}`;
+  if (status >= 500) return seen;
+  const isStream = headers.get("content-type")?.startsWith("text/event-stream");
+  const { pathname } = new URL(`http://gateway${request.path}`);
+  const undocumented = isStream
+    ? undefined
+    : check({ method: request.method, path: pathname, status, headers, text });
+  if (undocumented !== undefined) return `${undocumented} (${seen})`;
+  // What is no JSON was found in the document as what it is.
+  const isText = headers.get("content-type")?.startsWith("text/plain");
+  if (status < 400 || isText || request.method === "HEAD") return undefined;
+  return isError(status, text) ? undefined : `not an error body: ${seen}`;
+}
+
+function isError(status: number, text: string): boolean {
+  const { code, message, details = [], ...more } = JSON.parse(text);
+  return (
+    STATUS_OF[code as ErrorCode] === status &&
+    typeof message === "string" &&
+    Array.isArray(details) &&
+    details.every((one) => typeof one.path === "string" && typeof one.message === "string") &&
+    Object.keys(more).length === 0
+  );
+}
+
+interface Made {
+  readonly id: string;
+}
+
+/** Sends random deliveries to a channel, and random requests to whatever else is beside the API. */
+export async function fuzzBeside({ origin, api }: Pick<GatewayProcess, "origin" | "api">, numRuns: number) {
+  const tally = emptyTally();
+  const channels = [{ uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] }];
+  const blueprint = await api<Made>("POST", "/blueprints", { title: "Fuzz", channels });
+  const app = await api<Made>("POST", "/apps/install", { blueprintId: blueprint.id });
+  const [channel] = await api<readonly Made[]>("GET", `/apps/${app.id}/channels`);
+  if (!channel) throw new Error("the app has no channel");
+  const property = fc.asyncProperty(deliveries, async ({ method, path, contentType, body }) => {
+    const response = await fetch(`${origin}${path ?? `/hooks/${channel.id}`}`, {
+      method,
+      headers: { "content-type": contentType },
+      ...(method === "GET" || method === "HEAD" ? {} : { body }),
+    });
+    const { status } = response;
+    const text = await response.text();
+    count(tally, status);
+    if (status >= 500 || (status >= 400 && method !== "HEAD" && !isError(status, text)))
+      throw new Error(`${status} ${text}`);
+  });
+  await fc.assert(property, { seed, numRuns });
+  return tally;
+}
+
+export function report(where: string, { requests, statuses, findings }: Tally): void {
+  const told = [...statuses].sort(([a], [b]) => a - b).map(([status, many]) => `${status}: ${many}`);
+  console.log(
+    `fuzz ${where}: ${requests} requests, seed ${seed} (${told.join(", ")}), ${findings.length} findings`,
+  );
+}
+
+/** Promises that nobody has waited for, until it is disposed of. */
+export function watchRejections(): Disposable & { readonly seen: readonly unknown[] } {
+  const seen: unknown[] = [];
+  const note = (reason: unknown): void => void seen.push(reason);
+  process.on("unhandledRejection", note);
+  return { seen, [Symbol.dispose]: () => void process.off("unhandledRejection", note) };
+}
+
+/** As the request is written, with nothing put right by a client. */
+const sendRaw =
+  (origin: string): Send =>
+  ({ method, path, headers, body }) =>
+    new Promise((resolve, reject) => {
+      const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+      const length = Buffer.byteLength(text ?? "");
+      const content =
+        text === undefined ? {} : { "content-type": "application/json", "content-length": String(length) };
+      const request = httpRequest(`${origin}/v1/`, {
+        ...{ method, path: `/v1${path}` },
+        headers: { ...content, ...headers },
+      });
+      request.on("error", reject);
+      request.on("response", (response) => {
+        const { statusCode: status = 0 } = response;
+        const all = new Headers(
+          Object.entries(response.headers).map(([name, value]) => [name, String(value)] as [string, string]),
+        );
+        if (all.get("content-type")?.startsWith("text/event-stream")) {
+          response.destroy();
+          resolve({ status, headers: all, text: "" });
+          return;
+        }
+        let answered = "";
+        response.setEncoding("utf8").on("data", (chunk: string) => {
+          answered += chunk;
+        });
+        response.on("error", reject);
+        response.on("end", () => resolve({ status, headers: all, text: answered }));
+      });
+      request.end(text);
+    });

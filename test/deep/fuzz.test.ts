@@ -1,0 +1,60 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { fuzz, fuzzBeside, report, targetAt, targetIn, watchRejections } from "../conformance/fuzzing.ts";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { startTestSpine, type TestSpine } from "../support/spine.ts";
+
+// Some ten thousand requests: per operation, forty in process and seven through a socket.
+let rejections: ReturnType<typeof watchRejections>;
+beforeAll(() => {
+  rejections = watchRejections();
+});
+afterAll(() => rejections[Symbol.dispose]());
+
+describe("thousands of random requests to the API in this process", () => {
+  let spine: TestSpine;
+  beforeAll(async () => {
+    spine = await startTestSpine();
+  });
+  afterAll(() => spine?.[Symbol.asyncDispose]());
+
+  it("are answered as the document says, never with 5xx", async () => {
+    const tally = await fuzz(await targetIn(spine), { drafts: 40 });
+    report("in process", tally);
+    expect(tally.findings).toEqual([]);
+    expect(tally.requests).toBeGreaterThan(8_000);
+    expect(rejections.seen).toEqual([]);
+  });
+});
+
+describe("thousands of random requests to a gateway's process", () => {
+  let dir: string;
+  let gateway: GatewayProcess;
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), "inlet-fuzz-"));
+    gateway = await startGatewayProcess({ INLET_DATA_DIR: join(dir, "data") });
+  });
+  afterAll(async () => {
+    await gateway?.[Symbol.asyncDispose]();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  it("are answered by the API as the document says, never with 5xx", async () => {
+    const tally = await fuzz(await targetAt(gateway.origin), { drafts: 7 });
+    report("through a socket", tally);
+    expect(tally.findings).toEqual([]);
+    expect(tally.requests).toBeGreaterThan(1_400);
+  });
+
+  it("are answered by hooks and all else beside the API without 5xx", async () => {
+    report("beside the API", await fuzzBeside(gateway, 500));
+  });
+
+  it("leave a gateway that ends by SIGTERM with code 0 and no error in its log", async () => {
+    gateway.kill("SIGTERM");
+    expect(await gateway.exited).toBe(0);
+    expect(gateway.output()).not.toMatch(/"level":(?:50|60|"error"|"fatal")|unhandled/i);
+  });
+});
