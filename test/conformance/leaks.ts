@@ -1,0 +1,326 @@
+import { createHash } from "node:crypto";
+import { createApiKey } from "../../src/data/api-keys.ts";
+import { startTestSpine, type TestSpine } from "../support/spine.ts";
+import { BODY_FORMS, type BodyForm, createFixtures, type Fixtures, type Scope } from "./fixtures.ts";
+import { type ApiOperation, type IdPlace, readOperations } from "./operations.ts";
+import { OPAQUE, RECIPES } from "./recipes.ts";
+import { type Answered, type ApiRequest, type Send, sendTo, visible } from "./requests.ts";
+import { buryIn, idsIn, strangersTo } from "./victim.ts";
+
+/** The isolation of organizations, at every place of every operation where the API's document has an id. */
+export interface LeakMatrix extends AsyncDisposable {
+  readonly spine: TestSpine;
+  readonly all: readonly ApiOperation[];
+  /** Those that ask for a token, with the places that name what Inlet keeps. */
+  readonly operations: readonly ApiOperation[];
+  readonly fixtures: Fixtures;
+  /** The victim. Others try its ids; nothing in it changes once it is made. */
+  readonly ours: Scope;
+  /** The intruder. */
+  readonly theirs: Scope;
+  readonly as: (token: string | undefined) => Send;
+  /** A key of the victim. */
+  readonly keyOf: (permissions: readonly string[], extra?: { readonly expiresAt?: Date }) => Promise<Key>;
+  /** A new organization, for requests that change or delete. */
+  readonly newScope: () => Promise<Scope>;
+  readonly counts: { requests: number; comparisons: number };
+}
+
+interface Key {
+  readonly id: string;
+  readonly token: string;
+}
+
+export async function openLeakMatrix(): Promise<LeakMatrix> {
+  const spine = await startTestSpine();
+  const send = sendTo(spine.api.app);
+  const document = await (await spine.api.app.request("/v1/openapi.json")).json();
+  const all = readOperations(document);
+  const operations = all
+    .filter(({ isPublic }) => !isPublic)
+    .map((one) => ({
+      ...one,
+      places: one.places.filter(({ kind }) => !OPAQUE.has(kind) && !OPAQUE.has(`${one.id} ${kind}`)),
+    }));
+  const fixtures = createFixtures(operations, RECIPES);
+  const counts = { requests: 0, comparisons: 0 };
+  const as: LeakMatrix["as"] = (token) => (request) => {
+    counts.requests++;
+    const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    return send({ ...request, headers: { ...authorization, ...request.headers } });
+  };
+  const { db } = spine.api.database;
+  const home = await db
+    .selectFrom("apiKeys")
+    .select(["organizationId", "spaceId", "accountId"])
+    .orderBy("createdAt")
+    .executeTakeFirstOrThrow();
+  const keyOf: LeakMatrix["keyOf"] = (permissions, extra = {}) =>
+    createApiKey(db, { ...home, name: "test", permissions, ...extra }, Date.now());
+  const scopeOf = (token: string, organizationId: string, rename: boolean): Scope =>
+    fixtures.open({
+      ...{ organizationId, rename, send: as(token), deliver: spine.send },
+      bury: (subscriptionId) => buryIn(spine, subscriptionId),
+    });
+  const theirToken = await spine.api.strangerKey();
+  const other = await db
+    .selectFrom("organizations")
+    .select("id")
+    .where("name", "=", "other")
+    .executeTakeFirstOrThrow();
+  const ours = scopeOf((await keyOf(["*"])).token, home.organizationId, false);
+  return {
+    ...{ spine, all, operations, fixtures, as, keyOf, counts, ours },
+    theirs: scopeOf(theirToken, other.id, false),
+    async newScope() {
+      const { id, apiKey } = await ours.call("POST", "/organizations", { name: "New" });
+      return scopeOf(apiKey.key, id, true);
+    },
+    [Symbol.asyncDispose]: () => spine[Symbol.asyncDispose](),
+  };
+}
+
+export const kindsOf = ({ operations }: LeakMatrix): readonly string[] => [
+  ...new Set(operations.flatMap(({ places }) => places.map(({ kind }) => kind))),
+];
+
+export const where = ({ method, path }: ApiOperation, place?: IdPlace): string =>
+  `${method} ${path}${place ? ` ${place.where} ${place.steps.join(".")}` : ""}`;
+
+export const show = ({ status, text }: Answered): string => `${status} ${text.slice(0, 300)}`;
+
+/** Makes one of everything in both organizations, under the same names; answers the ids that only the victim knows. */
+export async function fillBoth(matrix: LeakMatrix): Promise<ReadonlySet<string>> {
+  const { ours, theirs } = matrix;
+  const kinds = kindsOf(matrix);
+  for (const scope of [ours, theirs]) for (const kind of kinds) await scope.idOf(kind);
+  const known = await Promise.all(kinds.map((kind) => ours.idOf(kind)));
+  const theirAnswers = theirs.answers.join();
+  return new Set([...known, ...ours.answers.flatMap(idsIn)].filter((id) => !theirAnswers.includes(id)));
+}
+
+/** How each place of a body is filled so that the owner's own ids are accepted. */
+export type Accepted = ReadonlyMap<IdPlace, BodyForm>;
+
+/** Gives each operation its caller's own ids, without and with each place of its body and query; all must be accepted. */
+export async function tryOwnIds(matrix: LeakMatrix) {
+  const { operations, fixtures } = matrix;
+  const accepted = new Map<IdPlace, BodyForm>();
+  const findings: string[] = [];
+  // Earlier requests may have changed or deleted what a later one names: then it is sent again in a new organization.
+  let shared = await matrix.newScope();
+  // What deletes comes last, parts before wholes.
+  const rank = ({ method, path }: ApiOperation): number => (method === "DELETE" ? 1_000 - path.length : -1);
+  for (const operation of [...operations].sort((a, b) => rank(a) - rank(b))) {
+    const beside = operation.places.filter((place) => place.where !== "path");
+    for (const place of [undefined, ...beside]) {
+      const tried: string[] = [];
+      const forms = place?.where === "body" ? BODY_FORMS : (["example"] as const);
+      const attempt = async (scope: Scope, form: BodyForm, isNew: boolean): Promise<boolean> => {
+        const given = new Map(place ? [[place, await scope.idOf(place.kind)]] : []);
+        const request = await fixtures.request(scope, operation, { given, form });
+        const answer = await fixtures.sendRenamed(scope, request);
+        if (answer.status === 200) return true;
+        // A conflict comes after all that is named was found, and so does that what was found does not fit.
+        if (isNew && place && (answer.status === 409 || isUnfit(answer, place))) return true;
+        tried.push(`${JSON.stringify(request.body)} → ${show(answer)}`);
+        return false;
+      };
+      for (const form of forms) {
+        let isAccepted = await attempt(shared, form, false).catch(() => false);
+        if (!isAccepted) {
+          shared = await matrix.newScope();
+          isAccepted = await attempt(shared, form, true);
+        }
+        if (!isAccepted) continue;
+        if (place) accepted.set(place, form);
+        tried.length = 0;
+        break;
+      }
+      if (tried.length > 0) findings.push(`${where(operation, place)}: ${tried.join(" | ")}`);
+    }
+  }
+  return { accepted, findings };
+}
+
+function isUnfit({ status, text }: Answered, { steps }: IdPlace): boolean {
+  const { details = [] } = status === 400 ? JSON.parse(text) : {};
+  return details.length === 1 && details[0].path === steps.join(".");
+}
+
+/** The operation's request with own, the other's, random and malformed ids in its path. */
+export async function withEveryId({ spine, fixtures, ours, theirs }: LeakMatrix, operation: ApiOperation) {
+  const key = spine.api.keyring.channelIdKey;
+  const withIds = async (idOf: (place: IdPlace) => Promise<string>) => {
+    const places = operation.places.filter(({ where: at }) => at === "path");
+    const given = new Map<IdPlace, string>();
+    for (const place of places) given.set(place, await idOf(place));
+    return fixtures.request(ours, operation, { given });
+  };
+  return {
+    own: await withIds(({ kind }) => ours.idOf(kind)),
+    other: await withIds(({ kind }) => theirs.idOf(kind)),
+    random: await withIds(async ({ kind }) => strangersTo(await ours.idOf(kind), key)[0] ?? ""),
+    malformed: await withIds(async () => "nope"),
+  };
+}
+
+/** One of the victim's, with the token that its guest has. */
+export async function liveConversation({ ours }: LeakMatrix) {
+  const body = { roomId: await ours.idOf("roomId"), message: "Hello" };
+  const { id, liveToken, messages } = await ours.call("POST", "/conversations/CreateLiveConversation", body);
+  return { id, token: liveToken as string, messageId: messages[0].id };
+}
+
+/** Tokens that are none any more or never were, by name. */
+async function strangersTokens(
+  matrix: LeakMatrix,
+): Promise<readonly (readonly [string, string | undefined])[]> {
+  const { spine, ours, as, keyOf } = matrix;
+  const revoked = await keyOf(["*"]);
+  const exchanged = await as(revoked.token)({ method: "POST", path: "/auth/tokens", body: {} });
+  const ofRevoked: string = JSON.parse(exchanged.text).accessToken;
+  const ended = await liveConversation(matrix);
+  await ours.call("POST", `/conversations/${ended.id}/end`, {});
+  const { db } = spine.api.database;
+  await db.updateTable("apiKeys").set({ revokedAt: new Date() }).where("id", "=", revoked.id).execute();
+  return [
+    ["no token", undefined],
+    ["garbage", "garbage"],
+    ["a key that nobody has", `ik_${"0".repeat(40)}`],
+    ["a token that nobody has signed", `${ofRevoked.slice(0, -4)}AAAA`],
+    ["an expired key", (await keyOf(["*"], { expiresAt: new Date(Date.now() - 1_000) })).token],
+    ["a revoked key", revoked.token],
+    ["a revoked key's access token", ofRevoked],
+    ["an ended conversation's live token", ended.token],
+  ];
+}
+
+/**
+ * Sends each operation as callers who may not; finds what is not 401 or 403, or not alike whatever ids are named. With all `ids`
+ * everyone sends own, the other's, random and malformed ones; with `few` everyone sends own ids, and random ones are sent beside
+ * them by one stranger in turn and by those who are known but may not.
+ */
+export async function refuseStrangers(matrix: LeakMatrix, ids: "all" | "few") {
+  const { operations, as, keyOf, counts } = matrix;
+  const strangers = await strangersTokens(matrix);
+  const live = await liveConversation(matrix);
+  const names = [...new Set(operations.flatMap(({ permission }) => permission ?? []))];
+  const without = new Map<string, string>();
+  for (const name of names) without.set(name, (await keyOf(names.filter((one) => one !== name))).token);
+  const prepared: [ApiOperation, [string, ApiRequest][]][] = [];
+  for (const operation of operations) {
+    const requests = Object.entries(await withEveryId(matrix, operation));
+    prepared.push([operation, requests.filter(([name]) => ids === "all" || /own|random/.test(name))]);
+  }
+  const findings: string[] = [];
+  const send = async (): Promise<void> => {
+    for (const [index, [operation, requests]] of prepared.entries()) {
+      const check = async (who: string, token: string | undefined, status: number, some = requests) => {
+        let first: string | undefined;
+        for (const [name, request] of some) {
+          const answer = await as(token)(request);
+          const seen = JSON.stringify(visible(answer));
+          first ??= seen;
+          counts.comparisons++;
+          if (answer.status !== status || seen !== first)
+            findings.push(`${where(operation)} by ${who} with ${name} ids: ${show(answer)}`);
+        }
+      };
+      for (const [at, [who, token]] of strangers.entries()) {
+        const isAll = ids === "all" || index % strangers.length === at;
+        await check(who, token, 401, isAll ? requests : requests.slice(0, 1));
+      }
+      if (operation.confined === undefined) await check("a live token", live.token, 403);
+      if (operation.permission) await check("a key without it", without.get(operation.permission), 403);
+    }
+  };
+  return { findings, send };
+}
+
+/** What is compared beside the plain request: no check of what is sent may come after a look at what is not the caller's. */
+const twists = (victim: Scope): readonly (readonly [string, (request: ApiRequest) => ApiRequest])[] => [
+  [
+    "a body that does not fit",
+    (request) =>
+      request.body === undefined
+        ? request
+        : { ...request, body: { ...Object(request.body), "no such field": 1 } },
+  ],
+  ["If-Match", (request) => ({ ...request, headers: { "if-match": '"another"' } })],
+  ["Idempotency-Key", (request) => ({ ...request, headers: { "idempotency-key": "the same for all" } })],
+  [
+    "X-Organization-Id",
+    (request) => ({ ...request, headers: { "x-organization-id": victim.organizationId } }),
+  ],
+];
+
+export interface CompareOptions {
+  readonly accepted: Accepted;
+  readonly ourIds: ReadonlySet<string>;
+  /** Beside the plain request: every twist at each place, or one of them by the place's name. */
+  readonly twists: "all" | "one each";
+}
+
+/** Gives the victim's ids to the intruder, at each place and at all places of a path; answers where they are not as ids of nobody. */
+export async function compareForeignIds(matrix: LeakMatrix, options: CompareOptions) {
+  const { spine, operations, fixtures, ours, theirs, counts } = matrix;
+  const key = spine.api.keyring.channelIdKey;
+  const findings: string[] = [];
+
+  async function compare(operation: ApiOperation, places: readonly IdPlace[]): Promise<void> {
+    const name = where(operation, places[0]);
+    const form = places.map((place) => options.accepted.get(place)).find((one) => one) ?? "example";
+    const foreign = new Map<IdPlace, string>();
+    const random = [new Map<IdPlace, string>(), new Map<IdPlace, string>()] as const;
+    const malformed = new Map<IdPlace, string>();
+    for (const place of places) {
+      const id = await ours.idOf(place.kind);
+      const [one = "", two = one] = strangersTo(id, key);
+      foreign.set(place, id);
+      random[0].set(place, one);
+      random[1].set(place, two);
+      malformed.set(place, "nope");
+    }
+    const isOne = places.every((place) => random[0].get(place) === random[1].get(place));
+    const requestOf = (given: ReadonlyMap<IdPlace, string>) =>
+      fixtures.request(theirs, operation, { given, form });
+    const withForeign = await requestOf(foreign);
+    const withRandom: ApiRequest[] = [];
+    for (const given of isOne ? [random[0]] : random) withRandom.push(await requestOf(given));
+    const withMalformed = await requestOf(malformed);
+    const also = twists(ours);
+    const chosen = options.twists === "all" ? also : also.filter((_, at) => at === turnOf(name, also.length));
+    for (const [twist, twisted] of [["plain", (one: ApiRequest) => one] as const, ...chosen]) {
+      const ask = async (request: ApiRequest): Promise<Answered> => {
+        const answer = await theirs.send(twisted(request));
+        if (answer.status >= 500) findings.push(`${name}, ${twist}: ${show(answer)}`);
+        const told = idsIn(`${answer.text} ${[...answer.headers.values()].join(" ")}`);
+        for (const id of told.filter((one) => options.ourIds.has(one)))
+          findings.push(`${name}, ${twist}: tells of ${id}`);
+        return answer;
+      };
+      const seen = await ask(withForeign);
+      for (const request of withRandom) {
+        const other = await ask(request);
+        counts.comparisons++;
+        if (JSON.stringify(visible(seen)) !== JSON.stringify(visible(other)))
+          findings.push(`${name}, ${twist}: ${show(seen)}, random: ${show(other)}`);
+      }
+      await ask(withMalformed);
+      const expected = places[0]?.where === "query" ? [200, 404] : [404];
+      if (twist === "plain" && !expected.includes(seen.status)) findings.push(`${name}: ${show(seen)}`);
+    }
+  }
+
+  for (const operation of operations) {
+    for (const place of operation.places) await compare(operation, [place]);
+    const inPath = operation.places.filter(({ where: at }) => at === "path");
+    if (inPath.length > 1) await compare(operation, inPath);
+  }
+  return findings;
+}
+
+/** The same for that name in each run. */
+const turnOf = (name: string, length: number): number =>
+  createHash("sha256").update(name).digest().readUInt32BE() % length;

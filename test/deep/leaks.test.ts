@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  compareForeignIds,
+  fillBoth,
+  type LeakMatrix,
+  openLeakMatrix,
+  refuseStrangers,
+  tryOwnIds,
+} from "../conformance/leaks.ts";
+import { keptOf } from "../conformance/victim.ts";
+
+let matrix: LeakMatrix;
+let ourIds: ReadonlySet<string>;
+beforeAll(async () => {
+  matrix = await openLeakMatrix();
+  ourIds = await fillBoth(matrix);
+});
+afterAll(() => matrix?.[Symbol.asyncDispose]());
+
+describe("every operation, with every kind of request at every place of an id,", () => {
+  it("answers 401 or 403 alike to everyone who may not, whatever ids they name", async () => {
+    const { findings, send } = await refuseStrangers(matrix, "all");
+    const before = await keptOf(matrix.spine, matrix.ours.organizationId);
+    await send();
+    expect(findings).toEqual([]);
+    expect(await keptOf(matrix.spine, matrix.ours.organizationId)).toEqual(before);
+  });
+
+  it("answers another organization's ids exactly as random ones, and changes nothing of it", async () => {
+    const { accepted, findings } = await tryOwnIds(matrix);
+    expect(findings).toEqual([]);
+    const before = await keptOf(matrix.spine, matrix.ours.organizationId);
+    expect(await compareForeignIds(matrix, { accepted, ourIds, twists: "all" })).toEqual([]);
+    expect(await keptOf(matrix.spine, matrix.ours.organizationId)).toEqual(before);
+  });
+});
