@@ -33,10 +33,11 @@ function patchField(field: z.ZodType): z.ZodType {
   if (!field.safeParse(undefined).success) return field.optional();
   // A default would fill in what a patch leaves alone.
   const bare = field instanceof z.ZodDefault ? (field.unwrap() as z.ZodType) : field;
+  const { shown, ...meta } = field.meta() ?? {};
   return bare
     .nullable()
     .optional()
-    .meta(field.meta() ?? {});
+    .meta({ ...meta, ...(shown === undefined ? {} : { shown: { anyOf: [shown, { type: "null" }] } }) });
 }
 
 /** What is written of `before` after the patch (RFC 7396); null puts a field back to its default. @throws ApiError 400 */

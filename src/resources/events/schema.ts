@@ -17,7 +17,7 @@ export const listQuerySchema = z
     to: time.optional(),
     ...pageQuery,
   })
-  .refine(({ limit, offset }) => limit + offset <= MAX_WINDOW, {
+  .refine(({ limit, offset }) => !(limit + offset > MAX_WINDOW), {
     path: ["offset"],
     message: `offset and limit reach ${MAX_WINDOW} together at most; go on with from`,
   });
