@@ -9,4 +9,13 @@ export interface Fault {
   readonly detail: string;
 }
 
-export const invalidBody = (detail: string): Fault => ({ reason: "invalid_body", detail });
+/** Of what a parser says of a body: it may quote all of it. */
+const MAX_DETAIL_CHARS = 500;
+
+export const invalidBody = (detail: string): Fault => ({
+  reason: "invalid_body",
+  detail: shorten(detail, MAX_DETAIL_CHARS),
+});
+
+export const shorten = (text: string, maxChars: number): string =>
+  text.length > maxChars ? `${text.slice(0, maxChars)}…`.toWellFormed() : text;

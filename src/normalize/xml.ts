@@ -1,6 +1,6 @@
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { err, ok, type Result } from "../lib/result.ts";
-import { type Fault, invalidBody } from "./fault.ts";
+import { type Fault, invalidBody, shorten } from "./fault.ts";
 
 /** Deeper documents are refused by the parser; no channel's depth limit reaches as far. */
 const MAX_NESTED_TAGS = 1024;
@@ -10,6 +10,9 @@ const MAX_NESTED_TAGS = 1024;
  * waiting for seconds.
  */
 const MAX_CHARACTERS = 1024 * 1024;
+
+/** Of what the validator says: it names all elements that are open. */
+const MAX_MESSAGE_CHARS = 200;
 
 /** XML 1.0 section 2.2: all but production Char. The validator does not look. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
@@ -44,7 +47,7 @@ export function parseXml(text: string): Result<unknown, Fault> {
   const verdict = XMLValidator.validate(text);
   if (verdict !== true) {
     const { col, line, msg } = verdict.err;
-    return err(invalidBody(`${msg} (line ${line}, column ${col})`));
+    return err(invalidBody(`${shorten(msg, MAX_MESSAGE_CHARS)} (line ${line}, column ${col})`));
   }
   try {
     const value: unknown = createParser().parse(text);
