@@ -1,14 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { compileLinearRegExp } from "../../src/lib/linear-regexp.ts";
+import { runToEnd } from "../support/run-to-end.ts";
 
-test("a pattern that backtracks for ever elsewhere is quick", () => {
-  const before = performance.now();
+test("a pattern on which a backtracking engine would not end is answered", () => {
   const pattern = compileLinearRegExp("^(a+)+$");
-  expect(pattern.test(`${"a".repeat(40)}!`)).toBe(false);
-  expect(pattern.test(`${"a".repeat(100_000)}!`)).toBe(false);
-  expect(pattern.test("a".repeat(40))).toBe(true);
-  expect(performance.now() - before).toBeLessThan(500);
+  expect(runToEnd(() => pattern.test(`${"a".repeat(40)}!`))).toBe(false);
+  expect(runToEnd(() => pattern.test(`${"a".repeat(100_000)}!`))).toBe(false);
+  expect(runToEnd(() => pattern.test("a".repeat(40)))).toBe(true);
 });
 
 test.each([
@@ -23,7 +22,7 @@ test.each([
   ["(?s:.)", "modifiers"],
   ["((a{100}){100}){100}", "repeat"],
   ["a".repeat(20_001), "longer"],
-])("%s is refused with its reason", (source, reason) => {
+])("%s is refused, and the reason says: %s", (source, reason) => {
   expect(() => compileLinearRegExp(source)).toThrow(reason);
 });
 
@@ -106,23 +105,23 @@ test.each([
     "^\\{$",
   ],
   ...["^(|a)*$", "^(a*)*$", "^a{0}$", "[\\d.]", "^[!-~]$", "\\p{gc=Nd}", "^\\p{Letter}+$"],
-])("%s accepts what the engine of the language accepts", (source) => {
+])("%s accepts what the language's own engine accepts", (source) => {
   const linear = compileLinearRegExp(source);
   const native = new RegExp(source, "u");
   for (const text of TEXTS) expect([text, linear.test(text)]).toEqual([text, native.test(text)]);
 });
 
-test("escaped punctuation stands for itself", () => {
+test("an escaped punctuation character stands for itself", () => {
   expect(compileLinearRegExp("^\\d\\-\\d\\:[\\:\\-\\@]\\_$").test("1-2:@_")).toBe(true);
 });
 
-test("flags i and s are those of the language, others are refused", () => {
+test("the flags i and s mean what they mean in the language; others are refused", () => {
   expect(compileLinearRegExp("^a.B$", "is").test("A\nb")).toBe(true);
   expect(compileLinearRegExp("^a.b$", "u").test("a\nb")).toBe(false);
   expect(() => compileLinearRegExp("a", "g")).toThrow("flags");
 });
 
-test("agrees with the engine of the language on patterns made at random", () => {
+test("random patterns accept what the language's own engine accepts", () => {
   const atom = fc.constantFrom(
     ...[
       "a",
