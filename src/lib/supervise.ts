@@ -37,6 +37,8 @@ export interface SuperviseOptions {
   readonly signal: AbortSignal;
   readonly timing?: Partial<SuperviseTiming>;
   readonly random?: () => number;
+  /** Waits before a restart, and resolves early where the signal aborts; default: by the clock. */
+  readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 export interface SuperviseTiming {
@@ -70,6 +72,7 @@ export async function superviseServer(
 ): Promise<SupervisedServer> {
   const timing = { ...TIMING, ...options.timing };
   const random = options.random ?? Math.random;
+  const wait = options.wait ?? waitByClock;
   const log = options.log.child({ server: spec.name });
   const stopping = new AbortController();
   const started = Promise.withResolvers<void>();
@@ -103,8 +106,8 @@ export async function superviseServer(
       const answer = await spec.probe(server.pid);
       if (answer === "ready") return !ended.aborted;
       if (answer === "busy") heardAtMs = performance.now();
-      if (performance.now() - heardAtMs > spec.maxSilenceMs) return false;
-      await delay(timing.probeMs, undefined, { signal: ended }).catch(() => {});
+      else if (performance.now() - heardAtMs > spec.maxSilenceMs) return false;
+      await waitByClock(timing.probeMs, ended);
     }
     return false;
   }
@@ -123,9 +126,7 @@ export async function superviseServer(
         started.reject(new Error(`${spec.name} does not start: ${reason}\n${tail}`));
         return;
       }
-      await delay(backoffMs(failures, timing, random), undefined, { signal: stopping.signal }).catch(
-        () => {},
-      );
+      await wait(backoffMs(failures, timing, random), stopping.signal);
     }
   }
 
@@ -176,6 +177,9 @@ function backoffMs(failures: number, timing: SuperviseTiming, random: () => numb
   const wholeMs = Math.min(timing.maxBackoffMs, timing.minBackoffMs * 2 ** Math.min(failures - 1, 20));
   return wholeMs * (0.5 + random() / 2);
 }
+
+const waitByClock = (ms: number, signal: AbortSignal): Promise<void> =>
+  delay(ms, undefined, { signal }).catch(() => {});
 
 const untilAborted = (signal: AbortSignal): Promise<void> =>
   signal.aborted
