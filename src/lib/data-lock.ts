@@ -27,13 +27,16 @@ const CONTENTION_MS = 1_000;
  * nothing stale can be left. The lock file is opened here only: in POSIX any other open and close of it by this process
  * would drop the lock, hence the holder's number in a file of its own.
  */
-export function acquireDataLock(dataDir: string): Result<DataLock, DataLockHeld> {
+export function acquireDataLock(
+  dataDir: string,
+  contentionMs: number = CONTENTION_MS,
+): Result<DataLock, DataLockHeld> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const real = realpathSync(dataDir);
   const holderFile = join(real, "inlet.pid");
   const database = new DatabaseSync(join(real, "inlet.lock"));
   try {
-    database.exec(`PRAGMA busy_timeout = ${CONTENTION_MS}; BEGIN EXCLUSIVE`);
+    database.exec(`PRAGMA busy_timeout = ${contentionMs}; BEGIN EXCLUSIVE`);
   } catch (error) {
     database.close();
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;

@@ -1,23 +1,9 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { afterEach, expect, it } from "vitest";
 import { acquireDataLock } from "../../src/lib/data-lock.ts";
-
-const STARTERS = 20;
-const SCRIPT = `
-  import { acquireDataLock } from ${JSON.stringify(new URL("../../src/lib/data-lock.ts", import.meta.url).href)};
-  process.stdin.once("data", () => {
-    const lock = acquireDataLock(process.argv[1]);
-    console.log(lock.ok ? "won" : "lost: " + lock.error.message);
-    if (!lock.ok) process.exit(3);
-    globalThis.held = lock.value;
-  });
-  console.log("standing");
-`;
+import { raceForLock, starter } from "./lock-starters.ts";
 
 const made: string[] = [];
 afterEach(() => {
@@ -30,45 +16,17 @@ function folder(): string {
   return join(dir, "data");
 }
 
-/** A process that stands at the line until `go`, then says `won` or `lost: …`; a winner holds until killed. */
-async function starter(dataDir: string) {
-  const args = ["--disable-warning=ExperimentalWarning", "--input-type=module", "-e", SCRIPT, dataDir];
-  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  await lines.next();
-  return {
-    child,
-    async go(): Promise<string> {
-      child.stdin.write("go\n");
-      return String((await lines.next()).value);
-    },
-    async end(): Promise<void> {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill("SIGKILL");
-      await once(child, "exit");
-    },
-  };
-}
-
-it("has one winner among 20 processes that start at once, and the losers name it", async () => {
+// With 20 processes in test/deep/data-lock.test.ts.
+it("of five processes that start at once one gets the lock, and the others are told which directory is in use", async () => {
   const dataDir = folder();
-  const starters = await Promise.all(Array.from({ length: STARTERS }, () => starter(dataDir)));
-  try {
-    const answers = await Promise.all(starters.map((one) => one.go()));
-    const winners = starters.filter((_, index) => answers[index] === "won");
-    expect(winners).toHaveLength(1);
-    const lost = answers.filter((answer) => answer.startsWith("lost: "));
-    expect(lost).toHaveLength(STARTERS - 1);
-    for (const answer of lost) expect(answer).toContain(realpathSync(dataDir));
-
-    const late = acquireDataLock(dataDir);
-    expect(late.ok ? undefined : late.error.holderPid).toBe(winners[0]?.child.pid);
-  } finally {
-    await Promise.all(starters.map((one) => one.end()));
-  }
+  const { winners, refusals, holderPid } = await raceForLock(dataDir, 5);
+  expect(winners).toHaveLength(1);
+  expect(refusals).toHaveLength(4);
+  for (const refusal of refusals) expect(refusal).toContain(realpathSync(dataDir));
+  expect(holderPid).toBe(winners[0]);
 });
 
-it("ends with its process, though that is killed", async () => {
+it("the lock ends with its process, also when that is killed", async () => {
   const dataDir = folder();
   const first = await starter(dataDir);
   expect(await first.go()).toBe("won");
@@ -78,18 +36,18 @@ it("ends with its process, though that is killed", async () => {
   if (second.ok) second.value[Symbol.dispose]();
 });
 
-it("can be taken again once it is given back, and giving back twice is harmless", () => {
+it("a lock that was given back can be taken again; giving it back twice is harmless", () => {
   const dataDir = folder();
   for (let round = 0; round < 2; round++) {
     const lock = acquireDataLock(dataDir);
     if (!lock.ok) throw new Error(lock.error.message);
-    expect(acquireDataLock(dataDir)).toMatchObject({ ok: false, error: { holderPid: process.pid } });
+    expect(acquireDataLock(dataDir, 0)).toMatchObject({ ok: false, error: { holderPid: process.pid } });
     lock.value[Symbol.dispose]();
     lock.value[Symbol.dispose]();
   }
 });
 
-it("is one lock for all names of a directory, which nobody else may enter", () => {
+it("a directory has one lock under all of its names, and no other user may enter it", () => {
   const dataDir = folder();
   const lock = acquireDataLock(dataDir);
   if (!lock.ok) throw new Error(lock.error.message);
@@ -97,10 +55,10 @@ it("is one lock for all names of a directory, which nobody else may enter", () =
   expect(held.dataDir).toBe(realpathSync(dataDir));
   expect(statSync(dataDir).mode & 0o777).toBe(0o700);
   symlinkSync(dataDir, `${dataDir}-alias`);
-  expect(acquireDataLock(`${dataDir}-alias`).ok).toBe(false);
+  expect(acquireDataLock(`${dataDir}-alias`, 0).ok).toBe(false);
 });
 
-it("throws where it cannot write, which is no other owner's doing", () => {
+it("a directory that cannot be written throws, and is not reported as in use", () => {
   const file = folder();
   writeFileSync(file, "");
   expect(() => acquireDataLock(join(file, "data"))).toThrow("ENOTDIR");

@@ -1,0 +1,17 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { raceForLock } from "../lib/lock-starters.ts";
+
+it("of 20 processes that start at once one gets the lock", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "inlet-lock-"));
+  try {
+    const { winners, refusals, holderPid } = await raceForLock(join(dir, "data"), 20);
+    expect(winners).toHaveLength(1);
+    expect(refusals).toHaveLength(19);
+    expect(holderPid).toBe(winners[0]);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
