@@ -1,8 +1,11 @@
-import { expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { createRecent } from "../../src/lib/recent.ts";
-import { until } from "../support/until.ts";
 
 const MAX_AGE_MS = 40;
+
+// Ages are counted by a clock that the test moves.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
+afterEach(() => void vi.useRealTimers());
 
 /** A look-up whose answers are counted, and that can be made to fail. */
 function start(maxEntries = 10) {
@@ -19,31 +22,34 @@ function start(maxEntries = 10) {
   return { recent, state };
 }
 
-it("is looked up once by all who ask at the same time, and by who asks a moment later, also what there is not", async () => {
+it("a key is looked up once for all who ask within its age, also one that does not exist", async () => {
   const { recent, state } = start();
   const [a, b] = await Promise.all([recent.get("a"), recent.get("a")]);
+  vi.advanceTimersByTime(MAX_AGE_MS);
   expect(a).toBe(b);
   expect(await recent.get("a")).toBe(a);
   expect([await recent.get("none"), await recent.get("none")]).toEqual([undefined, undefined]);
   expect(state.loads).toBe(2);
 });
 
-it("is never older than its age: a look-up that fails then is not covered up, and none is remembered", async () => {
+it("a value past its age is looked up anew: when that fails the old value is not given", async () => {
   const { recent, state } = start();
   await recent.get("a");
   state.failing = true;
-  await until(() =>
-    recent.get("a").then(
-      () => false,
-      () => true,
-    ),
-  );
+  expect(await recent.get("a")).toEqual({ key: "a", load: 1 });
+  vi.advanceTimersByTime(MAX_AGE_MS + 1);
   await expect(recent.get("a")).rejects.toThrow("away");
-  state.failing = false;
-  expect(await recent.get("a")).toMatchObject({ key: "a" });
 });
 
-it("is looked up anew once it is cleared, by who asks after that", async () => {
+it("a failure is not remembered", async () => {
+  const { recent, state } = start();
+  state.failing = true;
+  await expect(recent.get("a")).rejects.toThrow("away");
+  state.failing = false;
+  expect(await recent.get("a")).toEqual({ key: "a", load: 2 });
+});
+
+it("a value is looked up anew after a clear, also while the old look-up is under way", async () => {
   const { recent, state } = start();
   const before = recent.get("a");
   recent.clear();
@@ -53,7 +59,7 @@ it("is looked up anew once it is cleared, by who asks after that", async () => {
   expect(state.loads).toBe(2);
 });
 
-it("is forgotten where there are too many others", async () => {
+it("the value that was used longest ago is forgotten when there are too many", async () => {
   const { recent, state } = start(2);
   for (const key of ["a", "b", "c", "a"]) await recent.get(key);
   expect(state.loads).toBe(4);
