@@ -3,14 +3,14 @@ import { createAddressCheck } from "../../src/net/addresses.ts";
 
 const isPublic = createAddressCheck([]);
 
-describe("an address that outbound calls may reach", () => {
+describe("outbound calls", () => {
   it.each([
     "8.8.8.8",
     "1.1.1.1",
     "93.184.216.34",
     "2606:4700:4700::1111",
     "2a00:1450:4001:80b::200e",
-  ])("is a public one: %s", (address) => expect(isPublic(address)).toBe(true));
+  ])("may reach the public address %s", (address) => expect(isPublic(address)).toBe(true));
 
   it.each([
     ["this host", "0.0.0.0", "0.1.2.3", "::"],
@@ -42,11 +42,11 @@ describe("an address that outbound calls may reach", () => {
     ],
     ["answered by the host below", "168.63.129.16"],
     ["no address", "", "localhost", "127.0.0.1:80", "[::1]", "256.1.1.1"],
-  ])("is none that is %s", (_, ...addresses) => {
+  ])("may not reach an address that is %s", (_, ...addresses) => {
     expect(addresses.filter((address) => isPublic(address))).toEqual([]);
   });
 
-  it("is one of the networks that the operator names, however it is spelled, and no other", () => {
+  it("may reach addresses of the networks that the operator names, in any spelling, and no others", () => {
     const isAllowed = createAddressCheck(["10.1.0.0/16", "fd00::/8", "127.0.0.1/32"]);
     const allowed = ["10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::10.1.2.3", "fd12::1", "127.0.0.1", "8.8.8.8"];
     expect(allowed.filter((address) => !isAllowed(address))).toEqual([]);

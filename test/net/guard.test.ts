@@ -6,8 +6,9 @@ import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import type { Outbound } from "../../src/net/outbound.ts";
+import { CEILING_MS } from "../support/until.ts";
 
-/** Stands for whatever listens in the networks behind the gateway: nobody may come in. */
+/** Stands for a server in the private network behind the gateway. */
 let inner: Server;
 let port: number;
 let connections = 0;
@@ -29,9 +30,9 @@ beforeEach(() => {
 
 const { signal } = new AbortController();
 const get = (outbound: Outbound, url: string) =>
-  outbound.request({ method: "GET", url, headers: {} }, { signal, connectTimeoutMs: 2_000 });
+  outbound.request({ method: "GET", url, headers: {} }, { signal, connectTimeoutMs: CEILING_MS });
 
-/** Answers names by a list that each look-up takes the next of; the last stays. */
+/** Resolves any name: each look-up takes the next answer of the list; the last one stays. */
 function resolveTo(...answers: readonly (readonly string[])[]): LookupFunction {
   let n = 0;
   return (_, __, callback) => {
@@ -45,7 +46,7 @@ function resolveTo(...answers: readonly (readonly string[])[]): LookupFunction {
 const RESETTER = `
   const { parentPort, workerData } = require("node:worker_threads");
   const server = require("node:net").createServer((socket) => {
-    Atomics.wait(workerData, 0, 0, 5_000);
+    Atomics.wait(workerData, 0, 0, ${CEILING_MS});
     socket.on("close", () => {
       Atomics.store(workerData, 0, 2);
       Atomics.notify(workerData, 0);
@@ -55,7 +56,7 @@ const RESETTER = `
   server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));
 `;
 
-describe("the guard", () => {
+describe("an outbound call", () => {
   it.each([
     "http://127.0.0.1",
     "http://127.1",
@@ -84,7 +85,7 @@ describe("the guard", () => {
     "http://169.254.169.254",
     "https://127.0.0.1",
     "https://[::1]",
-  ])("lets nobody in by %s", async (origin) => {
+  ])("cannot reach the private network by %s", async (origin) => {
     await using outbound = createOutbound({ allowNetworks: [] });
     await expect(get(outbound, `${origin}:${port}/`)).rejects.toMatchObject({
       name: "OutboundError",
@@ -104,7 +105,7 @@ describe("the guard", () => {
     "http://exa mple.com/",
     "//example.com/",
     "",
-  ])("calls no %j", async (url) => {
+  ])("to the address %j is refused", async (url) => {
     await using outbound = createOutbound({ allowNetworks: ["0.0.0.0/0", "::/0"] });
     await expect(get(outbound, url)).rejects.toMatchObject({ code: "blocked" });
     await expect(outbound.fetch()(url)).rejects.toMatchObject({ code: "blocked" });
@@ -117,7 +118,7 @@ describe("the guard", () => {
     ["a private address and a public one", ["::1", "93.184.216.34"]],
     ["loopback inside IPv6", ["::ffff:127.0.0.1"]],
     ["loopback with a zone", ["fe80::1%lo"]],
-  ])("lets nobody in by a name that resolves to %s", async (_, addresses) => {
+  ])("cannot reach the private network by a name that resolves to %s", async (_, addresses) => {
     await using outbound = createOutbound({ allowNetworks: [], lookup: resolveTo(addresses) });
     for (const host of ["inner.example", "inner.example.", "INNER.example"]) {
       await expect(get(outbound, `http://${host}:${port}/`)).rejects.toMatchObject({ code: "blocked" });
@@ -126,7 +127,7 @@ describe("the guard", () => {
     expect(connections).toBe(0);
   });
 
-  it("goes by what a name resolves to each time that it connects", async () => {
+  it("checks the addresses of a name anew for each connection", async () => {
     const lookup = resolveTo(["127.0.0.1"], ["127.0.0.2"]);
     await using outbound = createOutbound({ allowNetworks: ["127.0.0.1/32"], lookup });
     const url = `http://rebinding.example:${port}/`;
@@ -136,31 +137,31 @@ describe("the guard", () => {
     expect(connections).toBe(1);
   });
 
-  it("tells nothing of what lies behind", async () => {
+  it("that is refused names neither the host nor its address", async () => {
     await using outbound = createOutbound({ allowNetworks: [], lookup: resolveTo(["10.11.12.13"]) });
     const failure = await get(outbound, "http://inner.example/").catch((error: Error) => error.message);
     expect(failure).not.toMatch(/10\.11|inner\.example/);
   });
 
-  it("stands at every redirect", async () => {
+  it("is checked again at every redirect", async () => {
     await using outbound = createOutbound({ allowNetworks: ["127.0.0.1/32"] });
     const url = `http://127.0.0.1:${port}/elsewhere`;
     await expect(get(outbound, url)).rejects.toMatchObject({ code: "blocked" });
     await expect(outbound.fetch()(url)).rejects.toMatchObject({ code: "blocked" });
   });
 
-  it("does not blame the address of whoever hangs up as soon as it is reached", async () => {
+  it("fails as a reset, not as a blocked address, when the server hangs up at once", async () => {
     await using outbound = createOutbound({ allowNetworks: ["127.0.0.0/8"] });
     const turn = new Int32Array(new SharedArrayBuffer(4));
     const resetter = new Worker(RESETTER, { eval: true, workerData: turn });
     const [resetterPort] = await once(resetter, "message");
-    // Holds the client in the moment of its connection, before anyone asks whom it has reached.
+    // Holds the client in the moment of its connection, before the address that it has reached is checked.
     const holdUntilReset = (message: unknown): void => {
       const { socket } = message as { readonly socket: Socket };
       socket.once("connect", () => {
         Atomics.store(turn, 0, 1);
         Atomics.notify(turn, 0);
-        Atomics.wait(turn, 0, 1, 5_000);
+        Atomics.wait(turn, 0, 1, CEILING_MS);
       });
     };
     subscribe("net.client.socket", holdUntilReset);
@@ -174,14 +175,14 @@ describe("the guard", () => {
     }
   });
 
-  it("lets into the networks that the operator names", async () => {
+  it("reaches the networks that the operator allows", async () => {
     await using outbound = createOutbound({ allowNetworks: ["127.0.0.0/8", "::1/128"] });
     for (const host of ["127.0.0.1", "2130706433", "localhost", "[::1]", "[::ffff:127.0.0.1]"]) {
       expect(String((await get(outbound, `http://${host}:${port}/`)).body)).toBe("inner");
     }
   });
 
-  it("says so where a name does not resolve", async () => {
+  it("to a name that does not resolve fails as unresolved", async () => {
     await using outbound = createOutbound({ allowNetworks: [], lookup: resolveTo([]) });
     await expect(get(outbound, "http://nowhere.example/")).rejects.toMatchObject({ code: "unresolved" });
   });

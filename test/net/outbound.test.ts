@@ -1,4 +1,4 @@
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import {
   brotliCompressSync,
@@ -42,7 +42,7 @@ const fetchText = async (path: string, limits: OutboundLimits = {}) =>
   (await outbound.fetch(limits)(server.urlFor(path))).text();
 
 describe("an answer", () => {
-  it("comes with status, headers, each value of a repeated one, and where it came from", async () => {
+  it("has status, body, all values of a repeated header, and the address without its fragment", async () => {
     await server.forGet("/a").thenReply(404, "none", { "X-Two": ["1", "2"] as never, "X-One": "1" });
     const { status, headers, url, body } = await call("/a#part");
     expect({ status, url, body: String(body) }).toEqual({
@@ -60,7 +60,7 @@ describe("an answer", () => {
     ["zstd", zstdCompressSync("text")],
     ["identity", Buffer.from("text")],
     ["gzip, br", brotliCompressSync(gzipSync("text"))],
-  ])("is decoded: %s", async (encoding, body) => {
+  ])("in the content encoding %s is decoded", async (encoding, body) => {
     await server.forGet("/a").thenReply(200, body, { "content-encoding": encoding });
     expect(String((await call("/a")).body)).toBe("text");
     await server.forGet("/a").thenReply(200, body, { "content-encoding": encoding });
@@ -70,7 +70,7 @@ describe("an answer", () => {
   it.each([
     ["no body", 204, undefined],
     ["an empty body", 200, ""],
-  ])("that says it is encoded and has %s is empty", async (_, status, body) => {
+  ])("that claims an encoding and has %s is empty", async (_, status, body) => {
     await server.forAnyRequest().thenReply(status, body, { "content-encoding": "gzip" });
     expect((await call("/a")).body).toHaveLength(0);
     expect((await call("/a", { method: "HEAD" })).body).toHaveLength(0);
@@ -79,23 +79,21 @@ describe("an answer", () => {
   it.each([
     ["is cut short", gzipSync("text".repeat(100)).subarray(0, 20)],
     ["is something else", Buffer.from("text")],
-  ])("whose encoded body %s is no answer", async (_, body) => {
+  ])("whose encoded body %s is a protocol error", async (_, body) => {
     await server.forAnyRequest().thenReply(200, body, { "content-encoding": "gzip" });
     await expect(call("/a")).rejects.toMatchObject({ code: "protocol" });
     await expect(fetchText("/a")).rejects.toMatchObject({ code: "protocol" });
   });
 
-  it("is bounded after it is decoded, and a bomb is not unpacked", async () => {
-    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+  it("is bounded by its size after decoding, to 10 MiB unless the call says less", async () => {
+    const bomb = gzipSync(Buffer.alloc(11 * 1024 * 1024));
     await server.forAnyRequest().thenReply(200, bomb, { "content-encoding": "gzip" });
-    const before = process.memoryUsage().arrayBuffers;
     await expect(call("/a", {}, { maxBytes: 100_000 })).rejects.toMatchObject({ code: "tooLarge" });
     await expect(fetchText("/a", { maxBytes: 100_000 })).rejects.toMatchObject({ code: "tooLarge" });
     await expect(call("/a")).rejects.toMatchObject({ code: "tooLarge" });
-    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(48 * 1024 * 1024);
   });
 
-  it("that wants a larger window than it may is not decoded", async () => {
+  it("whose zstd window is larger than 8 MiB is a protocol error", async () => {
     const compressor = createZstdCompress({ params: { [constants.ZSTD_c_windowLog]: 27 } });
     compressor.end("text");
     const body = Buffer.concat(await compressor.toArray());
@@ -103,15 +101,15 @@ describe("an answer", () => {
     await expect(call("/a")).rejects.toMatchObject({ code: "protocol" });
   });
 
-  it("of just the bound is an answer", async () => {
+  it("of exactly the maximum size is accepted, of one byte more it is refused", async () => {
     await server.forAnyRequest().thenReply(200, Buffer.alloc(1_000));
     expect((await call("/a", {}, { maxBytes: 1_000 })).body).toHaveLength(1_000);
     await expect(call("/a", {}, { maxBytes: 999 })).rejects.toMatchObject({ code: "tooLarge" });
   });
 });
 
-describe("a call that brings no answer says why", () => {
-  it("when the connection breaks, before and in the middle of the answer", async () => {
+describe("a failed call", () => {
+  it("is a reset when the connection breaks before or in the middle of the answer", async () => {
     await server.forGet("/reset").thenResetConnection();
     await server.forGet("/close").thenCloseConnection();
     await expect(call("/reset")).rejects.toMatchObject({ name: "OutboundError", code: "reset" });
@@ -126,7 +124,7 @@ describe("a call that brings no answer says why", () => {
     half.close();
   });
 
-  it("when nobody listens, or speaks TLS", async () => {
+  it("is refused when no server listens, and a TLS error when the server does not speak TLS", async () => {
     await expect(call("", { url: "http://127.0.0.1:1/" })).rejects.toMatchObject({ code: "refused" });
     const plain = server.urlFor("/").replace("http:", "https:");
     await expect(call("", { url: plain })).rejects.toMatchObject({
@@ -134,7 +132,7 @@ describe("a call that brings no answer says why", () => {
     });
   });
 
-  it("when the head, the next bytes, or the end do not come in time", async () => {
+  it("is a timeout when the head, the next bytes or the end do not come in time", async () => {
     await server.forGet("/silent").thenTimeout();
     const head = { headTimeoutMs: 30 };
     await expect(call("/silent", {}, head)).rejects.toMatchObject({ code: "timeout" });
@@ -153,16 +151,15 @@ describe("a call that brings no answer says why", () => {
     for (const stream of [stalled, endless]) stream.destroy();
   });
 
-  it("when no connection comes about", async () => {
-    // TEST-NET-1 (RFC 5737): routed nowhere, or refused at once.
-    await using wide = createOutbound({ allowNetworks: ["192.0.2.0/24"] });
-    const request = { method: "GET", url: "http://192.0.2.1/", headers: {} };
-    await expect(wide.request(request, { signal, connectTimeoutMs: 30 })).rejects.toMatchObject({
-      code: expect.stringMatching(/timeout|refused/),
+  it("is a timeout when no connection comes about", async () => {
+    await using unresolving = createOutbound({ allowNetworks: [], lookup: () => {} });
+    const request = { method: "GET", url: "http://silent.example/", headers: {} };
+    await expect(unresolving.request(request, { signal, connectTimeoutMs: 30 })).rejects.toMatchObject({
+      code: "timeout",
     });
   });
 
-  it("unless its signal did: then the signal's reason", async () => {
+  it("rejects with the signal's reason when the caller aborts it", async () => {
     await server.forGet("/silent").thenTimeout();
     const reason = new Error("enough");
     const controller = new AbortController();
@@ -178,7 +175,7 @@ describe("a call that brings no answer says why", () => {
     await expect(outbound.request(request, { signal: controller.signal })).rejects.toBe(reason);
   });
 
-  it("without what the address and the headers hold", async () => {
+  it("shows nothing of its query and its headers", async () => {
     const secret = "hush";
     const request = { url: `http://127.0.0.1:1/?key=${secret}`, headers: { authorization: secret } };
     const failed = await call("", request).catch((error: Error) => error);
@@ -200,7 +197,7 @@ describe("a redirect", () => {
     "user-agent": "d",
   };
 
-  it("takes all headers along on its own origin, and only harmless ones to another", async () => {
+  it("to another origin takes no credentials along", async () => {
     await server.forGet("/a").thenReply(302, "", { location: "/b" });
     await server.forGet("/b").thenReply(307, "", { location: other.urlFor("/c") });
     const seenHere = await server.forGet("/never").thenReply(200);
@@ -218,7 +215,7 @@ describe("a redirect", () => {
       expect(fetched?.headers).not.toHaveProperty(name);
   });
 
-  it("keeps them on its own origin", async () => {
+  it("within its origin keeps all headers", async () => {
     await server.forGet("/a").thenReply(308, "", { location: "b?x=1" });
     const there = await server.forGet("/b").thenReply(200);
     await call("/a", { headers: secrets });
@@ -233,7 +230,7 @@ describe("a redirect", () => {
     [302, "PUT", "PUT", "body"],
     [307, "POST", "POST", "body"],
     [308, "POST", "POST", "body"],
-  ])("%i of a %s becomes a %s", async (status, method, becomes, body) => {
+  ])("with status %i turns a %s into a %s", async (status, method, becomes, body) => {
     await server
       .forAnyRequest()
       .matching(({ path }) => path === "/a")
@@ -248,7 +245,7 @@ describe("a redirect", () => {
     expect(arrived?.headers["content-type"]).toBe(body === "" ? undefined : "text/plain");
   });
 
-  it("that would take a body to another origin is not followed", async () => {
+  it("that would send the body to another origin is not followed", async () => {
     await server.forPost("/a").thenReply(307, "", { location: other.urlFor("/") });
     const there = await other.forAnyRequest().thenReply(200);
     await expect(call("/a", { method: "POST", body: "client_secret=x" })).rejects.toMatchObject({
@@ -269,7 +266,7 @@ describe("a redirect", () => {
     await expect(call("/a")).rejects.toMatchObject({ code: "redirects" });
   });
 
-  it("is followed so many times, and is itself the answer where that is asked for", async () => {
+  it("is followed up to maxRedirects times, and can be returned or refused instead", async () => {
     await server.forGet("/a").thenReply(302, "", { location: "/a" });
     await expect(call("/a", {}, { maxRedirects: 3 })).rejects.toMatchObject({ code: "redirects" });
     await expect(call("/a", {}, { maxRedirects: 0 })).rejects.toMatchObject({ code: "redirects" });
@@ -280,7 +277,7 @@ describe("a redirect", () => {
     });
   });
 
-  it("without a target is an answer", async () => {
+  it("without a Location is returned as the answer", async () => {
     await server.forGet("/a").thenReply(304, "");
     await server.forGet("/b").thenReply(302, "no");
     expect((await call("/a")).status).toBe(304);
@@ -289,7 +286,7 @@ describe("a redirect", () => {
 });
 
 describe("a request", () => {
-  it("is for whom its address names, and each of its headers stands once", async () => {
+  it("has the Host of its address, and each header once", async () => {
     const seen = await server.forGet("/a").thenReply(200);
     const headers = { Host: "evil.example", "X-Key": "1", "x-key": "2" };
     await call("/a", { headers });
@@ -301,7 +298,7 @@ describe("a request", () => {
 });
 
 describe("fetch", () => {
-  it("is what libraries know: bodies, responses, where they came from", async () => {
+  it("behaves as the standard's: body, headers, response, redirected address", async () => {
     const seen = await server.forPost("/b").thenReply(200, `{"a":1}`, { "content-type": "application/json" });
     await server.forPost("/a").thenReply(307, "", { location: "/b" });
     const response = await outbound.fetch()(new URL(server.urlFor("/a")), {
@@ -315,23 +312,45 @@ describe("fetch", () => {
     expect(request?.headers["content-type"]).toContain("application/x-www-form-urlencoded");
   });
 
-  it("gives a stream as it comes, and leaves the socket unread while nobody reads", async () => {
+  it("gives a stream piece by piece, as it comes", async () => {
     const source = new PassThrough();
     await server.forGet("/a").thenStream(200, source);
-    const response = await outbound.fetch({ idleTimeoutMs: 100 })(server.urlFor("/a"));
-    const reader = response.body?.getReader();
-    source.write("first");
-    expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe("first");
-    let written = 0;
-    while (source.write(Buffer.alloc(64 * 1024)) || written < 32 * 1024 * 1024) {
-      written += 64 * 1024;
-      if (written > 64 * 1024 * 1024) break;
+    const reader = (await outbound.fetch()(server.urlFor("/a"))).body?.getReader();
+    for (const piece of ["first", "second"]) {
+      source.write(piece);
+      expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe(piece);
     }
-    // It waits longer than the idle time: whoever does not read is not told that nothing came.
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(process.memoryUsage().arrayBuffers).toBeLessThan(200 * 1024 * 1024);
-    expect((await reader?.read())?.done).toBe(false);
     await reader?.cancel();
     source.destroy();
+  });
+
+  it("leaves the socket unread while nobody reads the answer", async () => {
+    const PIECES = 1_024;
+    const piece = Buffer.alloc(64 * 1024);
+    const sockets = new Map<string, Socket>();
+    const flood = createServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", (head) => {
+        sockets.set(/^GET (\S+)/.exec(String(head))?.[1] ?? "", socket);
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${PIECES * piece.length}\r\n\r\n`);
+        for (let n = 0; n < PIECES; n++) socket.write(piece);
+      });
+    });
+    await new Promise<void>((resolve) => flood.listen(0, "127.0.0.1", resolve));
+    const origin = `http://127.0.0.1:${(flood.address() as AddressInfo).port}`;
+    try {
+      const unread = await outbound.fetch()(`${origin}/unread`);
+      // Two answers that begin later come whole, and all that time the first one stands still.
+      for (const path of ["/read", "/read-too"]) {
+        let bytes = 0;
+        for await (const chunk of (await outbound.fetch()(origin + path)).body ?? []) bytes += chunk.length;
+        expect(bytes).toBe(PIECES * piece.length);
+      }
+      expect(sockets.get("/unread")?.writableLength).toBeGreaterThan(0);
+      await unread.body?.cancel();
+    } finally {
+      for (const socket of sockets.values()) socket.destroy();
+      flood.close();
+    }
   });
 });

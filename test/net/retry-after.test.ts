@@ -9,35 +9,35 @@ const waitOf = (headers: Readonly<Record<string, string>>, status = 429): number
   return notBefore === undefined ? undefined : notBefore - NOW;
 };
 
-describe("how long a server wants to be left alone", () => {
+describe("the wait that a server asks for", () => {
   it.each([
     ["seconds", { "retry-after": "120" }, 120_000],
-    ["no time at all", { "retry-after": "0" }, 0],
+    ["zero seconds", { "retry-after": "0" }, 0],
     ["a date", { "retry-after": "Sat, 31 Jan 2026 09:31:00 GMT" }, 60_000],
     ["a date of RFC 850", { "retry-after": "Saturday, 31-Jan-26 09:31:00 GMT" }, 60_000],
     ["a date of asctime, which is UTC", { "retry-after": "Sat Jan 31 09:31:00 2026" }, 60_000],
-    ["a date that is over", { "retry-after": "Sat, 31 Jan 2026 09:00:00 GMT" }, 0],
+    ["a date in the past, as no wait", { "retry-after": "Sat, 31 Jan 2026 09:00:00 GMT" }, 0],
     ["a reset in seconds", { "ratelimit-reset": "30" }, 30_000],
     ["a reset in seconds of the epoch", { "x-ratelimit-reset": String(EPOCH + 30) }, 30_000],
     ["a reset in milliseconds of the epoch", { "x-ratelimit-reset": String(NOW + 30_000) }, 30_000],
-    ["the longest of several", { "retry-after": "5", "x-ratelimit-reset": "30" }, 30_000],
-    ["a day at most", { "retry-after": "999999999" }, 86_400_000],
-  ])("reads %s", (_, headers, wait) => {
+    ["several headers, as the longest of them", { "retry-after": "5", "x-ratelimit-reset": "30" }, 30_000],
+    ["seconds beyond a day, as one day", { "retry-after": "999999999" }, 86_400_000],
+  ])("is read from %s", (_, headers, wait) => {
     expect(waitOf(headers)).toBe(wait);
   });
 
-  it("goes by the server's own clock where it shows it", () => {
+  it("is counted by the server's clock when it sends a Date header", () => {
     const headers = { date: "Sat, 31 Jan 2026 08:30:00 GMT", "retry-after": "Sat, 31 Jan 2026 08:31:00 GMT" };
     expect(waitOf(headers)).toBe(60_000);
     expect(waitOf({ date: headers.date, "x-ratelimit-reset": String(EPOCH - 3_600 + 10) })).toBe(10_000);
   });
 
-  it("does not wait for a budget that is not used up", () => {
+  it("is none while the rate limit is not used up", () => {
     expect(waitOf({ "x-ratelimit-remaining": "41", "x-ratelimit-reset": "30" }, 200)).toBeUndefined();
     expect(waitOf({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": "30" }, 200)).toBe(30_000);
   });
 
-  it.each(["", "soon", "-5", "1e9", "Jan 31", "2026-01-31", "5 apples"])("reads nothing into %j", (text) => {
+  it.each(["", "soon", "-5", "1e9", "Jan 31", "2026-01-31", "5 apples"])("is not read from %j", (text) => {
     expect(waitOf({ "retry-after": text, "ratelimit-reset": text })).toBeUndefined();
   });
 });
