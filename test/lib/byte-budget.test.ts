@@ -4,7 +4,7 @@ import { createByteBudget } from "../../src/lib/byte-budget.ts";
 const { signal } = new AbortController();
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-it("gives what there is in the order in which it was asked for", async () => {
+it("bytes are given in the order in which they were asked for", async () => {
   const budget = createByteBudget(100);
   const got: string[] = [];
   const take = async (name: string, bytes: number) => {
@@ -25,7 +25,7 @@ it("gives what there is in the order in which it was asked for", async () => {
   expect(got).toEqual(["a", "b", "large", "small"]);
 });
 
-it("gives more than there is at all to whoever waits until all of it is back", async () => {
+it("a request larger than the whole budget is met once all bytes are back", async () => {
   const budget = createByteBudget(100);
   const some = await budget.take(1, { signal });
   const huge = budget.take(1_000, { signal });
@@ -35,7 +35,7 @@ it("gives more than there is at all to whoever waits until all of it is back", a
   (await behind)();
 });
 
-it("lets those behind pass where one gives up", async () => {
+it("a request that is aborted lets the next ones pass", async () => {
   const budget = createByteBudget(100);
   const some = await budget.take(50, { signal });
   const leaving = new AbortController();

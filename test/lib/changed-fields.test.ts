@@ -19,7 +19,7 @@ describe("changedFields", () => {
     expect(changedFields(before, after)).toEqual(fields);
   });
 
-  it("takes a member called __proto__ for one like any other", () => {
+  it("treats a member called __proto__ like any other", () => {
     const before = JSON.parse('{"__proto__": 1}') as Record<string, unknown>;
     expect(changedFields(before, {})).toEqual(["__proto__"]);
   });

@@ -4,7 +4,7 @@ import { createChannelId, verifyChannelId } from "../../src/lib/channel-id.ts";
 const key = Buffer.alloc(32, 1);
 
 describe("a channel id", () => {
-  it("is ch_ and letters and digits, new each time, true under its key", () => {
+  it("is unique, has the documented form, and is recognized under its key", () => {
     const ids = new Set(Array.from({ length: 1_000 }, () => createChannelId(key)));
     expect(ids.size).toBe(1_000);
     for (const id of ids) {
@@ -17,7 +17,7 @@ describe("a channel id", () => {
     expect(verifyChannelId(Buffer.alloc(32, 2), createChannelId(key))).toBe(false);
   });
 
-  it("is refused when any one character differs", () => {
+  it("is refused when one character differs", () => {
     const id = createChannelId(key);
     for (let i = 0; i < id.length; i++) {
       for (const other of ["0", "z", "é", "-"]) {
@@ -33,7 +33,7 @@ describe("a channel id", () => {
     "x".repeat(39),
     `ch_${"0".repeat(36)}`,
     `ch_${"0".repeat(10_000)}`,
-  ])("is not %j", (text) => {
+  ])("is not recognized in %j", (text) => {
     expect(verifyChannelId(key, text)).toBe(false);
   });
 });

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true }));
 
-it("is made once, for its owner's eyes only, and the same ever after", async () => {
+it("the master key is made once, readable by its owner only, and kept", async () => {
   const key = await loadOrCreateMasterKey(dir);
   expect(key).toHaveLength(32);
   expect(await loadOrCreateMasterKey(dir)).toEqual(key);
@@ -18,18 +18,18 @@ it("is made once, for its owner's eyes only, and the same ever after", async () 
   expect(await readdir(dir)).toEqual(["master.key"]);
 });
 
-it("is made although an earlier attempt was cut off", async () => {
+it("the master key is made although an earlier attempt was cut off", async () => {
   await writeFile(join(dir, "master.key.new"), "half");
   expect(await loadOrCreateMasterKey(dir)).toHaveLength(32);
 });
 
-it("refuses a damaged file instead of making another key", async () => {
+it("a damaged key file is refused, and not replaced by another key", async () => {
   await writeFile(join(dir, "master.key"), "c2hvcnQ=\n");
   await expect(loadOrCreateMasterKey(dir)).rejects.toThrow("does not hold a master key");
   expect(await readFile(join(dir, "master.key"), "utf8")).toBe("c2hvcnQ=\n");
 });
 
-it("reads hex, base64 and base64url, and nothing of another length", () => {
+it("a key is read in hex, base64 and base64url, and only at its full length", () => {
   const key = Buffer.alloc(32, 0xfb);
   for (const encoding of ["hex", "base64", "base64url"] as const) {
     expect(parseMasterKey(key.toString(encoding))).toEqual(key);

@@ -19,7 +19,7 @@ describe("a merge patch", () => {
     ['{"e":null}', '{"a":1}', '{"e":null,"a":1}'],
     ["[1,2]", '{"a":"b","c":null}', '{"a":"b"}'],
     ["{}", '{"a":{"bb":{"ccc":null}}}', '{"a":{"bb":{}}}'],
-  ])("turns %s by %s into %s", (target, patch, result) => {
+  ])("turns %s with %s into %s", (target, patch, result) => {
     expect(JSON.stringify(mergePatch(JSON.parse(target), JSON.parse(patch)))).toBe(result);
   });
 
@@ -29,7 +29,7 @@ describe("a merge patch", () => {
     expect(({} as Record<string, unknown>).admin).toBeUndefined();
   });
 
-  it("changes neither of its arguments", () => {
+  it("leaves its arguments unchanged", () => {
     const target = Object.freeze({ a: Object.freeze({ b: 1 }) });
     expect(mergePatch(target, { a: { c: 2 } })).toEqual({ a: { b: 1, c: 2 } });
     expect(target).toEqual({ a: { b: 1 } });

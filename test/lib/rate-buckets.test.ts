@@ -29,7 +29,7 @@ describe("a bucket", () => {
 });
 
 describe("all buckets together", () => {
-  it("forget a key that was not asked for while twice the most were: its bucket is full again", () => {
+  it("forget a key that was not used while twice the maximum of other keys were", () => {
     const buckets = createRateBuckets<number>(100);
     expect(passed(10, () => buckets.take(-1, 5, 0))).toBe(5);
     for (let key = 0; key < 200; key++) buckets.take(key, 5, 0);

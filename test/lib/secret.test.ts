@@ -4,12 +4,12 @@ import { createSealingKey, openSecret, sealSecret } from "../../src/lib/secret.t
 const key = createSealingKey(Buffer.alloc(32, 1));
 
 describe("a sealed secret", () => {
-  it("opens under its key for its context", () => {
+  it("opens under its own key and context", () => {
     expect(openSecret(key, sealSecret(key, "grüße \u{1f511}", "rows/1"), "rows/1")).toBe("grüße \u{1f511}");
     expect(openSecret(key, sealSecret(key, "", "rows/1"), "rows/1")).toBe("");
   });
 
-  it("never looks the same twice and does not show the text", () => {
+  it("differs each time and does not contain the text", () => {
     const [first, second] = [sealSecret(key, "s3cret", "rows/1"), sealSecret(key, "s3cret", "rows/1")];
     expect(first).not.toBe(second);
     expect(first).toMatch(/^s1\.[0-9a-f]{16}\.[A-Za-z0-9_-]+$/);
@@ -40,11 +40,17 @@ describe("a sealed secret", () => {
     }
   });
 
-  it.each(["", "s1", "plain text", "s1.0000.a.b", `s1.${key.id}.AAAA`])("is not read into %j", (text) => {
+  it.each([
+    "",
+    "s1",
+    "plain text",
+    "s1.0000.a.b",
+    `s1.${key.id}.AAAA`,
+  ])("cannot be opened from %j", (text) => {
     expect(() => openSecret(key, text, "rows/1")).toThrow();
   });
 
-  it("needs 32 bytes of key", () => {
+  it("needs a key of 32 bytes", () => {
     expect(() => createSealingKey(Buffer.alloc(16))).toThrow("32 bytes");
   });
 });

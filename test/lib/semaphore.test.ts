@@ -3,7 +3,7 @@ import { createSemaphore } from "../../src/lib/semaphore.ts";
 
 const { signal } = new AbortController();
 
-it("lets so many in at once, the others in order of arrival", async () => {
+it("a semaphore lets as many in as it has places, and the others in order of arrival", async () => {
   const places = createSemaphore(2);
   const order: number[] = [];
   const enter = async (n: number): Promise<Disposable> => {
@@ -20,7 +20,7 @@ it("lets so many in at once, the others in order of arrival", async () => {
   expect(order).toEqual([0, 1, 2, 3]);
 });
 
-it("gives a place that somebody no longer waits for to the next", async () => {
+it("a place whose waiter was aborted goes to the next one", async () => {
   const places = createSemaphore(1);
   const first = await places.acquire({ signal });
   const leaving = new AbortController();

@@ -15,17 +15,17 @@ function render(text: string, values: Values): string {
   return compiled.value(values);
 }
 
-test("puts values where their placeholders stand, and leaves all else as it is", () => {
+test("placeholders are replaced by their values, and all other text is kept", () => {
   expect(render('{"a": {"b": "{{x}}"}}-{{ y }}{{x}}', { x: "1", y: "2" })).toBe('{"a": {"b": "1"}}-21');
   expect(render("", {})).toBe("");
   expect(render("}} {x}", {})).toBe("}} {x}");
 });
 
-test("hands filters on in their order", () => {
+test("filters are applied in their order", () => {
   expect(render("{{ x | lower | hex }}", { x: "1" })).toBe("1/lower/hex");
 });
 
-test("never reads what was put in as a template", () => {
+test("a value that looks like a template is not expanded", () => {
   expect(render("{{x}}", { x: "{{y}}", y: "secret" })).toBe("{{y}}");
 });
 
@@ -36,6 +36,6 @@ test.each([
   ["{{}}", "{{}} names nothing"],
   ["{{x | }}", "{{x | }} names nothing"],
   ["{{no}}", "{{no}}: there is no such thing"],
-])("refuses %s", (text, reason) => {
+])("the template %s is refused", (text, reason) => {
   expect(compileTemplate(text, bind)).toEqual(err(reason));
 });
