@@ -61,7 +61,7 @@ function faultOf(result: Result): string {
   return `${failure?.reason} ${failure?.path}: ${failure?.detail}`;
 }
 
-describe("events of the library `cloudevents`", () => {
+describe("events made by the library `cloudevents`", () => {
   const sent = new CloudEvent({
     ...REQUIRED,
     time: "2018-04-05T17:31:00.000Z",
@@ -95,26 +95,26 @@ describe("events of the library `cloudevents`", () => {
       ]),
     );
 
-  it("become the same entry in binary and in structured mode, all attributes kept", () => {
+  it("become the same entry in binary and structured mode, with all attributes", () => {
     for (const message of [HTTP.binary(sent), HTTP.structured(sent)]) {
       const headers = headersOf(message.headers as Record<string, unknown>);
       expect(entryOf(receive(message.body as string, { headers }))).toEqual(expected);
     }
   });
 
-  it("stand in the entry in the one order of fields", () => {
+  it("have their fields in a fixed order", () => {
     const message = HTTP.structured(sent);
     expect(Object.keys(entryOf(receive(message.body as string)))).toEqual(Object.keys(expected));
   });
 
-  it("are read back by the library from an entry", () => {
+  it("can be read back from the entry by the library", () => {
     const { data, ...attributes } = entryOf(receive(HTTP.structured(sent).body as string));
     const read = new CloudEvent({ ...attributes, data: JSON.parse(data ?? "") } as CloudEventV1<unknown>);
     expect(read.validate()).toBe(true);
     expect([read.id, read.subject, read.data]).toEqual([sent.id, sent.subject, sent.data]);
   });
 
-  it("come in batches, each under its place in the batch", () => {
+  it("in a batch keep their place in it", () => {
     const batch = [sent, sent.cloneWith({ id: "A2" }), sent.cloneWith({ id: "A3", source: "/other" })];
     const body = JSON.stringify(batch.map((event) => event.toJSON()));
     const { received, events } = receive(body, { headers: BATCHED });
@@ -129,18 +129,18 @@ describe("events of the library `cloudevents`", () => {
   });
 });
 
-describe("data", () => {
+describe("the data of an event", () => {
   const dataOf = (members: object): unknown => {
     const { datacontenttype, data, data_base64 } = entryOf(receive({ ...REQUIRED, ...members }));
     return [datacontenttype, data, data_base64];
   };
 
-  it("is the text that was received: numbers as they are spelled, inner whitespace kept", () => {
+  it("keeps its numbers and its whitespace as received", () => {
     const body = `{"specversion":"1.0","id":"1","source":"/s","type":"${TYPE}","data":{ "n": 1.0e2, "big": 12345678901234567890 }}`;
     expect(entryOf(receive(body)).data).toBe('{ "n": 1.0e2, "big": 12345678901234567890 }');
   });
 
-  it("is JSON where its type is or none is given, and a string is then a JSON string", () => {
+  it("is JSON when its content type is JSON or missing, also a string", () => {
     expect(dataOf({ data: "text" })).toEqual(["application/json", '"text"', undefined]);
     expect(dataOf({ data: null })).toEqual(["application/json", "null", undefined]);
     expect(dataOf({ datacontenttype: "application/x+json", data: [1] })).toEqual([
@@ -150,7 +150,7 @@ describe("data", () => {
     ]);
   });
 
-  it("of another type is the string itself, and nothing else", () => {
+  it("of another content type must be a string, and is that string", () => {
     expect(dataOf({ datacontenttype: "application/xml", data: "<a/>" })).toEqual([
       "application/xml",
       "<a/>",
@@ -161,7 +161,7 @@ describe("data", () => {
     );
   });
 
-  it("in base64 stays in base64, and excludes other data", () => {
+  it("in base64 stays in base64, and excludes the member data", () => {
     expect(dataOf({ datacontenttype: "image/png", data_base64: "iVBO" })).toEqual([
       "image/png",
       undefined,
@@ -171,7 +171,7 @@ describe("data", () => {
     expect(faultOf(receive({ ...REQUIRED, data_base64: "iV BO" }))).toContain("must be base64");
   });
 
-  it("may be missing: then the entry has none, and nothing is made up", () => {
+  it("may be missing", () => {
     expect(entryOf(receive(REQUIRED))).toEqual(REQUIRED);
     expect(entryOf(receive("", { headers: BINARY }))).toEqual({
       ...REQUIRED,
@@ -180,7 +180,7 @@ describe("data", () => {
     expect(faultOf(receive(REQUIRED, { schema: { type: "object" } }))).toContain("the event has no data");
   });
 
-  it("of binary mode is the body: text as it is, else base64, under the sender's own type", () => {
+  it("in binary mode is the body, with the sender's content type: text as text, bytes as base64", () => {
     const headers = (type: string) => ({ ...BINARY, "content-type": type });
     const text = entryOf(receive("<a/>", { headers: headers("application/xml; charset=utf-8") }));
     expect([text.datacontenttype, text.data]).toEqual(["application/xml; charset=utf-8", "<a/>"]);
@@ -190,7 +190,7 @@ describe("data", () => {
   });
 });
 
-describe("attributes", () => {
+describe("the attributes of an event", () => {
   const withAttribute = (name: string, value: unknown): Result => receive({ ...REQUIRED, [name]: value });
 
   it.each([
@@ -215,13 +215,13 @@ describe("attributes", () => {
     ["ext", 1.5, "must be a string, a boolean or a 32-bit integer"],
     ["ext", "a\u0001b", "characters that no attribute may hold"],
     ["ext", "\ud800", "characters that no attribute may hold"],
-  ])("%s = %j is refused, and never repaired", (name, value, problem) => {
+  ])("%s = %j are refused: %s", (name, value, problem) => {
     expect(faultOf(withAttribute(name, value))).toMatch(
       new RegExp(`^invalid_cloudevent ${name}: .*${problem}`),
     );
   });
 
-  it.each(Object.keys(REQUIRED))("%s is required", (name) => {
+  it.each(Object.keys(REQUIRED))("include %s", (name) => {
     const { [name]: _, ...others } = REQUIRED as Record<string, string>;
     expect(faultOf(receive(others))).toBe(`invalid_cloudevent ${name}: ${name} is missing`);
     const { [`ce-${name}`]: __, ...headers } = BINARY as Record<string, string>;
@@ -234,22 +234,22 @@ describe("attributes", () => {
     ["source", "urn:uuid:6e8bc430-9c3a-11d9-9669-0800200c9a66"],
     ["source", "https://user@[::1]:80/a?b=c#d"],
     ["ext", -2_147_483_648],
-  ])("%s = %j is taken as it is", (name, value) => {
+  ])("%s = %j are kept as they are", (name, value) => {
     expect(entryOf(withAttribute(name, value))[name]).toBe(String(value));
   });
 
-  it("that are null are not there", () => {
+  it("that are null count as missing", () => {
     expect(entryOf(receive({ ...REQUIRED, subject: null, ext: null }))).toEqual(REQUIRED);
   });
 
-  it("are bounded in number and in size", () => {
+  it("are limited in number and size", () => {
     const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`e${i}`, "x"]));
     expect(faultOf(receive({ ...REQUIRED, ...many }))).toContain("is more than an event may have");
     expect(faultOf(withAttribute("ext", "x".repeat(70_000)))).toContain("is more than an event may have");
   });
 });
 
-describe("headers of binary mode", () => {
+describe("a header of binary mode", () => {
   const decoded = (value: string): Result => receive("{}", { headers: { ...BINARY, "ce-subject": value } });
 
   it.each([
@@ -260,7 +260,7 @@ describe("headers of binary mode", () => {
     ['"quoted \\"text\\" \\\\"', 'quoted "text" \\'],
     ['"Euro%20%E2%82%AC"', "Euro €"],
     ["plain text", "plain text"],
-  ])("%s says %s", (value, subject) => {
+  ])("%s is decoded to %s", (value, subject) => {
     expect(entryOf(decoded(value)).subject).toBe(subject);
   });
 
@@ -268,14 +268,14 @@ describe("headers of binary mode", () => {
     expect(faultOf(decoded(value))).toMatch(/^invalid_cloudevent subject: /);
   });
 
-  it("may be there once, and never for the content type", () => {
+  it("may occur once, and may not give the content type", () => {
     const twice = receive("{}", { headers: { ...BINARY, "ce-subject": ["a", "b"] } });
     expect(faultOf(twice)).toContain("subject is there twice");
     const own = receive("{}", { headers: { ...BINARY, "ce-datacontenttype": "text/plain" } });
     expect(faultOf(own)).toContain("stands in Content-Type");
   });
 
-  it("beside a structured event must say the same as the event", () => {
+  it("beside a structured event must agree with it", () => {
     const same = { ...STRUCTURED, "ce-id": "A1", "ce-specversion": "1.0" };
     expect(entryOf(receive(REQUIRED, { headers: same }))).toEqual(REQUIRED);
     for (const other of [{ "ce-id": "A2" }, { "ce-ext": "x" }]) {
@@ -286,7 +286,7 @@ describe("headers of binary mode", () => {
 });
 
 describe("a batch", () => {
-  it("with a bad event has the others, and a failure for that one alone", () => {
+  it("with an invalid event publishes the others", () => {
     const batch = [REQUIRED, { ...REQUIRED, id: "" }, 7, { ...REQUIRED, id: "A2" }];
     const { events, failures, received } = receive(batch, { headers: BATCHED });
     expect(received).toBe(4);
@@ -300,17 +300,17 @@ describe("a batch", () => {
     ]);
   });
 
-  it("may be empty, and must be an array", () => {
+  it("must be an array, and may be empty", () => {
     expect(receive([], { headers: BATCHED })).toMatchObject({ received: 0, events: [], failures: [] });
     expect(faultOf(receive({}, { headers: BATCHED }))).toContain("a batch is a JSON array");
   });
 });
 
-describe("identity", () => {
+describe("the identity of an event", () => {
   const identityOf = (members: object): string | undefined =>
     receive({ ...REQUIRED, ...members }).events[0]?.identity;
 
-  it("is of source and id together", () => {
+  it("consists of source and id", () => {
     const own = identityOf({});
     expect(identityOf({ data: 1 })).toBe(own);
     expect(identityOf({ source: "/other" })).not.toBe(own);
@@ -318,12 +318,12 @@ describe("identity", () => {
   });
 });
 
-it("takes the trace of the request where the event tells of none", () => {
+it("an event without a trace has the traceparent of its request", () => {
   const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const { events } = receive(REQUIRED, { headers: { ...STRUCTURED, traceparent } });
   expect(fieldOf(events[0], "traceparent")).toBe(traceparent);
 });
 
-it("matches by the event's type, and by nothing else", () => {
+it("an event matches the definition of its type only", () => {
   expect(faultOf(receive(REQUIRED, { types: ["other"] }))).toContain("no_match");
 });

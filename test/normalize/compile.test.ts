@@ -9,8 +9,8 @@ function findingsOf(definitions: readonly Definition[], changes: Settings = {}, 
   return compiled.ok ? [] : compiled.error;
 }
 
-describe("definitions that do not compile", () => {
-  it("are all found, each path by its name", () => {
+describe("invalid definitions", () => {
+  it("are all reported, each with the name of its field", () => {
     const findings = findingsOf(
       [
         { type: "a", typePath: "$.type" },
@@ -29,18 +29,18 @@ describe("definitions that do not compile", () => {
     for (const { message } of findings) expect(message).not.toBe("");
   });
 
-  it("are found by the syntax that the channel asks for", () => {
+  it("are found by the path syntax of the channel", () => {
     const filter: Definition = { type: "a", payloadPath: "$.a[?(@.b)]" };
     expect(findingsOf([filter])).toEqual([]);
     expect(findingsOf([filter], { pathSyntax: "jsonpath-plus" })).toHaveLength(1);
   });
 
-  it("may not take items from anywhere but the body", () => {
+  it("include an itemsPath outside of the body", () => {
     expect(findingsOf([], { itemsPath: "$headers.a" })).toHaveLength(1);
     expect(findingsOf([], { itemsPath: "$body.a" })).toEqual([]);
   });
 
-  it("may not set the paths of a kind that has its own", () => {
+  it("include a path that is fixed for the kind of channel", () => {
     const profile: KindProfile = {
       roots: new Map([["type", ITEM_ROOT]]),
       fixedPaths: { typePath: "$type" },
@@ -57,7 +57,7 @@ describe("definitions that do not compile", () => {
 });
 
 describe("compiled definitions", () => {
-  it("stand in one group per typePath, however it is spelled and cased", () => {
+  it("form one group per typePath, in any spelling", () => {
     const paths = ["$.a", "$['a']", "$headers['X-Type']", "$headers['x-type']", "$body.a", "$..a", "$..a"];
     const rules = rulesOf(paths.map((typePath, index) => ({ type: `t${index}`, typePath })));
     expect(rules.groups.map(({ byType }) => [...byType.keys()])).toEqual([
@@ -68,7 +68,7 @@ describe("compiled definitions", () => {
     ]);
   });
 
-  it("have their topics ready, types percent-encoded", () => {
+  it("have topics with percent-encoded types", () => {
     const [rule] = rulesOf([{ type: "order {new} ü" }]).always;
     expect(rule?.topic).toBe("events.org_1.apps.app.event_received.app_1.hook.order%20%7Bnew%7D%20%C3%BC");
   });

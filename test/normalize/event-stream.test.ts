@@ -44,7 +44,7 @@ const frame = (
   });
 
 describe("a frame of an event stream", () => {
-  it("is matched by its event name, and read by its last event id", () => {
+  it("is matched by its event name, and takes its id from its last event id", () => {
     const definitions = [{ type: "made", typePath: "$event", idPath: "$lastEventId", payloadPath: "$.a" }];
     const { events } = run(frame({ a: 1 }, "7", "7/2", { event: "made" }), definitions);
     expect(events.map(({ id }) => id)).toEqual(["7"]);
@@ -52,28 +52,28 @@ describe("a frame of an event stream", () => {
     expect(run(frame({ a: 1 }, "7"), definitions).failures).toMatchObject([{ reason: "no_match" }]);
   });
 
-  it("is called by its last event id, with its number where it is not the first under it", () => {
+  it("has its last event id as its id, with a number when it is not the first under it", () => {
     const idOf = (delivery: VerifiedDelivery) => run(delivery).events[0]?.id;
     expect(idOf(frame({}, "7"))).toBe("7");
     expect(idOf(frame({}, "7", "7/2"))).toBe("7/2");
     expect(idOf(frame({}))).toBe("fresh_1");
   });
 
-  it("gives what it was split into the place in it besides", () => {
+  it("that is split gives each item its place as part of the id", () => {
     const items = run(frame([1, 2], "7", "7/3"), [{ type: "t" }], { itemsPath: "$" });
     expect(items.events.map(({ id }) => id)).toEqual(["7/3/0", "7/3/1"]);
     const lines = run(frame("1\n2\n", "7", "7", { "content-type": "application/x-ndjson" }));
     expect(lines.events.map(({ id }) => id)).toEqual(["7/0", "7/1"]);
   });
 
-  it("is remembered apart from one whose sender calls it so", () => {
+  it("with a number is not a duplicate of a frame with the same text as its id", () => {
     const identityOf = (delivery: VerifiedDelivery) => run(delivery).events[0]?.identity;
     expect(identityOf(frame({}, "a", "a/2"))).not.toBe(identityOf(frame({}, "a/2")));
     expect(identityOf(frame({}, "a", "a/2"))).toBe(identityOf(frame({ other: 1 }, "a", "a/2")));
     expect(identityOf(frame({}))).toBe("");
   });
 
-  it("keeps its id through quarantine", () => {
+  it("keeps its id when it is re-driven from quarantine", () => {
     const failed = run(frame({}, "7", "7/2"), [{ type: "t", payloadPath: "$.a" }]);
     expect(failed.failures).toMatchObject([{ reason: "payload_missing", item: null }]);
     const selection: Selection = { id: "qua_1", item: null, definitions: ["t"], asNewId: false };
@@ -84,7 +84,7 @@ describe("a frame of an event stream", () => {
     );
   });
 
-  it("has no other roots", () => {
+  it("offers paths the roots $event and $lastEventId only", () => {
     expect(rulesOf([{ type: "t", typePath: "$headers.x" }])).toMatchObject({
       ok: false,
       error: [{ path: "events[0].typePath", message: expect.stringContaining("$event, $lastEventId") }],

@@ -3,7 +3,7 @@ import { compileRules } from "../../src/normalize/compile.ts";
 import { normalize } from "../../src/normalize/normalize.ts";
 import { channel, deliveryOf, settings } from "./support.ts";
 
-it("a channel made anew under an old uid remembers nothing of the old one", () => {
+it("a new channel under an old uid does not share the old one's dedupe memory", () => {
   const identityUnder = (number: number): string | undefined => {
     const definitions = [{ type: "t", idPath: "$.id" }];
     const rules = compileRules({ channel: { ...channel, number }, config: settings(), definitions });

@@ -162,7 +162,13 @@ describe("RFC 9535, examples of sections 2.2 to 2.5", () => {
 });
 
 describe("a singular path", () => {
-  it.each(["$", "$.a", "$['a'][0].b", "$.a[-1]", '$ ["a"]'])("%s is read without the library", (path) => {
+  it.each([
+    "$",
+    "$.a",
+    "$['a'][0].b",
+    "$.a[-1]",
+    '$ ["a"]',
+  ])("%s is read by an own accessor, not by the library", (path) => {
     expect(run(path, {}).kind).toBe("singular");
   });
 
@@ -172,16 +178,16 @@ describe("a singular path", () => {
     "__proto__",
     "hasOwnProperty",
     "length",
-  ])("finds no inherited %s", (name) => {
+  ])("does not find the inherited member %s", (name) => {
     for (const data of [{}, [], "text", 1, null, JSON.parse('{"a":1}')])
       expect(select(`$.${name}`, data)).toEqual([]);
   });
 
-  it("finds a member of its own under an inherited name", () => {
+  it("finds an own member under an inherited name", () => {
     expect(select("$.constructor.__proto__", JSON.parse('{"constructor":{"__proto__":1}}'))).toEqual([1]);
   });
 
-  it("is the same, spelled otherwise", () => {
+  it("has the same key in all spellings", () => {
     const keys = ["$.a.b", "$['a'].b", '$["a"]["b"]', "$.a['\\u0062']"].map((path) => {
       const result = compile(path);
       return result.ok ? result.value.path.key : undefined;
@@ -189,7 +195,7 @@ describe("a singular path", () => {
     expect(new Set(keys).size).toBe(1);
   });
 
-  it("with an index from the end says where its value stands", () => {
+  it("with a negative index gives the place of its value", () => {
     const result = compile("$.a[-1].b");
     const path = result.ok ? result.value.path : undefined;
     const target = path?.kind === "singular" ? path.targetsIn({ a: [1, 2, { b: 3 }] }) : undefined;
@@ -198,7 +204,7 @@ describe("a singular path", () => {
 });
 
 describe("a named root", () => {
-  it("is the one that the path's text names, the item without a name", () => {
+  it("is the one that the path names, or the item for a plain $", () => {
     const roots = ["$", "$.headers", "$headers", "$query.a", "$headers['a']"].map((path) => {
       const result = compile(path);
       return result.ok ? result.value.root : undefined;
@@ -209,22 +215,22 @@ describe("a named root", () => {
   it.each([
     "$headers['X-GitHub-Event']",
     "$headers['X-GitHub-Event','X-GitHub-Event'][0]",
-  ])("finds %s whatever the case of the name", (path) => {
+  ])("of headers finds %s in any case", (path) => {
     const { values } = run(path, { "x-github-event": ["push"] });
     expect(values.flat()[0]).toBe("push");
   });
 
-  it("keeps the case of names below others, and deeper ones", () => {
+  it("keeps the case of all other names", () => {
     expect(select("$query.Ab", { Ab: 1, ab: 2 })).toEqual([1]);
     expect(select("$headers.A.B", { a: { B: 1, b: 2 } })).toEqual([1]);
   });
 
-  it("that is unknown is refused, with those that are known", () => {
+  it("that is unknown is refused with a list of the known ones", () => {
     expect(messageOf("$type")).toBe("unknown root $type; a path here begins with $, $headers, $query");
   });
 });
 
-describe("a path that is refused says why and where", () => {
+describe("the error of an invalid path gives the reason and the place", () => {
   it.each([
     ["$.a[", /unclosed bracketed selection \(at character 5\)/],
     ["$headers[", /unclosed bracketed selection \(at character 10\)/],
@@ -327,13 +333,13 @@ describe("patterns (RFC 9485)", () => {
     expect(select(`$[?${name}(@, '${pattern}')]`, [text])).toHaveLength(expected ? 1 : 0);
   });
 
-  it("match nothing but strings", () => {
+  it("match strings only", () => {
     expect(select("$[?search(@, '1')]", [1, null, ["1"], "1"])).toEqual(["1"]);
   });
 });
 
-describe("length() counts characters, not UTF-16 units", () => {
-  it("of a string beyond the basic plane", () => {
+describe("the function length()", () => {
+  it("counts characters, not UTF-16 units", () => {
     expect(select("$[?length(@) == 2]", ["😀😀", "abcd", [1, 2], { a: 1, b: 2 }])).toHaveLength(3);
   });
 });
@@ -353,7 +359,7 @@ describe("the syntax of jsonpath-plus", () => {
     expect([...select(path, data, "jsonpath-plus")].sort()).toEqual([...expected].sort());
   });
 
-  it("gives the place of what stands in the data, and none of what does not", () => {
+  it("gives the places of values, and none of member names", () => {
     const result = compile("$.a[*].x", "jsonpath-plus");
     const names = compile("$.b.*~", "jsonpath-plus");
     const nodes = [result, names].flatMap((compiled) =>

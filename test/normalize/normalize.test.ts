@@ -33,7 +33,7 @@ describe("matching", () => {
     ["a header's value is a type", {}, { "x-event": "push" }, ["push", "any"]],
     ["a repeated header is no string", {}, { "x-event": ["push", "push"] }, ["any"]],
     ["a number is compared as it is spelled", '{"version":1.0}', {}, ["1.0", "any"]],
-    ["and not as it counts", '{"version":1}', {}, ["any"]],
+    ["a number is not compared by its value", '{"version":1}', {}, ["any"]],
     ["a boolean is compared as a string", { flag: true }, {}, ["true", "any"]],
     [
       "every value of a path is compared, in the definitions' order",
@@ -41,13 +41,13 @@ describe("matching", () => {
       {},
       ["blue", "red", "any"],
     ],
-    ["objects and null are no types", { tags: [null, {}, ["red"]] }, {}, ["any"]],
-    ["names of Object.prototype are no types", { tags: ["constructor", "__proto__"] }, {}, ["any"]],
+    ["objects, arrays and null match no type", { tags: [null, {}, ["red"]] }, {}, ["any"]],
+    ["names of Object.prototype match no type", { tags: ["constructor", "__proto__"] }, {}, ["any"]],
   ])("%s", (_, body, headers, types) => {
     expect(typesOf(body, headers)).toEqual(types);
   });
 
-  it("nothing at all is a failure of the item", () => {
+  it("an item that matches no definition fails as no_match", () => {
     const outcome = normalizeBody({ type: "b" }, { definitions: [{ type: "a", typePath: "$.type" }] });
     expect(outcome).toMatchObject({
       received: 1,
@@ -82,7 +82,7 @@ describe("an event's id", () => {
     }
   });
 
-  it("is one value: a path that yields two is refused", () => {
+  it("must be one value: an idPath that yields two is refused", () => {
     const given = { definitions: [{ type: "all", idPath: "$..id" }] };
     expect(normalizeBody({ id: 1, a: { id: 2 } }, given).failures).toMatchObject([
       { reason: "id_missing", detail: "idPath $..id yields 2 values" },
@@ -90,7 +90,7 @@ describe("an event's id", () => {
     expect(normalizeBody({ a: { id: 2 } }, given).events[0]?.id).toBe("2");
   });
 
-  it("is of the delivery and the item's place where there is no idPath", () => {
+  it("consists of the delivery's id and the item's place when there is no idPath", () => {
     const outcome = normalizeBody([1, 2], {
       ...all,
       config: { itemsPath: "$" },
@@ -99,35 +99,35 @@ describe("an event's id", () => {
     expect(outcome.events.map(({ id }) => id)).toEqual(["d/0", "d/1"]);
   });
 
-  it("is a fresh one, by which nothing is remembered, where there is neither", () => {
+  it("is new, and not used for dedupe, when the delivery has none either", () => {
     const [event] = normalizeBody({}, all).events;
     expect(event).toMatchObject({ id: "fresh_1", identity: "" });
   });
 });
 
-describe("dedupe", () => {
+describe("the dedupe key of an event", () => {
   const identityOf = (body: unknown, given: Given): string | undefined =>
     normalizeBody(body, given).events[0]?.identity;
 
-  it("goes by the id, whatever the data", () => {
+  it("depends on the id, not on the data", () => {
     const [first, second] = [identityOf({ id: "x", n: 1 }, byId), identityOf({ id: "x", n: 2 }, byId)];
     expect(first).toMatch(/^[\w-]{22}$/);
     expect(second).toBe(first);
     expect(identityOf({ id: "y" }, byId)).not.toBe(first);
   });
 
-  it("tells data apart by its digest", () => {
+  it("is accompanied by a digest that differs with the data", () => {
     const digestOf = (body: string): string | undefined => normalizeBody(body, byId).events[0]?.digest;
     expect(digestOf('{"id":1}')).toMatch(/^[\w-]{11}$/);
     expect(digestOf('{"id":1}')).toBe(digestOf('{"id":1}'));
     expect(digestOf('{"id":1}')).not.toBe(digestOf('{"id": 1}'));
   });
 
-  it("remembers nothing when it is off", () => {
+  it("is empty when dedupe is off", () => {
     expect(identityOf({ id: "x" }, { ...byId, config: { dedupe: { windowSeconds: 0 } } })).toBe("");
   });
 
-  it("by content gives the same content the same id, and goes by it", () => {
+  it("by content is the same for the same content, and so is the id", () => {
     const given: Given = { ...all, config: { dedupe: { by: "content" } } };
     const [a, again, b] = [{ n: 1 }, { n: 1 }, { n: 2 }].map((body) => normalizeBody(body, given).events[0]);
     expect(a?.id).toMatch(/^[\w-]{22}$/);
@@ -136,7 +136,7 @@ describe("dedupe", () => {
     expect(b?.identity).not.toBe(a?.identity);
   });
 
-  it("by content goes by the content also where an idPath gives the id", () => {
+  it("by content depends on the content also with an idPath", () => {
     const given: Given = { ...byId, config: { dedupe: { by: "content" } } };
     const [a, b] = [
       { id: "x", n: 1 },
@@ -146,7 +146,7 @@ describe("dedupe", () => {
     expect(b?.identity).not.toBe(a?.identity);
   });
 
-  it("with onConflict publish tells contents of one id apart, and knows each again", () => {
+  it("with onConflict publish depends on id and content", () => {
     const given: Given = { ...byId, config: { dedupe: { onConflict: "publish" } } };
     const [a, b, again] = [1, 2, 1].map((n) => identityOf({ id: "x", n }, given));
     expect(a).not.toBe(b);
@@ -189,7 +189,7 @@ describe("an event's payload", () => {
     expect(payloads(body, path, { delivery })).toEqual([expected]);
   });
 
-  it("that is missing is a failure", () => {
+  it("that is missing fails the item as payload_missing", () => {
     for (const payloadPath of ["$.b", "$.b[*]"]) {
       expect(normalizeBody({ a: 1 }, { definitions: [{ type: "x", payloadPath }] }).failures).toEqual([
         {
@@ -271,7 +271,7 @@ describe("an entry", () => {
     expect(fieldOf(event, name)).toBe(data);
   });
 
-  it("knows its size to a few bytes", () => {
+  it("gives its size to within 32 bytes", () => {
     for (const body of ['{"a":"b"}', '{"a":"漢字😀"}', `{"a":"${"x".repeat(10_000)}"}`]) {
       const [event] = normalizeBody(body, all).events;
       const size = Buffer.byteLength(event?.fields.join("") ?? "");
@@ -280,10 +280,10 @@ describe("an entry", () => {
   });
 });
 
-describe("what stands nowhere in the data", () => {
+describe("member names selected by jsonpath-plus", () => {
   const config = { pathSyntax: "jsonpath-plus" } as const;
 
-  it("is a payload, and an item, as any other: the names of members", () => {
+  it("can be a payload, or items", () => {
     const named = normalizeBody('{"a": 1, "b": 2}', {
       definitions: [{ type: "x", payloadPath: "$.*~" }],
       config,
@@ -305,8 +305,8 @@ describe("items", () => {
   it.each<[string, string, string, string[]]>([
     ["are the elements of an array", '{"a":[ {"n":1.0} , 2 ]}', "$.a", ['{"n":1.0}', "2"]],
     ["are the elements of the body", "[1.0, [2]]", "$", ["1.0", "[2]"]],
-    ["are what a path yields, each one", '{"a":[{"n":[1]},{"n":[2]}]}', "$.a[*].n", ["[1]", "[2]"]],
-    ["may be one that is no array", '{"a":{"n":1}}', "$.a", ['{"n":1}']],
+    ["are the values that a path yields", '{"a":[{"n":[1]},{"n":[2]}]}', "$.a[*].n", ["[1]", "[2]"]],
+    ["may be a single value that is not an array", '{"a":{"n":1}}', "$.a", ['{"n":1}']],
     ["may be found from $body", '{"a":[1]}', "$body.a", ["1"]],
     ["may be none", '{"a":[]}', "$.a", []],
   ])("%s", (_, body, itemsPath, expected) => {
@@ -316,7 +316,7 @@ describe("items", () => {
     expect(outcome.failures).toEqual([]);
   });
 
-  it("that cannot be found make the body invalid", () => {
+  it("that are not found make the body invalid", () => {
     for (const itemsPath of ["$.b", "$.b[*]"]) {
       expect(split('{"a":[]}', itemsPath)).toMatchObject({
         received: 1,
@@ -325,13 +325,13 @@ describe("items", () => {
     }
   });
 
-  it("of XML are JSON", () => {
+  it("of an XML body are JSON", () => {
     const outcome = split("<a><b>1</b><b>2</b></a>", "$.a.b", { delivery: typed("text/xml") });
     expect(dataOf(outcome)).toEqual(['"1"', '"2"']);
     expect(fieldOf(outcome.events[0], "datacontenttype")).toBe("application/json");
   });
 
-  it("are the lines of NDJSON that hold something; a broken one fails alone", () => {
+  it("are the non-blank lines of NDJSON; a broken line fails alone", () => {
     const outcome = normalizeBody('{"n":1.0}\r\n\n  \n{"n":\n{"n":3}', {
       ...all,
       delivery: typed("application/x-ndjson"),
@@ -342,7 +342,7 @@ describe("items", () => {
     expect(outcome.received).toBe(3);
   });
 
-  it("are counted to 1,000", () => {
+  it("are at most 1,000 per delivery", () => {
     const many = (count: number): unknown => Array.from({ length: count }, () => 0);
     const given: Given = { ...all, config: { itemsPath: "$" } };
     expect(normalizeBody(many(1_000), given).events).toHaveLength(1_000);
@@ -356,7 +356,7 @@ describe("items", () => {
     expect(start("1\n".repeat(1_001), lines)).toEqual({ kind: "tooManyItems", limit: 1_000 });
   });
 
-  it("times the definitions that they match are at most 10,000 events", () => {
+  it("make at most 10,000 events per delivery", () => {
     const definitions = Array.from({ length: 11 }, (_, index) => ({ type: `t${index}` }));
     const items = Array.from({ length: 1_000 }, () => 0);
     expect(start(items, { definitions, config: { itemsPath: "$" } })).toEqual({
@@ -367,7 +367,7 @@ describe("items", () => {
     expect(allowed.events).toHaveLength(10_000);
   });
 
-  it("see their own members from $, and the whole from $body", () => {
+  it("are the root $ of their paths, and $body is the whole body", () => {
     const given: Given = {
       definitions: [{ type: "all", idPath: "$.id", payloadPath: "$body.account" }],
       config: { itemsPath: "$.events" },
@@ -378,7 +378,7 @@ describe("items", () => {
   });
 });
 
-describe("failures", () => {
+describe("a failure", () => {
   const invalid = (detail = /./) => [
     { item: null, reason: "invalid_body", detail: expect.stringMatching(detail), definitions: [] },
   ];
@@ -388,7 +388,7 @@ describe("failures", () => {
     ["no body", "", undefined],
     ["broken XML", "<a>", "text/xml"],
     ["broken UTF-8", Buffer.from([0xff]), "text/plain"],
-  ])("%s is an invalid body", (_, body, contentType) => {
+  ])("of %s is invalid_body", (_, body, contentType) => {
     const outcome = normalizeBody(
       body,
       contentType === undefined ? all : { ...all, delivery: typed(contentType) },
@@ -396,7 +396,7 @@ describe("failures", () => {
     expect(outcome).toMatchObject({ received: 1, events: [], failures: invalid() });
   });
 
-  it("of an item are one, of the first definition, with the types of all that failed", () => {
+  it("has the reason of the first definition that failed, and names all that failed", () => {
     const outcome = normalizeBody(
       { a: 1 },
       {
@@ -420,7 +420,7 @@ describe("failures", () => {
     ["JSON behind braces in strings", `["${"{".repeat(200)}",${nested(3)}]`, undefined],
     ["XML", "<a><b><c><d><e>1</e></d></c></b></a>", "text/xml"],
     ["JSON deeper than any stack", nested(200_000), undefined],
-  ])("%s that nests deeper than the limit is too deep", (_, body, contentType) => {
+  ])("of %s that nests deeper than the limit is too_deep", (_, body, contentType) => {
     const given = { ...all, config: { limits: { maxDepth: 3 } } };
     const outcome = normalizeBody(
       body,
@@ -429,28 +429,28 @@ describe("failures", () => {
     expect(outcome.failures).toMatchObject([{ item: null, reason: "too_deep", definitions: [] }]);
   });
 
-  it("XML deeper than its parser goes is too deep as well", () => {
+  it("of XML deeper than its parser goes is too_deep", () => {
     const body = "<a>".repeat(5_000) + "</a>".repeat(5_000);
     expect(normalizeBody(body, { ...all, delivery: typed("text/xml") }).failures).toMatchObject([
       { reason: "too_deep" },
     ]);
   });
 
-  it("depth is counted in each item, and does not fail its neighbours", () => {
+  it("by depth is counted in each item, and does not fail the others", () => {
     const given = { ...all, config: { itemsPath: "$.a.b", limits: { maxDepth: 3 } } };
     const outcome = normalizeBody(`{"a":{"b":[${nested(3)},${nested(4)}]}}`, given);
     expect(outcome.events.map(({ item }) => item)).toEqual([0]);
     expect(outcome.failures).toMatchObject([{ item: 1, reason: "too_deep" }]);
   });
 
-  it("a body of items that nests beyond all limits is too deep as a whole", () => {
+  it("of a body of items that nests beyond all limits is too_deep as a whole", () => {
     const given = { ...all, config: { itemsPath: "$..a" } };
     expect(normalizeBody(nested(100_000), given).failures).toMatchObject([
       { item: null, reason: "too_deep" },
     ]);
   });
 
-  it("paths that visit too many nodes fail their item with path_budget", () => {
+  it("of an item whose paths visit too many nodes is path_budget", () => {
     const body = { big: Array.from({ length: 1_000 }, () => ({ a: 1 })) };
     for (const setting of ["typePath", "idPath", "payloadPath"] as const) {
       const outcome = normalizeBody(body, {
@@ -462,7 +462,7 @@ describe("failures", () => {
     expect(outcome.failures).toMatchObject([{ item: null, reason: "path_budget", path: "itemsPath" }]);
   });
 
-  it("the paths of all items share one budget: more items spend no more", () => {
+  it("is path_budget also when all items together spend the budget of their delivery", () => {
     const publishedOf = (count: number): number => {
       const items = Array.from({ length: count }, () => ({
         big: Array.from({ length: 100 }, () => [1, 2]),
@@ -480,8 +480,8 @@ describe("failures", () => {
   });
 });
 
-describe("what a delivery publishes", () => {
-  it("is bounded, however often its items repeat the body; the rest fails, and is published one by one", () => {
+describe("the output of a delivery", () => {
+  it("is bounded in bytes; the items beyond it fail and can be re-driven one by one", () => {
     const definitions = [{ type: "x", payloadPath: "$body" }];
     const config = { itemsPath: "$.items" };
     const body = { pad: "x".repeat(5_000_000), items: Array(1000).fill(0) };
@@ -501,7 +501,7 @@ describe("a schema", () => {
     ...(validatorFor === undefined ? {} : { validatorFor }),
   });
 
-  it("is given the payload, and its violation names the place in it", () => {
+  it("validates the payload, and its violation names the place", () => {
     const seen: unknown[] = [];
     const outcome = normalizeBody(
       { a: { n: 1 } },
@@ -528,7 +528,7 @@ describe("a schema", () => {
     ]);
   });
 
-  it("may be validated elsewhere: the order stays", async () => {
+  it("may be checked asynchronously, and the events keep their order", async () => {
     const outcome = start(
       { a: {} },
       given(async () => ({ validate: async () => undefined })),
@@ -540,7 +540,7 @@ describe("a schema", () => {
     });
   });
 
-  it("that cannot be had now fails the whole, not the item", async () => {
+  it("whose validator is unavailable fails the delivery, not the item", async () => {
     await expect(
       start(
         { a: {} },
@@ -549,7 +549,7 @@ describe("a schema", () => {
     ).rejects.toThrow("gone");
   });
 
-  it("that fails at once leaves nothing behind that others are still at", async () => {
+  it("whose validator throws leaves no unhandled rejection of the others", async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown): void => void unhandled.push(reason);
     process.on("unhandledRejection", note);
@@ -566,7 +566,7 @@ describe("a schema", () => {
     expect(unhandled).toEqual([]);
   });
 
-  it("sees all values of a path that is not singular as an array, and the JSON of a form", () => {
+  it("validates the values of a query path as an array, and a form as JSON", () => {
     const seen: unknown[] = [];
     const validatorFor = () => ({ validate: (value: unknown) => void seen.push(value) });
     normalizeBody(
@@ -578,7 +578,7 @@ describe("a schema", () => {
     expect(seen).toEqual([[1, 2], { a: "1" }]);
   });
 
-  it("refuses bytes", () => {
+  it("is not satisfied by bytes", () => {
     const delivery = typed("image/png");
     const outcome = normalizeBody("x", { definitions: [{ type: "x", schema: true }], delivery });
     expect(outcome.failures).toMatchObject([{ reason: "schema_mismatch", path: "" }]);
@@ -595,17 +595,17 @@ describe("a re-drive", () => {
   });
   const body = [{ id: 1 }, { id: 2 }, {}];
 
-  it("runs one item by the definitions named, under the ids of the first time", () => {
+  it("runs one item by the named definitions, with the original ids", () => {
     const outcome = normalizeBody(body, given({ id: "qr_1", item: 1, definitions: ["a"], asNewId: false }));
     expect(outcome).toMatchObject({ received: 1, events: [{ type: "a", id: "d/1", item: 1 }], failures: [] });
   });
 
-  it("runs all definitions where none is named", () => {
+  it("runs all definitions when none is named", () => {
     const outcome = normalizeBody(body, given({ id: "qr_1", item: 2, definitions: [], asNewId: false }));
     expect(outcome).toMatchObject({ events: [{ type: "a" }], failures: [{ item: 2, definitions: ["b"] }] });
   });
 
-  it("as a new id makes one, the same each time, so that twice publishes once", () => {
+  it("with a new id uses the same new id each time", () => {
     const asNew = given({ id: "qr_1", item: 1, definitions: ["b"], asNewId: true });
     const [event] = normalizeBody(body, asNew).events;
     expect(event).toMatchObject({ type: "b", id: "qr_1/1", identity: expect.stringMatching(/^.{22}$/) });
@@ -614,13 +614,13 @@ describe("a re-drive", () => {
     expect(normalizeBody(body, off).events).toMatchObject([{ id: "qr_1/1", identity: "" }]);
   });
 
-  it("of what brings no id gives one of its own, so that twice publishes once", () => {
+  it("of an item without an id uses the same id each time", () => {
     const only = { id: "qr_1", item: null, definitions: [], asNewId: false };
     const [event] = normalizeBody({}, { definitions: [{ type: "a" }], only }).events;
     expect(event).toMatchObject({ id: "qr_1/0", identity: expect.stringMatching(/^.{22}$/) });
   });
 
-  it("of a delivery as a whole runs all of the items that it has today, by all definitions", () => {
+  it("of a whole delivery that now has items runs all of them by all definitions", () => {
     const whole = { id: "qr_1", item: null, definitions: ["b"], asNewId: false };
     expect(normalizeBody(body, given(whole))).toMatchObject({
       received: 3,
@@ -636,7 +636,7 @@ describe("a re-drive", () => {
     expect(normalizeBody([], given(whole))).toMatchObject({ received: 0, events: [], failures: [] });
   });
 
-  it("of a delivery that is whole still runs the definitions named", () => {
+  it("of a whole delivery without items runs the named definitions", () => {
     const only = { id: "qr_1", item: null, definitions: ["b"], asNewId: false };
     expect(normalizeBody({ id: 1 }, { definitions, only })).toMatchObject({
       received: 1,
@@ -647,14 +647,14 @@ describe("a re-drive", () => {
 
   it.each([
     ["whose delivery fails as a whole", { itemsPath: "$.none" }, "invalid_body"],
-    ["that matches none of them", { itemsPath: "$" }, "no_match"],
-  ] as const)("of an item %s keeps the item and the definitions for the next", (_, config, reason) => {
+    ["that matches no definition", { itemsPath: "$" }, "no_match"],
+  ] as const)("of an item %s fails with the same item and definitions", (_, config, reason) => {
     const only = { id: "qr_1", item: 1, definitions: ["gone"], asNewId: false };
     const outcome = normalizeBody(body, { definitions, config, only });
     expect(outcome).toMatchObject({ events: [], failures: [{ item: 1, reason, definitions: ["gone"] }] });
   });
 
-  it("of an item that is no more fails it again", () => {
+  it("of an item that no longer exists fails again", () => {
     const outcome = normalizeBody(body, given({ id: "qr_1", item: 3, definitions: ["a"], asNewId: false }));
     expect(outcome).toMatchObject({
       received: 1,
@@ -683,7 +683,7 @@ describe("GitHub's webhooks", () => {
     })),
   );
 
-  it("all become one event each, on the topic of their type, byte for byte", () => {
+  it("each become one event on the topic of their type, byte for byte", () => {
     let count = 0;
     for (const { name, examples: bodies } of examples) {
       for (const body of bodies) {

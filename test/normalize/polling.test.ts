@@ -32,7 +32,7 @@ function run(
 const idsOf = ({ events }: Outcome): string[] => events.map(({ id }) => id);
 
 describe("a polled page", () => {
-  it("has gaps in the place of what is not new, and each item keeps its place", () => {
+  it("has gaps for old items, and new items keep their places", () => {
     const body = '{"rows": [null, {"id":1.0}, null, {"id":2}, null]}';
     const outcome = run(body, { itemsPath: "$.rows", itemId: "$.id" });
     expect(outcome.received).toBe(2);
@@ -42,12 +42,12 @@ describe("a polled page", () => {
     ]);
   });
 
-  it("is published oldest first where it stands newest first", () => {
+  it("in descending order is published oldest first", () => {
     const config = { itemsPath: "$[*]", itemId: "$.id", order: "descending" } as const;
     expect(idsOf(run('[{"id":3},{"id":2},null,{"id":1}]', config))).toEqual(["1", "2", "3"]);
   });
 
-  it("is found again item by item, by the place that its failure names", () => {
+  it("can be re-driven item by item, by the place in the failure", () => {
     const only = { id: "q", item: 2, definitions: [], asNewId: false };
     const outcome = run('[{"id":3},null,{"id":1}]', { itemsPath: "$", itemId: "$.id" }, {}, only);
     expect(idsOf(outcome)).toEqual(["1"]);
@@ -58,13 +58,13 @@ describe("a polled page", () => {
     expect(idsOf(run(rows, { itemsPath: "$", itemId: "$.id" }))).toEqual(["7"]);
   });
 
-  it("gives its headers and the page around an item to paths", () => {
+  it("gives paths access to the page around an item", () => {
     const payload = { payloadPath: "$body.account" };
     const outcome = run('{"account": 12345678901234567890, "rows": [{}]}', { itemsPath: "$.rows" }, payload);
     expect(dataOf(outcome)).toEqual(["12345678901234567890"]);
   });
 
-  it("that is one item may be null", () => {
+  it("that is a single null is an item", () => {
     expect(dataOf(run("null", {}))).toEqual(["null"]);
   });
 });
@@ -72,24 +72,24 @@ describe("a polled page", () => {
 describe("the id of a polled item", () => {
   const config = { itemId: "$.id", versionPath: "$.v" };
 
-  it("is joined by its version, and the definition's own idPath comes first", () => {
+  it("is followed by its version, and a definition's own idPath has precedence", () => {
     expect(idsOf(run({ id: 1, v: "a" }, config))).toEqual(["1/a"]);
     expect(idsOf(run({ id: 1, v: 2, key: "k" }, config, { idPath: "$.key" }))).toEqual(["k/2"]);
     expect(idsOf(run({ id: 1 }, config))).toEqual(["1"]);
   });
 
-  it("and its version are not taken for an id that spells the same", () => {
+  it("with a version is not a duplicate of an id of the same text", () => {
     const one = run({ id: "1", v: "2/3" }, config).events[0]?.identity;
     const other = run({ id: "1/2", v: "3" }, config).events[0]?.identity;
     const plain = run({ id: "1/2/3" }, config).events[0]?.identity;
     expect(new Set([one, other, plain]).size).toBe(3);
   });
 
-  it("is missed where its path yields nothing", () => {
+  it("is reported missing when its path yields nothing", () => {
     expect(run({ key: 1 }, config).failures).toMatchObject([{ reason: "id_missing" }]);
   });
 
-  it("has paths that compile, or are refused by their name", () => {
+  it("has paths that are reported by name when they do not compile", () => {
     const result = compile({ itemId: "$.", versionPath: "id" });
     expect(result.ok ? [] : result.error.map(({ path }) => path)).toEqual([
       "config.itemId",
@@ -98,19 +98,19 @@ describe("the id of a polled item", () => {
   });
 });
 
-describe("a JSON text with values taken out of it", () => {
+describe("a JSON text with values cut out", () => {
   const json = JsonText.parse(' {"a": [ 1.0 , {"b": 2} ], "c": 3} ');
   const cut = (...locations: (string | number)[][]) =>
     json
       .cut(locations.map((location) => ({ value: undefined, location })))
       .filter((part) => part !== undefined);
 
-  it("has null in their place, and all else as it was", () => {
+  it("has null in their place, and is otherwise unchanged", () => {
     expect(json.blank(cut(["a", 1], ["c"]))).toBe(' {"a": [ 1.0 , null ], "c": null} ');
     expect(json.blank([])).toBe(' {"a": [ 1.0 , {"b": 2} ], "c": 3} ');
   });
 
-  it("is none where a value that stays stands inside one that goes, or the other way round", () => {
+  it("does not exist when a cut value and a kept value overlap", () => {
     expect(json.blank(cut(["a"]), cut(["a", 0]))).toBeUndefined();
     expect(json.blank(cut(["a", 0]), cut(["a"]))).toBeUndefined();
     expect(json.blank(cut(["a", 0]), cut(["a", 0]))).toBeUndefined();

@@ -49,7 +49,7 @@ describe("a signature under a public key", () => {
     ["ecdsa-p384-sha384", "der", p384, "sha384", "der"],
     ["rsa-sha256", "der", rsa, "sha256", "der"],
     ["rsa-sha512", "der", rsa, "sha512", "der"],
-  ] as const)("by %s (%s) is right for its body, key and form only", async (algorithm, ecdsaFormat, pair, hash, dsaEncoding) => {
+  ] as const)("by %s (%s) is accepted only for its own body, key and encoding", async (algorithm, ecdsaFormat, pair, hash, dsaEncoding) => {
     const signature = sign(hash, Buffer.from("{}"), { key: pair.privateKey, dsaEncoding });
     const settings = { algorithm, ecdsaFormat, keys: inline(pem(pair.publicKey)) };
     expect(await verify(settings, signed(signature))).toBe(true);
@@ -66,7 +66,7 @@ describe("a signature under a public key", () => {
     ).toBe(true);
   });
 
-  it("takes keys in all their forms", async () => {
+  it("is checked with a key as PEM, JWK, JWK set, map of PEMs, DER, hex or base64", async () => {
     const der = ed25519.publicKey.export({ format: "der", type: "spki" });
     const raw = der.subarray(-32);
     const forms = [
@@ -85,7 +85,7 @@ describe("a signature under a public key", () => {
     }
   });
 
-  it("takes a certificate's key while the certificate is valid", async () => {
+  it("is checked with the key of a certificate only while the certificate is valid", async () => {
     const signature = sign("sha256", Buffer.from("{}"), createPrivateKey(certified.privateKey));
     const settings = { algorithm: "rsa-sha256", keys: inline(certified.certificate) };
     const { validFromDate, validToDate } = new X509Certificate(certified.certificate);
@@ -96,7 +96,7 @@ describe("a signature under a public key", () => {
     expect(await at(validToDate.getTime() + 1)).toBe(false);
   });
 
-  it("by SHA-1 or a short RSA key is right only where weak ones are allowed", async () => {
+  it("by SHA-1 or a short RSA key is accepted only with allowWeak", async () => {
     const bySha1 = signed(sign("sha1", Buffer.from("{}"), rsa.privateKey));
     const settings = { algorithm: "rsa-sha1", keys: inline(pem(rsa.publicKey)) };
     expect(findingsOf({ verification: { ...base, ...settings } })).toHaveProperty(["verification.algorithm"]);
@@ -107,7 +107,7 @@ describe("a signature under a public key", () => {
     expect(await verify({ ...short, allowWeak: true }, byShort)).toBe(true);
   });
 
-  it("may say its algorithm among those that are named, and no other", async () => {
+  it("may name its algorithm among those of the settings, and no other", async () => {
     const settings = {
       algorithm: undefined,
       algorithmFrom: {
@@ -125,7 +125,7 @@ describe("a signature under a public key", () => {
     expect(await verify(settings, signed(by("sha256")))).toBe(false);
   });
 
-  it("may be over a text that holds a secret which is no key", async () => {
+  it("may cover a text that includes a shared secret", async () => {
     const template = "{{header:x-id}}|{{secret}}|{{body | crc32}}";
     const settings = { algorithm: "rsa-sha256", keys: inline(pem(rsa.publicKey)), template, allowWeak: true };
     const config = { verification: { ...base, ...settings }, secrets: [{ value: "old" }, { value: "WH-1" }] };
@@ -136,12 +136,12 @@ describe("a signature under a public key", () => {
   });
 });
 
-describe("keys that are fetched", () => {
+describe("fetched keys", () => {
   const url = "https://keys.example.com/jwks";
   const jwks = (...pairs: { readonly publicKey: KeyObject }[]) =>
     JSON.stringify({ keys: pairs.map(({ publicKey }, i) => JSON.parse(jwk(publicKey, { kid: `k${i}` }))) });
 
-  it("are those at the address that the settings name", async () => {
+  it("come from the address in the settings and are chosen by the key id of the request", async () => {
     const fetched: string[] = [];
     const fetchPinned = async (address: string) => {
       fetched.push(address);
@@ -155,7 +155,7 @@ describe("keys that are fetched", () => {
     expect(fetched).toEqual([url]);
   });
 
-  it("are fetched anew for a key that is not among them", async () => {
+  it("are fetched anew after 30 seconds when none of them fits", async () => {
     let pairs = [p256];
     const fetchPinned = async () => Buffer.from(jwks(...pairs));
     const sender = senderOf({ verification: { ...base, keys: { from: "url", url } } }, { fetchPinned });
@@ -167,14 +167,14 @@ describe("keys that are fetched", () => {
     );
   });
 
-  it("never make a delivery accepted while they are away", async () => {
+  it("that are unavailable never make a delivery accepted", async () => {
     const keys = { from: "url", url };
     await expect(verify({ keys }, signed(byEd25519))).rejects.toThrow(UnavailableError);
     const fetchPinned = async () => Buffer.from("<html>");
     await expect(verify({ keys }, signed(byEd25519), { fetchPinned })).rejects.toThrow(UnavailableError);
   });
 
-  it("may be at an address that the request names, only where that is pinned", async () => {
+  it("may come from an address in the request only if it matches a pinned address", async () => {
     const fetched: string[] = [];
     const fetchPinned = async (address: string) => {
       fetched.push(address);
@@ -199,7 +199,7 @@ describe("keys that are fetched", () => {
   });
 });
 
-describe("settings that make no sense are refused, naming the field", () => {
+describe("contradictory settings are refused, naming the field", () => {
   const keys = inline(pem(ed25519.publicKey));
   it.each<[string, object, string]>([
     ["no algorithm", { algorithm: undefined, keys }, "verification.algorithm"],
@@ -209,14 +209,14 @@ describe("settings that make no sense are refused, naming the field", () => {
       "verification.keys.keys.0",
     ],
     ["a private JWK", { keys: inline(jwk(ed25519.privateKey)) }, "verification.keys.keys.0"],
-    ["a secret for a key", { keys: inline('{"kty":"oct","k":"AAAA"}') }, "verification.keys.keys.0"],
+    ["a symmetric key", { keys: inline('{"kty":"oct","k":"AAAA"}') }, "verification.keys.keys.0"],
     [
-      "keys at no https address",
+      "keys at an address without TLS",
       { keys: { from: "url", url: "http://a.example/k" } },
       "verification.keys.url",
     ],
     [
-      "an address of a request's that is not pinned",
+      "an address in the request without pinned addresses",
       { keys: { from: "request", source: { in: "header", name: "x" } } },
       "verification.keys.pinned",
     ],
@@ -226,7 +226,7 @@ describe("settings that make no sense are refused, naming the field", () => {
       "verification.keys.pinned.0",
     ],
     [
-      "keys and secrets in one",
+      "secrets that are both keys and part of the signed text",
       { keys: { from: "secrets" }, template: "{{secret}}{{body}}" },
       "verification.template",
     ],
@@ -234,7 +234,7 @@ describe("settings that make no sense are refused, naming the field", () => {
     expect(Object.keys(findingsOf({ verification: { ...base, ...settings } }))).toContain(field);
   });
 
-  it("and so are secrets that are no public keys", () => {
+  it("a secret that is not a public key", () => {
     const verification = { ...base, keys: { from: "secrets" } };
     const value = createHash("sha256").update("x").digest("hex").slice(2);
     expect(findingsOf({ verification, secrets: [{ value }] })).toHaveProperty(["secrets.0.value"]);

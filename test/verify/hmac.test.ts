@@ -34,7 +34,7 @@ describe("a signature", () => {
     expect(await verify({ prefix: "a=" }, { body, headers })).toBe(false);
   });
 
-  it("is accepted in capitals, and in base64 with padding and without", async () => {
+  it("is accepted in upper-case hex, in base64 with or without padding, and in base64url", async () => {
     expect(await verify({}, { body, headers: { "x-sig": right.toUpperCase() } })).toBe(true);
     const base64 = hmac(body).toString("base64");
     for (const text of [base64, base64.replace(/=$/, "")]) {
@@ -44,7 +44,7 @@ describe("a signature", () => {
     expect(await verify({ encoding: "base64url" }, { body, headers: { "x-sig": url } })).toBe(true);
   });
 
-  it("is right for these bytes and this secret only", () => {
+  it("is accepted only for the bytes and the secret that it was made with", () => {
     const same = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
     assert(
       property(
@@ -62,7 +62,7 @@ describe("a signature", () => {
     );
   });
 
-  it("with one bit turned is refused", () => {
+  it("with one bit changed is refused", () => {
     assert(
       property(integer({ min: 0, max: 255 }), (bit) => {
         const bytes = hmac(body);
@@ -75,7 +75,7 @@ describe("a signature", () => {
     );
   });
 
-  it("over bytes that are no UTF-8 is over these bytes", async () => {
+  it("of a body that is not UTF-8 is checked over its bytes", async () => {
     const bytes = Buffer.from([0xff, 0xfe, 0x00, 0x80]);
     const templated = { template: "{{body}}.x" };
     const headers = { "x-sig": hmac(Buffer.concat([bytes, Buffer.from(".x")])).toString("hex") };
@@ -83,7 +83,7 @@ describe("a signature", () => {
     expect(await verify(templated, { body: bytes.toString("utf8"), headers })).toBe(false);
   });
 
-  it("stands in a query parameter, or in the body as JSON or form", async () => {
+  it("is read from a query parameter, a JSON body or a form", async () => {
     const template = "{{body:$.data}}";
     const inBody = { in: "body", name: "$.sig", template, signsBody: false };
     expect(await verify({ in: "query", name: "s" }, { body, target: `${TARGET}?s=${right}` })).toBe(true);
@@ -97,7 +97,7 @@ describe("a signature", () => {
     expect(await verify(inBody, { body: "not json" })).toBe(false);
   });
 
-  it("may be one of several headers", async () => {
+  it("may stand in any of several headers, which are all removed", async () => {
     const both = { alsoNamed: ["x-sig-2"] };
     expect(await verify(both, { body, headers: { "x-sig-2": right } })).toBe(true);
     expect(await verify(both, { body, headers: { "x-sig": hex("old"), "x-sig-2": right } })).toBe(true);
@@ -111,10 +111,10 @@ describe("a signature", () => {
     ["utf8", "sécret", Buffer.from("sécret"), {}],
     ["base64", Buffer.from("key").toString("base64"), Buffer.from("key"), { encoding: "base64" }],
     ["hex", "00ff", Buffer.from([0, 255]), { encoding: "hex" }],
-    ["after a prefix", "whsec_a2V5", Buffer.from("key"), { encoding: "base64", stripPrefix: "whsec_" }],
-    ["before a suffix", "s", Buffer.from("s&"), { append: "&" }],
+    ["without its prefix", "whsec_a2V5", Buffer.from("key"), { encoding: "base64", stripPrefix: "whsec_" }],
+    ["with a suffix", "s", Buffer.from("s&"), { append: "&" }],
     ["as its hash", "s", createHash("sha1").update("s").digest(), { hash: "sha1" }],
-  ])("is under a key that the secret gives: %s", async (_, secret, key, settings) => {
+  ])("uses the secret as its key: %s", async (_, secret, key, settings) => {
     const sender = senderOf(config({ key: settings }, secret));
     expect(await isVerified(sender, { body, headers: { "x-sig": hmac(body, key).toString("hex") } })).toBe(
       true,
@@ -125,7 +125,7 @@ describe("a signature", () => {
   });
 });
 
-describe("several things in one value", () => {
+describe("a value with several items", () => {
   const items = { items: { separator: ",", assign: "=", key: "v1" } };
   const stripe = {
     ...items,
@@ -138,7 +138,7 @@ describe("several things in one value", () => {
     headers: { "x-sig": [`t=${seconds}`, ...signatures.map((one) => `v1=${one}`)].join(",") },
   });
 
-  it("are told apart, and any right signature will do", async () => {
+  it("is accepted when any of its signatures is right", async () => {
     const right = hex(`${NOW_SECONDS}.{}`);
     expect(await verify(stripe, at(NOW_SECONDS, right))).toBe(true);
     expect(await verify(stripe, at(NOW_SECONDS, hex("old"), right))).toBe(true);
@@ -151,12 +151,12 @@ describe("several things in one value", () => {
     ).toBe(true);
   });
 
-  it("are refused where the time stands twice: it could be one for the check and one for the signature", async () => {
+  it("is refused when it holds the time twice", async () => {
     const header = `t=${NOW_SECONDS},t=${NOW_SECONDS},v1=${hex(`${NOW_SECONDS}.{}`)}`;
     expect(await verify(stripe, { body: "{}", headers: { "x-sig": header } })).toBe(false);
   });
 
-  it("are at most 16 signatures among 64 items", async () => {
+  it("may hold at most 16 signatures among 64 items", async () => {
     const right = hex(`${NOW_SECONDS}.{}`);
     const old = hex("old");
     expect(await verify(stripe, at(NOW_SECONDS, ...Array(15).fill(old), right))).toBe(true);
@@ -164,7 +164,7 @@ describe("several things in one value", () => {
     expect(await verify(stripe, at(NOW_SECONDS, ...Array(64).fill("zz"), right))).toBe(false);
   });
 
-  it("have no keys where nothing is said to stand between key and value", async () => {
+  it("is read by position when its items have no keys", async () => {
     const right = hex("{}");
     const plain = { items: { separator: ", " } };
     expect(await verify(plain, { body: "{}", headers: { "x-sig": `${hex("old")}, ${right}` } })).toBe(true);
@@ -177,7 +177,7 @@ describe("several things in one value", () => {
   });
 });
 
-describe("a time", () => {
+describe("the time of a delivery", () => {
   const settings = (unit: string) => ({
     template: "{{timestamp}}.{{body}}",
     timestamp: { source: { in: "header", name: "X-Time" }, unit },
@@ -192,7 +192,7 @@ describe("a time", () => {
     [0, true],
     [300, true],
     [301, false],
-  ])("%i s from receipt: accepted is %s", async (apart, accepted) => {
+  ])("%i s away from its receipt is accepted: %s", async (apart, accepted) => {
     expect(await verifyAt("seconds", String(NOW_SECONDS + apart))).toBe(accepted);
     expect(await verifyAt("milliseconds", String(ARRIVED_AT_MS + apart * 1_000))).toBe(accepted);
     expect(await verifyAt("rfc3339", new Date(ARRIVED_AT_MS + apart * 1_000).toISOString())).toBe(accepted);
@@ -217,16 +217,16 @@ describe("a time", () => {
     ["rfc3339", "Thu, 01 Jan 2026 00:00:00 GMT"],
     ["rfc3339", "2026-01-01"],
     ["rfc3339", "2026-13-01T00:00:00Z"],
-  ])("in %s is not %j", async (unit, time) => {
+  ])("in %s cannot be %j", async (unit, time) => {
     expect(await verifyAt(unit, time)).toBe(false);
   });
 
-  it("that was put in place of the signed one is refused", async () => {
+  it("that is not the signed one is refused", async () => {
     const headers = { "x-time": String(NOW_SECONDS), "x-sig": hex(`${NOW_SECONDS - 1_000}.{}`) };
     expect(await verify(settings("seconds"), { body: "{}", headers })).toBe(false);
   });
 
-  it("may stand in a body that is signed", async () => {
+  it("may stand in the signed body", async () => {
     const inBody = {
       timestamp: { source: { in: "body", name: "$.at" }, unit: "milliseconds" },
       toleranceSeconds: 60,
@@ -239,7 +239,7 @@ describe("a time", () => {
   });
 });
 
-describe("a template", () => {
+describe("the template of what is signed", () => {
   const url = `${HOOKS_URL}${TARGET}?b=2&a=1&a=0`;
   const target = `${TARGET}?b=2&a=1&a=0`;
   const form = "z=1&a=%C3%A9&a=b&a=b";
@@ -265,7 +265,7 @@ describe("a template", () => {
       { signedHeaders: { listedIn: { in: "header", name: "x-list" } } },
       "x-a:é\nx-list:X-A, x-list",
     ],
-  ])("%s %j", async (template, settings, signed) => {
+  ])("%s is filled in with the settings %j", async (template, settings, signed) => {
     const headers = {
       "content-type": "application/x-www-form-urlencoded",
       // As Node hands it on: the bytes of UTF-8 as Latin-1.
@@ -278,14 +278,14 @@ describe("a template", () => {
     );
   });
 
-  it("names what is signed of a JSON body, where it is present, in the order said", async () => {
+  it("takes the listed members of a JSON body that are present, in the listed order", async () => {
     const parameters = { of: "json", names: ["b", "c", "a"], order: "listed", pair: "{{name}}\n{{value}}\n" };
     const settings = { template: "{{parameters}}", parameters, signsBody: false };
     const body = JSON.stringify({ a: "1", x: "no", b: { c: true } });
     expect(await verify(settings, { body, headers: { "x-sig": hex('b\n{"c":true}\na\n1\n') } })).toBe(true);
   });
 
-  it("refuses what lacks a value that is signed, or has it twice", async () => {
+  it("refuses a delivery that lacks a signed header, or has it twice", async () => {
     const settings = { template: "{{header:x-a}}{{body}}" };
     const headers = { "x-sig": hex("{}") };
     expect(await verify(settings, { body: "{}", headers })).toBe(false);
@@ -293,7 +293,7 @@ describe("a template", () => {
     expect(await verify(settings, { body: "{}", headers: { ...headers, "x-a": "" } })).toBe(true);
   });
 
-  it("takes the address as the sender knows it, whatever a proxy made of it", async () => {
+  it("uses the address that the sender knows, also behind a proxy", async () => {
     const settings = { template: "{{url}}{{body}}", baseUrl: "https://x.example/in/" };
     const headers = { "x-sig": hex(`https://x.example/in${TARGET}?a=1{}`) };
     for (const sent of [`${TARGET}?a=1`, `/behind${TARGET}?a=1`, `http://gateway${TARGET}?a=1`]) {
@@ -301,7 +301,7 @@ describe("a template", () => {
     }
   });
 
-  it("may mix the secret into a plain hash, where weak ones are allowed", async () => {
+  it("may mix the secret into a plain hash with allowWeak", async () => {
     const plain = { construction: "plain", template: "{{body}}{{secret}}", allowWeak: true };
     const sender = senderOf(config(plain, "old", "k"));
     const signed = (secret: string) => createHash("sha256").update(`{}${secret}`).digest("hex");
@@ -309,7 +309,7 @@ describe("a template", () => {
     expect(await isVerified(sender, { body: "{}", headers: { "x-sig": signed("") } })).toBe(false);
   });
 
-  it("may sign a hash of the body that a query parameter says, and which is checked", async () => {
+  it("may cover the body by a hash in the query, which is compared with the body", async () => {
     const settings = { template: "{{url}}", bodyHash: { source: { in: "query", name: "h" } } };
     const h = createHash("sha256").update("{}").digest("hex");
     const sent = `${TARGET}?h=${h}`;
@@ -322,10 +322,10 @@ describe("a template", () => {
   });
 });
 
-describe("what a signature covers", () => {
+describe("a signed delivery", () => {
   const withId = { template: "{{id}}.{{body}}", deliveryId: { in: "header", name: "x-id" } };
 
-  it("names the delivery", async () => {
+  it("is known by its signed id, and refused under another or an empty one", async () => {
     const headers = { "x-id": "d1", "x-sig": hex("d1.{}") };
     const verified = await senderOf(config(withId)).verify(requestOf({ body: "{}", headers }));
     expect(verified).toMatchObject({ ok: true, value: { deliveryId: "d1", headers: { "x-id": "d1" } } });
@@ -333,7 +333,7 @@ describe("what a signature covers", () => {
     expect(await verify(withId, { body: "{}", headers: { "x-id": "", "x-sig": hex(".{}") } })).toBe(false);
   });
 
-  it("is what dedupe goes by where the channel says so", async () => {
+  it("is deduplicated by its signed bytes, not by its id, with bindDedupe", async () => {
     const sender = senderOf(config({ bindDedupe: "signedBytes" }));
     const bound = async (body: string, id: string) => {
       const verified = await sender.verify(requestOf({ body, headers: { "x-sig": hex(body), "x-id": id } }));
@@ -346,7 +346,7 @@ describe("what a signature covers", () => {
   });
 });
 
-describe("settings that make no sense are refused, naming the field", () => {
+describe("contradictory settings are refused, naming the field", () => {
   const path = (field: string): string => `verification.${field}`;
   it.each<[string, object, string]>([
     ["a tolerance without a time", { toleranceSeconds: 5 }, "toleranceSeconds"],
@@ -367,11 +367,15 @@ describe("settings that make no sense are refused, naming the field", () => {
       { template: "{{body}}{{body | sha1}}{{body}}" },
       "template",
     ],
-    ["a template without end", { template: "{{body}}".concat("{{method}}".repeat(32)) }, "template"],
+    [
+      "a template of too many placeholders",
+      { template: "{{body}}".concat("{{method}}".repeat(32)) },
+      "template",
+    ],
     ["a checksum in place of the body", { template: "{{body | crc32}}" }, "template"],
     ["parameters that nothing uses", { parameters: { of: "form" } }, "parameters"],
     [
-      "a pair of other things",
+      "a pair with an unknown placeholder",
       { template: "{{parameters}}", parameters: { of: "form", pair: "{{x}}" } },
       "parameters.pair",
     ],
@@ -381,26 +385,26 @@ describe("settings that make no sense are refused, naming the field", () => {
       "bodyHash.source",
     ],
     ["an item without items", { template: "{{item:t}}{{body}}" }, "template"],
-    ["an item's key without what follows it", { items: { separator: ",", key: "v1" } }, "items.key"],
+    ["an item's key without an assignment sign", { items: { separator: ",", key: "v1" } }, "items.key"],
     [
       "items beside several headers",
       { items: { separator: "," }, alsoNamed: ["x"], template: "{{item:0}}{{body}}" },
       "template",
     ],
-    ["a header that cannot be", { name: "x sig" }, "name"],
-    ["a path that is none", { in: "body", name: "sig" }, "name"],
+    ["a header name with a space", { name: "x sig" }, "name"],
+    ["a path that does not begin with $", { in: "body", name: "sig" }, "name"],
     ["a path that filters", { in: "body", name: "$[?@.a]" }, "name"],
     ["MD5", { algorithm: "md5" }, "algorithm"],
     ["a plain hash", { construction: "plain", template: "{{secret}}{{body}}" }, "construction"],
     ["a plain hash without the secret", { construction: "plain", allowWeak: true }, "construction"],
-    ["a setting that there is not", { algoritm: "sha1" }, ""],
+    ["an unknown setting", { algoritm: "sha1" }, ""],
   ])("%s", (_, verification, field) => {
     expect(Object.keys(findingsOf(config(verification)))).toContain(
       field === "" ? "verification" : path(field),
     );
   });
 
-  it("and so are secrets that are not written as the settings say, without repeating them", () => {
+  it("a secret that is not in the encoding of the settings, whose text is not repeated", () => {
     const findings = findingsOf(config({ key: { encoding: "hex" } }, "00", "not-hex"));
     expect(findings).toEqual({ "secrets.1.value": expect.not.stringContaining("not-hex") });
     expect(findingsOf(config({ key: { stripPrefix: "whsec_" } }, "whsec_"))).toHaveProperty([
@@ -411,7 +415,7 @@ describe("settings that make no sense are refused, naming the field", () => {
     expect(findingsOf({ secrets: [window] })).toHaveProperty(["secrets.0.notAfter"]);
   });
 
-  it("but weak ones are taken where that is said", () => {
+  it("weak algorithms are accepted with allowWeak", () => {
     expect(findingsOf(config({ algorithm: "md5", allowWeak: true }))).toEqual({});
     expect(findingsOf(config({ template: "{{body | crc32}}", allowWeak: true }))).toEqual({});
   });

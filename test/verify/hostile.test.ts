@@ -28,7 +28,7 @@ const signed = {
 };
 const keys = { from: "settings", keys: [pem] };
 
-/** Nobody can make what these accept by chance. */
+/** Settings that no random request satisfies. */
 const settings: readonly (readonly [string, object])[] = [
   ["hmac", { scheme: "hmac", ...signed }],
   ["hmac in a body", { scheme: "hmac", in: "body", name: "$.a['b'][0]" }],
@@ -65,8 +65,8 @@ const body = oneof(
   ),
 );
 
-describe("whatever is sent", () => {
-  it.each(settings)("is refused by %s, without an error", async (_, verification) => {
+describe("a random request", () => {
+  it.each(settings)("is refused by the scheme %s, and never makes it throw", async (_, verification) => {
     const sender = senderOf({
       verification,
       secrets: verification === settings[3]?.[1] ? [] : [{ value: "c2VjcmV0c2VjcmV0" }],

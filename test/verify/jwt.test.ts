@@ -29,8 +29,8 @@ const verify = async (settings: object, token: string, options?: SenderOptions):
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-describe("a token", () => {
-  it("is accepted in a header, a query parameter or the body, with the word Bearer or without", async () => {
+describe("a JSON Web Token", () => {
+  it("is accepted in a header, a query parameter or the body", async () => {
     const token = await tokenOf();
     expect(await verify({}, token)).toBe(true);
     const inQuery = senderOf({ verification: { ...base, source: { in: "query", name: "jwt" } } });
@@ -40,7 +40,7 @@ describe("a token", () => {
     expect(await isVerified(inBody, { body: JSON.stringify({ token }) })).toBe(true);
   });
 
-  it("is refused with any part of it changed, missing, or more", async () => {
+  it("is refused with a part changed, missing or added", async () => {
     const token = await tokenOf();
     const [header = "", payload = "", signature = ""] = token.split(".");
     const others = [
@@ -54,7 +54,7 @@ describe("a token", () => {
     for (const other of others) expect([other, await verify({}, other)]).toEqual([other, false]);
   });
 
-  it("is never accepted unsigned, or with a public key taken for a secret", async () => {
+  it("is never accepted unsigned, nor with the public key used as a shared secret", async () => {
     for (const alg of ["none", "None", "NONE", ""]) {
       expect(await verify({}, `${encode({ alg })}.${encode(claims)}.`)).toBe(false);
       expect(await verify({}, `${encode({ alg })}.${encode(claims)}.AA`)).toBe(false);
@@ -68,7 +68,7 @@ describe("a token", () => {
     expect(await isVerified(bySecrets, parts(await tokenOf()))).toBe(true);
   });
 
-  it("is refused by an algorithm that the settings do not name, though the key is right", async () => {
+  it("is refused under an algorithm that the settings do not name", async () => {
     expect(await verify({}, await tokenOf(claims, { alg: "RS512" }))).toBe(false);
     expect(await verify({ algorithms: ["RS256", "RS512"] }, await tokenOf(claims, { alg: "RS512" }))).toBe(
       true,
@@ -76,12 +76,12 @@ describe("a token", () => {
     expect(await verify({ algorithms: ["ES256"] }, await tokenOf())).toBe(false);
   });
 
-  it("is refused where it asks for what is not understood", async () => {
+  it("is refused when it has an unknown critical header", async () => {
     const critical = `${encode({ alg: "RS256", crit: ["x"], x: 1 })}.${encode(claims)}`;
     expect(await verify({}, `${critical}.AAAA`)).toBe(false);
   });
 
-  it("ends with its time, but for the difference of the clocks", async () => {
+  it("expires at its time plus the allowed clock skew", async () => {
     const until = (exp: number | undefined, settings = {}) =>
       tokenOf({ ...claims, exp }).then((token) => verify({ clockSkewSeconds: 60, ...settings }, token));
     expect(await until(NOW_SECONDS - 59)).toBe(true);
@@ -98,7 +98,7 @@ describe("a token", () => {
     ]);
   });
 
-  it("is its issuer's, for this audience, with the claims that are asked for", async () => {
+  it("is accepted only from the issuer, for the audience and with the claims of the settings", async () => {
     const token = await tokenOf({ ...claims, email: "a@x", email_verified: true });
     expect(await verify({ issuer: ["accounts.example", claims.iss], audience: "inlet" }, token)).toBe(true);
     expect(await verify({ issuer: "accounts.example" }, token)).toBe(false);
@@ -109,7 +109,7 @@ describe("a token", () => {
     expect(await verify({ claims: { constructor: "Object" } }, token)).toBe(false);
   });
 
-  it("is bound to the body where it holds its hash", async () => {
+  it("is bound to the body by the hash that it holds", async () => {
     const bodyHash = { claim: "sha256" };
     const hash = createHash("sha256").update("{}").digest("hex");
     const sender = senderOf({ verification: { ...base, bodyHash } });
@@ -119,7 +119,7 @@ describe("a token", () => {
     expect(await isVerified(sender, parts(await tokenOf()))).toBe(false);
   });
 
-  it("names the delivery, and binds dedupe, where the settings say so", async () => {
+  it("gives the delivery its id and its dedupe key when the settings say so", async () => {
     const settings = { deliveryIdClaim: "jti", bindDedupe: "signedBytes" };
     const sender = senderOf({ verification: { ...base, ...settings } });
     const verified = await sender.verify(requestOf(parts(await tokenOf({ ...claims, jti: "j1" }))));
@@ -130,7 +130,7 @@ describe("a token", () => {
     expect(await isVerified(sender, parts(await tokenOf({ ...claims, jti: "x".repeat(257) })))).toBe(false);
   });
 
-  it("that anyone may have is its sender's where a claim is one of the channel's secrets", async () => {
+  it("of a shared issuer is accepted when its secretClaim is one of the channel's secrets", async () => {
     const of = (...emails: readonly string[]) =>
       senderOf({
         verification: { ...base, secretClaim: "email" },
@@ -145,7 +145,7 @@ describe("a token", () => {
     expect(Object.keys(findingsOf({ verification }))).toEqual(["verification.secretClaim"]);
   });
 
-  it("by a shared secret is accepted under any that is valid", async () => {
+  it("signed with a shared secret is accepted under any secret of the channel", async () => {
     const secrets = [{ value: "old" }, { value: "a secret of thirty-two characters" }];
     const verification = { scheme: "jwt", algorithms: ["HS256"], keys: { from: "secrets" } };
     const sender = senderOf({ verification, secrets });
@@ -156,12 +156,12 @@ describe("a token", () => {
   });
 });
 
-describe("the keys of tokens", () => {
+describe("the keys of a token's issuer", () => {
   const url = "https://issuer.example/jwks";
   const fetched = (jwks: () => string): SenderOptions => ({ fetchPinned: async () => Buffer.from(jwks()) });
   const settings = { algorithms: ["RS256", "ES256"], keys: { from: "url", url } };
 
-  it("are chosen by the id that the token names", async () => {
+  it("are chosen by the token's key id", async () => {
     const options = fetched(() => jwksOf(["a", rsa.publicKey], ["b", ec.publicKey]));
     expect(await verify(settings, await tokenOf(claims, { kid: "a" }), options)).toBe(true);
     expect(
@@ -171,7 +171,7 @@ describe("the keys of tokens", () => {
     expect(await verify(settings, await tokenOf(), options)).toBe(true);
   });
 
-  it("serve only the algorithm and the use that they are for", async () => {
+  it("serve only their own algorithm and use", async () => {
     const token = await tokenOf(claims, { kid: "a" });
     expect(
       await verify(
@@ -184,7 +184,7 @@ describe("the keys of tokens", () => {
     expect(await verify(settings, token, unused)).toBe(false);
   });
 
-  it("are fetched anew for an id that is not among them, once in a while", async () => {
+  it("are fetched anew for an unknown key id, at most every 30 seconds", async () => {
     let calls = 0;
     const options = fetched(() =>
       ++calls === 1 ? jwksOf(["old", ec.publicKey]) : jwksOf(["a", rsa.publicKey]),
@@ -197,7 +197,7 @@ describe("the keys of tokens", () => {
     expect(calls).toBe(2);
   });
 
-  it("never make a token accepted while they are away", async () => {
+  it("that are unavailable never make a token accepted", async () => {
     await expect(verify(settings, await tokenOf())).rejects.toThrow(UnavailableError);
   });
 });
@@ -206,8 +206,8 @@ it.each<[string, object, string]>([
   ["no algorithm", { algorithms: [] }, "verification.algorithms"],
   ["the algorithm none", { algorithms: ["none"] }, "verification.algorithms.0"],
   ["secrets and public keys at once", { algorithms: ["RS256", "HS256"] }, "verification.algorithms"],
-  ["a secret that all can read", { algorithms: ["HS256"] }, "verification.keys"],
-  ["a key that is none", { keys: { from: "settings", keys: ["x"] } }, "verification.keys.keys.0"],
+  ["a shared secret from public settings", { algorithms: ["HS256"] }, "verification.keys"],
+  ["an invalid key", { keys: { from: "settings", keys: ["x"] } }, "verification.keys.keys.0"],
 ])("settings with %s are refused", (_, settings, field) => {
   expect(Object.keys(findingsOf({ verification: { ...base, ...settings } }))).toContain(field);
 });

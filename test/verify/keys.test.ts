@@ -24,8 +24,8 @@ const fail = (): never => {
   throw new Error("away");
 };
 
-describe("keys that are fetched", () => {
-  it("are fetched once for all who wait, and serve for an hour", async () => {
+describe("fetched keys", () => {
+  it("are fetched once for requests at the same time, and serve for an hour", async () => {
     const { calls, keys } = upstream(pem);
     const both = await Promise.all([keys.get(URL_1, 0), keys.get(URL_1, 0)]);
     expect(both[0]).toBe(both[1]);
@@ -35,7 +35,7 @@ describe("keys that are fetched", () => {
     expect(calls.length).toBe(2);
   });
 
-  it("of before serve for a day while new ones cannot be had, and then no longer", async () => {
+  it("serve for a day while new ones cannot be fetched, and no longer", async () => {
     let answer: () => string = pem;
     const { keys } = upstream(() => answer());
     const first = await keys.get(URL_1, 0);
@@ -44,7 +44,7 @@ describe("keys that are fetched", () => {
     await expect(async () => keys.get(URL_1, 24 * 60 * MINUTE_MS)).rejects.toThrow(UnavailableError);
   });
 
-  it("that cannot be had are not asked for again for half a minute", async () => {
+  it("are not asked for again for 30 seconds after a failure", async () => {
     const { calls, keys } = upstream(fail);
     const get = async (nowMs: number) => keys.get(URL_1, nowMs);
     await expect(get(0)).rejects.toThrow(UnavailableError);
@@ -54,7 +54,7 @@ describe("keys that are fetched", () => {
     expect(calls.length).toBe(2);
   });
 
-  it("are renewed at most twice a minute, and those at hand stay where that fails", async () => {
+  it("are renewed at most every 30 seconds, and kept when that fails", async () => {
     let answer: () => string = pem;
     const { calls, keys } = upstream(() => answer());
     const first = await keys.get(URL_1, 0);
@@ -67,7 +67,7 @@ describe("keys that are fetched", () => {
     expect(await keys.get(URL_1, 60_000)).toBe(renewed);
   });
 
-  it("are fetched from at most 32 addresses at a time", async () => {
+  it("are fetched from at most 32 addresses at once", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const { calls, keys } = upstream(() => promise);
     const pending = Array.from({ length: 32 }, (_, i) => keys.get(`https://keys.example.com/${i}`, 0));
@@ -78,7 +78,7 @@ describe("keys that are fetched", () => {
     await keys.get("https://keys.example.com/33", 0);
   });
 
-  it("are none where there are more than 64", () => {
+  it("are refused when there are more than 64", () => {
     const { publicKey } = generateKeyPairSync("ed25519");
     const set = (count: number) =>
       JSON.stringify({ keys: Array(count).fill(publicKey.export({ format: "jwk" })) });
@@ -98,7 +98,7 @@ describe("keys that are fetched", () => {
     "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----",
     "AAAA",
     '{"keys":[]}',
-  ])("are none in %j", (text) => {
+  ])("cannot be read from %j", (text) => {
     expect(parsePublicKeys(text)).toBe(undefined);
   });
 });
@@ -111,7 +111,7 @@ describe("a pinned address", () => {
   };
   const pin = "https://sns.*.amazonaws.com/SimpleNotificationService-*.pem";
 
-  it("is one label of the host, and part of one segment of the path", () => {
+  it("has wildcards for one label of the host and within one segment of the path", () => {
     expect(fits(pin, "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-ab12.pem")).toBe(true);
     expect(fits("https://api.example.com/certs/*", "https://api.example.com/certs/a.b_c-1")).toBe(true);
     expect(fits("https://api.example.com/", "https://api.example.com/")).toBe(true);
@@ -120,14 +120,14 @@ describe("a pinned address", () => {
     );
   });
 
-  it("fits no bucket of anybody's, which has its name before that of the storage", () => {
+  it("does not fit a storage bucket that anyone could create", () => {
     for (const storage of ["s3", "s3-us-west-2", "s3-website-us-east-1"]) {
       const bucket = `https://sns.${storage}.amazonaws.com/SimpleNotificationService-ab12.pem`;
       expect(fits(pin, bucket)).toBe(false);
     }
   });
 
-  it("may have any query where it says so", () => {
+  it("may allow any query", () => {
     const any = "https://sns.*.amazonaws.com/?*";
     expect(fits(any, "https://sns.a.amazonaws.com/?Action=Confirm&TopicArn=arn:aws:sns:a:1:b")).toBe(true);
     expect(fits(any, "https://sns.a.amazonaws.com/")).toBe(false);
@@ -154,7 +154,7 @@ describe("a pinned address", () => {
     "https://SNS.us-east-1.amazonaws.com/SimpleNotificationService-a.pem",
     " https://sns.us-east-1.amazonaws.com/SimpleNotificationService-a.pem",
     "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-a.pem\n",
-  ])("is not %s", (url) => {
+  ])("does not fit %s", (url) => {
     expect(fits(pin, url)).toBe(false);
   });
 

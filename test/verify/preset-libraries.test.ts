@@ -69,7 +69,7 @@ async function accepts(library: Library, one: Case): Promise<boolean> {
 const isForLibraries = ({ kind, secrets }: Case): boolean =>
   secrets.length === 1 && kind !== "handshake" && !secrets[0]?.value.startsWith("whpk_");
 
-describe("the vectors", () => {
+describe("the test vectors", () => {
   beforeAll(() => {
     vi.useFakeTimers({ toFake: ["Date"] });
   });
@@ -80,7 +80,7 @@ describe("the vectors", () => {
   const vectors = readVectors();
   it.each(
     Object.entries(LIBRARIES),
-  )("of %s are what its own library takes and refuses", async (preset, library) => {
+  )("of the preset %s are accepted and refused by the provider's own library too", async (preset, library) => {
     const cases = vectors.get(preset)?.cases.filter(isForLibraries) ?? [];
     const verdicts: unknown[] = [];
     for (const one of cases) verdicts.push([one.name, await accepts(library, one)]);

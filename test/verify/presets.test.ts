@@ -57,7 +57,7 @@ type Outcome =
   | { readonly kind: "delivery"; readonly delivery: VerifiedDelivery }
   | { readonly kind: "refused"; readonly message: string };
 
-/** As the gateway goes about it: what needs no verification first. */
+/** As the gateway does it: handshakes that need no verification come first. */
 async function receive({ compiled }: Met, one: Case): Promise<Outcome> {
   const request = requestIn(one);
   const open = compiled.findOpenHandshake(request);
@@ -140,7 +140,7 @@ function neededBy({ verification, secret, handshakes }: Preset): readonly CaseKi
 }
 
 describe("the presets", () => {
-  it("have a file of vectors each, and no vector is without its preset", () => {
+  it("each have a file of vectors, and each file has its preset", () => {
     expect([...vectors.keys()].sort()).toEqual([...presets.keys()].sort());
     expect([...vectors].filter(([file, { preset }]) => file !== preset)).toEqual([]);
     const counted = (wanted: Case["origin"]) => allCases.filter(({ origin }) => origin === wanted).length;
@@ -150,7 +150,7 @@ describe("the presets", () => {
     );
   });
 
-  it("show what they accept, what they refuse, and what they leave unproved", () => {
+  it("each have a vector of every kind that their settings call for", () => {
     const lacking = [...presets.values()].flatMap((preset) => {
       const kinds = new Set(vectors.get(preset.preset)?.cases.map(({ kind }) => kind));
       return neededBy(preset).flatMap((kind) => (kinds.has(kind) ? [] : [`${preset.preset}: ${kind}`]));
@@ -158,7 +158,7 @@ describe("the presets", () => {
     expect(lacking).toEqual([]);
   });
 
-  it("answer each of their handshakes in a vector", async () => {
+  it("each have a vector for every handshake", async () => {
     const unanswered: string[] = [];
     for (const { preset, handshakes } of presets.values()) {
       const vector = vectors.get(preset);
@@ -175,7 +175,7 @@ describe("the presets", () => {
     expect(unanswered).toEqual([]);
   });
 
-  it("say where each published vector is published", () => {
+  it("give the source of each documented vector, and of no computed one", () => {
     const unsourced = allCases.filter(
       ({ origin, source }) => (origin === "documented") !== (source !== undefined),
     );

@@ -52,14 +52,14 @@ describe("a channel with a preset", () => {
     expect(sender.methods).toEqual(["POST", "HEAD"]);
   });
 
-  it("is not opened by a verification that says nothing, which is shown as the preset's", async () => {
+  it("is verified by the preset when its own verification is none", async () => {
     const config = { preset: "acme", verification: { scheme: "none" as const }, secrets };
     expect(await isVerified(senderOf(config, { presets }), { body: "{}" })).toBe(false);
     expect(leaveToPreset(config).verification).toEqual({ scheme: "preset" });
     expect(leaveToPreset({ verification: { scheme: "none" } }).verification).toEqual({ scheme: "none" });
   });
 
-  it("has of its own what it sets, field by field, and the rest of the preset", async () => {
+  it("overrides the preset field by field", async () => {
     const config = {
       ...{ preset: "acme", secrets },
       verification: { scheme: "preset", toleranceSeconds: 900, timestamp: { source: { name: "X-Time" } } },
@@ -77,7 +77,7 @@ describe("a channel with a preset", () => {
     });
   });
 
-  it("may verify in another way altogether", async () => {
+  it("may replace the preset's verification by another scheme", async () => {
     const sender = senderOf(
       { preset: "acme", verification: { scheme: "token", in: "bearer" }, secrets },
       { presets },
@@ -87,22 +87,22 @@ describe("a channel with a preset", () => {
   });
 
   it.each<[string, object, string, RegExp]>([
-    ["an unknown preset, with the nearest", { preset: "acmee" }, "preset", /no preset.*acme is/],
-    ["a preset that is like none", { preset: "zzzzzzzz" }, "preset", /is no preset that is known$/],
+    ["an unknown preset, with the nearest name", { preset: "acmee" }, "preset", /no preset.*acme is/],
     [
-      "what is left to a preset that there is not",
-      { verification: { scheme: "preset" } },
+      "an unknown preset, without a suggestion",
+      { preset: "zzzzzzzz" },
       "preset",
-      /needed/,
+      /is no preset that is known$/,
     ],
+    ["the scheme preset without a preset", { verification: { scheme: "preset" } }, "preset", /needed/],
     [
-      "a field that the preset's scheme has not",
+      "a field that the preset's scheme does not know",
       { preset: "acme", verification: { scheme: "preset", audience: "a" } },
       "verification.audience",
       /known field/,
     ],
     [
-      "a field that makes no sense with the preset's",
+      "a field that contradicts the preset's",
       { preset: "acme", verification: { scheme: "preset", template: "{{timestamp}}" } },
       "verification.template",
       /body/,
@@ -112,7 +112,7 @@ describe("a channel with a preset", () => {
   });
 });
 
-it("an answer that anyone can have signed is refused where deliveries are signed without their body", () => {
+it("an unverified handshake may not sign its answer when deliveries are signed without their body", () => {
   const handshake = {
     title: "CRC",
     when: { method: "GET" },
@@ -126,17 +126,17 @@ it("an answer that anyone can have signed is refused where deliveries are signed
   expect(findingsOf({ verification: { scheme: "hmac", name: "x" }, handshakes: [handshake] })).toEqual({});
 });
 
-describe("a preset", () => {
+describe("the file of a preset", () => {
   it.each([
-    ["a secret that is not said", { secret: undefined }],
-    ["a verification without sense", { verification: { scheme: "hmac", name: "x", toleranceSeconds: 3 } }],
-    ["a field that there is not", { webhook: true }],
-  ])("with %s is none", (_, wrong) => {
+    ["no word about its secret", { secret: undefined }],
+    ["a contradictory verification", { verification: { scheme: "hmac", name: "x", toleranceSeconds: 3 } }],
+    ["an unknown field", { webhook: true }],
+  ])("with %s is refused", (_, wrong) => {
     expect(presetSchema.safeParse({ ...acme, ...wrong }).success).toBe(false);
   });
 });
 
-describe("any of several ways", () => {
+describe("verification by any of several schemes", () => {
   const ways = (...of: object[]) => ({ scheme: "anyOf", of });
   const hmac = { scheme: "hmac", name: "x-sig" };
   const token = { scheme: "token", name: "x-token" };
@@ -148,7 +148,7 @@ describe("any of several ways", () => {
   };
   const jwt = { scheme: "jwt", algorithms: ["HS256"], keys: { from: "secrets" } };
 
-  it("is enough, and all that any reads goes no further", async () => {
+  it("accepts what one scheme accepts, and removes the credentials of all", async () => {
     const sender = senderOf({ verification: ways(hmac, token), secrets });
     expect(await isVerified(sender, { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(true);
     expect(await isVerified(sender, { body: "{}", headers: { "x-token": "k", "x-sig": "00" } })).toBe(true);
@@ -163,7 +163,7 @@ describe("any of several ways", () => {
     expect(verified.ok && { ...verified.value.headers }).toEqual({ "x-a": "1" });
   });
 
-  it("waits for those that must be asked, whatever their order", async () => {
+  it("waits for schemes that answer later, in any order", async () => {
     for (const verification of [ways(jwt, hmac), ways(hmac, jwt)]) {
       const sender = senderOf({ verification, secrets });
       expect(await isVerified(sender, { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(true);
@@ -171,7 +171,7 @@ describe("any of several ways", () => {
     }
   });
 
-  it("is not told while one of them cannot be, unless another says yes", async () => {
+  it("is unavailable while one scheme is, unless another accepts", async () => {
     for (const verification of [ways(fetched, hmac), ways(hmac, fetched)]) {
       const sender = senderOf({ verification, secrets });
       const headers = { "x-ed": "00" };
@@ -182,7 +182,7 @@ describe("any of several ways", () => {
     }
   });
 
-  it("needs a secret only where none can do without, which must fit one of them", () => {
+  it("needs a secret only if all schemes do, and it must fit one of them", () => {
     expect(lacksSecret(parseSender({ verification: ways(hmac, token) }))).toBe(true);
     expect(lacksSecret(parseSender({ verification: ways(hmac, fetched) }))).toBe(false);
     const inHex = { ...hmac, key: { encoding: "hex" } };
@@ -191,11 +191,11 @@ describe("any of several ways", () => {
   });
 
   it.each([
-    ["one way", [hmac]],
-    ["no check at all", [hmac, { scheme: "none" }]],
-    ["others that are several", [hmac, ways(hmac, token)]],
-    ["five", [hmac, hmac, hmac, hmac, hmac]],
-  ])("is not %s", (_, of) => {
+    ["one scheme", [hmac]],
+    ["the scheme none", [hmac, { scheme: "none" }]],
+    ["schemes inside each other", [hmac, ways(hmac, token)]],
+    ["five schemes", [hmac, hmac, hmac, hmac, hmac]],
+  ])("cannot have %s", (_, of) => {
     expect(Object.keys(findingsOf({ verification: ways(...of) }))[0]).toMatch(/^verification\.of/);
   });
 });

@@ -54,18 +54,18 @@ describe("a token", () => {
     ["twice", { name: "x" }, { headers: { x: ["s3cret", "s3cret"] } }],
     ["twice in a query", { in: "query", name: "k" }, { target: "/?k=s3cret&k=s3cret" }],
     ["without its word", { name: "x", prefix: "Token " }, { headers: { x: "s3cret" } }],
-    ["as another scheme", { in: "bearer" }, { headers: { authorization: "Basic s3cret" } }],
-    ["with more behind it", { in: "bearer" }, { headers: { authorization: "Bearer s3cret x" } }],
+    ["under another scheme", { in: "bearer" }, { headers: { authorization: "Basic s3cret" } }],
+    ["with more text behind it", { in: "bearer" }, { headers: { authorization: "Bearer s3cret x" } }],
     ["as an object", { in: "body", name: "$.t" }, { body: '{"t":{"a":"s3cret"}}' }],
     ["in one of two items", { in: "body", name: "$[*].t" }, { body: '[{"t":"s3cret"},{"t":"no"}]' }],
-    ["beside something that is no text", { in: "body", name: "$[*]" }, { body: '["s3cret",null]' }],
-    ["of no items at all", { in: "body", name: "$[*].t" }, { body: "[]" }],
-    ["as what objects inherit", { in: "body", name: "$.constructor" }, { body: "{}" }],
+    ["beside a value that is not text", { in: "body", name: "$[*]" }, { body: '["s3cret",null]' }],
+    ["in an empty list", { in: "body", name: "$[*].t" }, { body: "[]" }],
+    ["under a name that objects inherit", { in: "body", name: "$.constructor" }, { body: "{}" }],
   ])("is refused %s", async (_, verification, parts) => {
     expect(await verify(verification, parts)).toBe(false);
   });
 
-  it("is right only where it is the secret, to the byte", () =>
+  it("is accepted only if it equals the secret byte for byte", () =>
     assert(
       asyncProperty(string(), string({ minLength: 1 }), async (sent, secret) => {
         const accepted = await verify({ in: "body", name: "$" }, { body: JSON.stringify(sent) }, secret);
@@ -73,7 +73,7 @@ describe("a token", () => {
       }),
     ));
 
-  it("goes no further than verification", async () => {
+  it("is removed from the verified delivery", async () => {
     const read = async (verification: object, parts: RequestParts) => {
       const verified = await senderOf(config(verification, "s3cret")).verify(requestOf(parts));
       return JSON.stringify(verified.ok && [verified.value.headers, verified.value.query]);
@@ -88,8 +88,8 @@ describe("a token", () => {
 it.each<[string, object, string]>([
   ["a header without a name", {}, "verification.name"],
   ["a name for Authorization", { in: "bearer", name: "x" }, "verification.name"],
-  ["a word before a parameter", { in: "query", name: "k", prefix: "x" }, "verification.prefix"],
-  ["a path that is none", { in: "body", name: "token" }, "verification.name"],
+  ["a prefix of a parameter", { in: "query", name: "k", prefix: "x" }, "verification.prefix"],
+  ["a path that does not begin with $", { in: "body", name: "token" }, "verification.name"],
 ])("settings with %s are refused", (_, verification, field) => {
   expect(Object.keys(findingsOf(config(verification, "s")))).toContain(field);
 });

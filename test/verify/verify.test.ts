@@ -16,8 +16,8 @@ async function verified(config: unknown, parts: Parameters<typeof requestOf>[0])
   return result.value;
 }
 
-describe("what a verified delivery carries", () => {
-  it("holds neither the signature that was read nor any credential", async () => {
+describe("a verified delivery", () => {
+  it("carries neither its signature nor a credential", async () => {
     const headers = {
       "x-sig": sign("{}"),
       authorization: "Bearer s",
@@ -28,25 +28,25 @@ describe("what a verified delivery carries", () => {
     expect({ ...delivery.headers }).toEqual({ "x-github-event": "push" });
   });
 
-  it("holds the query, repeated names as arrays", async () => {
+  it("carries the query, with repeated names as arrays", async () => {
     const target = "/hooks/x?a=1&a=2&__proto__=p&s=4e";
     expect(JSON.stringify((await verified({}, { target })).query)).toBe(
       '{"a":["1","2"],"__proto__":"p","s":"4e"}',
     );
   });
 
-  it("holds the query without the signature that was read from it", async () => {
+  it("carries the query without its signature", async () => {
     const target = `/hooks/x?a=1&s=${sign("{}")}&b=2`;
     const delivery = await verified(hmacIn("query", "s"), { body: "{}", target });
     expect({ ...delivery.query }).toEqual({ a: "1", b: "2" });
   });
 
-  it("holds no header in which a proxy repeats the address", async () => {
+  it("carries no header in which a proxy repeats the channel's address", async () => {
     const headers = { "x-forwarded-path": "/hooks/ch_1", "x-original-url": "/hooks/ch_1", "x-a": "1" };
     expect({ ...(await verified({}, { headers })).headers }).toEqual({ "x-a": "1" });
   });
 
-  it("has the type by which its channel reads it", async () => {
+  it("has the content type that the channel sets", async () => {
     const headers = { "content-type": "text/plain", __proto__: "p" };
     const delivery = await verified({ readAs: "application/json" }, { headers });
     expect(delivery.headers["content-type"]).toBe("application/json");
@@ -55,18 +55,18 @@ describe("what a verified delivery carries", () => {
 });
 
 describe("a sender", () => {
-  it("is believed by the address alone when no verification is set", async () => {
+  it("is accepted by the channel's address alone when no verification is set", async () => {
     expect(await isVerified(senderOf({}), { body: "{}" })).toBe(true);
   });
 
-  it("is verified at once where nothing must be fetched", () => {
+  it("is verified synchronously when no key must be fetched", () => {
     const headers = { "x-sig": sign("{}") };
     expect(senderOf(hmacIn("header", "x-sig")).verify(requestOf({ body: "{}", headers }))).toMatchObject({
       ok: true,
     });
   });
 
-  it("is verified by any of several secrets, each only within its window", async () => {
+  it("is verified by any secret of the channel, each within its own period only", async () => {
     const sender = senderOf({
       verification: { scheme: "hmac", name: "x-sig" },
       secrets: [
@@ -85,13 +85,13 @@ describe("a sender", () => {
     expect(await isVerified(sender, { ...old, arrivedAtMs: ARRIVED_AT_MS - 1 })).toBe(true);
   });
 
-  it("is not verified by a secret that has a name, which is for something else", async () => {
+  it("is not verified by a named secret, which serves another purpose", async () => {
     const config = { ...hmacIn("header", "x-sig"), secrets: [{ value: "k", name: "verifyToken" }] };
     expect(lacksSecret(parseSender(config))).toBe(true);
     expect(await isVerified(senderOf(config), { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(false);
   });
 
-  it("is refused while the channel has no secret, which is said to be missing", async () => {
+  it("is refused while the channel has no secret", async () => {
     const config = { verification: { scheme: "hmac", name: "x-sig" } };
     expect(lacksSecret(parseSender(config))).toBe(true);
     expect(await isVerified(senderOf(config), { body: "{}", headers: { "x-sig": sign("{}", "") } })).toBe(
@@ -100,8 +100,8 @@ describe("a sender", () => {
   });
 });
 
-describe("a sender in shadow", () => {
-  it("is accepted whatever verification says, which is counted and nothing else", async () => {
+describe("a sender in shadow mode", () => {
+  it("is accepted whatever the verdict, and the reason is counted", async () => {
     const reasons: string[] = [];
     const config = { ...hmacIn("header", "x-sig"), shadow: true };
     const sender = senderOf(config, { onShadowed: (reason) => reasons.push(reason) });
