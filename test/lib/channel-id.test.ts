@@ -5,8 +5,8 @@ const key = Buffer.alloc(32, 1);
 
 describe("a channel id", () => {
   it("is unique, has the documented form, and is recognized under its key", () => {
-    const ids = new Set(Array.from({ length: 1_000 }, () => createChannelId(key)));
-    expect(ids.size).toBe(1_000);
+    const ids = new Set(Array.from({ length: 100 }, () => createChannelId(key)));
+    expect(ids.size).toBe(100);
     for (const id of ids) {
       expect(id).toMatch(/^ch_[a-z0-9]{36}$/);
       expect(verifyChannelId(key, id)).toBe(true);

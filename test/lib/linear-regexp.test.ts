@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { compileLinearRegExp } from "../../src/lib/linear-regexp.ts";
 import { runToEnd } from "../support/run-to-end.ts";
+import { compareRandomPatterns } from "./random-patterns.ts";
 
 test("a pattern on which a backtracking engine would not end is answered", () => {
   const pattern = compileLinearRegExp("^(a+)+$");
@@ -121,47 +121,7 @@ test("the flags i and s mean what they mean in the language; others are refused"
   expect(() => compileLinearRegExp("a", "g")).toThrow("flags");
 });
 
+// More of them in test/deep/linear-regexp.test.ts.
 test("random patterns accept what the language's own engine accepts", () => {
-  const atom = fc.constantFrom(
-    ...[
-      "a",
-      "b",
-      ".",
-      "\\s",
-      "\\S",
-      "\\w",
-      "\\d",
-      "[ab]",
-      "[^a]",
-      "[a-c-]",
-      "[\\s\\d]",
-      "\\b",
-      "^",
-      "$",
-      "-",
-      "\\.",
-    ],
-  );
-  const quantifier = fc.constantFrom("", "", "*", "+", "?", "{2}", "{1,}", "{0,2}", "*?");
-  const { pattern } = fc.letrec<{ pattern: string; part: string }>((tie) => ({
-    part: fc.oneof(
-      { maxDepth: 3 },
-      fc.tuple(atom, quantifier).map(([a, q]) => (/^(?:\\b|\^|\$)$/.test(a) ? a : a + q)),
-      fc.tuple(tie("pattern"), quantifier).map(([p, q]) => `(${p})${q}`),
-      fc.tuple(tie("pattern"), tie("pattern")).map(([p, q]) => `(?:${p}|${q})`),
-    ),
-    pattern: fc.array(tie("part"), { minLength: 1, maxLength: 4 }).map((parts) => parts.join("")),
-  }));
-  const text = fc.string({
-    unit: fc.constantFrom("a", "b", "-", ".", " ", "\n", "7", "é", "😀"),
-    maxLength: 8,
-  });
-  fc.assert(
-    fc.property(pattern, fc.array(text, { minLength: 3, maxLength: 8 }), (source, texts) => {
-      const linear = compileLinearRegExp(source);
-      const native = new RegExp(source, "u");
-      for (const each of texts) expect(linear.test(each)).toBe(native.test(each));
-    }),
-    { numRuns: 300 },
-  );
+  compareRandomPatterns(50);
 });

@@ -207,24 +207,19 @@ describe("an XML body", () => {
     expect(readValue(Buffer.from("\uFEFF<a>é</a>"), "text/xml")).toEqual({ a: "é" });
   });
 
-  // All of them as long as a document may be: a parser that went back over what it has read would not end.
+  // As long as a document may be, so that a parser of quadratic time would not end. More in test/deep/xml.test.ts.
   it.each([
     ["comments", `${"<!-- x -->".repeat(104_000)}<a/>`, true],
     ["blanks in a tag", `<a${" ".repeat(1_048_000)}/>`, true],
-    ["blanks in a tag that never closes", `<a${" ".repeat(1_048_000)}`, false],
-    ["elements inside each other", "<a>".repeat(149_000) + "</a>".repeat(149_000), false],
     ["elements that never close", "<a>".repeat(340_000), false],
-    ["elements beside each other", `<a>${"<b/>".repeat(260_000)}</a>`, true],
-    ["references", `<a>${"&amp;".repeat(200_000)}</a>`, true],
-    ["attributes", `<a ${Array.from({ length: 75_000 }, (_, index) => `x${index}="1"`).join(" ")}/>`, true],
-  ])("of nothing but %s is read, or refused, in linear time", (_, text, isDocument) => {
+  ])("of 1 MiB of nothing but %s is read, or refused, in linear time", (_, text, isDocument) => {
     expect(runToEnd(() => read(text, "application/xml")).ok).toBe(isDocument);
   });
 });
 
 describe("the reason of a refusal", () => {
   it.each([
-    ["elements that never close", "<a>".repeat(300_000), "application/xml"],
+    ["elements that never close", "<a>".repeat(10_000), "application/xml"],
     ["a closing tag of a long name", `<a></${"x".repeat(100_000)}>`, "application/xml"],
     ["a charset of a long name", "{}", `application/json; charset=${"x".repeat(10_000)}`],
   ])("does not repeat %s in full", (_, body, contentType) => {

@@ -1,0 +1,8 @@
+import { expect, it } from "vitest";
+import { expectAllRefused, hostileSettings } from "../verify/hostile-requests.ts";
+
+it.each(
+  hostileSettings,
+)("2,000 random requests are refused by the scheme %s, and never make it throw", async (_, verification) => {
+  await expect(expectAllRefused(verification, 2_000)).resolves.toBeUndefined();
+});

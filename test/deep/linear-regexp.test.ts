@@ -1,0 +1,6 @@
+import { expect, it } from "vitest";
+import { compareRandomPatterns } from "../lib/random-patterns.ts";
+
+it("2,000 random patterns accept what the language's own engine accepts", () => {
+  expect(() => compareRandomPatterns(2_000)).not.toThrow();
+});
