@@ -2,28 +2,35 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Cluster, Redis } from "ioredis";
 import { parseConfig } from "../../src/config.ts";
 import { type GatewayDeps, startGateway } from "../../src/gateway.ts";
 import { createLog } from "../../src/log.ts";
 import { API_KEY, callApi, type GatewayProcess, UNLIMITED } from "./gateway-process.ts";
 import { createTestDatabase } from "./postgres.ts";
-import { createTestRedis, type TestRedis } from "./test-redis.ts";
+import { startRedisCluster } from "./redis.ts";
+import { createTestRedis } from "./test-redis.ts";
 
 /** A database and a Redis that several gateways of one test share. */
 export interface TestStores extends AsyncDisposable {
   /** For looking behind the gateways. */
-  readonly client: TestRedis["client"];
+  readonly client: Redis | Cluster;
   /** Settings of a gateway on these stores. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Of the run's servers: for tests that kill neither. `startSharedStores` has servers of its own. */
+/**
+ * Of the run's servers: for tests that kill neither. `startSharedStores` has servers of its own. `INLET_TEST_REDIS=cluster`
+ * runs the same tests on a Redis Cluster, which cannot be shared by databases.
+ */
 export async function createTestStores(): Promise<TestStores> {
   await using starting = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "inlet-gateway-"));
   starting.defer(() => rm(dir, { recursive: true, force: true }));
   const { connection } = starting.use(await createTestDatabase());
-  const redis = starting.use(await createTestRedis());
+  const redis = starting.use(
+    process.env.INLET_TEST_REDIS === "cluster" ? await startRedisCluster() : await createTestRedis(),
+  );
   const { host, user, database } = connection;
   const owned = starting.move();
   return {
@@ -72,4 +79,52 @@ export async function startTestGateway(
       await gateway[Symbol.asyncDispose]();
     },
   };
+}
+
+export interface InstalledChannel {
+  readonly id: string;
+  readonly uid: string;
+  readonly appId: string;
+  readonly organizationId: string;
+  /** Null for channels that fetch. */
+  readonly url: string | null;
+  readonly state: string;
+}
+
+export interface InstalledApp {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly channels: readonly InstalledChannel[];
+  /** The topic of a channel's events of that type. */
+  readonly topicOf: (channelUid: string, type: string) => string;
+}
+
+/** Makes a blueprint of these channels and installs it. */
+export async function installApp(
+  { api }: Pick<TestGateway, "api">,
+  channels: readonly object[],
+): Promise<InstalledApp> {
+  const { id: blueprintId } = await api<{ id: string }>("POST", "/blueprints", { title: "test", channels });
+  const app = await api<Omit<InstalledApp, "topicOf">>("POST", "/apps/install", { blueprintId });
+  return {
+    ...app,
+    topicOf: (channelUid, type) =>
+      `events.${app.organizationId}.apps.app.event_received.${app.id}.${channelUid}.${type}`,
+  };
+}
+
+/** The only one of the app. */
+export function channelOf({ channels: [channel] }: InstalledApp): InstalledChannel {
+  if (channel === undefined) throw new Error("the app has no channel");
+  return channel;
+}
+
+/** That field of each entry of a topic, in their order. */
+export async function fieldsOn(
+  { client }: Pick<TestStores, "client">,
+  topic: string,
+  field: string,
+): Promise<readonly string[]> {
+  const entries = await client.xrange(topic, "-", "+");
+  return entries.map(([, fields]) => fields[fields.indexOf(field) + 1] ?? "");
 }

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Redis } from "ioredis";
+import { Cluster, Redis } from "ioredis";
 import { until } from "./until.ts";
 
 /** A redis-server of a test's own; ended by its process id. */
@@ -53,6 +53,8 @@ export async function startRedis(options: readonly string[] = []): Promise<Redis
 
 export interface RedisCluster extends AsyncDisposable {
   readonly url: string;
+  /** For looking behind the code under test; connects at its first command. */
+  readonly client: Cluster;
   readonly masters: readonly RedisServer[];
 }
 
@@ -83,10 +85,16 @@ export async function startRedisCluster(options: readonly string[] = []): Promis
     },
     { everyMs: 20 },
   );
+  const client = new Cluster(
+    masters.map(({ port }) => ({ host: "127.0.0.1", port })),
+    { redisOptions: { protocol: 2 }, lazyConnect: true },
+  );
   return {
     url: masters.map(({ url }) => url).join(","),
+    client,
     masters,
     async [Symbol.asyncDispose]() {
+      client.disconnect();
       await Promise.all(masters.map((master) => master[Symbol.asyncDispose]()));
     },
   };

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Cluster, type Redis } from "ioredis";
+import type { Cluster, Redis } from "ioredis";
 import { startLocalPostgres } from "../../src/data/local-postgres.ts";
 import { createLog } from "../../src/log.ts";
 import { type RedisServer, startRedis, startRedisCluster } from "./redis.ts";
@@ -37,21 +37,13 @@ export async function startSharedStores(): Promise<SharedStores> {
       ? starting.use(await startRedisCluster(DURABLE))
       : starting.use(await startRedis(DURABLE));
   const servers = "masters" in redis ? redis.masters : [redis];
-  const client =
-    "masters" in redis
-      ? new Cluster(
-          servers.map(({ port }) => ({ host: "127.0.0.1", port })),
-          { redisOptions: { protocol: 2 } },
-        )
-      : redis.client;
-  starting.defer(() => client.disconnect());
 
   const owned = starting.move();
   const { host, user, database } = postgres.connection;
   return {
     dir,
     servers,
-    client,
+    client: redis.client,
     env: {
       DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
       REDIS_URL: redis.url,
