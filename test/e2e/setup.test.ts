@@ -4,8 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startGatewayProcess } from "../support/gateway-process.ts";
-import { startSharedStores } from "../support/stores.ts";
+import { parseConfig } from "../../src/config.ts";
+import { runSetUp } from "../../src/gateway/setup.ts";
+import { createLog } from "../../src/log.ts";
+import { createTestStores, startTestGateway } from "../support/gateway.ts";
+import { PROGRAM_ENV } from "../support/gateway-process.ts";
 import { until } from "../support/until.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -18,15 +21,38 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
 
-interface Ended {
-  readonly code: number;
+interface Applied {
   readonly stdout: string;
   readonly stderr: string;
 }
 
-function apply(env: Readonly<Record<string, string>>, ...argv: string[]): Promise<Ended> {
+/** As `src/main.ts` does with these settings, in the test's process. */
+async function apply(
+  env: Readonly<Record<string, string>>,
+  ...argv: string[]
+): Promise<Applied & { readonly end: "done" | "refused" }> {
+  const parsed = parseConfig(env, ["--apply", ...argv]);
+  if (!parsed.ok || parsed.value.kind !== "apply") throw new Error(JSON.stringify(parsed));
+  const said = { stdout: "", stderr: "" };
+  const end = await runSetUp(parsed.value.config, {
+    ...{ ...parsed.value, env, log: createLog({ level: "silent" }), signal: new AbortController().signal },
+    print: (text) => {
+      said.stdout += text;
+    },
+    complain: (text) => {
+      said.stderr += text;
+    },
+  });
+  return { end, ...said };
+}
+
+/** In a process of its own. */
+function applyByCommand(
+  env: Readonly<Record<string, string>>,
+  ...argv: string[]
+): Promise<Applied & { readonly code: number }> {
   const main = [join(ROOT, "src/main.ts"), "--apply", ...argv];
-  const options = { env: { PATH: process.env.PATH, INLET_LOG_LEVEL: "warn", ...env } };
+  const options = { env: { ...PROGRAM_ENV, INLET_LOG_LEVEL: "warn", ...env } };
   return new Promise((resolve) => {
     execFile(process.execPath, main, options, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
@@ -34,13 +60,19 @@ function apply(env: Readonly<Record<string, string>>, ...argv: string[]): Promis
   });
 }
 
-describe("--apply", () => {
-  it("is in force within two seconds on gateways that run on the same database", async () => {
-    await using stores = await startSharedStores();
-    await using gateway = await startGatewayProcess({ ...stores.env, INLET_LOG_LEVEL: "warn" });
+describe("a set-up", () => {
+  it("comes into force on gateways that run on the same database", async () => {
+    await using stores = await createTestStores();
+    await using gateway = await startTestGateway(stores.env);
     const env = { ...stores.env, GITHUB_WEBHOOK_SECRET: SECRET };
+    const planned = await apply(env, EXAMPLE, "--plan");
+    expect(planned).toMatchObject({ end: "done", stdout: expect.stringMatching(/^Would do:/), stderr: "" });
     const first = await apply(env, EXAMPLE);
-    expect(first).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("Done: 5 changed.") });
+    expect(first).toMatchObject({
+      end: "done",
+      stdout: expect.stringContaining("Done: 5 changed."),
+      stderr: "",
+    });
 
     const apps = await gateway.api<{ id: string; uid: string }[]>("GET", "/apps");
     const app = apps.find(({ uid }) => uid === "github");
@@ -66,25 +98,31 @@ describe("--apply", () => {
     expect(await deliver(SECRET, "3")).toBe(401);
   });
 
-  it("works on servers of its own while no gateway has them, and ends with what to tell a script", async () => {
+  it("is refused, and nothing is opened, when its file is missing or wrong", async () => {
+    // A database that nobody answers at.
+    const env = { DATABASE_URL: "postgresql://127.0.0.1:1/none", INLET_MASTER_KEY: "f".repeat(64) };
+    const file = join(dir, "wrong.json");
+    writeFileSync(file, "{}");
+    for (const refused of [file, join(dir, "missing.json")]) {
+      expect(await apply(env, refused)).toMatchObject({ end: "refused", stdout: "" });
+    }
+  });
+});
+
+describe("--apply", () => {
+  it("works on servers of its own while no gateway has them, and tells a script by its exit code", async () => {
     const own = { INLET_DATA_DIR: join(dir, "data") };
     const env = { ...own, GITHUB_WEBHOOK_SECRET: SECRET };
-    expect(await apply(own, EXAMPLE, "--plan")).toMatchObject({
+    expect(await applyByCommand(own, EXAMPLE, "--plan")).toMatchObject({
       code: 2,
       stdout: "",
       stderr: expect.stringContaining("GITHUB_WEBHOOK_SECRET, which is not set"),
     });
-    expect((await apply(env, EXAMPLE, "--plan")).code).toBe(0);
-    const done = await apply(env, EXAMPLE);
+    const done = await applyByCommand(env, EXAMPLE);
     expect([done.code, done.stdout]).toEqual([0, expect.stringMatching(/default, shown this once: ik_/)]);
 
-    const file = join(dir, "wrong.json");
-    writeFileSync(file, "{}");
-    expect((await apply(env, file)).code).toBe(2);
-    expect((await apply(env, join(dir, "missing.json"))).code).toBe(2);
-
-    await using gateway = await startGatewayProcess({ ...own, INLET_LOG_LEVEL: "warn" });
-    expect((await apply(env, EXAMPLE)).code).toBe(3);
+    await using gateway = await startTestGateway(own);
+    expect((await applyByCommand(env, EXAMPLE)).code).toBe(3);
     const apps = await gateway.api<{ uid: string }[]>("GET", "/apps");
     expect(apps.map(({ uid }) => uid).sort()).toEqual(["github", "sensors"]);
   });
