@@ -1,63 +1,49 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { CloudEvent, emitterFor, HTTP, httpTransport, Mode } from "cloudevents";
 import { generateCACertificate, getLocal, type Mockttp } from "mockttp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
-import { type SharedStores, startSharedStores } from "../support/stores.ts";
+import {
+  createTestStores,
+  type InstalledApp,
+  installApp,
+  startTestGateway,
+  type TestGateway,
+  type TestStores,
+} from "../support/gateway.ts";
 import { until } from "../support/until.ts";
-
-interface Channel {
-  readonly id: string;
-  readonly uid: string;
-}
 
 const TYPE = "com.example.order.created";
 const events = [{ type: TYPE }];
 
-let stores: SharedStores;
-let gateway: GatewayProcess;
+let stores: TestStores;
+let gateway: TestGateway;
 let sender: Mockttp;
-let appId: string;
-let organizationId: string;
+let app: InstalledApp;
 let channels: ReadonlyMap<string, string>;
+const authorities = getCACertificates("default");
 
 beforeAll(async () => {
-  stores = await startSharedStores();
-  // A sender whose callback is called by HTTPS, under an authority that the gateway knows.
+  stores = await createTestStores();
+  // A sender whose callback is called by HTTPS, under an authority that the gateway's process knows.
   const authority = await generateCACertificate();
-  const caFile = join(stores.dir, "ca.pem");
-  await writeFile(caFile, authority.cert);
+  setDefaultCACertificates([...authorities, authority.cert]);
   sender = getLocal({ https: { key: authority.key, cert: authority.cert } });
   await sender.start();
-  gateway = await startGatewayProcess({
-    ...stores.env,
-    NODE_EXTRA_CA_CERTS: caFile,
-    INLET_ALLOW_NETWORKS: "127.0.0.0/8,::1/128",
-  });
-  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
-    title: "CloudEvents",
-    channels: [
-      { uid: "open", kind: "cloudevents", events },
-      { uid: "strict", kind: "cloudevents", config: { onInvalid: "reject", batch: "refuse" }, events },
-      {
-        uid: "asked",
-        kind: "cloudevents",
-        config: { allowedOrigins: ["emitter.example.com"], limits: { requestsPerSecond: 10 } },
-        events,
-      },
-    ],
-  });
-  const app = await gateway.api<{ id: string; organizationId: string; channels: readonly Channel[] }>(
-    "POST",
-    "/apps/install",
-    { blueprintId: blueprint.id },
-  );
-  appId = app.id;
-  organizationId = app.organizationId;
+  gateway = await startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8,::1/128" });
+  app = await installApp(gateway, [
+    { uid: "open", kind: "cloudevents", events },
+    { uid: "strict", kind: "cloudevents", config: { onInvalid: "reject", batch: "refuse" }, events },
+    {
+      uid: "asked",
+      kind: "cloudevents",
+      config: { allowedOrigins: ["emitter.example.com"], limits: { requestsPerSecond: 10 } },
+      events,
+    },
+  ]);
   channels = new Map(app.channels.map(({ id, uid }) => [uid, id]));
 });
 afterAll(async () => {
+  setDefaultCACertificates(authorities);
   await gateway?.[Symbol.asyncDispose]();
   await sender?.stop();
   await stores?.[Symbol.asyncDispose]();
@@ -85,12 +71,11 @@ const eventOf = (id: string, others: object = {}) => ({
 });
 
 async function entriesOf(uid: string): Promise<readonly (readonly string[])[]> {
-  const topic = `events.${organizationId}.apps.app.event_received.${appId}.${uid}.${TYPE}`;
-  return (await stores.client.xrange(topic, "-", "+")).map(([, fields]) => fields);
+  return (await stores.client.xrange(app.topicOf(uid, TYPE), "-", "+")).map(([, fields]) => fields);
 }
 
 describe("a CloudEvents channel", () => {
-  it("takes what the library `cloudevents` emits in each mode, once", async () => {
+  it("publishes once what the library `cloudevents` emits in each mode", async () => {
     const event = new CloudEvent({ ...eventOf("E1"), subject: "123", comexample: "x", data: { n: 1 } });
     const body = `${JSON.stringify([event.cloneWith({ id: "E2" }), event.cloneWith({ id: "E3" })])}`;
     const emit = (mode: Mode) => emitterFor(httpTransport(addressOf("open")), { mode })(event);
@@ -121,7 +106,7 @@ describe("a CloudEvents channel", () => {
     });
   });
 
-  it("keeps a bad event of a batch in quarantine, and publishes the others", async () => {
+  it("keeps an invalid event of a batch in quarantine, and publishes the others", async () => {
     const { status, body } = await send(
       "open",
       batched,
@@ -131,12 +116,12 @@ describe("a CloudEvents channel", () => {
     expect(body.quarantine).toMatchObject([{ reason: "invalid_cloudevent", path: "id" }]);
     const kept = await gateway.api<{ detail: string }>(
       "GET",
-      `/apps/${appId}/quarantine/${body.quarantine[0].id}`,
+      `/apps/${app.id}/quarantine/${body.quarantine[0].id}`,
     );
     expect(kept.detail).toBe("id must not be empty");
   });
 
-  it("keeps the same id with other data as a conflict, of another source as an event of its own", async () => {
+  it("keeps an id with other data as a conflict, and takes the same id of another source as another event", async () => {
     const answers = [];
     for (const others of [{ data: 1 }, { data: 1 }, { data: 2 }, { data: 2, source: "/others" }]) {
       answers.push((await send("open", structured, JSON.stringify(eventOf("C1", others)))).body);
@@ -152,30 +137,30 @@ describe("a CloudEvents channel", () => {
     expect(answers[2].quarantine).toMatchObject([{ reason: "id_conflict" }]);
   });
 
-  it("answers 415 to event formats that it does not understand, and to batches where it refuses them", async () => {
+  it("answers 415 to unknown event formats, and to batches where they are refused", async () => {
     for (const type of ["application/cloudevents+avro", "application/cloudevents", "multipart/form-data"]) {
       expect((await send("open", { "content-type": type }, "x")).status).toBe(415);
     }
     expect((await send("strict", batched, "[]")).status).toBe(415);
   });
 
-  it("refuses a whole delivery with 400 where it is told to, naming the attribute", async () => {
+  it("refuses an invalid delivery with 400 where it is set to, and names the attribute", async () => {
     const { status, body } = await send("strict", structured, JSON.stringify(eventOf("S1", { time: "now" })));
     expect([status, body.code]).toEqual([400, "invalid_parameters"]);
     expect(body.details[0].path).toBe("body: time");
     expect(await entriesOf("strict")).toEqual([]);
   });
 
-  it("lets no definition set paths: they are fixed", async () => {
+  it("refuses definitions with paths of their own", async () => {
     const wrong = { uid: "wrong", kind: "cloudevents", events: [{ type: "a", idPath: "$.id" }] };
-    await expect(gateway.api("POST", `/apps/${appId}/channels`, wrong)).rejects.toThrow("events[0].idPath");
+    await expect(gateway.api("POST", `/apps/${app.id}/channels`, wrong)).rejects.toThrow("events[0].idPath");
   });
 });
 
 describe("a validation request", () => {
   const asked = { "webhook-request-origin": "emitter.example.com", "webhook-request-rate": "1000" };
 
-  it("is granted to an allowed origin, at no more than the channel's rate", async () => {
+  it("is granted to an allowed origin, at the channel's rate at most", async () => {
     const { status, headers } = await send("asked", asked, "", "OPTIONS");
     expect(status).toBe(200);
     expect(headers.get("webhook-allowed-origin")).toBe("emitter.example.com");
@@ -183,7 +168,7 @@ describe("a validation request", () => {
     expect(headers.get("allow")).toBe("POST, OPTIONS");
   });
 
-  it("is refused to others, and not known where nobody is allowed", async () => {
+  it("is refused from other origins, and unknown where no origin is allowed", async () => {
     const other = await send(
       "asked",
       { ...asked, "webhook-request-origin": "evil.example.com" },
@@ -195,7 +180,7 @@ describe("a validation request", () => {
     expect([none.status, none.headers.get("allow")]).toEqual([405, "POST"]);
   });
 
-  it("has its callback called after the answer, by HTTPS alone", async () => {
+  it("has its callback called by HTTPS only", async () => {
     const callback = await sender.forGet("/confirm").thenReply(200);
     const plain = await sender.forGet("/plain").thenReply(200);
     const call = (url: string) => send("asked", { ...asked, "webhook-request-callback": url }, "", "OPTIONS");
@@ -206,6 +191,6 @@ describe("a validation request", () => {
     expect(request?.headers["webhook-allowed-origin"]).toBe("emitter.example.com");
     expect(request?.headers["webhook-allowed-rate"]).toBe("600");
     expect(await plain.getSeenRequests()).toEqual([]);
-    expect(gateway.output()).not.toContain("key=secret");
+    expect(JSON.stringify(gateway.lines)).not.toContain("key=secret");
   });
 });

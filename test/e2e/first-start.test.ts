@@ -1,12 +1,17 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, readlink, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WrongMasterKeyError } from "../../src/data/keyring.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
-import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { startTestGateway } from "../support/gateway.ts";
+import { type GatewayProcess, PROGRAM_ENV, startGatewayProcess } from "../support/gateway-process.ts";
+import { createTestDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
 const shell = async (line: string): Promise<string> => (await promisify(execFile)("sh", ["-c", line])).stdout;
 
@@ -18,10 +23,16 @@ beforeAll(async () => {
   // What means something to a URL or a shell may stand in a folder's name.
   dataDir = join(dir, "it's #1 of 100% data?");
 });
-afterAll(() => rm(dir, { recursive: true, force: true }));
+afterAll(async () => {
+  await killed?.[Symbol.asyncDispose]();
+  await rm(dir, { recursive: true, force: true });
+});
 
-const start = (env: Readonly<Record<string, string>> = {}): Promise<GatewayProcess> =>
-  startGatewayProcess({ INLET_DATA_DIR: dataDir, ...env });
+const start = (): Promise<GatewayProcess> => startGatewayProcess({ INLET_DATA_DIR: dataDir });
+
+/** A gateway that does not start: its exit code, and what it says. */
+const startInVain = (env: Readonly<Record<string, string>>) =>
+  promisify(execFile)(process.execPath, [MAIN], { env: { ...PROGRAM_ENV, INLET_PORT: "0", ...env } });
 
 /** The line of the greeting that begins with that word, as a person would paste it. */
 function pasted(gateway: GatewayProcess, word: string): string {
@@ -33,13 +44,13 @@ function pasted(gateway: GatewayProcess, word: string): string {
   return line.trim();
 }
 
-/** Processes that run on the data directory: its servers' command lines or working directories lie in it. */
+/** Processes that run on the data directory: its servers' working directories lie in it. */
 async function processesOf(folder: string): Promise<readonly number[]> {
   const found: number[] = [];
   for (const name of (await readdir("/proc")).filter((each) => /^\d+$/.test(each))) {
-    const cwd = await promisify(execFile)("readlink", [`/proc/${name}/cwd`]).catch(() => ({ stdout: "" }));
+    const cwd = await readlink(`/proc/${name}/cwd`).catch(() => "");
     const state = await readFile(`/proc/${name}/stat`, "utf8").catch(() => "");
-    if (cwd.stdout.startsWith(folder) && !/\) Z /.test(state)) found.push(Number(name));
+    if (cwd.startsWith(folder) && !/\) Z /.test(state)) found.push(Number(name));
   }
   return found;
 }
@@ -51,18 +62,29 @@ interface Server {
 }
 
 /** The gateway's own servers, as its log names them. */
-const serversOf = (gateway: GatewayProcess): readonly Server[] =>
-  gateway
-    .output()
-    .split("\n")
-    .filter((line) => line.includes('"server ready"'))
-    .map((line) => JSON.parse(line) as Server)
+const serversIn = (lines: readonly object[]): readonly Server[] =>
+  (lines as readonly (Server & { readonly msg: string })[])
+    .filter(({ msg }) => msg === "server ready")
     .map(({ server, pid, adopted }) => ({ server, pid, adopted }))
     .sort((a, b) => a.server.localeCompare(b.server));
 
+const serversOf = (gateway: GatewayProcess): readonly Server[] =>
+  serversIn(
+    gateway
+      .output()
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line)),
+  );
+
+/** Lines of the first start's greeting. */
 let curl: string;
 let xrange: string;
+/** The second start, until it is killed. */
+let killed: GatewayProcess;
+const curlTo = ({ origin }: { readonly origin: string }): string => curl.replace(/http:\/\/[^/]+/, origin);
 
+// Each start finds what those before have left in the data directory.
 describe("a gateway on its own servers", () => {
   it("prints, on the first start, a key once and two lines that work as pasted", async () => {
     await using gateway = await startGatewayProcess({ INLET_DATA_DIR: dataDir, INLET_API_KEY: "" });
@@ -82,21 +104,44 @@ describe("a gateway on its own servers", () => {
   });
 
   it("finds everything again when it is started again, and shows no key twice", async () => {
-    await using gateway = await start();
-    expect(gateway.output()).not.toContain("ik_");
+    killed = await start();
+    expect(killed.output()).not.toContain("ik_");
     expect(await shell(xrange)).toContain('{"hello":"world"}');
-    const apps = await gateway.api<readonly { uid: string }[]>("GET", "/apps");
+    const apps = await killed.api<readonly { uid: string }[]>("GET", "/apps");
     expect(apps.map(({ uid }) => uid)).toEqual(["welcome"]);
   });
 
+  it("keeps its data directory to itself: a second one ends and says who has it", async () => {
+    await expect(startInVain({ INLET_DATA_DIR: dataDir })).rejects.toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining(String(killed.pid)),
+    });
+  });
+
+  it("says to the person who starts it why it does not, whatever the log's level", async () => {
+    await using database = await createTestDatabase();
+    const { host, user, database: name } = database.connection;
+    const second = startInVain({
+      INLET_PORT: new URL(killed.origin).port,
+      INLET_DATA_DIR: join(dir, "second"),
+      // PostgreSQL is another's: Redis is its own, and ends with it.
+      DATABASE_URL: `postgresql://${user}@localhost/${name}?host=${encodeURIComponent(host)}`,
+      INLET_MASTER_KEY: "f".repeat(64),
+      INLET_LOG_LEVEL: "silent",
+    });
+    await expect(second).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^Inlet does not start: .*EADDRINUSE/m),
+    });
+    expect(await processesOf(join(dir, "second"))).toEqual([]);
+  });
+
   it("takes its servers back after kill -9, and loses nothing when they are killed with it", async () => {
-    const first = await start();
-    const address = (gateway: GatewayProcess): string => curl.replace(/http:\/\/[^/]+/, gateway.origin);
-    const before = JSON.parse(await shell(address(first))) as Outcome;
-    first.kill("SIGKILL");
-    await first.exited;
+    const before = JSON.parse(await shell(curlTo(killed))) as Outcome;
+    killed.kill("SIGKILL");
+    await killed.exited;
     await using second = await start();
-    expect(serversOf(second)).toEqual(serversOf(first).map((server) => ({ ...server, adopted: true })));
+    expect(serversOf(second)).toEqual(serversOf(killed).map((server) => ({ ...server, adopted: true })));
 
     for (const pid of [second.pid, ...(await processesOf(dataDir))]) {
       try {
@@ -107,61 +152,29 @@ describe("a gateway on its own servers", () => {
     }
     await second.exited;
     await until(async () => (await processesOf(dataDir)).length === 0);
-    await using third = await start();
+    await using third = await startTestGateway({ INLET_DATA_DIR: dataDir });
     expect(await shell(xrange)).toContain(before.events[0]?.entryId);
-    expect(JSON.parse(await shell(address(third)))).toMatchObject({ published: 1 });
-  });
-
-  it("leaves a running one its data directory, and says who has it", async () => {
-    await using owner = await start();
-    const second = promisify(execFile)(process.execPath, [join(import.meta.dirname, "../../src/main.ts")], {
-      env: { PATH: process.env.PATH ?? "", INLET_PORT: "0", INLET_DATA_DIR: dataDir },
-    });
-    await expect(second).rejects.toMatchObject({
-      code: 3,
-      stderr: expect.stringContaining(String(owner.pid)),
-    });
+    expect(JSON.parse(await shell(curlTo(third)))).toMatchObject({ published: 1 });
   });
 
   it("says 503 and is not ready while its Redis is gone, and recovers by itself", async () => {
-    await using gateway = await start();
-    const line = curl.replace(/http:\/\/[^/]+/, gateway.origin);
-    const redis = serversOf(gateway).find(({ server }) => server === "redis")?.pid ?? 0;
-    process.kill(redis, "SIGSTOP");
-    const startedAt = performance.now();
-    const stuck = await shell(line.replace("-sS", "-sS -i"));
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    await using gateway = await startTestGateway({ INLET_DATA_DIR: dataDir });
+    const redis = serversIn(gateway.lines).find(({ server }) => server === "redis");
+    if (redis === undefined) throw new Error("no Redis of its own");
+    process.kill(redis.pid, "SIGSTOP");
+    // It is stopped until both have been answered: neither waits for it.
+    const stuck = await shell(curlTo(gateway).replace("-sS", "-sS -i"));
     expect(stuck).toMatch(/^HTTP\/1.1 503/);
     expect(stuck.toLowerCase()).toContain("retry-after: ");
     expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(503);
-    process.kill(redis, "SIGKILL");
+    process.kill(redis.pid, "SIGKILL");
     await until(async () => (await fetch(`${gateway.origin}/readyz`)).ok);
-    expect(JSON.parse(await shell(line))).toMatchObject({ published: 1 });
-  });
-
-  it("says to the person who starts it why it does not, whatever the log's level", async () => {
-    await using owner = await start();
-    const { port } = new URL(owner.origin);
-    const second = promisify(execFile)(process.execPath, [join(import.meta.dirname, "../../src/main.ts")], {
-      env: {
-        PATH: process.env.PATH ?? "",
-        INLET_PORT: port,
-        INLET_DATA_DIR: join(dir, "second"),
-        INLET_LOG_LEVEL: "silent",
-      },
-    });
-    await expect(second).rejects.toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/^Inlet does not start: .*EADDRINUSE/m),
-    });
-    expect(await processesOf(join(dir, "second"))).toEqual([]);
+    expect(JSON.parse(await shell(curlTo(gateway)))).toMatchObject({ published: 1 });
   });
 
   it("refuses a database with another master key", async () => {
-    await using gateway = await start();
-    gateway.kill("SIGTERM");
-    await gateway.exited;
-    const wrong = start({ INLET_MASTER_KEY: "f".repeat(64) });
-    await expect(wrong).rejects.toThrow(/ended with 1[\s\S]*master key/i);
+    const wrong = startTestGateway({ INLET_DATA_DIR: dataDir, INLET_MASTER_KEY: "f".repeat(64) });
+    await expect(wrong).rejects.toThrow(WrongMasterKeyError);
+    expect(await processesOf(dataDir)).toEqual([]);
   });
 });
