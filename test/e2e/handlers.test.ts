@@ -1,17 +1,26 @@
 import { HTTP } from "cloudevents";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import {
+  channelOf,
+  createTestStores,
+  installApp,
+  startTestGateway,
+  type TestGateway,
+  type TestStores,
+} from "../support/gateway.ts";
 import { type HandlerServer, type Received, startHandlerServer } from "../support/handler-server.ts";
-import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
-let stores: SharedStores;
-let gateway: GatewayProcess;
+let stores: TestStores;
+let gateway: TestGateway;
 let handler: HandlerServer;
 beforeAll(async () => {
-  stores = await startSharedStores();
-  gateway = await startGatewayProcess({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
+  stores = await createTestStores();
+  gateway = await startTestGateway(
+    { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
+    { handlersTiming: { firstRetryMs: 50, mostRetryMs: 200 } },
+  );
   handler = await startHandlerServer();
 });
 afterAll(async () => {
@@ -29,17 +38,9 @@ interface Subscribed {
 
 /** An app with one channel, and a subscription of it whose handler is at that path. */
 async function subscribe(path: string, settings: object = {}): Promise<Subscribed> {
-  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
-    title: path,
-    channels: [{ uid: "main", kind: "webhook", events: [{ type: "e", idPath: "$.id" }] }],
-  });
-  const app = await gateway.api<{ id: string; channels: { url: string; id: string }[] }>(
-    "POST",
-    "/apps/install",
-    {
-      blueprintId: blueprint.id,
-    },
-  );
+  const app = await installApp(gateway, [
+    { uid: "main", kind: "webhook", events: [{ type: "e", idPath: "$.id" }] },
+  ]);
   const subscription = await gateway.api<{ id: string; topics: string[]; handler: { secret: string } }>(
     "POST",
     `/apps/${app.id}/events/subscribe`,
@@ -50,7 +51,7 @@ async function subscribe(path: string, settings: object = {}): Promise<Subscribe
     secret: subscription.handler.secret,
     topic: subscription.topics[0] ?? "",
     async send(body, headers = {}) {
-      const response = await fetch(`${gateway.origin}/hooks/${app.channels[0]?.id}`, {
+      const response = await fetch(`${gateway.origin}/hooks/${channelOf(app).id}`, {
         method: "POST",
         headers: { "content-type": "application/json", ...headers },
         body: JSON.stringify(body),
@@ -65,7 +66,7 @@ const NOTHING: Received = { headers: {}, body: "", path: "" };
 const at = (path: string): readonly Received[] => handler.at(path);
 
 describe("a handler", () => {
-  it("gets each event as a signed CloudEvent, which the libraries of both specifications accept", async () => {
+  it("gets each event as a signed CloudEvent that the libraries of both specifications accept", async () => {
     const { send, secret } = await subscribe("/taken");
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     await send({ id: "größe 1", n: 1 }, { traceparent });
@@ -79,13 +80,13 @@ describe("a handler", () => {
     expect([headers.traceparent, headers["ce-traceparent"]]).toEqual([traceparent, traceparent]);
   });
 
-  it("has its secret shown once", async () => {
+  it("has its secret shown only once", async () => {
     const { path, secret } = await subscribe("/secret");
     expect(secret).toMatch(/^whsec_/);
     expect(await gateway.api("GET", path)).toMatchObject({ handler: { secret: null, timeoutMs: 10_000 } });
   });
 
-  it("that fails is asked again by and by, with the same id, while others get theirs", async () => {
+  it("gets an event that it failed again, with the same id, while the event no longer pends in its group", async () => {
     handler.answers.set("/fails", (_, times) => ({ status: times === 1 ? 500 : 204 }));
     const { path, send, topic } = await subscribe("/fails");
     await send({ id: "1" });
@@ -99,7 +100,7 @@ describe("a handler", () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  it("that says 410 has its subscription paused, and gets what it missed when it is resumed", async () => {
+  it("that answers 410 has its subscription paused, and gets the missed events when it is resumed", async () => {
     let isGone = true;
     handler.answers.set("/gone", () => ({ status: isGone ? 410 : 200 }));
     const { path, send } = await subscribe("/gone", { ordered: true });
@@ -117,7 +118,7 @@ describe("a handler", () => {
     ).toEqual(["1", "2"]);
   });
 
-  it("that takes nothing is called no more for every event, and its subscription says so", async () => {
+  it("that always fails is not called for every event, and its subscription says `failing`", async () => {
     handler.answers.set("/down", () => ({ status: 503 }));
     const { path, send } = await subscribe("/down", { concurrency: 1 });
     for (let id = 0; id < 30; id++) await send({ id: String(id) });
@@ -125,7 +126,7 @@ describe("a handler", () => {
     expect(at("/down").length).toBeLessThan(15);
   });
 
-  it("in order gets the events of a topic one after the other, whatever fails", async () => {
+  it("in order gets the events of a topic one after the other, also when one fails", async () => {
     handler.answers.set("/ordered", ({ body }, times) => ({
       status: JSON.parse(body).id === "3" && times < 3 ? 500 : 200,
     }));
@@ -135,7 +136,7 @@ describe("a handler", () => {
     expect(at("/ordered").map(({ body }) => JSON.parse(body).id)).toEqual([..."0123334567"]);
   });
 
-  it("is refused where it cannot be called", async () => {
+  it("is refused with an unusable URL, secret or connection", async () => {
     await expect(subscribe("/x", { url: "ftp://h/" })).rejects.toThrow("handler.url");
     await expect(subscribe("/x", { secret: "short" })).rejects.toThrow("handler.secret");
     await expect(subscribe("/x", { connectionId: "con_x" })).rejects.toThrow("404");

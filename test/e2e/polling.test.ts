@@ -1,24 +1,26 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import {
+  channelOf,
+  createTestStores,
+  fieldsOn,
+  type InstalledApp,
+  installApp,
+  startTestGateway,
+  type TestGateway,
+  type TestStores,
+} from "../support/gateway.ts";
 import { PollUpstream } from "../support/poll-upstream.ts";
-import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
-interface Channel {
-  readonly id: string;
-  readonly appId: string;
-  readonly organizationId: string;
-}
-
-let stores: SharedStores;
+let stores: TestStores;
 let upstream: PollUpstream;
-let gateway: GatewayProcess;
-let channel: Channel;
+let gateway: TestGateway;
+let app: InstalledApp;
 let path: string;
 
 beforeAll(async () => {
-  [stores, upstream] = await Promise.all([startSharedStores(), PollUpstream.start()]);
-  gateway = await startGatewayProcess({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
+  [stores, upstream] = await Promise.all([createTestStores(), PollUpstream.start()]);
+  gateway = await startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
   upstream.clear({ order: "descending", paging: "linkHeader" });
   for (let n = 0; n < 8; n++) {
     upstream.nowMs += 1000;
@@ -36,13 +38,9 @@ beforeAll(async () => {
     versionPath: "$.version",
     startAt: "earliest",
   };
-  const channels = [{ uid: "in", kind: "polling", config, events: [{ type: "1", typePath: "$.version" }] }];
-  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", { title: "rows", channels });
-  const app = await gateway.api<{ channels: [Channel] }>("POST", "/apps/install", {
-    blueprintId: blueprint.id,
-  });
-  channel = app.channels[0];
-  path = `/apps/${channel.appId}/channels/${channel.id}`;
+  const events = [{ type: "1", typePath: "$.version" }];
+  app = await installApp(gateway, [{ uid: "in", kind: "polling", config, events }]);
+  path = `/apps/${app.id}/channels/${channelOf(app).id}`;
 });
 afterAll(async () => {
   await gateway?.[Symbol.asyncDispose]();
@@ -51,23 +49,19 @@ afterAll(async () => {
 });
 
 /** The ids of the events of a type, in the order of their topic. */
-async function onTopic(type: string): Promise<readonly string[]> {
-  const topic = `events.${channel.organizationId}.apps.app.event_received.${channel.appId}.in.${type}`;
-  const entries = await stores.client.xrange(topic, "-", "+");
-  return entries.map(([, fields]) => fields[fields.indexOf("id") + 1] ?? "");
-}
+const onTopic = (type: string): Promise<readonly string[]> => fieldsOn(stores, app.topicOf("in", type), "id");
 
 const idsUpTo = (last: number): string[] =>
   Array.from({ length: last }, (_, i) => `r${String(i + 1).padStart(5, "0")}/1`);
 
-it("publishes the rows of a server that shows the newest first, oldest first and once", async () => {
+it("rows that a server lists newest first are published oldest first and once", async () => {
   await until(async () => (await onTopic("1")).length >= 8, { everyMs: 50 });
   expect(await onTopic("1")).toEqual(idsUpTo(8));
   const cursor = await gateway.api<{ value: unknown }>("GET", `${path}/source/cursor`);
   expect(cursor.value).toEqual({ timestamp: new Date(upstream.nowMs).toISOString() });
 });
 
-it("shows what the next poll would do, and does nothing of it", async () => {
+it("a dry run shows what the next poll would do, and does none of it", async () => {
   upstream.nowMs += 1000;
   const { id } = upstream.insert();
   upstream.update("r00003");
@@ -83,8 +77,8 @@ it("shows what the next poll would do, and does nothing of it", async () => {
   expect([[], ["no_match", `${id}/1`]]).toContainEqual(seen.toSorted());
 });
 
-it("keeps an item that matches nothing with the page around it, and publishes it once a definition does", async () => {
-  const quarantine = `/apps/${channel.appId}/quarantine`;
+it("an item that matches no definition is kept with its page, and published once a definition matches", async () => {
+  const quarantine = `/apps/${app.id}/quarantine`;
   const listed = () => gateway.api<{ id: string; reason: string }[]>("GET", quarantine);
   await until(async () => (await listed()).length > 0, { everyMs: 50 });
   const [kept] = await listed();
@@ -103,7 +97,7 @@ it("keeps an item that matches nothing with the page around it, and publishes it
   expect(await onTopic("1")).toEqual(idsUpTo(9));
 });
 
-it("begins where a person sets its cursor, and what was published is known as such", async () => {
+it("a poll begins where a person sets the cursor, and republishes nothing", async () => {
   const asked = upstream.requests.length;
   await gateway.api("PUT", `${path}/source/cursor`, { value: { timestamp: "2026-01-01T00:00:02Z" } });
   const isAskedAnew = () => upstream.requests.slice(asked).some(({ url }) => url.includes("00%3A00%3A02"));

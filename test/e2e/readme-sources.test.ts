@@ -4,8 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createSession } from "better-sse";
 import { expect, it } from "vitest";
-import { startGatewayProcess } from "../support/gateway-process.ts";
-import { startSharedStores } from "../support/stores.ts";
+import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
 
 const README = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
@@ -54,11 +53,11 @@ async function startServers() {
   };
 }
 
-it("the sources of the README are fetched as it says", async () => {
-  const [started, startedServers] = await Promise.all([startSharedStores(), startServers()]);
+it("the README's sources are fetched as it says", async () => {
+  const [started, startedServers] = await Promise.all([createTestStores(), startServers()]);
   await using stores = started;
   await using servers = startedServers;
-  await using gateway = await startGatewayProcess({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
+  await using gateway = await startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
   const text = quotedAfter("post /blueprints");
   for (const origin of [WIKI, GITHUB]) expect(text).toContain(`"${origin}/`);
   const body = JSON.parse(text.replace(WIKI, servers.origin).replace(GITHUB, servers.origin));
