@@ -1,30 +1,34 @@
+import { Cluster } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { slotsKey } from "../../src/bus/keys.ts";
+import {
+  channelOf,
+  createTestStores,
+  fieldsOn,
+  type InstalledApp,
+  installApp,
+  startTestGateway,
+  type TestGateway,
+  type TestStores,
+} from "../support/gateway.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { PollUpstream } from "../support/poll-upstream.ts";
-import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
 const PAGE_ROWS = 3;
 
-let stores: SharedStores;
+let stores: TestStores;
 let upstream: PollUpstream;
-let gateway: GatewayProcess;
-let app: {
-  readonly id: string;
-  readonly organizationId: string;
-  readonly channels: [{ readonly id: string }];
-};
+let killed: GatewayProcess;
+let next: TestGateway;
+let app: InstalledApp;
 
-const start = () =>
-  startGatewayProcess(
-    { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
-    { sourcesTiming: { ttlMs: 1_000 } },
-  );
+const env = () => ({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
 
 beforeAll(async () => {
-  [stores, upstream] = await Promise.all([startSharedStores(), PollUpstream.start()]);
+  [stores, upstream] = await Promise.all([createTestStores(), PollUpstream.start()]);
   upstream.clear({ by: "at", paging: "cursorToken", pageSize: PAGE_ROWS });
-  gateway = await start();
+  killed = await startGatewayProcess(env());
   const config = {
     request: { url: `${upstream.origin}/rows`, query: { since: "{{cursor}}" } },
     schedule: { intervalSeconds: 5 },
@@ -32,14 +36,11 @@ beforeAll(async () => {
     pagination: { by: "cursorToken", path: "$.next", name: "token" },
     ...{ itemsPath: "$.rows", itemId: "$.id", startAt: "earliest", retry: { attempts: 0 } },
   };
-  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
-    title: "Table",
-    channels: [{ uid: "rows", kind: "polling", config, events: [{ type: "inserted" }] }],
-  });
-  app = await gateway.api("POST", "/apps/install", { blueprintId: blueprint.id });
+  app = await installApp(killed, [{ uid: "rows", kind: "polling", config, events: [{ type: "inserted" }] }]);
 });
 afterAll(async () => {
-  await gateway?.[Symbol.asyncDispose]();
+  await next?.[Symbol.asyncDispose]();
+  await killed?.[Symbol.asyncDispose]();
   await upstream?.[Symbol.asyncDispose]();
   await stores?.[Symbol.asyncDispose]();
 });
@@ -52,11 +53,7 @@ function insert(count: number): void {
   }
 }
 
-async function onTopic(): Promise<readonly string[]> {
-  const topic = `events.${app.organizationId}.apps.app.event_received.${app.id}.rows.inserted`;
-  const entries = await stores.client.xrange(topic, "-", "+");
-  return entries.map(([, fields]) => fields[fields.indexOf("id") + 1] ?? "");
-}
+const onTopic = () => fieldsOn(stores, app.topicOf("rows", "inserted"), "id");
 
 async function expectAll(): Promise<void> {
   const made = [...upstream.rows.keys()];
@@ -64,43 +61,53 @@ async function expectAll(): Promise<void> {
   expect(await onTopic()).toEqual(made);
 }
 
-const source = (path = ""): string => `/apps/${app.id}/channels/${app.channels[0].id}/source${path}`;
+/** As when the time of a dead worker's slots is up. */
+async function expireSlots(): Promise<void> {
+  const { client } = stores;
+  for (const node of client instanceof Cluster ? client.nodes("master") : [client]) {
+    const keys = await node.keys(slotsKey("*"));
+    if (keys.length > 0) await node.del(keys);
+  }
+}
 
-it("is asked once a subscription covers it, and what is new is on its topic, once and in order", async () => {
+const source = (path = ""): string => `/apps/${app.id}/channels/${channelOf(app).id}/source${path}`;
+
+it("a source is polled once a subscription covers it; new rows are on its topic once and in order", async () => {
   insert(20);
   expect(upstream.requests).toEqual([]);
-  await gateway.api("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "rows:*" });
+  await killed.api("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "rows:*" });
   await expectAll();
   insert(3);
   await expectAll();
   await until(async () => {
-    const { state } = await gateway.api<{ state: string }>("GET", source());
+    const { state } = await killed.api<{ state: string }>("GET", source());
     return state === "waiting";
   });
 });
 
-it("goes on behind the last page that was published when its gateway is killed between two pages", async () => {
+it("a poll goes on behind the last published page when its gateway is killed between two pages", async () => {
   insert(40);
   const before = (await onTopic()).length;
-  const killed = Promise.withResolvers<void>();
+  const cut = Promise.withResolvers<void>();
   upstream.faults = [
     undefined,
     undefined,
     {
       kind: "do",
       change() {
-        gateway.kill("SIGKILL");
-        killed.resolve();
+        killed.kill("SIGKILL");
+        cut.resolve();
       },
     },
   ];
-  await killed.promise;
-  await gateway.exited;
+  await cut.promise;
+  await killed.exited;
   const published = (await onTopic()).length;
   expect(published).toBeGreaterThan(before);
   expect(published).toBeLessThan(upstream.rows.size);
   const asked = upstream.requests.length;
-  gateway = await start();
+  await expireSlots();
+  next = await startTestGateway(env());
   insert(1);
   await expectAll();
   const since = new URL(upstream.requests[asked]?.url ?? "").searchParams.get("since");
