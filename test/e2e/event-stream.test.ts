@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type EventStreamReader, readEventStream } from "../support/event-stream.ts";
 import {
   channelOf,
@@ -28,6 +28,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([one, other].map((gateway) => gateway?.[Symbol.asyncDispose]()));
   await stores[Symbol.asyncDispose]();
+  vi.restoreAllMocks();
 });
 
 /** So long may a reader take nothing. */
@@ -38,10 +39,6 @@ function passTime(ms: number): void {
   const now = performance.now.bind(performance);
   vi.spyOn(performance, "now").mockImplementation(() => now() + ms);
 }
-afterEach(() => {
-  vi.restoreAllMocks();
-});
-
 let made = 0;
 /** Sends so many to both gateways in turn, several at once, over all topics. */
 async function send(count: number, more: object = {}): Promise<void> {

@@ -7,7 +7,7 @@ import { parseConfig } from "../../src/config.ts";
 import { type GatewayDeps, startGateway } from "../../src/gateway.ts";
 import { createLog } from "../../src/log.ts";
 import { API_KEY, callApi, type GatewayProcess, UNLIMITED } from "./gateway-process.ts";
-import { createTestDatabase } from "./postgres.ts";
+import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 import { startRedisCluster } from "./redis.ts";
 import { createTestRedis } from "./test-redis.ts";
 
@@ -15,6 +15,7 @@ import { createTestRedis } from "./test-redis.ts";
 export interface TestStores extends AsyncDisposable {
   /** For looking behind the gateways. */
   readonly client: Redis | Cluster;
+  readonly db: TestDatabase["db"];
   /** Settings of a gateway on these stores. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -27,7 +28,7 @@ export async function createTestStores(): Promise<TestStores> {
   await using starting = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "inlet-gateway-"));
   starting.defer(() => rm(dir, { recursive: true, force: true }));
-  const { connection } = starting.use(await createTestDatabase());
+  const { connection, db } = starting.use(await createTestDatabase());
   const redis = starting.use(
     process.env.INLET_TEST_REDIS === "cluster" ? await startRedisCluster() : await createTestRedis(),
   );
@@ -35,6 +36,7 @@ export async function createTestStores(): Promise<TestStores> {
   const owned = starting.move();
   return {
     client: redis.client,
+    db,
     env: {
       DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
       REDIS_URL: redis.url,
