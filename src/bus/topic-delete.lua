@@ -1,8 +1,12 @@
 #!lua
 -- Removes a topic and its companions, a bounded number of keys a call: dedupe buckets first, the stream last.
 -- KEYS: stream
--- Reply: 1 where there is more to remove, 0 when done
+-- ARGV: 1 where a stream that holds an entry is to stay, with all its companions
+-- Reply: 1 where there is more to remove, 0 when done, -1 where it stays
 local topic = KEYS[1]
+if ARGV[1] == '1' and redis.call('XLEN', topic) > 0 then
+  return -1
+end
 local prefix = '{' .. topic .. '}:'
 local MOST = 500
 

@@ -41,6 +41,8 @@ export interface Topics {
   lastAppendedMs(topics: readonly string[]): Promise<number | undefined>;
   /** Deletes the stream with its groups and companion keys. */
   delete(topic: string): Promise<void>;
+  /** Does so unless it holds an entry, be it appended this moment: then it answers false. */
+  deleteEmpty(topic: string): Promise<boolean>;
 }
 
 const ENTRY_ID = /^\d{1,20}-\d{1,20}$/;
@@ -50,6 +52,15 @@ const MEMORY_SAMPLES = 10;
 export function createTopics({ redis }: { readonly redis: RedisBus }): Topics {
   const deleteScript = loadScript("topic-delete");
   const lastAppendedScript = loadScript("last-appended");
+
+  /** A step of the script removes so many keys at most; a topic may have thousands of dedupe buckets. */
+  async function deleteInSteps(topic: string, onlyEmpty: 0 | 1): Promise<unknown> {
+    for (;;) {
+      const answer = await runScript(redis, deleteScript, [topic], [onlyEmpty]);
+      if (answer !== 1) return answer;
+    }
+  }
+
   return {
     async find(topic) {
       try {
@@ -88,8 +99,10 @@ export function createTopics({ redis }: { readonly redis: RedisBus }): Topics {
       return newest === 0 ? undefined : newest;
     },
     async delete(topic) {
-      // A step of the script removes so many keys at most; a topic may have thousands of dedupe buckets.
-      while ((await runScript(redis, deleteScript, [topic], [])) === 1);
+      await deleteInSteps(topic, 0);
+    },
+    async deleteEmpty(topic) {
+      return (await deleteInSteps(topic, 1)) === 0;
     },
   };
 }

@@ -7,7 +7,7 @@ import { forgetRetiredTopic } from "../data/topics.ts";
  * it. The row is locked meanwhile: a channel that takes the topic up again waits, and begins with a new one.
  */
 export async function forgetTopic(
-  { db, topics }: { readonly db: Queryable; readonly topics: Pick<Topics, "find" | "delete"> },
+  { db, topics }: { readonly db: Queryable; readonly topics: Pick<Topics, "deleteEmpty"> },
   topic: string,
   before: Date,
 ): Promise<void> {
@@ -20,9 +20,6 @@ export async function forgetTopic(
       .forUpdate()
       .executeTakeFirst();
     if (!row) return;
-    const info = await topics.find(topic);
-    if (info && info.length > 0) return;
-    await topics.delete(topic);
-    await forgetRetiredTopic(trx, topic);
+    if (await topics.deleteEmpty(topic)) await forgetRetiredTopic(trx, topic);
   });
 }

@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { deadLettersKey } from "../../src/bus/keys.ts";
 import type { RedisBus } from "../../src/bus/redis.ts";
 import { createSourcePositions } from "../../src/bus/source-positions.ts";
 import { createTopics, type Topics } from "../../src/bus/topics.ts";
-import { type RedisServer, startRedis } from "../support/redis.ts";
+import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish, testTopic } from "./support.ts";
 
-let server: RedisServer;
+let server: TestRedis;
 let redis: RedisBus;
 let topics: Topics;
 beforeAll(async () => {
-  server = await startRedis();
+  server = await createTestRedis();
   redis = await openTestRedis(server.url);
   topics = createTopics({ redis });
 });
@@ -52,25 +52,52 @@ test("entries are found by range, by id, and deleted one by one", async () => {
   for (const id of ["", "-", "+", "3", "x-y"]) expect(await topics.findEntry(topic, id)).toBeUndefined();
 });
 
-test("a deleted topic leaves no companion behind", async () => {
-  const channel = testChannel();
-  const publish = testPublish(redis);
-  const topic = testTopic(channel);
-  const positions = createSourcePositions({ redis });
-  const taken = await positions.takeOver({ number: channel.number, topics: [topic] });
-  if (taken.kind !== "taken") throw new Error("nobody else has it");
-  const { epoch } = taken;
-  for (const dedupeWindowMs of [86_400_000, 3_600_000]) {
-    const events = Array.from({ length: 30_000 }, () => testEvent(channel));
-    const policy = { ...testPolicy, dedupeWindowMs };
-    await publish(
-      { channel, events, policy, position: { epoch, version: dedupeWindowMs < 5e6 ? 1 : 0, value: "" } },
-      now,
-    );
-  }
-  await server.client.xgroup("CREATE", topic, "sub_1", "0");
-  await server.client.xadd(deadLettersKey(topic, "sub_1"), "*", "reason", "it failed");
-  expect((await server.client.keys(`*${topic}*`)).length).toBeGreaterThan(900);
-  await topics.delete(topic);
-  expect(await server.client.keys(`*${topic}*`)).toEqual([]);
+describe("deleting a topic", () => {
+  test("leaves no companion behind", async () => {
+    const channel = testChannel();
+    const publish = testPublish(redis);
+    const topic = testTopic(channel);
+    const positions = createSourcePositions({ redis });
+    const taken = await positions.takeOver({ number: channel.number, topics: [topic] });
+    if (taken.kind !== "taken") throw new Error("nobody else has it");
+    const { epoch } = taken;
+    for (const [version, dedupeWindowMs] of [86_400_000, 3_600_000].entries()) {
+      const events = Array.from({ length: 400 }, () => testEvent(channel));
+      const policy = { ...testPolicy, dedupeWindowMs };
+      await publish({ channel, events, policy, position: { epoch, version, value: "" } }, now);
+    }
+    await server.client.xgroup("CREATE", topic, "sub_1", "0");
+    await server.client.xadd(deadLettersKey(topic, "sub_1"), "*", "reason", "it failed");
+    expect((await server.client.keys(`*${topic}*`)).length).toBeGreaterThan(10);
+    await topics.delete(topic);
+    expect(await server.client.keys(`*${topic}*`)).toEqual([]);
+  });
+
+  test("removes more dedupe buckets than one call may, in steps", async () => {
+    const channel = testChannel();
+    const topic = testTopic(channel);
+    await testPublish(redis)({ channel, events: [testEvent(channel)], policy: testPolicy }, now);
+    const [slice = ""] = (await server.client.keys(`{${topic}}:*`)).filter((key) => /:\d$/.test(key));
+    // As 80,000 ids leave it (dedupe.lua).
+    const buckets = Array.from({ length: 1_200 }, (_, i) => `${slice}.${(i + 1).toString(16)}`);
+    await server.client.mset(Object.fromEntries(buckets.map((key) => [key, ""])));
+    await server.client.hset(slice, "n", buckets.length + 1);
+    await topics.delete(topic);
+    expect(await server.client.keys(`*${topic}*`)).toEqual([]);
+  });
+
+  test("spares one that holds an entry, where only an empty one is to go", async () => {
+    const channel = testChannel();
+    const topic = testTopic(channel);
+    await testPublish(redis)({ channel, events: [testEvent(channel)], policy: testPolicy }, now);
+    await server.client.xgroup("CREATE", topic, "sub_1", "0");
+    const keys = async () => (await server.client.keys(`*${topic}*`)).sort();
+    const before = await keys();
+    expect(await topics.deleteEmpty(topic)).toBe(false);
+    expect(await keys()).toEqual(before);
+    await server.client.xtrim(topic, "MAXLEN", 0);
+    expect(await topics.deleteEmpty(topic)).toBe(true);
+    expect(await keys()).toEqual([]);
+    expect(await topics.deleteEmpty(topic)).toBe(true);
+  });
 });
