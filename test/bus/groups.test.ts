@@ -2,14 +2,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createGroups, type Groups, readRedisTimeMs, startIdAt } from "../../src/bus/groups.ts";
 import { deadLettersKey, subscriptionKey } from "../../src/bus/keys.ts";
 import type { RedisBus } from "../../src/bus/redis.ts";
-import { type RedisServer, startRedis } from "../support/redis.ts";
+import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish, testTopic } from "./support.ts";
 
-let server: RedisServer;
+let server: TestRedis;
 let redis: RedisBus;
 let groups: Groups;
 beforeAll(async () => {
-  server = await startRedis();
+  server = await createTestRedis();
   redis = await openTestRedis(server.url);
   groups = createGroups({ redis });
 });

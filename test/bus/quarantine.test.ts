@@ -8,16 +8,16 @@ import type { ChannelIdentity } from "../../src/event/channel.ts";
 import type { QuarantineReason } from "../../src/event/outcome.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
-import { type RedisServer, startRedis } from "../support/redis.ts";
+import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
 import { until } from "../support/until.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish, testTopic } from "./support.ts";
 
-let server: RedisServer;
+let server: TestRedis;
 let redis: RedisBus;
 let publish: Publish;
 let quarantine: QuarantineStore;
 beforeAll(async () => {
-  server = await startRedis();
+  server = await createTestRedis();
   redis = await openTestRedis(server.url);
   publish = testPublish(redis);
   quarantine = createQuarantineStore({ redis, publish });

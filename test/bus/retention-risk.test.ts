@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RedisBus } from "../../src/bus/redis.ts";
 import { createFindAtRisk } from "../../src/bus/retention-risk.ts";
-import { type RedisServer, startRedis } from "../support/redis.ts";
+import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
 import { openTestRedis } from "./support.ts";
 
-let server: RedisServer;
+let server: TestRedis;
 let redis: RedisBus & AsyncDisposable;
 beforeAll(async () => {
-  server = await startRedis();
+  server = await createTestRedis();
   redis = await openTestRedis(server.url);
 });
 afterAll(async () => {
@@ -15,15 +15,15 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-const ROOMY = { maxAgeSeconds: 3_600, maxEntries: 1_000_000, maxBytes: 1_000_000_000 };
+const ROOMY = { maxAgeSeconds: 86_400, maxEntries: 1_000_000, maxBytes: 1_000_000_000 };
 let made = 0;
 
 /** A topic with so many entries of 100 characters, appended a millisecond after each other until `agoMs` ago. */
 async function topicWith(entries: number, agoMs = 0): Promise<string> {
   const topic = `events.o.apps.app.event_received.a.c.t${++made}`;
   const first = Date.now() - agoMs - entries;
-  for (let i = 1; i <= entries; i++)
-    await server.client.xadd(topic, `${first + i}-0`, "data", "x".repeat(100));
+  const append = (i: number) => server.client.xadd(topic, `${first + i}-0`, "data", "x".repeat(100));
+  await Promise.all(Array.from({ length: entries }, (_, i) => append(i + 1)));
   return topic;
 }
 const group = (topic: string, name: string): Promise<unknown> =>
@@ -39,10 +39,10 @@ const atRisk = (topic: string, limits: Partial<typeof ROOMY> = {}): Promise<read
 
 describe("a group is at risk", () => {
   it("when its oldest unread entry is past four fifths of its age", async () => {
-    const topic = await topicWith(3, 50_000);
+    const topic = await topicWith(3, 50_000_000);
     await group(topic, "g");
-    expect(await atRisk(topic, { maxAgeSeconds: 70 })).toEqual([]);
-    expect(await atRisk(topic, { maxAgeSeconds: 60 })).toEqual(["g"]);
+    expect(await atRisk(topic, { maxAgeSeconds: 70_000 })).toEqual([]);
+    expect(await atRisk(topic, { maxAgeSeconds: 60_000 })).toEqual(["g"]);
   });
 
   it("when more than four fifths of the entries stand behind it, be it undelivered or pending", async () => {
@@ -75,7 +75,7 @@ describe("a group is at risk", () => {
   it("however many there are on the topic, and none where there is nothing to lose", async () => {
     const topic = await topicWith(9);
     const names = Array.from({ length: 450 }, (_, i) => `g${i}`);
-    for (const name of names) await group(topic, name);
+    await Promise.all(names.map((name) => group(topic, name)));
     expect((await atRisk(topic, { maxEntries: 10 })).toSorted()).toEqual(names.toSorted());
     await server.client.xtrim(topic, "MAXLEN", 0);
     expect(await atRisk(topic, { maxEntries: 10 })).toEqual([]);

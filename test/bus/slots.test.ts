@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { RedisBus } from "../../src/bus/redis.ts";
 import {
   createSlots,
@@ -8,27 +8,34 @@ import {
   type TakenSlot,
   type Turn,
 } from "../../src/bus/slots.ts";
-import { type RedisServer, startRedis } from "../support/redis.ts";
+import { startRedis } from "../support/redis.ts";
+import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
 import { until } from "../support/until.ts";
 import { openTestRedis } from "./support.ts";
 
-let server: RedisServer;
+let server: TestRedis;
 let redis: RedisBus;
 let otherRedis: RedisBus;
 beforeAll(async () => {
-  server = await startRedis();
+  server = await createTestRedis();
   [redis, otherRedis] = await Promise.all([openTestRedis(server.url), openTestRedis(server.url)]);
 });
 afterAll(async () => {
   for (const each of [redis, otherRedis, server]) await each[Symbol.asyncDispose]();
 });
 
+afterEach(() => void vi.useRealTimers());
+
 const place = (key: string, limit: number, waits = true): Place => ({ key, limit, waits });
 
 const names = (turns: readonly Turn[]) => turns.map(({ name }) => name);
 
+const HOUR_MS = 3_600_000;
+/** Nothing runs out by itself while a test runs. */
+const patient = { heldMs: HOUR_MS, keptMs: HOUR_MS };
+
 let since = 0;
-/** Whoever asks later gets in line further behind. */
+/** Each that asks gets in line behind those before. */
 const ask = (slots: Slots, name: string, ...places: Place[]): Promise<TakenSlot> =>
   slots.take({ name, sinceMs: ++since, places });
 
@@ -39,8 +46,8 @@ async function take(slots: Slots, name: string, ...places: Place[]): Promise<Slo
 }
 
 describe("slots", () => {
-  it("are so many over all workers, and come back when they are released", async () => {
-    const [one, other] = [createSlots({ redis }), createSlots({ redis: otherRedis })];
+  it("are limited over all workers together, and come back when they are released", async () => {
+    const [one, other] = [createSlots({ redis, ...patient }), createSlots({ redis: otherRedis, ...patient })];
     const origin = place("many", 2, false);
     const held = await take(one, "a", origin);
     await using _ = { [Symbol.asyncDispose]: async () => void (await held.release().catch(() => {})) };
@@ -52,7 +59,7 @@ describe("slots", () => {
   });
 
   it("are taken of all places or of none", async () => {
-    const slots = createSlots({ redis });
+    const slots = createSlots({ redis, ...patient });
     const [free, full] = [place("free", 1, false), place("full", 1, false)];
     const holder = await take(slots, "a", full);
     expect(await ask(slots, "b", free, full)).toEqual({ kind: "full", place: full, turns: [] });
@@ -63,7 +70,7 @@ describe("slots", () => {
   });
 
   it("that come free are kept for the name that has waited longest", async () => {
-    const slots = createSlots({ redis });
+    const slots = createSlots({ redis, ...patient });
     const only = place("line", 1);
     const holder = await take(slots, "a", only);
     for (const name of ["b", "c"]) expect((await ask(slots, name, only)).kind).toBe("full");
@@ -76,8 +83,8 @@ describe("slots", () => {
     expect(names(await (await take(slots, "c", only)).release())).toEqual(["d"]);
   });
 
-  it("are not kept by one that still waits elsewhere: the next in line is told", async () => {
-    const slots = createSlots({ redis });
+  it("are not kept for a name that still waits elsewhere: the next in line is told", async () => {
+    const slots = createSlots({ redis, ...patient });
     const [origin, organization] = [place("origin", 1), place("organization", 1)];
     const holder = await take(slots, "a", origin);
     const other = await take(slots, "z", organization);
@@ -91,58 +98,80 @@ describe("slots", () => {
     await (await take(slots, "b", origin, organization)).release();
   });
 
-  it("that are kept for one who does not come are another's after a while", async () => {
-    const slots = createSlots({ redis, keptMs: 200 });
+  it("that are kept for a name that does not come go to another once they were kept long enough", async () => {
+    const slots = createSlots({ redis, ...patient });
     const only = place("gone", 1);
     const holder = await take(slots, "a", only);
     await ask(slots, "b", only);
     expect(names(await holder.release())).toEqual(["b"]);
     expect((await ask(slots, "c", only)).kind).toBe("full");
-    await until(async () => (await ask(slots, "c", only)).kind === "taken");
+    await server.client.zadd("inlet:{slots}:gone", 1, "r:b");
+    await (await take(slots, "c", only)).release();
   });
 
-  it("are held for as long as their worker lives, and come back when it does not", async () => {
-    const slots = createSlots({ redis, heldMs: 300 });
-    const only = place("dies", 1, false);
-    const alive = await take(slots, "a", only);
-    const startedAt = performance.now();
-    await until(async () => {
-      expect((await ask(slots, "b", only)).kind).toBe("full");
-      return performance.now() - startedAt > 700;
-    });
+  it("are renewed for as long as their worker lives", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const slots = createSlots({ redis, ...patient });
+    const alive = await take(slots, "a", place("lives", 1, false));
+    const endOf = async () =>
+      Number((await server.client.zrange("inlet:{slots}:lives", "0", "0", "WITHSCORES"))[1]);
+    for (let renewals = 0; renewals < 2; renewals++) {
+      const end = await endOf();
+      vi.advanceTimersByTime(HOUR_MS / 3);
+      await until(async () => (await endOf()) > end);
+    }
     expect(alive.lost.aborted).toBe(false);
+    expect((await ask(slots, "b", place("lives", 1, false))).kind).toBe("full");
     await alive.release();
-    // As a worker leaves it that is killed: nobody renews.
-    await server.client.zadd("inlet:{slots}:dies", Date.now() + 300, "dead");
-    expect((await ask(slots, "b", only)).kind).toBe("full");
-    await until(async () => (await ask(slots, "b", only)).kind === "taken");
   });
 
-  it("of a worker that died are handed on to those in line by whoever comes by", async () => {
-    const slots = createSlots({ redis });
+  it("come back once their worker has not renewed them in time", async () => {
+    const slots = createSlots({ redis, ...patient });
+    const only = place("dies", 1, false);
+    // As a worker leaves it that is killed: nobody renews.
+    await server.client.zadd("inlet:{slots}:dies", Date.now() + HOUR_MS, "dead");
+    expect((await ask(slots, "b", only)).kind).toBe("full");
+    await server.client.zadd("inlet:{slots}:dies", 1, "dead");
+    await (await take(slots, "b", only)).release();
+  });
+
+  it("of a worker that died are handed on to those in line by the next one that asks", async () => {
+    const slots = createSlots({ redis, ...patient });
     const two = place("crashed", 2);
-    await server.client.zadd("inlet:{slots}:crashed", Date.now() + 200, "dead", Date.now() + 200, "dead too");
+    const end = Date.now() + HOUR_MS;
+    await server.client.zadd("inlet:{slots}:crashed", end, "dead", end, "dead too");
     expect((await ask(slots, "b", two)).kind).toBe("full");
     const waitedSince = since;
-    await until(async () => {
-      const asked = await ask(slots, "c", { ...two, waits: false });
-      if (asked.kind === "full") return false;
-      expect(asked.turns).toEqual([{ name: "b", sinceMs: waitedSince }]);
-      await asked.slot.release();
-      return true;
-    });
+    await server.client.zadd("inlet:{slots}:crashed", 1, "dead", 1, "dead too");
+    const asked = await ask(slots, "c", { ...two, waits: false });
+    expect(asked).toMatchObject({ kind: "taken", turns: [{ name: "b", sinceMs: waitedSince }] });
+    if (asked.kind === "taken") await asked.slot.release();
   });
 
-  it("that are lost say so: after an emptied Redis, and when Redis is away for longer than they are held", async () => {
+  it("that are gone from Redis are told as lost, and no others", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const slots = createSlots({ redis, ...patient });
+    const [a, b] = [await take(slots, "a", place("emptied", 1)), await take(slots, "b", place("kept", 1))];
+    await server.client.del("inlet:{slots}:emptied");
+    vi.advanceTimersByTime(HOUR_MS / 3);
+    await until(() => a.lost.aborted);
+    // Both were renewed in one turn, and answered in order.
+    await ask(slots, "c", place("kept", 1, false));
+    expect(b.lost.aborted).toBe(false);
+    await b.release();
+  });
+
+  it("are told as lost when Redis is away for longer than they are held, and not before", async () => {
     await using own = await startRedis();
     await using ownRedis = await openTestRedis(own.url);
-    const slots = createSlots({ redis: ownRedis, heldMs: 300 });
-    const [a, b] = [await take(slots, "a", place("a", 1)), await take(slots, "b", place("b", 1))];
-    await own.client.del("inlet:{slots}:a");
-    await until(() => a.lost.aborted);
-    expect(b.lost.aborted).toBe(false);
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    const slots = createSlots({ redis: ownRedis, ...patient });
+    const slot = await take(slots, "a", place("a", 1));
     own.signal("SIGSTOP");
-    await until(() => b.lost.aborted);
+    vi.advanceTimersByTime(HOUR_MS);
+    expect(slot.lost.aborted).toBe(false);
+    vi.advanceTimersByTime(HOUR_MS / 3);
+    expect(slot.lost.aborted).toBe(true);
     own.signal("SIGCONT");
   });
 });

@@ -4,16 +4,16 @@ import type { Publish } from "../../src/bus/publish.ts";
 import type { RedisBus } from "../../src/bus/redis.ts";
 import { createSourcePositions, type SourcePositions } from "../../src/bus/source-positions.ts";
 import { createSourceStates } from "../../src/bus/source-states.ts";
-import { type RedisServer, startRedis } from "../support/redis.ts";
+import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish, testTopic } from "./support.ts";
 
-let server: RedisServer;
+let server: TestRedis;
 let redis: RedisBus;
 let publish: Publish;
 let positions: SourcePositions;
 
 beforeAll(async () => {
-  server = await startRedis();
+  server = await createTestRedis();
   redis = await openTestRedis(server.url);
   publish = testPublish(redis);
   positions = createSourcePositions({ redis });
@@ -83,14 +83,14 @@ describe("taking a source over", () => {
   test("waits as long as its sender asked for, and as it failed, the latter not for a person", async () => {
     const { ref, take, channel } = testSource();
     const first = await take();
-    const failed = { failures: 3, notBeforeMs: 0, retryInMs: 60_000 };
+    const failed = { failures: 3, notBeforeMs: 0, retryInMs: 3_600_000 };
     expect(await positions.end(channel.number, first.epoch, failed)).toBe(true);
     const early = await positions.takeOver(ref);
     expect(early).toEqual({ kind: "early", waitMs: expect.any(Number) });
     const fresh = await take({ isFresh: true });
     expect(fresh.failures).toBe(0);
     expect(await positions.end(channel.number, first.epoch, failed)).toBe(false);
-    await positions.end(channel.number, fresh.epoch, { failures: 0, notBeforeMs: 60_000, retryInMs: 0 });
+    await positions.end(channel.number, fresh.epoch, { failures: 0, notBeforeMs: 3_600_000, retryInMs: 0 });
     expect(await positions.takeOver(ref, { isFresh: true })).toMatchObject({ kind: "early" });
     // What was not taken fences nobody.
     await positions.end(channel.number, fresh.epoch, { failures: 2, notBeforeMs: 0, retryInMs: 0 });
@@ -102,7 +102,11 @@ describe("a cursor set by hand", () => {
   test.each(["7", undefined])("ends the wait that its sender asked for (%j)", async (value) => {
     const { ref, take, channel } = testSource();
     const { epoch } = await take();
-    await positions.end(channel.number, epoch, { failures: 1, notBeforeMs: 86_400_000, retryInMs: 60_000 });
+    await positions.end(channel.number, epoch, {
+      failures: 1,
+      notBeforeMs: 86_400_000,
+      retryInMs: 3_600_000,
+    });
     expect(await positions.takeOver(ref)).toMatchObject({ kind: "early" });
     await positions.set(ref, value);
     expect(await take()).toMatchObject({ value, failures: 0 });

@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, test } from "vitest";
+import type { Publish } from "../../../src/bus/publish.ts";
+import type { RedisBus } from "../../../src/bus/redis.ts";
+import { expectBytesPerId } from "../../bus/dedupe-memory-support.ts";
+import { expectExactEnd, expectNoIdLost } from "../../bus/dedupe-support.ts";
+import { openTestRedis, testPublish } from "../../bus/support.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+
+let server: RedisServer;
+let redis: RedisBus;
+let publish: Publish;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = await openTestRedis(server.url);
+  publish = testPublish(redis);
+});
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+test.each([1300, 2000])("a dedupe window of %d ms ends exactly then", async (dedupeWindowMs) => {
+  await expectExactEnd({ publish, client: server.client, dedupeWindowMs });
+});
+
+test("no id is lost while buckets grow to 200,000 ids", async () => {
+  await expectNoIdLost({ publish, client: server.client, ids: 200_000 });
+});
+
+test.each([
+  [100, 64],
+  [100, 85],
+  [1, 60_000],
+  [1, 87_000],
+])("a remembered id takes at most 60 bytes on %d topics with %d ids each", async (topics, ids) => {
+  await expectBytesPerId({ publish, client: server.client, topics, ids, most: 60 });
+});
