@@ -13,5 +13,5 @@ queue.work(
     process.stdout.write(`${scheduleId ?? id}\n`);
     return new Promise(() => {});
   },
-  { concurrency: 10, lockMs: 500 },
+  { concurrency: 10, lockMs: 3_600_000 },
 );

