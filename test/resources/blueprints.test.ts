@@ -10,13 +10,12 @@ afterAll(() => api[Symbol.asyncDispose]());
 const CHANNEL = { uid: "main", kind: "webhook", events: [{ type: "push", typePath: "$.type" }] };
 
 describe("a blueprint", () => {
-  it("is answered whole, with its channels' defaults filled in", async () => {
-    const { status, body } = await api.call("POST", "/blueprints", {
+  it("is answered with every field and the defaults of its channels", async () => {
+    const body = await api.call.post("/blueprints", {
       uid: "github",
       title: "GitHub",
       channels: [{ ...CHANNEL, config: { dedupe: { windowSeconds: 60 } } }],
     });
-    expect(status).toBe(200);
     expect(body).toEqual({
       id: expect.stringMatching(/^bp_[a-z0-9]{23}$/),
       uid: "github",
@@ -38,29 +37,27 @@ describe("a blueprint", () => {
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updatedAt: body.createdAt,
     });
-    expect((await api.call("GET", `/blueprints/${body.id}`)).body).toEqual(body);
+    expect(await api.call.get(`/blueprints/${body.id}`)).toEqual(body);
   });
 
-  it("keeps what the user wrote in the user's order, names like __proto__ included", async () => {
+  it("keeps schemas in the order they were written, with names like __proto__", async () => {
     const schema = '{"properties":{"__proto__":{"type":"string"},"b":{},"a":{}},"type":"object"}';
     const text = `{"title":"x","channels":[{"uid":"m","kind":"webhook","events":[{"type":"t","schema":${schema}}]}]}`;
-    const { status, body } = await api.call("POST", "/blueprints", text);
-    expect(status).toBe(200);
-    const { body: read } = await api.call("GET", `/blueprints/${body.id}`);
+    const { id } = await api.call.post("/blueprints", text);
+    const read = await api.call.get(`/blueprints/${id}`);
     expect(JSON.stringify(read.channels[0].events[0].schema)).toBe(schema);
   });
 
-  it("takes its own id as uid where none is given", async () => {
-    const { body } = await api.call("POST", "/blueprints", { title: "No uid" });
-    expect(body.uid).toBe(body.id);
+  it("has its id as uid if none is given", async () => {
+    const { id, uid } = await api.call.post("/blueprints", { title: "No uid" });
+    expect(uid).toBe(id);
   });
 
-  it("has a uid of its own in its organization, not beyond", async () => {
+  it("has a uid that is unique in its organization only", async () => {
     const make = { uid: "twice", title: "a" };
-    expect((await api.call("POST", "/blueprints", make)).status).toBe(200);
-    const again = await api.call("POST", "/blueprints", make);
-    expect([again.status, again.body.code]).toEqual([409, "conflict"]);
-    expect((await api.as(await api.strangerKey())("POST", "/blueprints", make)).status).toBe(200);
+    await api.call.post("/blueprints", make);
+    expect(await api.call.refusal("POST", "/blueprints", make)).toEqual({ status: 409, code: "conflict" });
+    await api.as(await api.strangerKey()).post("/blueprints", make);
   });
 
   it.each([
@@ -91,45 +88,33 @@ describe("a blueprint", () => {
   });
 
   it("is changed by merge patch: objects merge, arrays replace, null clears", async () => {
-    const made = await api.call("POST", "/blueprints", { title: "a", description: "d", channels: [CHANNEL] });
-    const path = `/blueprints/${made.body.id}`;
-    const renamed = await api.call("PUT", path, { title: "b", description: null });
-    expect(renamed.body).toEqual({
-      ...made.body,
-      title: "b",
-      description: null,
-      updatedAt: renamed.body.updatedAt,
+    const made = await api.call.post("/blueprints", { title: "a", description: "d", channels: [CHANNEL] });
+    const path = `/blueprints/${made.id}`;
+    const renamed = await api.call.put(path, { title: "b", description: null });
+    const { updatedAt } = renamed;
+    expect(renamed).toEqual({ ...made, title: "b", description: null, updatedAt });
+    expect(await api.call.put(path, { channels: [] })).toMatchObject({ channels: [] });
+    const refusal = (patch: object) => api.call.refusal("PUT", path, patch);
+    expect(await refusal({ title: null })).toMatchObject({ status: 400, paths: ["title"] });
+    expect(await refusal({ channels: [{ ...CHANNEL, kind: "pigeon" }] })).toMatchObject({
+      ...{ status: 400, paths: ["channels[0].kind"] },
     });
-    const emptied = await api.call("PUT", path, { channels: [] });
-    expect(emptied.body.channels).toEqual([]);
-    const untitled = await api.call("PUT", path, { title: null });
-    expect([untitled.status, untitled.body.details[0].path]).toEqual([400, "title"]);
-    const bad = await api.call("PUT", path, { channels: [{ ...CHANNEL, kind: "pigeon" }] });
-    expect([bad.status, bad.body.details[0].path]).toEqual([400, "channels[0].kind"]);
-    expect((await api.call("PUT", path, [])).status).toBe(400);
-    expect((await api.call("PUT", path, { id: "other" })).status).toBe(400);
+    expect(await refusal([])).toMatchObject({ status: 400 });
   });
 
-  it("loses none of the changes that are made at the same time", async () => {
-    const { body } = await api.call("POST", "/blueprints", { title: "a" });
-    const path = `/blueprints/${body.id}`;
-    await Promise.all([
-      api.call("PUT", path, { title: "b" }),
-      api.call("PUT", path, { description: "c" }),
-      api.call("PUT", path, { uid: "together" }),
-    ]);
-    expect((await api.call("GET", path)).body).toMatchObject({
-      title: "b",
-      description: "c",
-      uid: "together",
-    });
+  it("keeps all of several concurrent changes", async () => {
+    const { id } = await api.call.post("/blueprints", { title: "a" });
+    const path = `/blueprints/${id}`;
+    const patches = [{ title: "b" }, { description: "c" }, { uid: "together" }];
+    await Promise.all(patches.map((patch) => api.call.put(path, patch)));
+    expect(await api.call.get(path)).toMatchObject({ title: "b", description: "c", uid: "together" });
   });
 
   it("is deleted; its apps stay", async () => {
-    const { body } = await api.call("POST", "/blueprints", { title: "a" });
-    const app = (await api.call("POST", "/apps/install", { blueprintId: body.id })).body;
-    expect((await api.call("DELETE", `/blueprints/${body.id}`)).body).toEqual({ id: body.id });
-    expect((await api.call("DELETE", `/blueprints/${body.id}`)).status).toBe(404);
-    expect((await api.call("GET", `/apps/${app.id}`)).body.blueprintId).toBeNull();
+    const { id } = await api.call.post("/blueprints", { title: "a" });
+    const app = await api.call.post("/apps/install", { blueprintId: id });
+    expect(await api.call.delete(`/blueprints/${id}`)).toEqual({ id });
+    expect((await api.call("DELETE", `/blueprints/${id}`)).status).toBe(404);
+    expect(await api.call.get(`/apps/${app.id}`)).toMatchObject({ blueprintId: null });
   });
 });

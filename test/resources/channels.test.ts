@@ -28,22 +28,24 @@ let api: TestApi;
 let appId: string;
 beforeAll(async () => {
   api = await createTestApi({ extraKinds: [fetching] });
-  const blueprint = await api.call("POST", "/blueprints", { title: "x" });
-  appId = (await api.call("POST", "/apps/install", { blueprintId: blueprint.body.id })).body.id;
+  appId = await installApp();
 });
 afterAll(() => api[Symbol.asyncDispose]());
 
+/** An app without channels; answers its id. */
+async function installApp(): Promise<string> {
+  const { id: blueprintId } = await api.call.post("/blueprints", { title: "x" });
+  return (await api.call.post("/apps/install", { blueprintId })).id;
+}
+
 let made = 0;
-const create = async (input: object = {}) => {
-  const { status, body } = await api.call("POST", `/apps/${appId}/channels`, {
+const create = (input: object = {}) =>
+  api.call.post(`/apps/${appId}/channels`, {
     uid: `c${++made}`,
     kind: "webhook",
     events: [{ type: "push" }],
     ...input,
   });
-  expect(status).toBe(200);
-  return body;
-};
 
 const topics = (uid: string) =>
   api.database.db.selectFrom("topics").selectAll().where("channelUid", "=", uid).orderBy("type").execute();
@@ -54,35 +56,31 @@ const stored = async (id: string) =>
 const live = () => createLiveChannels({ db: api.database.db, keyring: api.keyring });
 
 describe("a channel", () => {
-  it("is made, read, listed in order of creation, and has an address where its kind receives", async () => {
+  it("is created, read and listed in order of creation, and has an address if its kind receives requests", async () => {
     const webhook = await create();
     const polling = await create({ kind: "polling", config: { endpoint: "https://api.example" } });
     expect(webhook.url).toBe(`https://hooks.example/hooks/${webhook.id}`);
     expect(polling.url).toBeNull();
-    expect((await api.call("GET", `/apps/${appId}/channels/${webhook.id}`)).body).toEqual(webhook);
+    expect(await api.call.get(`/apps/${appId}/channels/${webhook.id}`)).toEqual(webhook);
     const listed = await api.call("GET", `/apps/${appId}/channels?limit=200`);
     expect(listed.body.slice(-2)).toEqual([webhook, polling]);
     expect(listed.headers.get("x-total-count")).toBe(String(listed.body.length));
   });
 
-  it("has a uid of its own in its app, given once and for all", async () => {
+  it("has a uid that is unique in its app; uid and kind never change", async () => {
     const { uid, id } = await create();
-    const again = await api.call("POST", `/apps/${appId}/channels`, { uid, kind: "webhook" });
-    expect([again.status, again.body.code]).toEqual([409, "conflict"]);
+    const again = await api.call.refusal("POST", `/apps/${appId}/channels`, { uid, kind: "webhook" });
+    expect(again).toEqual({ status: 409, code: "conflict" });
     for (const patch of [{ uid: "other" }, { kind: "polling" }]) {
-      const refused = await api.call("PUT", `/apps/${appId}/channels/${id}`, patch);
-      expect([refused.status, refused.body.details[0].path]).toEqual([400, Object.keys(patch)[0]]);
+      const refusal = await api.call.refusal("PUT", `/apps/${appId}/channels/${id}`, patch);
+      expect(refusal).toMatchObject({ status: 400, paths: Object.keys(patch) });
     }
   });
 
-  it("shows its secrets to nobody and keeps them sealed", async () => {
+  it("never answers its secrets, and stores them sealed", async () => {
     const channel = await create({ config: { verification: HMAC, secrets: [{ value: "s3cret-one" }] } });
     const path = `/apps/${appId}/channels/${channel.id}`;
-    const answers = [
-      channel,
-      (await api.call("GET", path)).body,
-      (await api.call("PUT", path, { title: "t" })).body,
-    ];
+    const answers = [channel, await api.call.get(path), await api.call.put(path, { title: "t" })];
     for (const answer of answers) {
       expect(JSON.stringify(answer)).not.toContain("s3cret");
       expect(answer.config).not.toHaveProperty("secrets");
@@ -96,18 +94,17 @@ describe("a channel", () => {
     });
   });
 
-  it("needs setup until its scheme has a secret, and again without", async () => {
+  it("needs setup until its scheme has a secret, and again when the secret is removed", async () => {
     const channel = await create({ config: { verification: HMAC } });
     const path = `/apps/${appId}/channels/${channel.id}`;
     expect(channel.state).toBe("needsSetup");
-    const set = await api.call("PUT", path, { config: { secrets: [{ value: "s3cret" }] } });
-    expect(set.body.state).toBe("active");
-    expect(set.body.config.verification).toMatchObject({ scheme: "hmac" });
-    expect((await api.call("PUT", path, { title: "kept" })).body.state).toBe("active");
-    expect((await api.call("PUT", path, { config: { secrets: null } })).body.state).toBe("needsSetup");
+    const set = await api.call.put(path, { config: { secrets: [{ value: "s3cret" }] } });
+    expect(set).toMatchObject({ state: "active", config: { verification: { scheme: "hmac" } } });
+    expect(await api.call.put(path, { title: "kept" })).toMatchObject({ state: "active" });
+    expect(await api.call.put(path, { config: { secrets: null } })).toMatchObject({ state: "needsSetup" });
   });
 
-  it("does not open its secrets in another channel's row", async () => {
+  it("does not open secrets that were moved to another channel's row", async () => {
     const [first, second] = [await create({ config: { secrets: [{ value: "s3cret" }] } }), await create()];
     const { sealedSettings } = await stored(first.id);
     await api.database.db
@@ -118,10 +115,10 @@ describe("a channel", () => {
     await expect(live().findById(second.id)).rejects.toThrow("another row");
   });
 
-  it("is changed by merge patch; its topics and the feed follow", async () => {
+  it("is changed by merge patch; its topics and the change feed follow", async () => {
     const channel = await create({ events: [{ type: "a" }, { type: "b" }] });
     const path = `/apps/${appId}/channels/${channel.id}`;
-    const { body } = await api.call("PUT", path, {
+    const body = await api.call.put(path, {
       config: { dedupe: { windowSeconds: 60 }, retention: { maxEntries: 5 } },
       events: [{ type: "b" }, { type: "c" }],
     });
@@ -136,7 +133,7 @@ describe("a channel", () => {
       ["b", 5, false],
       ["c", 5, false],
     ]);
-    await api.call("PUT", path, { events: [{ type: "a" }] });
+    await api.call.put(path, { events: [{ type: "a" }] });
     expect((await topics(channel.uid)).map(({ retiredAt }) => retiredAt !== null)).toEqual([
       false,
       true,
@@ -152,7 +149,7 @@ describe("a channel", () => {
     expect(told).toHaveLength(3);
   });
 
-  it("loses none of the changes that are made at the same time", async () => {
+  it("keeps all of several concurrent changes", async () => {
     const { id } = await create();
     const path = `/apps/${appId}/channels/${id}`;
     const patches = [
@@ -160,20 +157,18 @@ describe("a channel", () => {
       { config: { onInvalid: "reject" } },
       { config: { dedupe: { by: "content" } } },
     ];
-    const answers = await Promise.all(patches.map((patch) => api.call("PUT", path, patch)));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect((await api.call("GET", path)).body).toMatchObject({
+    await Promise.all(patches.map((patch) => api.call.put(path, patch)));
+    expect(await api.call.get(path)).toMatchObject({
       title: "t",
       config: { onInvalid: "reject", dedupe: { by: "content" } },
     });
   });
 
-  it("stays paused whatever is written", async () => {
+  it("stays paused when it is changed", async () => {
     const { id } = await create();
     await api.database.db.updateTable("channels").set({ state: "paused" }).where("id", "=", id).execute();
-    expect((await api.call("PUT", `/apps/${appId}/channels/${id}`, { title: "t" })).body.state).toBe(
-      "paused",
-    );
+    const changed = await api.call.put(`/apps/${appId}/channels/${id}`, { title: "t" });
+    expect(changed).toMatchObject({ title: "t", state: "paused" });
   });
 
   it.each([
@@ -181,25 +176,23 @@ describe("a channel", () => {
     ["config.verification", { config: { verification: { scheme: "trust" } } }],
     ["events[0].typePath", { events: [{ type: "a", typePath: "nonsense" }] }],
   ])("is refused when %s does not fit", async (path, input) => {
-    const base = { uid: "refused", kind: "webhook" };
-    const posted = await api.call("POST", `/apps/${appId}/channels`, { ...base, ...input });
-    expect([posted.status, posted.body.details?.[0]?.path]).toEqual([
-      400,
-      expect.stringMatching(`^${literal(path)}`),
-    ]);
     const { id } = await create();
-    const put = await api.call("PUT", `/apps/${appId}/channels/${id}`, input);
-    expect([put.status, put.body.details?.[0]?.path]).toEqual([
-      400,
-      expect.stringMatching(`^${literal(path)}`),
-    ]);
+    for (const [method, at, body] of [
+      ["POST", `/apps/${appId}/channels`, { uid: "refused", kind: "webhook", ...input }],
+      ["PUT", `/apps/${appId}/channels/${id}`, input],
+    ] as const) {
+      const { status, paths = [] } = await api.call.refusal(method, at, body);
+      expect(status).toBe(400);
+      for (const one of paths) expect(one).toContain(path);
+      expect(paths.length).toBeGreaterThan(0);
+    }
   });
 
-  it("is deleted with its secrets; a new one of the same uid inherits no identity but takes up the topics", async () => {
+  it("is deleted with its secrets; a new channel of the same uid has a new identity and takes over the topics", async () => {
     const first = await create({ uid: "again", config: { secrets: [{ value: "s3cret" }] } });
     const path = `/apps/${appId}/channels/${first.id}`;
     const { number } = await stored(first.id);
-    expect((await api.call("DELETE", path)).body).toEqual({ id: first.id });
+    expect(await api.call.delete(path)).toEqual({ id: first.id });
     for (const method of ["GET", "DELETE"]) expect((await api.call(method, path)).status).toBe(404);
     expect(await live().findById(first.id)).toBeUndefined();
     expect((await topics("again"))[0]?.retiredAt).toBeInstanceOf(Date);
@@ -210,24 +203,13 @@ describe("a channel", () => {
     expect(await topics("again")).toMatchObject([{ channelNumber: successor.number, retiredAt: null }]);
   });
 
-  it("is found in its own app only", async () => {
+  it("is found only under its own app", async () => {
     const { id } = await create();
-    const blueprint = await api.call("POST", "/blueprints", { title: "y" });
-    const other = (await api.call("POST", "/apps/install", { blueprintId: blueprint.body.id })).body.id;
-    for (const app of [other, "app_x", "nonsense"]) {
-      for (const method of ["GET", "PUT", "DELETE"]) {
-        expect(
-          (await api.call(method, `/apps/${app}/channels/${id}`, method === "PUT" ? {} : undefined)).status,
-        ).toBe(404);
-      }
+    const other = await installApp();
+    for (const method of ["GET", "PUT", "DELETE"]) {
+      const body = method === "PUT" ? {} : undefined;
+      expect((await api.call(method, `/apps/${other}/channels/${id}`, body)).status).toBe(404);
     }
-    for (const app of ["app_x", `app_${"0".repeat(23)}`]) {
-      expect((await api.call("GET", `/apps/${app}/channels`)).status).toBe(404);
-      expect((await api.call("POST", `/apps/${app}/channels`, { uid: "a", kind: "webhook" })).status).toBe(
-        404,
-      );
-    }
+    await api.call.get(`/apps/${appId}/channels/${id}`);
   });
 });
-
-const literal = (text: string): string => text.replace(/[.[\]]/g, "\\$&");
