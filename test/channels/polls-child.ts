@@ -4,13 +4,13 @@ import { often, startPollsWorker, wanted } from "./polls-support.ts";
 
 // Nobody is left who could kill it.
 process.stdin.resume().on("end", () => process.exit());
-const [url = "", queueName = "", channel = "", heldMs = ""] = process.argv.slice(2);
+const [url = "", queueName = "", channel = ""] = process.argv.slice(2);
 const worker = startPollsWorker(
   await openTestRedis(url),
   async () => {
     process.stdout.write("polling\n");
     return new Promise(() => {});
   },
-  { queueName, heldMs: Number(heldMs) },
+  { queueName },
 );
 worker.engine.sync([wanted(Number(channel), { schedule: often })]);

@@ -19,7 +19,9 @@ export interface TinySettings {
 }
 
 export const silent = createLog({ level: "silent" });
-export const everyHour: PollSchedule = { everySeconds: 3_600, jitter: 0 };
+/** Longer than a test may take: what happens within it does not happen because this time is over. */
+export const NEVER_MS = 3_600_000;
+const everyWeek: PollSchedule = { everySeconds: 7 * 86_400, jitter: 0 };
 export const EVERY_MS = 400;
 export const often: PollSchedule = { everySeconds: EVERY_MS / 1_000, jitter: 0 };
 
@@ -28,7 +30,7 @@ export function wanted(
   channelNumber: number,
   options: Partial<TinySettings & { version: number; organizationId: string }> = {},
 ) {
-  const { schedule = everyHour, origin = `https://${channelNumber}.example`, version = 1 } = options;
+  const { schedule = everyWeek, origin = `https://${channelNumber}.example`, version = 1 } = options;
   const { organizationId = "org_1" } = options;
   const settings: TinySettings = { schedule, origin };
   return { channelNumber, kind: "polling", organizationId, version, settings } satisfies WantedSource;
@@ -53,7 +55,7 @@ export function startPollsWorker(
     readonly log?: Log;
   } = {},
 ): PollsWorker {
-  const { queueName = "polls", heldMs, log = silent, ...deps } = options;
+  const { queueName = "polls", heldMs = NEVER_MS, log = silent, ...deps } = options;
   const positions = createSourcePositions({ redis });
   const states = createSourceStates({ redis });
   const queue = openJobQueue<PollJob>({ redis, name: queueName, log });
@@ -81,7 +83,7 @@ export function startPollsWorker(
   });
   const engine = startPolls({
     queue,
-    slots: createSlots({ redis, ...(heldMs === undefined ? {} : { heldMs }) }),
+    slots: createSlots({ redis, heldMs }),
     runs,
     runtimes: new Map([["polling", { polled }]]),
     owner: "worker",

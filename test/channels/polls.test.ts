@@ -4,23 +4,25 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openJobQueue } from "../../src/bus/job-queue.ts";
+import { cursorKey, slotsKey } from "../../src/bus/keys.ts";
 import type { RedisBus } from "../../src/bus/redis.ts";
 import type { PollJob } from "../../src/channels/poll-target.ts";
 import type { SourceEnd, SourceRun } from "../../src/channels/source.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { openTestRedis } from "../bus/support.ts";
-import { type RedisServer, startRedis } from "../support/redis.ts";
+import { startRedis } from "../support/redis.ts";
+import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
 import { until } from "../support/until.ts";
-import { EVERY_MS, often, type Poll, silent, startPollsWorker, wanted } from "./polls-support.ts";
+import { EVERY_MS, NEVER_MS, often, type Poll, silent, startPollsWorker, wanted } from "./polls-support.ts";
 
 const DONE: SourceEnd = { kind: "done" };
 
-let server: RedisServer;
+let server: TestRedis;
 let redis: RedisBus;
 let otherRedis: RedisBus;
 beforeAll(async () => {
-  server = await startRedis();
+  server = await createTestRedis();
   [redis, otherRedis] = await Promise.all([openTestRedis(server.url), openTestRedis(server.url)]);
 });
 afterAll(async () => {
@@ -34,14 +36,15 @@ const mine = () => {
   return { queueName: `polls-${test}`, number: (i = 0) => test * 1_000 + i };
 };
 
-/** Remembers polls: when, of which channel, and how many were under way at once. */
+/** Remembers polls: when, of which channel, how many were under way at once, and how many were told to end. */
 function record(how: (run: SourceRun, nth: number) => Promise<SourceEnd> = async () => DONE) {
   const polls: { readonly channel: number; readonly atMs: number }[] = [];
-  const seen = { polls, now: 0, most: 0, mostOfOne: 0 };
+  const seen = { polls, now: 0, most: 0, mostOfOne: 0, told: 0 };
   const running = new Map<number, number>();
   const poll: Poll = async (run) => {
     const channel = run.channel.identity.number;
     polls.push({ channel, atMs: Date.now() });
+    run.signal.addEventListener("abort", () => seen.told++);
     seen.most = Math.max(seen.most, ++seen.now);
     running.set(channel, (running.get(channel) ?? 0) + 1);
     seen.mostOfOne = Math.max(seen.mostOfOne, running.get(channel) ?? 0);
@@ -52,7 +55,7 @@ function record(how: (run: SourceRun, nth: number) => Promise<SourceEnd> = async
       running.set(channel, (running.get(channel) ?? 1) - 1);
     }
   };
-  return { ...seen, seen, poll };
+  return { seen, poll };
 }
 
 const aborted = ({ signal }: SourceRun): Promise<SourceEnd> =>
@@ -71,7 +74,15 @@ async function countOf(
 const keysOf = (queueName: string): Promise<string[]> => server.client.keys(`inlet:{jobs.${queueName}}*`);
 
 describe.concurrent("a polled source", () => {
-  it("is polled soon after it begins and then by its plan, by one of all workers", async () => {
+  it("is polled when it begins, long before its plan says so", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = record();
+    await using worker = startPollsWorker(redis, poll, { queueName });
+    worker.engine.sync([wanted(number())]);
+    await until(() => seen.polls.length === 1);
+  });
+
+  it("is polled once at each time of its plan, by one of all workers", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record();
     await using one = startPollsWorker(redis, poll, { queueName });
@@ -79,24 +90,23 @@ describe.concurrent("a polled source", () => {
     const sources = [wanted(number(), { schedule: often })];
     const startedAt = Date.now();
     for (const { engine } of [one, other]) engine.sync(sources);
-    await until(() => seen.polls.length === 1);
-    expect(Date.now() - startedAt).toBeLessThan(1_000);
     await until(() => seen.polls.length === 6);
-    const tookMs = (seen.polls.at(-1)?.atMs ?? 0) - startedAt;
     // One at the beginning, two where both workers have begun with it in the same instant, and one of each interval.
-    expect(tookMs).toBeGreaterThan((6 - 3) * EVERY_MS);
-    expect(tookMs).toBeLessThan(10 * EVERY_MS);
+    expect((seen.polls.at(-1)?.atMs ?? 0) - startedAt).toBeGreaterThanOrEqual((6 - 3) * EVERY_MS);
     expect(seen.mostOfOne).toBe(1);
   });
 
-  it("with a cron expression is polled when that says so", async () => {
+  it("with a cron expression is polled at its times", async () => {
     const { queueName, number } = mine();
+    await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
     const { seen, poll } = record();
     await using worker = startPollsWorker(redis, poll, { queueName });
     const schedule = { cron: "*/2 * * * * *", timezone: "Europe/Berlin", jitter: 0 };
     worker.engine.sync([wanted(number(), { schedule })]);
     await until(() => seen.polls.length >= 3);
-    for (const { atMs } of seen.polls.slice(1)) expect(atMs % 2_000).toBeLessThan(500);
+    const times: number[] = [];
+    for await (const page of queue.listScheduled()) times.push(...page.map(({ nextAtMs }) => nextAtMs));
+    expect(times.map((atMs) => atMs % 2_000)).toEqual([0]);
   });
 
   it("is not polled while it is being polled: what comes meanwhile is left out", async () => {
@@ -113,7 +123,7 @@ describe.concurrent("a polled source", () => {
     expect(seen.mostOfOne).toBe(1);
   });
 
-  it("that has more to give is polled again at once, as long as it says so", async () => {
+  it("that has more to give is polled again without its plan, as long as it says so", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record(async (_, nth) =>
       nth < 4 ? { kind: "done", notBeforeMs: Date.now() } : DONE,
@@ -121,26 +131,23 @@ describe.concurrent("a polled source", () => {
     await using worker = startPollsWorker(redis, poll, { queueName });
     worker.engine.sync([wanted(number())]);
     await until(() => seen.polls.length === 4);
-    expect((seen.polls[3]?.atMs ?? 0) - (seen.polls[0]?.atMs ?? 0)).toBeLessThan(1_000);
     await until(async () => (await countOf(worker, "done")) === 4);
   });
 
   it("is left alone until it may be asked again", async () => {
     const { queueName, number } = mine();
-    let notBeforeMs = 0;
-    const { seen, poll } = record(async (_, nth) => {
-      if (nth > 1) return DONE;
-      notBeforeMs = Date.now() + 1_500;
-      return { kind: "done", notBeforeMs };
-    });
+    const { seen, poll } = record(async (_, nth) =>
+      nth === 1 ? { kind: "done", notBeforeMs: Date.now() + NEVER_MS } : DONE,
+    );
     await using worker = startPollsWorker(redis, poll, { queueName });
     worker.engine.sync([wanted(number(), { schedule: often })]);
-    await until(() => seen.polls.length === 2);
-    expect(seen.polls[1]?.atMs).toBeGreaterThan(notBeforeMs - 20);
-    expect(await countOf(worker, "early")).toBeGreaterThan(0);
+    await until(async () => (await countOf(worker, "early")) >= 2);
+    expect(seen.polls.length).toBe(1);
+    await server.client.hset(cursorKey(number()), "n", 1);
+    await until(() => seen.polls.length >= 2);
   });
 
-  it("that fails waits longer each time", async () => {
+  it("that fails waits longer after each failure", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record(async (_, nth) => {
       if (nth === 2) throw new UnavailableError("no room");
@@ -150,11 +157,11 @@ describe.concurrent("a polled source", () => {
     worker.engine.sync([wanted(number(), { schedule: often })]);
     await until(() => seen.polls.length === 3);
     const gaps = seen.polls.slice(1).map(({ atMs }, i) => atMs - (seen.polls[i]?.atMs ?? 0));
-    for (const [i, leastMs] of [750, 1_500].entries()) expect(gaps[i]).toBeGreaterThan(leastMs - 20);
+    for (const [i, leastMs] of [750, 1_500].entries()) expect(gaps[i]).toBeGreaterThanOrEqual(leastMs - 20);
     expect(await countOf(worker, "failed")).toBe(2);
   });
 
-  it("that fails by a mistake of its kind is left to its plan, and the mistake is told", async () => {
+  it("that fails by a mistake of its kind logs the mistake and counts as failed", async () => {
     const { queueName, number } = mine();
     const lines: string[] = [];
     const log = createLog({
@@ -170,7 +177,7 @@ describe.concurrent("a polled source", () => {
     expect(lines.join()).toContain("a mistake");
   });
 
-  it("whose poll does not end is given up at its deadline", async () => {
+  it("whose poll does not end is given up at the deadline", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record(() => new Promise(() => {}));
     await using worker = startPollsWorker(redis, poll, { queueName, timing: { deadlineMs: 200 } });
@@ -179,32 +186,34 @@ describe.concurrent("a polled source", () => {
     expect(seen.polls.length).toBe(1);
   });
 
-  it("is polled soon and without an old wait when a person has changed something, once for all workers", async () => {
+  it("is polled without an old wait when a person has changed something", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record(async (_, nth) =>
       nth === 1 ? { kind: "failed", code: "http", message: "500" } : DONE,
     );
     await using one = startPollsWorker(redis, poll, { queueName });
     await using other = startPollsWorker(otherRedis, poll, { queueName });
-    for (const { engine } of [one, other]) engine.sync([wanted(number())]);
+    const both = [one, other];
+    for (const { engine } of both) engine.sync([wanted(number())]);
     await until(async () => (await countOf(one, "failed")) + (await countOf(other, "failed")) === 1);
-    one.engine.nudge(number());
-    await delay(300);
-    other.engine.nudge(number());
-    await until(() => seen.polls.length === 2);
-    for (const { engine } of [one, other]) engine.sync([wanted(number(), { version: 2 })]);
-    await until(() => seen.polls.length === 3);
+    for (const { engine } of both) engine.nudge(number());
+    await until(() => seen.polls.length >= 2);
     await until(async () => !(await keysOf(queueName)).some((key) => key.includes("again")));
-    expect(seen.polls.length).toBe(3);
+    const polls = seen.polls.length;
+    for (const { engine } of both) engine.sync([wanted(number(), { version: 2 })]);
+    await until(() => seen.polls.length > polls);
+    expect(seen.mostOfOne).toBe(1);
   });
 });
 
 describe.concurrent("limits", () => {
   for (const what of ["origin", "organization"] as const) {
-    it(`hold for one ${what} over all workers; the others wait in line and miss nothing`, async () => {
+    it(`hold for one ${what} over all workers; the others wait in line, and none is left out`, async () => {
       const { queueName, number } = mine();
-      const { seen, poll } = record(async () => {
-        await delay(60);
+      const { seen, poll } = record(async (run) => {
+        // The first three stay until all three are there, and a fourth had time to come as well.
+        await until(() => seen.most >= 3 || run.signal.aborted);
+        await delay(10);
         return DONE;
       });
       const limits = {
@@ -221,16 +230,14 @@ describe.concurrent("limits", () => {
         ),
       );
       for (const { engine } of [one, other]) engine.sync(sources);
-      // By turns it takes half a second; a fallback of five seconds and more would show.
       await until(() => new Set(seen.polls.map(({ channel }) => channel)).size === sources.length);
       expect(seen.most).toBe(3);
-      expect(seen.polls.length).toBe(sources.length);
     });
   }
 });
 
 describe.concurrent("schedules", () => {
-  it("go when nobody wants them, and a poll under way ends within two seconds", async () => {
+  it("go when nobody wants them, and a poll under way is told at once to end", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record(aborted);
     const options = { queueName, timing: { graceMs: 0 } };
@@ -239,6 +246,7 @@ describe.concurrent("schedules", () => {
     for (const { engine } of [one, other]) engine.sync([wanted(number(), { schedule: often })]);
     await until(() => seen.now === 1);
     for (const { engine } of [one, other]) engine.sync([]);
+    expect(seen.told).toBe(1);
     await until(() => seen.now === 0);
     const polls = seen.polls.length;
     await until(async () => !(await keysOf(queueName)).some((key) => /repeat:|again|:repeat$/.test(key)));
@@ -248,7 +256,7 @@ describe.concurrent("schedules", () => {
   });
 
   it("come back after an emptied Redis, once each, whichever workers see it", async () => {
-    await using own = await startRedis();
+    await using own = await createTestRedis();
     await using ownRedis = await openTestRedis(own.url);
     const { queueName, number } = mine();
     const { seen, poll } = record();
@@ -259,13 +267,13 @@ describe.concurrent("schedules", () => {
     for (const { engine } of [one, other]) engine.sync(sources);
     const polled = () => new Set(seen.polls.map(({ channel }) => channel)).size;
     await until(() => polled() === 20);
-    await own.client.flushall();
+    await own.client.flushdb();
     seen.polls.length = 0;
     await until(() => polled() === 20);
     await until(async () => (await own.client.zcard(`inlet:{jobs.${queueName}}:${queueName}:repeat`)) === 20);
   });
 
-  it("of plans that were replaced, or of nobody, go once they were seen twice", async () => {
+  it("of replaced plans and of unknown sources are removed", async () => {
     const { queueName, number } = mine();
     await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
     const plan = { everyMs: 3_600_000, offsetMs: 1, jitterMs: 0 };
@@ -281,7 +289,7 @@ describe.concurrent("schedules", () => {
     });
   });
 
-  it("that cannot be read keep no other source from its polls", async () => {
+  it("that cannot be read do not stop the polls of other sources", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record();
     await using worker = startPollsWorker(redis, poll, { queueName });
@@ -291,7 +299,7 @@ describe.concurrent("schedules", () => {
     expect(seen.polls[0]?.channel).toBe(number(1));
   });
 
-  it("are kept again when Redis was away", async () => {
+  it("are set once Redis is there, when it was away at the start", async () => {
     await using own = await startRedis();
     await using ownRedis = await openTestRedis(own.url);
     const { queueName, number } = mine();
@@ -305,7 +313,7 @@ describe.concurrent("schedules", () => {
 });
 
 describe.concurrent("a worker", () => {
-  it("that stops ends its polls in time, and another goes on with them at once", async () => {
+  it("that stops ends its polls, and another goes on with them without waiting for the plan", async () => {
     const { queueName, number } = mine();
     const stopped = record(aborted);
     const goesOn = record();
@@ -314,17 +322,16 @@ describe.concurrent("a worker", () => {
     await until(() => stopped.seen.now === 1);
     await using other = startPollsWorker(otherRedis, goesOn.poll, { queueName });
     other.engine.sync([wanted(number())]);
-    const startedAt = Date.now();
     await one[Symbol.asyncDispose]();
-    expect(Date.now() - startedAt).toBeLessThan(2_000);
+    expect(stopped.seen).toMatchObject({ now: 0, told: 1 });
     await until(() => goesOn.seen.polls.length === 1);
   });
 
-  it("that is killed leaves its source to the others: its slots and its next poll come back", async () => {
+  it("that is killed leaves its source to the others once its slots run out", async () => {
     const { queueName, number } = mine();
     const child = spawn(
       process.execPath,
-      [join(import.meta.dirname, "polls-child.ts"), server.url, queueName, String(number()), "2000"],
+      [join(import.meta.dirname, "polls-child.ts"), server.url, queueName, String(number())],
       { stdio: ["pipe", "pipe", "inherit"] },
     );
     using _ = { [Symbol.dispose]: () => void child.kill("SIGKILL") };
@@ -335,9 +342,10 @@ describe.concurrent("a worker", () => {
     await until(async () => (await countOf(other, "busy")) > 0);
     child.kill("SIGKILL");
     await once(child, "exit");
-    const killedAt = Date.now();
+    const busy = await countOf(other, "busy");
+    await until(async () => (await countOf(other, "busy")) > busy);
     expect(seen.polls.length).toBe(0);
+    await server.client.del(slotsKey(`c.${number()}`));
     await until(() => seen.polls.length >= 2);
-    expect((seen.polls[0]?.atMs ?? 0) - killedAt).toBeLessThan(12_000);
   });
 });
