@@ -1,0 +1,21 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, test } from "vitest";
+import { live, schemes, story } from "../channels/polling/random-stories.ts";
+import { PollUpstream } from "../support/poll-upstream.ts";
+
+/** Stories of each scheme; others each time, unless a seed is given: that of a failure is printed with it. */
+const STORIES = Number(process.env.POLL_RUNS ?? 50);
+const SEED = process.env.POLL_SEED;
+
+let upstream: PollUpstream;
+beforeAll(async () => {
+  upstream = await PollUpstream.start();
+});
+afterAll(() => upstream[Symbol.asyncDispose]());
+
+test.each(schemes)("$name: nothing lost, nothing doubled", async (scheme) => {
+  await fc.assert(
+    fc.asyncProperty(story, (told) => live(upstream, scheme, told)),
+    { numRuns: STORIES, ...(SEED !== undefined && { seed: Number(SEED) }) },
+  );
+});
