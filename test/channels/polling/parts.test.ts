@@ -64,12 +64,12 @@ describe("the header Link (RFC 8288)", () => {
     expect(findLink(header, "next")).toBe(target);
   });
 
-  it("is read in no more time than it is long", () => {
-    const began = performance.now();
-    findLink(`<a>${'; a="'.repeat(20_000)}`, "next");
-    findLink(`<a>${" ".repeat(50_000)}x`, "next");
-    findLink("<".repeat(50_000), "next");
-    expect(performance.now() - began).toBeLessThan(500);
+  it.each([
+    `<a>${'; a="'.repeat(200_000)}`,
+    `<a>${" ".repeat(200_000)}x`,
+    "<".repeat(200_000),
+  ])("is read in time that grows with its length alone: by its square, this would take hours", (header) => {
+    expect(() => findLink(header, "next")).not.toThrow();
   });
 });
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Credentials, NeedsReauthError, OriginNotAllowedError } from "../../../src/net/credentials.ts";
 import { type Answer, AnswerServer, json, status } from "./answer-server.ts";
 import { type Config, PollRig, type RigOptions } from "./support.ts";
@@ -11,6 +11,9 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(() => {
   server.asked.length = 0;
+});
+afterEach(() => {
+  vi.useRealTimers();
 });
 
 const NOW = Date.UTC(2026, 0, 31);
@@ -72,9 +75,10 @@ describe("an answer that is no page", () => {
       (_, r) => r.writeHead(200, { "content-length": "100" }).write("{", () => r.destroy()),
       "reset",
     ],
-    ["that never comes", () => {}, "timeout"],
+    ["that never comes", () => void vi.advanceTimersByTime(60_000), "timeout"],
   ])("%s fails the poll, and the next is as good as the first", async (_, answer, code) => {
-    const rig = rigOf({ maxResponseBytes: 1000, timeouts: { totalMs: 200 }, retry: { attempts: 0 } });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const rig = rigOf({ maxResponseBytes: 1000, timeouts: { totalMs: 60_000 }, retry: { attempts: 0 } });
     server.answers = [answer, json(rows(1, 2))];
     expect(await rig.poll()).toMatchObject({ kind: "failed", code });
     expect(await rig.poll()).toEqual({ kind: "done" });

@@ -1,5 +1,5 @@
 import { getLocal, type Mockttp } from "mockttp";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Config, PollRig } from "./support.ts";
 
 /** Against a server that is not ours: what it does on the wire is its own. */
@@ -9,7 +9,10 @@ beforeAll(async () => {
   server = getLocal();
   await server.start();
 });
-afterEach(() => server.reset());
+afterEach(() => {
+  vi.useRealTimers();
+  server.reset();
+});
 afterAll(() => server.stop());
 
 const rigOf = (config: Partial<Config> = {}): PollRig =>
@@ -24,6 +27,14 @@ const rigOf = (config: Partial<Config> = {}): PollRig =>
       ...config,
     },
   });
+
+const TOTAL_MS = 60_000;
+
+/** The time of a call is over as soon as it has arrived. */
+function sayNothing(): Promise<never> {
+  vi.advanceTimersByTime(TOTAL_MS);
+  return new Promise(() => {});
+}
 
 const idsOf = (rig: PollRig): string[] => rig.log.map(({ id }) => id);
 
@@ -123,11 +134,12 @@ describe("a server that fails on the wire", () => {
   it.each<[string, () => Promise<unknown>, string]>([
     ["closes the connection", () => server.forGet("/rows").once().thenCloseConnection(), "reset"],
     ["resets it", () => server.forGet("/rows").once().thenResetConnection(), "reset"],
-    ["says nothing", () => server.forGet("/rows").once().thenTimeout(), "timeout"],
+    ["says nothing", () => server.forGet("/rows").once().thenCallback(sayNothing), "timeout"],
   ])("and %s costs a poll, and no item", async (_, prepare, code) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     await prepare();
     await server.forGet("/rows").thenJson(200, [{ id: 1 }]);
-    const rig = rigOf({ timeouts: { totalMs: 150 } });
+    const rig = rigOf({ timeouts: { totalMs: TOTAL_MS } });
     expect(await rig.poll()).toMatchObject({ kind: "failed", code });
     expect(await rig.poll()).toEqual({ kind: "done" });
     expect(idsOf(rig)).toEqual(["1"]);

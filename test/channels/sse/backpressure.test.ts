@@ -16,9 +16,9 @@ afterAll(() => holder[Symbol.asyncDispose]());
 
 const MIB = 1024 * 1024;
 const FRAME = `data: "${"x".repeat(1014)}"\n\n`;
-const FRAMES = 64 * 1024;
+const FRAMES = 32 * 1024;
 
-it("does not read on while nothing can be written: the sender is stopped, and what waits is bounded", async () => {
+it("stops the sender while nothing can be written, and holds little of what it has sent", async () => {
   const flood: Script = async ({ socket }) => {
     writeHead(socket);
     for (let sent = 0; sent < FRAMES && !socket.destroyed; sent += 64) {
@@ -63,8 +63,8 @@ it("does not read on while nothing can be written: the sender is stopped, and wh
   expect(taken).toBe(FRAMES);
 });
 
-it("takes a hundred thousand events that come at once, in their order, few of them at a time", async () => {
-  const total = 100_000;
+it("takes twenty thousand events that come at once in their order, few of them at a time", async () => {
+  const total = 20_000;
   const text = Array.from({ length: total }, (_, n) => `id: ${n}\ndata: ${n}\n\n`).join("");
   await using server = await startRawServer(streamOf(text));
   let next = 0;
