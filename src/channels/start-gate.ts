@@ -1,5 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
-
 /** A place among those that begin. */
 export interface Admission {
   /** It has begun, or has failed to: the place is another's. May be called again. */
@@ -27,14 +25,15 @@ export function createStartGate(options: { readonly places: number; readonly mos
   }
 
   function admission(): Admission {
-    const over = new AbortController();
+    let isOver = false;
     const done = (): void => {
-      if (over.signal.aborted) return;
-      over.abort();
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(late);
       taken--;
       startNext();
     };
-    delay(mostMs, undefined, { signal: over.signal, ref: false }).then(done, () => {});
+    const late = setTimeout(done, mostMs).unref();
     return { done };
   }
 

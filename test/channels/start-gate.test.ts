@@ -1,10 +1,14 @@
-import { expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { createStartGate } from "../../src/channels/start-gate.ts";
 
 const { signal } = new AbortController();
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-it("lets in so many at a time, in their order, whoever gives up in between", async () => {
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it("lets in so many at a time in their order, also when one of those that wait gives up", async () => {
   const gate = createStartGate({ places: 2, mostMs: 60_000 });
   const inside: string[] = [];
   const enter = async (name: string, options = { signal }) => {
@@ -31,10 +35,13 @@ it("lets in so many at a time, in their order, whoever gives up in between", asy
   await e;
 });
 
-it("gives the place of one that takes too long to the next, and only one place for it", async () => {
-  const gate = createStartGate({ places: 1, mostMs: 20 });
+it("gives the place of one that takes too long to the next, once", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const gate = createStartGate({ places: 1, mostMs: 2_000 });
   const slow = await gate.admit({ signal });
-  const next = await gate.admit({ signal });
+  const waiting = gate.admit({ signal });
+  vi.advanceTimersByTime(2_000);
+  const next = await waiting;
   slow.done();
   let isIn = false;
   const third = gate.admit({ signal }).then(() => {
