@@ -188,10 +188,11 @@ describe("a run", () => {
 
   it("tells its state, its last error, and when it goes on", async () => {
     const source = await install();
+    const beganAtMs = Date.now();
     const first = await source.open();
     first.run.opened();
     await send(first, delivery(["a", 1]), "1");
-    const nextAtMs = Date.now() + 60_000;
+    const nextAtMs = Date.now() + 3_600_000;
     await first.end({ kind: "failed", code: "reset", message: "cut" }, { nextAtMs });
     const told = await bus.states.read(source.number);
     expect(told).toMatchObject({
@@ -199,8 +200,8 @@ describe("a run", () => {
       owner: "wk_1",
       lastError: { code: "reset", message: "cut" },
     });
-    expect(told.lastEventAtMs).toBeGreaterThan(Date.now() - 10_000);
-    expect(Math.abs((told.nextAtMs ?? 0) - nextAtMs)).toBeLessThan(1_000);
+    expect(told.lastEventAtMs).toBeGreaterThanOrEqual(beganAtMs);
+    expect(told.nextAtMs).toBe(nextAtMs);
     const early = await runs.openRun(source.number, { signal, owner: "wk_2" });
     expect(early.kind).toBe("early");
     const fresh = await runs.openRun(source.number, { signal, owner: "wk_2", isFresh: true });

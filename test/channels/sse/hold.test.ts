@@ -1,7 +1,7 @@
 import { setImmediate as tick } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import type { SourceEnd } from "../../../src/channels/source.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import { until } from "../../support/until.ts";
@@ -21,6 +21,9 @@ import {
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const holder = createHolder(() => NOW_MS);
+afterEach(() => {
+  vi.useRealTimers();
+});
 afterAll(() => holder[Symbol.asyncDispose]());
 
 const at = (lastEventId: string, n = 1): string => JSON.stringify({ lastEventId, n });
@@ -259,18 +262,26 @@ describe("the end of a stream", () => {
     expect(dataOf(run)).toEqual(["a"]);
   });
 
-  it("is silence, and a comment breaks it", async () => {
-    const comments: Script = async (call) => {
-      openStreamOf("data: a\n\n")(call);
-      for (let i = 0; i < 3; i++) {
-        await new Promise((resolve) => setTimeout(resolve, 200));
-        call.socket.write(":\n");
-      }
-      call.socket.write("data: b\n\n");
-    };
-    const { end, run } = await holdOnce(comments, { idleTimeoutMs: 500 });
-    expect(end).toMatchObject({ kind: "failed", code: "idle_timeout" });
-    expect(dataOf(run)).toEqual(["a", "b"]);
+  it("is silence for the idle time, which a comment breaks", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    let bytes = 0;
+    await using counting = createHolder(() => NOW_MS, (more) => (bytes += more));
+    const first = "data: a\n\n";
+    await using server = await startRawServer(openStreamOf(first));
+    const run = createRun({ url: server.url, idleTimeoutMs: 500 });
+    let isOver = false;
+    const holding = counting.hold(run).finally(() => {
+      isOver = true;
+    });
+    while (run.taken.length === 0) await tick();
+    vi.advanceTimersByTime(400);
+    server.calls[0]?.socket.write(":\n");
+    while (bytes < first.length + 2) await tick();
+    vi.advanceTimersByTime(499);
+    await tick();
+    expect(isOver).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(await holding).toMatchObject({ kind: "failed", code: "idle_timeout" });
   });
 
   it("is its age, and it is to be opened again at once", async () => {

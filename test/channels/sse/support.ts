@@ -157,10 +157,20 @@ export function createRun(
   return run;
 }
 
-/** The stream source with loopback allowed; `hold` of a run. */
-export function createHolder(clock: () => number = Date.now) {
+/** The stream source with loopback allowed; `hold` of a run. `onBytes` is told how many bytes of a body have come. */
+export function createHolder(clock: () => number = Date.now, onBytes?: (bytes: number) => void) {
   const outbound = createOutbound({ allowNetworks: ["127.0.0.0/8"] });
-  const source = createStreamSource({ outbound, clock });
+  const fetch: typeof outbound.fetch = (limits) => async (url, init) => {
+    const response = await outbound.fetch(limits)(url, init);
+    const counter = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        onBytes?.(chunk.length);
+        controller.enqueue(chunk);
+      },
+    });
+    return new Response(response.body?.pipeThrough(counter), response);
+  };
+  const source = createStreamSource({ outbound: onBytes ? { ...outbound, fetch } : outbound, clock });
   return {
     hold: (run: TestRun): Promise<SourceEnd> => source.hold(run),
     [Symbol.asyncDispose]: () => outbound[Symbol.asyncDispose](),

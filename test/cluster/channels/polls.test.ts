@@ -18,6 +18,8 @@ it("polls of a Cluster's workers come by their schedules, within their limits", 
     const { number } = channel.identity;
     polled.set(number, (polled.get(number) ?? 0) + 1);
     most = Math.max(most, ++now);
+    // The first three stay until all three are there, and a fourth had time to come as well.
+    await until(() => most >= 3);
     await new Promise((resolve) => setTimeout(resolve, 20));
     now--;
     return { kind: "done" } as const;
