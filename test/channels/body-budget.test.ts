@@ -40,7 +40,7 @@ function start(body: Buffer) {
   return { sending, answer };
 }
 
-it("bodies that are being read hold no more than their budget together, and give it back", async () => {
+it("bodies that are being read hold no more than the budget together, and give it back", async () => {
   const slow = start(Buffer.alloc(2 * MIB));
   await until(() => budget.bytesLeft < 1.2 * MIB);
   expect(await start(Buffer.alloc(2 * MIB)).answer).toBe("unavailable");
@@ -55,13 +55,13 @@ it("bodies that are being read hold no more than their budget together, and give
   expect(await next.answer).toBe(String(2 * MIB));
 });
 
-it("a body that is too large is no less so", async () => {
+it("a body above its own limit is answered as too large, and gives its bytes back", async () => {
   budget.bytesLeft = 30 * MIB;
   expect(await start(Buffer.alloc(11 * MIB)).answer).toBe("tooLarge");
   expect(budget.bytesLeft).toBe(30 * MIB);
 });
 
-it("a sender that hangs up gives back what it held", async () => {
+it("a sender that hangs up gives its bytes back", async () => {
   const { sending, answer } = start(Buffer.alloc(2 * MIB));
   answer.catch(() => {});
   await until(() => budget.bytesLeft < 1.2 * MIB);

@@ -65,7 +65,7 @@ const crc = {
   },
 };
 
-describe("a handshake is answered as its provider asks", () => {
+describe("a handshake that is answered as its provider asks", () => {
   const zoomToken = "qgg8vlvZRS6UYooatFL8Aw";
   const crcOf = (text: string) => hmac("s3cret", text).toString("base64");
   it.each<[string, object, object, HookRequest, object]>([
@@ -376,7 +376,7 @@ describe("a handshake is answered as its provider asks", () => {
 });
 
 describe("a secret that a handshake brings", () => {
-  it("is kept once, while there is none, and verifies all that comes then", async () => {
+  it("is captured once, while the channel has none, and verifies all later deliveries", async () => {
     const { id, appId, state } = await server.open({
       verification: { scheme: "hmac", name: "X-Hook-Signature" },
       handshakes: [asana],
@@ -391,27 +391,27 @@ describe("a secret that a handshake brings", () => {
 
     const first = await shake("b537");
     expect([first.status, first.headers.get("x-hook-secret")]).toEqual([200, "b537"]);
-    expect((await server.spine.api.call("GET", `/apps/${appId}/channels/${id}`)).body.state).toBe("active");
+    expect((await server.spine.api.call.get(`/apps/${appId}/channels/${id}`)).state).toBe("active");
     expect(await server.send(id, event)).toMatchObject(published);
     // Its sender has not heard the answer and asks again; nobody else is told or kept.
     expect((await shake("b537")).headers.get("x-hook-secret")).toBe("b537");
     const other = await shake("other");
     expect([other.status, other.headers.get("x-hook-secret")]).toEqual([401, null]);
     expect(await server.send(id, event)).toMatchObject(published);
-    const { body: audit } = await server.spine.api.call("GET", "/audit");
+    const audit = await server.spine.api.call.get("/audit");
     expect(audit.filter(({ fields }: { fields: string[] }) => fields.includes("config.secrets")).length).toBe(
       1,
     );
   });
 
-  it("is one of two that come at once", async () => {
+  it("is captured once when several come at once", async () => {
     const { id } = await server.open({ verification: bySignature, handshakes: [asana] });
     const shake = (secret: string) => server.send(id, { headers: { "x-hook-secret": secret }, body: "{}" });
     const answers = await Promise.all([shake("a1"), shake("b2"), shake("c3")]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401]);
   });
 
-  it("may stand in the body, and is none that its scheme could not use", async () => {
+  it("may stand in the body, and is refused when its scheme cannot use it", async () => {
     const notion = {
       title: "Verification token",
       when: {
@@ -433,7 +433,7 @@ describe("a secret that a handshake brings", () => {
     expect(await server.send(id, { body, headers })).toMatchObject(published);
   });
 
-  it("is not kept while handshakes are not allowed", async () => {
+  it("is not captured while handshakes are not allowed", async () => {
     const { id } = await server.open({
       verification: bySignature,
       handshakes: [asana],
@@ -444,7 +444,7 @@ describe("a secret that a handshake brings", () => {
 });
 
 describe("a handshake", () => {
-  it("takes no delivery for itself", async () => {
+  it("does not match a delivery that looks like it", async () => {
     const { id } = await server.open({
       verification: bySignature,
       secrets,
@@ -466,7 +466,7 @@ describe("a handshake", () => {
     }
   });
 
-  it("that must be verified is refused as a delivery is", async () => {
+  it("that must be verified is refused with 401 when it is not signed", async () => {
     const { id } = await server.open({ verification: bySignature, secrets, handshakes: [slack] });
     const body = json({ type: "url_verification", challenge: "c" });
     expect(await server.send(id, { body })).toMatchObject({
@@ -475,7 +475,7 @@ describe("a handshake", () => {
     });
   });
 
-  it("that must be verified is not answered because the channel tries its settings out", async () => {
+  it("that must be verified is not answered unverified by a channel in shadow mode", async () => {
     const { id } = await server.open({
       ...{ verification: bySignature, secrets, handshakes: [slack], shadow: true },
     });
@@ -484,7 +484,7 @@ describe("a handshake", () => {
     expect((await server.send(id, signed(body))).text).toBe("c");
   });
 
-  it("that brings no more than what settings ask for is told apart only once it is verified", async () => {
+  it("by GET that must be verified is answered only with both its conditions and its token", async () => {
     const all = [{ in: "header", name: "x-ping" }];
     const ping = { title: "Ping", when: { method: "GET", all }, respond: { body: "pong" } };
     const { id } = await server.open({
@@ -498,7 +498,7 @@ describe("a handshake", () => {
     expect((await get({ "x-ping": "1", "x-t": "s3cret" })).text).toBe("pong");
   });
 
-  it("is answered to nobody who does not know its token, and the token goes nowhere", async () => {
+  it("is not answered without its token, and the token is not kept in quarantine", async () => {
     const { id, appId } = await server.open({ verification: bySignature, secrets, handshakes: [meta] });
     for (const query of [
       "?hub.mode=subscribe&hub.challenge=1&hub.verify_token=wrong-token-9",
@@ -509,12 +509,12 @@ describe("a handshake", () => {
     ]) {
       expect([query, (await server.send(id, { method: "GET", query })).status]).toEqual([query, 401]);
     }
-    const { body: kept } = await server.spine.api.call("GET", `/apps/${appId}/quarantine?channelId=${id}`);
-    const { body: record } = await server.spine.api.call("GET", `/apps/${appId}/quarantine/${kept[0].id}`);
+    const kept = await server.spine.api.call.get(`/apps/${appId}/quarantine?channelId=${id}`);
+    const record = await server.spine.api.call.get(`/apps/${appId}/quarantine/${kept[0].id}`);
     expect(record.query).toEqual({ "hub.mode": "subscribe", "hub.challenge": "1" });
   });
 
-  it("gives its methods to the address, and only while it is allowed", async () => {
+  it("adds its methods to the address only while it is allowed", async () => {
     const methods = async (config: object, method: string) => {
       const { id } = await server.open({ verification: bySignature, secrets, ...config });
       const { status, headers } = await server.send(id, { method });
@@ -531,7 +531,7 @@ describe("a handshake", () => {
     ]);
   });
 
-  it("signs nothing that could be a delivery", async () => {
+  it("signs no challenge that could be a delivery", async () => {
     const { id } = await server.open({
       verification: { ...bySignature, encoding: "base64" },
       secrets,
@@ -555,7 +555,7 @@ describe("a handshake", () => {
       `1${createHash("sha256").update('{"a":1}').digest("hex")}`,
       { template: "{{header:x-t}}{{body | sha256}}" },
     ],
-  ])("believes no delivery that it signs itself: %s", async (_, body, token, settings) => {
+  ])("does not accept a delivery by a signature that it has made itself: %s", async (_, body, token, settings) => {
     const { id } = await server.open({
       verification: { ...bySignature, encoding: "base64", ...settings },
       secrets,
@@ -567,7 +567,7 @@ describe("a handshake", () => {
     expect((await server.send(id, { body, headers })).status).toBe(401);
   });
 
-  it("hinders none of its sender's deliveries by what it signs", async () => {
+  it("that signs challenges still lets its sender's deliveries in", async () => {
     const verification = { ...bySignature, encoding: "base64" };
     const { id } = await server.open({ verification, secrets, handshakes: [crc] });
     const body = '{"for_user_id":"1"}';
@@ -575,7 +575,7 @@ describe("a handshake", () => {
     expect(await server.send(id, { body, headers })).toMatchObject(published);
   });
 
-  it("sends back no header that is more than one, and nothing very long", async () => {
+  it("echoes no line break into a header, and no text that is too long", async () => {
     const echo = {
       title: "Echo",
       when: { method: "GET" },
@@ -590,7 +590,7 @@ describe("a handshake", () => {
   });
 });
 
-describe("handshakes that make no sense are refused, naming the field", () => {
+describe("a handshake is refused, naming the field, with", () => {
   const bare = { title: "x", when: { method: "GET" }, requireVerified: false };
   it.each<[string, object, string]>([
     ["a POST that any delivery could be", { ...bare, when: { method: "POST" } }, "when.all"],
@@ -641,10 +641,9 @@ describe("handshakes that make no sense are refused, naming the field", () => {
     ],
   ])("%s", async (_, handshake, field) => {
     const channels = [{ uid: "c", kind: "webhook", config: { handshakes: [handshake] } }];
-    const { status, body } = await server.spine.api.call("POST", "/blueprints", { title: "x", channels });
-    expect([status, body.details?.map(({ path }: { path: string }) => path)]).toEqual([
-      400,
-      expect.arrayContaining([`channels[0].config.handshakes[0].${field}`]),
-    ]);
+    const { call } = server.spine.api;
+    const { status, paths } = await call.refusal("POST", "/blueprints", { title: "x", channels });
+    expect(status).toBe(400);
+    expect(paths).toContain(`channels[0].config.handshakes[0].${field}`);
   });
 });

@@ -30,7 +30,7 @@ describe("the writes of a run", () => {
     expect(cursor.written).toEqual(["a", "b", "c"]);
   });
 
-  it("come through in their order though one takes several steps", async () => {
+  it("are written in order although one takes several steps", async () => {
     const { cursor, write } = createCursor();
     const writes = createOrderedWrites({ version: 0, isPipelined: true });
     const slow = Promise.withResolvers<void>();
@@ -46,7 +46,7 @@ describe("the writes of a run", () => {
     expect(cursor.written).toEqual(["a", "b", "c", "d"]);
   });
 
-  it("end with the first that fails: none behind it is written", async () => {
+  it("stop at the first that fails: none after it is written", async () => {
     const { cursor, write } = createCursor();
     const writes = createOrderedWrites({ version: 0, isPipelined: true });
     const full = new Error("the quarantine is full");
@@ -63,7 +63,7 @@ describe("the writes of a run", () => {
     await writes.settled();
   });
 
-  it("are not sent again for ever where the cursor has moved away", async () => {
+  it("are sent again only once when the cursor has moved away", async () => {
     const { cursor, write } = createCursor();
     cursor.version = 7;
     const writes = createOrderedWrites({ version: 0, isPipelined: true });
@@ -71,7 +71,7 @@ describe("the writes of a run", () => {
     expect(cursor.sent).toEqual(["a", "a"]);
   });
 
-  it("wait for each other where what one brings could be seen without its version", async () => {
+  it("wait for each other where a write can be seen before the cursor has moved (Cluster)", async () => {
     const { cursor, write } = createCursor();
     const writes = createOrderedWrites({ version: 0, isPipelined: false });
     const all = ["a", "b"].map((name) => writes.add(write(name)));

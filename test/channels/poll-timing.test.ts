@@ -17,7 +17,7 @@ function timesOf(cron: string, timezone: string, from: string, count: number): r
 }
 
 describe("a source's plan", () => {
-  it("begins anywhere in its interval, each source's at its own place for good, evenly", () => {
+  it("begins at an offset within its interval that is the same each time, evenly spread over sources", () => {
     const plans = Array.from({ length: 6_000 }, (_, i) => planOf({ everySeconds: 60, jitter: 0 }, i));
     const perSecond = new Map<number, number>();
     for (const plan of plans) {
@@ -29,7 +29,7 @@ describe("a source's plan", () => {
     expect(plans[17]).toEqual(planOf({ everySeconds: 60, jitter: 0 }, 17));
   });
 
-  it("has a jitter that differs from time to time, is the same for all, and loses no time of the plan", () => {
+  it("has a jitter that differs each time, is the same on all workers, and skips no time", () => {
     const plan = planOf({ everySeconds: 60, jitter: 0.5 }, 5);
     let atMs = 1e12;
     const gaps: number[] = [];
@@ -46,7 +46,7 @@ describe("a source's plan", () => {
     expect(new Set(gaps).size).toBeGreaterThan(900);
   });
 
-  it("goes by the clock of its timezone: an hour that is left out in spring comes after, one that comes twice counts once", () => {
+  it("follows its timezone: a time that spring skips comes later, one that autumn repeats comes once", () => {
     expect(timesOf("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z", 3)).toEqual([
       "03-28T01:30",
       "03-29T01:30",
@@ -64,7 +64,7 @@ describe("a source's plan", () => {
     ]);
   });
 
-  it("by a cron expression is exact without jitter, and with it spread over a minute at most", () => {
+  it("by a cron expression is exact without jitter, and spread over a minute at most with it", () => {
     const exact = planOf({ cron: "0 3 * * *", timezone: "UTC", jitter: 0 }, 9);
     expect((nextTimeMs(exact, 1e12) ?? 0) % (24 * HOUR)).toBe(3 * HOUR);
     const late = Array.from({ length: 500 }, (_, i) => {
@@ -82,13 +82,13 @@ describe("a source's plan", () => {
   });
 });
 
-describe("after failures", () => {
+describe("the wait after failures", () => {
   const waits = (everySeconds: number, random = 0.5) =>
     [0, 1, 2, 3, 4, 50].map((failures) =>
       failureWaitMs(failures, planOf({ everySeconds, jitter: 0 }, 1), 1e12, random),
     );
 
-  it("the wait grows, up to some intervals and an hour", () => {
+  it("grows with each failure, up to eight intervals and at most an hour", () => {
     expect(waits(60)).toEqual([30_000, 60_000, 120_000, 240_000, 480_000, 480_000]);
     expect(waits(1)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 60_000]);
     expect(waits(86_400).at(-1)).toBe(HOUR);
@@ -96,7 +96,7 @@ describe("after failures", () => {
     expect(waits(60, 1)[0]).toBe(37_500);
   });
 
-  it("a source comes by its plan where that is near, else when its wait is over", () => {
+  it("ends with the plan where that is near, else by itself", () => {
     const often = planOf({ everySeconds: 60, jitter: 0 }, 1);
     const planned = nextTimeMs(often, 1e12 + 40_000) ?? 0;
     expect(nextPoll(often, 1e12, 1e12 + 40_000)).toEqual({ atMs: planned, isExtra: planned - 1e12 > 80_000 });

@@ -109,7 +109,7 @@ describe.concurrent("a polled source", () => {
     expect(times.map((atMs) => atMs % 2_000)).toEqual([0]);
   });
 
-  it("is not polled while it is being polled: what comes meanwhile is left out", async () => {
+  it("is not polled while it is being polled: times of its plan meanwhile are left out", async () => {
     const { queueName, number } = mine();
     const ended = Promise.withResolvers<SourceEnd>();
     const { seen, poll } = record((_, nth) => (nth === 1 ? ended.promise : Promise.resolve(DONE)));
@@ -237,7 +237,7 @@ describe.concurrent("limits", () => {
 });
 
 describe.concurrent("schedules", () => {
-  it("go when nobody wants them, and a poll under way is told at once to end", async () => {
+  it("are removed when their sources are no longer wanted, and a poll under way is told at once to end", async () => {
     const { queueName, number } = mine();
     const { seen, poll } = record(aborted);
     const options = { queueName, timing: { graceMs: 0 } };

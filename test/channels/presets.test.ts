@@ -39,7 +39,7 @@ async function send(id: string, items: readonly object[], type = "push", more: R
 }
 
 describe("a channel with a preset", () => {
-  it("publishes all that comes, once it has its secret", async () => {
+  it("takes deliveries once it has its secret, and publishes all of them", async () => {
     const { id, appId, ...channel } = await server.open({ preset: "acme" }, []);
     expect(channel).toMatchObject({
       state: "needsSetup",
@@ -48,7 +48,7 @@ describe("a channel with a preset", () => {
     });
     expect((await send(id, [{ id: 1 }])).status).toBe(401);
     const path = `/apps/${appId}/channels/${id}`;
-    const { body } = await server.spine.api.call("PUT", path, { config: { secrets } });
+    const body = await server.spine.api.call.put(path, { config: { secrets } });
     expect([body.state, body.events, body.config.handshakes]).toEqual(["active", channel.events, undefined]);
     const { events } = await send(id, [{ id: 1 }, { id: 2 }]);
     expect(events).toMatchObject([
@@ -59,7 +59,7 @@ describe("a channel with a preset", () => {
     expect(await server.send(id, { method: "GET" })).toMatchObject({ status: 200, text: "pong" });
   });
 
-  it("finds type and id where the provider has them, unless a definition says otherwise", async () => {
+  it("reads type and id where the preset says, unless a definition says otherwise", async () => {
     const { id } = await server.open({ preset: "acme", secrets }, [
       { type: "push" },
       { type: "all", typePath: null, idPath: null },
@@ -80,7 +80,7 @@ describe("a channel with a preset", () => {
     ]);
   });
 
-  it("has of its own what it sets", async () => {
+  it("overrides the preset by its own settings", async () => {
     const own = { itemsPath: "$.items[0].parts", dedupe: { onConflict: "publish" }, handshakes: [] };
     const { id, config } = await server.open({ preset: "acme", secrets, ...own }, [{ type: "push" }]);
     expect(config).toMatchObject(own);
@@ -89,7 +89,7 @@ describe("a channel with a preset", () => {
     expect([status, headers.get("allow")]).toEqual([405, "POST"]);
   });
 
-  it("answers what it accepts with no body where its sender takes no other answer", async () => {
+  it("answers an accepted delivery without a body when `answer` is empty", async () => {
     const { id } = await server.open({ preset: "acme", secrets, answer: "empty" }, [{ type: "push" }]);
     const body = JSON.stringify({ items: [{ id: "empty" }] });
     const headers = { "x-acme-signature": sign(body), "x-acme-event": "push" };
@@ -98,7 +98,7 @@ describe("a channel with a preset", () => {
     expect((await server.send(id, { body: `${body} `, headers })).status).toBe(401);
   });
 
-  it("is not known by another name, nor left to none", async () => {
+  it("is refused with an unknown preset, without a preset, and with a wrong preset verification", async () => {
     const refused = async (config: object) => {
       const channels = [{ uid: "c", kind: "webhook", config }];
       const { status, body } = await server.spine.api.call("POST", "/blueprints", { title: "x", channels });
@@ -119,35 +119,35 @@ describe("a channel with a preset", () => {
     ]);
   });
 
-  it("that was open before is closed by it, and not opened again by taking it away", async () => {
+  it("is closed when an open channel gets the preset, and stays closed when the preset is taken away", async () => {
     const { id, appId } = await server.open({});
     const path = `/apps/${appId}/channels/${id}`;
     expect((await send(id, [])).status).toBe(200);
-    const { body } = await server.spine.api.call("PUT", path, { config: { preset: "acme" } });
+    const body = await server.spine.api.call.put(path, { config: { preset: "acme" } });
     expect([body.state, body.config.verification]).toEqual(["needsSetup", { scheme: "preset" }]);
     expect((await send(id, [])).status).toBe(401);
     expect((await server.spine.api.call("PUT", path, { config: { preset: null } })).status).toBe(400);
     const opened = { config: { preset: null, verification: { scheme: "none" } } };
-    expect((await server.spine.api.call("PUT", path, opened)).body.config.verification).toEqual({
+    expect((await server.spine.api.call.put(path, opened)).config.verification).toEqual({
       scheme: "none",
     });
   });
 
-  it("keeps it when its blueprint, which says nothing of verification, is applied again", async () => {
+  it("keeps the preset when a blueprint without verification is applied again", async () => {
     const { spine } = server;
     const app = await spine.install({ uid: "c", kind: "webhook", config: {}, events: [{ type: "push" }] });
     const [channel] = app.channels;
-    await spine.api.call("PUT", `/apps/${app.id}/channels/${channel.id}`, {
+    await spine.api.call.put(`/apps/${app.id}/channels/${channel.id}`, {
       config: { preset: "acme", secrets },
     });
-    const { status, body } = await spine.api.call("POST", `/apps/${app.id}/upgrade`, {});
-    expect([status, body.channels[0].config.preset, body.channels[0].state]).toEqual([200, "acme", "active"]);
+    const body = await spine.api.call.post(`/apps/${app.id}/upgrade`);
+    expect([body.channels[0].config.preset, body.channels[0].state]).toEqual(["acme", "active"]);
     expect((await server.send(channel.id, { body: "{}" })).status).toBe(401);
   });
 });
 
 describe("a channel that binds dedupe to what was signed", () => {
-  it("knows a replay under another id for a repeat", async () => {
+  it("recognizes a replay under another id", async () => {
     const verification = { scheme: "hmac", name: "x-acme-signature", bindDedupe: "signedBytes" };
     const definition = { type: "push", idPath: "$headers['x-id']" };
     const open = (settings: object) => server.open({ verification: settings, secrets }, [definition]);
@@ -161,7 +161,7 @@ describe("a channel that binds dedupe to what was signed", () => {
     expect((await send(free.id, [{ a: 1 }], "push", { "x-id": "2" })).published).toBe(1);
   });
 
-  it("names the delivery by it where nothing else does", async () => {
+  it("names a delivery without an id by its signed bytes", async () => {
     const verification = { scheme: "hmac", name: "x-acme-signature", bindDedupe: "signedBytes" };
     const { id } = await server.open({ verification, secrets });
     expect((await send(id, [])).published).toBe(1);

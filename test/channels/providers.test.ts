@@ -40,7 +40,7 @@ describe("a provider's channel", () => {
     "gocardless",
     "razorpay",
     "telegram",
-  ])("of %s takes its deliveries once it has the secret, each once, and no others", async (preset) => {
+  ])("of %s with its secret takes each delivery once, and none that is altered or signed by another secret", async (preset) => {
     const { accept, altered, wrong } = casesOf(preset);
     const events = "events" in accept.expect ? accept.expect.events : [];
     const types = [...new Set(events.map(({ type }) => type))];
@@ -68,12 +68,12 @@ describe("a provider's channel", () => {
     "aws-sns",
     "google-pubsub",
     "telegram",
-  ])("of %s needs its secret, and takes nothing before", async (preset) => {
+  ])("of %s without its secret takes nothing", async (preset) => {
     const { id, state } = await server.open({ preset }, []);
     expect([state, (await send(id, casesOf(preset).accept)).status]).toEqual(["needsSetup", 401]);
   });
 
-  it("of Xero answers with no body, be it asked for its intent or given events", async () => {
+  it("of Xero answers without a body, both intents and events", async () => {
     const { accept, all } = casesOf("xero");
     const { id } = await server.open({ preset: "xero", secrets: [...accept.secrets, { value: "k" }] }, []);
     expect(await send(id, accept)).toEqual({ status: 200, text: "" });

@@ -60,7 +60,7 @@ async function install(config: object = {}) {
       const entries = await spine.topics.listEntries(topic, { from: "-", to: "+", limit: 10_000 });
       return entries.map(({ fields }) => Number(fields.data));
     },
-    quarantined: async () => (await spine.api.call("GET", `/apps/${app.id}/quarantine`)).body,
+    quarantined: () => spine.api.call.get(`/apps/${app.id}/quarantine`),
   };
 }
 
@@ -81,7 +81,7 @@ function send({ run }: OpenRun, what: ReturnType<typeof delivery>, cursor?: stri
 }
 
 describe("a run", () => {
-  it("publishes what was sent at once in its order, the cursor with it", async () => {
+  it("publishes deliveries that are sent at once in the order of the calls, and moves the cursor with them", async () => {
     const source = await install();
     const open = await source.open();
     await Promise.all(Array.from({ length: 100 }, (_, i) => send(open, delivery([`a${i}`, i]), `at ${i}`)));
@@ -91,7 +91,7 @@ describe("a run", () => {
     expect((await source.open()).run.cursor).toBe("at 99");
   });
 
-  it("keeps the order where one delivery goes in pieces, and others are sent behind it", async () => {
+  it("keeps the order when one delivery goes in pieces and others follow it", async () => {
     const source = await install({ itemsPath: "$[*]" });
     const open = await source.open();
     await Promise.all([
@@ -105,7 +105,7 @@ describe("a run", () => {
     expect(seen.filter(({ kind }) => kind === "refused")).toEqual([]);
   });
 
-  it("moves past a conflict only once it is quarantined, and past what others sent behind it", async () => {
+  it("moves the cursor past a conflict once that is quarantined, and past the deliveries behind it", async () => {
     const source = await install();
     const open = await source.open();
     await send(open, delivery(["a", 1]), "1");
@@ -119,7 +119,7 @@ describe("a run", () => {
     expect(await source.quarantined()).toMatchObject([{ reason: "id_conflict", count: 1 }]);
   });
 
-  it("moves past what is known, what is quarantined, and nothing at all", async () => {
+  it("moves the cursor past duplicates, past quarantined deliveries, and without a delivery", async () => {
     const source = await install();
     const open = await source.open();
     await send(open, delivery(["a", 1]), "1");
@@ -133,7 +133,7 @@ describe("a run", () => {
     expect(await source.values()).toEqual([1]);
   });
 
-  it("keeps a delivery of too many items whole, and goes on", async () => {
+  it("quarantines a delivery of too many items as a whole, and goes on", async () => {
     const source = await install({ itemsPath: "$[*]" });
     const open = await source.open();
     const result = await send(open, many(0, 1_001), "past");
@@ -142,7 +142,7 @@ describe("a run", () => {
     expect((await source.quarantined())[0].detail).toMatch(/more than 1000 items/);
   });
 
-  it("writes nothing behind what has failed, and the next run begins before it", async () => {
+  it("writes nothing after a write that failed, and the next run begins before that one", async () => {
     const source = await install();
     const open = await source.open();
     await send(open, delivery(["a", 1]), "1");
@@ -158,7 +158,7 @@ describe("a run", () => {
     expect((await source.open()).run.cursor).toBe("1");
   });
 
-  it("is refused whole once another has taken the source over, or its cursor was set", async () => {
+  it("is refused every write once another run has taken the source over, or the cursor was set", async () => {
     const source = await install();
     const old = await source.open();
     await send(old, delivery(["a", 1]), "1");
@@ -168,7 +168,7 @@ describe("a run", () => {
       expect(one).toMatchObject({ status: "rejected", reason: { name: "StaleSourceError" } });
     }
     expect(seen).toContainEqual(expect.objectContaining({ kind: "refused", stale: "epoch" }));
-    await spine.api.call("PUT", `/apps/${source.appId}/channels/${source.channelId}/source/cursor`, {
+    await spine.api.call.put(`/apps/${source.appId}/channels/${source.channelId}/source/cursor`, {
       value: 7,
     });
     await expect(send(next, delivery(["d", 4]), "4")).rejects.toMatchObject({ stale: "epoch" });
@@ -176,17 +176,17 @@ describe("a run", () => {
     expect(await source.cursor()).toBe("7");
   });
 
-  it("that another has taken over stops no channel, and its end is nobody's", async () => {
+  it("whose source was taken over neither stops the channel nor writes how it ended", async () => {
     const source = await install();
     const old = await source.open();
     await source.open();
     await old.end({ kind: "broken", code: "content_type", message: "text/html" });
-    const channel = await spine.api.call("GET", `/apps/${source.appId}/channels/${source.channelId}`);
-    expect(channel.body.state).toBe("active");
+    const channel = await spine.api.call.get(`/apps/${source.appId}/channels/${source.channelId}`);
+    expect(channel.state).toBe("active");
     expect((await bus.states.read(source.number)).lastError).toBeUndefined();
   });
 
-  it("tells its state, its last error, and when it goes on", async () => {
+  it("writes its state, its last error, and when the next run begins", async () => {
     const source = await install();
     const beganAtMs = Date.now();
     const first = await source.open();

@@ -14,7 +14,7 @@ afterAll(() => spine[Symbol.asyncDispose]());
 const ALL: ReadonlySet<number> = new Set(Array.from({ length: SHARDS }, (_, shard) => shard));
 const MINUTE_MS = 60_000;
 
-it("counts each channel that is silent for longer than it says, push channels too, on the worker of its shard", async () => {
+it("the worker of a shard counts its channels, of all kinds, that are silent for longer than `expectEverySeconds`", async () => {
   const { db } = spine.api.database;
   const channel = { kind: "webhook", events: [{ type: "tick" }] };
   const app = await spine.install(

@@ -236,7 +236,7 @@ describe("a stream that ends", () => {
     expect(await failures()).toBeGreaterThan(counted);
     rig.upstream.ends.delete(source.number);
     const path = `${channelPath(source)}/source/cursor`;
-    expect((await rig.spine.api.call("PUT", path, { value: 0 })).status).toBe(200);
+    await rig.spine.api.call.put(path, { value: 0 });
     await again.readChanges();
     await until(() => openOf(source) === 1);
     expect(await failures()).toBe(0);

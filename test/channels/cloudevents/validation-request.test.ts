@@ -7,7 +7,7 @@ import { createValidationRequests } from "../../../src/channels/cloudevents/vali
 import { startListener } from "../../../src/gateway/listener.ts";
 import { createLog } from "../../../src/log.ts";
 
-it("a sender that has hung up before it is answered has its callback called, and holds up no shutdown", async () => {
+it("the callback of a validation request is called although its sender has hung up, and holds up no shutdown", async () => {
   const called = Promise.withResolvers<string>();
   const validations = createValidationRequests({
     outbound: {

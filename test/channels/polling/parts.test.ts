@@ -36,7 +36,7 @@ describe("an instant", () => {
     expect(ms === undefined ? undefined : new Date(ms).toISOString()).toBe(instant);
   });
 
-  it("is never written as a later one", () => {
+  it("is never formatted as a later instant", () => {
     const ms = Date.UTC(2026, 0, 31, 9, 30, 0, 999);
     for (const format of ["iso", "epochSeconds", "epochMillis", "rfc2822"] as const) {
       expect(parseTimestamp(formatInstant(ms, format), format)).toBeLessThanOrEqual(ms);
@@ -73,10 +73,10 @@ describe("the header Link (RFC 8288)", () => {
   });
 });
 
-describe("keys that were seen", () => {
+describe("the set of seen keys", () => {
   const key = (n: number) => String(n).padStart(22, "k");
 
-  it("are written short, and read as they were", () => {
+  it("is written short, and read back as it was", () => {
     const keys = new SeenKeys<number>();
     for (let n = 0; n < 100; n++) keys.add(key(n), n % 3);
     const written = keys.write();
@@ -90,7 +90,7 @@ describe("keys that were seen", () => {
   });
 });
 
-describe("what is secret of a request", () => {
+describe("the secrets of a request", () => {
   const redactOf = (authorization: string) =>
     createRedact({
       request: { method: "GET", url: "https://x/?key=a%2Fb-secret&n=12345678", headers: { authorization } },
@@ -98,7 +98,7 @@ describe("what is secret of a request", () => {
       secretQuery: ["key", "n"],
     });
 
-  it("is taken out of a text however it is spelled, and nothing else is", () => {
+  it("are removed from a text in any spelling, and nothing else is", () => {
     const redact = redactOf("Bearer abc-def-ghi");
     expect(redact("Bearer abc-def-ghi, abc-def-ghi, a/b-secret a%2Fb-secret")).toBe("***, ***, *** ***");
     expect(redact('{"n":12345678}')).toBe('{"n":12345678}');

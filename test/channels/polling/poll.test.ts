@@ -37,7 +37,7 @@ function rigOf(config: Partial<Config> = {}, options: Partial<RigOptions> = {}):
 const rows = (...ids: unknown[]) => ({ rows: ids.map((id) => ({ id })) });
 const idsOf = (rig: PollRig): string[] => rig.log.map(({ id }) => id);
 
-describe("an answer that is no page", () => {
+describe("an answer", () => {
   it.each<[number, string, string]>([
     [400, "broken", "http_400"],
     [401, "broken", "http_401"],
@@ -55,7 +55,7 @@ describe("an answer that is no page", () => {
     [501, "broken", "http_501"],
     [503, "failed", "http_503"],
     [304, "failed", "http_304"],
-  ])("%d ends the poll as %s", async (code, kind, reason) => {
+  ])("with status %d ends the poll as %s", async (code, kind, reason) => {
     server.answers = [status(code)];
     expect(await rigOf().poll()).toMatchObject({ kind, code: reason });
   });
@@ -76,7 +76,7 @@ describe("an answer that is no page", () => {
       "reset",
     ],
     ["that never comes", () => void vi.advanceTimersByTime(60_000), "timeout"],
-  ])("%s fails the poll, and the next is as good as the first", async (_, answer, code) => {
+  ])("%s fails the poll, and the next poll loses nothing", async (_, answer, code) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const rig = rigOf({ maxResponseBytes: 1000, timeouts: { totalMs: 60_000 }, retry: { attempts: 0 } });
     server.answers = [answer, json(rows(1, 2))];
@@ -85,7 +85,7 @@ describe("an answer that is no page", () => {
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("is one, where successOn says so", async () => {
+  it("counts as failed when successOn says so", async () => {
     const config = { successOn: { statuses: [202], path: "$.ready", equals: true } };
     const rig = rigOf(config);
     server.answers = [
@@ -99,7 +99,7 @@ describe("an answer that is no page", () => {
     expect(idsOf(rig)).toEqual(["1"]);
   });
 
-  it("is a page without items: 204, an empty body, an empty list, none where it may be missing", async () => {
+  it("without items is an empty page: 204, an empty body, an empty list, no list where it may be missing", async () => {
     const rig = rigOf({ itemsOptional: true });
     server.answers = [
       (_, r) => r.writeHead(204).end(),
@@ -121,7 +121,7 @@ describe("a call that fails", () => {
     expect(rig.waits).toEqual([100, 150, 150]);
   });
 
-  it("is not tried again where it is no GET, where its server asks for a wait, or where it cannot help", async () => {
+  it("is not tried again after a POST, when its server asks for a wait, or when that cannot help", async () => {
     const post = rigOf({ request: { url: `${server.origin}/rows`, method: "POST", body: {} } });
     server.answers = [status(500)];
     await post.poll();
@@ -132,7 +132,7 @@ describe("a call that fails", () => {
     expect(server.asked).toHaveLength(3);
   });
 
-  it("keeps the source away until its server wants it back", async () => {
+  it("ends the poll until the time that its server names", async () => {
     const wait = (code: number, headers: Record<string, string>, config: Partial<Config> = {}) => {
       server.answers = [json(rows(1), { date: new Date(NOW).toUTCString(), ...headers }, code)];
       return rigOf(config).poll();
@@ -155,7 +155,7 @@ describe("a call that fails", () => {
     );
   });
 
-  it("in the midst of paging keeps what was published before, and leaves out nothing after", async () => {
+  it("between pages keeps what was published, and the next poll leaves nothing out", async () => {
     const pages = rigOf({
       discriminator: { by: "sequence", path: "$.id" },
       request: { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } },
@@ -201,7 +201,7 @@ describe("credentials", () => {
     return credentials;
   };
 
-  it("are renewed once where they are refused", async () => {
+  it("are renewed once when the server refuses them", async () => {
     server.answers = [status(401), json(rows(1))];
     expect(await rigOf({}, { credentials: create() }).poll()).toEqual({ kind: "done" });
     expect(server.asked.map(({ headers }) => headers.authorization)).toEqual([
@@ -217,7 +217,7 @@ describe("credentials", () => {
     expect(server.asked).toHaveLength(5);
   });
 
-  it("that are dead need a person, and those for elsewhere another setting", async () => {
+  it("that are dead end as needsReauth, those for another origin as broken", async () => {
     const dead = async () => Promise.reject(new NeedsReauthError("the grant is dead"));
     expect(await rigOf({}, { credentials: create({ authorize: dead }) }).poll()).toEqual({
       kind: "needsReauth",
@@ -230,7 +230,7 @@ describe("credentials", () => {
     });
   });
 
-  it("are nowhere in what is kept: not in deliveries, cursors or dry runs, though the server repeats them", async () => {
+  it("are not in deliveries, cursors or dry runs, even when the server echoes them", async () => {
     const discriminator = { by: "token", path: "$.delta", as: "url" } as const;
     const config = { discriminator, pagination: { by: "linkHeader" } as const };
     const echo: Answer = (request, response) => {
@@ -261,13 +261,13 @@ describe("credentials", () => {
   });
 });
 
-describe("the way from page to page", () => {
+describe("paging", () => {
   const config = {
     discriminator: { by: "seenSet" },
     pagination: { by: "nextUrlPath", path: "$.next" },
   } as const;
 
-  it("ends where it would be a circle", async () => {
+  it("ends when a page comes again", async () => {
     server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=2" })];
     const rig = rigOf(config);
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_repeated" });
@@ -281,7 +281,7 @@ describe("the way from page to page", () => {
     }
   });
 
-  it("goes on at the next poll where a poll may read no more pages, as long as something new comes", async () => {
+  it("goes on at the next poll after maxPages, as long as something new comes", async () => {
     const pagination = { ...config.pagination, maxPages: 2 };
     const discriminator = { by: "sequence", path: "$.id" } as const;
     const request = { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } };
@@ -303,7 +303,7 @@ describe("the way from page to page", () => {
     expect(await set.poll()).toMatchObject({ kind: "failed", code: "page_limit" });
   });
 
-  it("that is newest first is walked down to what is known, and published from there", async () => {
+  it("newest first reads down to a known item, and publishes from the oldest on", async () => {
     const newest = {
       order: "descending",
       discriminator: { by: "sequence", path: "$.id" },
@@ -328,7 +328,7 @@ describe("the way from page to page", () => {
     expect(String(rig.deliveries.at(-1)?.body)).toBe(JSON.stringify({ ...rows(8, 7), next: "/rows?page=2" }));
   });
 
-  it("that is newest first fails where what is known is out of reach, and nothing is lost by it", async () => {
+  it("newest first fails when no known item is within maxPages, and loses nothing", async () => {
     const newest = { order: "descending", discriminator: { by: "sequence", path: "$.id" } } as const;
     const rig = rigOf({
       ...newest,
@@ -340,7 +340,7 @@ describe("the way from page to page", () => {
     expect(rig.cursor).toBeUndefined();
   });
 
-  it("more than can be held of pages that are newest first comes in several polls, oldest first", async () => {
+  it("newest first publishes more than memory may hold in several polls, oldest first", async () => {
     const big = (id: number) => ({ id, text: "x".repeat(3 * 1024 * 1024) });
     const page: Answer = (request, response) => {
       const id = Number(new URL(request.url ?? "", server.origin).searchParams.get("p") ?? 6);
@@ -358,7 +358,7 @@ describe("the way from page to page", () => {
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
   });
 
-  it("holds no page of which all is known, so that what is new comes however far it looks back", async () => {
+  it("holds no page whose items are all known, so that new items come however far it looks back", async () => {
     const old = Array.from({ length: 5 }, (_, n) => ({ id: 5 - n, text: "x".repeat(3 * 1024 * 1024) }));
     const pageOf =
       (all: readonly { readonly id: number }[]): Answer =>
@@ -376,7 +376,7 @@ describe("the way from page to page", () => {
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
   });
 
-  it("that is too long to be taken for known is told, not walked again and again", async () => {
+  it("that cannot reach the end at its start fails instead of beginning again and again", async () => {
     const rig = rigOf({ ...config, startAt: "now", pagination: { ...config.pagination, maxPages: 1 } });
     server.answers = [json({ ...rows(1), next: "/rows?page=2" })];
     expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
@@ -384,7 +384,7 @@ describe("the way from page to page", () => {
     expect(rig.log).toEqual([]);
   });
 
-  it("ends where its server wants no more calls, and goes on from there", async () => {
+  it("ends when the server allows no more calls, and says until when", async () => {
     const discriminator = { by: "sequence", path: "$.id" } as const;
     const spent = { "ratelimit-remaining": "0", "ratelimit-reset": "7" };
     server.answers = [json({ ...rows(1), next: "/rows?page=2" }, spent)];
@@ -395,7 +395,7 @@ describe("the way from page to page", () => {
 });
 
 describe("a delivery", () => {
-  it("is the page as it came, with null in the place of what is known", async () => {
+  it("is the page as it came, with null in the place of known items", async () => {
     const rig = rigOf({}, { definition: { payloadPath: "$body.account" } });
     server.answers = [
       json('{"account": 1.50, "rows": [{"id":1}, {"id":2.0}]}'),
@@ -413,7 +413,7 @@ describe("a delivery", () => {
     ]);
   });
 
-  it("of lines, of XML, of a query path and of a single object holds the new items alone", async () => {
+  it("of lines, XML, a nested path or a single object holds only the new items", async () => {
     const lines = rigOf({ itemsPath: undefined });
     server.answers = [
       (_, r) => r.writeHead(200, { "content-type": "application/jsonl" }).end('{"id":1}\n'),
@@ -447,7 +447,7 @@ describe("a delivery", () => {
     expect(whole.log.map(({ data }) => data)).toEqual(['{"v":1.0}', '{"v":2}']);
   });
 
-  it("is refused where itemsPath would find other items in it", async () => {
+  it("is refused when itemsPath would find other items in it", async () => {
     const slice = rigOf({ itemsPath: "$.rows[?@.id >= $.rows[1].id]" });
     server.answers = [json(rows(1, 2)), json(rows(1, 2, 3))];
     await slice.poll();
@@ -462,7 +462,7 @@ describe("a delivery", () => {
     expect(await inside.poll()).toMatchObject({ kind: "failed", code: "items_overlap" });
   });
 
-  it("holds no more than 500 items, and a poll no more than it may", async () => {
+  it("holds 500 items at most, and a poll maxItemsPerPoll", async () => {
     const many = Array.from({ length: 1200 }, (_, id) => id);
     server.answers = [json(rows(...many))];
     const rig = rigOf({ maxItemsPerPoll: 1100 });
@@ -475,7 +475,7 @@ describe("a delivery", () => {
 });
 
 describe("a request", () => {
-  it("has its placeholders filled in, and leaves out what does not exist yet", async () => {
+  it("fills in its placeholders, and leaves out those without a value", async () => {
     const rig = rigOf({
       discriminator: { by: "timestamp", path: "$.at", format: "epochSeconds" },
       request: {
@@ -496,7 +496,7 @@ describe("a request", () => {
     );
   });
 
-  it("is a body of its own, as JSON or as a text", async () => {
+  it("has a body with placeholders, as JSON or as a text", async () => {
     const discriminator = { by: "sequence", path: "$.id", compare: "text" } as const;
     const body = { filter: [{ after: "{{cursor}}", n: 1 }, "{{cursor}}"], since: "{{cursor}}" };
     const rig = rigOf({ discriminator, request: { url: `${server.origin}/`, method: "POST", body } });
@@ -514,7 +514,7 @@ describe("a request", () => {
     expect(JSON.parse(server.asked.at(-1)?.text ?? "")).toEqual({ q: 'after a"b' });
   });
 
-  it("never goes elsewhere by what a server has said", async () => {
+  it("never leaves its host by a value that the server gave", async () => {
     const discriminator = { by: "token", path: "$.next" } as const;
     const request = { url: `${server.origin}/{{cursor}}/rows` };
     server.answers = [json('{"rows": [], "next": "//evil.example/?x=#\\ud800"}')];
@@ -524,7 +524,7 @@ describe("a request", () => {
     expect(server.asked[1]?.url).toBe("/%2F%2Fevil.example%2F%3Fx%3D%23%EF%BF%BD/rows");
   });
 
-  it("is never made of what no header can hold", async () => {
+  it("with a value that no header can hold is not sent", async () => {
     const discriminator = { by: "token", path: "$.next" } as const;
     const request = { url: `${server.origin}/`, headers: { "x-token": "{{cursor}}" } };
     server.answers = [json({ rows: [], next: "a\r\nx-evil: 1" })];

@@ -49,7 +49,7 @@ const at = (second: number, id: string | number = second) => ({
 describe("a timestamp", () => {
   const discriminator = { by: "timestamp", path: "$.at" } as const;
 
-  it("asks from the latest instant on, and tells the items of that instant apart", async () => {
+  it("asks from the latest instant on, and knows the items of that instant", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     expect(
       await pollEach(rig, [at(1), at(2, "a")], [at(2, "a"), at(2, "b")], [at(2, "b"), at(2, "a")]),
@@ -57,7 +57,7 @@ describe("a timestamp", () => {
     expect(queries().at(-1)).toBe("since=2026-01-31T10:00:02.000Z");
   });
 
-  it("looks back for what comes late, and knows what it has seen there", async () => {
+  it("looks back for late items, and knows those that it has seen there", async () => {
     const rig = rigOf({ discriminator: { ...discriminator, lookBackSeconds: 10 } }, SINCE);
     const late = [at(15), at(20), at(12)];
     expect(await pollEach(rig, [at(15), at(20)], late, late)).toEqual(["15", "20", "12"]);
@@ -65,7 +65,7 @@ describe("a timestamp", () => {
     expect(await pollEach(rig, [at(9)])).toHaveLength(3);
   });
 
-  it("begins at the time at which its source began, at an instant, or with all there is", async () => {
+  it("begins now, at a given instant, or with the earliest item", async () => {
     const start = (startAt: Config["startAt"]) =>
       rigOf({ discriminator: { ...discriminator, lookBackSeconds: 60 }, startAt }, SINCE);
     await pollEach(start("now"), []);
@@ -78,7 +78,7 @@ describe("a timestamp", () => {
     ]);
   });
 
-  it("is told by the version, not only by the id, where an item changes", async () => {
+  it("tells an item that changed by its version", async () => {
     const rig = rigOf({ discriminator, versionPath: "$.at" }, SINCE);
     expect(await pollEach(rig, [at(1, "a")], [at(2, "a")])).toEqual([`a/${at(1).at}`, `a/${at(2).at}`]);
   });
@@ -95,7 +95,7 @@ describe("a timestamp", () => {
     expect(queries().at(-1)).toBe("since=2026-01-31T10:00:02.000Z");
   });
 
-  it("that was in the future when its item came is no news when it is reached", async () => {
+  it("in the future does not bring its item again when that time has come", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     const ahead = { id: "x", at: new Date(nowMs + 2 * 86_400_000).toISOString() };
     await pollEach(rig, [at(1), ahead]);
@@ -106,7 +106,7 @@ describe("a timestamp", () => {
     expect(rig.log.map(({ id }) => id)).toEqual(["1", "x"]);
   });
 
-  it("says so when more items share an instant than can be told apart", async () => {
+  it("fails the poll when more items share an instant than it can remember", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     const place = String(Date.parse(at(1).at));
     const keys = Array.from({ length: 49_999 }, (_, key) => String(key).padStart(22, "k")).join("");
@@ -119,11 +119,11 @@ describe("a timestamp", () => {
   });
 });
 
-describe("pages that are counted", () => {
+describe("pages by number", () => {
   it.each([
     "offset",
     "page",
-  ] as const)("by %s lose no item when one before it is deleted meanwhile", async (by) => {
+  ] as const)("by %s lose no item when an earlier one is deleted meanwhile", async (by) => {
     await using upstream = await PollUpstream.start();
     upstream.clear({ paging: by });
     const pagination = { by, param: by, pageSize: 3 };
@@ -160,14 +160,14 @@ describe("a sequence", () => {
     expect(await pollEach(rig, [{ id: "b" }], [{ id: "B" }, { id: "ba" }, { id: "b" }])).toEqual(["b", "ba"]);
   });
 
-  it("looks back for numbers that are seen late", async () => {
+  it("looks back for numbers that come late", async () => {
     const rig = rigOf({ discriminator: { ...discriminator, lookBack: 3 } }, SINCE);
     const ids = (...all: number[]) => all.map((id) => ({ id }));
     expect(await pollEach(rig, ids(5, 7), ids(3, 4, 5, 6, 7), ids(4, 5, 6, 7))).toEqual(["5", "7", "4", "6"]);
     expect(queries().at(-1)).toBe("since=4");
   });
 
-  it("of pages in no order moves one walk behind, so that what is written behind the reader's back is found", async () => {
+  it("over unordered pages stays one walk behind, so that items written meanwhile are found", async () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({ discriminator, order: "unordered", itemsPath: "$.rows", pagination }, SINCE);
     const page = (ids: number[], next?: string) => json({ rows: ids.map((id) => ({ id })), next });
@@ -184,7 +184,7 @@ describe("a sequence", () => {
     expect(queries().filter((query) => query !== "2")).toEqual(["", "", "since=6"]);
   });
 
-  it("that begins now takes what the first poll finds as known, page by page, also when that is cut short", async () => {
+  it("that begins now takes all items of the first walk as known, also when that is cut short", async () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({ discriminator, startAt: "now", itemsPath: "$.rows", pagination });
     const page = (ids: number[], next?: string) => json({ rows: ids.map((id) => ({ id })), next });
@@ -197,7 +197,7 @@ describe("a sequence", () => {
     expect(rig.log.map(({ id }) => id)).toEqual(["5"]);
   });
 
-  it("that begins now needs one page where the newest come first", async () => {
+  it("that begins now reads one page when the newest come first", async () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({
       discriminator,
@@ -215,8 +215,8 @@ describe("a sequence", () => {
   });
 });
 
-describe("a set of what was seen", () => {
-  it("knows items by a key of its own, and their updates by the version", async () => {
+describe("a set of seen items", () => {
+  it("knows items by their key, and updates by the version", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet", key: "$.url" }, versionPath: "$.v" });
     const pages = [
       [{ id: 1, url: "a", v: 1 }],
@@ -234,12 +234,12 @@ describe("a set of what was seen", () => {
     expect(rig.log.map(({ data }) => data)).toEqual(['{"a":1}', '{"a":1.0}']);
   });
 
-  it("that begins now takes what is there as known", async () => {
+  it("that begins now takes the items of the first poll as known", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet" }, startAt: "now" });
     expect(await pollEach(rig, [{ id: 1 }], [{ id: 1 }, { id: 2 }])).toEqual(["2"]);
   });
 
-  it("forgets by age, but nothing that is still shown", async () => {
+  it("forgets old items, but none that the server still shows", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet", maxAgeSeconds: 3600 } });
     await pollEach(rig, [{ id: "stays" }, { id: "goes" }]);
     for (let minutes = 0; minutes < 180; minutes += 30) {
@@ -249,7 +249,7 @@ describe("a set of what was seen", () => {
     expect(await pollEach(rig, [{ id: "stays" }, { id: "goes" }])).toEqual(["stays", "goes", "goes"]);
   });
 
-  it("stays within its bound: what was not shown for the longest gives way, and what is shown fits or is told", async () => {
+  it("forgets the longest unseen beyond maxKeys, and fails the poll when one answer has more", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet", maxKeys: 3 } });
     const ids = (...all: number[]) => all.map((id) => ({ id }));
     expect(await pollEach(rig, ids(1, 2), ids(3, 4), ids(2, 3, 4))).toEqual(["1", "2", "3", "4"]);
@@ -267,7 +267,7 @@ describe("a token", () => {
     json({ rows: ids.map((id) => ({ id })), ...(token !== undefined && { token }), ...rest });
   const idsOf = (rig: PollRig) => rig.log.map(({ id }) => id);
 
-  it("is told back, from the page or from a header", async () => {
+  it("is sent with the next poll, from the page or from a header", async () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1], "a b"), page([2], "c"), page([])];
     for (let polls = 0; polls < 4; polls++) await rig.poll();
@@ -279,7 +279,7 @@ describe("a token", () => {
     expect(queries().at(-1)).toBe("since=7");
   });
 
-  it("is asked for more at once where the server has more", async () => {
+  it("asks for more at once while the server has more", async () => {
     const rig = rigOf(
       {
         ...config,
@@ -298,7 +298,7 @@ describe("a token", () => {
     expect(queries()).toEqual(["", "since=a", "since=b"]);
   });
 
-  it("that is an address is asked for as it is", async () => {
+  it("that is an address is called as it is", async () => {
     const rig = rigOf({ ...config, discriminator: { ...discriminator, as: "url" } }, { all: "1" });
     server.answers = [page([1], "/delta?x=%41"), page([2])];
     await rig.poll();
@@ -307,7 +307,7 @@ describe("a token", () => {
     expect(server.asked[1]?.url).toBe("/delta?x=%41");
   });
 
-  it("that was cut off in the midst of its pages is gone on with at that page, over polls too", async () => {
+  it("goes on at the page where the last poll was cut off", async () => {
     const rig = rigOf({ ...config, pagination: { by: "cursorToken", path: "$.next", name: "page" } }, SINCE);
     server.answers = [page([1], undefined, { next: "p2" }), status(500)];
     await rig.poll();
@@ -317,7 +317,7 @@ describe("a token", () => {
     expect(queries().at(-1)).toBe("page=p2");
   });
 
-  it("begins its pages anew where the server no longer knows one, without what was published of them", async () => {
+  it("begins its pages anew when the server no longer knows one, and repeats nothing", async () => {
     const rig = rigOf(
       { ...config, pagination: { by: "cursorToken", path: "$.next", name: "page" }, retry: { attempts: 0 } },
       SINCE,
@@ -334,7 +334,7 @@ describe("a token", () => {
     ["resync", ["1", "1", "2"], { kind: "done" }],
     ["skip", ["1"], { kind: "done" }],
     ["stop", ["1"], { kind: "broken", code: "http_410" }],
-  ])("that is no longer known leads to: %s", async (onExpired, ids, end) => {
+  ])("that the server no longer knows leads to: %s", async (onExpired, ids, end) => {
     const rig = rigOf({ ...config, discriminator: { ...discriminator, onExpired } }, SINCE);
     server.answers = [page([1], "a"), status(410), page([1, 2], "b"), page([], "b")];
     await rig.poll();
@@ -344,7 +344,7 @@ describe("a token", () => {
     expect(new Set(rig.log.map(({ identity }) => identity)).size).toBe(new Set(ids).size);
   });
 
-  it("is no longer known where the body of an answer says so", async () => {
+  it("is no longer known when the body of an answer says so", async () => {
     const expiredOn = { path: "$.error.code", equals: "syncTokenInvalid" };
     const rig = rigOf({ ...config, discriminator: { ...discriminator, expiredOn } }, SINCE);
     const expired = { error: { code: "syncTokenInvalid" } };
@@ -360,21 +360,21 @@ describe("a token", () => {
     expect(rig.warnings).toEqual(["position_expired", "position_expired"]);
   });
 
-  it("that does not come with a page leaves what the page brought known until there is one", async () => {
+  it("that a page lacks leaves the items of that page known until one comes", async () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1], "a"), page([2]), page([2, 3]), page([2, 3, 4], "b"), page([4], "c")];
     for (let polls = 0; polls < 5; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "4"]);
   });
 
-  it("that never comes fails the poll instead of asking for all again and again", async () => {
+  it("that the first answer lacks fails the poll instead of asking for all again and again", async () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1])];
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "token_missing" });
     expect(rig.log).toEqual([]);
   });
 
-  it("that begins now skips what is there, up to its first token", async () => {
+  it("that begins now skips all items up to its first token", async () => {
     const rig = rigOf({ ...config, startAt: "now" }, SINCE);
     server.answers = [page([1], "a"), page([2], "b")];
     await rig.poll();
@@ -412,12 +412,12 @@ describe("a cursor", () => {
     [{ by: "sequence", path: "$.id" }, { sequence: "x" }, "sequence"],
     [{ by: "seenSet" }, { seen: 1 }, "seen"],
     [{ by: "etag" }, null, "seen"],
-  ])("of %j that is set to %j is refused by the name of the field", (discriminator, value, path) => {
+  ])("of %j that is set to %j is refused, naming the field", (discriminator, value, path) => {
     const parsed = set(rigOf({ discriminator }), value);
     expect(parsed?.ok === false && parsed.error.map((finding) => finding.path)).toEqual([path]);
   });
 
-  it("of a token is set as the token is", async () => {
+  it("of a token is set to the token itself", async () => {
     const discriminator = { by: "token", path: "$.t" } as const;
     const rig = rigOf({ discriminator }, SINCE);
     const parsed = set(rig, { token: "x" });
@@ -429,7 +429,7 @@ describe("a cursor", () => {
     expect(set(rigOf({ discriminator: { ...discriminator, as: "url" } }), { token: "x" })?.ok).toBe(false);
   });
 
-  it("of another discriminator stops the source instead of beginning somewhere", async () => {
+  it("of another discriminator stops the source", async () => {
     const rig = rigOf({ discriminator: { by: "sequence", path: "$.id" } });
     await pollEach(rig, [{ id: 1 }]);
     const other = rigOf({ discriminator: { by: "seenSet" } });
@@ -441,7 +441,7 @@ describe("a cursor", () => {
     expect(await rig.poll()).toMatchObject({ kind: "broken", code: "cursor" });
   });
 
-  it("is not written where nothing has changed", async () => {
+  it("is not written when nothing has changed", async () => {
     const rig = rigOf({ discriminator: { by: "timestamp", path: "$.at" } }, SINCE);
     await pollEach(rig, [at(1)]);
     rig.crashes = ["refused"];
@@ -468,7 +468,7 @@ describe("a dry run", () => {
     expect(rig.log).toHaveLength(1);
   });
 
-  it("reads one page, whatever follows, and tells how a poll would end", async () => {
+  it("reads one page only, and tells how a poll would end", async () => {
     const rig = rigOf({
       discriminator: { by: "seenSet" },
       order: "descending",

@@ -17,7 +17,7 @@ function findings(config: object): readonly string[] {
 }
 
 describe("the settings of a polling channel", () => {
-  it("need no more than an address and what tells what is new", () => {
+  it("need only a url and a discriminator", () => {
     expect(pollingSettings.parse(base)).toMatchObject({
       schedule: { intervalSeconds: 60, timezone: "UTC" },
       jitter: 0.1,
@@ -120,7 +120,7 @@ describe("the settings of a polling channel", () => {
       { ...plain, request: { ...plain.request, method: "POST" }, discriminator: { by: "etag" } },
     ],
     ["retry.maxMs", { ...base, retry: { initialMs: 100, maxMs: 50 } }],
-  ])("are refused by the name of the field: %s", (path, config) => {
+  ])("are refused, naming the field: %s", (path, config) => {
     expect(findings(config).map((finding) => finding.split(": ")[0])).toEqual([path]);
   });
 
@@ -171,7 +171,7 @@ describe("the settings of a polling channel", () => {
     expect(findings(config)).toEqual([]);
   });
 
-  it("tell when a channel is polled, and which server", () => {
+  it("give the schedule and the origin of the source", () => {
     const source = createPolledSource({
       outbound,
       clock: Date.now,

@@ -39,7 +39,7 @@ function sayNothing(): Promise<never> {
 const idsOf = (rig: PollRig): string[] => rig.log.map(({ id }) => id);
 
 describe("a conditional request", () => {
-  it("tells the ETag and the Last-Modified that it was given, and takes 304 for nothing new", async () => {
+  it("sends the last ETag and Last-Modified, and takes 304 for nothing new", async () => {
     const lastModified = "Sat, 31 Jan 2026 09:00:00 GMT";
     const first = await server
       .forGet("/rows")
@@ -64,7 +64,7 @@ describe("a conditional request", () => {
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("is about one request: where the cursor moves, nothing is told of the last one", async () => {
+  it("sends no ETag of another request once the cursor has moved", async () => {
     const config: Partial<Config> = {
       discriminator: { by: "sequence", path: "$.id" },
       request: { url: server.urlFor("/rows"), query: { since: "{{cursor}}" } },
@@ -83,7 +83,7 @@ describe("a conditional request", () => {
     ]);
   });
 
-  it("keeps what is known while nothing changes, however long", async () => {
+  it("keeps the seen items while 304 comes, however long", async () => {
     let nowMs = Date.UTC(2026, 0, 1);
     await server
       .forGet("/rows")
@@ -103,7 +103,7 @@ describe("a conditional request", () => {
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("is told without the ETag of a walk that did not come to its end", async () => {
+  it("sends no ETag of a walk that was cut short", async () => {
     const config: Partial<Config> = {
       discriminator: { by: "seenSet" },
       order: "descending",
@@ -135,7 +135,7 @@ describe("a server that fails on the wire", () => {
     ["closes the connection", () => server.forGet("/rows").once().thenCloseConnection(), "reset"],
     ["resets it", () => server.forGet("/rows").once().thenResetConnection(), "reset"],
     ["says nothing", () => server.forGet("/rows").once().thenCallback(sayNothing), "timeout"],
-  ])("and %s costs a poll, and no item", async (_, prepare, code) => {
+  ])("and %s costs one poll, and no item", async (_, prepare, code) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     await prepare();
     await server.forGet("/rows").thenJson(200, [{ id: 1 }]);
@@ -145,7 +145,7 @@ describe("a server that fails on the wire", () => {
     expect(idsOf(rig)).toEqual(["1"]);
   });
 
-  it("follows redirects, and no further than it may", async () => {
+  it("is followed through as many redirects as are allowed", async () => {
     await server.forGet("/rows").thenReply(302, "", { location: "/moved" });
     await server.forGet("/moved").thenJson(200, [{ id: 1 }]);
     const rig = rigOf();

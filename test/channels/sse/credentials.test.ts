@@ -44,7 +44,7 @@ async function holdWith(script: Script, credentials: Credentials) {
 }
 
 describe("a stream that wants credentials", () => {
-  it("is asked for with them; a refused token is renewed once", async () => {
+  it("is requested with them, and a refused token is renewed once", async () => {
     const { credentials, renewals } = tokens(2);
     const { run, end, calls } = await holdWith(guarded, credentials);
     expect(end).toEqual({ kind: "done" });
@@ -55,7 +55,7 @@ describe("a stream that wants credentials", () => {
     expect(JSON.stringify(run.deliveries)).not.toContain("Bearer");
   });
 
-  it("needs a person where the new token is refused too, or there is none", async () => {
+  it("ends as needsReauth when the new token is refused too, or there is none", async () => {
     const refusing = status("401 Unauthorized", "Content-Length: 0");
     const renewed = tokens(9);
     expect((await holdWith(refusing, renewed.credentials)).end.kind).toBe("needsReauth");
@@ -65,7 +65,7 @@ describe("a stream that wants credentials", () => {
     expect(calls).toHaveLength(1);
   });
 
-  it("are not told in an error where no header can hold them", async () => {
+  it("does not tell them in an error when no header can hold them", async () => {
     const { credentials } = tokens(1);
     const authorize: Credentials["authorize"] = async (request, options) => {
       const authorized = await credentials.authorize(request, options);
@@ -81,7 +81,7 @@ describe("a stream that wants credentials", () => {
     [new OriginNotAllowedError("outside"), { kind: "broken", code: "origin_not_allowed" }],
     [new UnavailableError("secret details"), { kind: "failed", code: "unavailable" }],
     [new OutboundError("tls", "not to be trusted"), { kind: "failed", code: "tls" }],
-  ])("ends by what its credentials throw: %s", async (error, expected) => {
+  ])("ends by the error that its credentials throw: %s", async (error, expected) => {
     const credentials = { ...tokens(1).credentials, authorize: () => Promise.reject(error) };
     const { end, calls } = await holdWith(guarded, credentials);
     expect(end).toMatchObject(expected);

@@ -39,7 +39,7 @@ describe("an event stream", () => {
   });
 });
 
-it("comes to the client in pieces, each when there is room, and ends with what the body breaks with", async () => {
+it("the client is given a piece when there is room, and the reading ends with the error of the body", async () => {
   const rooms: PromiseWithResolvers<void>[] = [];
   const failure = new Error("cut");
   const frames: string[] = [];
@@ -72,7 +72,7 @@ it("comes to the client in pieces, each when there is room, and ends with what t
   await expect(reading).rejects.toBe(failure);
 });
 
-it("ends with what its listener breaks with, and the body with it", async () => {
+it("an error of the listener ends the reading, and closes the body", async () => {
   const failure = new Error("full");
   let isClosed = false;
   const listener: FrameListener = {
@@ -96,7 +96,7 @@ it("ends with what its listener breaks with, and the body with it", async () => 
   await until(() => isClosed);
 });
 
-it("is asked for once, however it ends: to ask again is for whoever reads it", async () => {
+it("the client never reconnects by itself, however a stream ends", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   try {
     const listener = { onFrame() {}, onCheckpoint() {}, onRetry() {}, onTooLarge() {} };
@@ -148,13 +148,13 @@ describe("an event that is too large", () => {
     expect(frames.map(({ data }) => data)).toEqual(["1"]);
   });
 
-  it("is told while its line is still coming, however long that goes on", async () => {
+  it("is refused while its line is still coming", async () => {
     const chunk = Buffer.from("x".repeat(1000));
     const result = await read([Buffer.from("data: "), ...Array.from({ length: 100 }, () => chunk)], 5_000);
     expect(result.isTooLarge).toBe(true);
   });
 
-  it("is no comment and no unknown field, of which nothing is kept", async () => {
+  it("is not a long comment or a long unknown field, of which nothing is kept", async () => {
     const chunk = Buffer.from("x".repeat(1000));
     const long = Array.from({ length: 100 }, () => chunk);
     const chunks = [
@@ -168,7 +168,7 @@ describe("an event that is too large", () => {
   });
 });
 
-it("is stripped of lines that are no field before the client reads it, which makes an error object of each", () => {
+it("lines that are no field are dropped before the client, which makes an error object of each", () => {
   const fields = new FieldReader({ onBlock() {}, onRetry() {} });
   expect(fields.read(Buffer.from("x\nunknown: y\n: comment\n".repeat(1_000)))).toBe("");
   expect(fields.read(Buffer.from("x\ndata: 1\nx"))).toBe("data: 1\n");

@@ -66,7 +66,7 @@ describe("a stream", () => {
     expect(run.warnings).toEqual([]);
   });
 
-  it("is the same in whatever packets it comes", async () => {
+  it("gives the same events in whatever packets it comes", async () => {
     const text =
       "\uFEFF: hi\r\nid: 1\r\ndata: ü😀\r\ndata: b\r\n\r\nevent: x\rdata\r\rretry: 5\n\nid: a\0b\ndata: c\n\n\nid: 9\ndata: d\r\r";
     const { run } = await holdOnce(streamOf(...[...Buffer.from(text)].map((byte) => Uint8Array.of(byte))));
@@ -78,7 +78,7 @@ describe("a stream", () => {
     ]);
   });
 
-  it("may call its events whatever it likes, and as the client calls its own", async () => {
+  it("may use any event name, also one that the client uses itself", async () => {
     const names = ["error", "open", "message", "__proto__", "constructor", "dispatchEvent", "ü x"];
     const text = names.map((name, n) => `event: ${name}\nid: ${n}\ndata: ${n}\n\n`).join("");
     await using server = await startRawServer(streamOf(text));
@@ -90,7 +90,7 @@ describe("a stream", () => {
     expect(dataOf(only)).toEqual(["0"]);
   });
 
-  it("has fresh ids before the server has given one, and after it has taken it back", async () => {
+  it("has fresh ids before the server has sent an id, and after it has reset it", async () => {
     const { run } = await holdOnce(
       streamOf(messages("1"), "id: x\ndata: 2\n\nid\ndata: 3\n\n", messages("4")),
     );
@@ -115,7 +115,7 @@ describe("a stream", () => {
     ]);
   });
 
-  it("replaces an id by its hash where it is too long for an event's, and keeps it for the server", async () => {
+  it("replaces an id that is too long by its hash, and resumes with the whole id", async () => {
     const id = "ü".repeat(600);
     const { run } = await holdOnce(
       streamOf(`id: ${id}\ndata: 1\n\ndata: 2\n\nid: ${id.slice(0, 512)}\ndata: 3\n\n`),
@@ -128,7 +128,7 @@ describe("a stream", () => {
   });
 });
 
-describe("a stream that is gone on with", () => {
+describe("a stream that is resumed", () => {
   it("tells the server the last event id in UTF-8, and counts on from that event", async () => {
     const script = streamOf("data: a\n\ndata: b\n\nid: 8\ndata: c\n\n");
     const { run, call } = await holdOnce(script, {}, { cursor: at("7ü", 3) });
@@ -137,7 +137,7 @@ describe("a stream that is gone on with", () => {
     expect(run.warnings).toEqual([]);
   });
 
-  it("gives an event that is sent once more the name that it had", async () => {
+  it("gives an event that is sent once more the same id", async () => {
     const script = streamOf("id: 7\ndata: a\n\ndata: b\n\nid: 7\ndata: c\n\n");
     const first = await holdOnce(script);
     const again = await holdOnce(script, {}, { cursor: first.run.stored ?? "" });
@@ -145,7 +145,7 @@ describe("a stream that is gone on with", () => {
     expect(idsOf(again.run)).toEqual(["7", "7/2", "7/3"]);
   });
 
-  it("goes on after an id that came without an event, and names what follows alike before and after", async () => {
+  it("resumes after an id that came without an event, and gives the following events the same ids", async () => {
     const first = await holdOnce(streamOf("id: 1\ndata: a\n\nid: 2\n\n"));
     expect(first.run.stored).toBe(at("2"));
     const rest = streamOf("data: b\n\n");
@@ -155,7 +155,7 @@ describe("a stream that is gone on with", () => {
     expect(idsOf(again.run)).toEqual(["2/2"]);
   });
 
-  it("is told in the query where the channel says so", async () => {
+  it("sends the id in the query when the channel says so", async () => {
     const config = { resume: { mode: "query", param: "since" }, query: { a: "1 2" } };
     const { call } = await holdOnce(streamOf(messages("1")), config, { cursor: at("x&y") });
     expect(call()).toMatchObject({ target: "/stream?a=1+2&since=x%26y" });
@@ -171,7 +171,7 @@ describe("a stream that is gone on with", () => {
     expect(first.run.warnings).toEqual([]);
   });
 
-  it("reports a gap where the server cannot be told where to go on", async () => {
+  it("warns of a gap when the server cannot be told where to resume", async () => {
     const first = await holdOnce(streamOf(messages("1", "2")));
     expect(first.run.warnings).toEqual([]);
     expect(first.run.stored).toBe(at("", 0));
@@ -185,13 +185,13 @@ describe("a stream that is gone on with", () => {
     expect(idsOf(none.run)).toEqual([undefined]);
   });
 
-  it("cannot be gone on with after an id that no header holds, and says so", async () => {
+  it("is broken when no header can hold the last id", async () => {
     const { end } = await holdOnce(streamOf(), {}, { cursor: at("a\x01") });
     expect(end).toMatchObject({ kind: "broken", code: "unsendable_id" });
   });
 });
 
-describe("what is not taken", () => {
+describe("an event that the channel does not take", () => {
   it("moves the cursor, once for many", async () => {
     const frames = Array.from({ length: 500 }, (_, n) => `id: ${n}\nevent: other\ndata: x\n\n`);
     const { run } = await holdOnce(streamOf(frames.join("")), { eventNames: ["made"] });
@@ -199,7 +199,7 @@ describe("what is not taken", () => {
     expect(run.moves).toEqual([at("499")]);
   });
 
-  it("moves it in time while the stream is open", async () => {
+  it("moves the cursor while the stream is open", async () => {
     await using server = await startRawServer(openStreamOf("id: 1\nevent: other\ndata: x\n\n"));
     const run = createRun({ url: server.url, eventNames: ["made"] });
     const holding = holder.hold(run);
@@ -209,7 +209,7 @@ describe("what is not taken", () => {
     expect(run.moves).toEqual([at("1")]);
   });
 
-  it("is counted, so that ids do not hang on what is taken", async () => {
+  it("is counted, so that ids do not depend on which events are taken", async () => {
     const text = "id: 1\ndata: a\n\nevent: other\ndata: b\n\ndata: c\n\n";
     const { run } = await holdOnce(streamOf(text), { eventNames: ["message"] });
     expect(idsOf(run)).toEqual(["1", "1/3"]);
@@ -218,7 +218,7 @@ describe("what is not taken", () => {
 });
 
 describe("the end of a stream", () => {
-  it("is a terminator, which is no event, and after which nothing is taken", async () => {
+  it("comes with a terminator, which is no event, and after which nothing is taken", async () => {
     const { run, end } = await holdOnce(
       openStreamOf("id: 1\ndata: a\n\nid: 2\ndata: [DONE]\n\ndata: b\n\n"),
       { terminator: "[DONE]" },
@@ -235,20 +235,20 @@ describe("the end of a stream", () => {
     expect(dataOf(run)).toEqual(["a", "that's all"]);
   });
 
-  it("is final and no event with the data of the terminator", async () => {
+  it("is final when stopOn is the terminator, which is no event", async () => {
     const config = { terminator: "[DONE]", stopOn: { data: "[DONE]" } };
     const { run, end } = await holdOnce(openStreamOf("data: a\n\ndata: [DONE]\n\n"), config);
     expect(end.kind).toBe("finished");
     expect(dataOf(run)).toEqual(["a"]);
   });
 
-  it("is an answer 204", async () => {
+  it("comes with the answer 204", async () => {
     const { end, run } = await holdOnce(status("204 No Content"));
     expect(end.kind).toBe("finished");
     expect(run.opens).toBe(0);
   });
 
-  it("is a reset in the middle: what was whole is taken", async () => {
+  it("comes with a reset: whole events are taken", async () => {
     const chunked =
       "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     await using server = await startRawServer(({ socket }) => {
@@ -262,10 +262,13 @@ describe("the end of a stream", () => {
     expect(dataOf(run)).toEqual(["a"]);
   });
 
-  it("is silence for the idle time, which a comment breaks", async () => {
+  it("comes after the idle time, which a comment begins anew", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let bytes = 0;
-    await using counting = createHolder(() => NOW_MS, (more) => (bytes += more));
+    await using counting = createHolder(
+      () => NOW_MS,
+      (more) => (bytes += more),
+    );
     const first = "data: a\n\n";
     await using server = await startRawServer(openStreamOf(first));
     const run = createRun({ url: server.url, idleTimeoutMs: 500 });
@@ -284,12 +287,12 @@ describe("the end of a stream", () => {
     expect(await holding).toMatchObject({ kind: "failed", code: "idle_timeout" });
   });
 
-  it("is its age, and it is to be opened again at once", async () => {
+  it("comes at its greatest age, and the stream may be opened again at once", async () => {
     const { end } = await holdOnce(openStreamOf("data: a\n\n"), { maxConnectionAgeMs: 1000 });
     expect(end).toEqual({ kind: "done", notBeforeMs: NOW_MS });
   });
 
-  it("is the abortion of its run, and waits for what is being written", async () => {
+  it("comes when the run is aborted, and waits for the writes under way", async () => {
     await using server = await startRawServer(openStreamOf(messages("1", "2")));
     const written: string[] = [];
     const run = createRun(
@@ -309,7 +312,7 @@ describe("the end of a stream", () => {
     expect(written).toEqual(["1", "2"]);
   });
 
-  it("is the abortion of its run, whatever was collected since it was opened", async () => {
+  it("comes when the run is aborted, also after a garbage collection", async () => {
     setFlagsFromString("--expose-gc");
     const collect: () => void = runInNewContext("gc");
     await using server = await startRawServer(openStreamOf(messages("1")));
@@ -343,7 +346,7 @@ describe("a server's answer that is no stream", () => {
   it.each([
     "429 Too Many Requests",
     "503 Service Unavailable",
-  ])("%s is left alone for as long as it says", async (line) => {
+  ])("%s says how long the server is left alone", async (line) => {
     const { end } = await holdOnce(status(line, "Retry-After: 7", "Content-Length: 0"));
     expect(end).toMatchObject({
       kind: "failed",
@@ -352,7 +355,7 @@ describe("a server's answer that is no stream", () => {
     });
   });
 
-  it("of another content type is an error, not a loop", async () => {
+  it("of another content type is an error that stops the channel", async () => {
     for (const contentType of ["text/html", "text/event-streams", "application/json"]) {
       const { end } = await holdOnce(status("200 OK", `Content-Type: ${contentType}`, "Content-Length: 0"));
       expect(end).toMatchObject({ kind: "broken", code: "content_type" });
@@ -363,7 +366,7 @@ describe("a server's answer that is no stream", () => {
     expect(end).toEqual({ kind: "done" });
   });
 
-  it("is a refused connection", async () => {
+  it("that never comes, for a refused connection, fails", async () => {
     const gone = await startRawServer();
     await gone[Symbol.asyncDispose]();
     expect(await holder.hold(createRun({ url: gone.url }))).toMatchObject({
@@ -372,12 +375,12 @@ describe("a server's answer that is no stream", () => {
     });
   });
 
-  it("never comes", async () => {
+  it("that does not come in time fails", async () => {
     const { end } = await holdOnce(() => {}, { connectTimeoutMs: 100 });
     expect(end).toMatchObject({ kind: "failed", code: "timeout" });
   });
 
-  it.each([301, 302, 307, 308])("%d is followed, so far", async (code) => {
+  it.each([301, 302, 307, 308])("%d is followed, up to the allowed number of redirects", async (code) => {
     const redirect: Script = ({ socket }) => {
       socket.end(
         `HTTP/1.1 ${code} Moved\r\nLocation: /next\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
@@ -394,14 +397,14 @@ describe("a server's answer that is no stream", () => {
     expect(endless.calls).toHaveLength(3);
   });
 
-  it("is an address that may not be called", async () => {
+  it("from an address that may not be called is broken", async () => {
     const end = await holder.hold(createRun({ url: "http://10.0.0.1/stream" }));
     expect(end).toMatchObject({ kind: "broken", code: "blocked" });
   });
 });
 
 describe("the wait that the server's retry asks for", () => {
-  it("counts for every end until the server says otherwise, and no further than maxMs", async () => {
+  it("holds for every end until the server says otherwise, up to maxMs", async () => {
     const own = createHolder(() => NOW_MS);
     await using _ = own;
     await using server = await startRawServer(
@@ -418,7 +421,7 @@ describe("the wait that the server's retry asks for", () => {
     expect(await hold()).toEqual({ kind: "done", notBeforeMs: NOW_MS + 20_000 });
   });
 
-  it("is never none, unless the channel's own is shorter", async () => {
+  it("is at least 100 ms, unless the channel's own is shorter", async () => {
     const own = createHolder(() => NOW_MS);
     await using _ = own;
     await using server = await startRawServer(streamOf("retry: 0\n\n"), streamOf("retry: 0\n\n"));
@@ -430,7 +433,7 @@ describe("the wait that the server's retry asks for", () => {
 });
 
 describe("the request", () => {
-  it("is as the channel says", async () => {
+  it("is made as the channel says", async () => {
     const config = {
       method: "POST",
       body: '{"q":1}',
@@ -460,7 +463,7 @@ describe("a write that fails", () => {
     expect(run.stored).toBeUndefined();
   });
 
-  it("is told even where the stream ended for good meanwhile", async () => {
+  it("is reported although the stream has ended for good meanwhile", async () => {
     const failure = new UnavailableError("no Redis");
     const ingest = async () => {
       await tick();
@@ -471,15 +474,15 @@ describe("a write that fails", () => {
     ).rejects.toBe(failure);
   });
 
-  it("is a refusal too: the channel stops, with the reason", async () => {
+  it("because the event is refused stops the channel, with the reason", async () => {
     const ingest = async () => ({ kind: "tooManyItems", limit: 1000 }) as const;
     const { end } = await holdOnce(openStreamOf(messages("[]")), {}, { ingest });
     expect(end).toMatchObject({ kind: "broken", code: "refused_event" });
   });
 });
 
-describe("what is too large", () => {
-  it("stops the channel, naming the setting, with what came before it taken", async () => {
+describe("too large an event or id", () => {
+  it("stops the channel, naming the setting, after the events before it are taken", async () => {
     const script = openStreamOf(`id: 1\ndata: a\n\ndata: ${"x".repeat(200_000)}`);
     const { end, run } = await holdOnce(script, { maxEventBytes: 100_000 });
     expect(end).toMatchObject({
@@ -490,7 +493,7 @@ describe("what is too large", () => {
     expect(run.stored).toBe(at("1"));
   });
 
-  it("is an id that could not be told back", async () => {
+  it("stops the channel when the id could not be sent back", async () => {
     const { end } = await holdOnce(openStreamOf(`id: ${"x".repeat(8193)}\ndata: a\n\n`));
     expect(end).toMatchObject({ kind: "broken", code: "id_too_long" });
   });

@@ -82,7 +82,7 @@ async function receiveAll(url: string, total: number, failsAt: (call: number) =>
   return { order, connections };
 }
 
-it("loses and doubles nothing, however often it is cut, by the server or by a failing write", async () => {
+it("a stream loses and doubles nothing, however often the server or a failing write cuts it", async () => {
   const history = Array.from({ length: 2_000 }, (_, n) => ({ id: String(n), data: n }));
   await using server = await startHistory(history, (sent) => sent > 97);
   const { order, connections } = await receiveAll(server.url, history.length, (call) => call % 61 === 0);
@@ -91,7 +91,7 @@ it("loses and doubles nothing, however often it is cut, by the server or by a fa
   expect(server.told.slice(1)).not.toContain("");
 });
 
-it("loses and doubles nothing where only some events have ids", async () => {
+it("a stream in which only some events have ids loses and doubles nothing", async () => {
   const history = Array.from({ length: 1_000 }, (_, n) => ({
     id: n % 5 === 0 ? `ü${n}` : undefined,
     data: n,

@@ -15,7 +15,7 @@ function refusalOf(config: object): string {
 }
 
 describe("the settings of an SSE channel", () => {
-  it("need no more than a url", () => {
+  it("need only a url", () => {
     expect(sseSettings.parse({ url })).toMatchObject({
       method: "GET",
       dataFormat: "json",
@@ -125,7 +125,7 @@ describe("the cursor of a stream", () => {
     expect(sseCursorFormat.parse({ lastEventId: "1" }, forgetful)).toMatchObject({ ok: false });
   });
 
-  it("is no text that no header can hold, unless it goes in the query", () => {
+  it("must fit a header, unless it goes in the query", () => {
     const control = { lastEventId: "a\x01" };
     expect(sseCursorFormat.parse(control, settings)).toMatchObject({ error: [{ path: "lastEventId" }] });
     const byQuery = sseSettings.parse({ url, resume: { mode: "query", param: "since" } });
