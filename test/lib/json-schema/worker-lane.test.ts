@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import { createWorkerLane } from "../../../src/lib/json-schema/worker-lane.ts";
+import { CEILING_MS } from "../../support/until.ts";
 
-const OPTIONS = { timeoutMs: 15_000, maxQueued: 10, maxHeapMiB: 256 };
+const OPTIONS = { timeoutMs: CEILING_MS, maxQueued: 10, maxHeapMiB: 256 };
 
 test("a job that needs too much memory ends its worker, not its process, and the next has a new one", async () => {
   await using lane = createWorkerLane({ ...OPTIONS, maxHeapMiB: 48 });

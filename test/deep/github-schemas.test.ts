@@ -1,0 +1,56 @@
+import { Ajv, type ValidateFunction } from "ajv";
+import addFormats from "ajv-formats";
+import { expect, test } from "vitest";
+import type { CompiledSchema, SchemaCompiler } from "../../src/lib/json-schema/compiled-schema.ts";
+import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
+import { eventSchema, examples, unionSchema } from "../lib/json-schema/github.ts";
+
+const { signal } = new AbortController();
+
+async function compiledBy(
+  compiler: SchemaCompiler,
+  schema: Record<string, unknown>,
+): Promise<CompiledSchema> {
+  const compiled = await compiler.compile(schema, { signal });
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
+  return compiled.value;
+}
+
+function plainAjv(): (key: string) => ValidateFunction {
+  const ajv = new Ajv({ strict: false });
+  addFormats.default(ajv);
+  ajv.addSchema(unionSchema(), "all");
+  return (key) => {
+    const validate = ajv.getSchema(key);
+    if (!validate) throw new Error(`no schema ${key}`);
+    return validate;
+  };
+}
+
+test("all examples of GitHub are valid or invalid by their events' schemas as they are to plain Ajv", async () => {
+  await using compiler = startSchemaCompiler();
+  const plain = plainAjv();
+  const counts = { valid: 0, invalid: 0, here: 0, inWorker: 0 };
+  for (const { event, payload } of examples()) {
+    const answer = (await compiledBy(compiler, eventSchema(event))).validate(payload);
+    counts[answer instanceof Promise ? "inWorker" : "here"]++;
+    const violation = await answer;
+    const isValid = plain(`all#/definitions/${event}`)(payload) === true;
+    counts[isValid ? "valid" : "invalid"]++;
+    expect([event, violation === undefined]).toEqual([event, isValid]);
+    if (violation) expect(violation.message).not.toBe("");
+  }
+  console.log("examples:", counts);
+  expect(counts.valid + counts.invalid).toBeGreaterThan(300);
+});
+
+test("the union of all events is checked in the worker, with the verdicts of plain Ajv", async () => {
+  await using compiler = startSchemaCompiler({ compileTimeoutMs: 600_000, validateTimeoutMs: 600_000 });
+  const plain = plainAjv()("all");
+  const union = await compiledBy(compiler, unionSchema());
+  for (const { event, payload } of examples()) {
+    const answer = union.validate(payload);
+    expect(answer).toBeInstanceOf(Promise);
+    expect([event, (await answer) === undefined]).toEqual([event, plain(payload)]);
+  }
+});
