@@ -13,17 +13,17 @@ import type { LiveChannel } from "../../src/ingest/live-channel.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
 import { openTestRedis, testChannel, testPublish, testTopic } from "../bus/support.ts";
-import { type RedisServer, startRedis } from "../support/redis.ts";
+import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
 import { until } from "../support/until.ts";
 import { senderOf } from "../verify/support.ts";
 
-let server: RedisServer;
+let server: TestRedis;
 let redis: RedisBus;
 let quarantine: QuarantineStore;
 let results: IngestResult[];
 let identity: ChannelIdentity;
 beforeAll(async () => {
-  server = await startRedis();
+  server = await createTestRedis();
   redis = await openTestRedis(server.url);
   quarantine = createQuarantineStore({ redis, publish: testPublish(redis) });
 });
