@@ -1,0 +1,21 @@
+import { afterAll, beforeAll, describe, it } from "vitest";
+import {
+  type KillSite,
+  killWhileHandling,
+  killWhileRedriving,
+  openKillSite,
+} from "../support/handler-kills.ts";
+
+let site: KillSite;
+beforeAll(async () => {
+  site = await openKillSite();
+});
+afterAll(() => site?.[Symbol.asyncDispose]());
+
+describe("gateways that are killed again and again", () => {
+  it("while handlers hang, cut and refuse lose no event and acknowledge none too early", () =>
+    killWhileHandling(site, 5));
+
+  it("during re-drives leave each item in quarantine or on its topic, never twice", () =>
+    killWhileRedriving(site, 2));
+});
