@@ -5,18 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { processIncarnation } from "../src/lib/process-info.ts";
+import { PROGRAM_ENV } from "./support/gateway-process.ts";
 import { until } from "./support/until.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 let dir: string | undefined;
 afterEach(() => dir && rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
 
-it("drains when npm and all below it get one and the same signal, as from a terminal, and leaves no server behind", async () => {
+it("drains when npm and its children get the same signal, as from a terminal, and leaves no server behind", async () => {
   dir = mkdtempSync(join(tmpdir(), "inlet-main-"));
   const npm = spawn("npm", ["start"], {
     cwd: ROOT,
     detached: true,
-    env: { PATH: process.env.PATH, HOME: dir, INLET_PORT: "0", INLET_DATA_DIR: join(dir, "data") },
+    env: { ...PROGRAM_ENV, HOME: dir, INLET_PORT: "0", INLET_DATA_DIR: join(dir, "data") },
     stdio: ["ignore", "pipe", "ignore"],
   });
   const { pid } = npm;

