@@ -75,11 +75,11 @@ function floorOf(file: string): number {
 }
 
 describe("the floors of src", () => {
-  it("has a floor for every file", () => {
+  it("hold every file", () => {
     expect(files.filter((file) => floorOf(file) < 0 && !OWN_WORLD.includes(roomOf(file)))).toEqual([]);
   });
 
-  it("imports only downwards or within a room", () => {
+  it("import only downwards or within a room", () => {
     expect(imports.length).toBeGreaterThan(files.length / 2);
     const climbing = imports.filter(
       ({ from, to }) =>
@@ -88,7 +88,7 @@ describe("the floors of src", () => {
     expect(climbing.filter(({ from, to }) => !(floorOf(from) === 0 && floorOf(to) === 0))).toEqual([]);
   });
 
-  it("imports only files of src, or package.json", () => {
+  it("import only files of src, or package.json", () => {
     const strangers = imports
       .map(({ to }) => to)
       .filter((to) => !files.includes(to) && to !== "../package.json");
@@ -97,7 +97,7 @@ describe("the floors of src", () => {
 });
 
 describe("the rooms of src", () => {
-  it("reach PostgreSQL, Redis and HTTP by one door each", () => {
+  it("import each driver of PostgreSQL, Redis and HTTP only where it is allowed", () => {
     const passed = new Set<string>();
     const strangers = files.flatMap((file) =>
       packagesOf(file).flatMap((name) => {
@@ -114,7 +114,7 @@ describe("the rooms of src", () => {
     expect([...passed].sort()).toEqual(Object.keys(DOORS).sort());
   });
 
-  it("that are pure touch nothing outside, and know neither time nor chance", () => {
+  it("use neither I/O nor time nor randomness where they are pure", () => {
     // Presets are data in a folder of its own, read once at start.
     const pure = files.filter((file) => PURE.includes(roomOf(file)) && file !== "verify/presets.ts");
     expect(pure.length).toBeGreaterThan(PURE.length);
@@ -128,7 +128,7 @@ describe("the rooms of src", () => {
 });
 
 describe("the files of src", () => {
-  it("stay small: none is past 300 lines", () => {
+  it("have at most 300 lines", () => {
     const long = files.filter((file) => readFileSync(join(SRC, file), "utf8").split("\n").length > 301);
     expect(long).toEqual([]);
   });

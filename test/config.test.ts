@@ -36,7 +36,7 @@ function fileOf(text: string): string {
 }
 
 describe("parseConfig", () => {
-  it("knows a set-up to apply, and that a plan is one of it", () => {
+  it("reads --apply FILE, and --plan only with it", () => {
     const command = (...argv: string[]) => {
       const result = parseConfig({}, argv);
       return result.ok ? result.value : result.error;
@@ -51,7 +51,7 @@ describe("parseConfig", () => {
     expect(command("--plan")).toEqual([{ path: "--plan", message: "goes with --apply FILE" }]);
   });
 
-  it("needs no setting at all", () => {
+  it("has a default for every setting", () => {
     expect(read({})).toEqual({
       port: 8080,
       host: "127.0.0.1",
@@ -151,7 +151,7 @@ describe("parseConfig", () => {
     expect(findings(wrong).map(({ path }) => path)).toEqual([...Object.keys(wrong), "INLET_OIDC_AUDIENCE"]);
   });
 
-  it("refuses an issuer without an audience: it signs tokens for others too", () => {
+  it("refuses an issuer without an audience", () => {
     const issuer = { INLET_OIDC_ISSUER: "https://login.example" };
     expect(findings(issuer).map(({ path }) => path)).toEqual(["INLET_OIDC_AUDIENCE"]);
     expect(findings({ ...issuer, INLET_OIDC_AUDIENCE: "inlet" })).toEqual([]);
@@ -167,14 +167,14 @@ describe("parseConfig", () => {
     expect(findings({ INLET_SIP_PROVIDERS: names })).toMatchObject([{ path: "INLET_SIP_PROVIDERS" }]);
   });
 
-  it("takes an unknown INLET_ name for a mistake and says the nearest known one", () => {
+  it("refuses an unknown INLET_ name and suggests the nearest known one", () => {
     expect(findings({ INLET_PROT: "1", INLET_WHATEVER: "1", PORT: "1" })).toEqual([
       { path: "INLET_PROT", message: "is not a setting; did you mean INLET_PORT?" },
       { path: "INLET_WHATEVER", message: "is not a setting" },
     ]);
   });
 
-  it("bears the variables that Kubernetes sets beside a service called inlet", () => {
+  it("accepts the variables that Kubernetes sets for a service named inlet", () => {
     expect(
       findings({
         INLET_SERVICE_HOST: "10.0.0.1",
@@ -193,19 +193,19 @@ describe("parseConfig", () => {
     expect(JSON.stringify(found)).not.toContain(secret);
   });
 
-  it("demands a master key with a database of one's own, since one made here would be lost with this machine", () => {
+  it("requires a master key with DATABASE_URL", () => {
     expect(findings({ DATABASE_URL: "postgres://db.example/inlet" }).map(({ path }) => path)).toEqual([
       "INLET_MASTER_KEY",
     ]);
   });
 
-  it("reads a file, below the environment; an empty variable counts as unset", () => {
+  it("reads a file below the environment, and takes an empty variable as unset", () => {
     const file = fileOf("# settings\nINLET_PORT=9000\nINLET_HOST='::1'\nINLET_LOG_LEVEL=debug\n");
     const config = read({ INLET_PORT: "9001", INLET_LOG_LEVEL: "" }, ["--config", file]);
     expect(config).toMatchObject({ port: 9001, host: "::1", logLevel: "debug" });
   });
 
-  it("says what is wrong in a file, and that a file is missing", () => {
+  it("says what is wrong in a file, or that the file is missing", () => {
     const file = fileOf("INLET_PORT=x\nREDIS_ULR=redis://a.example\n");
     expect(findings({}, ["--config", file])).toEqual([
       { path: "REDIS_ULR", message: "is not a setting; did you mean REDIS_URL?" },
@@ -214,7 +214,7 @@ describe("parseConfig", () => {
     expect(findings({}, ["--config", join(dir, "absent")])[0]?.message).toContain("ENOENT");
   });
 
-  it("refuses an unknown option and answers --help and --version before it looks at settings", () => {
+  it("refuses an unknown option, and answers --help and --version whatever the settings", () => {
     expect(findings({}, ["--prot", "1"])[0]?.path).toBe("arguments");
     expect(parseConfig({ INLET_PORT: "x" }, ["--help"])).toEqual({ ok: true, value: { kind: "help" } });
     expect(parseConfig({ INLET_PORT: "x" }, ["--version"])).toEqual({ ok: true, value: { kind: "version" } });
@@ -229,13 +229,13 @@ describe("publicUrls", () => {
     [{ INLET_BASE_URL: "https://a.example" }, "https://a.example/v1", "https://a.example"],
     [{ INLET_BASE_URL: "https://a.example/in/v1" }, "https://a.example/in/v1", "https://a.example/in"],
     [{ INLET_HOOKS_URL: "https://h.example/" }, "http://127.0.0.1:81/v1", "https://h.example"],
-  ])("of %o prints what a client can use", (env, baseUrl, hooksUrl) => {
+  ])("of %o are addresses that a client can use", (env, baseUrl, hooksUrl) => {
     expect(publicUrls(read(env), 81)).toEqual({ baseUrl, hooksUrl });
   });
 });
 
 describe("the lists of settings", () => {
-  it("--help and the table name every setting and its default", () => {
+  it("name every setting and its default in --help and in the table", () => {
     for (const { name, description, defaultText, unsetMeans } of SETTING_LIST) {
       const row = renderSettingsTable()
         .split("\n")
@@ -248,12 +248,12 @@ describe("the lists of settings", () => {
     }
   });
 
-  it("the documented settings file is current, and as it stands sets nothing", async () => {
+  it("are current in the documented settings file, which sets nothing as it stands", async () => {
     await expect(renderExampleFile()).toMatchFileSnapshot("../config/inlet.example.env");
     expect(parseEnv(renderExampleFile())).toEqual({});
   });
 
-  it("the documented settings file can be used with every # taken away from a default", () => {
+  it("can be set to their defaults by uncommenting the documented settings file", () => {
     const uncommented = renderExampleFile().replace(/^#(\w+=.+)$/gm, "$1");
     expect(read({}, ["--config", fileOf(uncommented)])).toEqual(read({}));
   });

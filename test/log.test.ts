@@ -18,7 +18,7 @@ describe("a log line", () => {
     });
   });
 
-  it("shows no credential, at the top or below it", () => {
+  it("shows no credential at any depth", () => {
     const secret = "hunter2";
     const line = logged((log) =>
       log.info({
@@ -32,7 +32,7 @@ describe("a log line", () => {
     expect(line.password).toBe("[redacted]");
   });
 
-  it("shows of an error what it says and what caused it, and nothing that a driver has hung on it", () => {
+  it("shows an error's message and cause, and nothing that a driver has attached to it", () => {
     const refused = Object.assign(new Error("WRONGPASS invalid username-password pair"), {
       code: "WRONGPASS",
       command: { name: "auth", args: ["hunter2"] },

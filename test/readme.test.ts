@@ -10,12 +10,12 @@ const scripts = (
 ).scripts;
 
 describe("the README", () => {
-  it("has the settings as the program knows them", () => {
+  it("lists the settings as the program knows them", () => {
     const between = /<!-- settings -->\n([\s\S]*?)\n<!-- \/settings -->/.exec(README)?.[1];
     expect(between?.trim()).toBe(renderSettingsTable().trim());
   });
 
-  it("names only commands that there are", () => {
+  it("names only commands that exist", () => {
     const named = [...README.matchAll(/npm (?:run )?([a-z:]+)/g)].map((match) => match[1] ?? "");
     expect(named.length).toBeGreaterThan(5);
     expect(named.filter((name) => !(name in scripts))).toEqual([]);

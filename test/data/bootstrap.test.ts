@@ -31,7 +31,7 @@ const start = (options: Partial<BootstrapOptions> = {}) =>
 const find = (token: string) => createCallers(database).findKey(token);
 
 describe("the first start", () => {
-  it("makes organization, space and a key that may do all, told once", async () => {
+  it("makes an organization, a space and a key with all permissions that is shown once", async () => {
     const { apiKey = "" } = await start();
     expect(apiKey).toMatch(/^ik_[a-z0-9]{40}$/);
     expect(await find(apiKey)).toMatchObject({
@@ -57,7 +57,7 @@ describe("the first start", () => {
     expect(await database.db.selectFrom("apps").select("uid").execute()).toEqual([{ uid: "welcome" }]);
   });
 
-  it("takes the key handed in instead of making one, and keeps its hash only", async () => {
+  it("takes a given key instead of making one, and stores only its hash", async () => {
     expect((await start({ apiKey: "chosen-by-hand" })).apiKey).toBeUndefined();
     expect(await find("chosen-by-hand")).toMatchObject({ permissions: new Set(["*"]) });
     const rows = await database.db.selectFrom("apiKeys").selectAll().execute();
@@ -65,7 +65,7 @@ describe("the first start", () => {
     expect(JSON.stringify(rows)).not.toContain("chosen-by");
   });
 
-  it("makes the app welcome, whose channel is live and whose topic is told", async () => {
+  it("makes the app `welcome` with a live channel, and answers its topic", async () => {
     const made = (await start({ welcome })).welcome;
     expect(made?.topics).toEqual([
       `events.${made?.organizationId}.apps.app.event_received.${made?.appId}.main.received`,
@@ -79,7 +79,7 @@ describe("the first start", () => {
 });
 
 describe("a later start", () => {
-  it("accepts a key handed in, any number of times", async () => {
+  it("accepts a given key any number of times", async () => {
     const { apiKey = "" } = await start();
     await Promise.all([start({ apiKey: "second" }), start({ apiKey: "second" })]);
     const [first, second] = [await find(apiKey), await find("second")];
@@ -94,7 +94,7 @@ describe("a later start", () => {
     expect(await find("chosen")).toBeUndefined();
   });
 
-  it("makes no second app welcome, also when the first was deleted", async () => {
+  it("makes no second app `welcome`, even when the first was deleted", async () => {
     await start({ welcome });
     for (const table of ["channels", "apps"] as const) await database.db.deleteFrom(table).execute();
     expect(await start({ welcome })).toEqual({});

@@ -39,7 +39,7 @@ const change = (key: string) =>
 const INSERT = "INSERT INTO changes (kind, key) VALUES ('channel', $1)";
 
 describe("the change feed", () => {
-  it("hands on what is committed, once, on the beat", async () => {
+  it("delivers committed changes once, on its beat", async () => {
     await change("before");
     await using reader = await startFeed({ pollEveryMs: 10 });
     await change("1");
@@ -50,7 +50,7 @@ describe("the change feed", () => {
     expect(reader.resets()).toBe(0);
   });
 
-  it("hands nothing on of a transaction that is rolled back", async () => {
+  it("delivers nothing of a transaction that is rolled back", async () => {
     await using reader = await startFeed();
     const rolledBack = database.db.transaction().execute(async (trx) => {
       await recordChange(trx, { kind: "channel", key: "undone" });
@@ -61,7 +61,7 @@ describe("the change feed", () => {
     expect(reader.seen).toEqual([]);
   });
 
-  it("does not pass by a transaction that commits late, nor make others wait for it", async () => {
+  it("delivers a transaction that commits late, and lets no other wait for it", async () => {
     await using reader = await startFeed();
     const late = await database.connect();
     await late.query("BEGIN");
@@ -78,7 +78,7 @@ describe("the change feed", () => {
     expect(reader.seen).toEqual(["1", "2", "3", "late"]);
   });
 
-  it("waits for no transaction in another database of the server, and skips nothing after it", async () => {
+  it("waits for no transaction in another database of the server, and skips nothing because of it", async () => {
     await using elsewhere = await createTestDatabase();
     const open = await elsewhere.connect();
     await open.query("BEGIN");
@@ -99,7 +99,7 @@ describe("the change feed", () => {
     await Promise.all([open.end(), late.end()]);
   });
 
-  it("loses and repeats nothing under many writers that commit out of order", async () => {
+  it("loses and repeats nothing when many writers commit out of order", async () => {
     await using reader = await startFeed({ pollEveryMs: 1 });
     const writers = await Promise.all(Array.from({ length: 8 }, () => database.connect()));
     await Promise.all(
@@ -118,7 +118,7 @@ describe("the change feed", () => {
     expect(new Set(reader.seen).size).toBe(200);
   });
 
-  it("has handed on what was committed before readNow is called, also during another read", async () => {
+  it("delivers in readNow all that was committed before it was called, also during another read", async () => {
     await using reader = await startFeed();
     const first = reader.feed.readNow();
     await change("1");
@@ -127,7 +127,7 @@ describe("the change feed", () => {
     await first;
   });
 
-  it("repeats a read whose change could not be applied", async () => {
+  it("reads a change again when applying it failed", async () => {
     let refuse = true;
     const applied: string[] = [];
     await using reader = await startFeed({
@@ -143,7 +143,7 @@ describe("the change feed", () => {
     expect(applied).toEqual(["1"]);
   });
 
-  it("drops everything when more has changed than it will look at one by one", async () => {
+  it("resets when more has changed than its maximum", async () => {
     await using reader = await startFeed({ maxChanges: 2 });
     for (const key of ["1", "2", "3"]) await change(key);
     await reader.feed.readNow();
@@ -153,7 +153,7 @@ describe("the change feed", () => {
     expect(reader.seen).toEqual(["4"]);
   });
 
-  it("says when it has last read, and keeps saying so while it cannot", async () => {
+  it("tells when it last read, also while it cannot read", async () => {
     let nowMs = 1_000;
     await using reader = await startFeed({ clock: () => nowMs, pollEveryMs: 5 });
     nowMs = 2_000;
@@ -167,7 +167,7 @@ describe("the change feed", () => {
     await until(() => reader.feed.lastReadAtMs() === 3_000);
   });
 
-  it("removes what has been visible for the retention, and only that", async () => {
+  it("removes only changes that have been visible for the retention", async () => {
     const late = await database.connect();
     await late.query("BEGIN");
     await late.query(INSERT, ["late"]);
@@ -188,7 +188,7 @@ describe("the change feed", () => {
     await until(async () => (await keys()).length === 0);
   });
 
-  it("drops everything after it was away for longer than changes are kept", async () => {
+  it("resets after it was away for longer than changes are kept", async () => {
     await using reader = await startFeed({ retentionSeconds: 0.05 });
     await change("1");
     await sql`SELECT pg_sleep(0.1)`.execute(database.db);

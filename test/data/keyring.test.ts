@@ -25,7 +25,7 @@ describe("the keyring", () => {
     expect(keyrings[0]?.[name]).toHaveLength(32);
   });
 
-  it("makes what a database lacks that an older program set up", async () => {
+  it("adds a key that a database of an older program lacks", async () => {
     const before = await open();
     await sql`UPDATE cluster SET sealed_access_token_key = NULL`.execute(database.db);
     const after = await open();
@@ -34,18 +34,18 @@ describe("the keyring", () => {
     expect((await open()).accessTokenKey).toEqual(after.accessTokenKey);
   });
 
-  it("refuses another master key, saying what to do", async () => {
+  it("refuses another master key and says what to do", async () => {
     await open();
     await expect(open(otherKey)).rejects.toThrow(WrongMasterKeyError);
     await expect(open(otherKey)).rejects.toThrow("INLET_MASTER_KEY");
   });
 
-  it("lets one of two different keys win when both come first", async () => {
+  it("lets one of two different master keys win when both come at once", async () => {
     const outcomes = await Promise.allSettled([open(masterKey), open(otherKey)]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   });
 
-  it("keeps no key in the clear", async () => {
+  it("stores no key in the clear", async () => {
     const { channelIdKey, accessTokenKey } = await open();
     const stored = JSON.stringify(await database.db.selectFrom("cluster").selectAll().execute());
     for (const key of [channelIdKey, accessTokenKey, masterKey]) {
@@ -55,7 +55,7 @@ describe("the keyring", () => {
     }
   });
 
-  it("opens what it sealed, in its row only", async () => {
+  it("opens a sealed text only in the row that it was sealed for", async () => {
     const { seal, open: unseal } = await open();
     expect(unseal(seal("s3cret", "channels/1/settings"), "channels/1/settings")).toBe("s3cret");
     expect(() => unseal(seal("s3cret", "channels/1/settings"), "channels/2/settings")).toThrow("another row");

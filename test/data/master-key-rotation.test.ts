@@ -107,8 +107,8 @@ async function openAll({ open: unseal }: Keyring): Promise<readonly string[]> {
   return opened;
 }
 
-describe("another master key", () => {
-  it("opens all that the one of before did, which opens nothing any longer", async () => {
+describe("changing the master key", () => {
+  it("lets the new key open everything, and the old one nothing", async () => {
     await fill();
     const before = await open(from);
     const texts = await openAll(before);
@@ -125,7 +125,7 @@ describe("another master key", () => {
     );
   });
 
-  it("is named by every column that is sealed", async () => {
+  it("knows every sealed column of the schema", async () => {
     const { rows } = await sql<{ name: string }>`
       SELECT table_name || '.' || column_name AS name FROM information_schema.columns
       WHERE table_schema = 'public' AND column_name LIKE 'sealed%' AND table_name <> 'cluster'`.execute(
@@ -158,7 +158,7 @@ describe("another master key", () => {
     expect(await openAll(await open(to))).toHaveLength(1_101);
   });
 
-  it("that is cut off in the middle has changed nothing, and is put in place by the next try", async () => {
+  it("changes nothing when it is cut off in the middle, and succeeds at the next try", async () => {
     await fill();
     const texts = await openAll(await open(from));
     for (const { table } of SEALED_COLUMNS) {
@@ -191,7 +191,7 @@ describe("another master key", () => {
 });
 
 describe("a gateway that runs while the master key is changed", () => {
-  it("with both keys goes on", async () => {
+  it("goes on with both keys", async () => {
     await fill();
     const keyring = await open(from, to);
     await rotate();
@@ -202,7 +202,7 @@ describe("a gateway that runs while the master key is changed", () => {
     expect(texts).toHaveLength(SEALED_COLUMNS.length);
   });
 
-  it("with the one of before writes no secret that nobody could open, and says that it must be restarted", async () => {
+  it("writes no secret under the old key, and says that it must be restarted", async () => {
     const { appId } = await fill();
     await rotate();
     expect(await api.keyring.reload()).toBe(false);

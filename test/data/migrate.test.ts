@@ -37,7 +37,7 @@ const FIRST = {
 const SECOND = { ...FIRST, "0002_second.sql": "INSERT INTO numbers VALUES (2);" };
 
 describe("migrate", () => {
-  it("lets two gateways start at once on an empty database: one migrates, both run", async () => {
+  it("migrates once when several gateways start at once on an empty database", async () => {
     const slow = { "0001_first.sql": `${FIRST["0001_first.sql"]} SELECT pg_sleep(0.2);` };
     const directory = await program(slow);
     await Promise.all([
@@ -60,7 +60,7 @@ describe("migrate", () => {
     expect(await numbers()).toEqual([1]);
   });
 
-  it("applies only what is missing, and its own files on the real database", async () => {
+  it("applies only missing migrations", async () => {
     await migrate({ connection: database.connection, log, directory: await program(FIRST) });
     await migrate({ connection: database.connection, log, directory: await program(SECOND) });
     expect(await numbers()).toEqual([1, 2]);
@@ -68,7 +68,7 @@ describe("migrate", () => {
     await migrate({ connection: real.connection, log });
   });
 
-  it("leaves nothing of a migration that fails", async () => {
+  it("leaves nothing of a failed migration", async () => {
     const directory = await program({
       ...FIRST,
       "0002_bad.sql": "INSERT INTO numbers VALUES (2); SELECT 1/0;",
@@ -81,7 +81,7 @@ describe("migrate", () => {
     expect(await numbers()).toEqual([1, 2]);
   });
 
-  it("refuses a database that is newer than the program can serve", async () => {
+  it("refuses a database that is too new for the program", async () => {
     await migrate({ connection: database.connection, log, directory: await program(SECOND) });
     const old = migrate({ connection: database.connection, log, directory: await program(FIRST) });
     await expect(old).rejects.toThrow(MigrationError);
@@ -95,7 +95,7 @@ describe("migrate", () => {
     expect(await numbers()).toEqual([1, 2]);
   });
 
-  it("refuses a database set up by another text of the same migration", async () => {
+  it("refuses a database that another text of the same migration has set up", async () => {
     await migrate({ connection: database.connection, log, directory: await program(FIRST) });
     const changed = await program({ "0001_first.sql": "CREATE TABLE numbers (n integer);" });
     await expect(migrate({ connection: database.connection, log, directory: changed })).rejects.toThrow(

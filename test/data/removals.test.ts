@@ -47,7 +47,7 @@ const ages = async () =>
 const topics = async () => (await pageTopics(database.db, "", 10)).map(({ type }) => type);
 
 describe("removals", () => {
-  it("are carried out once each, oldest first; what comes to a purged topic late has no time to live", async () => {
+  it("are carried out once each, oldest first, and leave purged topics with the shortest retention", async () => {
     await write(channelOf(1), "a", "b");
     await remove(channelOf(1), false);
     await remove(channelOf(1), true);
@@ -62,14 +62,14 @@ describe("removals", () => {
     expect(await settle()).toEqual([]);
   });
 
-  it("stay when they cannot be carried out", async () => {
+  it("stay recorded when they cannot be carried out", async () => {
     await remove(channelOf(1), true);
     const failing = settleRemovals(database.db, () => Promise.reject(new Error("Redis is away")), { signal });
     await expect(failing).rejects.toThrow("Redis is away");
     expect(await settle()).toHaveLength(1);
   });
 
-  it("pass one that fails whenever it is tried, which stays", async () => {
+  it("go on past one that fails, which stays recorded", async () => {
     for (const number of [1, 2, 3]) await remove(channelOf(number), true);
     const done: number[] = [];
     const tried: number[] = [];
@@ -88,7 +88,7 @@ describe("removals", () => {
     expect(await settle()).toMatchObject([{ channel: { number: 1 } }]);
   });
 
-  it("wait all together while the bus is away, and begin the next time with another", async () => {
+  it("all wait while the bus is away, and begin with another one the next time", async () => {
     for (const number of [1, 2]) await remove(channelOf(number), true);
     const tried: Removal[] = [];
     const away = (removal: Removal) => {
@@ -102,13 +102,13 @@ describe("removals", () => {
     expect(await settle()).toHaveLength(2);
   });
 
-  it("are shared by gateways, none done twice", async () => {
+  it("are shared by several gateways, and none is carried out twice", async () => {
     for (let number = 1; number <= 20; number++) await remove(channelOf(number), true);
     const done = (await Promise.all([settle(), settle(), settle()])).flat();
     expect(done).toHaveLength(20);
   });
 
-  it("leave alone a topic that a new channel of the same uid has taken over", async () => {
+  it("leave a topic that a new channel of the same uid has taken over", async () => {
     await write(channelOf(1), "kept", "gone");
     await remove(channelOf(1), true);
     await write(channelOf(2), "kept");
@@ -119,7 +119,7 @@ describe("removals", () => {
     ]);
   });
 
-  it("make a new channel wait that would take over a topic while it is cleared", async () => {
+  it("make a new channel wait for a topic that is being cleared", async () => {
     await write(channelOf(1), "a");
     await remove(channelOf(1), true);
     let written = false;

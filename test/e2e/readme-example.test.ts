@@ -13,7 +13,7 @@ function quotedAfter(call: string): string {
   return text.replaceAll("'\\''", "'");
 }
 
-it("the worked example of the README does what it says", async () => {
+it("the README's worked example does what it says", async () => {
   await using spine = await startTestSpine();
   const { call } = spine.api;
   const blueprint = await call("POST", "/blueprints", quotedAfter("post /blueprints"));

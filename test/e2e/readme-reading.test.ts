@@ -54,8 +54,8 @@ function start(command: string, args: string[], env: Record<string, string> = {}
   return { output: () => output };
 }
 
-describe("what the README pastes", () => {
-  it("reads in a shell: what is new, what another left, and what was not handled at first", async () => {
+describe("the README's snippets", () => {
+  it("read new entries in a shell, and those that were left or not handled at first", async () => {
     await using server = await startRedis();
     const { client, socketPath } = server;
     const [topic, sub] = ["events.o.apps.app.event_received.a.c.a type", "sub_1"];
@@ -78,7 +78,7 @@ describe("what the README pastes", () => {
     expect(output().match(/^left$/gm)?.length).toBeGreaterThanOrEqual(1);
   });
 
-  it("verifies what a handler gets, and nothing else", async () => {
+  it("verify a handler's deliveries, and refuse others", async () => {
     const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
     await writeFile(join(dir, "handler.mjs"), block("js", "standardwebhooks"));
     const port = await freePort();
