@@ -160,8 +160,9 @@ describe("the image", () => {
           () => true,
           () => false,
         );
-      await until(async () => gateway.exitCode !== null || (await isHealthy()));
+      await until(() => gateway.exitCode !== null || output.includes('"gateway ready"'));
       expect(gateway.exitCode, output).toBe(null);
+      expect(await isHealthy(), output).toBe(true);
       gateway.kill("SIGTERM");
       expect(await exited, output).toEqual([0, null]);
       expect(await isHealthy()).toBe(false);

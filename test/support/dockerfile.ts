@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmod, cp, mkdir, readFile } from "node:fs/promises";
+import { chmod, mkdir, readFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 
@@ -101,7 +101,8 @@ async function buildStage(
           const intoFolder = sources.length > 1 || paths.endsWith("/");
           const path = intoFolder ? join(target, basename(source)) : target;
           await mkdir(dirname(path), { recursive: true });
-          await cp(join(origin, source), path, { recursive: true, verbatimSymlinks: true });
+          // An earlier stage is not needed any more: its files are shared instead of copied.
+          await run("cp", [from === undefined ? "-RP" : "-RPl", join(origin, source), path]);
         }
         break;
       }
