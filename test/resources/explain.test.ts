@@ -15,7 +15,7 @@ const push = {
 };
 const pull = { type: "pull", typePath: "$.type", idPath: "$.id", payloadPath: "$.data" };
 
-/** An app with one channel, what explains its deliveries, and its topics' lengths. */
+/** An app with one channel, and calls that send to it or explain a delivery. */
 async function install(config: object = {}) {
   const app = await spine.install({ uid: "main", kind: "webhook", config, events: [push, pull] });
   const [{ id: channelId }] = app.channels;
@@ -24,12 +24,12 @@ async function install(config: object = {}) {
     path,
     channelId,
     send: (body: unknown) => spine.send(channelId, body),
-    explain: (body: object) => spine.api.call("POST", `${path}/channels/${channelId}/explain`, body),
+    explain: (body: object) => spine.api.call.post(`${path}/channels/${channelId}/explain`, body),
   };
 }
 
 describe("an explanation", () => {
-  it("says of each step what it yields, as a delivery would go, and publishes nothing", async () => {
+  it("answers the result of each step of a delivery, and publishes nothing", async () => {
     const { explain, path } = await install({ itemsPath: "$.items" });
     const items = [
       { type: "push", id: 1, n: 2 },
@@ -37,12 +37,8 @@ describe("an explanation", () => {
       { type: "push", id: 2, n: "x" },
       { type: "pusj", id: 3 },
     ];
-    const { status, body } = await explain({ body: JSON.stringify({ items }) });
-    expect([status, body.verification, body.received]).toEqual([
-      200,
-      { result: "verified", message: null },
-      4,
-    ]);
+    const body = await explain({ body: JSON.stringify({ items }) });
+    expect(body).toMatchObject({ verification: { result: "verified", message: null }, received: 4 });
     const [first, second, third, fourth] = body.items;
     expect(first.events).toMatchObject([{ id: "1", type: "push", status: "new", entryId: null }]);
     expect(first.definitions).toMatchObject([
@@ -62,90 +58,89 @@ describe("an explanation", () => {
     });
     expect(third.definitions[0].failure).toMatchObject({ reason: "schema_mismatch" });
     expect(fourth).toMatchObject({ failures: [{ reason: "no_match" }], closest: "push" });
-    expect((await spine.api.call("GET", `${path}/quarantine`)).body).toEqual([]);
-    const topics = (await spine.api.call("GET", `${path}/topics`)).body;
+    expect(await spine.api.call.get(`${path}/quarantine`)).toEqual([]);
+    const topics = await spine.api.call.get(`${path}/topics`);
     expect(topics.every(({ length }: { length: number }) => length === 0)).toBe(true);
   });
 
-  it("knows which ids are known, with the same data and with other", async () => {
+  it("tells a duplicate, and a conflict of other data under a known id", async () => {
     const { explain, send } = await install();
     const { events } = await send({ type: "push", id: "a", n: 1 });
     const known = await explain({ body: '{"type":"push","id":"a","n":1}' });
-    expect(known.body.items[0].events).toMatchObject([{ status: "duplicate", entryId: events[0]?.entryId }]);
+    expect(known.items[0].events).toMatchObject([{ status: "duplicate", entryId: events[0]?.entryId }]);
     const other = await explain({ body: '{"type":"push","id":"a","n":2}' });
-    expect(other.body.items[0].events).toMatchObject([{ status: "conflict", entryId: events[0]?.entryId }]);
+    expect(other.items[0].events).toMatchObject([{ status: "conflict", entryId: events[0]?.entryId }]);
   });
 
-  it("tries other definitions, and names what does not compile", async () => {
-    const { explain } = await install();
+  it("tries other definitions, and refuses a path that does not compile", async () => {
+    const { explain, path, channelId } = await install();
     const body = '{"kind":"x"}';
     const tried = await explain({ body, events: [{ type: "x", typePath: "$.kind" }] });
-    expect(tried.body.items[0].events).toMatchObject([{ type: "x" }]);
-    const wrong = await explain({ body, events: [{ type: "x", typePath: "kind" }] });
-    expect([wrong.status, wrong.body.details[0].path]).toEqual([400, "events[0].typePath"]);
+    expect(tried.items[0].events).toMatchObject([{ type: "x" }]);
+    const wrong = { body, events: [{ type: "x", typePath: "kind" }] };
+    expect(
+      await spine.api.call.refusal("POST", `${path}/channels/${channelId}/explain`, wrong),
+    ).toMatchObject({ status: 400, paths: ["events[0].typePath"] });
   });
 
-  it("says why a sender is refused, or believes it when asked to", async () => {
+  it("tells why verification fails, or skips it with verify=false", async () => {
     const { explain } = await install({ verification: { scheme: "hmac", name: "x-signature" } });
     const body = '{"type":"push","id":1,"n":1}';
     const refused = await explain({ body });
-    expect(refused.body).toMatchObject({
+    expect(refused).toMatchObject({
       verification: { result: "refused", message: expect.any(String) },
       items: [],
     });
     const believed = await explain({ body, verify: false });
-    expect(believed.body).toMatchObject({
+    expect(believed).toMatchObject({
       verification: { result: "skipped" },
       items: [{ events: [{ id: "1" }] }],
     });
   });
 
-  it("lets rules see no credential, believed or not", async () => {
+  it("hides credentials from paths, also when verification is skipped", async () => {
     const { explain } = await install();
     const events = [{ type: "e", idPath: "$headers.authorization" }];
-    const { body } = await explain({
+    const { items } = await explain({
       body: "{}",
       events,
       verify: false,
       headers: { Authorization: "Bearer x" },
     });
-    expect(body.items[0].failures).toMatchObject([{ reason: "id_missing" }]);
+    expect(items[0].failures).toMatchObject([{ reason: "id_missing" }]);
   });
 
-  it("says what is no body, and takes bytes in base64", async () => {
+  it("tells a body that does not parse, and accepts bytes in base64", async () => {
     const { explain } = await install();
-    expect((await explain({ body: "{" })).body.items).toMatchObject([
-      { failures: [{ reason: "invalid_body" }] },
-    ]);
+    const malformed = await explain({ body: "{" });
+    expect(malformed.items).toMatchObject([{ failures: [{ reason: "invalid_body" }] }]);
     const base64 = Buffer.from('{"type":"push","id":1}').toString("base64");
-    expect((await explain({ body: base64, bodyEncoding: "base64" })).body.items[0].events).toHaveLength(1);
+    expect((await explain({ body: base64, bodyEncoding: "base64" })).items[0].events).toHaveLength(1);
   });
 });
 
 describe("a preview of quarantine", () => {
-  it("counts what definitions would release, and moves nothing", async () => {
+  it("counts the items that new definitions would release, and releases none", async () => {
     const { path, channelId, send } = await install({ onNoMatch: "quarantine" });
     await send({ type: "new", id: 1 });
     await send({ type: "push", id: 2, n: "x" });
     const preview = (body: object) =>
-      spine.api.call("POST", `${path}/quarantine/preview`, { channelId, ...body });
-    const now = await preview({});
-    expect(now.body).toMatchObject({ matched: 2, released: 0 });
-    const tried = await preview({
-      events: [
-        { type: "new", typePath: "$.type" },
-        { ...push, schema: true },
-      ],
+      spine.api.call.post(`${path}/quarantine/preview`, { channelId, ...body });
+    expect(await preview({})).toMatchObject({ matched: 2, released: 0 });
+    const events = [
+      { type: "new", typePath: "$.type" },
+      { ...push, schema: true },
+    ];
+    expect(await preview({ events })).toMatchObject({
+      ...{ matched: 2, released: 2 },
+      items: [{ reason: "no_match" }, { reason: "schema_mismatch" }],
     });
-    expect(tried.body).toMatchObject({ matched: 2, released: 2 });
-    expect(tried.body.items.map(({ reason }: { reason: string }) => reason)).toEqual([
-      "no_match",
-      "schema_mismatch",
-    ]);
     const filtered = await preview({ reason: "no_match", limit: 1 });
-    expect(filtered.body).toMatchObject({ matched: 1, items: [{ isReleased: false }] });
-    const [{ id }] = (await spine.api.call("GET", `${path}/quarantine`)).body;
-    const item = (await spine.api.call("GET", `${path}/quarantine/${id}`)).body;
-    expect(item.explanation).toMatchObject([{ failures: [{ reason: "no_match" }], closest: "push" }]);
+    expect(filtered).toMatchObject({ matched: 1, items: [{ isReleased: false }] });
+    const items = await spine.api.call.get(`${path}/quarantine`);
+    expect(items).toHaveLength(2);
+    expect(await spine.api.call.get(`${path}/quarantine/${items[0].id}`)).toMatchObject({
+      explanation: [{ failures: [{ reason: "no_match" }], closest: "push" }],
+    });
   });
 });

@@ -1,23 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Call, createTestApi, type TestApi } from "../support/api.ts";
-import { expectHidden, expectUnknownInside } from "../support/isolated.ts";
+import { createTestApi, type TestApi } from "../support/api.ts";
 
 let api: TestApi;
-let stranger: Call;
 let accountId: string;
 beforeAll(async () => {
   api = await createTestApi();
-  stranger = api.as(await api.strangerKey());
   accountId = (await api.database.db.selectFrom("apiKeys").select("accountId").executeTakeFirstOrThrow())
     .accountId;
 });
 afterAll(() => api[Symbol.asyncDispose]());
 
-const create = (body: object, call: Call = api.call) => call("POST", "/forms", { title: "Form", ...body });
-const form = async (body: object = {}) => (await create(body)).body;
-const put = (id: string, patch: object, headers = {}) => api.call("PUT", `/forms/${id}`, patch, headers);
-const paths = ({ body }: { readonly body: { readonly details: readonly { readonly path: string }[] } }) =>
-  body.details.map(({ path }) => path);
+const form = (body: object = {}) => api.call.post("/forms", { title: "Form", ...body });
+const refusal = (body: object) => api.call.refusal("POST", "/forms", { title: "Form", ...body });
+const put = (id: string, patch: object) => api.call.put(`/forms/${id}`, patch);
+const putRefusal = (id: string, patch: object) => api.call.refusal("PUT", `/forms/${id}`, patch);
+const refusedFor = (...paths: string[]) => ({ status: 400, code: "invalid_parameters", paths });
+const conflict = { status: 409, code: "conflict" };
 
 /** A whole block of every kind. */
 const BLOCKS = {
@@ -47,7 +45,7 @@ const BLOCKS = {
 type Kind = keyof typeof BLOCKS;
 const KINDS = Object.keys(BLOCKS) as Kind[];
 
-/** A block of which nothing is said, as it is answered. */
+/** An empty block, as it is answered. */
 const EMPTY = Object.fromEntries(
   Object.entries(BLOCKS).map(([kind, block]) => [
     kind,
@@ -80,15 +78,14 @@ const EVERYTHING = {
   ],
   sections: [SECTION, { id: "s2", title: null, description: null }],
 };
-const asked = (kind: string, params: object, more: object = {}) =>
-  create({ content: { items: [item("1", input(kind, params, more))] } });
+const inputRefusal = (kind: string, params: object) =>
+  refusal({ content: { items: [item("1", input(kind, params))] } });
 const INPUT = "content.items[0].input";
 
 describe("a form", () => {
-  it("of all sixteen kinds is read as it was written", async () => {
+  it("with inputs of all sixteen kinds is read as it was written", async () => {
     const given = { uid: "all", title: "All", description: "kinds", content: EVERYTHING };
-    const { status, body } = await create(given);
-    expect(status).toBe(200);
+    const body = await form(given);
     expect(body).toEqual({
       ...given,
       id: expect.stringMatching(/^form_/),
@@ -98,13 +95,13 @@ describe("a form", () => {
       updatedAt: body.createdAt,
     });
     expect(KINDS).toHaveLength(16);
-    const read = (await api.call("GET", `/forms/${body.id}`)).body;
+    const read = await api.call.get(`/forms/${body.id}`);
     expect(read).toEqual(body);
     expect(JSON.stringify(read.content)).toBe(JSON.stringify(body.content));
-    expect((await put(body.id, { title: "New" })).body.content).toEqual(EVERYTHING);
+    expect((await put(body.id, { title: "New" })).content).toEqual(EVERYTHING);
   });
 
-  it("says null and [] of what was not said", async () => {
+  it("answers null or [] for what was not given", async () => {
     const empty = await form();
     expect(empty).toMatchObject({ uid: empty.id, description: null, content: { items: [], sections: [] } });
     const items = KINDS.map((kind) => ({
@@ -124,31 +121,29 @@ describe("a form", () => {
     });
   });
 
-  it.each(KINDS)("refuses another block than %s for that kind, beside it or in its place", async (kind) => {
-    for (const other of KINDS.filter((one) => one !== kind)) {
-      const instead = await asked(kind, { [other]: BLOCKS[other] });
-      expect([instead.status, paths(instead)]).toEqual([
-        400,
-        [`${INPUT}.params.${kind}`, `${INPUT}.params.${other}`],
-      ]);
-      const beside = await asked(kind, { [kind]: BLOCKS[kind], [other]: BLOCKS[other] });
-      expect([beside.status, paths(beside)]).toEqual([400, [`${INPUT}.params.${other}`]]);
-    }
-    expect(paths(await asked(kind, {}))).toEqual([`${INPUT}.params.${kind}`]);
+  it.each(KINDS)("with an input of kind %s is refused with the block of any other kind", async (kind) => {
+    const { [kind]: own, ...others } = BLOCKS;
+    const paths = Object.keys(others).map((other) => `${INPUT}.params.${other}`);
+    expect(await inputRefusal(kind, { [kind]: own, ...others })).toEqual(refusedFor(...paths));
+    const missing = await inputRefusal(kind, others);
+    expect(missing).toEqual(refusedFor(`${INPUT}.params.${kind}`, ...paths));
+    expect(await inputRefusal(kind, {})).toEqual(refusedFor(`${INPUT}.params.${kind}`));
   });
 
-  it.each(KINDS)("refuses each field of %s that is of another type, and others", async (kind) => {
+  it.each(
+    KINDS,
+  )("with an input of kind %s is refused with fields of a wrong type or name in its block", async (kind) => {
     const at = `${INPUT}.params.${kind}`;
     const names = Object.keys(BLOCKS[kind]);
     for (const wrong of [{}, [{}]]) {
       const params = Object.fromEntries(names.map((name) => [name, wrong]));
-      const answer = await asked(kind, { [kind]: { ...params, another: 1 } });
-      expect(answer.status).toBe(400);
-      expect(paths(answer).map((path) => path.replace(/\[0\](\.\w+)?$/, ""))).toEqual(
+      const { status, paths = [] } = await inputRefusal(kind, { [kind]: { ...params, another: 1 } });
+      expect(status).toBe(400);
+      expect(paths.map((path) => path.replace(/\[0\](\.\w+)?$/, ""))).toEqual(
         expect.arrayContaining([...names, "another"].map((name) => `${at}.${name}`)),
       );
     }
-    expect(paths(await asked(kind, { [kind]: null }))).toEqual([at]);
+    expect(await inputRefusal(kind, { [kind]: null })).toEqual(refusedFor(at));
   });
 
   it.each([
@@ -172,22 +167,14 @@ describe("a form", () => {
     ["date", { minDate: "2026-02-30" }, "minDate"],
     ["dateTime", { minDateTime: "2026-01-01" }, "minDateTime"],
     ["time", { minTime: "25:00" }, "minTime"],
-  ])("refuses the bounds of %s %o", async (kind, block, name) => {
-    const answer = await asked(kind, { [kind]: block });
-    expect([answer.status, paths(answer)]).toEqual([400, [`${INPUT}.params.${kind}.${name}`]]);
+  ])("with an input of kind %s is refused with the block %o", async (kind, block, name) => {
+    expect(await inputRefusal(kind, { [kind]: block })).toEqual(
+      refusedFor(`${INPUT}.params.${kind}.${name}`),
+    );
   });
 
-  it("is refused with each field that does not fit", async () => {
-    const wrong = {
-      uid: "a b",
-      title: "",
-      description: 1,
-      blueprintId: 1,
-      content: 1,
-      versionParentId: 1,
-      id: "x",
-    };
-    expect(paths(await create(wrong))).toEqual(Object.keys(wrong));
+  it("is refused with the path of every wrong field, at any depth", async () => {
+    expect(await refusal({ uid: "a b", title: "" })).toEqual(refusedFor("uid", "title"));
     const content = {
       items: [
         { id: "", kind: "video", content: 1, sectionId: 1, more: 1 },
@@ -197,149 +184,135 @@ describe("a form", () => {
       sections: [{ title: 1, description: 1, more: 1 }],
       more: [],
     };
-    expect(paths(await create({ content }))).toEqual([
-      ...["id", "kind", "content", "sectionId", "more"].map((name) => `content.items[0].${name}`),
-      ...["key", "title", "description", "required", "params", "more"].map(
-        (name) => `content.items[1].input.${name}`,
+    const inputFields = ["key", "title", "description", "required", "params", "more"];
+    expect(await refusal({ content })).toEqual(
+      refusedFor(
+        ...["id", "kind", "content", "sectionId", "more"].map((name) => `content.items[0].${name}`),
+        ...inputFields.map((name) => `content.items[1].input.${name}`),
+        "content.items[2].input.kind",
+        ...["id", "title", "description", "more"].map((name) => `content.sections[0].${name}`),
+        "content.more",
       ),
-      "content.items[2].input.kind",
-      ...["id", "title", "description", "more"].map((name) => `content.sections[0].${name}`),
-      "content.more",
-    ]);
+    );
   });
 
-  it("asks by items of kind input, and by those only", async () => {
+  it("has an input in each item of kind input, and in no other", async () => {
     const text = input("text", { text: {} });
     const items = [item("1", null, { kind: "input" }), item("2", text, { kind: "heading" })];
-    expect(paths(await create({ content: { items } }))).toEqual([
-      "content.items[0].input",
-      "content.items[1].input",
-    ]);
+    expect(await refusal({ content: { items } })).toEqual(
+      refusedFor("content.items[0].input", "content.items[1].input"),
+    );
   });
 
-  it("has each id and each key once, and items in its own sections", async () => {
+  it("has unique ids and keys, and items only in sections of its own", async () => {
     const text = input("text", { text: {} });
     const content = {
       items: [item("1", text, { sectionId: "s1" }), item("1", null), item("3", text, { sectionId: "s3" })],
       sections: [SECTION, { id: "s2" }, SECTION],
     };
-    expect(paths(await create({ content }))).toEqual([
-      "content.sections[2].id",
-      "content.items[1].id",
-      "content.items[2].input.key",
-      "content.items[2].sectionId",
-    ]);
+    expect(await refusal({ content })).toEqual(
+      refusedFor(
+        "content.sections[2].id",
+        "content.items[1].id",
+        "content.items[2].input.key",
+        "content.items[2].sectionId",
+      ),
+    );
   });
 
-  it("is changed by a merge patch, and checked after the merge", async () => {
+  it("is changed by a merge patch and validated after the merge", async () => {
     const { id } = await form({ description: "d", content: EVERYTHING });
     const items = [item("only", null, { sectionId: "s2" })];
-    const changed = (await put(id, { description: null, content: { items } })).body;
+    const changed = await put(id, { description: null, content: { items } });
     expect(changed).toMatchObject({ title: "Form", description: null });
     expect(changed.content).toEqual({ items, sections: EVERYTHING.sections });
-    const broken = await put(id, { content: { sections: [SECTION] } });
-    expect([broken.status, paths(broken)]).toEqual([400, ["content.items[0].sectionId"]]);
-    expect((await api.call("GET", `/forms/${id}`)).body.content).toEqual(changed.content);
-    expect(paths(await put(id, { title: null, versionParentId: id, createdById: "x" }))).toEqual([
-      ...["title", "versionParentId", "createdById"],
-    ]);
-    expect((await put(id, { content: null })).body.content).toEqual({ items: [], sections: [] });
+    expect(await putRefusal(id, { content: { sections: [SECTION] } })).toEqual(
+      refusedFor("content.items[0].sectionId"),
+    );
+    expect((await api.call.get(`/forms/${id}`)).content).toEqual(changed.content);
+    expect(await putRefusal(id, { title: null, versionParentId: id, createdById: "x" })).toEqual(
+      refusedFor("title", "versionParentId", "createdById"),
+    );
+    expect((await put(id, { content: null })).content).toEqual({ items: [], sections: [] });
   });
 
-  it("is its writer's: who made it and who changed it last", async () => {
+  it("names the accounts that created it and changed it last", async () => {
     const { id } = await form();
-    const account = (await api.call("POST", "/iam/accounts", { name: "Ada", status: "active" })).body;
-    const key = await api.call("POST", "/iam/api-keys", {
-      ...{ name: "k", accountId: account.id, permissions: ["forms.write"] },
-    });
-    await api.as(key.body.key)("PUT", `/forms/${id}`, { title: "b" });
-    expect((await api.call("GET", `/forms/${id}`)).body).toMatchObject({
+    const account = await api.call.post("/iam/accounts", { name: "Ada", status: "active" });
+    const grant = { name: "k", accountId: account.id, permissions: ["forms.write"] };
+    const { key } = await api.call.post("/iam/api-keys", grant);
+    await api.as(key).put(`/forms/${id}`, { title: "b" });
+    expect(await api.call.get(`/forms/${id}`)).toMatchObject({
       ...{ createdById: accountId, updatedById: account.id },
     });
   });
 
-  it("names a blueprint of its organization until that is deleted", async () => {
-    const blueprint = (await api.call("POST", "/blueprints", { title: "b" })).body;
+  it("names a blueprint until that is deleted, which is a change of the form", async () => {
+    const blueprint = await api.call.post("/blueprints", { title: "b" });
     const { id, blueprintId } = await form({ blueprintId: blueprint.id });
     expect(blueprintId).toBe(blueprint.id);
-    const withBlueprint = (named: string) => ({ title: "x", blueprintId: named });
-    await expectUnknownInside(stranger, "POST", "/forms", blueprint.id, withBlueprint);
-    const theirs = (await create({}, stranger)).body;
-    await expectUnknownInside(stranger, "PUT", `/forms/${theirs.id}`, blueprint.id, withBlueprint);
-    const etag = (await api.call("GET", `/forms/${id}`)).headers.get("etag") ?? "";
-    await api.call("DELETE", `/blueprints/${blueprint.id}`);
-    expect((await api.call("GET", `/forms/${id}`, undefined, { "if-none-match": etag })).status).toBe(200);
-    expect((await put(id, { title: "b" }, { "if-match": etag })).status).toBe(409);
-    expect((await put(id, { title: "b" })).body).toMatchObject({ title: "b", blueprintId: null });
+    const path = `/forms/${id}`;
+    const etag = (await api.call("GET", path)).headers.get("etag") ?? "";
+    await api.call.delete(`/blueprints/${blueprint.id}`);
+    expect((await api.call("GET", path, undefined, { "if-none-match": etag })).status).toBe(200);
+    expect((await api.call("PUT", path, { title: "b" }, { "if-match": etag })).status).toBe(409);
+    expect(await put(id, { title: "b" })).toMatchObject({ title: "b", blueprintId: null });
   });
 
-  it("is deleted, listed in pages, and hidden from other organizations", async () => {
+  it("is listed in pages and deleted", async () => {
     const { id } = await form();
     const total = Number((await api.call("GET", "/forms")).headers.get("x-total-count"));
-    const last = await api.call("GET", `/forms?limit=1&offset=${total - 1}`);
-    expect([last.body.length, last.body[0].id]).toEqual([1, id]);
-    await expectHidden(stranger, "/forms", id, { title: "theirs" });
-    expect(
-      (await stranger("GET", "/forms?limit=200")).body.map((one: { id: string }) => one.id),
-    ).not.toContain(id);
-    expect((await api.call("DELETE", `/forms/${id}`)).body).toEqual({ id });
+    const last = await api.call.get(`/forms?limit=1&offset=${total - 1}`);
+    expect([last.length, last[0].id]).toEqual([1, id]);
+    expect(await api.call.delete(`/forms/${id}`)).toEqual({ id });
     expect((await api.call("GET", `/forms/${id}`)).status).toBe(404);
   });
 });
 
 describe("a version of a form", () => {
-  it("is a form of its own under the same uid", async () => {
+  it("is a form with its own content and the uid of its parent", async () => {
     const first = await form({ uid: "contact", title: "1" });
     const second = await form({ versionParentId: first.id, title: "2" });
     const third = await form({ versionParentId: second.id, uid: "contact", title: "3" });
     expect([second.uid, second.versionParentId]).toEqual(["contact", first.id]);
     expect([third.uid, third.versionParentId]).toEqual(["contact", second.id]);
-    expect((await put(second.id, { title: "new" })).body).toMatchObject({ title: "new", uid: "contact" });
-    expect((await api.call("GET", `/forms/${first.id}`)).body).toEqual(first);
+    expect(await put(second.id, { title: "new" })).toMatchObject({ title: "new", uid: "contact" });
+    expect(await api.call.get(`/forms/${first.id}`)).toEqual(first);
     const listed = await api.call("GET", `/forms?versionParentId=${first.id}`);
     expect([listed.body.length, listed.body[0].id, listed.headers.get("x-total-count")]).toEqual([
       1,
       second.id,
       "1",
     ]);
-    expect((await stranger("GET", `/forms?versionParentId=${first.id}`)).body).toEqual([]);
   });
 
-  it("keeps the form that it is of, and both keep their uid", async () => {
+  it("protects its parent from deletion, and both from a new uid", async () => {
     const first = await form();
     const second = await form({ versionParentId: first.id });
-    const refused = await api.call("DELETE", `/forms/${first.id}`);
-    expect([refused.status, refused.body.code]).toEqual([409, "conflict"]);
-    for (const { id } of [first, second]) expect((await put(id, { uid: "else" })).status).toBe(409);
-    expect((await put(first.id, { uid: first.uid })).status).toBe(200);
-    expect(paths(await create({ versionParentId: first.id, uid: "else" }))).toEqual(["uid"]);
-    expect((await api.call("DELETE", `/forms/${second.id}`)).status).toBe(200);
-    expect((await put(first.id, { uid: `${first.uid}.2` })).status).toBe(200);
-    expect((await api.call("DELETE", `/forms/${first.id}`)).status).toBe(200);
-  });
-
-  it("is of a form of the same organization", async () => {
-    const { id } = await form();
-    await expectUnknownInside(stranger, "POST", "/forms", id, (versionParentId) => ({
-      title: "theirs",
-      versionParentId,
-    }));
+    expect(await api.call.refusal("DELETE", `/forms/${first.id}`)).toEqual(conflict);
+    for (const { id } of [first, second]) expect(await putRefusal(id, { uid: "else" })).toEqual(conflict);
+    await put(first.id, { uid: first.uid });
+    expect(await refusal({ versionParentId: first.id, uid: "else" })).toEqual(refusedFor("uid"));
+    await api.call.delete(`/forms/${second.id}`);
+    await put(first.id, { uid: `${first.uid}.2` });
+    await api.call.delete(`/forms/${first.id}`);
   });
 });
 
 describe("the uid of a form", () => {
-  it("is one form's in its organization", async () => {
+  it("is unique in its organization", async () => {
     const first = await form({ uid: "taken" });
     const second = await form();
-    for (const answer of [await create({ uid: "taken" }), await put(second.id, { uid: "taken" })])
-      expect([answer.status, answer.body.code]).toEqual([409, "conflict"]);
-    expect((await create({ uid: "taken" }, stranger)).status).toBe(200);
-    await api.call("DELETE", `/forms/${first.id}`);
-    expect((await create({ uid: "taken" })).status).toBe(200);
+    expect(await refusal({ uid: "taken" })).toEqual(conflict);
+    expect(await putRefusal(second.id, { uid: "taken" })).toEqual(conflict);
+    await api.as(await api.strangerKey()).post("/forms", { title: "Form", uid: "taken" });
+    await api.call.delete(`/forms/${first.id}`);
+    await form({ uid: "taken" });
   });
 
-  it("is given to one of many that ask at the same time", async () => {
-    const answers = await Promise.all([1, 2, 3].map(() => create({ uid: "wanted" })));
+  it("is given to one of several concurrent requests", async () => {
+    const create = () => api.call("POST", "/forms", { title: "Form", uid: "wanted" });
+    const answers = await Promise.all([create(), create(), create()]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   });
 });

@@ -1,5 +1,5 @@
 import SwaggerParser from "@apidevtools/swagger-parser";
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestApi, type TestApi } from "../support/api.ts";
@@ -21,17 +21,17 @@ const everyOperation = () =>
   );
 
 describe("the document", () => {
-  it("is valid OpenAPI 3.1, and its references lead somewhere", async () => {
+  it("is valid OpenAPI 3.1 without a broken reference", async () => {
     expect(document.openapi).toMatch(/^3\.1\./);
     await SwaggerParser.validate(structuredClone(document));
   });
 
-  it("is read without a token, and says so", async () => {
+  it("is public, and requires a bearer token for everything else", async () => {
     expect(document.paths["/openapi.json"].get.security).toEqual([]);
     expect(document.security).toEqual([{ bearer: [] }]);
   });
 
-  it("names every operation once", () => {
+  it("gives every operation a unique id, a summary and one tag", () => {
     const names = everyOperation().map(({ operation }) => operation.operationId);
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
     for (const { operation } of everyOperation()) {
@@ -41,7 +41,7 @@ describe("the document", () => {
     }
   });
 
-  it("says of every operation which errors it has and what it needs", () => {
+  it("lists the errors and the permission of every operation", () => {
     for (const { path, method } of operationsOf(document)) {
       const operation = document.paths[path][method];
       const errors = Object.keys(operation.responses);
@@ -56,10 +56,22 @@ describe("the document", () => {
     }
   });
 
-  it("gives examples that its own schemas allow", () => {
-    const ajv = new Ajv2020({ strict: false, allErrors: true });
+  it("gives examples that fit its schemas", () => {
+    const ajv = new Ajv2020({
+      strict: false,
+      allErrors: true,
+      inlineRefs: false,
+      code: { optimize: false },
+    });
     addFormats.default(ajv);
     ajv.addSchema(document, "document");
+    const compiled = new Map<string, ValidateFunction>();
+    const compile = (schema: OpenApi): ValidateFunction => {
+      const text = JSON.stringify(schema);
+      const valid = compiled.get(text) ?? ajv.compile(relinked(schema));
+      compiled.set(text, valid);
+      return valid;
+    };
     const findings: string[] = [];
     let count = 0;
     for (const { path, method, operation } of everyOperation()) {
@@ -67,14 +79,14 @@ describe("the document", () => {
       for (const [name, body] of bodies) {
         const media = body?.content?.["application/json"];
         if (!media) continue;
-        const valid = ajv.compile(relinked(media.schema));
+        const valid = compile(media.schema);
         count++;
         if (!valid(media.example))
           findings.push(`${method} ${path} ${name}: ${ajv.errorsText(valid.errors)}`);
       }
       for (const { schema } of operation.parameters?.filter((one: OpenApi) => one.schema?.examples) ?? []) {
         count++;
-        if (!ajv.validate(relinked(schema), schema.examples[0])) findings.push(`${path}: ${schema.examples}`);
+        if (!compile(schema)(schema.examples[0])) findings.push(`${path}: ${schema.examples}`);
       }
     }
     expect(findings).toEqual([]);
@@ -85,8 +97,8 @@ describe("the document", () => {
     JSON.parse(JSON.stringify(schema), (key, value) => (key === "$ref" ? `document${value}` : value));
 });
 
-describe("document and router", () => {
-  it("know the same routes", () => {
+describe("the document and the router", () => {
+  it("have the same routes", () => {
     const mounted = new Set(
       api.app.routes
         .filter(({ method, path }) => method !== "ALL" && path.startsWith("/v1/"))
@@ -99,34 +111,25 @@ describe("document and router", () => {
   /** `{topic}/{entryId}` is matched as one. */
   const documented = (path: string): string =>
     path.replace(/:place\{.*\}$/, "{topic}/{entryId}").replace(/:(\w+)/g, "{$1}");
-
-  it("lead every documented operation to its route", async () => {
-    for (const { path, method } of operationsOf(document)) {
-      const parameters: OpenApi[] = document.paths[path][method].parameters;
-      const filled = path.replace(/\{(\w+)\}/g, (_, name) => {
-        const example = parameters.find((one) => one.name === name).schema.examples[0];
-        return encodeURIComponent(example);
-      });
-      const { status, body } = await api.call(method.toUpperCase(), filled);
-      expect([status, body.message], `${method} ${path}`).not.toEqual([404, "There is no such resource."]);
-      expect(status, `${method} ${path}`).not.toBe(405);
-    }
-  });
 });
 
-describe("the check of every test's answers", () => {
+describe("the check of answers against the document", () => {
+  let checked: ReturnType<typeof createDocumentCheck>;
+  beforeAll(() => {
+    checked = createDocumentCheck(document);
+  });
   const check = (part: object) =>
-    createDocumentCheck(document)({
+    checked({
       ...{ method: "GET", path: "/blueprints/bp_1", status: 200, text: "{}" },
       headers: new Headers({ "content-type": "application/json" }),
       ...part,
     });
 
-  it("finds a status, a header, a field that is not documented or is missing", async () => {
+  it("finds undocumented statuses, paths and fields, and missing headers and fields", async () => {
     expect(check({ status: 418 })).toContain("status");
     expect(check({})).toContain("header");
-    const { body } = await api.call("POST", "/blueprints", { title: "a" });
-    const { headers } = await api.call("GET", `/blueprints/${body.id}`);
+    const { id } = await api.call.post("/blueprints", { title: "a" });
+    const { headers, body } = await api.call("GET", `/blueprints/${id}`);
     const { uid, ...rest } = body;
     expect(check({ headers, text: JSON.stringify(body) })).toBeUndefined();
     expect(check({ headers, text: JSON.stringify(rest) })).toContain("uid");
@@ -135,7 +138,7 @@ describe("the check of every test's answers", () => {
   });
 });
 
-it("describes hooks and operations beside the API, each with its own server", () => {
+it("the document also describes hooks, health, metrics and docs, each with its own server", () => {
   for (const path of ["/hooks/{channelId}", "/healthz", "/readyz", "/metrics", "/docs"]) {
     expect(document.paths[path].servers).toHaveLength(1);
   }
