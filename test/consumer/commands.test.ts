@@ -4,7 +4,7 @@ import { slotOf } from "../../src/bus/keys.ts";
 import { createCommands } from "../../src/consumer/commands.ts";
 import { chunkTopics } from "../../src/lib/stream-chunks.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "../bus/support.ts";
-import { startRedis } from "../support/redis.ts";
+import { createTestRedis } from "../support/test-redis.ts";
 
 test("a read is of at most 64 streams, and in a Cluster of one slot", () => {
   const topics = Array.from({ length: 500 }, (_, i) => `events.${i}`);
@@ -18,7 +18,7 @@ test("a read is of at most 64 streams, and in a Cluster of one slot", () => {
 });
 
 test("a group is read over many topics, each entry once", async () => {
-  await using server = await startRedis();
+  await using server = await createTestRedis();
   await using redis = await openTestRedis(server.url);
   const channel = testChannel();
   const events = Array.from({ length: 200 }, (_, i) => testEvent(channel, `e${i}`, { type: `t${i % 100}` }));

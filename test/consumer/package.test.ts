@@ -46,7 +46,7 @@ for await (const { event } of consumer.events()) {
 console.log(sum);
 `;
 
-it("is read by a program of somebody else's, which has the package and a Redis address", async () => {
+it("lets another program read a subscription, with the package and a Redis address alone", async () => {
   await using server = await startTestRedis();
   const subscription = await makeSubscription(server);
   await subscription.send(subscription.topics[0] ?? "", 0, 10);
@@ -57,7 +57,7 @@ it("is read by a program of somebody else's, which has the package and a Redis a
   await run(join(ROOT, "node_modules/.bin/tsc"), [...flags, "flow.ts"], { cwd: dir });
 });
 
-it("is read by the flow of the README, which ends when it is told to", async () => {
+it("lets the README's program read a subscription, and end when it is told to", async () => {
   await using server = await startTestRedis();
   const { id, topics, send } = await makeSubscription(server);
   await send(topics[0] ?? "", 0, 3);

@@ -62,12 +62,12 @@ function firstHandled(ledger: Ledger): ReadonlyMap<string, readonly number[]> {
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe("readers that are killed", () => {
-  it("leave nothing unhandled: another takes over what they had", async () => {
+  it("leave no event unhandled: another takes over what they had", async () => {
     const subscription = await makeSubscription(server, 5);
     const ledger: Ledger = [];
     const options = { subscription: subscription.id, concurrency: 8 };
     let readers: Reader[] = [await startReader(ledger, options, 5), await startReader(ledger, options, 5)];
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < 2; round++) {
       for (const topic of subscription.topics) await subscription.send(topic, round * 25, round * 25 + 25);
       const seen = ledger.length;
       await until(() => ledger.length > seen + 10);
@@ -75,13 +75,12 @@ describe("readers that are killed", () => {
       await victim?.[Symbol.asyncDispose]();
       readers = [...others, await startReader(ledger, options, 5)];
     }
-    await until(async () => ledger.length >= 500 && (await subscription.pending()) === 0);
+    await until(async () => ledger.length >= 250 && (await subscription.pending()) === 0);
     for (const reader of readers) await reader[Symbol.asyncDispose]();
     const handled = firstHandled(ledger);
     for (const topic of subscription.topics) {
-      expect(handled.get(topic)?.toSorted((a, b) => a - b)).toEqual(upTo(100));
+      expect(handled.get(topic)?.toSorted((a, b) => a - b)).toEqual(upTo(50));
     }
-    console.log(`readers killed 4 times: 500 events, handled ${ledger.length} times, lost 0`);
   });
 });
 
@@ -91,24 +90,23 @@ describe("ordered readers", () => {
     const ledger: Ledger = [];
     const options = { subscription: subscription.id, ordered: true };
     const first = await startReader(ledger, options, 2);
-    for (const topic of subscription.topics) await subscription.send(topic, 0, 50);
-    await until(() => ledger.length > 60);
+    for (const topic of subscription.topics) await subscription.send(topic, 0, 30);
+    await until(() => ledger.length > 40);
     await using second = await startReader(ledger, options, 2);
-    await until(() => ledger.length > 120);
+    await until(() => ledger.length > 80);
     await first[Symbol.asyncDispose]();
-    for (const topic of subscription.topics) await subscription.send(topic, 50, 100);
+    for (const topic of subscription.topics) await subscription.send(topic, 30, 60);
     await using third = await startReader(ledger, options, 2);
-    await until(async () => (await subscription.pending()) === 0 && new Set(ledger.map(String)).size === 600);
+    await until(async () => (await subscription.pending()) === 0 && new Set(ledger.map(String)).size === 360);
     // Those that are left end when they are told to.
     for (const { process } of [second, third]) {
       process.kill("SIGTERM");
       if (process.exitCode === null) await once(process, "exit");
     }
-    for (const [, numbers] of firstHandled(ledger)) expect(numbers).toEqual(upTo(100));
-    console.log(`ordered: 600 events on 6 topics, handled ${ledger.length} times, lost 0, out of order 0`);
+    for (const [, numbers] of firstHandled(ledger)) expect(numbers).toEqual(upTo(60));
   });
 
-  it("share the topics, and each is one reader's", async () => {
+  it("share the topics, each of which is read by one", async () => {
     const subscription = await makeSubscription(server, 10);
     const seen = [new Map<string, number>(), new Map<string, number>()];
     const stop = new AbortController();
@@ -140,7 +138,7 @@ describe("ordered readers", () => {
     expect([...one.keys()].filter((topic) => other.has(topic))).toEqual([]);
   });
 
-  it("hold a topic back while its first event fails, and no other", async () => {
+  it("hold a topic back while its first event fails, and no other topic", async () => {
     const subscription = await makeSubscription(server, 2);
     const [broken = "", sound = ""] = subscription.topics;
     await subscription.send(broken, 0, 3);

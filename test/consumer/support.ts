@@ -1,16 +1,17 @@
 import { Cluster, type Redis } from "ioredis";
 import { deadLettersKey } from "../../src/bus/keys.ts";
 import { type Consumer, type ConsumerOptions, createConsumer } from "../../src/consumer/consumer.ts";
-import { startRedis, startRedisCluster } from "../support/redis.ts";
+import { startRedisCluster } from "../support/redis.ts";
+import { createTestRedis } from "../support/test-redis.ts";
 
-/** One Redis, or with `INLET_TEST_REDIS=cluster` a Cluster of three masters. */
+/** A database of the run's Redis, or with `INLET_TEST_REDIS=cluster` a Cluster of three masters. */
 export interface TestRedis extends AsyncDisposable {
   readonly url: string;
   readonly client: Redis | Cluster;
 }
 
 export async function startTestRedis(): Promise<TestRedis> {
-  if (process.env.INLET_TEST_REDIS !== "cluster") return startRedis();
+  if (process.env.INLET_TEST_REDIS !== "cluster") return createTestRedis();
   const cluster = await startRedisCluster();
   const nodes = cluster.masters.map(({ port }) => ({ host: "127.0.0.1", port }));
   const client = new Cluster(nodes, { redisOptions: { protocol: 2 } });
@@ -38,6 +39,9 @@ export interface TestSubscription {
   readonly dead: () => Promise<readonly Record<string, string>[]>;
 }
 
+/** No reader is taken for dead because the machine is slow. */
+export const PATIENT_MS = 60_000;
+
 let made = 0;
 
 export async function makeSubscription(
@@ -56,7 +60,8 @@ export async function makeSubscription(
     id,
     topics,
     add,
-    consumer: (options) => createConsumer({ redis: url, subscription: id, deadAfterMs: 1_000, ...options }),
+    consumer: (options) =>
+      createConsumer({ redis: url, subscription: id, deadAfterMs: PATIENT_MS, ...options }),
     async send(topic, from, to) {
       const sent = Array.from({ length: to - from }, (_, i) => {
         const attributes = ["specversion", "1.0", "id", `${topic}#${from + i}`, "source", "/s", "type", "t"];
