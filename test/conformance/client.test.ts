@@ -5,19 +5,19 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { generateApi } from "swagger-typescript-api";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { API_KEY, type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
-import { type SharedStores, startSharedStores } from "../support/stores.ts";
+import { createTestStores, startTestGateway, type TestGateway, type TestStores } from "../support/gateway.ts";
+import { API_KEY } from "../support/gateway-process.ts";
 
 const run = promisify(execFile);
 const MODULES = join(import.meta.dirname, "../../node_modules");
 
-let stores: SharedStores;
-let gateway: GatewayProcess;
+let stores: TestStores;
+let gateway: TestGateway;
 let dir: string;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), "inlet-client-"));
-  stores = await startSharedStores();
-  gateway = await startGatewayProcess(stores.env);
+  stores = await createTestStores();
+  gateway = await startTestGateway(stores.env);
 });
 afterAll(async () => {
   await gateway?.[Symbol.asyncDispose]();
@@ -35,7 +35,7 @@ const TSCONFIG = {
   files: ["walk.ts"],
 };
 
-it("makes a client that compiles and leads from an organization to a reader", async () => {
+it("a client generated from the OpenAPI document compiles, and leads from an organization to a reader", async () => {
   const spec = await (await fetch(`${gateway.origin}/v1/openapi.json`)).json();
   await generateApi({ spec, output: dir, fileName: "client.ts", httpClientType: "fetch", silent: true });
   await copyFile(join(import.meta.dirname, "client-walk.ts.txt"), join(dir, "walk.ts"));
