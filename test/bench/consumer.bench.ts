@@ -48,7 +48,7 @@ async function fill(topic: string, count: number): Promise<void> {
   }
 }
 
-/** A subscription as the gateway lays it. */
+/** A consumer group as the gateway makes it for a subscription. */
 async function lay(topic: string, id: string): Promise<void> {
   await client.xgroup("CREATE", topic, id, "0", "MKSTREAM");
   await client.sadd(`inlet:sub:${id}`, topic);
@@ -105,7 +105,7 @@ async function readBare(
   }
 }
 
-/** Sender and reader share this process: what the reader alone would take is less. */
+/** Sender and reader share this process: a reader alone would take less. */
 async function measureBurst(): Promise<void> {
   const topic = "events.bench.burst";
   await lay(topic, "burst");

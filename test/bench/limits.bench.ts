@@ -1,6 +1,6 @@
 /**
- * What the costliest input costs that is allowed: `node test/bench/limits.bench.ts`. The tests show that each of these grows with
- * the length of its input and no faster; here stands how long it takes. Ends with a line of JSON, in milliseconds.
+ * The time of the costliest inputs that are allowed: `node test/bench/limits.bench.ts`. The tests show that the work grows with the
+ * length of the input and no faster; this prints how long it takes. Ends with a line of JSON, in milliseconds.
  */
 import { compileLinearRegExp } from "../../src/lib/linear-regexp.ts";
 import { createRateBuckets } from "../../src/lib/rate-buckets.ts";

@@ -1,5 +1,5 @@
 /**
- * What the normalizer's shortcuts are worth, each against the plain way in the same run:
+ * The shortcuts of the normalizer, each compared with the plain way in the same run:
  * `node test/bench/normalize.bench.ts`. Ends with a line of JSON.
  */
 import { createRequire } from "node:module";

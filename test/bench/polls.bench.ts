@@ -1,6 +1,6 @@
 /**
  * Polls, on servers on loopback. First the engine alone, with polls that do nothing: how late they begin at thousands of schedules,
- * and what one costs this process and Redis. The same with all schedules at one second, which is what offsets are for. Then a whole
+ * and what one costs this process and Redis. The same with all schedules due in the same second, which offsets prevent. Then a whole
  * gateway with as many polling channels: each poll finds one new item and publishes it.
  *
  * usage: node test/bench/polls.bench.ts [<channels>]  (default: 5000)
@@ -23,7 +23,7 @@ const SECONDS = 60;
 const BUSY_INTERVAL_SECONDS = 5;
 const BUSY_SECONDS = 20;
 const WARM_UP_MS = 10_000;
-/** Of one blueprint. */
+/** The most channels of one blueprint. */
 const CHANNELS_AT_ONCE = 100;
 const LONG_MS = 300_000;
 
@@ -178,7 +178,7 @@ function percentiles(lagsMs: number[]): string {
   return `p50 ${at(0.5)}  p99 ${at(0.99)}  most ${(lagsMs.at(-1) ?? Number.NaN).toFixed(0)} ms`;
 }
 
-/** From the buckets of the histogram: at most so much. */
+/** An upper bound, from the buckets of the histogram. */
 function bucketPercentiles(of: (name: string) => number): string {
   const buckets = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000];
   const count = of("inlet_poll_lag_seconds_count");

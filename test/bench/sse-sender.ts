@@ -1,5 +1,5 @@
 /**
- * Sends event streams: `/flood` has one event a tick for whoever is told how many, `/quiet/<n>` one event and then silence.
+ * Sends event streams: `/flood` sends one event a tick, as many as its parent asks for, `/quiet/<n>` one event and then silence.
  * Speaks with its parent: `{port}`, `{open}` now and then; hears `{send: count}`, upon which all floods get so many events.
  *
  * usage: forked by sse.bench.ts, the data of an event as its argument.

@@ -1,7 +1,7 @@
 /**
  * Event streams. First: events a second from the socket to the Redis stream, against the floor (`sse-floor.ts`: the `eventsource`
- * package, `JSON.parse`, one XADD), alternating in one run, on one Redis with `appendfsync always`. Then: what a stream that is
- * open and silent costs in memory, of the same two.
+ * package, `JSON.parse`, one XADD), alternating in one run, on one Redis with `appendfsync always`. Then the
+ * memory of an open, silent stream, of the same two.
  *
  * usage: node test/bench/sse.bench.ts [<streams> …]  (with numbers, memory alone; without, events and 1,000 streams)
  */
@@ -17,7 +17,7 @@ import { until } from "../support/until.ts";
 const ROUNDS = 5;
 const EVENTS = 20_000;
 const GOAL_EVENTS_PER_SECOND = 10_000;
-/** Of one blueprint. */
+/** The most channels of one blueprint. */
 const CHANNELS_AT_ONCE = 100;
 const PAGE_BYTES = 4096;
 const LONG_MS = 300_000;
@@ -51,7 +51,7 @@ const redisServer = spawn(
 );
 let gateways = 0;
 const redis = new Redis({ path: socket });
-// Until it listens.
+// Resolves when it listens.
 redis.on("error", () => {});
 try {
   if (streamCounts.length === 0) for (const bytes of [300, 3_000]) await measureEvents(bytes);

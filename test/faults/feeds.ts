@@ -1,9 +1,9 @@
 import { PollUpstream, type View } from "../support/poll-upstream.ts";
 import { startStreamServer } from "../support/stream-server.ts";
 
-/** A server of numbered events, and how a channel gets them. */
+/** A server of numbered events, and the settings of a channel that reads them. */
 export interface Feed extends AsyncDisposable {
-  /** Of its channel. */
+  /** The settings of its channel. */
   readonly uid: string;
   readonly kind: "sse" | "polling";
   readonly config: object;
@@ -14,12 +14,12 @@ export interface Feed extends AsyncDisposable {
   readonly numberOf: (data: unknown) => number;
 }
 
-/** Rows of this many events have one time. */
+/** So many rows share one timestamp. */
 const ROWS_AT_ONCE = 5;
-/** The shortest that a channel may have. */
+/** The shortest poll interval that a channel may have. */
 const INTERVAL_SECONDS = 5;
 
-/** Each tells what is new in another way, over pages of three rows where it has pages. */
+/** Tables that differ in how a poll finds new rows; a page has three rows. */
 const TABLES: readonly {
   readonly view: Partial<View>;
   readonly path: string;
@@ -63,7 +63,7 @@ const TABLES: readonly {
   { view: { by: "seq" }, path: "/rows", query: {}, config: { discriminator: { by: "seenSet" } } },
 ];
 
-/** `count` event streams and `count` tables. Every other one goes without ids being remembered: only its cursor keeps order. */
+/** `count` event streams and `count` tables. Every other one has no dedupe: its order rests on the cursor alone. */
 export function startFeeds(count: number): Promise<readonly Feed[]> {
   return Promise.all(
     Array.from({ length: count }, (_, i) => {

@@ -18,12 +18,12 @@ interface Station {
   readonly start: () => Promise<void>;
 }
 
-/** What the streams hold, against what the senders were promised. */
+/** The entries of the streams, compared with the acknowledgements of the senders. */
 export interface HookVerdict {
   readonly seconds: number;
   readonly senders: number;
   readonly gateways: number;
-  /** How often each thing was killed, by target and moment. */
+  /** The number of kills, by target and moment. */
   readonly strikes: ReadonlyMap<string, number>;
   readonly ledger: Ledger;
   readonly entries: number;
@@ -100,7 +100,7 @@ async function installChannel(gateway: GatewayProcess): Promise<string> {
   return new URL(app.channels[0]?.url ?? "").pathname;
 }
 
-/** One kill; resolves when what was killed runs again. */
+/** One kill; resolves when the killed process runs again. */
 async function strike(
   stores: SharedStores,
   target: (typeof TARGETS)[number],
@@ -131,7 +131,7 @@ async function strike(
   if (station.gateway === undefined) await station.start();
 }
 
-/** Compares the streams with what the senders were promised. */
+/** Compares the entries of the streams with the acknowledgements of the senders. */
 async function audit(
   { client }: SharedStores,
   ledger: Ledger,

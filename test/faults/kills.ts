@@ -1,6 +1,6 @@
 /**
- * Kills while ledgers are kept: of what senders were promised (`hook-kills.ts`), and of what servers have numbered
- * (`source-kills.ts`). Prints what happened, and fails where anything was lost, doubled or out of order.
+ * Kills processes while ledgers are kept: of the acknowledged deliveries (`hook-kills.ts`) and of the numbered events of
+ * sources (`source-kills.ts`). Prints the kills, and fails if an event was lost, doubled or out of order.
  *
  * usage: npm run test:faults -- [kills, half of them for each; default 120]
  */

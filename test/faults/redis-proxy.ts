@@ -14,7 +14,7 @@ export interface RedisProxy extends AsyncDisposable {
   /**
    * Runs `act` once, at the next publish that reaches the phase; the publish goes no further until it resolves.
    *
-   * @param topicPart what the publish must name, such as a part of a topic
+   * @param topicPart a text that the publish must contain, such as a part of a topic
    */
   readonly arm: (phase: Phase, act: Act, topicPart?: string) => void;
   readonly disarm: () => void;
@@ -28,7 +28,7 @@ interface Trap {
   readonly topicPart: string;
 }
 
-/** Stands between a gateway and a Redis on the loopback, and can stop time around the script that publishes. */
+/** Stands between a gateway and a Redis on the loopback, and can hold back the publish script or its answer. */
 export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
   let trap: Trap | undefined;
   const open = new Set<Socket>();
@@ -89,7 +89,7 @@ export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
   };
 }
 
-/** Copies in order; `inspect` may hold a chunk back, and name what is to happen once it was passed on. */
+/** Copies chunks in order; `inspect` may hold one back, and answer an action for the moment after it was passed on. */
 function pump(
   from: Socket,
   to: Socket,

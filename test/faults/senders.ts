@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** What a sender knows: which ids it was promised (a 200), and which it has given up on without an answer. */
+/** The ledger of a sender: the ids that were acknowledged with 200, and those that it gave up on without an answer. */
 export interface Ledger {
   readonly acknowledged: Set<string>;
   readonly unanswered: Set<string>;
-  /** Answers that were neither 200 nor an honest refusal (503, or no answer at all). */
+  /** Answers that were neither 200 nor a refusal that a sender may repeat (503, or no answer at all). */
   readonly wrong: string[];
   attempts: number;
 }
@@ -16,7 +16,7 @@ export interface Senders {
 }
 
 /**
- * Senders as the world has them: each posts one event after the other and repeats one, under the same id, until it is told
+ * Senders: each posts one event after the other, and repeats one under the same id until it is answered with
  * 200; `hooks` gives the addresses at which a gateway may listen at the moment.
  */
 export function startSenders(hooks: () => readonly string[], count: number): Senders {

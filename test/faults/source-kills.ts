@@ -11,11 +11,11 @@ import {
   startSourceWorker,
 } from "./source-workers.ts";
 
-/** What the topics of all sources hold, against what their servers have numbered. */
+/** The entries of all topics, compared with the numbered events of the servers. */
 export interface SourceVerdict {
   readonly seconds: number;
   readonly workers: number;
-  /** How often each thing happened, by worker's fate and moment. */
+  /** The number of faults, by the worker's fate and the moment. */
   readonly strikes: ReadonlyMap<string, number>;
   readonly sources: readonly SourceCounts[];
   /** Items that were put into quarantine. */
@@ -31,7 +31,7 @@ export interface SourceCounts {
   readonly doubled: number;
   /** Entries that stand behind one of a higher number. */
   readonly outOfOrder: number;
-  /** Entries that no server has made. */
+  /** Entries that no server has sent. */
   readonly foreign: number;
 }
 
@@ -78,7 +78,7 @@ export async function runSourceKills({ kills, sources = 20 }: SourceKillsOptions
     strikes.set(key, (strikes.get(key) ?? 0) + 1);
   }
   clearInterval(timer);
-  // What is made while nothing happens any more shows that none stands still.
+  // Events that are made after the last fault show that every source goes on.
   for (const feed of feeds) feed.make(3);
 
   const deadline = performance.now() + CEILING_MS;
@@ -93,7 +93,7 @@ export async function runSourceKills({ kills, sources = 20 }: SourceKillsOptions
   return { seconds, workers: workers.length, strikes, sources: counts, quarantined: quarantine.length };
 }
 
-/** All fates in turn; then all at the next moment; and when each was at each, with the other kind of sources. */
+/** All fates in turn at one moment, then at the next; after the last moment again, with the other kind of source. */
 function strikeOf(i: number): readonly [Fate, Moment, topicPart: string] {
   const round = Math.floor(i / FATES.length);
   const kind = i + round + Math.floor(round / MOMENTS.length);

@@ -6,11 +6,11 @@ import type { SharedStores } from "../support/stores.ts";
 import { CEILING_MS } from "../support/until.ts";
 import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
 
-/** What befalls a worker. `stopped` (SIGSTOP) and `cut off` (from Redis) last for longer than twice its lease. */
+/** The fate of a worker. `stopped` (SIGSTOP) and `cut off` (from Redis) last for longer than twice its lease. */
 export const FATES = ["killed", "stopped", "cut off", "restarted"] as const;
 export type Fate = (typeof FATES)[number];
 
-/** When: around a write of its sources, or whatever it does. */
+/** The moment: around a write of its sources, or at random. */
 export const MOMENTS = [...PHASES, "random"] as const;
 export type Moment = (typeof MOMENTS)[number];
 
@@ -97,7 +97,7 @@ export async function startSourceWorker(stores: SharedStores, index: number): Pr
   };
 }
 
-/** Resolves when `act` has run, and with it the write that it was to meet was held. */
+/** Resolves when `act` has run while the write was held back. */
 async function trap(
   proxy: RedisProxy,
   moment: Exclude<Moment, "random">,

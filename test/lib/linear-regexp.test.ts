@@ -115,7 +115,7 @@ test("an escaped punctuation character stands for itself", () => {
   expect(compileLinearRegExp("^\\d\\-\\d\\:[\\:\\-\\@]\\_$").test("1-2:@_")).toBe(true);
 });
 
-test("the flags i and s mean what they mean in the language; others are refused", () => {
+test("the flags i and s work as in the language; others are refused", () => {
   expect(compileLinearRegExp("^a.B$", "is").test("A\nb")).toBe(true);
   expect(compileLinearRegExp("^a.b$", "u").test("a\nb")).toBe(false);
   expect(() => compileLinearRegExp("a", "g")).toThrow("flags");

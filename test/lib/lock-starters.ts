@@ -14,7 +14,7 @@ const SCRIPT = `
   console.log("standing");
 `;
 
-/** A process that stands at the line until `go`, then says `won` or `lost: …`; a winner holds until killed. */
+/** A process that waits for `go`, then prints `won` or `lost: …`; a winner holds the lock until it is killed. */
 export async function starter(dataDir: string) {
   const args = ["--disable-warning=ExperimentalWarning", "--input-type=module", "-e", SCRIPT, dataDir];
   const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
@@ -34,7 +34,7 @@ export async function starter(dataDir: string) {
   };
 }
 
-/** Lets so many processes ask for the lock at the same moment; answers who has won, and what the others were told. */
+/** Lets so many processes ask for the lock at the same moment; answers the winners, and the refusals of the others. */
 export async function raceForLock(dataDir: string, count: number) {
   const starters = await Promise.all(Array.from({ length: count }, () => starter(dataDir)));
   try {

@@ -7,7 +7,7 @@ import { until } from "../support/until.ts";
 const CHUNK_BYTES = 16 * 1024;
 const MAX_BYTES = 100_000;
 
-/** A body that counts what is asked of it. */
+/** A body that counts the bytes that were asked of it. */
 function countedBody(bytes: Buffer) {
   const asked = { bytes: 0, isCancelled: false };
   const body = new ReadableStream<Uint8Array>(

@@ -54,7 +54,7 @@ function entryOf(result: Result): Record<string, string> {
   return Object.fromEntries(names.map((name, at) => [name, fields[2 * at + 1] ?? ""]));
 }
 
-/** Where the only failure points, and what it says. */
+/** Reason, path and detail of the only failure. */
 function faultOf(result: Result): string {
   const [failure, ...others] = result.failures;
   expect([result.events, others]).toEqual([[], []]);

@@ -239,7 +239,7 @@ describe("the time of a delivery", () => {
   });
 });
 
-describe("the template of what is signed", () => {
+describe("the template of the signed text", () => {
   const url = `${HOOKS_URL}${TARGET}?b=2&a=1&a=0`;
   const target = `${TARGET}?b=2&a=1&a=0`;
   const form = "z=1&a=%C3%A9&a=b&a=b";

@@ -11,7 +11,7 @@ const pem = (): string =>
 const URL_1 = "https://keys.example.com/1";
 const MINUTE_MS = 60_000;
 
-/** Answers what the test says, and counts. */
+/** An upstream with the answer of the test, which notes the calls. */
 function upstream(answer: () => string | Promise<string>) {
   const calls: string[] = [];
   const fetchPinned: FetchPinned = async (url) => {

@@ -9,7 +9,7 @@ import type { Case } from "../vectors/verify/makers/kit.ts";
 import { readVectors } from "./preset-vectors.ts";
 import { HOOKS_URL, TARGET } from "./support.ts";
 
-/** What a provider's own library says of a request under one secret. @throws where it refuses by throwing */
+/** The verdict of a provider's own library on a request under one secret. @throws if it refuses by throwing */
 type Library = (one: Case, secret: string) => unknown;
 
 const header = ({ request }: Case, name: string): string => request.headers[name] ?? "";
@@ -65,7 +65,7 @@ async function accepts(library: Library, one: Case): Promise<boolean> {
   }
 }
 
-/** Under one secret, and of what a library knows: none signs by Ed25519. */
+/** Cases that libraries can judge: one secret, no handshake, and no key of Ed25519. */
 const isForLibraries = ({ kind, secrets }: Case): boolean =>
   secrets.length === 1 && kind !== "handshake" && !secrets[0]?.value.startsWith("whpk_");
 

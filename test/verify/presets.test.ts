@@ -19,11 +19,11 @@ const allCases = [...vectors.values()].flatMap(({ cases }) => cases);
 interface Met {
   readonly sender: Sender;
   readonly compiled: CompiledSender;
-  /** Of the same channel, were it to try its settings out: why the request would be refused. */
+  /** Why the request would be refused, as the same channel tells it in shadow mode. */
   readonly findReason: () => Promise<RefusalReason | undefined>;
 }
 
-/** The channel of a case, as the gateway makes it of what is set. */
+/** The channel of a case, made as the gateway makes it of its settings. */
 function meet({ preset, fetched = {} }: Vectors, one: Case): Met {
   const config = { ...one.config, preset, secrets: one.secrets };
   const reasons: RefusalReason[] = [];
@@ -121,7 +121,7 @@ describe.each([...vectors.values()])("the preset $preset", (vector) => {
   it.each(vector.cases)("$kind: $name ($origin)", (one) => check(vector, one));
 });
 
-/** The sorts of cases that a preset must have, by what it says of itself. */
+/** The kinds of cases that a preset must have, by its settings. */
 function neededBy({ verification, secret, handshakes }: Preset): readonly CaseKind[] {
   const settings = JSON.stringify(verification);
   const provesNoBody =

@@ -122,7 +122,7 @@ describe("a delivery is accepted that was signed by the library", () => {
     const publicKey = `whpk_${pair.publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64")}`;
     const content = Buffer.from(`msg_1.${NOW_SECONDS}.${body}`);
     const v1a = signWith(null, content, pair.privateKey).toString("base64");
-    // Whoever knows the public key could make this one, if it were taken for a secret.
+    // Anyone who knows the public key could make this one, if the key were taken for a secret.
     const forged = createHmac("sha256", Buffer.from(publicKey.slice(5), "base64"))
       .update(content)
       .digest("base64");

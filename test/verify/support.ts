@@ -8,7 +8,7 @@ import type { RefusalReason } from "../../src/verify/verifier.ts";
 import { type CompiledSender, compileSender } from "../../src/verify/verify.ts";
 
 export const HOOKS_URL = "https://hooks.example.com";
-/** What requests arrive at unless they say so: 2026-01-01T00:00:00Z. */
+/** The time at which requests arrive by default: 2026-01-01T00:00:00Z. */
 export const ARRIVED_AT_MS = Date.parse("2026-01-01T00:00:00Z");
 export const TARGET = "/hooks/ch_1";
 
@@ -18,7 +18,7 @@ export interface SenderOptions {
   readonly onShadowed?: (reason: RefusalReason) => void;
 }
 
-/** A sender in force. @throws Error with the findings where its settings make no sense */
+/** A resolved sender. @throws Error with the findings on invalid settings */
 export function parseSender(config: unknown, presets: Presets = new Map()): Sender {
   const sender = resolveSender(senderConfigSchema.parse(config), presets);
   if (!sender.ok) throw new Error(JSON.stringify(sender.error));
@@ -49,12 +49,12 @@ export const requestOf = (parts: RequestParts = {}): RawRequest => ({
   body: Buffer.from(parts.body ?? ""),
 });
 
-/** True where the sender is believed. */
+/** True if the request is verified. */
 export async function isVerified(sender: CompiledSender, parts: RequestParts): Promise<boolean> {
   return (await sender.verify(requestOf(parts))).ok;
 }
 
-/** What settings are refused for, by path: `verification.template`. */
+/** The findings on invalid settings, by path: `verification.template`. */
 export function findingsOf(config: unknown, presets: Presets = new Map()): Record<string, string> {
   const parsed = senderConfigSchema.safeParse(config);
   const pathOf = (path: readonly PropertyKey[]): string => path.map(String).join(".");

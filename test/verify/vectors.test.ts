@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { isVerified, senderOf } from "./support.ts";
 
-/** A delivery that somebody else has signed; `origin` says where it is published. */
+/** A published delivery with its signature; `origin` is the address of its source. */
 interface Vector {
   readonly name: string;
   readonly origin: string;
