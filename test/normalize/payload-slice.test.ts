@@ -6,16 +6,16 @@ import { findInRandomTexts, sliceRandomTexts } from "./slicing.ts";
 // More of them in test/deep/payload-slice.test.ts.
 describe("random JSON texts", () => {
   it("are accepted where JSON.parse accepts them, and each value is cut out as its own text", () => {
-    const counts = sliceRandomTexts(20_240_601, 5_000);
-    expect(counts.accepted).toBeGreaterThan(2_500);
-    expect(counts.refused).toBeGreaterThan(1_000);
-    expect(counts.slices).toBeGreaterThan(10_000);
+    const counts = sliceRandomTexts(20_240_601, 2_000);
+    expect(counts.accepted).toBeGreaterThan(1_000);
+    expect(counts.refused).toBeGreaterThan(400);
+    expect(counts.slices).toBeGreaterThan(4_000);
   });
 
   it("give each value, and the elements of each array, by its location alone", () => {
-    const counts = findInRandomTexts(7, 1_000);
-    expect(counts.found).toBeGreaterThan(2_500);
-    expect(counts.elements).toBeGreaterThan(500);
+    const counts = findInRandomTexts(7, 400);
+    expect(counts.found).toBeGreaterThan(1_000);
+    expect(counts.elements).toBeGreaterThan(200);
   });
 });
 

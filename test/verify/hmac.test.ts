@@ -58,7 +58,7 @@ describe("a signature", () => {
           return !(verdict instanceof Promise) && verdict.ok === same(sent, other);
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 60 },
     );
   });
 
