@@ -45,17 +45,15 @@ describe.concurrent("a reader that is told to stop", () => {
         const [seconds = 0, micros = 0] = (await server.client.call("TIME", [])) as [number, number];
         return Number(seconds) * 1_000 + Number(micros) / 1_000 - idleMs;
       };
-      const leaseEnds = async () =>
-        Math.max(
-          0,
-          ...(await server.client.zrange(`inlet:{sub.${id}}:readers`, "0", "-1", "WITHSCORES"))
-            .map(Number)
-            .filter(Number.isFinite),
-        );
-      const [keptBefore, endBefore] = [await keptAtMs(), await leaseEnds()];
-      // Both are renewed after the stop, and would look like a dead reader's without it.
-      await until(async () => (await keptAtMs()) > keptBefore + DEAD_AFTER_MS / 2, { everyMs: 100 });
-      if (ordered) await until(async () => (await leaseEnds()) > endBefore);
+      const owner = (await server.client.hget(`inlet:{sub.${id}}:owners`, topic)) ?? "";
+      const leaseEnd = async () => Number(await server.client.zscore(`inlet:{sub.${id}}:readers`, owner));
+      const [keptBefore, endBefore] = [await keptAtMs(), await leaseEnd()];
+      // What others go by is renewed after the stop: without it this reader would look dead.
+      await until(
+        async () =>
+          ordered ? (await leaseEnd()) > endBefore : (await keptAtMs()) > keptBefore + DEAD_AFTER_MS / 2,
+        { everyMs: 100 },
+      );
       expect(log).toEqual([first]);
       finish.resolve();
       await (holder === 0 ? slow : other);
