@@ -35,7 +35,7 @@ describe("authentication", () => {
     expect((await raw("/v1/blueprints", { method: "POST", body: "{" })).status).toBe(401);
   });
 
-  it("keeps no key that could be used", async () => {
+  it("stores keys as hashes only", async () => {
     const key = await api.keyWith("apps.read");
     const rows = await api.database.db.selectFrom("apiKeys").selectAll().execute();
     expect(JSON.stringify(rows)).not.toContain(key);
@@ -44,7 +44,7 @@ describe("authentication", () => {
 });
 
 describe("permissions", () => {
-  it("let a key do what it names, and 403 names what is missing", async () => {
+  it("let a key do what they name; a 403 names the missing permission", async () => {
     const reader = api.as(await api.keyWith("blueprints.read"));
     expect((await reader("GET", "/blueprints")).status).toBe(200);
     const write = await reader("POST", "/blueprints", BLUEPRINT);
@@ -63,7 +63,7 @@ describe("permissions", () => {
 });
 
 describe("errors", () => {
-  it("have one body: unknown routes, other methods with Allow, malformed ids", async () => {
+  it("have one form of body, for unknown routes, other methods and malformed ids alike", async () => {
     const unknown = await api.call("GET", "/no-such-thing");
     expect([unknown.status, unknown.body.code]).toEqual([404, "not_found"]);
     expect((await raw("/nowhere")).body.code).toBe("not_found");
@@ -140,7 +140,7 @@ describe("errors", () => {
     }
   });
 
-  it("refuse it in queries too, and find nothing by it", async () => {
+  it("refuse NUL in a query, and find no event whose topic has one", async () => {
     const answer = await api.call("GET", "/audit?accountId=a%00b");
     expect([answer.status, answer.body.details]).toEqual([
       400,
@@ -155,7 +155,7 @@ describe("errors", () => {
     expect(answer.status).toBe(400);
   });
 
-  it("tell nothing of what is inside, and the log line tells it", async () => {
+  it("of the server tell clients nothing of the cause, which the log line has", async () => {
     await api.database.db.schema.alterTable("blueprints").renameTo("elsewhere").execute();
     const answer = await api.call("GET", "/blueprints");
     await api.database.db.schema.alterTable("elsewhere").renameTo("blueprints").execute();

@@ -24,7 +24,7 @@ function refusal(run: () => void): string | undefined {
   }
 }
 
-it("lets through who holds the permission or all of them, and names it to who does not", () => {
+it("a caller with the permission, or with all of them, passes; to any other the refusal names it", () => {
   expect(refusal(() => requirePermission(callerWith("apps.read"), "apps.read"))).toBeUndefined();
   expect(refusal(() => requirePermission(callerWith("*"), "apps.read"))).toBeUndefined();
   for (const held of [[], ["apps.write"], ["apps"], ["apps.*"]]) {
@@ -32,7 +32,7 @@ it("lets through who holds the permission or all of them, and names it to who do
   }
 });
 
-it("lets nobody grant more than they hold, all together or each, and names what is lacking", () => {
+it("a caller grants only permissions that it holds; the refusal names the others", () => {
   const grants = (held: string[], granted: string[]) =>
     refusal(() => requireGrantable(callerWith(...held), granted));
   expect(grants(["*"], ["*", "apps.read", "not.yet"])).toBeUndefined();
@@ -46,7 +46,7 @@ it("lets nobody grant more than they hold, all together or each, and names what 
   expect(grants([], many)?.length).toBeLessThan(1_000);
 });
 
-it("has every permission that a route asks for once, and the one that holds them all first", () => {
+it("the catalog lists each permission of the routes once, after the one for all", () => {
   expect(permissionCatalog(["b.write", null, "a.read", "b.write", "b.read"])).toEqual([
     "*",
     "a.read",

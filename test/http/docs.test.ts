@@ -3,7 +3,7 @@ import { createDocs } from "../../src/http/docs.ts";
 
 const docs = createDocs();
 
-it("serves the page and all that it names itself, and says of which type each is", async () => {
+it("the docs page and every file that it names are served with their media types", async () => {
   const page = await docs.request("/docs");
   const html = await page.text();
   const named = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address = ""]) => address);
@@ -16,7 +16,7 @@ it("serves the page and all that it names itself, and says of which type each is
   }
 });
 
-it("allows nothing from elsewhere and no script that stands in the page", async () => {
+it("the docs page allows no inline script and nothing from other hosts", async () => {
   const page = await docs.request("/docs");
   const policy = page.headers.get("content-security-policy") ?? "";
   expect(policy).toContain("default-src 'none'");

@@ -29,7 +29,7 @@ async function start(options: { checks?: readonly HealthCheck[]; metricsToken?: 
 }
 
 describe("/healthz and /readyz", () => {
-  it("say that the gateway is alive and ready, with what holds", async () => {
+  it("answer that the gateway is alive and ready, with the facts of each check", async () => {
     const { get } = await start({
       checks: [{ name: "bus", check: () => ({ ok: true, facts: { durability: "fsync" } }) }],
     });
@@ -41,7 +41,7 @@ describe("/healthz and /readyz", () => {
     ]);
   });
 
-  it("name what is wrong; a check that fails or hangs is one", async () => {
+  it("name each check that is not ok, that fails or that hangs", async () => {
     const { get } = await start({
       checks: [
         { name: "fine", check: () => ({ ok: true }) },
@@ -68,7 +68,7 @@ describe("/healthz and /readyz", () => {
 });
 
 describe("/metrics", () => {
-  it("are for this machine", async () => {
+  it("are answered to callers on this machine", async () => {
     const { get, metrics } = await start();
     metrics.events.add("webhook", "published", 3);
     metrics.observe("inlet_test_figure", "read when asked", () => 42);
@@ -78,7 +78,7 @@ describe("/metrics", () => {
     expect(text).toContain("process_cpu_seconds_total");
   });
 
-  it("are not for what a proxy forwards, nor for who comes from elsewhere", async () => {
+  it("are refused to other machines and to requests that a proxy forwards", async () => {
     const { get, app } = await start();
     for (const name of ["X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "X-Real-IP", "Via"]) {
       const answer = await get("/metrics", { [name]: "1" });
@@ -94,7 +94,7 @@ describe("/metrics", () => {
     }
   });
 
-  it("are for who brings the token", async () => {
+  it("are answered to any caller with the token", async () => {
     const { get } = await start({ metricsToken: "t0ken" });
     const status = async (token: string) =>
       (await get("/metrics", { "x-forwarded-for": "192.0.2.1", authorization: `Bearer ${token}` })).status;

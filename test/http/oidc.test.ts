@@ -38,7 +38,7 @@ describe("tokens of another issuer", () => {
     expect(await verifierOf(issuer).verify(await issuer.sign(own))).toBe("someone");
   });
 
-  it("name us among their audiences, and may be some seconds off", async () => {
+  it("may have several audiences, and times that are some seconds off", async () => {
     const { verify } = verifierOf(issuer);
     expect(await verify(await issuer.sign(key, { aud: ["other", AUDIENCE] }))).toBe("someone");
     const nowSeconds = Math.floor(Date.now() / 1_000);
@@ -46,7 +46,7 @@ describe("tokens of another issuer", () => {
     expect(await verify(await issuer.sign(key, { nbf: nowSeconds + 5 }))).toBe("someone");
   });
 
-  it("are refused for whatever is wrong with them", async () => {
+  it("are refused for any wrong claim, signature, algorithm or form", async () => {
     const { verify } = verifierOf(issuer);
     const nowSeconds = Math.floor(Date.now() / 1_000);
     const stranger = await issuer.addKey("stranger", { published: false });
@@ -89,7 +89,7 @@ describe("the keys of another issuer", () => {
     expect(issuer.asked).toEqual(["/.well-known/openid-configuration", "/jwks"]);
   });
 
-  it("are asked for again where a token names a new one, but no more often than the cooldown says", async () => {
+  it("are asked for again when a token names a new one, at most once per cooldown", async () => {
     await using issuer = await startTestIssuer();
     const first = await issuer.addKey("a", QUICK);
     const hasty = verifierOf(issuer, 0);
@@ -156,7 +156,7 @@ describe("the keys of another issuer", () => {
     expect(issuer.asked).toHaveLength(1);
   });
 
-  it("that are known serve on while the issuer is away, whoever asks for others", async () => {
+  it("that are known serve on while the issuer is away, also after a token with an unknown key", async () => {
     await using issuer = await startTestIssuer();
     const key = await issuer.addKey("a", QUICK);
     const stranger = await issuer.addKey("b", { ...QUICK, published: false });
@@ -168,7 +168,7 @@ describe("the keys of another issuer", () => {
   });
 });
 
-describe("who comes by another issuer", () => {
+describe("a caller with another issuer's token", () => {
   let issuer: TestIssuer;
   let key: IssuerKey;
   let api: TestApi;
@@ -207,7 +207,7 @@ describe("who comes by another issuer", () => {
     return { sub, accountId };
   }
 
-  it("is the account of the identity, with what its membership and its roles allow", async () => {
+  it("is the account of that identity, with the permissions of its membership and roles", async () => {
     const { sub, accountId } = await person();
     const roleIds = [await iam.addRole(["blueprints.read"])];
     await iam.addMembership(accountId, { roleIds, permissions: ["apps.read"] });
@@ -222,7 +222,7 @@ describe("who comes by another issuer", () => {
     expect(line).not.toHaveProperty("keyId");
   });
 
-  it("is nobody where no identity, no active account, or another provider's identity matches", async () => {
+  it("is refused without an identity of that issuer and an active account", async () => {
     expect((await call("nobody")).status).toBe(401);
     const pending = await person({ status: "pending" });
     await iam.addMembership(pending.accountId, { permissions: ["*"] });
@@ -233,7 +233,7 @@ describe("who comes by another issuer", () => {
     expect((await call("elsewhere")).status).toBe(401);
   });
 
-  it("names one of several organizations, and is refused alike for one of others and one that is none", async () => {
+  it("names one of its organizations; a foreign and an unknown organization are refused alike", async () => {
     using clock = moveMonotonicClock();
     const { sub, accountId } = await person();
     expect((await call(sub)).status).toBe(403);
@@ -249,7 +249,7 @@ describe("who comes by another issuer", () => {
     expect(foreign.status).toBe(403);
   });
 
-  it("comes into one organization only by the identity that a guest's organization has made", async () => {
+  it("enters only the organization that made its identity, though its account is a member of others", async () => {
     const host = await iam.addOrganization();
     const sub = "lent";
     const accountId = await iam.addAccount();
@@ -261,7 +261,7 @@ describe("who comes by another issuer", () => {
     expect((await call(sub, { method: "POST" })).status).toBe(403);
   });
 
-  it("gets no access token: there is no key that it could die with", async () => {
+  it("gets no access token, as there is no key that the token could end with", async () => {
     const { sub, accountId } = await person();
     await iam.addMembership(accountId, { permissions: ["*"] });
     const answer = await api.as(await issuer.sign(key, { sub }))("POST", "/auth/tokens");
@@ -280,7 +280,7 @@ describe("who comes by another issuer", () => {
     expect(answer.headers.get("retry-after")).toBe("1");
   });
 
-  it("is nobody where no issuer is set", async () => {
+  it("is refused by a gateway that trusts no issuer", async () => {
     await using other = await createTestApi();
     expect((await other.as(await issuer.sign(key))("GET", "/blueprints")).status).toBe(401);
   });

@@ -35,7 +35,7 @@ const limitsOf = ({ headers }: { headers: Headers }) =>
 const isWithinWindow = (seconds = 0): boolean => seconds > 0 && seconds <= 60;
 
 describe("a budget", () => {
-  it("is one for all gateways, by key, and begins anew when its window ends", async () => {
+  it("is shared by all gateways, apart for each key, and full again after its window", async () => {
     await using otherRedis = await open(server);
     const options = { name: "shared", limit: 5, windowSeconds: 600 };
     const [one, other] = [redis, otherRedis].map((each) =>
@@ -71,7 +71,7 @@ describe("a budget", () => {
     expect((await budget.take("a")).allowed).toBe(true);
   });
 
-  it("is not lost on a Redis that is full: the gateway counts for itself", async () => {
+  it("is counted by each gateway for itself while Redis is full", async () => {
     await using own = await startRedis();
     await using ownRedis = await open(own);
     await own.client.config("SET", "maxmemory", "1");
@@ -102,7 +102,7 @@ describe("requests to the API", () => {
     await other[Symbol.asyncDispose]();
   });
 
-  it("show on every answer what is left, and are refused when nothing is", async () => {
+  it("show on every answer how many are left, and are refused when none is", async () => {
     const token = await api.keyWith("blueprints.read");
     const call = api.as(token);
     const answers = [
@@ -124,7 +124,7 @@ describe("requests to the API", () => {
     expect((await api.as(await api.keyWith("*"))("GET", "/blueprints")).status).toBe(200);
   });
 
-  it("by an access token are those of its key", async () => {
+  it("with an access token count for its key", async () => {
     const token = await api.keyWith("*");
     const { body } = await api.as(token)("POST", "/auth/tokens");
     const answer = await api.as(body.accessToken)("GET", "/blueprints");
@@ -146,7 +146,7 @@ describe("requests to the API", () => {
     return { status: response.status, headers: response.headers, body: await response.json() };
   };
 
-  it("with wrong tokens are limited by address: then not even a right one is listened to there", async () => {
+  it("with wrong tokens are limited by address; beyond the limit even a right one is refused there", async () => {
     const { token } = await (await createTestIam(api.database)).addKey({ permissions: ["*"] });
     const guesser = "192.0.2.1";
     expect((await from(guesser, token)).status).toBe(200);
@@ -178,7 +178,7 @@ describe("requests to the API", () => {
     expect((await from("2001:db8:0:8::1", "ik_other")).status).toBe(401);
   });
 
-  it("with one wrong token again and again are one guess, and none shut nobody out", async () => {
+  it("with the same wrong token, or with none, count as one guess at most", async () => {
     for (let i = 0; i < 100; i++) {
       const answer = await from("192.0.2.3", i % 2 ? "ik_forgotten" : undefined);
       expect(answer.status).toBe(401);
@@ -204,7 +204,7 @@ describe("requests to the API", () => {
     ]);
   });
 
-  it("show what is left of guesses where it cannot be known who calls", async () => {
+  it("show how many guesses are left when the look-up of the caller fails", async () => {
     await other.database.db.schema.alterTable("accounts").renameTo("elsewhere").execute();
     const answer = await other.call("GET", "/blueprints");
     await other.database.db.schema.alterTable("elsewhere").renameTo("accounts").execute();

@@ -93,7 +93,7 @@ async function records() {
 }
 
 describe("a delivery", () => {
-  it("is answered with what became of each item, in order", async () => {
+  it("is answered with the outcome of each item, in order", async () => {
     const send = open({ itemsPath: "$" });
     const outcome = outcomeOf(await send([{ id: "a" }, { no: 1 }, { id: "a" }, { id: "b" }]));
     expect(outcome).toMatchObject({ received: 4, published: 2, duplicates: 1, quarantined: 1 });
@@ -169,7 +169,7 @@ describe("an id that is known with other data", () => {
 });
 
 describe("a delivery that takes two calls", () => {
-  it("has the time of one", async () => {
+  it("gives both calls one deadline", async () => {
     const times: (number | undefined)[] = [];
     const publish = testPublish(redis);
     const send = open({ itemsPath: "$" }, undefined, {
@@ -205,14 +205,14 @@ const kept = {
   keep: "all",
 } as const;
 
-describe("a channel that refuses", () => {
-  it("what is invalid writes nothing of a delivery with one bad item", async () => {
+describe("a channel", () => {
+  it("that refuses invalid items writes nothing of a delivery with one of them", async () => {
     const result = await open({ itemsPath: "$", onInvalid: "reject" })([{ id: "a" }, {}, { id: "b" }]);
     expect(result).toMatchObject({ kind: "rejected", failures: [{ item: 1, reason: "id_missing" }] });
     expect([await length(), await records()]).toEqual([0, []]);
   });
 
-  it("what matches nothing still keeps what is invalid", async () => {
+  it("that refuses items without a definition still quarantines invalid ones", async () => {
     const definitions = [{ type: "push", typePath: "$.type", idPath: "$.id" }];
     const send = open({ onNoMatch: "reject" }, definitions);
     expect(await send({ type: "other" })).toMatchObject({
@@ -241,7 +241,7 @@ describe("a delivery that is not verified", () => {
     expect(outcomeOf(await send('{"id":"a"}', sign("k", '{"id":"a"}')))).toMatchObject({ published: 1 });
   });
 
-  it("is kept now and then, without its signature, for the operator to look at", async () => {
+  it("is quarantined at most every ten seconds, without its signature", async () => {
     const send = open(config);
     const headers = { ...sign("wrong", "{}"), "x-other": "1" };
     const startMs = Date.now();
@@ -256,7 +256,7 @@ describe("a delivery that is not verified", () => {
     await until(async () => (await records())[0]?.count === 2);
   });
 
-  it("is refused also while nothing can be kept", async () => {
+  it("is refused also while the quarantine is away", async () => {
     const put = async () => {
       throw new UnavailableError("Redis is away");
     };

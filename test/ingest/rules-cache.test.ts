@@ -38,7 +38,7 @@ describe("the cache of channels in force", () => {
     expect(lookUps).toEqual([]);
   });
 
-  it("looks a true address up once, however many ask, and knows it at once from then on", async () => {
+  it("looks up a channel's address once for all who ask, and answers from memory from then on", async () => {
     const found = await Promise.all(Array.from({ length: 20 }, () => cache.find("ch_1")));
     expect(new Set(found)).toEqual(new Set([stored.get("ch_1")]));
     expect(cache.find("ch_1")).toBe(stored.get("ch_1"));
@@ -51,14 +51,14 @@ describe("the cache of channels in force", () => {
     expect(lookUps).toEqual(["ch_gone"]);
   });
 
-  it("takes a look-up that failed for no answer, and asks again", async () => {
+  it("asks again after a look-up that failed", async () => {
     failing = true;
     await expect(cache.find("ch_1")).rejects.toThrow(UnavailableError);
     failing = false;
     expect(await cache.find("ch_1")).toBe(stored.get("ch_1"));
   });
 
-  it("lets nobody wait for long, and still asks once", async () => {
+  it("ends a wait for a slow look-up, whose answer serves the next who ask", async () => {
     let release = () => {};
     held = new Promise((resolve) => {
       release = resolve;
@@ -70,7 +70,7 @@ describe("the cache of channels in force", () => {
     expect(lookUps).toEqual(["ch_1"]);
   });
 
-  it("forgets what has changed, by the channel's number, and nothing else", async () => {
+  it("forgets a changed channel, by its number, and no other", async () => {
     stored.set("ch_2", channel(2));
     const second = await cache.find("ch_2");
     await cache.find("ch_1");
@@ -83,7 +83,7 @@ describe("the cache of channels in force", () => {
     expect(cache.find("ch_2")).toBeInstanceOf(Promise);
   });
 
-  it("neither keeps nor hands out what was read before a change came in", async () => {
+  it("neither keeps nor hands out a channel that was read before it changed", async () => {
     let release = () => {};
     held = new Promise((resolve) => {
       release = resolve;
@@ -99,7 +99,7 @@ describe("the cache of channels in force", () => {
     expect(cache.find("ch_1")).toBe(mended);
   });
 
-  it("goes on with what it knows for ten minutes without news of changes, then answers nothing for certain", async () => {
+  it("serves known channels for ten minutes without news of changes, then is unavailable", async () => {
     await cache.find("ch_1");
     blindMs = 600_000;
     expect(cache.find("ch_1")).toBe(stored.get("ch_1"));

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { canonicalJson } from "../../../src/lib/json-schema/canonical-json.ts";
 
-test("says the same as the value, whatever the order of its members", () => {
+test("canonical JSON parses to the same value, with members in one order", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const text = canonicalJson(value);

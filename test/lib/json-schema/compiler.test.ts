@@ -109,7 +109,7 @@ test.each<[string, JsonSchema, unknown]>([
     1,
   ],
   ["letters beyond one UTF-16 unit", { maxLength: 1, pattern: "^.$" }, "😀"],
-])("%s: valid", async (_, schema, value) => {
+])("%s: the value is valid", async (_, schema, value) => {
   expect(await validate(schema, value)).toBeUndefined();
 });
 
@@ -272,7 +272,7 @@ test("a schema that is nested too deeply is refused", async () => {
   expect((await findings(deep))[0]?.message).toContain("too deeply");
 });
 
-test("a warm schema is found by its object; an equal one is not compiled again", async () => {
+test("a compiled schema is found by its object; an equal one is not compiled again", async () => {
   const schema = { type: "object", properties: { a: { type: "integer" } } };
   expect(compiler.peek(schema)).toBeUndefined();
   const [first, second] = await Promise.all([compiled(schema), compiled(structuredClone(schema))]);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { JsonSchema } from "../../../src/lib/json-schema/compiled-schema.ts";
 import { schemaCost } from "../../../src/lib/json-schema/schema-cost.ts";
 
-test("counts subschemas with every reference written out", () => {
+test("the cost of a schema is its subschemas, with every reference written out", () => {
   expect(schemaCost(true)).toBe(1);
   expect(schemaCost({ properties: { a: { type: "null" }, b: {} } })).toBe(3);
   const $defs: Record<string, JsonSchema> = { d0: {} };
@@ -22,11 +22,11 @@ test.each<[string, JsonSchema]>([
   ["embedded schemas", { properties: { a: { $id: "x" } } }],
   ["items compared in pairs", { uniqueItems: true }],
   ["objects compared in pairs", { uniqueItems: true, items: { type: ["string", "object"] } }],
-])("%s has no bound", (_, schema) => {
+])("the cost of %s is infinite", (_, schema) => {
   expect(schemaCost(schema)).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("few or scalar items are compared at little cost; data in a schema is not a schema", () => {
+test("unique items that are few or scalar cost little; data in a schema costs nothing", () => {
   expect(schemaCost({ uniqueItems: true, maxItems: 10 })).toBe(1);
   expect(schemaCost({ uniqueItems: true, items: { type: "string" } })).toBe(2);
   expect(schemaCost({ const: { $ref: "#" }, enum: [{ $ref: "#" }], examples: [{ uniqueItems: true }] })).toBe(
