@@ -28,7 +28,7 @@ function plainAjv(): (key: string) => ValidateFunction {
 }
 
 test("all examples of GitHub are valid or invalid by their events' schemas as they are to plain Ajv", async () => {
-  await using compiler = startSchemaCompiler();
+  await using compiler = startSchemaCompiler({ compileTimeoutMs: 600_000, validateTimeoutMs: 600_000 });
   const plain = plainAjv();
   const counts = { valid: 0, invalid: 0, here: 0, inWorker: 0 };
   for (const { event, payload } of examples()) {

@@ -15,7 +15,7 @@ const { signal } = new AbortController();
 let compiler: SchemaCompiler;
 
 beforeAll(() => {
-  compiler = startSchemaCompiler();
+  compiler = startSchemaCompiler({ compileTimeoutMs: CEILING_MS, validateTimeoutMs: CEILING_MS });
 });
 afterAll(() => compiler[Symbol.asyncDispose]());
 

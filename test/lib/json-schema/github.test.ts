@@ -2,6 +2,7 @@ import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import { expect, test } from "vitest";
 import { startSchemaCompiler } from "../../../src/lib/json-schema/compiler.ts";
+import { CEILING_MS } from "../../support/until.ts";
 import { EVENT_NAMES, eventSchema, examples, unionSchema } from "./github.ts";
 
 // `test/deep/github-schemas.test.ts` takes all examples; `npm run bench:schemas` measures how long the event loop is held up.
@@ -11,7 +12,7 @@ const STEP = 8;
 const SOME = EVENT_NAMES.filter((name, at) => at % STEP === 0 || name === "pull_request_event");
 
 test("of GitHub's schemas compiled all at once, each takes a turn of the event loop of its own", async () => {
-  await using compiler = startSchemaCompiler();
+  await using compiler = startSchemaCompiler({ compileTimeoutMs: CEILING_MS, validateTimeoutMs: CEILING_MS });
   let turn = 0;
   let isDone = false;
   const count = (): void => {
@@ -31,7 +32,7 @@ test("of GitHub's schemas compiled all at once, each takes a turn of the event l
 });
 
 test("GitHub's examples are valid or invalid as they are to plain Ajv", async () => {
-  await using compiler = startSchemaCompiler();
+  await using compiler = startSchemaCompiler({ compileTimeoutMs: CEILING_MS, validateTimeoutMs: CEILING_MS });
   const ajv = new Ajv({ strict: false });
   addFormats.default(ajv);
   ajv.addSchema(unionSchema(), "all");
