@@ -77,7 +77,7 @@ export async function startGateway(
 ): Promise<Gateway> {
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;
-  const metrics = createMetrics();
+  const metrics = createMetrics({ ofProcess: true });
   const presets = readPresets();
   let urls = { baseUrl: "", hooksUrl: "" };
   const has = (role: Config["roles"][number]): boolean => config.roles.includes(role);

@@ -46,10 +46,13 @@ export interface Tally {
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Counters in a registry of their own, beside those of the process. */
-export function createMetrics(): Metrics {
+/**
+ * Counters in a registry of their own; with `ofProcess` beside those of Node, which watch the event loop by a timer that runs
+ * until the process ends.
+ */
+export function createMetrics({ ofProcess = false }: { readonly ofProcess?: boolean } = {}): Metrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  if (ofProcess) collectDefaultMetrics({ register: registry });
   const registers = [registry];
   return {
     registry,

@@ -7,6 +7,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     exclude: ["test/faults/**", "test/bench/**", "test/cluster/**", "test/browser/**", "test/deep/**"],
     globalSetup: ["test/support/servers.ts"],
+    setupFiles: ["test/support/leftovers.ts"],
     pool: "forks",
     // No file leaves anything behind: what a worker has loaded serves all files that it runs.
     isolate: false,

@@ -221,16 +221,22 @@ const exponential = (): JsonSchema => {
 /** The timers of this thread stand still, so that no job runs out of time but by `endJob`. */
 function holdTimers(jobTimeoutMs: number) {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const armed = vi.spyOn(globalThis, "setTimeout");
+  // Counted without a spy: whoever restores all spies later would bring this fake back.
+  const held = globalThis.setTimeout;
+  let armed = 0;
+  const counting = (run: () => void, ms?: number, ...args: []) => {
+    if (ms === jobTimeoutMs) armed++;
+    return held(run, ms, ...args);
+  };
+  globalThis.setTimeout = Object.assign(counting, held);
   return {
     /** Ends the time of the job that is the nth which a worker has taken, as soon as it has. */
     async endJob(n: number): Promise<void> {
-      while (armed.mock.calls.filter(([, ms]) => ms === jobTimeoutMs).length < n)
-        await new Promise((resolve) => setImmediate(resolve));
+      while (armed < n) await new Promise((resolve) => setImmediate(resolve));
       vi.advanceTimersByTime(jobTimeoutMs);
     },
     [Symbol.dispose]() {
-      armed.mockRestore();
+      globalThis.setTimeout = held;
       vi.useRealTimers();
     },
   };
