@@ -14,7 +14,7 @@ afterEach(async () => {
 
 async function start(options: { checks?: readonly HealthCheck[]; metricsToken?: string } = {}) {
   const { checks = [], metricsToken } = options;
-  const metrics = createMetrics();
+  const metrics = createMetrics({ ofProcess: true });
   const app = new Hono<HealthEnv>();
   app.use(requestId(Date.now));
   app.route("/", createHealth({ checks, metrics, metricsToken, checkTimeoutMs: 50 }));
