@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { createApiKey } from "../../src/data/api-keys.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { BODY_FORMS, type BodyForm, createFixtures, type Fixtures, type Scope } from "./fixtures.ts";
@@ -248,7 +248,8 @@ const twists = (victim: Scope): readonly (readonly [string, (request: ApiRequest
         : { ...request, body: { ...Object(request.body), "no such field": 1 } },
   ],
   ["If-Match", (request) => ({ ...request, headers: { "if-match": '"another"' } })],
-  ["Idempotency-Key", (request) => ({ ...request, headers: { "idempotency-key": "the same for all" } })],
+  // A key of its own for each request: a used one would answer for the request before.
+  ["Idempotency-Key", (request) => ({ ...request, headers: { "idempotency-key": randomUUID() } })],
   [
     "X-Organization-Id",
     (request) => ({ ...request, headers: { "x-organization-id": victim.organizationId } }),
@@ -307,7 +308,9 @@ export async function compareForeignIds(matrix: LeakMatrix, options: CompareOpti
         if (JSON.stringify(visible(seen)) !== JSON.stringify(visible(other)))
           findings.push(`${name}, ${twist}: ${show(seen)}, random: ${show(other)}`);
       }
-      await ask(withMalformed);
+      const odd = await ask(withMalformed);
+      if (twist === "plain" && places[0]?.where === "path" && odd.status !== 404)
+        findings.push(`${name}, malformed: ${show(odd)}`);
       const expected = places[0]?.where === "query" ? [200, 404] : [404];
       if (twist === "plain" && !expected.includes(seen.status)) findings.push(`${name}: ${show(seen)}`);
     }
