@@ -9,11 +9,11 @@ import { createLiveChannels } from "../../src/data/live-channels.ts";
 import { commonSettings } from "../../src/event/channel.ts";
 import { createEventPath } from "../../src/gateway/event-path.ts";
 import { createSourceBus, type Sources, type SourcesDeps, startSources } from "../../src/gateway/sources.ts";
-import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { openTestRedis } from "../bus/support.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
+import { sharedSchemas } from "../support/schemas.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
@@ -145,7 +145,7 @@ export async function startSourceRig(): Promise<SourceRig> {
   const kind = countingKind(upstream);
   const server = await startRedis();
   const spine = starting.use(await startTestSpine({ extraKinds: [kind], server }));
-  const schemas = starting.use(startSchemaCompiler());
+  const schemas = sharedSchemas();
   const workers: TestWorker[] = [];
   starting.defer(async () => {
     await Promise.all(workers.map((worker) => worker[Symbol.asyncDispose]()));

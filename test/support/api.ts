@@ -15,7 +15,6 @@ import type { RequestEnv } from "../../src/http/context.ts";
 import { requestId } from "../../src/http/request-id.ts";
 import { createClientAddressOf } from "../../src/lib/client-address.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
-import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
@@ -23,6 +22,7 @@ import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
 import { type Presets, readPresets } from "../../src/verify/presets.ts";
 import { createDocumentCheck, type DocumentCheck } from "./documented.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
+import { sharedSchemas } from "./schemas.ts";
 
 export interface Answer {
   readonly status: number;
@@ -126,7 +126,7 @@ export async function createTestApi(
   const metrics = createMetrics();
   let deletions = 0;
   const stopping = new AbortController();
-  const schemas = startSchemaCompiler();
+  const schemas = sharedSchemas();
   const bus = (await options.openBus?.(database, keyring)) ?? awayBus();
   const callers = createCallerPath({
     ...{ db, keyring, clock },
@@ -224,7 +224,6 @@ export async function createTestApi(
       stopping.abort();
       await connections[Symbol.asyncDispose]();
       await outbound[Symbol.asyncDispose]();
-      await schemas[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
       refuseUndocumented();
     },

@@ -15,13 +15,13 @@ import type { Outcome } from "../../src/event/outcome.ts";
 import { createEventPath, type EventPath } from "../../src/gateway/event-path.ts";
 import { createSourceBus } from "../../src/gateway/sources.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
-import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import type { FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import { type Presets, readPresets } from "../../src/verify/presets.ts";
 import { createTestApi, type TestApi } from "./api.ts";
+import { sharedSchemas } from "./schemas.ts";
 import { createTestRedis, type TestRedis } from "./test-redis.ts";
 
 /** The API and the way of events over a database and a Redis of their own, without a listener. */
@@ -87,7 +87,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
       signal,
     }),
   );
-  const schemas = starting.use(startSchemaCompiler());
+  const schemas = sharedSchemas();
   const groups = createGroups({ redis });
   const topics = createTopics({ redis });
   const entries = createEntryIndex({ redis });
