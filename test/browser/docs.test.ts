@@ -48,7 +48,7 @@ async function visit(): Promise<Visit> {
   return { page, strangers, complaints };
 }
 
-it("shows every operation, asks nobody else and breaks no rule of its policy", async () => {
+it("the docs page shows every operation, calls no other host and keeps to its CSP", async () => {
   const { page, strangers, complaints } = await visit();
   const document: OpenApi = await (await fetch(`${origin}/v1/openapi.json`)).json();
   const count = Object.values<object>(document.paths)
@@ -67,7 +67,7 @@ it("shows every operation, asks nobody else and breaks no rule of its policy", a
   await page.close();
 });
 
-it("tries a request out with a token that is typed in, and keeps that nowhere", async () => {
+it("the docs page sends a request with a typed-in token, and stores the token nowhere", async () => {
   const token = await api.keyWith("blueprints.read");
   const { page, strangers, complaints } = await visit();
   await page.locator("button.authorize").first().click();
@@ -88,7 +88,7 @@ it("tries a request out with a token that is typed in, and keeps that nowhere", 
   await page.close();
 });
 
-it("lets no script of another place or in the page run", async () => {
+it("the docs page runs no foreign and no inline script", async () => {
   const { headers } = await fetch(`${origin}/docs`);
   const policy = headers.get("content-security-policy") ?? "";
   expect(policy).toContain("default-src 'none'");

@@ -38,7 +38,7 @@ async function withReplica(server: RedisServer): Promise<RedisServer> {
   return replica;
 }
 
-test("a batch is answered only when a replica has it, also where all of it was known", async () => {
+test("a batch is answered only once a replica has it, even when every event is a duplicate", async () => {
   await using server = await startRedis([...FSYNC, "--repl-diskless-sync-delay", "0"]);
   await using replica = await withReplica(server);
   await using redis = await openTestRedis(server.url, { durability: "replica" });
@@ -83,7 +83,7 @@ test("many batches share their waits", async () => {
   expect(waits).toBeLessThan(20);
 });
 
-test("publishing stops when Redis becomes less durable than asked for, and goes on when it no longer is", async () => {
+test("publishing stops while Redis is less durable than required, and then resumes", async () => {
   await using server = await startRedis(FSYNC);
   await using redis = await openTestRedis(server.url, { durability: "fsync", checkEveryMs: 50 });
   const publish = testPublish(redis);
@@ -99,7 +99,7 @@ test("publishing stops when Redis becomes less durable than asked for, and goes 
   await publish(batch, now);
 });
 
-test("what may not be read counts as unknown: it stops a start that asks for more, unless it is vouched for", async () => {
+test("unreadable durability counts as unknown and stops the start, unless it is asserted", async () => {
   await using server = await startRedis(FSYNC);
   await server.client.call("acl", "setuser", "app", "on", ">pass", "~*", "+@all", "-config");
   const url = server.url.replace("redis://", "redis://app:pass@");
@@ -111,7 +111,7 @@ test("what may not be read counts as unknown: it stops a start that asks for mor
   expect(process.state()).toMatchObject({ ready: true, durability: "process" });
 });
 
-test("a Redis that evicts stops the start", async () => {
+test("the start fails when Redis evicts keys", async () => {
   await using server = await startRedis(["--maxmemory", "100mb", "--maxmemory-policy", "volatile-lru"]);
   await expect(openTestRedis(server.url)).rejects.toThrow(/volatile-lru/);
 });

@@ -41,7 +41,7 @@ test("a group is given every entry from its start time on, however late it is ma
   expect(await read(topic, "sub_3")).toHaveLength(0);
 });
 
-test("a group stands before its stream does, and tells of itself", async () => {
+test("a group can be made before its stream, then found, reset and removed", async () => {
   const topic = testTopic(testChannel());
   expect(await groups.list(topic)).toEqual([]);
   await groups.ensure(topic, "sub_1", "0-0");

@@ -85,7 +85,7 @@ describe("a schedule", () => {
 });
 
 describe("a job", () => {
-  it("is one for each id, and comes at the earliest time asked for", async () => {
+  it("exists once per id, and runs at the earliest time requested", async () => {
     await using queue = open();
     await queue.add({ id: "one", data: { n: 1 }, delayMs: 3_600_000 });
     await queue.add({ id: "one", data: { n: 2 }, delayMs: 7_200_000 });
@@ -100,7 +100,7 @@ describe("a job", () => {
     ]);
   });
 
-  it("that is under way refuses another of its id; an urgent one goes first", async () => {
+  it("cannot be added again while it runs; an urgent job runs first", async () => {
     await using queue = open();
     const begun: string[] = [];
     const ended = Promise.withResolvers<undefined>();
@@ -122,7 +122,7 @@ describe("a job", () => {
     expect(begun).toEqual(["a", "d", "b", "c"]);
   });
 
-  it("that is put off comes again; one that is over or removed leaves nothing behind", async () => {
+  it("runs again after it is put off, and leaves no keys once done or removed", async () => {
     const name = `test-${queues++}`;
     await using queue = open(server.url, name);
     const starts: number[] = [];

@@ -38,7 +38,7 @@ async function ask<T>(socketPath: string, run: (redis: Redis) => Promise<T>): Pr
 
 const isGone = async (pid: number) => (await processIncarnation(pid)) === undefined;
 
-describe("redis-server of its own", () => {
+describe("the gateway's own redis-server", () => {
   it("is durable, never evicts, has half of the memory at most, and no port", async () => {
     await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
     const settings = await ask(redis.socketPath, (client) => client.config("GET", "*"));
@@ -91,7 +91,7 @@ describe("redis-server of its own", () => {
     expect(await ask(redis.socketPath, (client) => client.get("kept"))).toBe("1");
   });
 
-  it("stops a server that was left behind without its socket, before it starts another on the same file", async () => {
+  it("stops a leftover server without a socket before it starts a new one on the same data", async () => {
     const dataDir = folder();
     const first = await startOwnServer({ dataDir, which: "redis" });
     const { pid, socketPath } = first.report;
@@ -114,7 +114,7 @@ describe("redis-server of its own", () => {
     expect(await ask(redis.socketPath, (client) => client.ping())).toBe("PONG");
   });
 
-  it("names the line that installs it, and the other way out, where there is none", async () => {
+  it("names the install command and REDIS_URL when no redis-server is installed", async () => {
     vi.stubEnv("PATH", "/nonexistent");
     await expect(startLocalRedis({ dataDir: folder(), log, signal })).rejects.toThrow(
       /not on the PATH.*(install|setup\.sh).*REDIS_URL/,

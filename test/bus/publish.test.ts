@@ -152,7 +152,7 @@ describe("the dedupe window", () => {
     expect(await publishUnder(from)).toBe("duplicate");
   });
 
-  test("is all that is remembered: every key of it ends by itself, half a window later at most", async () => {
+  test("bounds memory: every key expires by itself, at most half a window late", async () => {
     const channel = testChannel();
     const policy = { ...testPolicy, dedupeWindowMs: 3_600_000 };
     const events = Array.from({ length: 400 }, () => testEvent(channel));
@@ -171,7 +171,7 @@ test("no id is lost while buckets grow", async () => {
 });
 
 describe("a refused delivery", () => {
-  test("has written nothing where its second topic is no stream", async () => {
+  test("writes nothing when its second topic is not a stream", async () => {
     const channel = testChannel();
     const [first, second] = [testEvent(channel, "a"), testEvent(channel, "b", { type: "taken" })];
     await server.client.set(second.topic, "not a stream");
@@ -203,7 +203,7 @@ describe("a refused delivery", () => {
     expect(calls).toBe(1);
   });
 
-  test("was never sent where its signal has aborted", async () => {
+  test("is never sent when its signal has aborted", async () => {
     const channel = testChannel();
     const abort = new AbortController();
     const publishing = publish({ channel, events: [testEvent(channel)], policy: testPolicy }, abort);
@@ -291,7 +291,7 @@ describe("a pull source", () => {
     expect(await cursorOf(channel)).toEqual({ e: "1", v: "1" });
   });
 
-  test("keeps its cursor where an event conflicts, whatever piece it is in", async () => {
+  test("keeps its cursor when an event conflicts, in any piece", async () => {
     const channel = await ownedChannel(1);
     await publish({ channel, events: [testEvent(channel, "id-3")], policy: testPolicy }, now);
     const events = Array.from({ length: 600 }, (_, i) => testEvent(channel, `id-${i}`, { data: "other" }));

@@ -81,7 +81,7 @@ describe("a quarantined item", () => {
     }
   });
 
-  test("is the same record when it comes again, counted", async () => {
+  test("keeps one record when it is repeated, and counts the repeats", async () => {
     const channel = testChannel();
     const [first] = await put(channel, { delivery: deliveryOf("{}", { date: "a" }), items: [itemOf(0)] });
     const again = {
@@ -98,7 +98,7 @@ describe("a quarantined item", () => {
     expect(repeated?.lastAtMs).toBeGreaterThanOrEqual(repeated?.firstAtMs ?? Number.NaN);
   });
 
-  test("of a delivery that differs in what is told is another record", async () => {
+  test("gets its own record when its delivery's headers differ", async () => {
     const channel = testChannel();
     const [push] = await put(channel, {
       delivery: deliveryOf("{}", { "x-event": "push" }),
@@ -111,7 +111,7 @@ describe("a quarantined item", () => {
     expect(push).not.toBe(ping);
   });
 
-  test("shares one stored delivery with the others of it, which goes with the last", async () => {
+  test("shares one stored delivery with its siblings, removed with the last of them", async () => {
     const channel = testChannel();
     const ids = await put(channel, { delivery: deliveryOf("x".repeat(1000)), items: [itemOf(0), itemOf(1)] });
     const deliveries = async () => (await keysOf(channel)).filter((key) => key.includes(":d:"));
@@ -123,7 +123,7 @@ describe("a quarantined item", () => {
     expect(await keysOf(channel)).toEqual([]);
   });
 
-  test("is written by the publish of its delivery, and released by the one that replaces it", async () => {
+  test("is written by its delivery's publish, and released by the publish that replaces it", async () => {
     const channel = testChannel();
     const { quarantineIds } = await publish(
       {
@@ -201,7 +201,7 @@ describe("budgets", () => {
     });
   };
 
-  test("of items that match nothing keep the newest and count the rest", async () => {
+  test("keep the newest items that match nothing, and count the dropped ones", async () => {
     const channel = testChannel();
     const store = limited({ newestItems: 10 });
     const ids: string[] = [];
@@ -215,7 +215,7 @@ describe("budgets", () => {
     expect(await store.countDropped(channel.organizationId, channel.number)).toBe(15);
   });
 
-  test("of bytes make room for the newest", async () => {
+  test("drop the oldest items that match nothing when they exceed their bytes", async () => {
     const channel = testChannel();
     const store = limited({ newestBytes: 100_000 });
     for (let i = 0; i < 20; i++) {
@@ -232,7 +232,7 @@ describe("budgets", () => {
   test.each([
     ["channel", { channelBytes: 50_000 }],
     ["organization", { organizationBytes: 50_000 }],
-  ])("of a %s refuse what would be quarantined before anything is written, and free again", async (_, limits) => {
+  ])("refuse a delivery over the %s's bytes before any write, and free them on delete", async (_, limits) => {
     const channel = testChannel();
     const quarantineLimits = {
       newestItems: 9,
@@ -287,7 +287,7 @@ describe("budgets", () => {
     expect(await keysOf(channel)).toEqual([]);
   });
 
-  test("let go of what is older than its keep", async () => {
+  test("drop items past their keep time, except the newest that match nothing", async () => {
     const channel = testChannel();
     const store = limited({ keepMs: 200 });
     await store.put(
@@ -303,7 +303,7 @@ describe("budgets", () => {
   });
 });
 
-test("a purge removes all of one channel and nothing of another", async () => {
+test("a purge removes every item of its channel and none of another", async () => {
   const channel = testChannel();
   const other = { ...testChannel(), organizationId: channel.organizationId };
   for (let i = 0; i < 300; i++) {

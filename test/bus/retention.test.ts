@@ -62,14 +62,14 @@ describe("a topic is trimmed", () => {
     expect((await server.client.xrevrange(topic, "+", "-", "COUNT", 1))[0]?.[0]).toBe(newest);
   });
 
-  test("from far too many entries for one call, in steps", async () => {
+  test("in steps, when it has too many entries for one call", async () => {
     const topic = testTopic(testChannel());
     const fill = "for i = 1, 45000 do redis.call('XADD', KEYS[1], '*', 'a', 'b') end";
     await server.client.eval(fill, 1, topic);
     expect((await createTrimTopic({ redis })({ topic, ...roomy, maxEntries: 10 })).length).toBe(10);
   });
 
-  test("not at all where there is none", async () => {
+  test("without an error when it does not exist", async () => {
     expect(await createTrimTopic({ redis })({ topic: "events.none", ...roomy })).toEqual({
       removed: 0,
       length: 0,

@@ -69,7 +69,7 @@ describe("slots", () => {
     expect(await server.client.keys("inlet:{slots}:f*")).toEqual([]);
   });
 
-  it("that come free are kept for the name that has waited longest", async () => {
+  it("are kept, once free, for the name that has waited longest", async () => {
     const slots = createSlots({ redis, ...patient });
     const only = place("line", 1);
     const holder = await take(slots, "a", only);
@@ -98,7 +98,7 @@ describe("slots", () => {
     await (await take(slots, "b", origin, organization)).release();
   });
 
-  it("that are kept for a name that does not come go to another once they were kept long enough", async () => {
+  it("go to another name when the one they are kept for does not come in time", async () => {
     const slots = createSlots({ redis, ...patient });
     const only = place("gone", 1);
     const holder = await take(slots, "a", only);
@@ -135,7 +135,7 @@ describe("slots", () => {
     await (await take(slots, "b", only)).release();
   });
 
-  it("of a worker that died are handed on to those in line by the next one that asks", async () => {
+  it("pass from a dead worker to the next in line when anybody asks", async () => {
     const slots = createSlots({ redis, ...patient });
     const two = place("crashed", 2);
     const end = Date.now() + HOUR_MS;
@@ -148,7 +148,7 @@ describe("slots", () => {
     if (asked.kind === "taken") await asked.slot.release();
   });
 
-  it("that are gone from Redis are told as lost, and no others", async () => {
+  it("are reported lost when they are gone from Redis, and no others are", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const slots = createSlots({ redis, ...patient });
     const [a, b] = [await take(slots, "a", place("emptied", 1)), await take(slots, "b", place("kept", 1))];
@@ -161,7 +161,7 @@ describe("slots", () => {
     await b.release();
   });
 
-  it("are told as lost when Redis is away for longer than they are held, and not before", async () => {
+  it("are reported lost when Redis is away for longer than their lease, and not before", async () => {
     await using own = await startRedis();
     await using ownRedis = await openTestRedis(own.url);
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });

@@ -44,7 +44,7 @@ function testSource() {
 }
 
 describe("taking a source over", () => {
-  test("fences whoever ran it before, and goes on where that one stood", async () => {
+  test("fences the previous owner and continues from its cursor", async () => {
     const { write, take, length } = testSource();
     const first = await take();
     expect(first).toMatchObject({ version: 0, value: undefined, failures: 0 });
@@ -57,7 +57,7 @@ describe("taking a source over", () => {
     expect(await length()).toBe(2);
   });
 
-  test("is one's among many at once", async () => {
+  test("lets one of many concurrent owners write: the one with the highest epoch", async () => {
     const { write, take } = testSource();
     const taken = await Promise.all(Array.from({ length: 20 }, () => take()));
     const epochs = taken.map(({ epoch }) => epoch);
@@ -68,7 +68,7 @@ describe("taking a source over", () => {
     );
   });
 
-  test("is above all that a topic has seen, though the cursor was lost", async () => {
+  test("takes an epoch above any that a topic has seen, even when the cursor was lost", async () => {
     const { channel, ref, take, write } = testSource();
     const before = await take();
     await write(before.epoch, 0, "x");
@@ -80,7 +80,7 @@ describe("taking a source over", () => {
     await expect(write(before.epoch, 1, "y")).rejects.toMatchObject({ stale: "epoch" });
   });
 
-  test("waits as long as its sender asked for, and as it failed, the latter not for a person", async () => {
+  test("waits out the sender's delay and the backoff; a fresh start skips only the backoff", async () => {
     const { ref, take, channel } = testSource();
     const first = await take();
     const failed = { failures: 3, notBeforeMs: 0, retryInMs: 3_600_000 };
@@ -112,7 +112,7 @@ describe("a cursor set by hand", () => {
     expect(await take()).toMatchObject({ value, failures: 0 });
   });
 
-  test("fences the run under way, and is where the next one begins", async () => {
+  test("fences the current run, and the next run begins there", async () => {
     const { ref, take, write, channel } = testSource();
     const run = await take();
     await write(run.epoch, 0, "far");
@@ -122,7 +122,7 @@ describe("a cursor set by hand", () => {
     expect(await take()).toMatchObject({ value: "back", version: 2 });
   });
 
-  test("is refused where it moved since it was read", async () => {
+  test("is refused when the cursor has moved since it was read", async () => {
     const { ref, take, write, channel } = testSource();
     const run = await take();
     await write(run.epoch, 0, "one");
@@ -133,7 +133,7 @@ describe("a cursor set by hand", () => {
     expect(await positions.set(ref, "x", { version: 2 })).toBe(3);
   });
 
-  test("that is reset begins anew, empty, from this moment", async () => {
+  test("fences the current run and leaves no value when it is a reset", async () => {
     const { ref, take, write } = testSource();
     const run = await take();
     await write(run.epoch, 0, "one");
@@ -144,14 +144,14 @@ describe("a cursor set by hand", () => {
     await expect(write(run.epoch, 1, "two")).rejects.toMatchObject({ stale: "epoch" });
   });
 
-  test("may be empty, which is not the same as none", async () => {
+  test("may be the empty string, which differs from no cursor", async () => {
     const { ref, take } = testSource();
     await positions.set(ref, "");
     expect((await take()).value).toBe("");
   });
 });
 
-test("a source's state is told by its owner only", async () => {
+test("only a source's current owner can write its state", async () => {
   const { channel, take } = testSource();
   const states = createSourceStates({ redis });
   const old = await take();

@@ -39,7 +39,7 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
 }
 
 describe("a stream", () => {
-  it("that fails is left alone for longer each time, up to its longest wait", async () => {
+  it("waits longer after each failure, up to its longest wait", async () => {
     await using stream = startStream(() => FAILED);
     await until(() => stream.plans.length >= 7);
     expect(stream.plans.slice(0, 7).map(({ waitMs }) => waitMs)).toEqual([1, 2, 4, 8, 16, 20, 20]);
@@ -51,7 +51,7 @@ describe("a stream", () => {
     expect(stream.plans[0]).toMatchObject({ failures: 4, waitMs: 8 });
   });
 
-  it("that ends without having sent anything waits longer too, and one that has sent something does not", async () => {
+  it("waits longer after each end without an event, but not after an end with events", async () => {
     await using silent = startStream(() => ({ kind: "done" }));
     await using sending = startStream(() => ({ kind: "done" }), { writes: true });
     await until(() => silent.plans.length >= 3 && sending.plans.length >= 3);

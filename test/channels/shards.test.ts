@@ -75,7 +75,7 @@ it("a worker that renews its lease keeps its shards for another lease from when 
   expect(worker.shards.held().size).toBe(0);
 });
 
-it("an answer that comes when its lease may have ended gives a worker nothing", async () => {
+it("a worker gains no shards from an answer that comes after its lease may have ended", async () => {
   await using worker = startWorker();
   vi.advanceTimersByTime(USED_MS);
   await worker.answer([1, 2, 3]);
@@ -84,7 +84,7 @@ it("an answer that comes when its lease may have ended gives a worker nothing", 
   expect(worker.told).toEqual([3]);
 });
 
-it("what is more than a worker's share is given back once nothing of it runs any more", async () => {
+it("a worker gives back the shards above its share once none of their sources run", async () => {
   const vacated = Promise.withResolvers<void>();
   await using worker = startWorker(() => vacated.promise);
   await worker.answer([1, 2, 3], 2);

@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("lets in so many at a time in their order, also when one of those that wait gives up", async () => {
+it("the start gate admits a limited number in order, also when a waiter gives up", async () => {
   const gate = createStartGate({ places: 2, mostMs: 60_000 });
   const inside: string[] = [];
   const enter = async (name: string, options = { signal }) => {
@@ -35,7 +35,7 @@ it("lets in so many at a time in their order, also when one of those that wait g
   await e;
 });
 
-it("gives the place of one that takes too long to the next, once", async () => {
+it("the start gate gives an overdue holder's place to the next waiter, once", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const gate = createStartGate({ places: 1, mostMs: 2_000 });
   const slow = await gate.admit({ signal });

@@ -6,7 +6,7 @@ import { chunkTopics } from "../../src/lib/stream-chunks.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "../bus/support.ts";
 import { createTestRedis } from "../support/test-redis.ts";
 
-test("a read is of at most 64 streams, and in a Cluster of one slot", () => {
+test("a read takes at most 64 streams, and in a Cluster only streams of one slot", () => {
   const topics = Array.from({ length: 500 }, (_, i) => `events.${i}`);
   const chunks = chunkTopics(topics, false);
   expect(chunks.flat()).toEqual(topics);

@@ -13,7 +13,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 const soon = { initialMs: 5, maxMs: 5, factor: 1, jitter: 0 };
 
 describe("run", () => {
-  it("hands out each event of many topics once, and acknowledges what was handled", async () => {
+  it("hands out each event of many topics once, and acknowledges the handled ones", async () => {
     const subscription = await makeSubscription(server, 100);
     for (const topic of subscription.topics) await subscription.send(topic, 0, 20);
     const stop = new AbortController();
@@ -31,7 +31,7 @@ describe("run", () => {
     expect(await subscription.pending()).toBe(0);
   });
 
-  it("gives events that the library `cloudevents` takes, with the text as it was spelled", async () => {
+  it("gives events that the library `cloudevents` accepts, with the original text", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     const fields = [
@@ -95,7 +95,7 @@ describe("run", () => {
     expect(new CloudEvent({ ...first?.[0] } as object).ext).toBe("x");
   });
 
-  it("hands out again what failed, and makes a dead letter of what fails too often", async () => {
+  it("retries a failed event, and turns it into a dead letter when it fails too often", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     await subscription.send(topic, 0, 3);
@@ -128,7 +128,7 @@ describe("run", () => {
     expect(problems.map(({ kind }) => kind).sort()).toEqual(["dead", "failed", "failed", "failed"]);
   });
 
-  it("reads topics that come later, and waits for a group that is not there yet", async () => {
+  it("reads topics added later, and waits for a group that does not exist yet", async () => {
     const subscription = await makeSubscription(server);
     const seen: number[] = [];
     const stop = new AbortController();
@@ -144,7 +144,7 @@ describe("run", () => {
     await running;
   });
 
-  it("waits for handlers when it stops, and gives back the rest at once", async () => {
+  it("waits for running handlers when it stops, and returns all other events at once", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     await subscription.send(topic, 0, 50);
@@ -175,7 +175,7 @@ describe("run", () => {
     expect(second.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 48 }, (_, i) => i + 2));
   });
 
-  it("ends with an error where no Redis answers, and tells what is wrong with its options", async () => {
+  it("fails when no Redis answers, and names an invalid option", async () => {
     const consumer = createConsumer({ redis: "redis://127.0.0.1:1", subscription: "sub_x" });
     await expect(consumer.run(() => {})).rejects.toThrow(/ECONNREFUSED|closed/);
     expect(() => createConsumer({ redis: "redis://h", subscription: "s", concurrency: 0 })).toThrow(
@@ -186,7 +186,7 @@ describe("run", () => {
 });
 
 describe("events", () => {
-  it("acknowledges an event when the next is asked for, and hands out again what is to be retried", async () => {
+  it("acknowledges an event when the next is requested, and retries on request", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     await subscription.send(topic, 0, 3);

@@ -62,7 +62,7 @@ function firstHandled(ledger: Ledger): ReadonlyMap<string, readonly number[]> {
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe("readers that are killed", () => {
-  it("leave no event unhandled: another takes over what they had", async () => {
+  it("leave no event unhandled: another reader takes over theirs", async () => {
     const subscription = await makeSubscription(server, 5);
     const ledger: Ledger = [];
     const options = { subscription: subscription.id, concurrency: 8 };
@@ -106,7 +106,7 @@ describe("ordered readers", () => {
     for (const [, numbers] of firstHandled(ledger)) expect(numbers).toEqual(upTo(60));
   });
 
-  it("share the topics, each of which is read by one", async () => {
+  it("share the topics, with one reader for each topic", async () => {
     const subscription = await makeSubscription(server, 10);
     const seen = [new Map<string, number>(), new Map<string, number>()];
     const stop = new AbortController();

@@ -40,7 +40,7 @@ describe("the keyring", () => {
     await expect(open(otherKey)).rejects.toThrow("INLET_MASTER_KEY");
   });
 
-  it("lets one of two different master keys win when both come at once", async () => {
+  it("accepts one of two different master keys that arrive at once", async () => {
     const outcomes = await Promise.allSettled([open(masterKey), open(otherKey)]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   });

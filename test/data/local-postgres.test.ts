@@ -86,7 +86,7 @@ const users = [
   { name: "as an ordinary user", options: { uid: NOBODY }, skip: !isRoot },
 ] as const;
 
-describe.each(users)("PostgreSQL of its own, $name", ({ options, skip }) => {
+describe.each(users)("the gateway's own PostgreSQL, $name", ({ options, skip }) => {
   it.skipIf(skip)(
     "is taken back after a kill of the gateway, recovers after a kill of all, and stops when told",
     async () => {
@@ -115,7 +115,7 @@ describe.each(users)("PostgreSQL of its own, $name", ({ options, skip }) => {
   );
 });
 
-describe("PostgreSQL of its own", () => {
+describe("the gateway's own PostgreSQL", () => {
   it("is durable, listens on no network, and has its database with a fixed locale", async () => {
     const dataDir = usedFolder();
     await using postgres = await startLocalPostgres({ dataDir, log, signal });
@@ -158,11 +158,11 @@ describe("PostgreSQL of its own", () => {
     expect(await query(postgres.connection, "SELECT 1 AS n")).toEqual([{ n: 1 }]);
   });
 
-  it("clears away what an initdb that was cut off has left", () => {
+  it("clears away the remains of an interrupted initdb", () => {
     expect(readdirSync(join(initialized, "..")).filter((name) => name.includes(".new-"))).toEqual([]);
   });
 
-  it("starts although the number in its pid file is another program's by now", async () => {
+  it("starts even when another program now has the pid in its pid file", async () => {
     const dataDir = usedFolder();
     const pidFile = join(dataDir, "postgres", "postmaster.pid");
     const { uid, gid } = statSync(join(dataDir, "postgres"));

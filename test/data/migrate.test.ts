@@ -95,7 +95,7 @@ describe("migrate", () => {
     expect(await numbers()).toEqual([1, 2]);
   });
 
-  it("refuses a database that another text of the same migration has set up", async () => {
+  it("refuses a database when the text of an applied migration differs", async () => {
     await migrate({ connection: database.connection, log, directory: await program(FIRST) });
     const changed = await program({ "0001_first.sql": "CREATE TABLE numbers (n integer);" });
     await expect(migrate({ connection: database.connection, log, directory: changed })).rejects.toThrow(

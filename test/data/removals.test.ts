@@ -69,7 +69,7 @@ describe("removals", () => {
     expect(await settle()).toHaveLength(1);
   });
 
-  it("go on past one that fails, which stays recorded", async () => {
+  it("continue after one fails, and keep the failed one recorded", async () => {
     for (const number of [1, 2, 3]) await remove(channelOf(number), true);
     const done: number[] = [];
     const tried: number[] = [];
@@ -88,7 +88,7 @@ describe("removals", () => {
     expect(await settle()).toMatchObject([{ channel: { number: 1 } }]);
   });
 
-  it("all wait while the bus is away, and begin with another one the next time", async () => {
+  it("all wait while the bus is away, and start from a different one next time", async () => {
     for (const number of [1, 2]) await remove(channelOf(number), true);
     const tried: Removal[] = [];
     const away = (removal: Removal) => {

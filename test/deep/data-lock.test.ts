@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { raceForLock } from "../lib/lock-starters.ts";
 
-it("of 20 processes that start at once one gets the lock", async () => {
+it("one of 20 concurrent processes gets the lock", async () => {
   const dir = mkdtempSync(join(tmpdir(), "inlet-lock-"));
   try {
     const { winners, refusals, holderPid } = await raceForLock(join(dir, "data"), 20);

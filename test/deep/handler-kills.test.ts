@@ -13,9 +13,9 @@ beforeAll(async () => {
 afterAll(() => site?.[Symbol.asyncDispose]());
 
 describe("gateways that are killed again and again", () => {
-  it("while handlers hang, cut and refuse lose no event and acknowledge none too early", () =>
+  it("lose no event and acknowledge none too early while handlers hang, cut and refuse", () =>
     killWhileHandling(site, 5));
 
-  it("during re-drives leave each item in quarantine or on its topic, never twice", () =>
+  it("leave each item of a re-drive in quarantine or on its topic, never twice", () =>
     killWhileRedriving(site, 2));
 });

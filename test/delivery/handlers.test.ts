@@ -90,7 +90,7 @@ const byType = (a: { readonly type: string }, b: { readonly type: string }): num
 
 const idsAt = (path: string): string[] => handler.at(path).map(({ body }) => JSON.parse(body).id);
 
-describe("an event that a handler does not take in all its time", () => {
+describe("an event that a handler never accepts in time", () => {
   it("becomes a dead letter with every attempt: listed, filtered, redriven one or many, deleted", async () => {
     let isMended = false;
     handler.answers.set("/dead", () => ({ status: isMended ? 200 : 500 }));
@@ -184,7 +184,7 @@ describe("a handler's concurrency", () => {
 });
 
 describe("an attempt that is under way when its gateway stops", () => {
-  it("is made again by another", async () => {
+  it("is repeated by another gateway", async () => {
     handler.answers.set("/stopped", (_, times) =>
       times === 1 ? { status: 500 } : times === 2 ? "hang" : { status: 200 },
     );

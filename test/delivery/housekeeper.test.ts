@@ -214,7 +214,7 @@ describe("retention", () => {
   });
 });
 
-describe("of several gateways", () => {
+describe("among several gateways", () => {
   it("one works, and another takes over when it stops, without waiting for its lease to run out", async () => {
     const first = startKeeper();
     await until(async () => (await holder()) !== undefined);
@@ -232,7 +232,7 @@ describe("of several gateways", () => {
     expect(await holder()).toBeUndefined();
   });
 
-  it("one that takes no turns trims what it appends, and leaves the rest to the others", async () => {
+  it("one that takes no turns trims its own topics, and leaves the rest to the others", async () => {
     const app = await spine.install(channel("main"));
     const { topics } = await subscribe(app.id);
     const { client } = spine.server;
@@ -249,7 +249,7 @@ describe("of several gateways", () => {
     await until(async () => (await removals()).length === 0);
   });
 
-  it("another takes over from one that died once its lease has run out, and not before", async () => {
+  it("another takes over from a dead one when its lease runs out, and not before", async () => {
     const { db } = spine.api.database;
     const inAnHour = new Date(Date.now() + HOUR_MS);
     await db

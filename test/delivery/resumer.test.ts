@@ -118,7 +118,7 @@ describe("a paused channel", () => {
     expect((await spine.api.call("PUT", path, { title: "newer" })).body).toMatchObject({ state: "active" });
   });
 
-  it("refuses what no longer fits the quarantine's budget, to be sent again", async () => {
+  it("refuses deliveries over the quarantine's budget, so that senders retry", async () => {
     const installed = await install();
     await installed.pause();
     const { db } = spine.api.database;
@@ -163,7 +163,7 @@ describe("a resumed channel", () => {
     expect(await records(installed)).toEqual([]);
   });
 
-  it("is taken on by another gateway when one ends midway, each event published once", async () => {
+  it("continues on another gateway when one ends midway, and publishes each event once", async () => {
     const installed = await install({ events: [{ type: "tick" }] });
     await installed.pause();
     for (const n of range(0, 210)) await spine.send(installed.channelId, { n });

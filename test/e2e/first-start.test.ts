@@ -118,7 +118,7 @@ describe("a gateway on its own servers", () => {
     });
   });
 
-  it("says to the person who starts it why it does not, whatever the log's level", async () => {
+  it("tells the person who starts it why it cannot start, whatever the log level", async () => {
     await using database = await createTestDatabase();
     const { host, user, database: name } = database.connection;
     const second = startInVain({

@@ -13,9 +13,9 @@ beforeAll(async () => {
 afterAll(() => site?.[Symbol.asyncDispose]());
 
 describe("a gateway that is killed", () => {
-  it("while handlers hang, cut and refuse loses no event and acknowledges none too early", () =>
+  it("loses no event and acknowledges none too early while handlers hang, cut and refuse", () =>
     killWhileHandling(site, 1));
 
-  it("during a re-drive leaves each item in quarantine or on its topic, never twice", () =>
+  it("leaves each item of a re-drive in quarantine or on its topic, never twice", () =>
     killWhileRedriving(site, 1));
 });

@@ -86,7 +86,7 @@ describe("a handler", () => {
     expect(await gateway.api("GET", path)).toMatchObject({ handler: { secret: null, timeoutMs: 10_000 } });
   });
 
-  it("gets an event that it failed again, with the same id, while the event no longer pends in its group", async () => {
+  it("gets a failed event again with the same id, after it has left the group's pending list", async () => {
     handler.answers.set("/fails", (_, times) => ({ status: times === 1 ? 500 : 204 }));
     const { path, send, topic } = await subscribe("/fails");
     await send({ id: "1" });
@@ -126,7 +126,7 @@ describe("a handler", () => {
     expect(at("/down").length).toBeLessThan(15);
   });
 
-  it("in order gets the events of a topic one after the other, also when one fails", async () => {
+  it("gets a topic's events one by one when ordered, also when one fails", async () => {
     handler.answers.set("/ordered", ({ body }, times) => ({
       status: JSON.parse(body).id === "3" && times < 3 ? 500 : 200,
     }));

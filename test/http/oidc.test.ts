@@ -81,7 +81,7 @@ describe("tokens of another issuer", () => {
 });
 
 describe("the keys of another issuer", () => {
-  it("are asked for once, by however many tokens, and kept", async () => {
+  it("are requested once for any number of tokens, and kept", async () => {
     await using issuer = await startTestIssuer();
     const key = await issuer.addKey("a", QUICK);
     const { verify } = verifierOf(issuer);
@@ -111,7 +111,7 @@ describe("the keys of another issuer", () => {
     }
   });
 
-  it("that cannot be had are asked for again a second later; meanwhile no token is called wrong", async () => {
+  it("are requested again a second after a failure, and no token is called wrong meanwhile", async () => {
     using clock = moveMonotonicClock();
     await using issuer = await startTestIssuer();
     const key = await issuer.addKey("a", QUICK);
@@ -144,7 +144,7 @@ describe("the keys of another issuer", () => {
     expect(await verify(token)).toBe("someone");
   });
 
-  it("are not asked for within the second after the issuer has failed to answer", async () => {
+  it("are not requested again within a second after the issuer failed", async () => {
     await using issuer = await startTestIssuer();
     const token = await issuer.sign(await issuer.addKey("a", QUICK));
     const { verify } = verifierOf(issuer);
@@ -156,7 +156,7 @@ describe("the keys of another issuer", () => {
     expect(issuer.asked).toHaveLength(1);
   });
 
-  it("that are known serve on while the issuer is away, also after a token with an unknown key", async () => {
+  it("stay in use while the issuer is away, even after a token with an unknown key", async () => {
     await using issuer = await startTestIssuer();
     const key = await issuer.addKey("a", QUICK);
     const stranger = await issuer.addKey("b", { ...QUICK, published: false });
@@ -261,14 +261,14 @@ describe("a caller with another issuer's token", () => {
     expect((await call(sub, { method: "POST" })).status).toBe(403);
   });
 
-  it("gets no access token, as there is no key that the token could end with", async () => {
+  it("gets no access token", async () => {
     const { sub, accountId } = await person();
     await iam.addMembership(accountId, { permissions: ["*"] });
     const answer = await api.as(await issuer.sign(key, { sub }))("POST", "/auth/tokens");
     expect(answer.status).toBe(403);
   });
 
-  it("is told 503 while the issuer's keys cannot be had", async () => {
+  it("gets a 503 while the issuer's keys are unavailable", async () => {
     await using gone = await startTestIssuer();
     const own = await gone.addKey("a", QUICK);
     gone.instead.set("/.well-known/openid-configuration", () => ({ status: 500 }));

@@ -102,7 +102,7 @@ describe("requests to the API", () => {
     await other[Symbol.asyncDispose]();
   });
 
-  it("show on every answer how many are left, and are refused when none is", async () => {
+  it("show the remaining calls on every answer, and are refused when none remain", async () => {
     const token = await api.keyWith("blueprints.read");
     const call = api.as(token);
     const answers = [
@@ -124,7 +124,7 @@ describe("requests to the API", () => {
     expect((await api.as(await api.keyWith("*"))("GET", "/blueprints")).status).toBe(200);
   });
 
-  it("with an access token count for its key", async () => {
+  it("count against the key when they use its access token", async () => {
     const token = await api.keyWith("*");
     const { body } = await api.as(token)("POST", "/auth/tokens");
     const answer = await api.as(body.accessToken)("GET", "/blueprints");
@@ -146,7 +146,7 @@ describe("requests to the API", () => {
     return { status: response.status, headers: response.headers, body: await response.json() };
   };
 
-  it("with wrong tokens are limited by address; beyond the limit even a right one is refused there", async () => {
+  it("are limited by address for wrong tokens; over the limit a right token is refused too", async () => {
     const { token } = await (await createTestIam(api.database)).addKey({ permissions: ["*"] });
     const guesser = "192.0.2.1";
     expect((await from(guesser, token)).status).toBe(200);
@@ -172,13 +172,13 @@ describe("requests to the API", () => {
     expect(line).toMatchObject({ clientAddress: guesser });
   });
 
-  it("with wrong tokens are limited for a whole /64 of IPv6 addresses", async () => {
+  it("are limited over a whole IPv6 /64 for wrong tokens", async () => {
     for (let i = 0; i < 61; i++) await from(`2001:db8:0:7::${i.toString(16)}`, `ik_guess6${i}`);
     expect((await from("2001:db8:0:7:ffff::1", "ik_other")).status).toBe(429);
     expect((await from("2001:db8:0:8::1", "ik_other")).status).toBe(401);
   });
 
-  it("with the same wrong token, or with none, count as one guess at most", async () => {
+  it("count as one guess at most when they repeat one wrong token or send none", async () => {
     for (let i = 0; i < 100; i++) {
       const answer = await from("192.0.2.3", i % 2 ? "ik_forgotten" : undefined);
       expect(answer.status).toBe(401);
@@ -186,7 +186,7 @@ describe("requests to the API", () => {
     expect(limitsOf(await from("192.0.2.3", "ik_forgotten")).slice(0, 2)).toEqual([60, 59]);
   });
 
-  it("with wrong tokens are counted by all gateways together", async () => {
+  it("are counted over all gateways for wrong tokens", async () => {
     for (let i = 0; i < 60; i++) expect((await from("192.0.2.4", `ik_here${i}`)).status).toBe(401);
     expect((await from("192.0.2.4", "ik_there", other)).status).toBe(429);
   });

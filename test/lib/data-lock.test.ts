@@ -17,7 +17,7 @@ function folder(): string {
 }
 
 // With 20 processes in test/deep/data-lock.test.ts.
-it("of five processes that start at once one gets the lock, and the others are told which directory is in use", async () => {
+it("one of five concurrent processes gets the lock; the others learn which directory is taken", async () => {
   const dataDir = folder();
   const { winners, refusals, holderPid } = await raceForLock(dataDir, 5);
   expect(winners).toHaveLength(1);

@@ -48,7 +48,7 @@ describe("an identity", () => {
     expect((await call("GET", path)).status).toBe(404);
   });
 
-  it("is refused with an email address that is none, or with too much info", async () => {
+  it("is refused with an invalid email address or too much info", async () => {
     const { id: accountId } = await addAccount();
     const body = { accountId, identifier: "refused", email: "nobody", info: "i".repeat(20_000) };
     expect(await call.refusal("POST", "/iam/identities", body)).toEqual({

@@ -298,7 +298,7 @@ describe("a token", () => {
     expect(queries()).toEqual(["", "since=a", "since=b"]);
   });
 
-  it("that is an address is called as it is", async () => {
+  it("is called unchanged when it is an address", async () => {
     const rig = rigOf({ ...config, discriminator: { ...discriminator, as: "url" } }, { all: "1" });
     server.answers = [page([1], "/delta?x=%41"), page([2])];
     await rig.poll();

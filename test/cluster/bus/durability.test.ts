@@ -40,7 +40,7 @@ async function replicate(
   return replicas;
 }
 
-test("the weakest master decides what a Cluster holds", async () => {
+test("a Cluster is only as durable as its weakest master", async () => {
   await using cluster = await startRedisCluster(FSYNC);
   await using redis = await openTestRedis(cluster.url, { durability: "fsync", checkEveryMs: 100 });
   expect(redis.state()).toMatchObject({ ready: true, durability: "fsync" });
@@ -49,7 +49,7 @@ test("the weakest master decides what a Cluster holds", async () => {
   expect(redis.state().ready).toBe(false);
 });
 
-test("each batch waits for the replica of the master that it was written to, also where all of it was known", async () => {
+test("each batch waits for its own masters' replicas, even when every event is a duplicate", async () => {
   await using cluster = await startRedisCluster(FSYNC);
   await using replicas = new AsyncDisposableStack();
   const ofMaster = await replicate(cluster, replicas);
@@ -69,7 +69,7 @@ test("each batch waits for the replica of the master that it was written to, als
   for (const replica of ofMaster) replica.signal("SIGCONT");
 });
 
-test("publishing goes on by itself after a failover, with what was acknowledged by a replica", async () => {
+test("publishing resumes by itself after a failover, and keeps what a replica acknowledged", async () => {
   await using cluster = await startRedisCluster(FSYNC);
   await using replicas = new AsyncDisposableStack();
   await replicate(cluster, replicas);

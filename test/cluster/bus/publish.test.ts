@@ -54,7 +54,7 @@ const item = {
 const spread = (channel: ChannelIdentity, count: number, prefix = "e") =>
   Array.from({ length: count }, (_, i) => testEvent(channel, `${prefix}${i}`, { type: `t${i % 40}` }));
 
-test("a Cluster is known without a setting", () => {
+test("a Cluster is recognized without a setting", () => {
   expect(redis.state()).toMatchObject({ ready: true, cluster: true, problems: [] });
   expect(redis.writes.connections()).toHaveLength(3);
 });
@@ -126,7 +126,7 @@ test("a deleted topic leaves no companion behind", async () => {
   expect(await lengthOf(topic)).toBe(0);
 });
 
-test("a slot that has moved is followed, and so is one that is moving", async () => {
+test("publishing follows a slot while it moves and after it has moved", async () => {
   const channel = testChannel();
   const event = testEvent(channel, "first");
   await publish({ channel, events: [event], policy: testPolicy }, now);
@@ -157,7 +157,7 @@ test("a slot that has moved is followed, and so is one that is moving", async ()
   expect(await lengthOf(event.topic)).toBe(3);
 });
 
-test("one master that stands still refuses what it should hold, and recovers", async () => {
+test("a stalled master makes publishing fail, and publishing recovers with it", async () => {
   const channel = testChannel();
   const [stopped] = cluster.masters;
   stopped?.signal("SIGSTOP");

@@ -55,7 +55,7 @@ function testSource() {
 }
 
 describe("a source in a Cluster", () => {
-  test("has its topics in many slots, and all are stamped before its cursor is read", async () => {
+  test("fences its previous owner on topics in many slots before its cursor is read", async () => {
     const { channel, ref, write, take, lengths } = testSource();
     expect(new Set(ref.topics.map(slotOf)).size).toBeGreaterThan(6);
     const old = await take();
@@ -73,7 +73,7 @@ describe("a source in a Cluster", () => {
     expect(await lengths()).toEqual(TYPES.map(() => 2));
   });
 
-  test("is one's among many at once, above whatever its topics have seen", async () => {
+  test("lets one of many concurrent owners write, with an epoch above any its topics saw", async () => {
     const { channel, ref, write, take } = testSource();
     const first = await take();
     const seen = first.epoch + 10 ** 9;
@@ -86,7 +86,7 @@ describe("a source in a Cluster", () => {
     expect(writes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   });
 
-  test("is fenced where its cursor is set by hand", async () => {
+  test("fences the current run when its cursor is set by hand", async () => {
     const { channel, ref, write, take } = testSource();
     const run = await take();
     await write(run.epoch, 0);

@@ -11,7 +11,7 @@ const { signal } = new AbortController();
 const STEP = 8;
 const SOME = EVENT_NAMES.filter((name, at) => at % STEP === 0 || name === "pull_request_event");
 
-test("of GitHub's schemas compiled all at once, each takes a turn of the event loop of its own", async () => {
+test("concurrent compilations of GitHub's schemas each take their own event loop turn", async () => {
   await using compiler = startSchemaCompiler({ compileTimeoutMs: CEILING_MS, validateTimeoutMs: CEILING_MS });
   let turn = 0;
   let isDone = false;
