@@ -17,11 +17,11 @@ export default defineConfig({
     maxWorkers: Math.max(3, availableParallelism() - 1),
     // Ends what hangs; no test measures time by it.
     testTimeout: 300_000,
+    hookTimeout: 300_000,
     coverage: {
       include: ["src/**/*.ts"],
       reporter: ["text-summary", "json-summary"],
       reportsDirectory: "node_modules/.cache/coverage",
     },
-    hookTimeout: 300_000,
   },
 });

@@ -1,7 +1,7 @@
 #!lua
 -- Removes a topic and its companions, a bounded number of keys a call: dedupe buckets first, the stream last.
 -- KEYS: stream
--- ARGV: 1 where a stream that holds an entry is to stay, with all its companions
+-- ARGV: 1 where a stream that holds an entry is to stay. What earlier calls have removed of its companions is gone
 -- Reply: 1 where there is more to remove, 0 when done, -1 where it stays
 local topic = KEYS[1]
 if ARGV[1] == '1' and redis.call('XLEN', topic) > 0 then

@@ -41,7 +41,7 @@ export interface Topics {
   lastAppendedMs(topics: readonly string[]): Promise<number | undefined>;
   /** Deletes the stream with its groups and companion keys. */
   delete(topic: string): Promise<void>;
-  /** Does so unless it holds an entry, be it appended this moment: then it answers false. */
+  /** Does so unless it holds an entry, be it appended this moment: then it answers false. Ids from before may be forgotten. */
   deleteEmpty(topic: string): Promise<boolean>;
 }
 

@@ -84,7 +84,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      // A server that accepts and then says nothing during the handshake. Writes have deadlines of their own, which come first.
+      // A server that says nothing to a handshake or to a look. Writes have deadlines of their own, which come first.
       socketTimeout: 2 * writeTimeoutMs,
       disconnectTimeout: 1,
       disableClientInfo: true,

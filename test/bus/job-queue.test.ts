@@ -279,7 +279,7 @@ describe("a worker", () => {
     await other[Symbol.asyncDispose]();
     await own.restart();
     await until(async () => (await connectionsOf(own)).length === before);
-    // Longer than any of them waits between two tries: the timer of a next one would be over before this one.
+    // Longer than the longest wait between two tries: a queue that still tried would have connected by now.
     await delay(1_300);
     expect(await connectionsOf(own)).toHaveLength(before);
   });

@@ -197,7 +197,7 @@ async function strangersTokens(
 }
 
 /**
- * Sends each operation as callers who may not; finds what is not 401 or 403, or not alike whatever ids are named. With all `ids`
+ * Sends each operation as callers who may not; finds answers other than 401 or 403, and answers that differ by the ids named. With all `ids`
  * everyone sends own, the other's, random and malformed ones; with `few` everyone sends own ids, and random ones are sent beside
  * them by one stranger in turn and by those who are known but may not.
  */
@@ -238,7 +238,7 @@ export async function refuseStrangers(matrix: LeakMatrix, ids: "all" | "few") {
   return { findings, send };
 }
 
-/** What is compared beside the plain request: no check of what is sent may come after a look at what is not the caller's. */
+/** Variants of each request. A malformed one must be refused before anything of another organization is looked up. */
 const twists = (victim: Scope): readonly (readonly [string, (request: ApiRequest) => ApiRequest])[] => [
   [
     "a body that does not fit",

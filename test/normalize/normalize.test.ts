@@ -549,6 +549,7 @@ describe("a schema", () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown): void => void unhandled.push(reason);
     process.on("unhandledRejection", note);
+    using _ = { [Symbol.dispose]: () => void process.off("unhandledRejection", note) };
     const validators = [() => Promise.reject(new Error("later")), () => raise("now")];
     const definitions = [
       { type: "a", schema },
@@ -558,7 +559,6 @@ describe("a schema", () => {
       start({}, { definitions, validatorFor: () => validators.shift()?.() ?? raise("none") }),
     ).toThrow("now");
     await new Promise((resolve) => setImmediate(resolve));
-    process.off("unhandledRejection", note);
     expect(unhandled).toEqual([]);
   });
 

@@ -1,20 +1,19 @@
 import { afterAll, vi } from "vitest";
 
-/** As the first file of this worker finds them. */
-const clocks = { setTimeout, setInterval, now: performance.now, Date };
+/** As this file finds them. */
+const clocks = { setTimeout, setInterval, Date, now: performance.now };
 
 /** Files share a worker: one that leaves a clock faked would hold up those after it. */
 afterAll(() => {
+  const left = vi.isFakeTimers() ? ["timers"] : [];
   vi.useRealTimers();
   vi.restoreAllMocks();
   vi.unstubAllEnvs();
-  const now = { setTimeout, setInterval, now: performance.now, Date };
-  const left = Object.entries(clocks).filter(([name, clock]) => now[name as keyof typeof now] !== clock);
-  Object.assign(globalThis, {
-    setTimeout: clocks.setTimeout,
-    setInterval: clocks.setInterval,
-    Date: clocks.Date,
-  });
-  performance.now = clocks.now;
-  if (left.length > 0) throw new Error(`this file leaves a fake behind: ${left.map(([name]) => name)}`);
+  const found = { setTimeout, setInterval, Date, now: performance.now };
+  for (const [name, clock] of Object.entries(clocks))
+    if (found[name as keyof typeof found] !== clock) left.push(name);
+  const { now, ...globals } = clocks;
+  Object.assign(globalThis, globals);
+  performance.now = now;
+  if (left.length > 0) throw new Error(`this file leaves a fake behind: ${left}`);
 });

@@ -62,7 +62,7 @@ export interface RedisCluster extends AsyncDisposable {
 export async function startRedisCluster(options: readonly string[] = []): Promise<RedisCluster> {
   const masters = await Promise.all(
     [0, 1, 2].map(() =>
-      startRedis(["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", ...options]),
+      startRedis(["--cluster-enabled", "yes", "--cluster-node-timeout", "10000", ...options]),
     ),
   );
   const last = 16_384;

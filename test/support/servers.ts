@@ -23,8 +23,8 @@ const REDIS_DATABASES = 512;
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // Workers and gateways load the same program again and again: what Node has compiled of it is kept. Coverage needs it whole.
-  if (!project.vitest.config.coverage.enabled)
-    process.env.NODE_COMPILE_CACHE ??= join(project.config.root, "node_modules/.cache/compile");
+  if (project.vitest.config.coverage.enabled) delete process.env.NODE_COMPILE_CACHE;
+  else process.env.NODE_COMPILE_CACHE ??= join(project.config.root, "node_modules/.cache/compile");
   const running = new AsyncDisposableStack();
   let postgres: Promise<PostgresServer> | undefined;
   let redis: Promise<RedisServer> | undefined;

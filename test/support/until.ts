@@ -4,15 +4,19 @@
  */
 export const CEILING_MS = 120_000;
 
+/** The real ones, whatever clock a test holds or moves. */
+const { setTimeout } = globalThis;
+const now = performance.now.bind(performance);
+
 /** Waits until the condition holds, asking again and again; fails when it does not below the ceiling. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   options: { readonly everyMs?: number; readonly ceilingMs?: number } = {},
 ): Promise<void> {
   const { everyMs = 5, ceilingMs = CEILING_MS } = options;
-  const deadline = performance.now() + ceilingMs;
+  const deadline = now() + ceilingMs;
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`not within ${ceilingMs} ms: ${condition}`);
+    if (now() > deadline) throw new Error(`not within ${ceilingMs} ms: ${condition}`);
     await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

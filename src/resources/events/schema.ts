@@ -17,6 +17,7 @@ export const listQuerySchema = z
     to: time.optional(),
     ...pageQuery,
   })
+  // A malformed number is a finding of its own: with NaN this one is silent.
   .refine(({ limit, offset }) => !(limit + offset > MAX_WINDOW), {
     path: ["offset"],
     message: `offset and limit reach ${MAX_WINDOW} together at most; go on with from`,

@@ -70,10 +70,10 @@ test("each batch waits for its own masters' replicas, even when every event is a
 });
 
 test("publishing resumes by itself after a failover, and keeps what a replica acknowledged", async () => {
-  await using cluster = await startRedisCluster(FSYNC);
+  await using cluster = await startRedisCluster([...FSYNC, "--cluster-node-timeout", "2000"]);
   await using replicas = new AsyncDisposableStack();
   await replicate(cluster, replicas);
-  await using redis = await openTestRedis(cluster.url, { durability: "fsync", writeTimeoutMs: 1000 });
+  await using redis = await openTestRedis(cluster.url, { durability: "fsync" });
   const publish = testPublish(redis);
   const channel = testChannel();
   const events = Array.from({ length: 60 }, (_, i) => testEvent(channel, `e${i}`, { type: `t${i}` }));

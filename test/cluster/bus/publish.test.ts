@@ -27,7 +27,7 @@ let topics: Topics;
 let quarantine: QuarantineStore;
 beforeAll(async () => {
   cluster = await startRedisCluster();
-  redis = await openTestRedis(cluster.url, { writeTimeoutMs: 1500, checkEveryMs: 500 });
+  redis = await openTestRedis(cluster.url, { checkEveryMs: 500 });
   publish = testPublish(redis);
   topics = createTopics({ redis });
   quarantine = createQuarantineStore({ redis, publish });

@@ -221,7 +221,7 @@ const exponential = (): JsonSchema => {
 /** The timers of this thread stand still, so that no job runs out of time but by `endJob`. */
 function holdTimers(jobTimeoutMs: number) {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  // Counted without a spy: whoever restores all spies later would bring this fake back.
+  // Not a spy: `vi.restoreAllMocks` would put this fake back.
   const held = globalThis.setTimeout;
   let armed = 0;
   const counting = (run: () => void, ms?: number, ...args: []) => {
