@@ -13,8 +13,8 @@ export default defineConfig({
     isolate: false,
     // The program runs as Node runs it, with its types stripped; nothing is transformed.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    // Most tests wait for servers: a second file runs meanwhile, on two cores as well.
-    maxWorkers: Math.max(3, availableParallelism() - 1),
+    // Most tests wait for servers: others run meanwhile, on two cores as well.
+    maxWorkers: Math.max(4, availableParallelism() - 1),
     // Ends what hangs; no test measures time by it.
     testTimeout: 300_000,
     hookTimeout: 300_000,
