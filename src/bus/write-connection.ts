@@ -84,7 +84,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      // A server that says nothing to a handshake or to a look. Writes have deadlines of their own, which come first.
+      // A server that says nothing to a handshake. Writes and looks have deadlines of their own, which come first.
       socketTimeout: 2 * writeTimeoutMs,
       disconnectTimeout: 1,
       disableClientInfo: true,
@@ -112,8 +112,13 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     lookingAt = seen;
     const send = (command: string, args: readonly string[]) =>
       seen.sendCommand(new Command(command, [...args], { replyEncoding: "utf8" })) as Promise<unknown>;
-    const inspected = inspect(send).finally(() => {
-      lookingAt = undefined;
+    // Under the deadline of writes: also where nothing is written, a silent server is noticed.
+    const silence = Promise.withResolvers<never>();
+    const entry: Pending = { sinceMs: performance.now(), reject: silence.reject };
+    pending.add(entry);
+    const inspected = Promise.race([inspect(send), silence.promise]).finally(() => {
+      pending.delete(entry);
+      if (lookingAt === seen) lookingAt = undefined;
     });
     inspected.then(
       (next) => {
