@@ -21,6 +21,8 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
+type Event = ReturnType<typeof testEvent>;
+
 const entryIds = (receipts: readonly Receipt[]) =>
   receipts.map((receipt) => (receipt.status === "conflict" ? "conflict" : receipt.entryId));
 
@@ -52,6 +54,17 @@ describe("a known id", () => {
     expect(first.receipts[0]?.status).toBe("published");
     expect(second.receipts).toEqual([{ ...first.receipts[0], status: "duplicate" }]);
     expect(await server.client.xlen(testTopic(channel))).toBe(1);
+  });
+
+  test("answers with its own entry's id, among entries of one delivery and one millisecond", async () => {
+    const channel = testChannel();
+    const [a, b, c] = ["a", "b", "c"].map((id) => testEvent(channel, id)) as [Event, Event, Event];
+    const { receipts } = await publish({ channel, events: [a, b, c, b], policy: testPolicy }, now);
+    const [, idOfB, idOfC, repeated] = entryIds(receipts);
+    expect([repeated, receipts[3]?.status]).toEqual([idOfB, "duplicate"]);
+    expect(new Set(entryIds(receipts).slice(0, 3)).size).toBe(3);
+    const again = await publish({ channel, events: [c, b], policy: testPolicy }, now);
+    expect(entryIds(again.receipts)).toEqual([idOfC, idOfB]);
   });
 
   test("is one entry under 20 concurrent publishes over two connections", async () => {

@@ -287,6 +287,23 @@ describe("budgets", () => {
     expect(await keysOf(channel)).toEqual([]);
   });
 
+  test("keep an item for its whole keep time, and no longer", async () => {
+    const channel = testChannel();
+    const store = limited({ keepMs: 3_600_000 });
+    await store.put(channel, { delivery: deliveryOf("1"), items: [itemOf(0)] }, now);
+    const [index = "", ...more] = (await keysOf(channel)).filter((key) => key.includes(":x:"));
+    expect(more).toEqual([]);
+    const [id = "", score] = await server.client.zrange(index, "0", "-1", "WITHSCORES");
+    /** The record's age is its score, in microseconds (quarantine-store.lua). */
+    const countAt = async (ageMs: number) => {
+      await server.client.zadd(index, Number(score) - ageMs * 1_000, id);
+      await store.expire(channel.organizationId);
+      return (await store.list(scope(channel), all)).total;
+    };
+    expect(await countAt(1_800_000)).toBe(1);
+    expect(await countAt(3_700_000)).toBe(0);
+  });
+
   test("drop items past their keep time, except the newest that match nothing", async () => {
     const channel = testChannel();
     const store = limited({ keepMs: 200 });

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createPublish } from "../../src/bus/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine.ts";
 import { QUARANTINE_LIMITS } from "../../src/bus/quarantine-write.ts";
+import { insertDeadLetter, listDeadLetters } from "../../src/data/dead-letters.ts";
 import {
   type Housekeeper,
   type HousekeeperTiming,
@@ -212,6 +213,23 @@ describe("retention", () => {
     startKeeper({ quarantine: createQuarantineStore({ redis, publish, limits }) });
     await until(async () => (await list()).length === 0);
   });
+});
+
+it("lets go of dead letters after 30 days", async () => {
+  const app = await spine.install(channel("main"));
+  const { id: subscriptionId } = await subscribe(app.id);
+  const { db } = spine.api.database;
+  const letter = { topic: "events.gone", type: "a", fields: ["data", "1"], attempts: [], reason: "HTTP 500" };
+  for (const days of [31, 29]) {
+    const of = { subscriptionId, organizationId: app.organizationId, entryId: `${days}-0` };
+    await insertDeadLetter(db, { ...of, ...letter }, Date.now() - days * 24 * HOUR_MS);
+  }
+  const left = async () =>
+    (await listDeadLetters(db, subscriptionId, {}, { limit: 10, offset: 0 })).map(({ entryId }) => entryId);
+  expect(await left()).toHaveLength(2);
+  startKeeper();
+  await until(async () => (await left()).length < 2);
+  expect(await left()).toEqual(["29-0"]);
 });
 
 describe("among several gateways", () => {

@@ -1,0 +1,32 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createBreaker } from "../../src/delivery/breaker.ts";
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+const FAILURES = 5;
+
+describe("a breaker", () => {
+  it("opens at the fifth failure in a row, and waits twice as long after each further one, five minutes at most", () => {
+    const changes: boolean[] = [];
+    const breaker = createBreaker({ firstWaitMs: 1_000, onChange: (isOpen) => changes.push(isOpen) });
+    const waits: number[] = [];
+    for (let i = 1; i <= FAILURES + 9; i++) {
+      breaker.noteRefused();
+      waits.push(breaker.waitMs());
+    }
+    expect(waits).toEqual([0, 0, 0, 0, ...[1, 2, 4, 8, 16, 32, 64, 128, 256, 300].map((s) => s * 1_000)]);
+    expect(changes).toEqual([true]);
+  });
+
+  it("closes at the first success, and begins anew", () => {
+    const changes: boolean[] = [];
+    const breaker = createBreaker({ firstWaitMs: 1_000, onChange: (isOpen) => changes.push(isOpen) });
+    for (let i = 0; i < FAILURES + 3; i++) breaker.noteRefused();
+    breaker.noteTaken();
+    expect(breaker.waitMs()).toBe(0);
+    for (let i = 0; i < FAILURES; i++) breaker.noteRefused();
+    expect(breaker.waitMs()).toBe(1_000);
+    expect(changes).toEqual([true, false, true]);
+  });
+});

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RedisBus } from "../../src/bus/redis.ts";
+import type { AttemptResult } from "../../src/delivery/attempt.ts";
+import { type Lane, startLane } from "../../src/delivery/lane.ts";
+import type { PendingDelivery } from "../../src/event/handler.ts";
+import { createLog } from "../../src/log.ts";
+import { openTestRedis } from "../bus/support.ts";
+import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
+import { until } from "../support/until.ts";
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+const HOUR_MS = 3_600_000;
+
+let server: TestRedis;
+let redis: RedisBus;
+beforeAll(async () => {
+  server = await createTestRedis();
+  redis = await openTestRedis(server.url);
+});
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+let made = 0;
+
+/** A subscription with one event on its topic, whose handler answers 503 and perhaps when to come again. */
+async function startRefused(options: {
+  readonly notBeforeMs?: number;
+  readonly store: (job: PendingDelivery, delayMs: number) => Promise<void>;
+}) {
+  const id = `sub_${++made}`;
+  const topic = `events.o.apps.app.event_received.${id}.ch.t`;
+  await server.client.xgroup("CREATE", topic, id, "0-0", "MKSTREAM");
+  await server.client.sadd(`inlet:sub:${id}`, topic);
+  await server.client.xadd(topic, "*", "id", "1", "data", "{}");
+  const refused: AttemptResult = {
+    kind: "refused",
+    attempt: { at: new Date(NOW_MS).toISOString(), status: 503, code: "http", durationMs: 1 },
+    isGone: false,
+    notBeforeMs: options.notBeforeMs,
+  };
+  const unexpected = async () => {
+    throw new Error("nobody is gone, and nothing is dead");
+  };
+  const lane: Lane = startLane(
+    {
+      ...{ id, organizationId: "o", appId: "app", state: "active", secret: "whsec_" },
+      handler: { url: "https://handler.example/", timeoutMs: 1_000, concurrency: 1, ordered: false },
+    } as Parameters<typeof startLane>[0],
+    {
+      redis,
+      attempt: async () => refused,
+      retries: { add: options.store, sendAgain: unexpected },
+      backoffMs: () => 1_000,
+      onFailing() {},
+      ...{ onGone: unexpected, onDead: unexpected, observe() {} },
+      clock: () => NOW_MS,
+      log: createLog({ level: "silent" }),
+      timing: { deadAfterMs: HOUR_MS, breakerMs: HOUR_MS },
+    },
+  );
+  const pending = async () => Number((await server.client.xpending(topic, id))[0]);
+  return { lane, pending, [Symbol.asyncDispose]: () => lane[Symbol.asyncDispose]() };
+}
+
+describe("an event that its handler refuses", () => {
+  it("is acknowledged only once its retry is stored", async () => {
+    const asked = Promise.withResolvers<void>();
+    const stored = Promise.withResolvers<void>();
+    await using refused = await startRefused({
+      store() {
+        asked.resolve();
+        return stored.promise;
+      },
+    });
+    await asked.promise;
+    // An acknowledgement that does not wait would have come before these answers.
+    for (let i = 0; i < 20; i++) expect(await refused.pending()).toBe(1);
+    stored.resolve();
+    await until(async () => (await refused.pending()) === 0);
+  });
+
+  it("stays unacknowledged when its retry cannot be stored, and is handed out again", async () => {
+    let asked = 0;
+    await using refused = await startRefused({
+      async store() {
+        if (++asked === 1) throw new Error("Redis is full");
+      },
+    });
+    await until(() => asked === 2);
+    await until(async () => (await refused.pending()) === 0);
+  });
+
+  it.each([
+    ["its backoff where the handler names no time", undefined, 1_000],
+    ["its backoff where the handler names a time before", NOW_MS + 10, 1_000],
+    ["the time that the handler names", NOW_MS + 60_000, 60_000],
+  ])("waits for %s", async (_, notBeforeMs, expected) => {
+    const delays: number[] = [];
+    await using refused = await startRefused({
+      ...(notBeforeMs === undefined ? {} : { notBeforeMs }),
+      store: async (_job, delayMs) => void delays.push(delayMs),
+    });
+    await until(async () => (await refused.pending()) === 0 && delays.length > 0);
+    expect(delays).toEqual([expected]);
+  });
+});

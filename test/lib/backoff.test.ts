@@ -1,0 +1,21 @@
+import { describe, expect, it } from "vitest";
+import { backoffMs } from "../../src/lib/backoff.ts";
+
+const backoff = { initialMs: 100, maxMs: 1_000, factor: 2, jitter: 0.5 };
+
+describe("the wait after a failure", () => {
+  it("grows by the factor from one failure to the next, up to its bound", () => {
+    const waits = [1, 2, 3, 4, 5, 6].map((failures) => backoffMs(backoff, failures, () => 0));
+    expect(waits).toEqual([100, 200, 400, 800, 1_000, 1_000]);
+  });
+
+  it("leaves to chance no more than the part that jitter names", () => {
+    expect(backoffMs(backoff, 3, () => 1)).toBe(200);
+    expect(backoffMs(backoff, 3, () => 0.5)).toBe(300);
+    expect(backoffMs({ ...backoff, jitter: 0 }, 3, () => 1)).toBe(400);
+  });
+
+  it("stays at its bound after any number of failures", () => {
+    expect(backoffMs(backoff, 5_000, () => 0)).toBe(1_000);
+  });
+});
