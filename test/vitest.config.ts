@@ -1,5 +1,23 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Ten seconds and more each, whatever their size: begun last, one of them would run on alone. */
+const LONG = [
+  ...["data/local-postgres", "conformance/leaks", "e2e/first-start", "e2e/channel-life", "docker"],
+  ...["delivery/handlers", "e2e/polling-restart", "conformance/fuzz", "channels/sources", "e2e/setup"],
+  ...["lib/json-schema/github", "e2e/handler-kills", "bus/local-redis", "channels/polling/random"],
+].map((name) => `/test/${name}.test.ts`);
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const at = LONG.findIndex((name) => moduleId.endsWith(name));
+      return at < 0 ? LONG.length : at;
+    };
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}
 
 export default defineConfig({
   test: {
@@ -14,6 +32,7 @@ export default defineConfig({
     // The program runs as Node runs it, with its types stripped; nothing is transformed.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Most tests wait for servers: others run meanwhile, on two cores as well.
+    sequence: { sequencer: LongestFirst },
     maxWorkers: Math.max(4, availableParallelism() - 1),
     // Ends what hangs; no test measures time by it.
     testTimeout: 300_000,
