@@ -1,6 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
-import { createHooks, HOOKS_PATH, type HooksDeps } from "./channels/hooks.ts";
+import { createHooks, HOOKS_PATH, type HooksDeps } from "./channels/push/hooks.ts";
 import { answerErrors } from "./http/answers.ts";
 import { createDocs } from "./http/docs.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";

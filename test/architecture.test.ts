@@ -11,8 +11,10 @@ const FLOORS: readonly (readonly string[])[] = [
   ["normalize", "verify"],
   ["data", "bus", "net"],
   ["http"],
-  ["ingest", "channels", "resources"],
-  ["channels/*", "resources/*", "delivery", "console"],
+  ["ingest", "channels", "resources/kit"],
+  ["channels/push", "channels/pull", "resources/iam"],
+  ["resources/*"],
+  ["channels/*", "resources/*/*", "resources/forms", "delivery", "console"],
   ["channels/kinds.ts", "resources/resources.ts"],
   ["app.ts", "gateway"],
   ["gateway.ts"],
@@ -64,14 +66,17 @@ function roomOf(file: string): string {
   const parts = file.split("/");
   const [top = "", second = ""] = parts;
   if (FLOORS.flat().includes(file)) return file;
-  if ((top === "channels" || top === "resources") && parts.length > 2) return `${top}/${second}`;
+  if (top === "channels" && parts.length > 2) return `${top}/${second}`;
+  if (top === "resources" && second !== "kit") return dirname(file);
+  if (top === "resources") return "resources/kit";
   return top;
 }
 
 function floorOf(file: string): number {
   const room = roomOf(file);
-  const pattern = room.includes("/") && !room.endsWith(".ts") ? room.replace(/\/.*/, "/*") : room;
-  return FLOORS.findIndex((rooms) => rooms.includes(pattern));
+  const named = FLOORS.findIndex((rooms) => rooms.includes(room));
+  const pattern = room.endsWith(".ts") ? room : room.replaceAll(/\/[^/]+/g, "/*");
+  return named < 0 ? FLOORS.findIndex((rooms) => rooms.includes(pattern)) : named;
 }
 
 describe("the floors of src", () => {

@@ -5,8 +5,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Ten seconds and more each, whatever their size: begun last, one of them would run on alone. */
 const LONG = [
   ...["data/local-postgres", "conformance/leaks", "e2e/first-start", "e2e/channel-life", "docker"],
-  ...["delivery/handlers", "e2e/polling-restart", "conformance/fuzz", "channels/sources", "e2e/setup"],
-  ...["lib/json-schema/github", "e2e/handler-kills", "bus/local-redis", "channels/polling/random"],
+  ...["delivery/handlers", "e2e/polling-restart", "conformance/fuzz", "channels/pull/sources", "e2e/setup"],
+  ...["lib/json-schema/github", "e2e/handler-kills", "bus/connection/local-redis", "channels/polling/random"],
 ].map((name) => `/test/${name}.test.ts`);
 
 class LongestFirst extends BaseSequencer {

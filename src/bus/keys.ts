@@ -12,7 +12,7 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:{c.<channel>}:cursor` | hash | `e` epoch, `v` version, `c` cursor of a pull source, and more (source-take-over.lua) | with its channel |
  * | `inlet:{c.<channel>}:source` | hash | what the source's state shows (source-state.lua) | with its channel |
  * | `inlet:{shards}:workers` | sorted set | workers that run sources, by the end of their lease | when none is left |
- * | `inlet:{shards}:owners` | hash | which worker has which shard of the sources (shard-beat.lua) | when nobody has any |
+ * | `inlet:{shards}:owners` | hash | which worker has which shard of the sources (rebalance.lua) | when nobody has any |
  * | `inlet:{q.<organization>}:…` | | quarantine (quarantine-store.lua) | by age, budget, or with its channel |
  * | `inlet:sub:<subscription>` | set | the topics of a subscription | with it |
  * | `inlet:sub:<subscription>:paused` | string | nothing: readers are to wait | when it is resumed, or with it |

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { RedisCaller } from "./general-connection.ts";
+import type { RedisCaller } from "./connection/general-connection.ts";
 
 /** A Lua script as Redis gets it. */
 export interface LuaScript {
@@ -9,9 +9,9 @@ export interface LuaScript {
   readonly sha: string;
 }
 
-/** Reads `<name>.lua` of this folder; a line `-- @include <other>` stands for that file's text. */
-export function loadScript(name: string): LuaScript {
-  const text = readLua(name);
+/** Reads a Lua file; a line `-- @include <path>` in it stands for the text of the file at that path from it. */
+export function loadScript(file: URL): LuaScript {
+  const text = readLua(file);
   return { text, sha: createHash("sha1").update(text).digest("hex") };
 }
 
@@ -33,7 +33,7 @@ export async function runScript(
 export const isNoScript = (error: unknown): boolean =>
   error instanceof Error && error.message.startsWith("NOSCRIPT");
 
-function readLua(name: string): string {
-  const source = readFileSync(new URL(`${name}.lua`, import.meta.url), "utf8");
-  return source.replace(/^[ \t]*-- @include ([a-z-]+)$/gm, (_, other: string) => readLua(other));
+function readLua(file: URL): string {
+  const source = readFileSync(file, "utf8");
+  return source.replace(/^[ \t]*-- @include (\S+)$/gm, (_, other: string) => readLua(new URL(other, file)));
 }

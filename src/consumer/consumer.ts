@@ -1,7 +1,7 @@
 import { connect } from "./connection.ts";
 import { runEngine } from "./engine.ts";
 import { type ConsumedEvent, readEvent } from "./event.ts";
-import type { HandedEntry } from "./hand.ts";
+import type { HandedEntry } from "./in-flight-window.ts";
 import { type ConsumerOptions, type ConsumerSettings, readOptions } from "./options.ts";
 
 export type { ConsumerProblem } from "./options.ts";

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createAcknowledger } from "./acknowledge.ts";
 import { createCommands } from "./commands.ts";
 import type { Connection } from "./connection.ts";
-import { type EntryHandler, Hand } from "./hand.ts";
+import { type EntryHandler, Hand } from "./in-flight-window.ts";
 import type { ConsumerSettings } from "./options.ts";
 import { startOrderedTopics } from "./ordered-topics.ts";
 import { runReader } from "./reader.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { chunkTopics } from "../lib/stream-chunks.ts";
 import type { Commands } from "./commands.ts";
-import type { Hand } from "./hand.ts";
+import type { Hand } from "./in-flight-window.ts";
 import type { ConsumerSettings } from "./options.ts";
 import type { TopicList } from "./topic-list.ts";
 

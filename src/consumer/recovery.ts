@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Commands } from "./commands.ts";
-import type { Hand } from "./hand.ts";
+import type { Hand } from "./in-flight-window.ts";
 import type { ConsumerSettings } from "./options.ts";
 import type { TopicList } from "./topic-list.ts";
 

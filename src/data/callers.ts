@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { LRUCache } from "lru-cache";
-import { createRecent } from "../lib/recent.ts";
+import { createRecent } from "../lib/single-flight-cache.ts";
 import { hashOfToken } from "./api-keys.ts";
 import type { Queryable } from "./database.ts";
 

@@ -286,6 +286,8 @@ export interface Tables {
   deadLetters: DeadLettersTable;
 }
 
+/** A row as a query answers it. */
+export type Row<T extends keyof Tables> = Selectable<Tables[T]>;
 export type AuditRow = Selectable<AuditTable>;
 export type AppRow = Selectable<AppsTable>;
 export type BlueprintRow = Selectable<BlueprintsTable>;

@@ -1,9 +1,9 @@
-import type { Groups } from "../bus/groups.ts";
+import type { RedisBus } from "../bus/connection/redis.ts";
+import type { Groups } from "../bus/groups/groups.ts";
+import { removeSubscription } from "../bus/groups/subscription-groups.ts";
 import { cursorKey, sourceStateKey } from "../bus/keys.ts";
-import type { QuarantineStore } from "../bus/quarantine.ts";
-import type { RedisBus } from "../bus/redis.ts";
-import { removeSubscription } from "../bus/subscription-groups.ts";
-import type { Topics } from "../bus/topics.ts";
+import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
+import type { Topics } from "../bus/topics/topics.ts";
 import type { Removal } from "../data/removals.ts";
 import { isId } from "../lib/ids.ts";
 import { mapBounded } from "../lib/map-bounded.ts";

@@ -1,4 +1,4 @@
-import type { QuarantineStore } from "../bus/quarantine.ts";
+import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { Queryable } from "../data/database.ts";
 
 const PAGE = 500;

@@ -1,4 +1,4 @@
-import type { Topics } from "../bus/topics.ts";
+import type { Topics } from "../bus/topics/topics.ts";
 import type { Queryable } from "../data/database.ts";
 import { forgetRetiredTopic } from "../data/topics.ts";
 

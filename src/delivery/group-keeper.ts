@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Groups } from "../bus/groups.ts";
-import type { RedisBus } from "../bus/redis.ts";
+import type { RedisBus } from "../bus/connection/redis.ts";
+import type { Groups } from "../bus/groups/groups.ts";
 import type { Change } from "../data/changes.ts";
 import type { Queryable } from "../data/database.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
-import { createPlacer } from "./placer.ts";
+import { createPlacer } from "./group-reconciler.ts";
 
 export interface GroupKeeperDeps {
   readonly db: Queryable;

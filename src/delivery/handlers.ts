@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { JobQueue } from "../bus/job-queue.ts";
-import type { Job } from "../bus/job-worker.ts";
+import type { JobQueue } from "../bus/jobs/job-queue.ts";
+import type { Job } from "../bus/jobs/job-worker.ts";
 import type { Change } from "../data/changes.ts";
 import type { Database } from "../data/database.ts";
 import { insertDeadLetter } from "../data/dead-letters.ts";

@@ -1,11 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Groups } from "../bus/groups.ts";
-import type { QuarantineStore } from "../bus/quarantine.ts";
-import type { RedisBus } from "../bus/redis.ts";
-import { type RetainedTopic, type RetentionSweeper, startRetentionSweeper } from "../bus/retention.ts";
-import { createFindAtRisk } from "../bus/retention-risk.ts";
-import type { Topics } from "../bus/topics.ts";
+import type { RedisBus } from "../bus/connection/redis.ts";
+import type { Groups } from "../bus/groups/groups.ts";
+import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
+import {
+  type RetainedTopic,
+  type RetentionSweeper,
+  startRetentionSweeper,
+} from "../bus/retention/retention.ts";
+import { createFindAtRisk } from "../bus/retention/retention-risk.ts";
+import type { Topics } from "../bus/topics/topics.ts";
 import type { Queryable } from "../data/database.ts";
 import { expireDeadLetters } from "../data/dead-letters.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";

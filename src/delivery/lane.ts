@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { RedisBus } from "../bus/redis.ts";
+import type { RedisBus } from "../bus/connection/redis.ts";
 import { runEngine } from "../consumer/engine.ts";
-import type { HandedEntry } from "../consumer/hand.ts";
+import type { HandedEntry } from "../consumer/in-flight-window.ts";
 import { readOptions } from "../consumer/options.ts";
 import type { HandledSubscription } from "../data/handlers.ts";
 import type { HandlerAttempt } from "../event/handler.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { RetainedTopic } from "../bus/retention.ts";
-import type { FindAtRisk } from "../bus/retention-risk.ts";
+import type { RetainedTopic } from "../bus/retention/retention.ts";
+import type { FindAtRisk } from "../bus/retention/retention-risk.ts";
 import type { Queryable } from "../data/database.ts";
 import { clearRisk, markAtRisk } from "../data/retention-risk.ts";
 import { isId } from "../lib/ids.ts";

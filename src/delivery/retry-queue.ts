@@ -1,4 +1,4 @@
-import type { JobQueue } from "../bus/job-queue.ts";
+import type { JobQueue } from "../bus/jobs/job-queue.ts";
 import type { PendingDelivery, SendAgain } from "../event/handler.ts";
 import { topicMark } from "./handler-request.ts";
 

@@ -1,16 +1,16 @@
-import { createRateCounter } from "../bus/rate-counter.ts";
-import type { RedisBus } from "../bus/redis.ts";
+import type { RedisBus } from "../bus/connection/redis.ts";
+import { createRateCounter } from "../bus/limits/rate-counter.ts";
 import type { Config } from "../config.ts";
 import { createCallers } from "../data/callers.ts";
 import type { Queryable } from "../data/database.ts";
 import type { Keyring } from "../data/keyring.ts";
 import { type AccessTokens, createAccessTokens } from "../http/access-tokens.ts";
 import type { AuthenticateDeps } from "../http/authenticate.ts";
-import { createBudget } from "../http/budget.ts";
 import { createFailedTokens } from "../http/failed-tokens.ts";
 import { createIdentify } from "../http/identify.ts";
 import type { ShowLimitsDeps } from "../http/limits.ts";
 import { createOidcIssuer } from "../http/oidc.ts";
+import { createBudget } from "../http/rate-limiter.ts";
 import type { ClientAddressOf } from "../lib/client-address.ts";
 import type { Clock } from "../lib/clock.ts";
 

@@ -1,5 +1,5 @@
-import { openJobQueue } from "../bus/job-queue.ts";
-import type { RedisBus } from "../bus/redis.ts";
+import type { RedisBus } from "../bus/connection/redis.ts";
+import { openJobQueue } from "../bus/jobs/job-queue.ts";
 import type { Database } from "../data/database.ts";
 import type { Keyring } from "../data/keyring.ts";
 import { createAttempt } from "../delivery/attempt.ts";

@@ -1,4 +1,4 @@
-import type { RedisBus } from "../bus/redis.ts";
+import type { RedisBus } from "../bus/connection/redis.ts";
 import type { HealthCheck } from "../http/health.ts";
 import type { MasterKeyWatch } from "./master-keys.ts";
 import type { Sources } from "./sources.ts";

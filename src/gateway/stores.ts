@@ -1,4 +1,4 @@
-import { type LocalRedis, startLocalRedis } from "../bus/local-redis.ts";
+import { type LocalRedis, startLocalRedis } from "../bus/connection/local-redis.ts";
 import type { Config } from "../config.ts";
 import type { DatabaseConnection } from "../data/database.ts";
 import { type LocalPostgres, startLocalPostgres } from "../data/local-postgres.ts";

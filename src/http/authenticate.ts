@@ -1,10 +1,10 @@
 import type { MiddlewareHandler } from "hono";
-import type { Budget } from "./budget.ts";
 import type { ApiEnv, Caller } from "./context.ts";
 import type { FailedTokens } from "./failed-tokens.ts";
 import type { Identified, Identify } from "./identify.ts";
 import { rateLimited } from "./limits.ts";
 import { ApiError } from "./problem.ts";
+import type { Budget } from "./rate-limiter.ts";
 
 export interface AuthenticateDeps {
   readonly identify: Identify;

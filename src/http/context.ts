@@ -1,5 +1,5 @@
 import type { ClientAddress } from "../lib/client-address.ts";
-import type { Standing } from "./budget.ts";
+import type { Standing } from "./rate-limiter.ts";
 
 /** The only thing that a token is good for, as it stands in paths. */
 export interface Confinement {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import type { Budget, Standing } from "./budget.ts";
+import type { Budget, Standing } from "./rate-limiter.ts";
 
 /** How often somebody has guessed wrong. */
 export interface FailedTokens {

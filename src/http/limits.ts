@@ -1,10 +1,10 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
 import type { ClientAddress, ClientAddressOf } from "../lib/client-address.ts";
-import type { Standing } from "./budget.ts";
 import type { ApiEnv } from "./context.ts";
 import type { FailedTokens } from "./failed-tokens.ts";
 import { ApiError } from "./problem.ts";
+import type { Standing } from "./rate-limiter.ts";
 
 /** How much may still be asked for, in how many seconds the window begins anew. */
 export const limitHeaders = ({ limit, remaining, resetSeconds }: Standing): Record<string, string> => ({

@@ -1,4 +1,4 @@
-import type { FindKnownIds, KnownId } from "../bus/known-ids.ts";
+import type { FindKnownIds, KnownId } from "../bus/publish/known-ids.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { ExplainedDefinition, ExplainedEvent, ExplainedItem } from "../event/explained.ts";
 import type { ItemFailure } from "../event/outcome.ts";

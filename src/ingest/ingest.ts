@@ -1,16 +1,16 @@
-import type { Publish } from "../bus/publish.ts";
-import type { QuarantineStore } from "../bus/quarantine.ts";
-import type { QuarantineItem } from "../bus/quarantine-record.ts";
+import type { Publish } from "../bus/publish/publish.ts";
+import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
+import type { QuarantineItem } from "../bus/quarantine/quarantine-record.ts";
 import type { Ingest, IngestFetched, IngestResult } from "../event/ingest.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { RawRequest, SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { type NormalizeDeps, normalize, type Selection } from "../normalize/normalize.ts";
 import type { MatchedHandshake } from "../verify/handshake/compile.ts";
 import type { RefusedRequest } from "../verify/verify.ts";
+import type { ShakeHands } from "./answer-handshake.ts";
 import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
 import { conflictsOf, outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
 import { createSampler } from "./sampler.ts";
-import type { ShakeHands } from "./shake-hands.ts";
 
 /** How often a channel's unverified deliveries are kept: enough to see what is wrong, too little to fill anything. */
 const UNVERIFIED_EVERY_MS = 10_000;

@@ -1,4 +1,4 @@
-import type { PublishPolicy } from "../bus/publish.ts";
+import type { PublishPolicy } from "../bus/publish/publish.ts";
 import type { CommonSettings } from "../event/channel.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
 import type { RuleSet } from "../normalize/compile.ts";

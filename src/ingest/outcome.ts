@@ -1,4 +1,4 @@
-import type { Receipt } from "../bus/publish.ts";
+import type { Receipt } from "../bus/publish/publish.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { EventReceipt, ItemFailure, Outcome, QuarantineReceipt } from "../event/outcome.ts";
 

@@ -1,6 +1,11 @@
 import { createHash, randomUUID } from "node:crypto";
-import { createPublish, type Publish, type PublishBatch, type PublishDeps } from "../../src/bus/publish.ts";
-import { type OpenRedisOptions, openRedis, type RedisBus } from "../../src/bus/redis.ts";
+import { type OpenRedisOptions, openRedis, type RedisBus } from "../../src/bus/connection/redis.ts";
+import {
+  createPublish,
+  type Publish,
+  type PublishBatch,
+  type PublishDeps,
+} from "../../src/bus/publish/publish.ts";
 import type { ChannelIdentity } from "../../src/event/channel.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
 import { topicOf } from "../../src/event/topic.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createGroups } from "../../src/bus/groups.ts";
+import { createGroups } from "../../src/bus/groups/groups.ts";
 import { slotOf } from "../../src/bus/keys.ts";
 import { createCommands } from "../../src/consumer/commands.ts";
 import { chunkTopics } from "../../src/lib/stream-chunks.ts";

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { removeSubscription } from "../../src/bus/subscription-groups.ts";
+import { removeSubscription } from "../../src/bus/groups/subscription-groups.ts";
 import { startChangeFeed } from "../../src/data/changes.ts";
 import { type GroupKeeper, type GroupKeeperDeps, startGroupKeeper } from "../../src/delivery/group-keeper.ts";
 import { createLog } from "../../src/log.ts";

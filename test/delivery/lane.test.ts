@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RedisBus } from "../../src/bus/redis.ts";
+import type { RedisBus } from "../../src/bus/connection/redis.ts";
 import type { AttemptResult } from "../../src/delivery/attempt.ts";
 import { type Lane, startLane } from "../../src/delivery/lane.ts";
 import type { PendingDelivery } from "../../src/event/handler.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import type { RedisBus } from "../../src/bus/redis.ts";
+import type { RedisBus } from "../../src/bus/connection/redis.ts";
 import { createHealthChecks } from "../../src/gateway/health-checks.ts";
 import type { CheckResult } from "../../src/http/health.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseRedisAddresses } from "../../src/bus/redis-address.ts";
+import { parseRedisAddresses } from "../../src/bus/connection/redis-address.ts";
 import { redisCliOf } from "../../src/gateway/redis-cli.ts";
 
 it.each([

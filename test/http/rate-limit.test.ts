@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createRateCounter } from "../../src/bus/rate-counter.ts";
-import { openRedis, type RedisBus } from "../../src/bus/redis.ts";
-import { createBudget } from "../../src/http/budget.ts";
+import { openRedis, type RedisBus } from "../../src/bus/connection/redis.ts";
+import { createRateCounter } from "../../src/bus/limits/rate-counter.ts";
+import { createBudget } from "../../src/http/rate-limiter.ts";
 import { createLog } from "../../src/log.ts";
 import { awayBus, createTestApi, type TestApi } from "../support/api.ts";
 import { createTestIam } from "../support/iam.ts";

@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { z } from "zod";
-import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine.ts";
-import type { RedisBus } from "../../src/bus/redis.ts";
+import type { RedisBus } from "../../src/bus/connection/redis.ts";
+import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
 import { webhookSettings } from "../../src/channels/webhook/settings.ts";
 import type { ChannelIdentity } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { createRecent } from "../../src/lib/recent.ts";
+import { createRecent } from "../../src/lib/single-flight-cache.ts";
 
 const MAX_AGE_MS = 40;
 

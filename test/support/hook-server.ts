@@ -1,6 +1,6 @@
 import { Hono } from "hono";
-import { createHooks } from "../../src/channels/hooks.ts";
-import { createHookLimits, limitedIngest } from "../../src/channels/rate-limit.ts";
+import { createHooks } from "../../src/channels/push/hooks.ts";
+import { createHookLimits, limitedIngest } from "../../src/channels/push/rate-limit.ts";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
 import type { Ingest } from "../../src/event/ingest.ts";
 import { startListener } from "../../src/gateway/listener.ts";

@@ -2,7 +2,7 @@
  * A program for tests that kill: owns the data directory of its first argument, runs the servers that the second names
  * (`postgres`, `redis`), prints one line of JSON about each and stops them when standard input ends.
  */
-import { startLocalRedis } from "../../src/bus/local-redis.ts";
+import { startLocalRedis } from "../../src/bus/connection/local-redis.ts";
 import type { ServerUser } from "../../src/data/local-postgres/server-user.ts";
 import { startLocalPostgres } from "../../src/data/local-postgres.ts";
 import { acquireDataLock } from "../../src/lib/data-lock.ts";

@@ -1,8 +1,8 @@
-import { createEntryIndex, type EntryIndex } from "../../src/bus/entry-index.ts";
-import { createGroups, type Groups } from "../../src/bus/groups.ts";
-import { type JobQueue, openJobQueue } from "../../src/bus/job-queue.ts";
-import { openRedis, type RedisBus } from "../../src/bus/redis.ts";
-import { createTopics, type Topics } from "../../src/bus/topics.ts";
+import { openRedis, type RedisBus } from "../../src/bus/connection/redis.ts";
+import { createGroups, type Groups } from "../../src/bus/groups/groups.ts";
+import { type JobQueue, openJobQueue } from "../../src/bus/jobs/job-queue.ts";
+import { createEntryIndex, type EntryIndex } from "../../src/bus/topics/entry-index.ts";
+import { createTopics, type Topics } from "../../src/bus/topics/topics.ts";
 import type { ChannelKind, ChannelRuntime } from "../../src/channels/kind.ts";
 import { channelKinds as ownKinds } from "../../src/channels/kinds.ts";
 import { createCaptureSecret } from "../../src/data/capture-secret.ts";

@@ -1,7 +1,7 @@
 import { ApiError } from "../../http/problem.ts";
 import { needsSetup } from "../../verify/sender.ts";
 import type { ChannelKind } from "../kind.ts";
-import { createTakeDelivery } from "../take-delivery.ts";
+import { createTakeDelivery } from "../push/take-delivery.ts";
 import { type CloudEventsSettings, cloudEventsSettings } from "./settings.ts";
 import { createValidationRequests } from "./validation-request.ts";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
-import { pullSettings } from "../pull-settings.ts";
+import { pullSettings } from "../pull/pull-settings.ts";
 import { headersSchema, urlSchema } from "./request-settings.ts";
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { ApiError } from "../../http/problem.ts";
 import { needsSetup } from "../../verify/sender.ts";
 import type { ChannelKind } from "../kind.ts";
-import { createTakeDelivery } from "../take-delivery.ts";
+import { createTakeDelivery } from "../push/take-delivery.ts";
 import { webhookSettings } from "./settings.ts";
 
 /** An external system sends its own format to the channel's address. */

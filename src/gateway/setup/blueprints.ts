@@ -1,7 +1,7 @@
 import { operatorOf } from "../../data/audit-entry.ts";
 import type { Trx } from "../../data/database.ts";
 import { changedFields } from "../../lib/changed-fields.ts";
-import { insertBlueprint, updateBlueprint } from "../../resources/blueprints/queries.ts";
+import { insertBlueprint, updateBlueprint } from "../../resources/apps/blueprints/queries.ts";
 import type { WantedBlueprint } from "./check.ts";
 import type { Step } from "./plan.ts";
 

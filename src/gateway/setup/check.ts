@@ -9,8 +9,8 @@ import { findingsOf, findingUnder, formatPath } from "../../http/findings.ts";
 import type { Finding } from "../../lib/errors.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
-import { checkBlueprintChannels } from "../../resources/blueprints/content.ts";
-import type { BlueprintContent } from "../../resources/blueprints/queries.ts";
+import { checkBlueprintChannels } from "../../resources/apps/blueprints/content.ts";
+import type { BlueprintContent } from "../../resources/apps/blueprints/queries.ts";
 import { comesFromEnv, resolveEnv, type Variables } from "./environment.ts";
 import { type DeclaredApp, type DeclaredChannel, type DeclaredOrganization, findWrongNames } from "./file.ts";
 

@@ -4,9 +4,9 @@ import { reconcileApp } from "./apps.ts";
 import { reconcileBlueprint } from "./blueprints.ts";
 import { type ChannelDeps, reconcileChannel } from "./channels.ts";
 import type { WantedApp, WantedOrganization } from "./check.ts";
-import { findLeftAlone } from "./left-alone.ts";
 import { reconcileOrganization, reconcileSpace } from "./organizations.ts";
 import { type Report, SetUpConflict, type Step } from "./plan.ts";
+import { findLeftAlone } from "./unmanaged.ts";
 
 /** Runs it in a transaction: one of its own, or one that is undone in the end. */
 export type InTransaction = <T>(run: (trx: Trx) => Promise<T>) => Promise<T>;

@@ -8,11 +8,11 @@ import type { Versioned } from "../../http/version.ts";
 import { changedFields } from "../../lib/changed-fields.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { createId } from "../../lib/ids.ts";
-import { listPage } from "../list-page.ts";
-import { applyPatch } from "../merge.ts";
-import { ownedRows } from "../owned-rows.ts";
-import { BLUEPRINTS, requireRow } from "../references.ts";
-import { refuseInUse, refuseTaken } from "../refusals.ts";
+import { listPage } from "../kit/list-page.ts";
+import { applyPatch } from "../kit/merge.ts";
+import { ownedRows } from "../kit/owned-rows.ts";
+import { BLUEPRINTS, requireRow } from "../kit/references.ts";
+import { refuseInUse, refuseTaken } from "../kit/refusals.ts";
 import type { FormContent } from "./content.ts";
 import { type FormInput, type FormsQuery, formContentInput } from "./schema.ts";
 

@@ -1,10 +1,10 @@
 import { deleted } from "../../http/fields.ts";
 import { requireMatch, showVersion } from "../../http/version.ts";
-import { listOf } from "../answer.ts";
-import { mapPage } from "../list-page.ts";
-import { pathId } from "../params.ts";
-import type { Resource } from "../resource.ts";
-import { defineRoute } from "../route.ts";
+import { listOf } from "../kit/answer.ts";
+import { mapPage } from "../kit/list-page.ts";
+import { pathId } from "../kit/params.ts";
+import type { Resource } from "../kit/resource.ts";
+import { defineRoute } from "../kit/route.ts";
 import {
   createForm,
   deleteForm,

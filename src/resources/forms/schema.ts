@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { FormRow } from "../../data/form-tables.ts";
 import { id, type Shown } from "../../http/fields.ts";
 import { pageQuery } from "../../http/page.ts";
-import { patchOf } from "../merge.ts";
-import { times, timesOf } from "../times.ts";
+import { patchOf } from "../kit/merge.ts";
+import { times, timesOf } from "../kit/times.ts";
 import { type FormContent, formContent, formContentPatch } from "./content.ts";
 
 const blueprintId = z.string().nullable().meta({ description: "A blueprint of the organization." });

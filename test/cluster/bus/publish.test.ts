@@ -1,10 +1,10 @@
 import calculateSlot from "cluster-key-slot";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RedisBus } from "../../../src/bus/connection/redis.ts";
 import { cursorKey } from "../../../src/bus/keys.ts";
-import type { Publish } from "../../../src/bus/publish.ts";
-import { createQuarantineStore, type QuarantineStore } from "../../../src/bus/quarantine.ts";
-import type { RedisBus } from "../../../src/bus/redis.ts";
-import { createTopics, type Topics } from "../../../src/bus/topics.ts";
+import type { Publish } from "../../../src/bus/publish/publish.ts";
+import { createQuarantineStore, type QuarantineStore } from "../../../src/bus/quarantine/quarantine.ts";
+import { createTopics, type Topics } from "../../../src/bus/topics/topics.ts";
 import type { ChannelIdentity } from "../../../src/event/channel.ts";
 import type { VerifiedDelivery } from "../../../src/event/received.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";

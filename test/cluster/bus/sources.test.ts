@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RedisBus } from "../../../src/bus/connection/redis.ts";
 import { cursorKey, slotOf } from "../../../src/bus/keys.ts";
-import type { Publish } from "../../../src/bus/publish.ts";
-import type { RedisBus } from "../../../src/bus/redis.ts";
-import { createShardLeases, SHARDS } from "../../../src/bus/shard-leases.ts";
-import { createSourcePositions, type SourcePositions } from "../../../src/bus/source-positions.ts";
+import type { Publish } from "../../../src/bus/publish/publish.ts";
+import { createShardLeases, SHARDS } from "../../../src/bus/sources/shard-leases.ts";
+import { createSourcePositions, type SourcePositions } from "../../../src/bus/sources/source-positions.ts";
 import {
   now,
   openTestRedis,

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { createRateCounter } from "../../../src/bus/rate-counter.ts";
-import { openRedis } from "../../../src/bus/redis.ts";
-import { createBudget } from "../../../src/http/budget.ts";
+import { openRedis } from "../../../src/bus/connection/redis.ts";
+import { createRateCounter } from "../../../src/bus/limits/rate-counter.ts";
+import { createBudget } from "../../../src/http/rate-limiter.ts";
 import { createLog } from "../../../src/log.ts";
 import { startRedisCluster } from "../../support/redis.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, test } from "vitest";
-import type { Publish } from "../../../src/bus/publish.ts";
-import type { RedisBus } from "../../../src/bus/redis.ts";
-import { expectBytesPerId } from "../../bus/dedupe-memory-support.ts";
-import { expectExactEnd, expectNoIdLost } from "../../bus/dedupe-support.ts";
+import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import type { Publish } from "../../../src/bus/publish/publish.ts";
+import { expectBytesPerId } from "../../bus/publish/dedupe-memory-support.ts";
+import { expectExactEnd, expectNoIdLost } from "../../bus/publish/dedupe-support.ts";
 import { openTestRedis, testPublish } from "../../bus/support.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 

@@ -1,0 +1,118 @@
+import { Cluster, Command, Redis } from "ioredis";
+import { UnavailableError } from "../../lib/errors.ts";
+import type { Log } from "../../log.ts";
+import type { RedisAddress } from "./redis-address.ts";
+import { toBusError } from "./redis-errors.ts";
+
+const COMMAND_TIMEOUT_MS = 4000;
+const MAX_BACKOFF_MS = 1000;
+
+export type CommandArg = string | number | Buffer;
+
+export interface RedisCaller {
+  /**
+   * One command; the reply in RESP2's shapes.
+   *
+   * @throws UnavailableError when Redis is away, loading, read-only, full or slow.
+   */
+  call(command: string, args: readonly CommandArg[]): Promise<unknown>;
+  /** As `call`, with the strings of the reply as Buffers. */
+  callBuffer(command: string, args: readonly CommandArg[]): Promise<unknown>;
+}
+
+/** Which Redis it is: what it takes to open another connection to it. */
+export interface RedisEndpoint {
+  readonly isCluster: boolean;
+  /** The server, or nodes to begin with; the credentials of the first serve for all. */
+  readonly seeds: readonly [RedisAddress, ...RedisAddress[]];
+}
+
+/** How a client of its own differs from the general connection; see `RedisOptions` of ioredis. */
+export interface ClientOptions {
+  readonly maxRetriesPerRequest?: number | null;
+  readonly autoResendUnfulfilledCommands?: boolean;
+  readonly socketTimeout?: number;
+}
+
+/** The connection for everything that is not the publishing of events: reads, groups, administration. */
+export interface GeneralConnection extends RedisCaller, AsyncDisposable {
+  /** The client's slot table; undefined on a single server. */
+  readonly cluster: Cluster | undefined;
+}
+
+const backoff = (times: number): number =>
+  Math.min(50 * 2 ** Math.min(times, 10), MAX_BACKOFF_MS) * (0.75 + Math.random() / 2);
+
+const shared = {
+  protocol: 2,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 1,
+  connectTimeout: 3000,
+  socketTimeout: COMMAND_TIMEOUT_MS,
+  maxLoadingRetryTime: 500,
+  disconnectTimeout: 1,
+  disableClientInfo: true,
+  connectionName: "inlet",
+} as const;
+
+/** Connects to one server or to a Cluster. Commands wait a little while it is away, then fail as UnavailableError. */
+export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): GeneralConnection {
+  const client = openClient(endpoint, {});
+  return overClient(client, client instanceof Cluster ? client : undefined, log);
+}
+
+/** A client of its own that reconnects for ever; whoever opens it listens to its errors and disconnects it. */
+export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientOptions): Redis | Cluster {
+  const [first] = seeds;
+  if (!isCluster) return new Redis({ ...first, ...shared, ...options, retryStrategy: backoff });
+  const { username, password, tls } = first;
+  return new Cluster(
+    seeds.map(({ host = "127.0.0.1", port = 6379 }) => ({ host, port })),
+    {
+      clusterRetryStrategy: backoff,
+      slotsRefreshTimeout: 2000,
+      // Has no default, whatever its documentation says.
+      slotsRefreshInterval: 5000,
+      redisOptions: {
+        ...shared,
+        ...options,
+        ...(username === undefined ? {} : { username }),
+        ...(password === undefined ? {} : { password }),
+        ...(tls === undefined ? {} : { tls }),
+      },
+    },
+  );
+}
+
+function overClient(client: Redis | Cluster, cluster: Cluster | undefined, log: Log): GeneralConnection {
+  client.on("error", (error: Error) => log.debug({ err: error }, "Redis connection"));
+
+  async function send(
+    command: string,
+    args: readonly CommandArg[],
+    encoding: "utf8" | null,
+  ): Promise<unknown> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => reject(new UnavailableError(`Redis has not answered ${command} within ${COMMAND_TIMEOUT_MS} ms`)),
+      COMMAND_TIMEOUT_MS,
+    );
+    try {
+      const sent = client.sendCommand(new Command(command, [...args], { replyEncoding: encoding }));
+      return await Promise.race([sent, late]);
+    } catch (error) {
+      throw toBusError(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  return {
+    cluster,
+    call: (command, args) => send(command, args, "utf8"),
+    callBuffer: (command, args) => send(command, args, null),
+    async [Symbol.asyncDispose]() {
+      client.disconnect();
+    },
+  };
+}

@@ -1,0 +1,174 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { totalmem } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Redis } from "ioredis";
+import { processIncarnation, worksIn } from "../../lib/process-info.ts";
+import { makeSocketDir, removeSocketDir } from "../../lib/socket-dir.ts";
+import { type SupervisedServer, superviseServer } from "../../lib/supervise.ts";
+import type { Log } from "../../log.ts";
+
+const run = promisify(execFile);
+
+export interface LocalRedis extends SupervisedServer {
+  /** Absolute path of its only door, for ioredis' `path` and `redis-cli -s`. */
+  readonly socketPath: string;
+}
+
+export interface LocalRedisOptions {
+  /** Real, absolute path, owned by this process (`acquireDataLock`). */
+  readonly dataDir: string;
+  readonly log: Log;
+  /** Ends the start only; the running server is ended by disposing it. */
+  readonly signal: AbortSignal;
+  /** Bytes; half of what this machine or its control group has unless given. */
+  readonly maxMemoryBytes?: number;
+  /** How long it may not answer before it counts as hung; 20 s unless given. */
+  readonly maxSilenceMs?: number;
+}
+
+const SOCKET_NAME = "redis.sock";
+/** Scripts that declare their flags (`#!lua flags=…`) came with 7.0. */
+const MIN_MAJOR = 7;
+/** Valkey is the same server under the name that some systems ship. */
+const PROGRAMS = ["redis-server", "valkey-server"];
+
+/**
+ * Starts, or takes back, the redis-server under `<dataDir>/redis`; resolves when it answers and has loaded. The data
+ * lock must be held. Throws an Error whose message says what to do.
+ */
+export async function startLocalRedis(options: LocalRedisOptions): Promise<LocalRedis> {
+  const { dataDir, log, signal } = options;
+  const program = await findProgram();
+  const redisDir = join(dataDir, "redis");
+  mkdirSync(redisDir, { recursive: true, mode: 0o700 });
+  mkdirSync(join(dataDir, "log"), { recursive: true, mode: 0o700 });
+  const socketDir = makeSocketDir({ dataDir, socketName: SOCKET_NAME });
+  const socketPath = join(socketDir, SOCKET_NAME);
+  const configFile = join(dataDir, "redis.conf");
+  const maxMemoryBytes = options.maxMemoryBytes ?? Math.floor(availableMemoryBytes() / 2);
+  writeFileSync(configFile, renderConfig({ redisDir, socketPath, maxMemoryBytes }), { mode: 0o600 });
+  const server = await superviseServer(
+    {
+      name: "redis",
+      command: {
+        file: program,
+        args: [configFile],
+        cwd: redisDir,
+        env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" },
+      },
+      logFile: join(dataDir, "log", "redis.log"),
+      findOrphan: () => findRunning(redisDir, socketPath),
+      probe: async (pid) => {
+        const seen = await lookAt(socketPath);
+        if (seen?.pid !== pid) return "silent";
+        return seen.loading ? "busy" : "ready";
+      },
+      // SIGTERM writes out what the append-only file still lacks.
+      stopSignals: ["SIGTERM"],
+      stopGraceMs: 30_000,
+      maxSilenceMs: options.maxSilenceMs ?? 20_000,
+    },
+    { log, signal },
+  );
+  return {
+    socketPath,
+    get status() {
+      return server.status;
+    },
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      removeSocketDir(socketDir);
+    },
+  };
+}
+
+async function findProgram(): Promise<string> {
+  for (const program of PROGRAMS) {
+    const version = await run(program, ["--version"]).catch(() => undefined);
+    const major = Number(/ v=(\d+)\./.exec(version?.stdout ?? "")?.[1]);
+    if (major >= MIN_MAJOR) return program;
+    if (major)
+      throw new Error(
+        `${program} on the PATH is of version ${major}; Inlet needs ${MIN_MAJOR} or later (or REDIS_URL)`,
+      );
+  }
+  throw new Error(
+    `redis-server is not on the PATH. Install it with \`${installLine()}\`, or set REDIS_URL to a server of your own.`,
+  );
+}
+
+const installLine = (): string =>
+  process.platform === "darwin" ? "brew install redis" : "sudo sh config/setup.sh";
+
+function renderConfig(options: { redisDir: string; socketPath: string; maxMemoryBytes: number }): string {
+  const quoted = (path: string) => `"${path.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+  return `${[
+    "# Written by Inlet at each start: changes here are lost.",
+    "port 0",
+    `unixsocket ${quoted(options.socketPath)}`,
+    "unixsocketperm 700",
+    "daemonize no",
+    "supervised no",
+    `dir ${quoted(options.redisDir)}`,
+    `pidfile ${quoted(join(options.redisDir, "redis.pid"))}`,
+    'logfile ""',
+    "always-show-logo no",
+    'save ""',
+    "appendonly yes",
+    "appendfsync always",
+    "aof-load-truncated yes",
+    `maxmemory ${options.maxMemoryBytes}`,
+    "maxmemory-policy noeviction",
+    "lazyfree-lazy-expire yes",
+    "hash-max-listpack-entries 128",
+  ].join("\n")}\n`;
+}
+
+/** `constrainedMemory` is the control group's limit: 0 or beyond the machine's memory where there is none. */
+function availableMemoryBytes(): number {
+  const limit = process.constrainedMemory();
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
+}
+
+/** By its socket, where it says whose it is; by its pid file where it does not answer, since two would spoil the file. */
+async function findRunning(redisDir: string, socketPath: string): Promise<number | undefined> {
+  const seen = await lookAt(socketPath);
+  if (seen && seen.dir === redisDir) return seen.pid;
+  const pid = Number.parseInt(await readFile(join(redisDir, "redis.pid"), "utf8").catch(() => ""), 10);
+  if (!(pid > 1) || (await processIncarnation(pid)) === undefined) return undefined;
+  return (await worksIn(pid, redisDir)) ? pid : undefined;
+}
+
+interface RunningRedis {
+  readonly pid: number;
+  readonly dir: string | undefined;
+  readonly loading: boolean;
+}
+
+async function lookAt(socketPath: string): Promise<RunningRedis | undefined> {
+  const client = new Redis({
+    path: socketPath,
+    lazyConnect: true,
+    enableReadyCheck: false,
+    enableOfflineQueue: true,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+    connectTimeout: 2_000,
+    commandTimeout: 2_000,
+  });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    const [info, directory] = await Promise.all([client.info(), client.config("GET", "dir")]);
+    const field = (name: string) => new RegExp(`^${name}:(\\d+)`, "m").exec(info)?.[1];
+    const [, dir] = directory as readonly string[];
+    return { pid: Number(field("process_id")), dir, loading: field("loading") !== "0" };
+  } catch {
+    return undefined;
+  } finally {
+    client.disconnect();
+  }
+}

@@ -1,0 +1,150 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type Cluster, Redis } from "ioredis";
+import type { Log } from "../../log.ts";
+import { RedisUnfitError } from "../errors.ts";
+import { type LuaScript, loadScript } from "../scripts.ts";
+import { type DurabilityDemand, type DurabilityLevel, durabilityProblem } from "./durability.ts";
+import { openGeneralConnection, type RedisCaller, type RedisEndpoint } from "./general-connection.ts";
+import { type NodeFacts, readNodeFacts, unfitness } from "./node-facts.ts";
+import { addressName, parseRedisAddresses, type RedisAddress } from "./redis-address.ts";
+import { type RedisState, stateOf } from "./redis-state.ts";
+import { openWriteConnection } from "./write-connection.ts";
+import { createClusterRouter, createSingleRouter, type WriteRouter } from "./write-router.ts";
+
+const MAX_WRITE_TIMEOUT_MS = 4000;
+const FIRST_CONTACT_BACKOFF_MS = 250;
+const FIRST_LOOK_MS = 2000;
+
+export interface OpenRedisOptions {
+  /** A comma list of `redis://`, `rediss://` or `unix://` addresses. Cluster is detected. */
+  readonly url: string;
+  readonly log: Log;
+  readonly durability: DurabilityLevel;
+  readonly durabilityAsserted: boolean;
+  /** Ends the wait for the first connection. */
+  readonly signal: AbortSignal;
+  /** How long a write may take before its outcome counts as unknown; at most 4,000; default 3,500. */
+  readonly writeTimeoutMs?: number;
+  /** How often the servers are looked at; default 5,000. */
+  readonly checkEveryMs?: number;
+}
+
+/** One Redis or one Cluster. Reconnects by itself for ever. */
+export interface RedisBus extends RedisCaller, AsyncDisposable {
+  readonly isCluster: boolean;
+  /** For those who need a connection of their own. */
+  readonly endpoint: RedisEndpoint;
+  /** What `/readyz` says; from memory. */
+  state(): RedisState;
+  /** The connections that events are written through; only `createPublish` uses them. */
+  readonly writes: WriteRouter;
+  readonly publishScript: LuaScript;
+  readonly demand: DurabilityDemand;
+}
+
+/**
+ * Connects, and waits for as long as Redis is away until `signal` aborts. A Redis that is loading or a
+ * replica for now is no reason to wait: `state` tells.
+ *
+ * @throws RedisUnfitError on a Redis that is too old, evicts, or is less durable than asked for.
+ */
+export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
+  const { log, signal, checkEveryMs = 5000 } = options;
+  const writeTimeoutMs = Math.min(options.writeTimeoutMs ?? 3500, MAX_WRITE_TIMEOUT_MS);
+  const demand: DurabilityDemand = { level: options.durability, asserted: options.durabilityAsserted };
+  const addresses = parseRedisAddresses(options.url);
+  const publishScript = loadScript(new URL("../publish/publish.lua", import.meta.url));
+  const openWrites = (address: RedisAddress) =>
+    openWriteConnection({ address, demand, log, writeTimeoutMs, checkEveryMs, scripts: [publishScript] });
+
+  const { address, facts } = await firstContact(addresses, log, signal);
+  refuseUnfit(addressName(address), facts, demand);
+  await using opening = new AsyncDisposableStack();
+  const endpoint: RedisEndpoint = {
+    isCluster: facts.isCluster,
+    seeds: facts.isCluster ? [address, ...addresses] : [address],
+  };
+  const general = opening.use(openGeneralConnection(endpoint, log));
+  const writes = opening.use(
+    general.cluster === undefined
+      ? createSingleRouter(openWrites(address))
+      : createClusterRouter(await slotsKnown(general.cluster, signal), (node) =>
+          openWrites({ ...address, ...node }),
+        ),
+  );
+  await Promise.allSettled(writes.connections().map((connection) => connection.opened(FIRST_LOOK_MS)));
+  for (const connection of writes.connections()) {
+    if (connection.facts) refuseUnfit(connection.name, connection.facts, demand);
+  }
+  const open = opening.move();
+  return {
+    isCluster: facts.isCluster,
+    endpoint,
+    call: general.call,
+    callBuffer: general.callBuffer,
+    state: () => stateOf(writes.connections(), demand, facts.isCluster),
+    writes,
+    publishScript,
+    demand,
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}
+
+/** The first of the addresses that answers, a master before a replica; asks on until one does. */
+async function firstContact(
+  addresses: readonly RedisAddress[],
+  log: Log,
+  signal: AbortSignal,
+): Promise<{ address: RedisAddress; facts: NodeFacts }> {
+  for (let attempt = 0; ; attempt++) {
+    signal.throwIfAborted();
+    let replica: { address: RedisAddress; facts: NodeFacts } | undefined;
+    for (const address of addresses) {
+      try {
+        const facts = await askOnce(address);
+        if (facts.isCluster || !facts.isReplica) return { address, facts };
+        replica ??= { address, facts };
+      } catch (error) {
+        if (attempt % 20 === 0) log.warn({ redis: addressName(address), err: error }, "waiting for Redis");
+      }
+    }
+    if (replica !== undefined) return replica;
+    await delay(FIRST_CONTACT_BACKOFF_MS, undefined, { signal });
+  }
+}
+
+async function askOnce(address: RedisAddress): Promise<NodeFacts> {
+  const client = new Redis({
+    ...address,
+    protocol: 2,
+    lazyConnect: true,
+    enableReadyCheck: false,
+    retryStrategy: null,
+    connectTimeout: 3000,
+    commandTimeout: 3000,
+    disconnectTimeout: 1,
+    disableClientInfo: true,
+  });
+  let failure: unknown;
+  client.on("error", (error) => {
+    failure ??= error;
+  });
+  try {
+    await client.connect();
+    return await readNodeFacts((command, args) => client.call(command, ...args));
+  } catch (error) {
+    throw failure ?? error;
+  } finally {
+    client.disconnect();
+  }
+}
+
+function refuseUnfit(name: string, facts: NodeFacts, demand: DurabilityDemand): void {
+  const reason = unfitness(facts) ?? durabilityProblem(facts, demand);
+  if (reason !== undefined) throw new RedisUnfitError(`${name}: ${reason}`);
+}
+
+async function slotsKnown(cluster: Cluster, signal: AbortSignal): Promise<Cluster> {
+  while (cluster.status !== "ready") await delay(20, undefined, { signal });
+  return cluster;
+}

@@ -1,0 +1,230 @@
+import { Command, Redis } from "ioredis";
+import { UnavailableError } from "../../lib/errors.ts";
+import type { Log } from "../../log.ts";
+import type { LuaScript } from "../scripts.ts";
+import { type DurabilityDemand, durabilityProblem } from "./durability.ts";
+import { type NodeFacts, passingProblem, readNodeFacts, unfitness } from "./node-facts.ts";
+import { addressName, type RedisAddress } from "./redis-address.ts";
+import { toBusError } from "./redis-errors.ts";
+
+const CONNECT_TIMEOUT_MS = 3000;
+const MAX_BACKOFF_MS = 1000;
+const DEADLINE_CHECK_MS = 100;
+const UNFIT_RECHECK_MS = 300;
+
+export interface WriteConnectionOptions {
+  readonly address: RedisAddress;
+  readonly demand: DurabilityDemand;
+  readonly log: Log;
+  readonly writeTimeoutMs: number;
+  readonly checkEveryMs: number;
+  /** Loaded on each connect, before anything is sent. */
+  readonly scripts: readonly LuaScript[];
+}
+
+/**
+ * The connection to one master that events are written through. Nothing is queued while it is away and
+ * nothing is sent twice. It opens once the server was looked at and found fit, and again after each
+ * reconnect.
+ */
+export interface WriteConnection extends AsyncDisposable {
+  readonly name: string;
+  /** What was last seen; undefined until the first look. */
+  readonly facts: NodeFacts | undefined;
+  /** Why nothing can be written now. */
+  readonly problem: string | undefined;
+  /**
+   * Sends one command. What follows in the same tick follows on the wire.
+   *
+   * @param sinceMs when the write began to wait (`performance.now()`): it fails `writeTimeoutMs` later.
+   * @throws UnavailableError when it was not sent or its outcome is unknown; Redis' own error replies as they are.
+   */
+  send(command: string, args: (string | Buffer)[], sinceMs: number): Promise<unknown>;
+  /** Looks at the server again at once: a reply said that something has changed. */
+  check(): void;
+  /** Resolves when open; rejects as `send` would once `timeoutMs` have passed. */
+  opened(timeoutMs: number): Promise<void>;
+}
+
+interface Pending {
+  readonly sinceMs: number;
+  readonly reject: (error: unknown) => void;
+}
+
+export function openWriteConnection(options: WriteConnectionOptions): WriteConnection {
+  const { address, demand, log, writeTimeoutMs } = options;
+  const name = addressName(address);
+  const pending = new Set<Pending>();
+  let redis: Redis;
+  let facts: NodeFacts | undefined;
+  let problem: string | undefined = `not connected to ${name}`;
+  let checkTimer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+  let lookingAt: Redis | undefined;
+  const waiters = new Set<() => void>();
+
+  function setProblem(next: string | undefined) {
+    if (next === problem) return;
+    problem = next;
+    if (next === undefined) {
+      log.info({ redis: name }, "Redis accepts events");
+      for (const wake of waiters) wake();
+    } else {
+      log.warn({ redis: name, problem: next }, "Redis does not accept events");
+    }
+  }
+
+  function connect(): Redis {
+    const next = new Redis({
+      ...address,
+      protocol: 2,
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      enableReadyCheck: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      // A server that says nothing to a handshake. Writes and looks have deadlines of their own, which come first.
+      socketTimeout: 2 * writeTimeoutMs,
+      disconnectTimeout: 1,
+      disableClientInfo: true,
+      connectionName: "inlet-write",
+      retryStrategy: (times) =>
+        Math.min(25 * 2 ** Math.min(times, 10), MAX_BACKOFF_MS) * (0.75 + Math.random() / 2),
+    });
+    next.on("ready", () => {
+      if (next === redis) look();
+    });
+    next.on("close", () => {
+      if (next === redis && !isClosed) setProblem(`not connected to ${name}`);
+    });
+    next.on("error", (error: Error) => log.debug({ redis: name, err: error }, "Redis connection"));
+    next.connect().catch(() => {});
+    return next;
+  }
+
+  /** Looks at the server, opens or closes the gate, and comes back. */
+  function look() {
+    clearTimeout(checkTimer);
+    // One look at a time: many refusals may ask for one at once.
+    if (lookingAt === redis) return;
+    const seen = redis;
+    lookingAt = seen;
+    const send = (command: string, args: readonly string[]) =>
+      seen.sendCommand(new Command(command, [...args], { replyEncoding: "utf8" })) as Promise<unknown>;
+    // Under the deadline of writes: also where nothing is written, a silent server is noticed.
+    const silence = Promise.withResolvers<never>();
+    const entry: Pending = { sinceMs: performance.now(), reject: silence.reject };
+    pending.add(entry);
+    const inspected = Promise.race([inspect(send), silence.promise]).finally(() => {
+      pending.delete(entry);
+      if (lookingAt === seen) lookingAt = undefined;
+    });
+    inspected.then(
+      (next) => {
+        if (isClosed || seen !== redis || seen.status !== "ready") return;
+        setProblem(next);
+        checkTimer = setTimeout(look, next === undefined ? options.checkEveryMs : UNFIT_RECHECK_MS);
+      },
+      (error: unknown) => {
+        if (isClosed || seen !== redis || seen.status !== "ready") return;
+        setProblem(`${name} cannot be looked at: ${error instanceof Error ? error.message : error}`);
+        checkTimer = setTimeout(look, UNFIT_RECHECK_MS);
+      },
+    );
+  }
+
+  async function inspect(send: (command: string, args: readonly string[]) => Promise<unknown>) {
+    facts = await readNodeFacts(send);
+    const found = unfitness(facts) ?? passingProblem(facts) ?? durabilityProblem(facts, demand);
+    if (found === undefined && problem !== undefined) {
+      await Promise.all(options.scripts.map(({ text }) => send("script", ["load", text])));
+    }
+    return found;
+  }
+
+  let checkedAtMs = performance.now();
+  let cameLate = false;
+  const deadlines = setInterval(() => {
+    const nowMs = performance.now();
+    // Timers come before sockets: after a stall of this thread the answers are still to be read. They get one more turn.
+    cameLate = !cameLate && nowMs - checkedAtMs > 2 * DEADLINE_CHECK_MS;
+    checkedAtMs = nowMs;
+    if (cameLate) return;
+    if (![...pending].some(({ sinceMs }) => sinceMs <= nowMs - writeTimeoutMs)) return;
+    log.warn({ redis: name, pending: pending.size }, "Redis does not answer; the connection is made anew");
+    const stuck = redis;
+    redis = connect();
+    setProblem(`${name} does not answer`);
+    failPending(
+      new UnavailableError(`no answer from ${name} within ${writeTimeoutMs} ms; the outcome is unknown`),
+    );
+    stuck.disconnect();
+  }, DEADLINE_CHECK_MS);
+  deadlines.unref();
+
+  function failPending(error: UnavailableError) {
+    for (const { reject } of pending) reject(error);
+    pending.clear();
+  }
+
+  redis = connect();
+
+  return {
+    name,
+    get facts() {
+      return facts;
+    },
+    get problem() {
+      return problem;
+    },
+    send(command, args, sinceMs) {
+      if (problem !== undefined) return Promise.reject(new UnavailableError(problem));
+      // A later piece of a delivery that has used up its time is no reason to break the connection.
+      if (performance.now() - sinceMs >= writeTimeoutMs) {
+        return Promise.reject(new UnavailableError(`${name} was too slow for all of a delivery`));
+      }
+      return new Promise((resolve, reject) => {
+        const entry: Pending = { sinceMs, reject };
+        pending.add(entry);
+        const sent = redis.sendCommand(
+          new Command(command, args, { replyEncoding: "utf8" }),
+        ) as Promise<unknown>;
+        sent.then(
+          (reply) => {
+            pending.delete(entry);
+            resolve(reply);
+          },
+          (error: unknown) => {
+            pending.delete(entry);
+            reject(toBusError(error));
+          },
+        );
+      });
+    },
+    check: look,
+    opened(timeoutMs) {
+      if (problem === undefined) return Promise.resolve();
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const timer = setTimeout(() => {
+        waiters.delete(wake);
+        reject(new UnavailableError(problem ?? "Redis is away"));
+      }, timeoutMs);
+      const wake = () => {
+        clearTimeout(timer);
+        waiters.delete(wake);
+        resolve();
+      };
+      waiters.add(wake);
+      return promise;
+    },
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      clearInterval(deadlines);
+      clearTimeout(checkTimer);
+      problem = "closed";
+      redis.disconnect();
+      failPending(new UnavailableError("the connection to Redis was closed; the outcome is unknown"));
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import type { ChannelIdentity } from "../../event/channel.ts";
+import type { RedisBus } from "../connection/redis.ts";
+import { quarantineBudgetKey } from "../keys.ts";
+import { loadScript, runScript } from "../scripts.ts";
+
+/** Which pause of which channel; a later one has the greater number. */
+export interface PauseRef {
+  readonly channel: Pick<ChannelIdentity, "number" | "organizationId">;
+  readonly pause: number;
+}
+
+/** `closes`: little is left; it is over in a moment. */
+export type PauseState = "keeps" | "closes" | "over";
+
+/**
+ * Whether all that a pause has kept back in quarantine is through. It is said beside the quarantine itself, so that no worker
+ * can be told that nothing is left while another's delivery is being kept.
+ */
+export interface Pauses {
+  /** @throws UnavailableError */
+  state(ref: PauseRef): Promise<PauseState>;
+  /**
+   * Ends the pause if nothing is left of it; true where nothing was. Else, with `closes`, says so where at most `little` is left.
+   *
+   * @throws UnavailableError
+   */
+  end(ref: PauseRef, options: { readonly closes: boolean; readonly little: number }): Promise<boolean>;
+}
+
+/** Longer than the last deliveries take to come through; whoever waits for it then no longer does. */
+export const CLOSES_MS = 1_000;
+
+const STATES: readonly PauseState[] = ["keeps", "closes", "over"];
+
+export function createPauses({ redis }: { readonly redis: RedisBus }): Pauses {
+  const stateScript = loadScript(new URL("./pause-state.lua", import.meta.url));
+  const endScript = loadScript(new URL("./pause-end.lua", import.meta.url));
+  return {
+    async state({ channel, pause }) {
+      const key = quarantineBudgetKey(channel.organizationId);
+      const reply = await runScript(redis, stateScript, [key], [channel.number, pause]);
+      return STATES[Number(reply)] ?? "keeps";
+    },
+    async end({ channel, pause }, { closes, little }) {
+      const key = quarantineBudgetKey(channel.organizationId);
+      const args = [channel.number, pause, closes ? CLOSES_MS : 0, little];
+      return (await runScript(redis, endScript, [key], args)) === 1;
+    },
+  };
+}

@@ -1,0 +1,161 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type Job as BullJob, type JobsOptions, Queue } from "bullmq";
+import { UnavailableError } from "../../lib/errors.ts";
+import type { Log } from "../../log.ts";
+import { openClient } from "../connection/general-connection.ts";
+import type { RedisBus } from "../connection/redis.ts";
+import { replyCode, toBusError } from "../connection/redis-errors.ts";
+import { jobsPrefix } from "../keys.ts";
+import { formatPlan, type JobPlan, nextTimeMs, parsePlan } from "./job-plan.ts";
+import { type JobHandler, type JobWorker, startJobWorker, type WorkOptions } from "./job-worker.ts";
+
+export interface NewJob<D> {
+  /** Letters, digits, `.`, `-`, `_`, not a number alone; there is one job of an id at a time. Absent: one of its own. */
+  readonly id?: string;
+  readonly data: D;
+  /** Default 0. */
+  readonly delayMs?: number;
+  /** Begins before all that are due; one of the same id that waits gives way to it. */
+  readonly isUrgent?: boolean;
+  /** How often a handler that throws is called in all, with the worker's `backoffMs` between; default 1. */
+  readonly attempts?: number;
+}
+
+export interface ScheduledJob {
+  readonly id: string;
+  /** When its next job is due. */
+  readonly nextAtMs: number;
+}
+
+/**
+ * Jobs by time, for any worker: of each due job exactly one worker is told, and another where that one dies. At least once, not
+ * exactly once: a handler must bear being called for a job that was done. All calls throw UnavailableError while Redis is away.
+ */
+export interface JobQueue<D> extends AsyncDisposable {
+  /**
+   * A job comes at each time of the plan until it is unscheduled, with this data. One that has waited while no worker was there
+   * comes once, late. Setting the same again changes nothing. @throws Error on a plan that has no next time.
+   */
+  readonly schedule: (id: string, plan: JobPlan, data: D) => Promise<void>;
+  /** Its next job goes as well; one that a worker already has does not. */
+  readonly unschedule: (id: string) => Promise<void>;
+  readonly isScheduled: (id: string) => Promise<boolean>;
+  /** Every one that is there from the beginning to the end of the listing; in pages, in no order, a few perhaps twice. */
+  readonly listScheduled: () => AsyncIterable<readonly ScheduledJob[]>;
+  /**
+   * Adds a job; where one of its id waits already it stays the one, and comes at the earlier of the two times. False where a
+   * worker has that one just now, and nothing was added.
+   */
+  readonly add: (job: NewJob<D>) => Promise<boolean>;
+  /** Removes a job that no worker has. */
+  readonly remove: (id: string) => Promise<void>;
+  /** Hands due jobs to the handler until the worker is disposed of. */
+  readonly work: (handler: JobHandler<D>, options: WorkOptions) => JobWorker;
+}
+
+export interface JobQueueDeps {
+  readonly redis: Pick<RedisBus, "endpoint">;
+  /** Names the queue among all; letters, digits, `-`. */
+  readonly name: string;
+  readonly log: Log;
+}
+
+/** How long Redis may take to answer before it counts as away. */
+const PATIENCE_MS = 4_000;
+/** Nobody reads the stream of a queue's events; it cannot be turned off. */
+const EVENTS_KEPT = 100;
+const PAGE = 500;
+/** What a job that is over leaves behind: nothing. Its outcome is written where it belongs. */
+const LEAVE_NOTHING = { removeOnComplete: true, removeOnFail: true } as const;
+
+/** Opens a queue over BullMQ; in Cluster all of a queue is in one slot. Does not wait for Redis. */
+export function openJobQueue<D extends object>(deps: JobQueueDeps): JobQueue<D> {
+  const { redis, name } = deps;
+  const log = deps.log.child({ queue: name });
+  const prefix = jobsPrefix(name);
+  const client = openClient(redis.endpoint, {});
+  client.on("error", (error: Error) => log.debug({ err: error }, "Redis connection of a queue"));
+  const queue = new Queue<object, void, string, D, void, string>(name, {
+    connection: client,
+    prefix,
+    // Calls fail soon while Redis is away instead of waiting for it.
+    skipWaitingForReady: true,
+    skipVersionCheck: true,
+    streams: { events: { maxLen: EVENTS_KEPT } },
+    settings: { repeatStrategy },
+  });
+  queue.on("error", (error) => log.debug({ err: error }, "queue"));
+
+  async function find(id: string): Promise<BullJob<D> | undefined> {
+    return (await queue.getJob(id)) as BullJob<D> | undefined;
+  }
+
+  async function bringForward(job: BullJob<D>, delayMs: number): Promise<boolean> {
+    // The score is the time, times 4,096, with a counter below: jobs of one millisecond keep their order.
+    const score = await client.zscore(queue.toKey("delayed"), job.id ?? "");
+    if (score === null) return (await job.getState()) === "waiting";
+    if (Number(score) / 4_096 > Date.now() + delayMs) await job.changeDelay(delayMs).catch(ignoreGone);
+    return true;
+  }
+
+  return {
+    schedule: (id, plan, data) =>
+      ask(async () => {
+        const repeat = { pattern: formatPlan(plan) };
+        const job = await queue.upsertJobScheduler(id, repeat, { name, data, opts: LEAVE_NOTHING });
+        if (!job) throw new Error(`the plan ${repeat.pattern} has no next time`);
+      }),
+    unschedule: (id) => ask(async () => void (await queue.removeJobScheduler(id))),
+    isScheduled: (id) => ask(async () => (await client.zscore(queue.toKey("repeat"), id)) !== null),
+    async *listScheduled() {
+      let cursor = "0";
+      do {
+        const [next, page] = await ask(() => client.zscan(queue.toKey("repeat"), cursor, "COUNT", PAGE));
+        cursor = next;
+        yield page.flatMap((id, i) => (i % 2 ? [] : [{ id, nextAtMs: Number(page[i + 1]) }]));
+      } while (cursor !== "0");
+    },
+    add: ({ id, data, delayMs = 0, isUrgent = false, attempts = 1 }) =>
+      ask(async () => {
+        if (isUrgent && id !== undefined) await queue.remove(id);
+        const there = id === undefined ? undefined : await find(id);
+        if (there !== undefined) return bringForward(there, delayMs);
+        const retries = attempts > 1 ? { attempts, backoff: { type: "custom" } } : {};
+        const options: JobsOptions = { ...LEAVE_NOTHING, ...retries, delay: delayMs, lifo: isUrgent };
+        await queue.add(name, data, id === undefined ? options : { ...options, jobId: id });
+        return true;
+      }),
+    remove: (id) => ask(async () => void (await queue.remove(id))),
+    work: (handler, options) =>
+      startJobWorker({ redis, name, prefix, log, repeatStrategy }, handler, options),
+    async [Symbol.asyncDispose]() {
+      // A queue that was never ready would wait for that.
+      client.disconnect();
+      await queue.close().catch((error: unknown) => log.debug({ err: error }, "closing a queue"));
+    },
+  };
+}
+
+/** BullMQ's name for what computes the next time; its `pattern` is ours to read. */
+const repeatStrategy = (afterMs: number, { pattern }: { readonly pattern?: string }): number | undefined =>
+  pattern === undefined ? undefined : nextTimeMs(parsePlan(pattern), afterMs);
+
+/** A job can have begun, or be over, between a look and the call. */
+function ignoreGone(error: unknown): void {
+  if (replyCode(error) !== undefined || !(error instanceof Error) || !("code" in error)) throw error;
+}
+
+async function ask<T>(call: () => Promise<T>): Promise<T> {
+  const waited = new AbortController();
+  const late = delay(PATIENCE_MS, undefined, { signal: waited.signal }).then(() => {
+    throw new UnavailableError(`Redis has not answered within ${PATIENCE_MS} ms`);
+  });
+  try {
+    return await Promise.race([call(), late]);
+  } catch (error) {
+    throw toBusError(error);
+  } finally {
+    waited.abort();
+    late.catch(() => {});
+  }
+}

@@ -1,0 +1,119 @@
+import { randomUUID } from "node:crypto";
+import type { RedisBus } from "../connection/redis.ts";
+import { slotsKey } from "../keys.ts";
+import { loadScript, runScript } from "../scripts.ts";
+
+/** Something of which only so many may be under way at once, over all workers. */
+export interface Place {
+  /** Names it among all; any text. */
+  readonly key: string;
+  readonly limit: number;
+  /** Whoever finds it full gets in line, and is told when it is their turn. */
+  readonly waits: boolean;
+}
+
+export interface SlotRequest {
+  /** Who asks, the same each time: one of a name is in line. */
+  readonly name: string;
+  /** The line goes by it: the oldest first. */
+  readonly sinceMs: number;
+  readonly places: readonly Place[];
+}
+
+/** One in line for whom a slot is kept now. */
+export interface Turn {
+  readonly name: string;
+  readonly sinceMs: number;
+}
+
+/** A slot of each place. Whoever takes it releases it. */
+export interface Slot {
+  /** Aborts when it may be another's: it could not be renewed in time. */
+  readonly lost: AbortSignal;
+  /** Answers whose turn it is now. @throws UnavailableError: then it comes free when it runs out. */
+  readonly release: () => Promise<readonly Turn[]>;
+}
+
+/** `full`: `place` is, and none is taken. `turns` are others whose turn it is now. */
+export type TakenSlot = { readonly turns: readonly Turn[] } & (
+  | { readonly kind: "taken"; readonly slot: Slot }
+  | { readonly kind: "full"; readonly place: Place }
+);
+
+/**
+ * Counting semaphores in Redis. A slot that comes free is kept a few seconds for the name that has waited longest; that one need
+ * only be told. A holder's slots come back by themselves when its worker dies, by Redis' own clock.
+ */
+export interface Slots {
+  /** A slot of each of the places, or of none. @throws UnavailableError */
+  readonly take: (request: SlotRequest) => Promise<TakenSlot>;
+}
+
+export interface SlotsDeps {
+  readonly redis: RedisBus;
+  /** How long a worker that died keeps its slots; default 15,000. */
+  readonly heldMs?: number;
+  /** How long one is kept for whoever is told that it is their turn; default 3,000. */
+  readonly keptMs?: number;
+}
+
+export function createSlots({ redis, heldMs = 15_000, keptMs = 3_000 }: SlotsDeps): Slots {
+  const takeScript = loadScript(new URL("./slots-take.lua", import.meta.url));
+  const renewScript = loadScript(new URL("./slots-renew.lua", import.meta.url));
+  const releaseScript = loadScript(new URL("./slots-release.lua", import.meta.url));
+
+  function hold(token: string, keys: readonly string[], limits: readonly number[]): Slot {
+    const lost = new AbortController();
+    let renewedAtMs = performance.now();
+    const timer = setInterval(() => {
+      const askedAtMs = performance.now();
+      if (askedAtMs - renewedAtMs > heldMs) return lose();
+      runScript(redis, renewScript, keys, [token, heldMs]).then(
+        (held) => {
+          if (held === 1) renewedAtMs = askedAtMs;
+          else lose();
+        },
+        // Redis is away: it may be back before the slot has run out.
+        () => {},
+      );
+    }, heldMs / 3);
+    const lose = (): void => {
+      clearInterval(timer);
+      lost.abort(new Error("the slot could not be renewed in time"));
+    };
+    return {
+      lost: lost.signal,
+      async release() {
+        clearInterval(timer);
+        return turnsOf(await runScript(redis, releaseScript, keys, [token, keptMs, ...limits]));
+      },
+    };
+  }
+
+  return {
+    async take({ name, sinceMs, places }) {
+      const token = randomUUID();
+      const keys = places.map(({ key }) => slotsKey(key));
+      const limits = places.map(({ limit }) => limit);
+      const args = [
+        token,
+        name,
+        sinceMs,
+        heldMs,
+        keptMs,
+        ...places.flatMap(({ limit, waits }) => [limit, waits ? 1 : 0]),
+      ];
+      const reply = (await runScript(redis, takeScript, keys, args)) as [number, ...string[]];
+      const place = places[reply[0] - 1];
+      const turns = turnsOf(reply.slice(1));
+      return place === undefined
+        ? { kind: "taken", slot: hold(token, keys, limits), turns }
+        : { kind: "full", place, turns };
+    },
+  };
+}
+
+function turnsOf(reply: unknown): readonly Turn[] {
+  const parts = reply as readonly string[];
+  return parts.flatMap((name, i) => (i % 2 ? [] : [{ name, sinceMs: Number(parts[i + 1]) }]));
+}

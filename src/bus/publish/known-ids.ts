@@ -1,0 +1,45 @@
+import type { OutgoingEvent } from "../../event/event.ts";
+import type { RedisBus } from "../connection/redis.ts";
+import { loadScript, runScript } from "../scripts.ts";
+import { slicingOf } from "./publish.ts";
+
+/** What the bus knows of an event's id: nothing, the same event, or another one under its id. */
+export type KnownId =
+  | { readonly kind: "new" }
+  | { readonly kind: "duplicate" | "conflict"; readonly entryId: string };
+
+/**
+ * What publishing the events would find, in their order; nothing is written, and of two alike both are new. Events that are not
+ * remembered are new.
+ *
+ * @throws UnavailableError
+ */
+export type FindKnownIds = (
+  events: readonly Pick<OutgoingEvent, "topic" | "identity" | "digest">[],
+  options: { readonly dedupeWindowMs: number },
+) => Promise<readonly KnownId[]>;
+
+const NEW: KnownId = { kind: "new" };
+
+export function createFindKnownIds({ redis }: { readonly redis: RedisBus }): FindKnownIds {
+  const script = loadScript(new URL("./dedupe-find.lua", import.meta.url));
+  return async (events, { dedupeWindowMs }) => {
+    const known: KnownId[] = events.map(() => NEW);
+    if (dedupeWindowMs === 0) return known;
+    const places = events
+      .map((event, place) => ({ event, place }))
+      .filter(({ event }) => event.identity !== "");
+    for (const [topic, asked] of Map.groupBy(places, ({ event }) => event.topic)) {
+      const marks = asked.map(({ event }) => `${event.identity}${event.digest}`);
+      const args = [dedupeWindowMs, slicingOf(dedupeWindowMs), ...marks];
+      const answers = (await runScript(redis, script, [topic], args)) as string[];
+      for (const [n, { place }] of asked.entries()) known[place] = read(answers[n] ?? "");
+    }
+    return known;
+  };
+}
+
+function read(answer: string): KnownId {
+  if (answer === "") return NEW;
+  return { kind: answer.startsWith("=") ? "duplicate" : "conflict", entryId: answer.slice(1) };
+}

@@ -1,0 +1,234 @@
+import { UnavailableError } from "../../lib/errors.ts";
+import { type DurabilityWait, waitFor } from "../connection/durability.ts";
+import type { RedisBus } from "../connection/redis.ts";
+import type { WriteConnection } from "../connection/write-connection.ts";
+import { StaleSourceError } from "../errors.ts";
+import { isNoScript } from "../scripts.ts";
+import { encodeCall, type PublishGroup } from "./publish-call.ts";
+
+/** What one script call may hold, so that no call keeps Redis from the others for long. */
+export const MAX_CALL_EVENTS = 500;
+export const MAX_CALL_BYTES = 4 * 1024 * 1024;
+/**
+ * So many groups are sent at once, ahead of the turn's end: Redis works on them while the rest of the turn's
+ * requests are read.
+ */
+const EAGER_GROUPS = 16;
+/** Calls under way per lane. Beyond it groups gather, so that a slow Redis gets fewer and larger calls. */
+const MAX_CALLS = 4;
+/** A WAIT holds its connection: more calls would only stand in line behind it. */
+const MAX_WAITING_CALLS = 1;
+const REDIRECTS = 3;
+const WAIT_TIMEOUT_MS = 2000;
+const QUARANTINE_RETRY_SECONDS = 60;
+
+interface Queued {
+  readonly group: PublishGroup;
+  readonly delivery: DeliveryOnItsWay;
+  readonly resolve: (words: string) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Lane {
+  readonly queue: Queued[];
+  callsUnderWay: number;
+  isScheduled: boolean;
+}
+
+/**
+ * Puts a group of a slot (0 where there are none) into the next call; answers the words of the script's
+ * reply.
+ */
+export type SubmitGroup = (slot: number, group: PublishGroup, delivery: DeliveryOnItsWay) => Promise<string>;
+
+/** What all groups of a delivery share: they end together, however many they are. */
+export interface DeliveryOnItsWay {
+  readonly signal: AbortSignal;
+  /** When it came, by `performance.now()`; a write of it fails so and so much later. */
+  readonly sinceMs: number;
+}
+
+/** Gathers what is submitted within one turn of the event loop into one call per slot. */
+export function createLanes(
+  redis: RedisBus,
+  quarantineLimits: string,
+  onCall: ((seconds: number) => void) | undefined,
+): SubmitGroup {
+  const { writes, publishScript, demand } = redis;
+  const lanes = new Map<number, Lane>();
+
+  function schedule(slot: number, lane: Lane) {
+    if (lane.isScheduled) return;
+    lane.isScheduled = true;
+    setImmediate(flush, slot, lane);
+  }
+
+  function flush(slot: number, lane: Lane) {
+    lane.isScheduled = false;
+    while (lane.queue.length > 0) {
+      let connection: WriteConnection;
+      try {
+        connection = writes.connectionFor(slot);
+      } catch (error) {
+        for (const queued of lane.queue.splice(0)) queued.reject(error);
+        break;
+      }
+      const wait = connection.facts && waitFor(connection.facts, demand);
+      const isWaiting = wait !== undefined && (wait.localFsync || wait.replicas > 0);
+      if (
+        connection.problem === undefined &&
+        lane.callsUnderWay >= (isWaiting ? MAX_WAITING_CALLS : MAX_CALLS)
+      )
+        return;
+      const call = takeCall(lane.queue);
+      if (call.length === 0) continue;
+      lane.callsUnderWay++;
+      void run(connection, call, isWaiting ? wait : undefined).finally(() => {
+        lane.callsUnderWay--;
+        if (lane.queue.length > 0) schedule(slot, lane);
+        else if (lane.callsUnderWay === 0) lanes.delete(slot);
+      });
+    }
+    if (lane.callsUnderWay === 0) lanes.delete(slot);
+  }
+
+  async function run(first: WriteConnection, call: readonly Queued[], wait: DurabilityWait | undefined) {
+    try {
+      const groups = call.map(({ group }) => group);
+      const args = encodeCall(groups, { mustWrite: wait !== undefined, quarantineLimits });
+      const sentAt = performance.now();
+      const replies = await send(
+        first,
+        args,
+        Math.min(...call.map(({ delivery }) => delivery.sinceMs)),
+        wait,
+      );
+      onCall?.((performance.now() - sentAt) / 1000);
+      call.forEach(({ resolve, reject }, i) => {
+        const words = replies[i];
+        if (words === undefined) reject(new UnavailableError("the script has not answered for a delivery"));
+        else if (words.charCodeAt(0) === 45 /* - */) reject(refusalOf(words));
+        else resolve(words);
+      });
+    } catch (error) {
+      const refusal = asUnavailable(error);
+      for (const { reject } of call) reject(refusal);
+    }
+  }
+
+  async function send(
+    first: WriteConnection,
+    args: (string | Buffer)[],
+    sinceMs: number,
+    wait: DurabilityWait | undefined,
+  ): Promise<readonly string[]> {
+    let connection = first;
+    let isAsking = false;
+    let script: readonly [command: string, text: string] = ["evalsha", publishScript.sha];
+    for (let attempt = 0; ; attempt++) {
+      try {
+        if (isAsking) connection.send("asking", [], sinceMs).catch(() => {});
+        const reply = connection.send(script[0], [script[1], ...args], sinceMs);
+        if (wait === undefined) return (await reply) as readonly string[];
+        const [replies] = await Promise.all([reply, holdTo(connection, wait, sinceMs)]);
+        return replies as readonly string[];
+      } catch (error) {
+        if (attempt >= REDIRECTS) throw error;
+        if (isNoScript(error)) {
+          script = ["eval", publishScript.text];
+          continue;
+        }
+        connection.check();
+        const redirect = await writes.redirect(error);
+        if (redirect === undefined) throw error;
+        ({ connection, isAsking } = redirect);
+      }
+    }
+  }
+
+  return (slot, group, delivery) => {
+    let lane = lanes.get(slot);
+    if (lane === undefined) {
+      lane = { queue: [], callsUnderWay: 0, isScheduled: false };
+      lanes.set(slot, lane);
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    lane.queue.push({ group, delivery, resolve, reject });
+    if (lane.queue.length === EAGER_GROUPS) flush(slot, lane);
+    schedule(slot, lane);
+    return promise;
+  };
+}
+
+/**
+ * Takes what fits into one call from the head of the queue; what was given up meanwhile is refused and left
+ * out.
+ */
+function takeCall(queue: Queued[]): Queued[] {
+  let events = 0;
+  let bytes = 0;
+  let end = 0;
+  const call: Queued[] = [];
+  for (; end < queue.length; end++) {
+    const queued = queue[end];
+    if (queued === undefined) break;
+    const { signal } = queued.delivery;
+    if (signal.aborted) {
+      queued.reject(signal.reason);
+      continue;
+    }
+    const { group } = queued;
+    if (
+      call.length > 0 &&
+      (events + group.events.length > MAX_CALL_EVENTS || bytes + group.bytes > MAX_CALL_BYTES)
+    )
+      break;
+    events += group.events.length;
+    bytes += group.bytes;
+    call.push(queued);
+  }
+  queue.splice(0, end);
+  return call;
+}
+
+/**
+ * Sends the waits in the same tick as the write, so that they follow it; resolves when enough is reported.
+ */
+async function holdTo(connection: WriteConnection, wait: DurabilityWait, sinceMs: number): Promise<void> {
+  const timeout = String(WAIT_TIMEOUT_MS);
+  const fsync = wait.localFsync ? connection.send("waitaof", ["1", "0", timeout], sinceMs) : undefined;
+  const replicas =
+    wait.replicas > 0 ? connection.send("wait", [String(wait.replicas), timeout], sinceMs) : undefined;
+  const [fsynced, replicated] = await Promise.all([fsync, replicas]);
+  if (fsync !== undefined && !(Array.isArray(fsynced) && Number(fsynced[0]) >= 1)) {
+    throw new UnavailableError("the append-only file was not synced in time");
+  }
+  if (replicas !== undefined && !(Number(replicated) >= wait.replicas)) {
+    throw new UnavailableError(`${replicated} of ${wait.replicas} replicas have the write`);
+  }
+}
+
+/**
+ * Whatever Redis says to the script, the events are not certain: a permission that it lacks is mended by an
+ * operator.
+ */
+function asUnavailable(error: unknown): UnavailableError {
+  if (error instanceof UnavailableError) return error;
+  return new UnavailableError(`Redis: ${error instanceof Error ? error.message : error}`, { cause: error });
+}
+
+function refusalOf(words: string): Error {
+  const space = words.indexOf(" ");
+  const code = words.slice(1, space);
+  const text = words.slice(space + 1);
+  switch (code) {
+    case "EPOCH":
+      return new StaleSourceError("epoch", text);
+    case "CURSOR":
+      return new StaleSourceError("cursor", text);
+    case "FULL":
+      return new UnavailableError(text, { retryAfterSeconds: QUARANTINE_RETRY_SECONDS });
+    default:
+      return new UnavailableError(`Redis: ${text}`);
+  }
+}

@@ -1,0 +1,242 @@
+import type { ChannelIdentity } from "../../event/channel.ts";
+import type { OutgoingEvent } from "../../event/event.ts";
+import type { SourcePosition } from "../../event/received.ts";
+import { UnavailableError } from "../../lib/errors.ts";
+import type { NewId } from "../../lib/ids.ts";
+import type { RedisBus } from "../connection/redis.ts";
+import { cursorKey, quarantineBudgetKey, slotOf } from "../keys.ts";
+import type { QuarantineWrite } from "../quarantine/quarantine-record.ts";
+import {
+  encodeLimits,
+  encodeQuarantine,
+  QUARANTINE_LIMITS,
+  type QuarantineLimits,
+} from "../quarantine/quarantine-write.ts";
+import type { PublishGroup } from "./publish-call.ts";
+import { createLanes, type DeliveryOnItsWay, MAX_CALL_BYTES, MAX_CALL_EVENTS } from "./publish-lanes.ts";
+import { cutEvents, partBySlot, type SlotEvents } from "./publish-pieces.ts";
+
+export interface PublishPolicy {
+  readonly dedupeWindowMs: number;
+  /** What a known id with other data is: reported as a conflict, or taken for a duplicate. */
+  readonly onConflict: "report" | "duplicate";
+  readonly maxEntries: number;
+  /** Of each topic; handed on to `onAppended`, by which retention keeps up with busy topics. */
+  readonly maxBytes?: number;
+}
+
+/** One delivery. */
+export interface PublishBatch {
+  readonly channel: ChannelIdentity;
+  readonly events: readonly OutgoingEvent[];
+  readonly policy: PublishPolicy;
+  /** Items of the same delivery that are known to have failed. */
+  readonly quarantine?: QuarantineWrite;
+  /** Quarantine records that this publish replaces (a re-drive). They stay where an event of it conflicts. */
+  readonly release?: readonly string[];
+  /** Of a pull source: where it stands once this delivery is written. It stays where an event conflicts. */
+  readonly position?: SourcePosition;
+}
+
+export type Receipt =
+  | { readonly status: "published" | "duplicate"; readonly entryId: string }
+  | { readonly status: "conflict" };
+
+/** Parallel to the batch's `events` and to its `quarantine.items`. */
+export interface PublishResult {
+  readonly receipts: readonly Receipt[];
+  readonly quarantineIds: readonly string[];
+}
+
+/**
+ * Appends the events of a delivery, each at most once within the dedupe window, and writes its quarantine
+ * records. Resolves when all of it is as durable as the gateway promises. On one Redis up to 500 events and 4
+ * MiB are one script, all or nothing; more goes in such pieces, in order. In a Cluster it is one script per
+ * slot, then what must come last: the release and the cursor. Ends within five seconds; once sent, a call is
+ * no longer given up for `signal`.
+ *
+ * @throws UnavailableError when it was refused or its outcome is unknown; a retry is safe.
+ * @throws StaleSourceError when `position` is no longer its owner's.
+ */
+export type Publish = (batch: PublishBatch, options: PublishOptions) => Promise<PublishResult>;
+
+export interface PublishOptions {
+  readonly signal: AbortSignal;
+  /** When its sender began to wait for Redis, by `performance.now()`; default now. Calls of one delivery share it. */
+  readonly sinceMs?: number;
+}
+
+export interface PublishDeps {
+  readonly redis: RedisBus;
+  /** Makes the id of a quarantine record. */
+  readonly newQuarantineId: NewId;
+  /** Called for each event appended under a policy with `maxBytes`. */
+  readonly onAppended?: (topic: string, bytes: number, maxBytes: number) => void;
+  /** Told of each call of the script that was answered, with the seconds that it took. */
+  readonly onCall?: (seconds: number) => void;
+  /** What may be queued and under way before publishing is refused; default 64 MiB. */
+  readonly maxBytesInFlight?: number;
+  readonly quarantineLimits?: QuarantineLimits;
+}
+
+const NO_WORDS: readonly string[] = [];
+/** The script's word for a known id with other data. */
+const CONFLICT = "!";
+const DEFAULT_WINDOW_MS = 86_400_000;
+const DEFAULT_SLICING = "r".charCodeAt(0);
+const SHORTEST_SLICING = -17;
+const LONGEST_SLICING = 5;
+
+export function createPublish(deps: PublishDeps): Publish {
+  const { redis, newQuarantineId, onAppended, maxBytesInFlight = 64 * 1024 * 1024 } = deps;
+  const limits = encodeLimits(deps.quarantineLimits ?? QUARANTINE_LIMITS);
+  const submit = createLanes(redis, limits, deps.onCall);
+  const { isSlotted } = redis.writes;
+  let bytesInFlight = 0;
+
+  return async (batch, { signal, sinceMs = performance.now() }) => {
+    signal.throwIfAborted();
+    const delivery = { signal, sinceMs };
+    const whole = groupOf(batch, newQuarantineId);
+    if (bytesInFlight + whole.bytes > maxBytesInFlight && bytesInFlight > 0) {
+      throw new UnavailableError(`${bytesInFlight} bytes are on their way to Redis already`);
+    }
+    bytesInFlight += whole.bytes;
+    try {
+      const words = isSlotted
+        ? await writeBySlot(whole, delivery)
+        : fitsOneCall(whole)
+          ? wordsOf(await submit(0, whole, delivery))
+          : await writeInOrder(whole, delivery);
+      const result = readWords(words, batch.events.length);
+      const { maxBytes } = batch.policy;
+      if (onAppended !== undefined && maxBytes !== undefined) {
+        for (let i = 0; i < batch.events.length; i++) {
+          const event = batch.events[i];
+          if (event !== undefined && result.receipts[i]?.status === "published") {
+            onAppended(event.topic, event.bytes, maxBytes);
+          }
+        }
+      }
+      return result;
+    } finally {
+      bytesInFlight -= whole.bytes;
+    }
+  };
+
+  /** One Redis: pieces in order. The first has the quarantine, the last the release and the cursor. */
+  async function writeInOrder(whole: PublishGroup, delivery: DeliveryOnItsWay): Promise<readonly string[]> {
+    const { policy, events, position, quarantine, release } = whole;
+    const pieces = cutEvents(events);
+    if (pieces.length <= 1) return wordsOf(await submit(0, whole, delivery));
+    const checked = position?.cursor && { ...position, cursor: { ...position.cursor, commits: false } };
+    const answers: string[] = [];
+    let quarantineIds = NO_WORDS;
+    for (const [i, piece] of pieces.entries()) {
+      const isLast = i === pieces.length - 1;
+      const isDone = isLast && !answers.includes(CONFLICT);
+      const group: PublishGroup = {
+        policy,
+        ...piece,
+        ...(position && { position: isDone ? position : (checked ?? position) }),
+        ...(quarantine && i === 0 && { quarantine }),
+        ...(release && isDone && { release }),
+      };
+      const words = wordsOf(await submit(0, group, delivery));
+      for (const word of words.slice(0, piece.events.length)) answers.push(word);
+      if (i === 0) quarantineIds = words.slice(piece.events.length);
+    }
+    return [...answers, ...quarantineIds];
+  }
+
+  /** A Cluster: a call per slot at once, then what says that they are done. */
+  async function writeBySlot(whole: PublishGroup, delivery: DeliveryOnItsWay): Promise<readonly string[]> {
+    const { policy, events, position, quarantine, release } = whole;
+    const answers = new Array<string>(events.length).fill("");
+    const epochOnly = position && { source: position.source, at: position.at };
+    const writePart = async (part: SlotEvents) => {
+      let done = 0;
+      for (const piece of cutEvents(part.events)) {
+        const group = { policy, ...piece, ...(epochOnly && { position: epochOnly }) };
+        for (const word of wordsOf(await submit(part.slot, group, delivery))) {
+          answers[part.places[done++] ?? 0] = word;
+        }
+      }
+    };
+    const [quarantineIds] = await Promise.all([
+      quarantine
+        ? submit(
+            slotOf(quarantine.budgetKey),
+            { policy, events: [], quarantine, bytes: quarantine.bytes },
+            delivery,
+          ).then(wordsOf)
+        : NO_WORDS,
+      ...partBySlot(events).map(writePart),
+    ]);
+    if (answers.includes(CONFLICT)) return [...answers, ...quarantineIds];
+    await Promise.all([
+      release && submit(slotOf(release.budgetKey), { policy, events: [], release, bytes: 0 }, delivery),
+      position?.cursor &&
+        submit(
+          slotOf(position.cursor.key),
+          { policy, events: [], position, bytes: position.at.value?.length ?? 0 },
+          delivery,
+        ),
+    ]);
+    return [...answers, ...quarantineIds];
+  }
+}
+
+function groupOf(batch: PublishBatch, newQuarantineId: NewId): PublishGroup {
+  const { channel, events, policy, position, release } = batch;
+  const quarantine =
+    batch.quarantine && batch.quarantine.items.length > 0
+      ? encodeQuarantine(channel, batch.quarantine, newQuarantineId)
+      : undefined;
+  let bytes = quarantine?.bytes ?? 0;
+  for (const event of events) bytes += event.bytes;
+  return {
+    policy: encodePolicy(policy),
+    events,
+    bytes,
+    ...(position && {
+      position: {
+        source: channel.number,
+        at: position,
+        cursor: { key: cursorKey(channel.number), commits: true },
+      },
+    }),
+    ...(quarantine && { quarantine }),
+    ...(release &&
+      release.length > 0 && {
+        release: { budgetKey: quarantineBudgetKey(channel.organizationId), ids: release },
+      }),
+  };
+}
+
+function encodePolicy({ dedupeWindowMs, maxEntries, onConflict }: PublishPolicy): string {
+  return `${dedupeWindowMs} ${slicingOf(dedupeWindowMs)} ${maxEntries} ${onConflict === "report" ? "r" : "d"}`;
+}
+
+/** The slicing (dedupe.lua) is the shortest of its ladder whose four slices cover the window. */
+export function slicingOf(dedupeWindowMs: number): string {
+  const steps = Math.ceil(Math.log2(dedupeWindowMs / DEFAULT_WINDOW_MS));
+  return String.fromCharCode(DEFAULT_SLICING + Math.max(SHORTEST_SLICING, Math.min(steps, LONGEST_SLICING)));
+}
+
+const fitsOneCall = ({ bytes, events }: PublishGroup): boolean =>
+  events.length <= MAX_CALL_EVENTS && bytes <= MAX_CALL_BYTES;
+
+const wordsOf = (reply: string): readonly string[] => (reply === "" ? NO_WORDS : reply.split(" "));
+
+function readWords(words: readonly string[], events: number): PublishResult {
+  if (words.length === events) return { receipts: words.map(receiptOf), quarantineIds: NO_WORDS };
+  return { receipts: words.slice(0, events).map(receiptOf), quarantineIds: words.slice(events) };
+}
+
+function receiptOf(word: string): Receipt {
+  if (word === CONFLICT) return { status: "conflict" };
+  return word.startsWith("=")
+    ? { status: "duplicate", entryId: word.slice(1) }
+    : { status: "published", entryId: word };
+}

@@ -1,0 +1,174 @@
+import type { ChannelIdentity } from "../../event/channel.ts";
+import { QUARANTINE_REASONS, type QuarantineReason } from "../../event/outcome.ts";
+import type { VerifiedDelivery } from "../../event/received.ts";
+import type { RedisBus } from "../connection/redis.ts";
+import { quarantineBudgetKey, quarantineDeliveryKey, quarantineRecordKey } from "../keys.ts";
+import type { Publish, PublishBatch, PublishOptions } from "../publish/publish.ts";
+import { loadScript, runScript } from "../scripts.ts";
+import type { QuarantinedItem, QuarantineRecord, QuarantineWrite } from "./quarantine-record.ts";
+import { QUARANTINE_LIMITS, type QuarantineLimits } from "./quarantine-write.ts";
+
+export interface QuarantineFilter {
+  readonly organizationId: string;
+  /** The channels to look in. */
+  readonly channelNumbers: readonly number[];
+  readonly reason?: QuarantineReason;
+  /** First arrival, inclusive. */
+  readonly fromMs?: number;
+  /** First arrival, exclusive. */
+  readonly toMs?: number;
+}
+
+export interface QuarantineStore {
+  /**
+   * Keeps the failed items of a delivery, and moves the position of the source with them; ids parallel to `items`.
+   *
+   * @throws UnavailableError when it is full or the outcome is unknown.
+   */
+  put(
+    channel: ChannelIdentity,
+    write: QuarantineWrite,
+    options: PublishOptions & Pick<PublishBatch, "position">,
+  ): Promise<readonly string[]>;
+  /** In order of first arrival, then id. `total` counts all that fit the filter. */
+  list(
+    filter: QuarantineFilter,
+    page: { readonly limit: number; readonly offset: number },
+  ): Promise<{ readonly records: readonly QuarantineRecord[]; readonly total: number }>;
+  find(organizationId: string, id: string): Promise<QuarantinedItem | undefined>;
+  /** True where it was there. */
+  delete(organizationId: string, id: string): Promise<boolean>;
+  /** Removes all of a channel. */
+  purge(organizationId: string, channelNumber: number): Promise<void>;
+  /** Removes what is older than its keep. */
+  expire(organizationId: string): Promise<void>;
+  /** Items that gave way to newer ones. */
+  countDropped(organizationId: string, channelNumber: number): Promise<number>;
+}
+
+export interface QuarantineStoreDeps {
+  readonly redis: RedisBus;
+  readonly publish: Publish;
+  readonly limits?: QuarantineLimits;
+}
+
+/** A bounded time in which Redis answers nobody else. */
+const RECORDS_AT_ONCE = 200;
+/** Also what a server with a clock ahead has written. */
+const EVERY_AGE_MS = -1_000_000_000_000;
+const NEVER_REMEMBERED = { dedupeWindowMs: 0, onConflict: "report", maxEntries: 1 } as const;
+/** Both indexes of each reason: of what is kept for days, and of what gives way to newer ones. */
+const INDEXES = QUARANTINE_REASONS.flatMap((reason) => [reason, `${reason}:last`]);
+
+/** Items that could not be published, in Redis beside the events and as durable as they. */
+export function createQuarantineStore({ redis, publish, limits }: QuarantineStoreDeps): QuarantineStore {
+  const { keepMs } = limits ?? QUARANTINE_LIMITS;
+  const listScript = loadScript(new URL("./quarantine-list.lua", import.meta.url));
+  const dropScript = loadScript(new URL("./quarantine-drop.lua", import.meta.url));
+  const expireScript = loadScript(new URL("./quarantine-expire.lua", import.meta.url));
+
+  async function readRecord(organizationId: string, id: string): Promise<RecordRow | undefined> {
+    const fields = ["s", "n", "f", "l", "d"];
+    const row = await redis.call("hmget", [quarantineRecordKey(organizationId, id), ...fields]);
+    const [shape, count, firstAtMs, lastAtMs, delivery] = row as (string | null)[];
+    if (typeof shape !== "string" || typeof delivery !== "string") return undefined;
+    return {
+      record: {
+        id,
+        ...(JSON.parse(shape) as Omit<QuarantineRecord, "id" | "count" | "firstAtMs" | "lastAtMs">),
+        count: Number(count),
+        firstAtMs: Number(firstAtMs),
+        lastAtMs: Number(lastAtMs),
+      },
+      delivery,
+    };
+  }
+
+  /** Removes what an expiry script finds, a bounded number at a time. */
+  async function removeOlder(
+    organizationId: string,
+    channels: readonly string[],
+    ageMs: number,
+    indexes: readonly string[],
+  ) {
+    const key = quarantineBudgetKey(organizationId);
+    for (const channel of channels) {
+      const args = [channel, ageMs, RECORDS_AT_ONCE, indexes.join(" ")];
+      while (Number(await runScript(redis, expireScript, [key], args)) >= RECORDS_AT_ONCE);
+    }
+  }
+
+  return {
+    async put(channel, quarantine, { position, ...options }) {
+      const batch = {
+        ...{ channel, events: [], policy: NEVER_REMEMBERED, quarantine },
+        ...(position && { position }),
+      };
+      return (await publish(batch, options)).quarantineIds;
+    },
+    async list({ organizationId, channelNumbers, reason, fromMs, toMs }, { limit, offset }) {
+      const reasons = reason === undefined ? INDEXES : [reason, `${reason}:last`];
+      const reply = await runScript(
+        redis,
+        listScript,
+        [quarantineBudgetKey(organizationId)],
+        [
+          fromMs === undefined ? "-inf" : fromMs * 1000,
+          toMs === undefined ? "+inf" : `(${toMs * 1000}`,
+          offset,
+          limit,
+          reasons.join(" "),
+          ...channelNumbers,
+        ],
+      );
+      const [total, ...ids] = reply as [number, ...string[]];
+      const rows = await Promise.all(ids.map((id) => readRecord(organizationId, id)));
+      return { records: rows.flatMap((row) => (row === undefined ? [] : [row.record])), total };
+    },
+    async find(organizationId, id) {
+      const row = await readRecord(organizationId, id);
+      if (row === undefined) return undefined;
+      const key = quarantineDeliveryKey(organizationId, row.delivery);
+      const [meta, body] = (await redis.callBuffer("hmget", [key, "m", "b"])) as (Buffer | null)[];
+      // Gone in between: released or expired.
+      if (!meta || !body) return undefined;
+      return { record: row.record, delivery: readDelivery(meta, body) };
+    },
+    async delete(organizationId, id) {
+      return (await runScript(redis, dropScript, [quarantineBudgetKey(organizationId)], [id])) === 1;
+    },
+    async purge(organizationId, channelNumber) {
+      await removeOlder(organizationId, [String(channelNumber)], EVERY_AGE_MS, INDEXES);
+      const dropped = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
+      const pauses = [`${channelNumber}:over`, `${channelNumber}:closes`];
+      await redis.call("hdel", [quarantineBudgetKey(organizationId), ...dropped, ...pauses]);
+    },
+    async expire(organizationId) {
+      const accounts = (await redis.call("hkeys", [quarantineBudgetKey(organizationId)])) as string[];
+      const channels = accounts.filter((name) => name.endsWith(":a")).map((name) => name.slice(0, -2));
+      await removeOlder(organizationId, channels, keepMs, QUARANTINE_REASONS);
+    },
+    async countDropped(organizationId, channelNumber) {
+      const fields = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
+      const counts = await redis.call("hmget", [quarantineBudgetKey(organizationId), ...fields]);
+      return (counts as (string | null)[]).reduce((sum, count) => sum + Number(count ?? 0), 0);
+    },
+  };
+}
+
+interface RecordRow {
+  readonly record: QuarantineRecord;
+  /** The delivery's place in its key. */
+  readonly delivery: string;
+}
+
+/** Headers and query get back the prototype-less shape in which they arrived. */
+function readDelivery(meta: Buffer, body: Buffer): VerifiedDelivery {
+  const { headers, query, ...rest } = JSON.parse(meta.toString("utf8")) as Omit<VerifiedDelivery, "body">;
+  return {
+    ...rest,
+    headers: Object.assign(Object.create(null), headers),
+    query: Object.assign(Object.create(null), query),
+    body,
+  };
+}

@@ -1,0 +1,164 @@
+import type { RedisBus } from "../connection/redis.ts";
+import { StaleSourceError } from "../errors.ts";
+import { cursorKey, slotOf } from "../keys.ts";
+import { type LuaScript, loadScript, runScript } from "../scripts.ts";
+
+/** A pull source on the bus. */
+export interface SourceRef {
+  /** Its channel's number. */
+  readonly number: number;
+  /** All topics that were ever written for it, those that it no longer publishes to included: a run of before may. */
+  readonly topics: readonly string[];
+}
+
+/** What whoever has taken a source over begins with. */
+export interface TakenSource {
+  readonly kind: "taken";
+  /** The fencing token: all that is written under a lower one is refused from now on. */
+  readonly epoch: number;
+  readonly version: number;
+  /** The cursor; undefined at the very first, and after a reset. */
+  readonly value: string | undefined;
+  /** When the source began to be one, or was reset, by Redis time. */
+  readonly startedAtMs: number;
+  /** Runs that failed in a row before. */
+  readonly failures: number;
+}
+
+export interface EarlySource {
+  readonly kind: "early";
+  /** For how long the source is to be left alone yet. */
+  readonly waitMs: number;
+}
+
+/** A cursor as it stands. */
+export interface StoredCursor {
+  readonly value: string | undefined;
+  /** 0: never written. */
+  readonly version: number;
+  /** When it moved last; undefined: never. */
+  readonly updatedAtMs: number | undefined;
+  /** When the source began, or was reset; undefined: it never ran. */
+  readonly startedAtMs: number | undefined;
+}
+
+/** How long a source is left alone after a run, and why. */
+export interface RunEnding {
+  readonly failures: number;
+  /** Its sender wants no calls for so long; 0: it said nothing. */
+  readonly notBeforeMs: number;
+  /** It failed, and waits for so long; a person who mends what was wrong ends this wait. */
+  readonly retryInMs: number;
+}
+
+/** Where pull sources stand, and who may move them. Each method throws UnavailableError when Redis cannot tell. */
+export interface SourcePositions {
+  /**
+   * Makes the caller the one owner of a source: a new epoch, stamped on all its topics before the cursor is read.
+   *
+   * @param options.isFresh do not wait for what failed before
+   * @throws StaleSourceError when another has taken it over at the same moment.
+   */
+  takeOver(source: SourceRef, options?: { readonly isFresh?: boolean }): Promise<TakenSource | EarlySource>;
+  read(channelNumber: number): Promise<StoredCursor>;
+  /**
+   * Sets the cursor; undefined begins anew. Whoever runs the source is fenced, and it is left alone no longer. Answers the new
+   * version, or undefined where the cursor is at another than the given one.
+   */
+  set(
+    source: SourceRef,
+    value: string | undefined,
+    options?: { readonly version?: number },
+  ): Promise<number | undefined>;
+  /** Writes down how a run ended; false where the source is another's by now. */
+  end(channelNumber: number, epoch: number, ending: RunEnding): Promise<boolean>;
+}
+
+const TAKE_OVERS = 4;
+
+export function createSourcePositions({ redis }: { readonly redis: RedisBus }): SourcePositions {
+  const takeOverScript = loadScript(new URL("./source-take-over.lua", import.meta.url));
+  const stampScript = loadScript(new URL("./source-stamp.lua", import.meta.url));
+  const setScript = loadScript(new URL("./source-set.lua", import.meta.url));
+  const endScript = loadScript(new URL("./source-end.lua", import.meta.url));
+  const { isSlotted } = redis.writes;
+
+  /** With the topics where one script may touch them all. */
+  const runOnCursor = (
+    script: LuaScript,
+    { number, topics }: SourceRef,
+    args: readonly (string | number)[],
+  ) => runScript(redis, script, [cursorKey(number), ...(isSlotted ? [] : topics)], [number, ...args]);
+
+  /** Cluster: stamps the topics, slot by slot; answers the highest epoch that any of them had seen. */
+  async function stamp({ number, topics }: SourceRef, epoch: number): Promise<number> {
+    const seen = await Promise.all(
+      [...Map.groupBy(topics, slotOf).values()].map((keys) =>
+        runScript(redis, stampScript, keys, [number, epoch]),
+      ),
+    );
+    return Math.max(0, ...seen.map(Number));
+  }
+
+  /** Cluster: what was read with the epoch may have moved before the last topic was stamped. */
+  async function readAgain(number: number, epoch: number): Promise<TakenSource> {
+    const row = await redis.call("hmget", [cursorKey(number), "e", "v", "s", "f", "c"]);
+    const [held, ...rest] = row as (string | null)[];
+    if (Number(held) !== epoch) {
+      throw new StaleSourceError("epoch", `the cursor is held under epoch ${held ?? "none"}`);
+    }
+    return readTaken(epoch, rest);
+  }
+
+  return {
+    async takeOver(source, { isFresh = false } = {}) {
+      let least = 0;
+      for (let attempt = 0; attempt < TAKE_OVERS; attempt++) {
+        const reply = await runOnCursor(takeOverScript, source, [least, isFresh ? "1" : "0"]);
+        const [kind, first, ...rest] = reply as [string, string | number, ...(string | null)[]];
+        if (kind === "early") return { kind: "early", waitMs: Number(first) };
+        const epoch = Number(first);
+        if (!isSlotted) return readTaken(epoch, rest);
+        const seen = await stamp(source, epoch);
+        if (seen <= epoch) {
+          const taken = await readAgain(source.number, epoch);
+          return isFresh ? { ...taken, failures: 0 } : taken;
+        }
+        least = seen + 1;
+      }
+      throw new StaleSourceError("epoch", "the topics are stamped by another again and again");
+    },
+    async read(channelNumber) {
+      const row = await redis.call("hmget", [cursorKey(channelNumber), "c", "v", "u", "s"]);
+      const [value, version, updatedAtMs, startedAtMs] = row as (string | null)[];
+      return {
+        value: value ?? undefined,
+        version: Number(version ?? 0),
+        updatedAtMs: updatedAtMs == null ? undefined : Number(updatedAtMs),
+        startedAtMs: startedAtMs == null ? undefined : Number(startedAtMs),
+      };
+    },
+    async set(source, value, { version } = {}) {
+      const written = Number(
+        await runOnCursor(setScript, source, [version ?? "", value === undefined ? "" : `>${value}`]),
+      );
+      return written < 0 ? undefined : written;
+    },
+    async end(channelNumber, epoch, { failures, notBeforeMs, retryInMs }) {
+      const args = [epoch, failures, Math.ceil(notBeforeMs), Math.ceil(retryInMs)];
+      return (await runScript(redis, endScript, [cursorKey(channelNumber)], args)) === 1;
+    },
+  };
+}
+
+function readTaken(epoch: number, row: readonly (string | null | undefined)[]): TakenSource {
+  const [version, startedAtMs, failures, value] = row;
+  return {
+    kind: "taken",
+    epoch,
+    version: Number(version ?? 0),
+    value: value ?? undefined,
+    startedAtMs: Number(startedAtMs),
+    failures: Number(failures ?? 0),
+  };
+}

@@ -1,0 +1,74 @@
+import type { RedisBus } from "../connection/redis.ts";
+import { cursorKey, sourceStateKey } from "../keys.ts";
+import { loadScript, runScript } from "../scripts.ts";
+
+export const SOURCE_STATES = ["connecting", "open", "waiting", "paused", "error", "needsReauth"] as const;
+export type SourceState = (typeof SOURCE_STATES)[number];
+
+export interface SourceError {
+  readonly code: string;
+  readonly message: string;
+  readonly atMs: number;
+}
+
+/** What a run leaves of itself for people to see. Absent fields stay as they were; null takes them away. */
+export interface SourceFacts {
+  readonly state?: SourceState;
+  /** The worker that runs the source, or ran it last. */
+  readonly owner?: string;
+  readonly lastEventAtMs?: number;
+  readonly lastError?: SourceError;
+  readonly lagMs?: number;
+  readonly nextAtMs?: number | null;
+}
+
+/** What was last told of a source. Its owner may have died since. */
+export interface ToldSource {
+  readonly state: SourceState | undefined;
+  readonly sinceMs: number | undefined;
+  readonly owner: string | undefined;
+  readonly lastEventAtMs: number | undefined;
+  readonly lastError: SourceError | undefined;
+  readonly lagMs: number | undefined;
+  readonly nextAtMs: number | undefined;
+}
+
+/** What can be seen of pull sources. Each method throws UnavailableError when Redis cannot tell. */
+export interface SourceStates {
+  /** False where another has taken the source over, and nothing was written. */
+  write(channelNumber: number, epoch: number, facts: SourceFacts, nowMs: number): Promise<boolean>;
+  read(channelNumber: number): Promise<ToldSource>;
+}
+
+export function createSourceStates({ redis }: { readonly redis: RedisBus }): SourceStates {
+  const script = loadScript(new URL("./source-state.lua", import.meta.url));
+  return {
+    async write(channelNumber, epoch, facts, nowMs) {
+      const args: (string | number)[] = [epoch, "at", nowMs];
+      const { lastError, ...rest } = facts;
+      for (const [name, value] of Object.entries(rest)) {
+        if (value !== undefined) args.push(name, value === null ? "" : value);
+      }
+      if (lastError) args.push("lastError", JSON.stringify(lastError));
+      const keys = [cursorKey(channelNumber), sourceStateKey(channelNumber)];
+      return (await runScript(redis, script, keys, args)) === 1;
+    },
+    async read(channelNumber) {
+      const names = ["state", "since", "owner", "lastEventAtMs", "lastError", "lagMs", "nextAtMs"];
+      const row = await redis.call("hmget", [sourceStateKey(channelNumber), ...names]);
+      const [state, since, owner, lastEventAt, lastError, lag, nextAt] = row as (string | null)[];
+      return {
+        state: SOURCE_STATES.find((known) => known === state),
+        sinceMs: numberOf(since),
+        owner: owner ?? undefined,
+        lastEventAtMs: numberOf(lastEventAt),
+        lastError: lastError == null ? undefined : (JSON.parse(lastError) as SourceError),
+        lagMs: numberOf(lag),
+        nextAtMs: numberOf(nextAt),
+      };
+    },
+  };
+}
+
+const numberOf = (text: string | null | undefined): number | undefined =>
+  text == null ? undefined : Number(text);

@@ -1,0 +1,38 @@
+import type { RedisBus } from "../connection/redis.ts";
+import { loadScript, runScript } from "../scripts.ts";
+
+/** As XRANGE takes them: `-`, `+`, an id, milliseconds; `(` before an id excludes it. */
+export interface EntryRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The first ids of a range; `ended` when there are no more. */
+export interface EntryIds {
+  readonly ids: readonly string[];
+  readonly ended: boolean;
+}
+
+/** What stands on a topic, without what is in it: payloads stay in Redis. */
+export interface EntryIndex {
+  /** The oldest entries of a range, at most `limit`; fewer, but at least one, where there are many or they are large. */
+  listIds(topic: string, range: EntryRange, limit: number): Promise<EntryIds>;
+  count(topic: string): Promise<number>;
+}
+
+/** Keeps Redis from answering others for some milliseconds at most. */
+const MAX_IDS_AT_ONCE = 500;
+const MAX_BYTES_AT_ONCE = 8 * 1024 * 1024;
+
+export function createEntryIndex({ redis }: { readonly redis: RedisBus }): EntryIndex {
+  const script = loadScript(new URL("./entry-ids.lua", import.meta.url));
+  return {
+    async listIds(topic, { from, to }, limit) {
+      const most = Math.min(limit, MAX_IDS_AT_ONCE);
+      const reply = await runScript(redis, script, [topic], [from, to, most, MAX_BYTES_AT_ONCE]);
+      const [ended, ...ids] = reply as [number, ...string[]];
+      return { ids, ended: ended === 1 };
+    },
+    count: async (topic) => Number(await redis.call("xlen", [topic])),
+  };
+}

@@ -1,0 +1,74 @@
+import { mapBounded } from "../../lib/map-bounded.ts";
+import type { EntryIndex, EntryRange } from "./entry-index.ts";
+
+/** Where an entry stands. */
+export interface EntryPlace {
+  readonly topic: string;
+  readonly entryId: string;
+}
+
+const CONCURRENCY = 16;
+const IDS_AHEAD = 100;
+
+/** The oldest entry of a topic that was not handed out yet, and the ids after it that are known. */
+interface Head {
+  readonly topic: string;
+  readonly ids: readonly string[];
+  readonly at: number;
+  readonly ended: boolean;
+  readonly key: string;
+}
+
+/**
+ * The entries of all topics in the range in order of time, then id, then topic; read as far as they are asked for. With `after`
+ * it goes on behind that place of the same order.
+ */
+export async function* mergeEntries(
+  entries: EntryIndex,
+  topics: readonly string[],
+  range: EntryRange,
+  after?: EntryPlace,
+): AsyncGenerator<EntryPlace, void, void> {
+  const read = async (topic: string, from: string): Promise<Head | undefined> => {
+    const { ids, ended } = await entries.listIds(topic, { from, to: range.to }, IDS_AHEAD);
+    return headAt(topic, ids, 0, ended);
+  };
+  const startOf = (topic: string): string => {
+    if (after === undefined) return range.from;
+    return topic > after.topic ? after.entryId : `(${after.entryId}`;
+  };
+  const first = await mapBounded(topics, CONCURRENCY, (topic) => read(topic, startOf(topic)));
+  // Newest first, so that the next one is taken from the end.
+  const heads = first.filter((head) => head !== undefined).sort((a, b) => (a.key < b.key ? 1 : -1));
+  for (let head = heads.pop(); head !== undefined; head = heads.pop()) {
+    const { topic, ids, at, ended } = head;
+    const entryId = ids[at] ?? "";
+    yield { topic, entryId };
+    const known = headAt(topic, ids, at + 1, ended);
+    const next = known ?? (ended ? undefined : await read(topic, `(${entryId}`));
+    if (next) heads.splice(placeOf(heads, next.key), 0, next);
+  }
+}
+
+function headAt(topic: string, ids: readonly string[], at: number, ended: boolean): Head | undefined {
+  const id = ids[at];
+  return id === undefined ? undefined : { topic, ids, at, ended, key: `${sortKey(id)} ${topic}` };
+}
+
+/** Sorts as text as the id sorts as two numbers of 64 bits. */
+function sortKey(entryId: string): string {
+  const [ms = "", sequence = ""] = entryId.split("-");
+  return `${ms.padStart(20, "0")}-${sequence.padStart(20, "0")}`;
+}
+
+/** Where a head belongs among heads that are sorted newest first. */
+function placeOf(heads: readonly Head[], key: string): number {
+  let low = 0;
+  let high = heads.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((heads[middle]?.key ?? "") > key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

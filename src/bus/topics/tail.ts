@@ -1,0 +1,67 @@
+import { mapBounded } from "../../lib/map-bounded.ts";
+import { chunkTopics } from "../../lib/stream-chunks.ts";
+import type { RedisBus } from "../connection/redis.ts";
+import { loadScript, runScript } from "../scripts.ts";
+import { parseEntry, type RawEntry, type TopicEntry } from "./topics.ts";
+
+/** Of one call; what a page holds is bounded by it. */
+export interface TailLimits {
+  readonly entries: number;
+  /** The entry that passes it is the last. */
+  readonly bytes: number;
+}
+
+export interface TailRead {
+  /**
+   * By the servers' clocks when the read began, the earliest of them: without `more`, what was appended before it has been read
+   * or is gone.
+   */
+  readonly timeMs: number;
+  /** There may be more than was read. */
+  readonly more: boolean;
+}
+
+/** Reads on in many topics, from any place. */
+export interface Tail {
+  /**
+   * Hands on what stands after the given ids, each topic's in order; in calls of at most 64 topics, each within `limits`.
+   *
+   * @throws UnavailableError
+   */
+  read(
+    after: readonly (readonly [topic: string, entryId: string])[],
+    limits: TailLimits,
+    onEntry: (topic: string, entry: TopicEntry) => void,
+  ): Promise<TailRead>;
+}
+
+const CALLS_AT_ONCE = 4;
+
+export function createTail({ redis }: { readonly redis: RedisBus }): Tail {
+  const script = loadScript(new URL("./tail.lua", import.meta.url));
+  return {
+    async read(after, { entries, bytes }, onEntry) {
+      const ids = new Map(after);
+      const chunks = chunkTopics([...ids.keys()], redis.isCluster);
+      if (chunks.length === 0) return { timeMs: await readTime(redis), more: false };
+      const reads = await mapBounded(chunks, CALLS_AT_ONCE, async (topics): Promise<TailRead> => {
+        const args = [entries, bytes, ...topics.map((topic) => ids.get(topic) ?? "0-0")];
+        const reply = (await runScript(redis, script, topics, args)) as unknown[];
+        for (let i = 2; i + 2 < reply.length; i += 3) {
+          const topic = topics[Number(reply[i]) - 1] ?? "";
+          onEntry(topic, parseEntry([reply[i + 1], reply[i + 2]] as unknown as RawEntry));
+        }
+        return { timeMs: Number(reply[0]), more: reply[1] === 1 };
+      });
+      return {
+        timeMs: Math.min(...reads.map(({ timeMs }) => timeMs)),
+        more: reads.some(({ more }) => more),
+      };
+    },
+  };
+}
+
+async function readTime(redis: RedisBus): Promise<number> {
+  const [seconds, microseconds] = (await redis.call("time", [])) as [string, string];
+  return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+}

@@ -1,0 +1,129 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { ShardLeases } from "../../bus/sources/shard-leases.ts";
+import type { Log } from "../../log.ts";
+
+export interface ShardsDeps {
+  readonly leases: ShardLeases;
+  /** Unlike that of all other workers, those of before included. */
+  readonly worker: string;
+  readonly log: Log;
+  /** Told whenever the shards whose sources may run here have changed. */
+  readonly onHeld: (held: ReadonlySet<number>) => void;
+  /** Resolves when no source of these shards runs here any more, or soon after: what still runs is fenced by its successor. */
+  readonly vacate: (shards: ReadonlySet<number>) => Promise<void>;
+  readonly timing?: Partial<ShardTiming>;
+}
+
+export interface ShardTiming {
+  /** How long a worker that fell silent keeps its shards. */
+  readonly ttlMs: number;
+  /** How soon a free shard is noticed; leases are renewed as often, at a third of their time at least. */
+  readonly beatEveryMs: number;
+  /** Taken at one beat at most: whoever comes meanwhile finds some left. */
+  readonly mostTaken: number;
+  /** Given at one beat at most: a worker that comes does not stop everything at once. */
+  readonly mostGiven: number;
+}
+
+/** The shards of this worker. Disposal vacates them and gives them back. */
+export interface Shards extends AsyncDisposable {
+  readonly held: () => ReadonlySet<number>;
+  /** Live workers, as of the last beat. */
+  readonly workers: () => number;
+}
+
+const TIMING: ShardTiming = { ttlMs: 15_000, beatEveryMs: 500, mostTaken: 64, mostGiven: 8 };
+/** The part of a lease that is not used: clocks do not run alike, and what was stopped needs a moment to end. */
+const RESERVE = 0.1;
+const NONE: ReadonlySet<number> = new Set();
+
+/**
+ * Keeps a fair share of the shards for this worker, and lets none run here past its lease: by this process's own clock, which goes
+ * on while it is stopped, so that a worker that cannot renew has ended its runs before another may begin them.
+ */
+export function startShards(deps: ShardsDeps): Shards {
+  const { leases, worker, log, onHeld, vacate } = deps;
+  const { ttlMs, mostTaken, mostGiven, ...timing } = { ...TIMING, ...deps.timing };
+  const beatEveryMs = Math.min(timing.beatEveryMs, ttlMs / 3);
+  const stopping = new AbortController();
+  /** Those that are being given away, until they are. */
+  const giving = new Set<number>();
+  const givings = new Set<Promise<void>>();
+  let held = NONE;
+  let workers = 0;
+  let watchdog: NodeJS.Timeout | undefined;
+  let isFailing = false;
+
+  function hold(shards: readonly number[]): void {
+    if (shards.length === held.size && shards.every((shard) => held.has(shard))) return;
+    held = new Set(shards);
+    onHeld(held);
+  }
+
+  async function beat(): Promise<void> {
+    const sentAtMs = performance.now();
+    const { workers: live, share, held: leased } = await leases.beat(worker, { ttlMs, most: mostTaken });
+    const leftMs = sentAtMs + ttlMs * (1 - RESERVE) - performance.now();
+    if (stopping.signal.aborted) return;
+    // The answer came so late that it is worth nothing.
+    if (leftMs <= 0) return hold([]);
+    clearTimeout(watchdog);
+    watchdog = setTimeout(expire, leftMs);
+    workers = live;
+    const kept = leased.filter((shard) => !giving.has(shard));
+    const surplus = Math.max(0, leased.length - share - giving.size);
+    const given = kept.slice(kept.length - Math.min(surplus, mostGiven, kept.length));
+    for (const shard of given) giving.add(shard);
+    hold(kept.filter((shard) => !giving.has(shard)));
+    if (given.length > 0) give(given);
+  }
+
+  function expire(): void {
+    if (held.size === 0) return;
+    log.warn({ shards: held.size }, "the lease on sources could not be renewed; they stop here");
+    hold([]);
+  }
+
+  function give(shards: readonly number[]): void {
+    const given = vacate(new Set(shards))
+      .then(() => leases.release(worker, shards))
+      // Where it fails, the next beat finds them still held, and they are taken up again or given anew.
+      .catch((error: unknown) => log.debug({ err: error }, "shards are not given back"))
+      .finally(() => {
+        for (const shard of shards) giving.delete(shard);
+        givings.delete(given);
+      });
+    givings.add(given);
+  }
+
+  async function run(): Promise<void> {
+    const { signal } = stopping;
+    while (!signal.aborted) {
+      try {
+        await beat();
+        if (isFailing) log.info("the lease on sources is renewed again");
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing && !signal.aborted) log.warn({ err: error }, "the lease on sources is not renewed");
+        isFailing = true;
+      }
+      await delay(beatEveryMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  const running = run();
+  return {
+    held: () => held,
+    workers: () => workers,
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      clearTimeout(watchdog);
+      const left = held;
+      hold([]);
+      await Promise.all([vacate(left), running, ...givings]);
+      await leases.leave(worker).catch((error: unknown) => {
+        log.warn({ err: error }, "the lease on sources is left to run out");
+      });
+    },
+  };
+}

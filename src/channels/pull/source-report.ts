@@ -1,0 +1,77 @@
+import type { SourceFacts } from "../../bus/sources/source-states.ts";
+
+/** What one run tells of itself, brought to where people see it. */
+export interface SourceReport {
+  /** A state or an error is written at once; all else with it, or a little later. */
+  readonly note: (facts: SourceFacts) => void;
+  /** Writes what is left, once; nothing is written afterwards. */
+  readonly close: () => Promise<void>;
+}
+
+/** What comes with every event is written no more often than this. */
+const WRITE_EVERY_MS = 5_000;
+const TRY_AGAIN_MS = 1_000;
+
+/** @param write answers false where the source is another's by now: the rest is none of its business. */
+export function createSourceReport(write: (facts: SourceFacts) => Promise<boolean>): SourceReport {
+  let waiting: SourceFacts = {};
+  let timer: NodeJS.Timeout | undefined;
+  let writtenAtMs = Number.NEGATIVE_INFINITY;
+  let writing: Promise<void> | undefined;
+  let isClosed = false;
+
+  async function writeWaiting(): Promise<void> {
+    const facts = waiting;
+    waiting = {};
+    if (Object.keys(facts).length === 0) return;
+    writtenAtMs = performance.now();
+    try {
+      if (!(await write(facts))) isClosed = true;
+    } catch {
+      // What was told since is newer.
+      waiting = { ...facts, ...waiting };
+      if (!isClosed) schedule(TRY_AGAIN_MS);
+    }
+  }
+
+  function writeNow(): void {
+    if (writing) return;
+    writing = writeWaiting().finally(() => {
+      writing = undefined;
+      if (timer === undefined && isUrgent(waiting) && !isClosed) writeNow();
+    });
+  }
+
+  function schedule(inMs: number): void {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      timer = undefined;
+      writeNow();
+    }, inMs);
+  }
+
+  return {
+    note(facts) {
+      if (isClosed) return;
+      waiting = { ...waiting, ...facts };
+      if (isUrgent(facts)) {
+        clearTimeout(timer);
+        timer = undefined;
+        writeNow();
+      } else if (timer === undefined && writing === undefined) {
+        schedule(Math.max(0, writtenAtMs + WRITE_EVERY_MS - performance.now()));
+      }
+    },
+    async close() {
+      clearTimeout(timer);
+      await writing;
+      if (isClosed) return;
+      isClosed = true;
+      clearTimeout(timer);
+      await writeWaiting();
+    },
+  };
+}
+
+const isUrgent = ({ state, lastError }: SourceFacts): boolean =>
+  state !== undefined || lastError !== undefined;

@@ -1,0 +1,94 @@
+import type { HttpBindings } from "@hono/node-server";
+import { Hono } from "hono";
+import type { ChannelKindName } from "../../event/channel.ts";
+import type { ChannelHandle } from "../../event/ingest.ts";
+import { answerError, notFound, toApiError } from "../../http/problem.ts";
+import { requestIdOf } from "../../http/request-id.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../log.ts";
+import type { Metrics } from "../../metrics.ts";
+import type { ChannelRuntime } from "../kind.ts";
+import { DeliveryRefusedError } from "./answer-delivery.ts";
+import type { HookLimits } from "./rate-limit.ts";
+
+/** What every address of a channel begins with. */
+export const HOOKS_PATH = "/hooks/";
+
+export interface HooksDeps {
+  /**
+   * The channel behind an address, at once where it is known.
+   *
+   * @throws UnavailableError when that cannot be known now.
+   */
+  readonly findChannel: (channelId: string) => ChannelHandle | undefined | Promise<ChannelHandle | undefined>;
+  readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime>;
+  readonly limits: Pick<HookLimits, "arrived" | "addressOf">;
+  readonly metrics: Pick<Metrics, "deliveries">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * The addresses of all push channels: finds the channel, hands the request to its kind. An address is a credential: it
+ * stands in no log line and in no answer.
+ */
+export function createHooks(deps: HooksDeps): Hono<{ Bindings: HttpBindings }> {
+  const { findChannel, runtimes, limits } = deps;
+  const hooks = new Hono<{ Bindings: HttpBindings }>();
+
+  hooks.all(`${HOOKS_PATH}:channelId`, async (c) => {
+    const found = findChannel(c.req.param("channelId"));
+    const channel = found instanceof Promise ? await found : found;
+    const receive = channel && runtimes.get(channel.identity.kind)?.receive;
+    if (channel === undefined || receive === undefined) throw notFound("channel");
+    try {
+      limits.arrived(channel, c.env.incoming);
+      return await receive(channel, c);
+    } catch (thrown) {
+      throw new HookError(channel, thrown);
+    }
+  });
+
+  hooks.notFound(() => {
+    throw notFound("channel");
+  });
+
+  hooks.onError((thrown, c) => {
+    const requestId = requestIdOf(c.req.header("x-request-id"), deps.clock());
+    c.header("X-Request-Id", requestId);
+    const channel = thrown instanceof HookError ? thrown.channel.identity : undefined;
+    const failure = thrown instanceof HookError ? thrown.cause : thrown;
+    const error = toApiError(failure);
+    const result = error.code === "internal" || error.code === "unavailable" ? error.code : "refused";
+    const refusal = failure instanceof DeliveryRefusedError ? failure : undefined;
+    if (channel && !refusal) deps.metrics.deliveries.add(channel.kind, result);
+    const line = {
+      requestId,
+      code: error.code,
+      method: c.req.method,
+      channel: channel?.number,
+      appId: channel?.appId,
+      organizationId: channel?.organizationId,
+      clientAddress: limits.addressOf(c.env.incoming),
+    };
+    // Whoever guesses addresses, or sends too much, must not fill the log.
+    if (channel === undefined && result === "refused") deps.log.debug(line, "no such channel");
+    else if (error.code === "rate_limited") deps.log.debug(line, "delivery refused");
+    else if (result === "refused")
+      deps.log.info({ ...line, details: error.details, reason: refusal?.reason }, "delivery refused");
+    else deps.log[result === "internal" ? "error" : "warn"]({ ...line, err: failure }, "delivery failed");
+    return answerError(c, error);
+  });
+
+  return hooks;
+}
+
+/** A failure with the channel that it happened to. */
+class HookError extends Error {
+  readonly channel: ChannelHandle;
+
+  constructor(channel: ChannelHandle, cause: unknown) {
+    super("delivery failed", { cause });
+    this.channel = channel;
+  }
+}

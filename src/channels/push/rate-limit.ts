@@ -1,0 +1,66 @@
+import type { IncomingMessage } from "node:http";
+import type { ChannelHandle, Ingest } from "../../event/ingest.ts";
+import { rateLimited } from "../../http/limits.ts";
+import type { ClientAddress, ClientAddressOf } from "../../lib/client-address.ts";
+import { createRateBuckets } from "../../lib/rate-buckets.ts";
+
+/**
+ * How many deliveries come in by the hooks of this process. What a bucket refuses is nowhere: not read, or not
+ * parsed; its sender is told when to try again.
+ */
+export interface HookLimits {
+  /**
+   * Before anything of it is read or believed: what one sender brings to a channel. It takes nothing from what the channel
+   * may take, so that strangers who send there cannot keep out who may.
+   *
+   * @throws ApiError 429
+   */
+  readonly arrived: (channel: ChannelHandle, incoming: IncomingMessage) => void;
+  /** Once it is verified: what the channel takes, and its organization. @throws ApiError 429 */
+  readonly verified: (channel: ChannelHandle) => void;
+  /** Of the sender, for the log. */
+  readonly addressOf: (incoming: IncomingMessage) => string;
+}
+
+export interface HookLimitsDeps {
+  readonly clientAddressOf: ClientAddressOf;
+  /** What an organization takes; and a channel, and each sender to it, where the channel says nothing else. */
+  readonly requestsPerSecond: number;
+  /** Milliseconds, monotonic. */
+  readonly nowMs?: () => number;
+}
+
+/** Token buckets in the process: each gateway counts for itself, and no delivery waits for a counter. */
+export function createHookLimits(deps: HookLimitsDeps): HookLimits {
+  const { clientAddressOf, requestsPerSecond, nowMs = () => performance.now() } = deps;
+  const senders = createRateBuckets<string>();
+  const channels = createRateBuckets<number>();
+  const organizations = createRateBuckets<string>();
+  const clientOf = ({ socket, headers }: IncomingMessage): ClientAddress =>
+    clientAddressOf(socket.remoteAddress, headers["x-forwarded-for"]);
+  return {
+    arrived({ identity, limits }, incoming) {
+      const rate = limits.requestsPerSecond ?? requestsPerSecond;
+      refuse(senders.take(`${identity.number} ${clientOf(incoming).network}`, rate, nowMs()), rate);
+    },
+    verified({ identity, limits }) {
+      const now = nowMs();
+      const rate = limits.requestsPerSecond ?? requestsPerSecond;
+      refuse(channels.take(identity.number, rate, now), rate);
+      refuse(organizations.take(identity.organizationId, requestsPerSecond, now), requestsPerSecond);
+    },
+    addressOf: (incoming) => clientOf(incoming).address,
+  };
+}
+
+/** The same ingest for deliveries that come to an address. */
+export const limitedIngest =
+  (ingest: Ingest, { verified }: Pick<HookLimits, "verified">): Ingest =>
+  (channel, request, { signal }) =>
+    ingest(channel, request, { signal, admit: verified });
+
+function refuse(waitMs: number, limit: number): void {
+  if (waitMs === 0) return;
+  const resetSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
+  throw rateLimited({ limit, remaining: 0, resetSeconds, allowed: false }, "Too many deliveries; try later.");
+}

@@ -1,0 +1,75 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { CLOSES_MS, type PauseState, type Pauses } from "../bus/groups/pauses.ts";
+import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
+import type { ItemFailure } from "../event/outcome.ts";
+import type { NewId } from "../lib/ids.ts";
+import type { RedriveKept } from "./drain-paused.ts";
+import type { KeepBack } from "./ingest.ts";
+import type { LiveChannel } from "./live-channel.ts";
+import { outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
+
+export interface KeepBackDeps {
+  readonly quarantine: Pick<QuarantineStore, "put">;
+  readonly pauses: Pick<Pauses, "state">;
+  readonly redriveKept: Pick<RedriveKept, "one">;
+  readonly newDeliveryId: NewId;
+}
+
+const WHOLE: ItemFailure = {
+  item: null,
+  reason: "paused",
+  detail: "the channel is paused, or deliveries of its pause are not all through",
+  definitions: [],
+};
+const LOOK_EVERY_MS = 20;
+
+/**
+ * Deliveries come through in their order: whoever comes after a pause stands behind those that it has kept, until none is left
+ * (`Pauses.end`). A delivery that is kept just as the last goes through would stay behind: so each is looked after once it is
+ * kept, and run at once where the pause is over by then.
+ */
+export function createKeepBack(deps: KeepBackDeps): KeepBack {
+  const { quarantine, pauses, redriveKept, newDeliveryId } = deps;
+  /** Channels in force whose pause is known to be over; a change of the channel makes it another object. */
+  const over = new WeakSet<LiveChannel>();
+  const closing = new Map<number, Promise<PauseState>>();
+
+  async function stateOf({ identity, state }: LiveChannel, pause: number): Promise<PauseState> {
+    if (state === "paused") return "keeps";
+    const ref = { channel: identity, pause };
+    const now = await pauses.state(ref);
+    if (now !== "closes") return now;
+    // One looks for all that wait.
+    const looking = closing.get(identity.number) ?? waitForEnd(ref);
+    closing.set(identity.number, looking);
+    return looking.finally(() => closing.delete(identity.number));
+  }
+
+  async function waitForEnd(ref: Parameters<Pauses["state"]>[0]): Promise<PauseState> {
+    const untilMs = performance.now() + CLOSES_MS;
+    let now: PauseState = "closes";
+    while (now === "closes" && performance.now() < untilMs) {
+      await delay(LOOK_EVERY_MS);
+      now = await pauses.state(ref);
+    }
+    return now;
+  }
+
+  return async (channel, verified, { signal }) => {
+    const { identity, pause } = channel;
+    if (pause === undefined || over.has(channel)) return undefined;
+    if ((await stateOf(channel, pause)) === "over") {
+      over.add(channel);
+      return undefined;
+    }
+    // Under a name of its own: two deliveries that are alike are two, and without ids of their own both publish.
+    const delivery = { ...verified, deliveryId: verified.deliveryId ?? newDeliveryId() };
+    const write = { delivery, items: [{ failure: WHOLE, keep: "all" as const }] };
+    const ids = await quarantine.put(identity, write, { signal });
+    if ((await pauses.state({ channel: identity, pause })) === "over") {
+      const [id = ""] = ids;
+      return { kind: "accepted", outcome: await redriveKept.one(channel, { id, delivery }, { signal }) };
+    }
+    return { kind: "accepted", outcome: outcomeOf(1, [], [], quarantineReceiptsOf([WHOLE], ids)) };
+  };
+}

@@ -1,0 +1,142 @@
+import { isDeepStrictEqual } from "node:util";
+import { recordAudit } from "../../../data/audit.ts";
+import { type Author, channelName } from "../../../data/audit-entry.ts";
+import { recordChange } from "../../../data/changes.ts";
+import { deleteChannel, insertChannel, updateChannel, type WriteContext } from "../../../data/channels.ts";
+import type { Queryable, Trx } from "../../../data/database.ts";
+import type { AppRow, BlueprintRow, ChannelRow } from "../../../data/tables.ts";
+import { changedFields } from "../../../lib/changed-fields.ts";
+import type { PlannedChannel } from "./blueprint-channels.ts";
+
+/** What an upgrade was planned on: it is carried out only where that is still so. */
+export interface UpgradeBasis {
+  readonly app: AppRow;
+  readonly blueprint: BlueprintRow;
+  readonly channels: readonly ChannelRow[];
+}
+
+export interface UpgradeOptions extends WriteContext {
+  readonly author: Author;
+  /** Remove what the blueprint has made and no longer has. */
+  readonly removeMissing: boolean;
+  readonly purge: boolean;
+}
+
+/** The app with all channels that it has now, and the uids of those that are in each case. */
+export interface Upgraded {
+  readonly app: AppRow;
+  readonly channels: readonly ChannelRow[];
+  readonly added: readonly string[];
+  readonly updated: readonly string[];
+  /** Not in the blueprint, and left alone. */
+  readonly kept: readonly string[];
+  readonly removed: readonly string[];
+}
+
+/** What an app has of channels, in the order in which they were made. */
+export const listAppChannels = (db: Queryable, appId: string): Promise<readonly ChannelRow[]> =>
+  db.selectFrom("channels").selectAll().where("appId", "=", appId).orderBy("number").execute();
+
+/** Brings the app's channels to the plan, all or nothing; undefined where what it was made on has changed. */
+export async function upgradeApp(
+  db: Queryable,
+  basis: UpgradeBasis,
+  plan: readonly PlannedChannel[],
+  options: UpgradeOptions,
+): Promise<Upgraded | undefined> {
+  return db.transaction().execute(async (trx) => {
+    const app = await lockBasis(trx, basis);
+    if (!app) return undefined;
+    const planned = new Set(plan.map(({ content }) => content.uid));
+    const missing = basis.channels.filter(({ uid }) => !planned.has(uid));
+    const removed = options.removeMissing ? missing.filter(({ fromBlueprint }) => fromBlueprint) : [];
+    const outdated = plan.filter(isOutdated);
+    // First what goes: what comes may publish to its topics.
+    for (const row of removed) {
+      await deleteChannel(trx, row, options);
+      await noteChannel(trx, row, "delete", options);
+    }
+    for (const { before, content } of outdated) {
+      if (before) {
+        await updateChannel(trx, before, content, options);
+        const fields = changedFields(shownOf(before), shownOf(content));
+        await noteChannel(trx, before, "update", options, fields);
+      } else {
+        const row = await insertChannel(trx, app, content, options);
+        await noteChannel(trx, row, "create", options);
+      }
+    }
+    await markFromBlueprint(trx, app.id, [...planned]);
+    await recordChange(trx, { kind: "app", key: app.id });
+    await recordAudit(trx, options.author, { action: "upgrade", entity: "app", id: app.id }, options.nowMs);
+    const upgraded = await trx
+      .updateTable("apps")
+      .set({ updatedAt: new Date(options.nowMs) })
+      .where("id", "=", app.id)
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    const uidsOf = (rows: readonly { readonly uid: string }[]) => rows.map(({ uid }) => uid);
+    return {
+      app: upgraded,
+      channels: await listAppChannels(trx, app.id),
+      added: uidsOf(outdated.filter(({ before }) => !before).map(({ content }) => content)),
+      updated: uidsOf(outdated.filter(({ before }) => before).map(({ content }) => content)),
+      kept: uidsOf(missing.filter((row) => !removed.includes(row))),
+      removed: uidsOf(removed),
+    };
+  });
+}
+
+/** Holds everything that the plan was made on, if it still is as it was. */
+async function lockBasis(trx: Trx, basis: UpgradeBasis): Promise<AppRow | undefined> {
+  const app = await trx
+    .selectFrom("apps")
+    .selectAll()
+    .where("id", "=", basis.app.id)
+    .where("blueprintId", "=", basis.blueprint.id)
+    .forUpdate()
+    .executeTakeFirst();
+  const blueprint = await trx
+    .selectFrom("blueprints")
+    .select("id")
+    .where("id", "=", basis.blueprint.id)
+    .where("version", "=", basis.blueprint.version)
+    .forShare()
+    .executeTakeFirst();
+  const channels = await trx
+    .selectFrom("channels")
+    .select(["number", "version"])
+    .where("appId", "=", basis.app.id)
+    .orderBy("number")
+    .forUpdate()
+    .execute();
+  const before = basis.channels.map(({ number, version }) => ({ number, version }));
+  return app && blueprint && isDeepStrictEqual(channels, before) ? app : undefined;
+}
+
+const isOutdated = ({ before, content }: PlannedChannel): boolean =>
+  before === undefined || changedFields(shownOf(before), shownOf(content)).length > 0;
+
+const shownOf = ({ title, config, events }: Pick<ChannelRow, "title" | "config" | "events">) => ({
+  ...{ title, config, events },
+});
+
+const noteChannel = (
+  trx: Trx,
+  row: ChannelRow,
+  action: "create" | "update" | "delete",
+  { author, nowMs }: UpgradeOptions,
+  fields: readonly string[] = [],
+): Promise<void> =>
+  recordAudit(trx, author, { action, entity: "channel", id: channelName(row), fields }, nowMs);
+
+/** A channel that was added by hand is the blueprint's from when that has one of its uid. */
+async function markFromBlueprint(trx: Trx, appId: string, uids: readonly string[]): Promise<void> {
+  if (uids.length === 0) return;
+  await trx
+    .updateTable("channels")
+    .set({ fromBlueprint: true })
+    .where("appId", "=", appId)
+    .where("uid", "in", uids)
+    .execute();
+}

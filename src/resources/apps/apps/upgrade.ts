@@ -1,0 +1,73 @@
+import { z } from "zod";
+import { renderChannel } from "../../../channels/entity.ts";
+import { conflict, notFound } from "../../../http/problem.ts";
+import { type Resource, writeOnce } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { appParams } from "../app-scope.ts";
+import { planChannels } from "./blueprint-channels.ts";
+import { findUpgradeSource } from "./offered.ts";
+import { findApp } from "./queries.ts";
+import type { AppDeps } from "./routes.ts";
+import { installedAppSchema, renderApp } from "./schema.ts";
+import { listAppChannels, upgradeApp } from "./upgrade-app.ts";
+
+const upgradeSchema = z.strictObject({
+  removeMissing: z
+    .boolean()
+    .default(false)
+    .describe("remove the channels that came from the blueprint and are no longer in it"),
+  purge: z.boolean().default(false).describe("what removed channels have published goes with them"),
+});
+
+const uids = (description: string) => z.array(z.string()).describe(description);
+
+const upgradedAppSchema = installedAppSchema
+  .extend({
+    added: uids("uids of channels that are new"),
+    updated: uids("uids of channels that were changed"),
+    kept: uids("uids of channels that are not in the blueprint and were left as they are"),
+    removed: uids("uids of channels that were removed"),
+  })
+  .meta({ id: "UpgradedApp", description: "An app with all its channels, and what its upgrade did." });
+
+/** Upgrades of apps. */
+export const appUpgrades: Resource<AppDeps> = {
+  path: "/apps",
+  tag: "Apps",
+  routes: (deps) => [
+    defineRoute(
+      {
+        method: "post",
+        path: "/:appId/upgrade",
+        operation: "upgradeApp",
+        summary: "Bring an app to the present state of its blueprint",
+        description:
+          "All or nothing. Channels of the same uid keep id, address and secrets and get title, settings and events of the blueprint, whatever was changed on them by hand, but that a channel that verifies its senders is not opened by a blueprint whose channel does not; a paused one stays paused. New ones are added. Channels that are not in the blueprint are kept, and listed; with `removeMissing` those go that came from it, never those added by hand. Title and description of the app stay.",
+        params: appParams,
+        body: upgradeSchema,
+        answer: upgradedAppSchema,
+        conflict:
+          "the app has no blueprint (any more), or one of another organization that no artifact offers to the caller's now, a channel of the same uid is of another kind, or a kind no longer accepts what the blueprint says",
+      },
+      async ({ caller, params, body }) => {
+        const { db, keyring, clock } = deps;
+        const upgraded = await writeOnce(async () => {
+          const app = await findApp(db, caller.organizationId, params.appId);
+          if (!app) throw notFound("app");
+          const blueprint =
+            app.blueprintId === null ? undefined : await findUpgradeSource(deps, caller, app.blueprintId);
+          if (!blueprint) throw conflict("The app has no blueprint to be upgraded to.");
+          const channels = await listAppChannels(db, app.id);
+          const plan = await planChannels(deps, blueprint, channels);
+          const options = { ...body, author: caller, keyring, nowMs: clock() };
+          return upgradeApp(db, { app, blueprint, channels }, plan, options);
+        });
+        // They are deleted, whatever becomes of this; what they leave is noted.
+        if (upgraded.removed.length > 0) await deps.onDeleted().catch(() => {});
+        const { app, channels, added, updated, kept, removed } = upgraded;
+        const shown = channels.map((row) => renderChannel(deps, row));
+        return { ...renderApp(app), channels: shown, ...{ added, updated, kept, removed } };
+      },
+    ),
+  ],
+};

@@ -1,0 +1,30 @@
+import {
+  type ChannelInput,
+  checkSettings,
+  findSecretSettings,
+  type SettingsDeps,
+} from "../../../channels/settings.ts";
+import type { BlueprintChannel } from "../../../data/tables.ts";
+import { findingUnder } from "../../../http/findings.ts";
+import type { Finding } from "../../../lib/errors.ts";
+import { err, ok, type Result } from "../../../lib/result.ts";
+
+/** The channels of a blueprint with defaults filled in, or each setting that does not fit: `channels[0].config.dedupe`. */
+export async function checkBlueprintChannels(
+  deps: SettingsDeps,
+  channels: readonly ChannelInput[],
+): Promise<Result<readonly BlueprintChannel[], readonly Finding[]>> {
+  const findings: Finding[] = [];
+  const checked: BlueprintChannel[] = [];
+  for (const [index, channel] of channels.entries()) {
+    const secrets = findSecretSettings(deps, channel);
+    const result = await checkSettings(deps, channel);
+    const found = result.ok ? secrets : [...secrets, ...result.error];
+    findings.push(...found.map((finding) => findingUnder(`channels[${index}]`, finding)));
+    if (result.ok) {
+      const { kind, config, events } = result.value;
+      checked.push({ uid: channel.uid, kind, title: channel.title, config, events });
+    }
+  }
+  return findings.length > 0 ? err(findings) : ok(checked);
+}

@@ -1,0 +1,75 @@
+import type { ChannelKind } from "../../../channels/kind.ts";
+import type { ChannelKindName } from "../../../event/channel.ts";
+import { type Listed, type Page, pageQuerySchema } from "../../../http/page.ts";
+import type { Presets } from "../../../verify/presets.ts";
+import { VERIFICATION_SCHEMES } from "../../../verify/schemes.ts";
+import { listOf } from "../../kit/answer.ts";
+import type { Resource } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import {
+  channelKindSchema,
+  presetSchema,
+  renderChannelKind,
+  renderScheme,
+  verificationSchemeSchema,
+} from "./schema.ts";
+
+export interface CatalogDeps {
+  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly presets: Presets;
+}
+
+const common = { method: "get", path: "/", query: pageQuerySchema } as const;
+
+/** The kinds of channels that there are. */
+export const channelKindCatalog: Resource<CatalogDeps> = {
+  path: "/channel-kinds",
+  tag: "Channels",
+  routes({ channelKinds }) {
+    const all = [...channelKinds.values()].map(renderChannelKind);
+    const spec = { operation: "listChannelKinds", summary: "List the kinds of channels and their settings" };
+    return [
+      defineRoute({ ...common, ...spec, answer: listOf(channelKindSchema) }, async ({ query }) =>
+        pageOf(all, query),
+      ),
+    ];
+  },
+};
+
+/** The ways to know a sender. */
+export const verificationSchemeCatalog: Resource<CatalogDeps> = {
+  path: "/verification-schemes",
+  tag: "Channels",
+  routes() {
+    const all = VERIFICATION_SCHEMES.map(renderScheme);
+    const spec = {
+      operation: "listVerificationSchemes",
+      summary: "List the ways to verify deliveries and their settings",
+    };
+    return [
+      defineRoute({ ...common, ...spec, answer: listOf(verificationSchemeSchema) }, async ({ query }) =>
+        pageOf(all, query),
+      ),
+    ];
+  },
+};
+
+/** The providers that are known. */
+export const presetCatalog: Resource<CatalogDeps> = {
+  path: "/presets",
+  tag: "Channels",
+  routes({ presets }) {
+    const all = [...presets.values()];
+    const spec = { operation: "listPresets", summary: "List the providers whose verification is known" };
+    return [
+      defineRoute({ ...common, ...spec, answer: listOf(presetSchema) }, async ({ query }) =>
+        pageOf(all, query),
+      ),
+    ];
+  },
+};
+
+const pageOf = <T>(all: readonly T[], { limit, offset }: Page): Listed<T> => ({
+  items: all.slice(offset, offset + limit),
+  total: all.length,
+});

@@ -1,0 +1,122 @@
+import { z } from "zod";
+import { type Channel, channelSchema, renderChannel } from "../../../channels/entity.ts";
+import { recordAudit } from "../../../data/audit.ts";
+import { type AuditAction, channelName } from "../../../data/audit-entry.ts";
+import { MAX_FORMER_ADDRESSES, rotateAddress } from "../../../data/channel-addresses.ts";
+import { openSettings } from "../../../data/channel-secrets.ts";
+import { pauseChannel, resumeChannel } from "../../../data/channel-states.ts";
+import type { Trx } from "../../../data/database.ts";
+import type { ChannelRow } from "../../../data/tables.ts";
+import type { Caller } from "../../../http/context.ts";
+import { conflict, notFound } from "../../../http/problem.ts";
+import type { Resource } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { appScopeOf } from "../app-scope.ts";
+import { writeChannel } from "./queries.ts";
+import { type ChannelDeps, channelParams as params } from "./routes.ts";
+
+const DAY_SECONDS = 86_400;
+
+const rotateSchema = z.strictObject({
+  graceSeconds: z
+    .int()
+    .min(0)
+    .max(30 * DAY_SECONDS)
+    .default(DAY_SECONDS)
+    .describe("how long any address of before goes on at most; 0 ends them all at once"),
+});
+
+const nothing = z.strictObject({});
+
+/** What is done to a channel beside its settings. */
+export const channelLife: Resource<ChannelDeps> = {
+  path: "/apps/:appId/channels",
+  tag: "Channels",
+  routes: (deps) => {
+    const { db, keyring, clock } = deps;
+
+    const kindOf = (row: ChannelRow) => {
+      const kind = deps.channelKinds.get(row.kind);
+      if (!kind) throw new Error(`there is no channel kind ${row.kind}`);
+      return kind;
+    };
+
+    /** Does it under the channel's lock, and notes who did, unless it changed nothing. */
+    async function act(
+      caller: Caller,
+      params: { readonly appId: string; readonly channelId: string },
+      action: AuditAction,
+      change: (trx: Trx, before: ChannelRow) => Promise<ChannelRow>,
+    ): Promise<Channel> {
+      const write = async (trx: Trx, before: ChannelRow): Promise<ChannelRow> => {
+        const after = await change(trx, before);
+        const entry = { action, entity: "channel", id: channelName(after) } as const;
+        if (after.version !== before.version) await recordAudit(trx, caller, entry, clock());
+        return after;
+      };
+      const row = await writeChannel(db, appScopeOf(caller, params), params.channelId, write);
+      if (!row) throw notFound("channel");
+      return renderChannel(deps, row);
+    }
+
+    return [
+      defineRoute(
+        {
+          method: "post",
+          path: "/:channelId/pause",
+          operation: "pauseChannel",
+          summary: "Pause a channel",
+          description:
+            "In force everywhere within two seconds. Deliveries to its address are verified still, kept in quarantine, each whole, as `paused` (200; 503 when the quarantine is full) and run again in order of arrival once the channel is resumed, as long as quarantine keeps them (seven days). A channel that fetches stops, and goes on from there. Pausing a paused channel changes nothing.",
+          params,
+          body: nothing,
+          answer: channelSchema,
+        },
+        ({ caller, params }) =>
+          act(caller, params, "pause", (trx, before) =>
+            pauseChannel(trx, before, { keepsBack: kindOf(before).addressed, nowMs: clock() }),
+          ),
+      ),
+      defineRoute(
+        {
+          method: "post",
+          path: "/:channelId/resume",
+          operation: "resumeChannel",
+          summary: "Resume a stopped channel",
+          description:
+            "One that was paused, or that `error` or `needsReauth` has stopped. What was kept is run through today's definitions in order of arrival, without being asked for. Until all of it is through, new deliveries are kept behind it (200, in `quarantine` as `paused`) or, when little is left, answered a moment later, so that none overtakes another; from then on they pass as usual. Resuming a channel in any other state changes nothing.",
+          params,
+          body: nothing,
+          answer: channelSchema,
+        },
+        ({ caller, params }) =>
+          act(caller, params, "resume", (trx, before) => {
+            const settings = { ...before.config, ...openSettings(keyring, before) };
+            const state = kindOf(before).needsSetup(settings, deps.presets) ? "needsSetup" : "active";
+            return resumeChannel(trx, before, { state, nowMs: clock() });
+          }),
+      ),
+      defineRoute(
+        {
+          method: "post",
+          path: "/:channelId/rotate",
+          operation: "rotateChannel",
+          summary: "Give a channel a new address",
+          description:
+            "Answers the channel under its new id; its uid, topics, quarantine and remembered ids stay. Deliveries to the address of before, and to those before it, are taken for `graceSeconds` from now at most, then answered 404; in this API only the new id names the channel, at once.",
+          params,
+          body: rotateSchema,
+          answer: channelSchema,
+          conflict: `${MAX_FORMER_ADDRESSES} addresses of before still go on, and the grace is not 0`,
+        },
+        ({ caller, params, body }) =>
+          act(caller, params, "rotate", async (trx, before) => {
+            const rotation = { graceSeconds: body.graceSeconds, nowMs: clock() };
+            const rotated = await rotateAddress(trx, keyring, before, rotation);
+            if (rotated) return rotated;
+            throw conflict(`The channel has ${MAX_FORMER_ADDRESSES} addresses of before that still go on.`);
+          }),
+      ),
+    ];
+  },
+};

@@ -1,0 +1,207 @@
+import { changedSettings } from "../../../channels/changed-settings.ts";
+import { findUnfitConnection } from "../../../channels/connection.ts";
+import {
+  CHANNEL_ID_EXAMPLE,
+  channelSchema,
+  type EntityDeps,
+  renderChannel,
+} from "../../../channels/entity.ts";
+import {
+  type ChannelSettings,
+  type CheckedSettings,
+  checkSettings,
+  type SettingsDeps,
+} from "../../../channels/settings.ts";
+import { openSettings } from "../../../data/channel-secrets.ts";
+import { updateChannel } from "../../../data/channels.ts";
+import { findConnection } from "../../../data/connections.ts";
+import type { Queryable } from "../../../data/database.ts";
+import type { Keyring } from "../../../data/keyring.ts";
+import type { Caller } from "../../../http/context.ts";
+import { deleted } from "../../../http/fields.ts";
+import { pageQuerySchema } from "../../../http/page.ts";
+import { invalidParameters, notFound } from "../../../http/problem.ts";
+import { requireMatch, showVersion } from "../../../http/version.ts";
+import { CHANNEL_ID_PATTERN } from "../../../lib/channel-id.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import { mergePatch } from "../../../lib/merge-patch.ts";
+import { listOf } from "../../kit/answer.ts";
+import { pathText } from "../../kit/params.ts";
+import { parseInput, type Resource, writeOnce } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { findChannel } from "../app-channel.ts";
+import { appParams, appScopeOf, requireApp } from "../app-scope.ts";
+import { addChannel, listChannels, noteChannel, removeChannel } from "./queries.ts";
+import { channelContentSchema, channelPatchSchema, newChannelSchema, purgeQuerySchema } from "./schema.ts";
+
+export interface ChannelDeps extends SettingsDeps, EntityDeps {
+  readonly db: Queryable;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  /** Told after a deletion is committed: the time to clear away what it leaves on the bus. */
+  readonly onDeleted: () => Promise<void>;
+}
+
+export const channelParams = {
+  ...appParams,
+  channelId: pathText(CHANNEL_ID_PATTERN, "channel", CHANNEL_ID_EXAMPLE),
+};
+
+/** The channels of an app. */
+export const channels: Resource<ChannelDeps> = {
+  path: "/apps/:appId/channels",
+  tag: "Channels",
+  routes: (deps) => [
+    defineRoute(
+      {
+        method: "post",
+        path: "/",
+        operation: "createChannel",
+        summary: "Add a channel to an app",
+        params: appParams,
+        body: newChannelSchema,
+        answer: channelSchema,
+        creates: true,
+        versioned: true,
+        missing: "the app or the connection is not there",
+        conflict: "the app has a channel of that uid",
+      },
+      async ({ caller, params, body, c }) => {
+        const { uid, title, connectionId } = body;
+        const settings = await requireSettings(deps, body);
+        await requireConnection(deps, caller, settings, connectionId);
+        const channel = { ...settings, uid, title, connectionId };
+        const context = { keyring: deps.keyring, nowMs: deps.clock() };
+        const row = await addChannel(deps.db, caller, appScopeOf(caller, params), channel, context);
+        showVersion(c, row);
+        return renderChannel(deps, row);
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/",
+        operation: "listChannels",
+        summary: "List the channels of an app",
+        params: appParams,
+        query: pageQuerySchema,
+        answer: listOf(channelSchema),
+      },
+      async ({ caller, params, query }) => {
+        const scope = appScopeOf(caller, params);
+        await requireApp(deps.db, scope);
+        const { items, total } = await listChannels(deps.db, scope, query);
+        return { items: items.map((row) => renderChannel(deps, row)), total };
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/:channelId",
+        operation: "getChannel",
+        summary: "Get a channel",
+        params: channelParams,
+        answer: channelSchema,
+        versioned: true,
+      },
+      async ({ caller, params, c }) => {
+        const row = await findChannel(deps.db, appScopeOf(caller, params), params.channelId);
+        if (!row) throw notFound("channel");
+        showVersion(c, row);
+        return renderChannel(deps, row);
+      },
+    ),
+    defineRoute(
+      {
+        method: "put",
+        path: "/:channelId",
+        operation: "updateChannel",
+        summary: "Change a channel",
+        description:
+          "In force everywhere within two seconds. Secret settings are kept where they are not sent.",
+        params: channelParams,
+        body: channelPatchSchema,
+        answer: channelSchema,
+        versioned: true,
+        missing: "the channel or the connection is not there",
+      },
+      async ({ caller, params, body, c }) => {
+        const { db, keyring, clock } = deps;
+        const updated = await writeOnce(async () => {
+          const row = await findChannel(db, appScopeOf(caller, params), params.channelId);
+          if (!row) throw notFound("channel");
+          const secrets = openSettings(keyring, row);
+          const config = { ...row.config, ...secrets };
+          const { title: titleBefore, events, connectionId: connectionBefore } = row;
+          const before = { title: titleBefore, config, events, connectionId: connectionBefore };
+          const { title, connectionId, ...given } = parseInput(
+            channelContentSchema,
+            mergePatch(before, body),
+          );
+          const settings = await requireSettings(deps, { ...given, kind: row.kind });
+          await requireConnection(deps, caller, settings, connectionId);
+          requireMatch(c, row);
+          const context = { keyring, nowMs: clock() };
+          const content = { ...settings, title, connectionId };
+          const { plain, secret } = changedSettings(row, secrets, content);
+          return db.transaction().execute(async (trx) => {
+            const written = await updateChannel(trx, row, content, context);
+            if (written) {
+              await noteChannel(trx, caller, "update", written, context.nowMs, [...plain, ...secret]);
+            }
+            return written;
+          });
+        });
+        showVersion(c, updated);
+        return renderChannel(deps, updated);
+      },
+    ),
+    defineRoute(
+      {
+        method: "delete",
+        path: "/:channelId",
+        operation: "deleteChannel",
+        summary: "Delete a channel",
+        description:
+          "Its address ends within two seconds; quarantine and secrets go. What it has published stays until its retention ends, or goes with it (`purge`).",
+        params: channelParams,
+        query: purgeQuerySchema,
+        answer: deleted,
+        versioned: true,
+      },
+      async ({ caller, params, query, c }) => {
+        const id = params.channelId;
+        const removed = await removeChannel(deps.db, caller, appScopeOf(caller, params), id, {
+          purge: query.purge,
+          nowMs: deps.clock(),
+          check: (row) => requireMatch(c, row),
+        });
+        if (!removed) throw notFound("channel");
+        // It is deleted, whatever becomes of this; what it leaves is noted.
+        await deps.onDeleted().catch(() => {});
+        return { id };
+      },
+    ),
+  ],
+};
+
+/** @throws ApiError 400 that names each setting that does not fit. */
+async function requireSettings(deps: SettingsDeps, settings: ChannelSettings): Promise<CheckedSettings> {
+  const checked = await checkSettings(deps, settings);
+  if (!checked.ok) throw invalidParameters(checked.error);
+  return checked.value;
+}
+
+/** @throws ApiError 404 where the organization has no such connection, 400 where it does not fit the channel */
+async function requireConnection(
+  { db, channelKinds }: ChannelDeps,
+  { organizationId }: Caller,
+  { kind, config }: CheckedSettings,
+  connectionId: string | null,
+): Promise<void> {
+  if (connectionId === null) return;
+  const connection = await findConnection(db, organizationId, connectionId);
+  if (!connection) throw notFound("connection");
+  const findings = findUnfitConnection({ kind: channelKinds.get(kind), config }, connection);
+  if (findings.length > 0) throw invalidParameters(findings);
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from "node:crypto";
+import { recordAudit } from "../../../data/audit.ts";
+import {
+  insertAuthorization,
+  type PendingAuthorization,
+  takeAuthorization,
+} from "../../../data/connection-authorizations.ts";
+import { forgetTokens, storeTokens } from "../../../data/connection-tokens.ts";
+import { findConnection, openConnectionSecrets } from "../../../data/connections.ts";
+import type { Caller } from "../../../http/context.ts";
+import { conflict } from "../../../http/problem.ts";
+import { formatTimestamp } from "../../../lib/clock.ts";
+import { authorizationRequest, finishAuthorization } from "../../../net/connections/authorization.ts";
+import { type OAuth2Settings, oauth2 } from "../../../net/connections/oauth2.ts";
+import type { Fetch, Tokens } from "../../../net/connections/token-endpoint.ts";
+import { OutboundError } from "../../../net/outbound.ts";
+import { type ConnectionStoreDeps, getConnectionRow } from "./queries.ts";
+
+export interface AuthorizeDeps extends ConnectionStoreDeps {
+  /** To issuers of tokens. */
+  readonly issuerFetch: Fetch;
+  /** What stands before the paths of the API, as its clients see it. */
+  readonly baseUrl: () => string;
+}
+
+/** Where an issuer sends the person back to; below the API's address. */
+export const CALLBACK_PATH = "/connections/oauth/callback";
+
+const LIFE_MS = 600_000;
+const STATE_BYTES = 32;
+const STATE = /^[A-Za-z0-9_-]{43}$/;
+
+/** @throws ApiError 404; 409 where no person gives this connection its grant, or its issuer cannot be asked */
+export async function beginAuthorization(
+  deps: AuthorizeDeps,
+  caller: Caller,
+  id: string,
+): Promise<{ readonly url: string; readonly expiresAt: string }> {
+  const { db, keyring, clock, issuerFetch, baseUrl } = deps;
+  const row = await getConnectionRow(db, caller, id);
+  const settings = settingsOf(deps, row);
+  if (settings?.grant !== "authorizationCode") {
+    throw conflict("The connection has no grant that a person gives.");
+  }
+  const state = randomBytes(STATE_BYTES).toString("base64url");
+  const redirectUri = baseUrl() + CALLBACK_PATH;
+  const { url, verifier } = await authorizationRequest(settings, { state, redirectUri }, issuerFetch).catch(
+    (error: unknown) => {
+      if (error instanceof OutboundError) throw conflict(`The issuer cannot be asked: ${error.message}.`);
+      throw error;
+    },
+  );
+  const nowMs = clock();
+  const pending = { connectionId: id, connectionVersion: row.version, redirectUri, verifier, author: caller };
+  await db
+    .transaction()
+    .execute((trx) => insertAuthorization(trx, keyring, state, pending, { nowMs, lifeMs: LIFE_MS }));
+  return { url, expiresAt: formatTimestamp(nowMs + LIFE_MS) };
+}
+
+/** What became of a callback: a closed set, for the page that tells it. */
+export type Finished = "authorized" | "unknown" | "denied" | "strange" | "refused" | "unreachable";
+
+/**
+ * Takes what an issuer sends back. The state is used up by the first callback that brings it, whatever comes of that.
+ *
+ * @throws UnavailableError
+ */
+export async function endAuthorization(deps: AuthorizeDeps, parameters: URLSearchParams): Promise<Finished> {
+  const { db, keyring, clock, issuerFetch } = deps;
+  const state = parameters.get("state") ?? "";
+  const pending = STATE.test(state) ? await takeAuthorization(db, keyring, state, clock()) : undefined;
+  const row = pending && (await findConnection(db, pending.author.organizationId, pending.connectionId));
+  const settings = row && settingsOf(deps, row);
+  if (!pending || !settings) return "unknown";
+  const { redirectUri, verifier } = pending;
+  try {
+    const call = { fetch: issuerFetch, nowMs: clock() };
+    const answer = await finishAuthorization(settings, { parameters, state, redirectUri, verifier }, call);
+    if (answer.kind === "tokens")
+      return (await keep(deps, pending, answer.tokens)) ? "authorized" : "unknown";
+    return answer.kind === "dead" ? "refused" : answer.kind;
+  } catch (error) {
+    if (error instanceof OutboundError) return "unreachable";
+    throw error;
+  }
+}
+
+/** In the place of all that was given before; false where the connection was changed meanwhile. */
+async function keep(
+  { db, keyring, clock }: AuthorizeDeps,
+  { connectionId, connectionVersion, author }: PendingAuthorization,
+  tokens: Tokens,
+): Promise<boolean> {
+  const nowMs = clock();
+  return db.transaction().execute(async (trx) => {
+    const connection = await trx
+      .selectFrom("connections")
+      .select("id")
+      .where("id", "=", connectionId)
+      .where("version", "=", connectionVersion)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!connection) return false;
+    const generation = await forgetTokens(trx, connectionId);
+    await storeTokens(trx, keyring, { connectionId, generation }, tokens, { connectionVersion, nowMs });
+    await recordAudit(trx, author, { action: "authorize", entity: "connection", id: connectionId }, nowMs);
+    return true;
+  });
+}
+
+function settingsOf(
+  { keyring }: AuthorizeDeps,
+  row: Parameters<typeof openConnectionSecrets>[1] & { readonly kind: string; readonly config: object },
+): OAuth2Settings | undefined {
+  if (row.kind !== oauth2.kind) return undefined;
+  return oauth2.settings.parse({ ...row.config, ...openConnectionSecrets(keyring, row) });
+}

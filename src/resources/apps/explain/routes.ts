@@ -1,0 +1,130 @@
+import { z } from "zod";
+import { CHANNEL_ID_EXAMPLE } from "../../../channels/entity.ts";
+import type { Queryable } from "../../../data/database.ts";
+import { definitionsSchema } from "../../../event/definition.ts";
+import type { RawRequest, VerifiedDelivery } from "../../../event/received.ts";
+import { invalidParameters, notFound } from "../../../http/problem.ts";
+import type { Explain } from "../../../ingest/explain.ts";
+import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import { tryDefinitions } from "../../../ingest/trial.ts";
+import { CHANNEL_ID_PATTERN } from "../../../lib/channel-id.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import {
+  explainedItemSchema,
+  MAX_EXPLAINED_ITEMS,
+  renderExplainedItem,
+} from "../../events/explained-item.ts";
+import { pathText } from "../../kit/params.ts";
+import type { Resource } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { findChannel } from "../app-channel.ts";
+import { appParams, appScopeOf } from "../app-scope.ts";
+
+export interface ExplainDeps {
+  readonly db: Queryable;
+  readonly explain: Explain;
+  /** The channel in force; undefined where it was deleted. @throws UnavailableError */
+  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly clock: Clock;
+}
+
+const params = { ...appParams, channelId: pathText(CHANNEL_ID_PATTERN, "channel", CHANNEL_ID_EXAMPLE) };
+const values = z.record(z.string().min(1).max(256), z.union([z.string(), z.array(z.string()).max(100)]));
+
+const explainSchema = z.strictObject({
+  method: z.string().min(1).max(16).default("POST"),
+  query: z.string().max(8_192).default("").describe("As in the address, without the question mark."),
+  headers: values.default({}).describe("Names in any case."),
+  body: z.string().default("").describe("The body as text, or in base64."),
+  bodyEncoding: z.enum(["utf-8", "base64"]).default("utf-8"),
+  verify: z
+    .boolean()
+    .default(true)
+    .describe("False explains what it would become if its sender were believed."),
+  events: definitionsSchema
+    .optional()
+    .describe("Definitions to be tried instead of the channel's own; nothing is changed."),
+});
+
+const explanationSchema = z
+  .object({
+    verification: z
+      .object({
+        result: z.enum(["verified", "refused", "skipped"]),
+        message: z.string().nullable().meta({ description: "Why it is refused. Its sender is not told." }),
+      })
+      .meta({ description: "A delivery that is refused is answered 401 and goes no further." }),
+    received: z.int().meta({ description: "Items in all; no more than the first are shown." }),
+    items: z.array(explainedItemSchema),
+  })
+  .meta({
+    id: "Explanation",
+    description: "What a delivery would become, step by step. Nothing is published.",
+  });
+
+/** Says what a delivery would become. */
+export const explanations: Resource<ExplainDeps> = {
+  path: "/apps/:appId/channels/:channelId/explain",
+  tag: "Channels",
+  routes: ({ db, explain, findLiveChannel, clock }) => [
+    defineRoute(
+      {
+        method: "post",
+        path: "/",
+        operation: "explainDelivery",
+        summary: "Explain what a delivery would become",
+        description:
+          "Verification, items, what each path yields, each schema's finding, topics, ids, whether they are known: as a delivery would go, with nothing published, kept or counted. With `events` other definitions are tried.",
+        params,
+        body: explainSchema,
+        answer: explanationSchema,
+      },
+      async ({ caller, params, body }) => {
+        const row = await findChannel(db, appScopeOf(caller, params), params.channelId);
+        const stored = row && (await findLiveChannel(row.number));
+        if (!stored) throw notFound("channel");
+        const channel = body.events === undefined ? stored : triedWith(stored, body.events);
+        const request = requestOf(body, clock());
+        if (request.body.length > channel.limits.maxBodyBytes) {
+          throw invalidParameters([{ path: "body", message: "is larger than the channel takes" }]);
+        }
+        const verified = body.verify ? await channel.sender.verify(request) : undefined;
+        if (verified?.ok === false) {
+          const verification = { result: "refused", message: verified.error.message } as const;
+          return { verification, received: 0, items: [] };
+        }
+        const delivery: VerifiedDelivery = verified?.value ?? believed(channel, request);
+        const items = await explain(channel, delivery);
+        return {
+          verification: { result: verified ? "verified" : "skipped", message: null } as const,
+          received: items.length,
+          items: items.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem),
+        };
+      },
+    ),
+  ],
+};
+
+function triedWith(channel: LiveChannel, events: Parameters<typeof tryDefinitions>[1]): LiveChannel {
+  const tried = tryDefinitions(channel, events);
+  if (!tried.ok) throw invalidParameters(tried.error);
+  return tried.value;
+}
+
+function requestOf(
+  { method, query, headers, body, bodyEncoding }: z.output<typeof explainSchema>,
+  nowMs: number,
+) {
+  const lowered = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return {
+    method,
+    target: query === "" ? "/" : `/?${query}`,
+    headers: Object.assign(Object.create(null), Object.fromEntries(lowered)),
+    body: Buffer.from(body, bodyEncoding),
+    arrivedAtMs: nowMs,
+  };
+}
+
+/** What rules would see of it: also here without what its scheme reads. */
+const believed = ({ sender }: LiveChannel, request: RawRequest): VerifiedDelivery =>
+  sender.refuse(request, "not asked for").redacted();

@@ -1,0 +1,54 @@
+import type { StoredCursor } from "../../../bus/sources/source-positions.ts";
+import type { CursorFormat, PolledSource } from "../../../channels/source.ts";
+import type { ExplainedItem } from "../../../event/explained.ts";
+import type { Explain } from "../../../ingest/explain.ts";
+import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import { UnavailableError } from "../../../lib/errors.ts";
+import type { CredentialsOf } from "../../../net/credentials.ts";
+import { renderDryRun } from "./render.ts";
+import type { DryRunEntity } from "./schema.ts";
+
+export interface DryRunDeps {
+  readonly explain: Explain;
+  readonly credentialsOf: CredentialsOf;
+  readonly clock: Clock;
+}
+
+/** Longer than a server should take, and less than a caller waits. */
+const TIMEOUT_MS = 30_000;
+
+/** Asks as the next poll would, and says what would become of the answer. @throws UnavailableError when that takes too long. */
+export async function dryRun(
+  { explain, credentialsOf, clock }: DryRunDeps,
+  options: {
+    readonly polled: PolledSource;
+    readonly show: CursorFormat["show"];
+    readonly channel: LiveChannel;
+    readonly from: StoredCursor;
+    readonly signal: AbortSignal;
+  },
+): Promise<DryRunEntity> {
+  const { polled, show, channel, from } = options;
+  const { connectionId, settings } = channel;
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  try {
+    const run = await polled.dryRun({
+      channel,
+      settings,
+      credentials: connectionId === null ? undefined : credentialsOf(connectionId),
+      cursor: from.value,
+      startedAtMs: from.startedAtMs ?? clock(),
+      signal: AbortSignal.any([options.signal, timeout]),
+    });
+    const items: ExplainedItem[] = [];
+    for (const delivery of run.deliveries) {
+      const fetched = { method: run.request.method, query: Object.create(null), ...delivery };
+      items.push(...(await explain(channel, fetched)));
+    }
+    return renderDryRun(show, run, items);
+  } catch (error) {
+    if (!timeout.aborted) throw error;
+    throw new UnavailableError(`a dry run took more than ${TIMEOUT_MS} ms`, { cause: error });
+  }
+}

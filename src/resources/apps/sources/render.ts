@@ -1,0 +1,93 @@
+import type { StoredCursor } from "../../../bus/sources/source-positions.ts";
+import type { SourceState, ToldSource } from "../../../bus/sources/source-states.ts";
+import type { ChannelKind } from "../../../channels/kind.ts";
+import type { DryRun, SourceEnd } from "../../../channels/source.ts";
+import type { ChannelRow } from "../../../data/tables.ts";
+import type { ExplainedItem } from "../../../event/explained.ts";
+import { formatTimestamp } from "../../../lib/clock.ts";
+import { MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../../events/explained-item.ts";
+import type { CursorEntity, DryRunEntity, SourceEntity } from "./schema.ts";
+
+type Show = NonNullable<ChannelKind["cursor"]>["show"];
+
+const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : formatTimestamp(ms));
+
+/** A cursor that its kind no longer reads is shown as it is. */
+function shown(show: Show, value: string | undefined): unknown {
+  if (value === undefined) return null;
+  try {
+    return show(value);
+  } catch {
+    return value;
+  }
+}
+
+export const renderCursor = (show: Show, { value, version, updatedAtMs }: StoredCursor): CursorEntity => ({
+  value: shown(show, value),
+  version,
+  updatedAt: timeOf(updatedAtMs),
+});
+
+/** @param facts.isOwnerLive whether the worker that told of it is there still: else nothing of it is connected or open */
+export function renderSource(
+  row: Pick<ChannelRow, "state" | "updatedAt">,
+  told: ToldSource,
+  facts: {
+    readonly isOwnerLive: boolean;
+    readonly silent: boolean;
+    readonly cursor: CursorEntity;
+    readonly nowMs: number;
+  },
+): SourceEntity {
+  const { isOwnerLive, silent, cursor, nowMs } = facts;
+  const state = stateOf(row.state, isOwnerLive ? told.state : undefined);
+  const { owner, lastError, lagMs, nextAtMs } = told;
+  const isNextKnown = state === "waiting" && row.state === "active" && nextAtMs !== undefined;
+  return {
+    state,
+    since: formatTimestamp(state === told.state && told.sinceMs ? told.sinceMs : row.updatedAt.getTime()),
+    lastEventAt: timeOf(told.lastEventAtMs),
+    lastError: lastError
+      ? { code: lastError.code, message: lastError.message, at: formatTimestamp(lastError.atMs) }
+      : null,
+    lagMs: lagMs ?? null,
+    owner: owner ?? null,
+    nextPollAt: isNextKnown && nextAtMs > nowMs ? formatTimestamp(nextAtMs) : null,
+    silent,
+    cursor,
+  };
+}
+
+function stateOf(channel: ChannelRow["state"], told: SourceState | undefined): SourceState {
+  switch (channel) {
+    case "paused":
+    case "error":
+    case "needsReauth":
+      return channel;
+    case "needsSetup":
+    case "needsConnection":
+      return "waiting";
+    case "active":
+      return told === "connecting" || told === "open" ? told : "waiting";
+    default:
+      return channel satisfies never;
+  }
+}
+
+export function renderDryRun(show: Show, run: DryRun, items: readonly ExplainedItem[]): DryRunEntity {
+  return {
+    request: run.request,
+    response: run.response,
+    items: items.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem),
+    total: items.length,
+    cursor: run.cursor === null ? null : shown(show, run.cursor),
+    end: renderEnd(run.end),
+  };
+}
+
+const renderEnd = (end: SourceEnd): DryRunEntity["end"] => ({
+  kind: end.kind,
+  code: "code" in end ? end.code : null,
+  message: "message" in end ? end.message : null,
+  notBefore: timeOf("notBeforeMs" in end ? end.notBeforeMs : undefined),
+});

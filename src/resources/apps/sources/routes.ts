@@ -1,0 +1,204 @@
+import type { ShardLeases } from "../../../bus/sources/shard-leases.ts";
+import type { SourcePositions } from "../../../bus/sources/source-positions.ts";
+import type { SourceStates } from "../../../bus/sources/source-states.ts";
+import type { Topics } from "../../../bus/topics/topics.ts";
+import { CHANNEL_ID_EXAMPLE } from "../../../channels/entity.ts";
+import type { ChannelKind, ChannelRuntime } from "../../../channels/kind.ts";
+import { isSilent } from "../../../channels/pull/silence.ts";
+import { recordAudit } from "../../../data/audit.ts";
+import { channelName } from "../../../data/audit-entry.ts";
+import { recordChange } from "../../../data/changes.ts";
+import type { Queryable } from "../../../data/database.ts";
+import { listSourceTopics } from "../../../data/sources.ts";
+import type { ChannelRow } from "../../../data/tables.ts";
+import type { ChannelKindName } from "../../../event/channel.ts";
+import type { Caller } from "../../../http/context.ts";
+import { deleted } from "../../../http/fields.ts";
+import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
+import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import { CHANNEL_ID_PATTERN } from "../../../lib/channel-id.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import { pathText } from "../../kit/params.ts";
+import type { Resource } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { findChannel } from "../app-channel.ts";
+import { type AppScope, appParams, appScopeOf } from "../app-scope.ts";
+import { type DryRunDeps, dryRun } from "./dry-run.ts";
+import { renderCursor, renderSource } from "./render.ts";
+import { cursorSchema, dryRunResultSchema, dryRunSchema, setCursorSchema, sourceSchema } from "./schema.ts";
+
+export interface SourcesDeps extends DryRunDeps {
+  readonly db: Queryable;
+  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "polled">>;
+  readonly positions: SourcePositions;
+  readonly states: SourceStates;
+  readonly leases: Pick<ShardLeases, "isLive">;
+  readonly topics: Pick<Topics, "lastAppendedMs">;
+  /** The channel in force; undefined where it was deleted. @throws UnavailableError */
+  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly clock: Clock;
+}
+
+const params = { ...appParams, channelId: pathText(CHANNEL_ID_PATTERN, "channel", CHANNEL_ID_EXAMPLE) };
+
+/** What of a channel fetches: what becomes of it, and where it stands. */
+export const sources: Resource<SourcesDeps> = {
+  path: "/apps/:appId/channels/:channelId/source",
+  tag: "Sources",
+  routes(deps) {
+    const { db, positions, states, leases, clock } = deps;
+
+    /** The channel, if it is one that fetches. */
+    async function getSource(scope: AppScope, id: string) {
+      const row = await findChannel(db, scope, id);
+      const cursor = row && deps.channelKinds.get(row.kind)?.cursor;
+      if (!cursor) throw notFound("source");
+      return { row, cursor };
+    }
+
+    async function getLive({ number }: ChannelRow): Promise<LiveChannel> {
+      const channel = await deps.findLiveChannel(number);
+      if (!channel) throw notFound("source");
+      return channel;
+    }
+
+    async function silentOf({ config, state, updatedAt }: ChannelRow, topics: readonly string[]) {
+      const { expectEverySeconds } = config;
+      if (typeof expectEverySeconds !== "number" || state !== "active") return false;
+      return isSilent(deps, { expectEverySeconds, updatedAt, topics });
+    }
+
+    /** Sets it in the transaction that tells the workers: neither stands without the other, but for a crash between the two. */
+    async function setCursor(
+      caller: Caller,
+      row: ChannelRow,
+      value: string | undefined,
+      version?: number,
+    ): Promise<void> {
+      await db.transaction().execute(async (trx) => {
+        await recordChange(trx, { kind: "source", key: String(row.number) });
+        const entry = {
+          action: "update",
+          entity: "channel",
+          id: channelName(row),
+          fields: ["cursor"],
+        } as const;
+        await recordAudit(trx, caller, entry, clock());
+        const topics = await listSourceTopics(trx, row.number);
+        const ref = { number: row.number, topics };
+        const written = await positions.set(ref, value, version === undefined ? {} : { version });
+        if (written === undefined) throw conflict("The cursor is at another version by now.");
+      });
+    }
+
+    return [
+      defineRoute(
+        {
+          method: "get",
+          path: "/",
+          operation: "getSource",
+          summary: "Get what becomes of a channel that fetches",
+          description: "A channel to which others send has no source (404).",
+          params,
+          answer: sourceSchema,
+        },
+        async ({ caller, params }) => {
+          const { row, cursor } = await getSource(appScopeOf(caller, params), params.channelId);
+          const topics = await listSourceTopics(db, row.number);
+          const [told, stored, silent] = await Promise.all([
+            states.read(row.number),
+            positions.read(row.number),
+            silentOf(row, topics),
+          ]);
+          return renderSource(row, told, {
+            isOwnerLive: told.owner !== undefined && (await leases.isLive(told.owner)),
+            silent,
+            cursor: renderCursor(cursor.show, stored),
+            nowMs: clock(),
+          });
+        },
+      ),
+      defineRoute(
+        {
+          method: "get",
+          path: "/cursor",
+          operation: "getSourceCursor",
+          summary: "Get the cursor of a source",
+          params,
+          answer: cursorSchema,
+        },
+        async ({ caller, params }) => {
+          const { row, cursor } = await getSource(appScopeOf(caller, params), params.channelId);
+          return renderCursor(cursor.show, await positions.read(row.number));
+        },
+      ),
+      defineRoute(
+        {
+          method: "put",
+          path: "/cursor",
+          operation: "setSourceCursor",
+          summary: "Set the cursor of a source",
+          description:
+            "The run under way ends, nothing of it is written any more, and the next one begins here within two seconds. Setting it back fetches again: events whose ids are remembered are not published twice.",
+          params,
+          body: setCursorSchema,
+          answer: cursorSchema,
+          conflict: "the cursor is at another version",
+        },
+        async ({ caller, params, body }) => {
+          const { row, cursor } = await getSource(appScopeOf(caller, params), params.channelId);
+          const parsed = cursor.parse(body.value, (await getLive(row)).settings);
+          if (!parsed.ok) throw invalidParameters(below("value", parsed.error));
+          await setCursor(caller, row, parsed.value, body.version);
+          return renderCursor(cursor.show, await positions.read(row.number));
+        },
+      ),
+      defineRoute(
+        {
+          method: "delete",
+          path: "/cursor",
+          operation: "resetSourceCursor",
+          summary: "Reset the cursor of a source",
+          description: "The source begins anew, as if it had never run: where its `startAt` says.",
+          params,
+          answer: deleted,
+        },
+        async ({ caller, params }) => {
+          const { row } = await getSource(appScopeOf(caller, params), params.channelId);
+          await setCursor(caller, row, undefined);
+          return { id: row.id };
+        },
+      ),
+      defineRoute(
+        {
+          method: "post",
+          path: "/dry-run",
+          operation: "dryRunSource",
+          summary: "Show what the next poll of a source would do",
+          description:
+            "Asks the server as a poll does, for one page at most, and says what would become of it. Nothing is published, and no cursor moves.",
+          params,
+          body: dryRunSchema,
+          answer: dryRunResultSchema,
+          conflict: "the source is a stream: what it will send cannot be asked for",
+        },
+        async ({ caller, params, body, c }) => {
+          const { row, cursor } = await getSource(appScopeOf(caller, params), params.channelId);
+          const polled = deps.runtimes.get(row.kind)?.polled;
+          if (!polled) throw conflict("The source is a stream: what it will send cannot be asked for.");
+          const channel = await getLive(row);
+          const parsed = body.cursor === undefined ? undefined : cursor.parse(body.cursor, channel.settings);
+          if (parsed?.ok === false) throw invalidParameters(below("cursor", parsed.error));
+          const stored = await positions.read(row.number);
+          const from = { ...stored, ...(parsed && { value: parsed.value }) };
+          return dryRun(deps, { polled, show: cursor.show, channel, from, signal: c.req.raw.signal });
+        },
+      ),
+    ];
+  },
+};
+
+/** Findings of a part under the name of the field that it stands in. */
+const below = (field: string, findings: readonly { readonly path: string; readonly message: string }[]) =>
+  findings.map(({ path, message }) => ({ path: path === "" ? field : `${field}.${path}`, message }));

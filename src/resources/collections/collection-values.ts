@@ -1,0 +1,113 @@
+import { type RawBuilder, sql } from "kysely";
+import { z } from "zod";
+import type { CollectionFieldRow, FieldKind } from "../../data/collection-tables.ts";
+import type { Queryable, Trx } from "../../data/database.ts";
+import type { Finding } from "../../lib/errors.ts";
+
+/** The kinds of values that records have. */
+export const FIELD_KINDS = [
+  "text",
+  "number",
+  "boolean",
+  "date",
+  "dateTime",
+  "email",
+  "url",
+  "choice",
+  "json",
+] as const satisfies readonly FieldKind[];
+
+/** By the ids of fields; none is null. */
+export type StoredValues = Readonly<Record<string, unknown>>;
+
+const MAX_TEXT = 65_536;
+
+/** RFC 3339, section 5.6; kept as the API writes its own times. */
+const dateTime = z.iso
+  .datetime({ offset: true, error: "must be an RFC 3339 time, as 2026-01-31T09:30:00Z" })
+  .transform((text) => new Date(text))
+  .refine((time) => Number.isFinite(time.getTime()) && /^\d{4}-/.test(time.toISOString()), {
+    error: "must be of the years 0 to 9999",
+  })
+  .transform((time) => time.toISOString());
+
+const VALUES: Readonly<Record<Exclude<FieldKind, "choice">, z.ZodType>> = {
+  text: z.string("must be a text").max(MAX_TEXT),
+  number: z.number("must be a number"),
+  boolean: z.boolean("must be true or false"),
+  date: z.iso.date("must be a date, as 2026-01-31"),
+  dateTime,
+  email: z.email("must be an email address").max(320),
+  url: z
+    .string("must be an http or https address")
+    .regex(/^https?:\/\/\S+$/, "must be an http or https address")
+    .max(2_048),
+  // A number that is too large for JSON would be kept as null.
+  json: z.unknown().refine((value) => typeof value !== "number" || Number.isFinite(value), "must be JSON"),
+};
+
+/** Values by the names of fields, as they are stored, or what is wrong with them. Null is no value. */
+export function readValues(
+  fields: readonly CollectionFieldRow[],
+  given: Readonly<Record<string, unknown>>,
+): { readonly values: StoredValues } | { readonly findings: readonly Finding[] } {
+  const findings: Finding[] = [];
+  const names = new Set(fields.map(({ name }) => name));
+  for (const name of Object.keys(given)) {
+    if (!names.has(name)) findings.push({ path: `values.${name}`, message: "is no field of the collection" });
+  }
+  const values: [string, unknown][] = [];
+  for (const field of fields) {
+    const path = `values.${field.name}`;
+    const value = Object.hasOwn(given, field.name) ? given[field.name] : null;
+    if (value === null || value === undefined) {
+      if (field.required) findings.push({ path, message: "is needed" });
+      continue;
+    }
+    const read = schemaOf(field).safeParse(value);
+    if (read.success) values.push([field.id, read.data]);
+    else findings.push({ path, message: read.error.issues[0]?.message ?? "does not fit" });
+  }
+  return findings.length > 0 ? { findings } : { values: Object.fromEntries(values) };
+}
+
+const schemaOf = ({ kind, options }: CollectionFieldRow): z.ZodType =>
+  kind === "choice"
+    ? z.custom((value) => options.some((option) => option === value), "must be one of the field's options")
+    : VALUES[kind];
+
+/** All fields by their names, in order of their making; null where the record has no value. */
+export const showValues = (
+  fields: readonly CollectionFieldRow[],
+  stored: StoredValues,
+): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    fields.map(({ id, name }) => [name, Object.hasOwn(stored, id) ? stored[id] : null] as const),
+  );
+
+export const fieldsOf = (db: Queryable, collectionId: string): Promise<CollectionFieldRow[]> =>
+  db
+    .selectFrom("collectionFields")
+    .selectAll()
+    .where("collectionId", "=", collectionId)
+    .orderBy("createdAt")
+    .orderBy("id")
+    .execute();
+
+/**
+ * Notes the value that each of the records has of a unique field.
+ *
+ * @throws DatabaseError of a unique violation where two have the same
+ */
+export async function noteUniqueValues(
+  trx: Trx,
+  fieldIds: readonly string[],
+  records: RawBuilder<unknown>,
+): Promise<void> {
+  if (fieldIds.length === 0) return;
+  await sql`
+    INSERT INTO collection_unique_values (field_id, digest, record_id)
+    SELECT field.id, sha256(convert_to((record.values -> field.id)::text, 'UTF8')), record.id
+    FROM collection_records AS record, unnest(${[...fieldIds]}::text[]) AS field (id)
+    WHERE ${records} AND record.values -> field.id IS NOT NULL`.execute(trx);
+}

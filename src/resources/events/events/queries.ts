@@ -1,0 +1,116 @@
+import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
+import { type EntryPlace, mergeEntries } from "../../../bus/topics/entry-merge.ts";
+import type { Topics } from "../../../bus/topics/topics.ts";
+import type { Queryable } from "../../../data/database.ts";
+import { invalidParameters } from "../../../http/problem.ts";
+import { mapBounded } from "../../../lib/map-bounded.ts";
+import type { AppScope } from "../../apps/app-scope.ts";
+import { eventJson, MAX_WINDOW } from "./schema.ts";
+
+export interface EventsDeps {
+  readonly db: Queryable;
+  readonly topics: Pick<Topics, "find" | "findEntry" | "deleteEntry">;
+  readonly entries: EntryIndex;
+}
+
+export interface EventsQuery {
+  readonly type?: string | undefined;
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+const CONCURRENCY = 16;
+/** Topics that one list goes through. */
+const MAX_TOPICS = 5_000;
+/** Events of one answer, beyond which it ends early; the first is always in it. */
+const MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024;
+const EVENTS_AT_ONCE = 8;
+
+/**
+ * The app's events as JSON texts, in order of creation, then id, and their number in all; between times, a number beyond
+ * 10,000 is not counted on.
+ *
+ * @throws ApiError 400 where there are too many topics to look through
+ */
+export async function listEvents(
+  deps: EventsDeps,
+  scope: AppScope,
+  { type, from, to, limit, offset }: EventsQuery,
+): Promise<{ readonly events: readonly string[]; readonly total: number }> {
+  const names = await listTopicNames(deps.db, scope, type);
+  const isWhole = from === undefined && to === undefined;
+  const last = to === undefined ? "+" : String(Math.trunc(to) - 1);
+  if (to !== undefined && to <= 0) return { events: [], total: 0 };
+  const range = { from: from === undefined ? "-" : String(Math.max(0, from)), to: last };
+
+  const places: EntryPlace[] = [];
+  let seen = 0;
+  for await (const place of mergeEntries(deps.entries, names, range)) {
+    if (seen >= offset && places.length < limit) places.push(place);
+    seen++;
+    if (seen >= (isWhole ? offset + limit : MAX_WINDOW)) break;
+  }
+  const total = isWhole ? sum(await mapBounded(names, CONCURRENCY, deps.entries.count)) : seen;
+  return { events: await readEvents(deps, places), total };
+}
+
+/** Entries that were removed in the meantime are left out. */
+async function readEvents({ topics }: EventsDeps, places: readonly EntryPlace[]): Promise<readonly string[]> {
+  const events: string[] = [];
+  let characters = 0;
+  for (let i = 0; i < places.length && characters < MAX_ANSWER_CHARACTERS; i += EVENTS_AT_ONCE) {
+    const some = places.slice(i, i + EVENTS_AT_ONCE);
+    const read = await Promise.all(some.map(({ topic, entryId }) => topics.findEntry(topic, entryId)));
+    for (const [index, { topic }] of some.entries()) {
+      const entry = read[index];
+      if (!entry || characters >= MAX_ANSWER_CHARACTERS) continue;
+      const json = eventJson(topic, entry);
+      characters += json.length;
+      events.push(json);
+    }
+  }
+  return events;
+}
+
+async function listTopicNames(
+  db: Queryable,
+  { organizationId, appId }: AppScope,
+  type: string | undefined,
+): Promise<readonly string[]> {
+  let query = db
+    .selectFrom("topics")
+    .select("topic")
+    .where("appId", "=", appId)
+    .where("organizationId", "=", organizationId)
+    .orderBy("topic")
+    .limit(MAX_TOPICS + 1);
+  if (type !== undefined) query = query.where("type", "=", type);
+  const rows = await query.execute();
+  if (rows.length > MAX_TOPICS) {
+    throw invalidParameters([
+      { path: "type", message: `must be given: the app has more than ${MAX_TOPICS} topics` },
+    ]);
+  }
+  return rows.map(({ topic }) => topic);
+}
+
+/** True when the topic is one of the app's. */
+export async function hasTopic(
+  db: Queryable,
+  { organizationId, appId }: AppScope,
+  topic: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom("topics")
+    .innerJoin("apps", "apps.id", "topics.appId")
+    .select("topic")
+    .where("topic", "=", topic)
+    .where("topics.appId", "=", appId)
+    .where("topics.organizationId", "=", organizationId)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

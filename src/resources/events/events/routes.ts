@@ -1,0 +1,111 @@
+import type { Context } from "hono";
+import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
+import type { Caller } from "../../../http/context.ts";
+import { deleted } from "../../../http/fields.ts";
+import { notFound } from "../../../http/problem.ts";
+import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
+import { listOf } from "../../kit/answer.ts";
+import { pathText } from "../../kit/params.ts";
+import type { Resource } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { type EventsDeps, hasTopic, listEvents } from "./queries.ts";
+import { ENTRY_EXAMPLE, eventJson, eventSchema, listQuerySchema, TOPIC_EXAMPLE } from "./schema.ts";
+
+const params = {
+  ...appParams,
+  topic: pathText(/^[^\0]+$/su, "event", TOPIC_EXAMPLE),
+  entryId: pathText(/^\d{1,20}-\d{1,20}$/, "event", ENTRY_EXAMPLE),
+};
+
+/** `{topic}/{entryId}`: a topic is one segment, percent-encoded; with its slashes as they are it is understood as well. */
+const matched = {
+  path: "/:place{.+/[^/]+}",
+  params(c: Context) {
+    const place = c.req.param("place") ?? "";
+    const split = place.lastIndexOf("/");
+    return {
+      appId: c.req.param("appId") ?? "",
+      topic: place.slice(0, split),
+      entryId: place.slice(split + 1),
+    };
+  },
+};
+
+/** The events of an app, as they are on the bus. */
+export const events: Resource<EventsDeps> = {
+  path: "/apps/:appId/events",
+  tag: "Events",
+  routes(deps) {
+    const { db, topics } = deps;
+
+    /** @throws ApiError 404 where the app has no such topic, or the id is none that Redis takes: two numbers of 64 bits */
+    async function requirePlace(
+      caller: Caller,
+      place: EntryPlace & { readonly appId: string },
+    ): Promise<void> {
+      const isEntryId = place.entryId.split("-").every((part) => BigInt(part) < 2n ** 64n);
+      if (!isEntryId || !(await hasTopic(db, appScopeOf(caller, place), place.topic)))
+        throw notFound("event");
+    }
+
+    return [
+      defineRoute(
+        {
+          method: "get",
+          path: "/",
+          operation: "listEvents",
+          summary: "List the events of an app",
+          description:
+            "Of all its topics, in order of time. With `from` or `to`, `X-Total-Count` does not count beyond 10,000; an answer may end early, before `limit`, when its events are large.",
+          params: appParams,
+          query: listQuerySchema,
+          answer: listOf(eventSchema),
+        },
+        async ({ caller, params, query, c }) => {
+          const scope = appScopeOf(caller, params);
+          await requireApp(db, scope);
+          const { events, total } = await listEvents(deps, scope, query);
+          c.header("X-Total-Count", String(total));
+          return answerJson(c, `[${events.join(",")}]`);
+        },
+      ),
+      defineRoute(
+        {
+          method: "get",
+          path: "/:topic/:entryId",
+          matched,
+          operation: "getEvent",
+          summary: "Get an event",
+          params,
+          answer: eventSchema,
+        },
+        async ({ caller, params, c }) => {
+          await requirePlace(caller, params);
+          const entry = await topics.findEntry(params.topic, params.entryId);
+          if (!entry) throw notFound("event");
+          return answerJson(c, eventJson(params.topic, entry));
+        },
+      ),
+      defineRoute(
+        {
+          method: "delete",
+          path: "/:topic/:entryId",
+          matched,
+          operation: "deleteEvent",
+          summary: "Delete an event from its topic",
+          params,
+          answer: deleted,
+        },
+        async ({ caller, params }) => {
+          await requirePlace(caller, params);
+          if (!(await topics.deleteEntry(params.topic, params.entryId))) throw notFound("event");
+          return { id: params.entryId };
+        },
+      ),
+    ];
+  },
+};
+
+/** JSON that is text already: parsed and written again, its numbers could change. */
+const answerJson = (c: Context, json: string): Response =>
+  c.body(json, 200, { "content-type": "application/json" });

@@ -1,0 +1,91 @@
+import { z } from "zod";
+import type { ExplainedItem, ExplainedPath } from "../../event/explained.ts";
+import { QUARANTINE_REASONS } from "../../event/outcome.ts";
+import type { Shown } from "../../http/fields.ts";
+
+const faultFields = {
+  reason: z.enum(QUARANTINE_REASONS),
+  path: z.string().nullable().meta({
+    description: "The definition's setting, or the JSON Pointer into the data, that the reason is about.",
+  }),
+  detail: z.string(),
+};
+
+const pathSchema = z
+  .object({
+    path: z.string(),
+    values: z.array(z.string()).meta({ description: "What it yields, the first ten; a value may be cut." }),
+    isCut: z.boolean(),
+  })
+  .nullable()
+  .meta({ description: "Null where the definition has no such path." });
+
+/** What one item would become, as the API answers it. */
+export const explainedItemSchema = z
+  .object({
+    item: z.int().nullable().meta({ description: "From 0; null: the delivery as a whole." }),
+    events: z.array(
+      z.object({
+        id: z.string(),
+        type: z.string(),
+        topic: z.string(),
+        status: z.enum(["new", "duplicate", "conflict"]).meta({
+          description: "Whether its id is known by now, with the same data or with other.",
+        }),
+        entryId: z.string().nullable().meta({ description: "The entry that has its id." }),
+        data: z.string().nullable().meta({ description: "The event's data as text, its beginning." }),
+      }),
+    ),
+    failures: z.array(z.object({ ...faultFields, definitions: z.array(z.string()) })).meta({
+      description: "Why it would be quarantined, or the delivery refused.",
+    }),
+    definitions: z.array(
+      z.object({
+        type: z.string(),
+        topic: z.string(),
+        matches: z.boolean(),
+        typePath: pathSchema,
+        idPath: pathSchema,
+        payloadPath: pathSchema,
+        failure: z.object(faultFields).nullable(),
+      }),
+    ),
+    closest: z.string().nullable().meta({
+      description: "Of an item that no definition matches: the type of the one that came closest.",
+    }),
+  })
+  .meta({ id: "ExplainedItem", description: "What one item of a delivery would become, step by step." });
+export type ExplainedItemEntity = Shown<z.output<typeof explainedItemSchema>>;
+
+/** What is shown of many. */
+export const MAX_EXPLAINED_ITEMS = 100;
+const MAX_DATA_CHARS = 4_096;
+
+export function renderExplainedItem(explained: ExplainedItem): ExplainedItemEntity {
+  const { item, events, failures, definitions, closest } = explained;
+  return {
+    item,
+    events: events.map(({ data, ...event }) => ({ ...event, data: data?.slice(0, MAX_DATA_CHARS) ?? null })),
+    failures: failures.map((failure) => ({ ...renderFault(failure), definitions: failure.definitions })),
+    definitions: definitions.map(({ type, topic, matches, typePath, idPath, payloadPath, failure }) => ({
+      ...{ type, topic, matches },
+      typePath: renderPath(typePath),
+      idPath: renderPath(idPath),
+      payloadPath: renderPath(payloadPath),
+      failure: failure && renderFault(failure),
+    })),
+    closest,
+  };
+}
+
+const renderFault = ({
+  reason,
+  path,
+  detail,
+}: Pick<ExplainedItem["failures"][number], "reason" | "path" | "detail">) => ({
+  reason,
+  path: path ?? null,
+  detail,
+});
+
+const renderPath = (path: ExplainedPath | null) => path && { ...path };

@@ -1,0 +1,65 @@
+import type { QuarantineFilter } from "../../../bus/quarantine/quarantine.ts";
+import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
+import type { ExplainedItem } from "../../../event/explained.ts";
+import { invalidParameters, notFound } from "../../../http/problem.ts";
+import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import { tryDefinitions } from "../../../ingest/trial.ts";
+import { type AppScope, appParams, appScopeOf } from "../../apps/app-scope.ts";
+import type { Route } from "../../kit/route.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { renderExplainedItem } from "../explained-item.ts";
+import type { Filters, QuarantineDeps } from "./deps.ts";
+import { previewResultSchema, previewSchema } from "./schema.ts";
+
+/** What a re-drive of the item would find, by the channel's definitions of now or by others. */
+export function explainKept(
+  { explain }: Pick<QuarantineDeps, "explain">,
+  channel: LiveChannel,
+  { record, delivery }: QuarantinedItem,
+): Promise<readonly ExplainedItem[]> {
+  const { id, item, definitions } = record;
+  return explain(channel, delivery, { id, item, definitions, asNewId: false });
+}
+
+/** Tries definitions on what is kept, so that they can be mended before anything is run again. */
+export const preview = (
+  deps: QuarantineDeps,
+  filterOf: (scope: AppScope, filters: Filters) => Promise<QuarantineFilter>,
+): Route =>
+  defineRoute(
+    {
+      method: "post",
+      path: "/preview",
+      operation: "previewQuarantine",
+      summary: "Preview a re-drive",
+      description:
+        "Counts what the filters leave, and says of the first `limit`, in order of arrival, what they would become: by today's definitions, or by those in `events`. Nothing is published or moved.",
+      params: appParams,
+      body: previewSchema,
+      answer: previewResultSchema,
+    },
+    async ({ caller, params, body: { limit, events, ...filters } }) => {
+      const filter = await filterOf(appScopeOf(caller, params), filters);
+      const { records, total } = await deps.quarantine.list(filter, { limit, offset: 0 });
+      const channelNumber = records[0]?.channelNumber ?? filter.channelNumbers?.[0];
+      const stored = channelNumber === undefined ? undefined : await deps.findLiveChannel(channelNumber);
+      if (!stored) throw notFound("channel");
+      const tried = events === undefined ? undefined : tryDefinitions(stored, events);
+      if (tried?.ok === false) throw invalidParameters(tried.error);
+      const channel = tried?.value ?? stored;
+      const items = [];
+      for (const { id, reason } of records) {
+        const found = await deps.quarantine.find(filter.organizationId, id);
+        // Deleted or re-driven by another since it was listed.
+        if (!found) continue;
+        const explained = reason === "signature_invalid" ? [] : await explainKept(deps, channel, found);
+        const isReleased =
+          explained.length > 0 &&
+          explained.every(({ failures, events }) => {
+            return failures.length === 0 && events.every(({ status }) => status !== "conflict");
+          });
+        items.push({ id, reason, isReleased, explanation: explained.map(renderExplainedItem) });
+      }
+      return { matched: total, released: items.filter(({ isReleased }) => isReleased).length, items };
+    },
+  );

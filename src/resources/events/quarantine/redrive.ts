@@ -1,0 +1,38 @@
+import type { QuarantineStore } from "../../../bus/quarantine/quarantine.ts";
+import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
+import type { Redrive } from "../../../ingest/ingest.ts";
+import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import { type RedriveResult, redriveResultOf, refusedResult } from "./schema.ts";
+
+export interface RedriveDeps {
+  readonly quarantine: Pick<QuarantineStore, "delete">;
+  /** The channel in force; undefined where it was deleted. */
+  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly redrive: Redrive;
+}
+
+/**
+ * Runs a quarantined item through today's definitions. It leaves quarantine with the write that publishes its events; an item
+ * that fails again stays. An item that fails for another reason has a record of that reason: the old one gives way to it.
+ *
+ * @throws UnavailableError when what became of it is not certain; running it again is safe.
+ */
+export async function redriveItem(
+  { quarantine, findLiveChannel, redrive }: RedriveDeps,
+  { record, delivery }: QuarantinedItem,
+  options: { readonly asNewId: boolean; readonly signal: AbortSignal },
+): Promise<RedriveResult> {
+  const { id, item, definitions, reason, organizationId } = record;
+  if (reason === "signature_invalid") {
+    return refusedResult(id, "A delivery whose signature is not valid is never re-driven.");
+  }
+  const channel = await findLiveChannel(record.channelNumber);
+  if (!channel) return refusedResult(id, "The channel is gone.");
+  const { asNewId, signal } = options;
+  const result = await redrive(channel, { id, item, definitions, asNewId, delivery }, { signal });
+  const outcome = redriveResultOf(id, result);
+  if (outcome.status === "kept" && !outcome.quarantine.some((receipt) => receipt.id === id)) {
+    await quarantine.delete(organizationId, id);
+  }
+  return outcome;
+}

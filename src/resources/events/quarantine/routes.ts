@@ -1,0 +1,182 @@
+import { z } from "zod";
+import type { QuarantineFilter } from "../../../bus/quarantine/quarantine.ts";
+import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
+import { deleted } from "../../../http/fields.ts";
+import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
+import { UnavailableError } from "../../../lib/errors.ts";
+import { type AppScope, appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
+import { listOf } from "../../kit/answer.ts";
+import { pathText } from "../../kit/params.ts";
+import type { Resource } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { renderExplainedItem } from "../explained-item.ts";
+import type { Filters, QuarantineDeps } from "./deps.ts";
+import { explainKept, preview } from "./preview.ts";
+import { findChannelNumbers, hasChannel } from "./queries.ts";
+import { redriveItem } from "./redrive.ts";
+import {
+  itemSchema,
+  listQuerySchema,
+  type RedriveResult,
+  recordSchema,
+  redriveManySchema,
+  redriveResultSchema,
+  redriveSchema,
+  renderItem,
+  renderRecord,
+  unavailableResult,
+} from "./schema.ts";
+
+const params = { ...appParams, itemId: pathText(/^[A-Za-z0-9_]{1,64}$/, "quarantined item", "qr_1") };
+
+/** What could not become events, kept whole, to be looked into and run again. */
+export const quarantine: Resource<QuarantineDeps> = {
+  path: "/apps/:appId/quarantine",
+  tag: "Quarantine",
+  routes(deps) {
+    const { db, quarantine } = deps;
+
+    async function filterOf(scope: AppScope, filters: Filters): Promise<QuarantineFilter> {
+      const { organizationId } = scope;
+      await requireApp(db, scope);
+      const channelNumbers = await findChannelNumbers(db, scope, filters.channelId);
+      if (!channelNumbers) throw notFound("channel");
+      const { reason, from, to } = filters;
+      return {
+        organizationId,
+        channelNumbers,
+        ...(reason === undefined ? {} : { reason }),
+        ...(from === undefined ? {} : { fromMs: from }),
+        ...(to === undefined ? {} : { toMs: to }),
+      };
+    }
+
+    async function getItem(scope: AppScope, id: string): Promise<QuarantinedItem> {
+      const found = await quarantine.find(scope.organizationId, id);
+      const isOurs = found?.record.appId === scope.appId;
+      if (!found || !isOurs || !(await hasChannel(db, scope, found.record.channelNumber))) {
+        throw notFound("quarantined item");
+      }
+      return found;
+    }
+
+    return [
+      preview(deps, filterOf),
+      defineRoute(
+        {
+          method: "get",
+          path: "/",
+          operation: "listQuarantine",
+          summary: "List what is in quarantine",
+          params: appParams,
+          query: listQuerySchema,
+          answer: listOf(recordSchema),
+        },
+        async ({ caller, params, query: { limit, offset, ...filters } }) => {
+          const filter = await filterOf(appScopeOf(caller, params), filters);
+          const { records, total } = await quarantine.list(filter, { limit, offset });
+          return { items: records.map(renderRecord), total };
+        },
+      ),
+      defineRoute(
+        {
+          method: "post",
+          path: "/redrive",
+          operation: "redriveMany",
+          summary: "Run many items again",
+          description:
+            "In order of arrival, through today's definitions: the first `limit` that the filters leave. One result for each; the rest is `unavailable` from where the bus does not answer.",
+          params: appParams,
+          body: redriveManySchema,
+          answer: z.array(redriveResultSchema),
+        },
+        async ({ caller, params, body: { limit, ...filters }, c }) => {
+          const filter = await filterOf(appScopeOf(caller, params), filters);
+          const { records } = await quarantine.list(filter, { limit, offset: 0 });
+          const ids = records.map(({ id }) => id);
+          return redriveAll(deps, filter.organizationId, ids, c.req.raw.signal);
+        },
+      ),
+      defineRoute(
+        {
+          method: "get",
+          path: "/:itemId",
+          operation: "getQuarantinedItem",
+          summary: "Get a quarantined item with its delivery",
+          params,
+          answer: itemSchema,
+        },
+        async ({ caller, params }) => {
+          const found = await getItem(appScopeOf(caller, params), params.itemId);
+          const channel = await deps.findLiveChannel(found.record.channelNumber);
+          const explained = channel ? await explainKept(deps, channel, found) : [];
+          return renderItem(found, explained.map(renderExplainedItem));
+        },
+      ),
+      defineRoute(
+        {
+          method: "delete",
+          path: "/:itemId",
+          operation: "deleteQuarantinedItem",
+          summary: "Delete a quarantined item",
+          params,
+          answer: deleted,
+        },
+        async ({ caller, params }) => {
+          const { record } = await getItem(appScopeOf(caller, params), params.itemId);
+          if (!(await quarantine.delete(caller.organizationId, record.id)))
+            throw notFound("quarantined item");
+          return { id: record.id };
+        },
+      ),
+      defineRoute(
+        {
+          method: "post",
+          path: "/:itemId/redrive",
+          operation: "redriveItem",
+          summary: "Run an item again",
+          description:
+            "Through today's definitions. `asNewId` publishes an item of reason `id_conflict` under a new id.",
+          params,
+          body: redriveSchema,
+          answer: redriveResultSchema,
+          conflict:
+            "the item cannot be run: its signature was not valid, or its channel is gone or refuses it",
+        },
+        async ({ caller, params, body: { asNewId }, c }) => {
+          const found = await getItem(appScopeOf(caller, params), params.itemId);
+          if (asNewId && found.record.reason !== "id_conflict") {
+            throw invalidParameters([{ path: "asNewId", message: "is for an item of reason id_conflict" }]);
+          }
+          const result = await redriveItem(deps, found, { asNewId, signal: c.req.raw.signal });
+          if (result.status === "refused") throw conflict(result.message ?? "The item cannot be re-driven.");
+          return result;
+        },
+      ),
+    ];
+  },
+};
+
+/** In order of arrival, one after the other, so that their events come in that order; ends where the bus does not answer. */
+async function redriveAll(
+  deps: QuarantineDeps,
+  organizationId: string,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly RedriveResult[]> {
+  const results: RedriveResult[] = [];
+  for (const [index, id] of ids.entries()) {
+    try {
+      const found = await deps.quarantine.find(organizationId, id);
+      // Deleted or re-driven by another since it was listed.
+      if (!found) continue;
+      results.push(await redriveItem(deps, found, { asNewId: false, signal }));
+    } catch (error) {
+      if (!(error instanceof UnavailableError) || results.length === 0) throw error;
+      deps.log.warn({ err: error }, "a re-drive of many ends before its end");
+      results.push(...ids.slice(index).map(unavailableResult));
+      break;
+    }
+  }
+  return results;
+}

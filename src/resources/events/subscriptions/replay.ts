@@ -1,0 +1,104 @@
+import { createHash } from "node:crypto";
+import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
+import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
+import type { Topics } from "../../../bus/topics/topics.ts";
+import type { Queryable } from "../../../data/database.ts";
+import type { SendAgain } from "../../../event/handler.ts";
+import { conflict, notFound } from "../../../http/problem.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import { createId } from "../../../lib/ids.ts";
+import { appParams, appScopeOf } from "../../apps/app-scope.ts";
+import { pathId } from "../../kit/params.ts";
+import type { Resource } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { findSubscription } from "./queries.ts";
+import { findNamed, findRange, type Selected } from "./replay-entries.ts";
+import { formatPlace, replayedSchema, replaySchema } from "./replay-schema.ts";
+
+export interface ReplayDeps {
+  readonly db: Queryable;
+  readonly topics: Pick<Topics, "findEntry">;
+  readonly entries: EntryIndex;
+  readonly sendAgain: SendAgain;
+  readonly clock: Clock;
+}
+
+/** Each is stored with a copy of its event; a call ends early beyond so many characters of them. */
+const MAX_CHARACTERS = 32 * 1024 * 1024;
+const AT_ONCE = 8;
+
+/** Sends to one handler again what stands on its topics. */
+export const replays: Resource<ReplayDeps> = {
+  path: "/apps/:appId/subscriptions",
+  tag: "Subscriptions",
+  routes: (deps) => [
+    defineRoute(
+      {
+        method: "post",
+        path: "/:subscriptionId/replay",
+        operation: "replaySubscription",
+        summary: "Send events to the handler again",
+        description:
+          "To this subscription's handler alone: what stands on its topics between two times, or the entries that are named. The oldest first, but in no promised order among what it gets meanwhile; an `ordered` handler that relies on order is rewound instead. `dryRun` counts what would be sent. Where `next` is not null there is more: the same call with it as `after` goes on.",
+        params: { ...appParams, subscriptionId: pathId("sub", "subscription") },
+        body: replaySchema,
+        answer: replayedSchema,
+        creates: true,
+        missing: "one of the entries is not there",
+        conflict: "the subscription has no handler",
+      },
+      async ({ caller, params, body, c }) => {
+        const scope = appScopeOf(caller, params);
+        const subscription = await findSubscription(deps.db, scope, params.subscriptionId);
+        if (!subscription) throw notFound("subscription");
+        const { row, topics } = subscription;
+        if (row.handler === null)
+          throw conflict("The subscription has no handler: rewind it to read events again.");
+        const selected =
+          body.entries === undefined
+            ? await findRange(deps, { appId: row.appId, topics }, body)
+            : await findNamed(deps, topics, body.entries, body.after);
+        if (body.dryRun) return { matched: selected.matched, replayed: 0, next: null };
+        const demand = demandOf(c.req.header("Idempotency-Key"), caller.keyId, row.id, deps.clock());
+        return replay(deps, row.id, demand, selected);
+      },
+    ),
+  ],
+};
+
+/** The same for a call that is repeated under its key: what it has stored before it was cut off is not stored twice. */
+function demandOf(key: string | undefined, keyId: string | null, id: string, nowMs: number): string {
+  if (key === undefined) return createId("rp", nowMs);
+  return `rp_${createHash("sha256").update(`${keyId}\n${id}\n${key}`).digest("hex").slice(0, 32)}`;
+}
+
+async function replay(
+  { topics, sendAgain, clock }: ReplayDeps,
+  subscriptionId: string,
+  demand: string,
+  { matched, places }: Selected,
+): Promise<{ readonly matched: number; readonly replayed: number; readonly next: string | null }> {
+  let replayed = 0;
+  let characters = 0;
+  let last: EntryPlace | undefined;
+  let at = 0;
+  for (; at < places.length && characters < MAX_CHARACTERS; at += AT_ONCE) {
+    const some = places.slice(at, at + AT_ONCE);
+    const found = await Promise.all(
+      some.map(async ({ topic, entryId }) => {
+        const entry = await topics.findEntry(topic, entryId);
+        // Retention was faster.
+        if (entry === undefined) return 0;
+        const fields = Object.entries(entry.fields).flat();
+        const delivery = { subscriptionId, topic, entryId, fields, firstAtMs: clock(), attempts: [] };
+        await sendAgain(demand, delivery);
+        replayed++;
+        return fields.reduce((sum, text) => sum + text.length, 0);
+      }),
+    );
+    characters += found.reduce((sum, length) => sum + length, 0);
+    last = some.at(-1);
+  }
+  const isAll = at >= places.length && matched <= places.length;
+  return { matched, replayed, next: isAll || last === undefined ? null : formatPlace(last) };
+}

@@ -1,0 +1,199 @@
+import type { RedisBus } from "../../../bus/connection/redis.ts";
+import { type Groups, readRedisTimeMs } from "../../../bus/groups/groups.ts";
+import { placeSubscription, readLags } from "../../../bus/groups/subscription-groups.ts";
+import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
+import type { EntityDeps } from "../../../channels/entity.ts";
+import type { Queryable } from "../../../data/database.ts";
+import type { Keyring } from "../../../data/keyring.ts";
+import { deleted } from "../../../http/fields.ts";
+import { pageQuerySchema } from "../../../http/page.ts";
+import { notFound } from "../../../http/problem.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import type { Log } from "../../../log.ts";
+import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
+import { listOf } from "../../kit/answer.ts";
+import { pathId } from "../../kit/params.ts";
+import type { Resource } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { makeHandlerSecret } from "./handler.ts";
+import {
+  deleteSubscription,
+  findSubscription,
+  insertSubscription,
+  listSubscriptions,
+  type Subscription,
+} from "./queries.ts";
+import {
+  renderSubscription,
+  type StartAt,
+  type SubscriptionEntity,
+  subscribeSchema,
+  subscriptionSchema,
+} from "./schema.ts";
+
+export interface SubscriptionsDeps extends Pick<EntityDeps, "channelKinds"> {
+  readonly db: Queryable;
+  readonly redis: RedisBus;
+  readonly groups: Groups;
+  readonly entries: EntryIndex;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told after a deletion is committed: the time to clear away what it leaves on the bus. Must not throw. */
+  readonly onDeleted: () => Promise<void>;
+}
+
+/**
+ * Subscribing. Redis is asked for its time first, so that nothing is written while it is away. Once the row stands the
+ * answer is a success: a group that cannot be made at that moment is made later, at the same place.
+ */
+export const subscribe: Resource<SubscriptionsDeps> = {
+  path: "/apps/:appId/events/subscribe",
+  tag: "Subscriptions",
+  routes: (deps) => [
+    defineRoute(
+      {
+        method: "post",
+        path: "/",
+        operation: "subscribe",
+        summary: "Subscribe to events of an app",
+        description:
+          "With a `handler` its events are sent there; without one they are read from Redis by its group. `eventUid` is `<channel_uid>:<event_type>`, `<channel_uid>:*` for all of a channel, or `*` for all of the app. Every call makes a new subscription. `connectionId` is set on a channel that fetches and has none, but not with `*`.",
+        params: appParams,
+        body: subscribeSchema,
+        answer: subscriptionSchema,
+        creates: true,
+        missing: "app, channel, event definition or connection is not there",
+        conflict:
+          "`*` is asked for and the app has no channels; more than 1,000 topics would be covered; or the channel has another connection",
+      },
+      async ({ caller, params, body }) => {
+        const { db, redis, groups, keyring, clock, log } = deps;
+        const scope = appScopeOf(caller, params);
+        const { eventUid, connectionId = null, startAt } = body;
+        const handler = body.handler
+          ? { ...body.handler, secret: body.handler.secret ?? makeHandlerSecret() }
+          : null;
+        await requireApp(db, scope);
+        const startMs = startMsOf(startAt, await readRedisTimeMs(redis));
+        const wanted = { eventUid, startAt, startMs, connectionId, handler };
+        const context = { channelKinds: deps.channelKinds, keyring, nowMs: clock() };
+        const subscription = await db
+          .transaction()
+          .execute((trx) => insertSubscription(trx, caller, scope, wanted, context));
+        const { id } = subscription.row;
+        try {
+          await placeSubscription(groups, { id, startMs, topics: subscription.topics, isPaused: false });
+        } catch (error) {
+          log.warn({ err: error, subscription: id }, "the groups of a new subscription are made later");
+        }
+        const made = body.handler?.secret === undefined ? handler?.secret : undefined;
+        return renderOne(deps, subscription, made);
+      },
+    ),
+  ],
+};
+
+export const params = { ...appParams, subscriptionId: pathId("sub", "subscription") };
+
+export const subscriptions: Resource<SubscriptionsDeps> = {
+  path: "/apps/:appId/subscriptions",
+  tag: "Subscriptions",
+  routes: (deps) => [
+    defineRoute(
+      {
+        method: "get",
+        path: "/",
+        operation: "listSubscriptions",
+        summary: "List the subscriptions of an app",
+        params: appParams,
+        query: pageQuerySchema,
+        answer: listOf(subscriptionSchema),
+      },
+      async ({ caller, params, query }) => {
+        const scope = appScopeOf(caller, params);
+        await requireApp(deps.db, scope);
+        const { items, total } = await listSubscriptions(deps.db, scope, query);
+        return { items: await renderAll(deps, items), total };
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/:subscriptionId",
+        operation: "getSubscription",
+        summary: "Get a subscription",
+        params,
+        answer: subscriptionSchema,
+      },
+      async ({ caller, params }) => {
+        const subscription = await findSubscription(
+          deps.db,
+          appScopeOf(caller, params),
+          params.subscriptionId,
+        );
+        if (!subscription) throw notFound("subscription");
+        return renderOne(deps, subscription);
+      },
+    ),
+    defineRoute(
+      {
+        method: "delete",
+        path: "/:subscriptionId",
+        operation: "deleteSubscription",
+        summary: "Delete a subscription",
+        description: "Its consumer groups go with it.",
+        params,
+        answer: deleted,
+      },
+      async ({ caller, params }) => {
+        const id = params.subscriptionId;
+        const scope = appScopeOf(caller, params);
+        const removed = await deps.db
+          .transaction()
+          .execute((trx) => deleteSubscription(trx, caller, scope, id, deps.clock()));
+        if (!removed) throw notFound("subscription");
+        await deps.onDeleted();
+        return { id };
+      },
+    ),
+  ],
+};
+
+export function startMsOf(startAt: StartAt, redisTimeMs: number): number {
+  if (startAt === "now") return redisTimeMs;
+  return startAt === "earliest" ? 0 : Math.max(0, startAt);
+}
+
+export async function renderOne(
+  deps: SubscriptionsDeps,
+  { row, topics }: Subscription,
+  secret?: string,
+): Promise<SubscriptionEntity> {
+  const lags = await lagsOf(deps, [{ row, topics }]);
+  return renderSubscription(row, topics, lags.get(row.id) ?? null, secret);
+}
+
+async function renderAll(
+  deps: SubscriptionsDeps,
+  subscriptions: readonly Subscription[],
+): Promise<readonly SubscriptionEntity[]> {
+  const lags = await lagsOf(deps, subscriptions);
+  return subscriptions.map(({ row, topics }) => renderSubscription(row, topics, lags.get(row.id) ?? null));
+}
+
+/** By subscription; empty while that is not known. */
+async function lagsOf(
+  deps: SubscriptionsDeps,
+  subscriptions: readonly Subscription[],
+): Promise<ReadonlyMap<string, number | null>> {
+  try {
+    return await readLags(
+      deps,
+      subscriptions.map(({ row, topics }) => ({ id: row.id, topics })),
+    );
+  } catch (error) {
+    deps.log.warn({ err: error }, "lags are not known");
+    return new Map();
+  }
+}

@@ -1,0 +1,46 @@
+import type { Topics } from "../../../bus/topics/topics.ts";
+import type { Queryable } from "../../../data/database.ts";
+import { pageQuerySchema } from "../../../http/page.ts";
+import { mapBounded } from "../../../lib/map-bounded.ts";
+import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
+import { listOf } from "../../kit/answer.ts";
+import type { Resource } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { listTopics } from "./queries.ts";
+import { renderTopic, topicSchema } from "./schema.ts";
+
+export interface TopicsDeps {
+  readonly db: Queryable;
+  readonly topics: Pick<Topics, "find">;
+}
+
+const CONCURRENCY = 16;
+
+/** The topics of an app. */
+export const topics: Resource<TopicsDeps> = {
+  path: "/apps/:appId/topics",
+  tag: "Topics",
+  routes: ({ db, topics }) => [
+    defineRoute(
+      {
+        method: "get",
+        path: "/",
+        operation: "listTopics",
+        summary: "List the topics of an app",
+        description: "Those of deleted channels and definitions are among them while anything is in them.",
+        params: appParams,
+        query: pageQuerySchema,
+        answer: listOf(topicSchema),
+      },
+      async ({ caller, params, query }) => {
+        const scope = appScopeOf(caller, params);
+        await requireApp(db, scope);
+        const { items, total } = await listTopics(db, scope, query);
+        const rendered = await mapBounded(items, CONCURRENCY, async (row) =>
+          renderTopic(row, await topics.find(row.topic)),
+        );
+        return { items: rendered, total };
+      },
+    ),
+  ],
+};

@@ -1,0 +1,40 @@
+import type { Queryable, Trx } from "../../data/database.ts";
+import type { Row } from "../../data/tables.ts";
+import type { Caller } from "../../http/context.ts";
+import { notFound } from "../../http/problem.ts";
+import { isId } from "../../lib/ids.ts";
+
+/** The accounts that an organization sees: its members, and those that it has made. */
+export const visibleAccounts = (db: Queryable, { organizationId }: Pick<Caller, "organizationId">) =>
+  db
+    .selectFrom("accounts")
+    .where((eb) =>
+      eb.or([
+        eb("accounts.organizationId", "=", organizationId),
+        eb.exists(
+          eb
+            .selectFrom("memberships")
+            .select("memberships.id")
+            .whereRef("memberships.accountId", "=", "accounts.id")
+            .where("memberships.organizationId", "=", organizationId),
+        ),
+      ]),
+    );
+
+/** Those accounts, which nobody deletes until the transaction ends. @throws ApiError 404 where one is not seen */
+export async function requireAccounts(
+  trx: Trx,
+  caller: Caller,
+  ids: readonly string[],
+): Promise<readonly Row<"accounts">[]> {
+  const wanted = [...new Set(ids)];
+  if (wanted.length === 0) return [];
+  const found = await visibleAccounts(trx, caller)
+    .selectAll()
+    .where("id", "in", wanted.filter((id) => isId("acc", id)).concat(""))
+    .orderBy("id")
+    .forKeyShare()
+    .execute();
+  if (found.length < wanted.length) throw notFound("account");
+  return found;
+}

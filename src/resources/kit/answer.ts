@@ -1,0 +1,42 @@
+import type { z } from "zod";
+import type { Shown } from "../../http/fields.ts";
+import type { Listed } from "../../http/page.ts";
+
+/** A list as `answerList` gives it: a bare array, the full count in `X-Total-Count`. */
+export interface ListAnswer<S extends z.ZodType = z.ZodType> {
+  readonly kind: "list";
+  readonly of: S;
+}
+
+/** What is not JSON: a page, a stream. The handler answers with a `Response` of its own. */
+export interface OtherAnswer {
+  readonly kind: "other";
+  readonly contentType: string;
+  readonly description: string;
+  /** When it answers 400, in the same form. */
+  readonly refusal?: string;
+}
+
+/** What a route answers when all is well, always with 200. */
+export type Answer = z.ZodType | ListAnswer | OtherAnswer;
+
+export const listOf = <S extends z.ZodType>(of: S): ListAnswer<S> => ({ kind: "list", of });
+
+export const otherAnswer = (contentType: string, description: string, refusal?: string): OtherAnswer => ({
+  kind: "other",
+  contentType,
+  description,
+  ...(refusal !== undefined && { refusal }),
+});
+
+export const isList = (answer: Answer): answer is ListAnswer => "kind" in answer && answer.kind === "list";
+export const isOther = (answer: Answer): answer is OtherAnswer => "kind" in answer && answer.kind === "other";
+
+/** What a handler returns for that answer. A `Response` goes out as it is. */
+export type Answered<A extends Answer> =
+  | Response
+  | (A extends ListAnswer<infer S>
+      ? Listed<Shown<z.output<S>>>
+      : A extends z.ZodType
+        ? Shown<z.output<A>>
+        : never);

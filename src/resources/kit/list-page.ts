@@ -1,0 +1,33 @@
+import { type SelectQueryBuilder, sql } from "kysely";
+import type { Listed, Page } from "../../http/page.ts";
+
+/**
+ * A page of what the query selects, by creation and then id, and how many there are in all: in one query, but for a page past
+ * the end of a list that is not empty.
+ */
+export async function listPage<DB, TB extends keyof DB, O>(
+  query: SelectQueryBuilder<DB, TB, O>,
+  { limit, offset }: Page,
+): Promise<Listed<O>> {
+  const count = query.clearSelect().select((eb) => eb.fn.countAll<number>().as("n"));
+  const rows = await query
+    .select(count.as("listTotal"))
+    .orderBy(sql.ref("createdAt"))
+    .orderBy(sql.ref("id"))
+    .limit(limit)
+    .offset(offset)
+    .execute();
+  const [first] = rows as unknown as readonly { readonly listTotal: number }[];
+  if (first === undefined && offset > 0) {
+    const { n } = (await count.executeTakeFirstOrThrow()) as unknown as { readonly n: number };
+    return { items: [], total: n };
+  }
+  const items = rows.map(({ listTotal: _, ...row }: { readonly listTotal?: unknown }) => row as O);
+  return { items, total: first?.listTotal ?? 0 };
+}
+
+/** The page with its rows as entities. */
+export const mapPage = <R, E>({ items, total }: Listed<R>, render: (row: R) => E): Listed<E> => ({
+  items: items.map((row) => render(row)),
+  total,
+});

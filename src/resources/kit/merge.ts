@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { invalidParameters } from "../../http/problem.ts";
+import { mergePatch } from "../../lib/merge-patch.ts";
+import { parseInput } from "./resource.ts";
+
+/**
+ * What a PUT may hold where a POST holds `input`: each field by itself, and null where a field can do without a value. It only
+ * tells what fits; `applyPatch` makes the whole.
+ */
+export const patchOf = (input: z.ZodObject): z.ZodType<object> => z.strictObject(patchFields(input));
+
+/** The same where the body repeats the id that is in the path: see `withoutId`. */
+export const identifiedPatchOf = (input: z.ZodObject) =>
+  z.strictObject({
+    ...patchFields(input),
+    id: z.string().meta({ description: "The id that is in the path." }),
+  });
+
+/** What a body that repeats its path's id changes. @throws ApiError 400 where it names another */
+export function withoutId(id: string, patch: { readonly id: string }): object {
+  if (patch.id !== id)
+    throw invalidParameters([{ path: "id", message: "must be the id that is in the path" }]);
+  const { id: _, ...changes } = patch;
+  return changes;
+}
+
+function patchFields(input: z.ZodObject): Record<string, z.ZodType> {
+  const fields = Object.entries(input.shape) as [string, z.ZodType][];
+  return Object.fromEntries(fields.map(([name, field]) => [name, patchField(field)]));
+}
+
+function patchField(field: z.ZodType): z.ZodType {
+  if (!field.safeParse(undefined).success) return field.optional();
+  // A default would fill in what a patch leaves alone.
+  const bare = field instanceof z.ZodDefault ? (field.unwrap() as z.ZodType) : field;
+  const { shown, ...meta } = field.meta() ?? {};
+  return bare
+    .nullable()
+    .optional()
+    .meta({ ...meta, ...(shown === undefined ? {} : { shown: { anyOf: [shown, { type: "null" }] } }) });
+}
+
+/** What is written of `before` after the patch (RFC 7396); null puts a field back to its default. @throws ApiError 400 */
+export const applyPatch = <S extends z.ZodObject>(
+  input: S,
+  before: z.output<S>,
+  patch: object,
+): z.output<S> => parseInput(input, mergePatch(before, patch));

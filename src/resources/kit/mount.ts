@@ -1,0 +1,116 @@
+import type { Context, Hono } from "hono";
+import { requireAllowed } from "../../http/authorize.ts";
+import type { ApiEnv, Caller } from "../../http/context.ts";
+import type { DoOnce } from "../../http/idempotency.ts";
+import { answerList, type Listed } from "../../http/page.ts";
+import { notFound } from "../../http/problem.ts";
+import { readJson, requireFitText } from "../../http/read-json.ts";
+import { isKnown } from "../../http/version.ts";
+import { isList } from "./answer.ts";
+import { parseInput, type Resource } from "./resource.ts";
+import type { Route } from "./route.ts";
+
+/** A route at its place below the version. */
+export interface MountedRoute extends Route {
+  readonly tag: string;
+  /** The whole path with its parameters as `:name`. */
+  readonly fullPath: string;
+  /** What the caller must hold; null: nothing. */
+  readonly permission: string | null;
+}
+
+/** The routes of all resources, static segments before parameters. @throws Error where a path and its parameters differ */
+export function collectRoutes<Deps>(
+  resources: readonly Resource<Deps>[],
+  deps: Deps,
+): readonly MountedRoute[] {
+  return resources
+    .flatMap((resource) => resource.routes(deps).map((route) => place(resource, route)))
+    .map((route) => ({ route, rank: rank(route.fullPath) }))
+    .sort((a, b) => (a.rank < b.rank ? -1 : Number(a.rank > b.rank)))
+    .map(({ route }) => route);
+}
+
+function place<Deps>({ path, tag }: Resource<Deps>, route: Route): MountedRoute {
+  const fullPath = route.path === "/" ? path : path + route.path;
+  const named = [...fullPath.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => name);
+  const described = Object.keys(route.params ?? {});
+  if (named.sort().join() !== described.sort().join()) {
+    throw new Error(`${route.operation}: the parameters of ${fullPath} are not those that it describes`);
+  }
+  if (route.confined !== undefined && !described.includes(route.confined)) {
+    throw new Error(`${route.operation}: there is no ${route.confined} in ${fullPath}`);
+  }
+  return { ...route, tag, fullPath, permission: permissionOf(fullPath, route) };
+}
+
+/** `/knowledge-bases/:id` → `knowledgeBases.read`. `POST …/list` is a read that takes its page in the body. */
+function permissionOf(fullPath: string, { method, permission }: Route): string | null {
+  if (permission !== undefined) return permission;
+  const [, noun = ""] = fullPath.split("/");
+  const camelCased = noun.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return `${camelCased}.${isRead(method, fullPath) ? "read" : "write"}`;
+}
+
+/** Changes nothing: a GET, or a list that takes its page in the body. */
+export const isRead = (method: string, path: string): boolean =>
+  method.toLowerCase() === "get" || (method.toLowerCase() === "post" && path.endsWith("/list"));
+
+/** Where one path has a name and the other a parameter, the name comes first. */
+const rank = (path: string): string =>
+  path
+    .split("/")
+    .map((segment) => (segment.startsWith(":") ? "1" : "0"))
+    .join("");
+
+/** Lets the API answer the route: permission, query, body, path, then what it does. */
+export function mountRoute(api: Hono<ApiEnv>, route: MountedRoute, doOnce: DoOnce): void {
+  const { method, fullPath, matched, path } = route;
+  const pattern = matched ? fullPath.slice(0, fullPath.length - path.length) + matched.path : fullPath;
+  api.on(method, pattern, async (c) => {
+    if (!route.isPublic) requireAllowed(c.get("caller"), route);
+    const query = route.query && parseInput(route.query, readQuery(c));
+    const sent = route.body && (await readBody(c));
+    const body = route.body && parseInput(route.body, sent);
+    const params = paramsOf(route, c);
+    const act = async (): Promise<Response> =>
+      respond(c, route, await route.handle({ caller: c.get("caller"), params, query, body, c }));
+    return route.creates ? doOnce(c, sent, act) : act();
+  });
+}
+
+function respond(c: Context<ApiEnv>, { method, answer, versioned }: MountedRoute, result: unknown): Response {
+  if (result instanceof Response) return result;
+  if (versioned && method === "get" && isKnown(c)) return c.body(null, 304);
+  return isList(answer) ? answerList(c, result as Listed<unknown>) : c.json(result as object);
+}
+
+function readQuery(c: Context): Readonly<Record<string, string>> {
+  const query = c.req.query();
+  requireFitText(query);
+  return query;
+}
+
+async function readBody(c: Context): Promise<unknown> {
+  const body = await readJson(c);
+  return body === undefined ? {} : body;
+}
+
+function paramsOf(
+  { params = {}, matched }: MountedRoute,
+  c: Context<ApiEnv>,
+): Readonly<Record<string, string>> {
+  const given: Record<string, string> = matched?.params(c) ?? c.req.param();
+  const { caller }: Partial<ApiEnv["Variables"]> = c.var;
+  return Object.fromEntries(
+    Object.entries(params).map(([name, schema]) => {
+      const parsed = schema.safeParse(isOutOfReach(caller, name, given[name]) ? "" : given[name]);
+      if (!parsed.success) throw notFound(parsed.error.issues[0]?.message ?? "resource");
+      return [name, parsed.data];
+    }),
+  );
+}
+
+/** To a token that is good for one thing there is no other. */
+const isOutOfReach = (caller: Caller | undefined, param: string, value: string | undefined): boolean =>
+  caller?.confinedTo?.param === param && caller.confinedTo.id !== value;

@@ -1,0 +1,68 @@
+import packageJson from "../../../../package.json" with { type: "json" };
+import { isList, isOther } from "../answer.ts";
+import type { MountedRoute } from "../mount.ts";
+import { errorComponents, errorSchema } from "./errors.ts";
+import { HEADERS, PARAMETERS } from "./headers.ts";
+import { documentedPath, operationOf, withExamples } from "./operation.ts";
+import { outsidePaths } from "./outside.ts";
+import { createSchemaWriter } from "./schemas.ts";
+
+const DESCRIPTION = `The management API of Inlet, and the addresses that events are sent to.
+
+Every request carries \`Authorization: Bearer <token>\`, where nothing else is said: an API key, or an access token. What
+a request needs is checked in this order: token (401), permission (403), body and query (400), what it names (404),
+the state of things (409). What belongs to another organization is answered as what does not exist.
+
+Every success is 200 with a JSON body. Every error has the body \`Error\`. Times are RFC 3339 in UTC with milliseconds.
+Lists are bare arrays in order of creation, the full count in \`X-Total-Count\`; \`limit\` (1 to 200) and \`offset\` choose
+a part. A PUT is a JSON Merge Patch (RFC 7396): objects merge, arrays replace, null clears. Unknown fields of a body are
+refused (400). Bodies have 1 MiB at most.`;
+
+export interface DocumentDeps {
+  readonly routes: readonly MountedRoute[];
+  /** What stands before `/hooks/{channelId}`. */
+  readonly hooksUrl: string;
+}
+
+/** The OpenAPI 3.1 document of all that the gateway answers. */
+export function createDocument({ routes, hooksUrl }: DocumentDeps): Readonly<Record<string, unknown>> {
+  const schemas = createSchemaWriter();
+  schemas.output(errorSchema);
+  // What is answered has a schema's name; what is written is told from it by another where the two differ.
+  for (const { answer } of routes) if (!isOther(answer)) schemas.output(isList(answer) ? answer.of : answer);
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    const path = documentedPath(route);
+    paths[path] = { ...paths[path], [route.method]: operationOf(route, schemas) };
+  }
+  const outside = outsidePaths({ schemas, hooksUrl });
+  const components = schemas.components();
+  const tags = [...new Set([...routes.map(({ tag }) => tag), "Hooks", "Operations"])];
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "Inlet",
+      version: packageJson.version,
+      description: DESCRIPTION,
+      license: { name: "Apache 2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/v1", description: "This gateway." }],
+    security: [{ bearer: [] }],
+    tags: tags.map((name) => ({ name })),
+    paths: withExamples({ ...paths, ...outside }, components),
+    components: {
+      securitySchemes: {
+        bearer: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "An API key, an access token, or a token of the OpenID Connect issuer that is configured. The live token of a conversation opens what says so, for that conversation.",
+        },
+      },
+      parameters: PARAMETERS,
+      headers: HEADERS,
+      responses: errorComponents(),
+      schemas: components,
+    },
+  };
+}

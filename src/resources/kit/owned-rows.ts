@@ -1,0 +1,151 @@
+import type { Insertable, Kysely, Selectable, Updateable } from "kysely";
+import { recordAudit } from "../../data/audit.ts";
+import type { AuditAction, AuditEntity } from "../../data/audit-entry.ts";
+import { recordChange } from "../../data/changes.ts";
+import type { Queryable, Trx } from "../../data/database.ts";
+import type { Tables } from "../../data/tables.ts";
+import type { Caller } from "../../http/context.ts";
+import type { Listed, Page } from "../../http/page.ts";
+import { notFound } from "../../http/problem.ts";
+import { changedFields } from "../../lib/changed-fields.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { createId, isId } from "../../lib/ids.ts";
+import { listPage } from "./list-page.ts";
+
+/** What a resource needs that only keeps rows. */
+export interface RowDeps {
+  readonly db: Queryable;
+  readonly clock: Clock;
+}
+
+/** What each of the tables has. */
+type Owned = Pick<Tables["spaces"], "id" | "organizationId" | "createdAt" | "updatedAt">;
+
+/** Tables whose rows belong to one organization each. */
+export type OwnedTable = {
+  [T in keyof Tables]: Tables[T] extends Owned ? T : never;
+}[keyof Tables];
+
+type Row<T extends OwnedTable> = Selectable<Tables[T]>;
+type Content<V> = Omit<V, keyof Owned>;
+type Scope = Pick<Caller, "organizationId">;
+
+/**
+ * What all resources do alike with their rows, never past the caller's organization. Each write of what the audit keeps notes
+ * who made it, and tells the change feed where it changes who may do what.
+ */
+export interface OwnedRows<T extends OwnedTable> {
+  /** @throws ApiError 404 */
+  readonly get: (db: Queryable, scope: Scope, id: string) => Promise<Row<T>>;
+  /** Nobody changes or deletes it until the transaction ends; others may hold it too. @throws ApiError 404 */
+  readonly hold: (trx: Trx, scope: Scope, id: string) => Promise<Row<T>>;
+  /** Nobody else holds, changes or deletes it until the transaction ends. @throws ApiError 404 */
+  readonly lock: (trx: Trx, scope: Scope, id: string) => Promise<Row<T>>;
+  readonly list: (db: Queryable, scope: Scope, page: Page) => Promise<Listed<Row<T>>>;
+  readonly insert: (
+    trx: Trx,
+    caller: Caller,
+    /** Or what makes it of the new id. */
+    content: Content<Insertable<Tables[T]>> | ((id: string) => Content<Insertable<Tables[T]>>),
+    nowMs: number,
+  ) => Promise<Row<T>>;
+  readonly update: (
+    trx: Trx,
+    caller: Caller,
+    before: Row<T>,
+    content: Partial<Content<Updateable<Tables[T]>>>,
+    nowMs: number,
+  ) => Promise<Row<T>>;
+  readonly remove: (trx: Trx, caller: Caller, row: Row<T>, nowMs: number) => Promise<void>;
+}
+
+/** How the rows of a table are named. */
+export type RowNames = {
+  /** How their ids begin. */
+  readonly prefix: string;
+  /** That they decide who may do what. */
+  readonly access?: true;
+} & (
+  | {
+      /** What the audit calls them. */
+      readonly entity: AuditEntity;
+      /** As one is called in a sentence; default: the entity. */
+      readonly words?: string;
+    }
+  | {
+      /** The audit keeps nothing of them. */
+      readonly entity?: never;
+      readonly words: string;
+    }
+);
+
+export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): OwnedRows<T> {
+  const { prefix, entity } = names;
+  const words = names.entity === undefined ? names.words : (names.words ?? names.entity);
+  // One table stands for all: only the columns that each of them has are named here.
+  const of = (db: Queryable) => db as unknown as Kysely<Record<"rows", Owned>>;
+  const rows = table as "rows";
+  const shown = (row: unknown): Row<T> => row as Row<T>;
+  const idOf = (row: Row<T>): string => (row as { readonly id: string }).id;
+
+  const select = (db: Queryable, { organizationId }: Scope, id: string) =>
+    of(db)
+      .selectFrom(rows)
+      .selectAll()
+      .where("id", "=", isId(prefix, id) ? id : "")
+      .where("organizationId", "=", organizationId);
+
+  const orNotFound = (row: unknown): Row<T> => {
+    if (row === undefined) throw notFound(words);
+    return shown(row);
+  };
+
+  const note = async (
+    trx: Trx,
+    caller: Caller,
+    action: AuditAction,
+    id: string,
+    nowMs: number,
+    fields: readonly string[] = [],
+  ): Promise<void> => {
+    if (entity !== undefined) await recordAudit(trx, caller, { action, entity, id, fields }, nowMs);
+    if (names.access) await recordChange(trx, { kind: "access", key: caller.organizationId });
+  };
+
+  return {
+    get: async (db, scope, id) => orNotFound(await select(db, scope, id).executeTakeFirst()),
+    hold: async (trx, scope, id) => orNotFound(await select(trx, scope, id).forShare().executeTakeFirst()),
+    lock: async (trx, scope, id) => orNotFound(await select(trx, scope, id).forUpdate().executeTakeFirst()),
+    async list(db, { organizationId }, page) {
+      const all = of(db).selectFrom(rows).where("organizationId", "=", organizationId);
+      const { items, total } = await listPage(all.selectAll(), page);
+      return { items: items.map(shown), total };
+    },
+    async insert(trx, caller, content, nowMs) {
+      const { organizationId } = caller;
+      const id = createId(prefix, nowMs);
+      const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
+      const insert = of(trx)
+        .insertInto(rows)
+        .values({ ...(typeof content === "function" ? content(id) : content), id, organizationId, ...times });
+      const row = await insert.returningAll().executeTakeFirstOrThrow();
+      await note(trx, caller, "create", id, nowMs);
+      return shown(row);
+    },
+    async update(trx, caller, before, content, nowMs) {
+      const update = of(trx)
+        .updateTable(rows)
+        .set({ ...content, updatedAt: new Date(nowMs) })
+        .where("id", "=", idOf(before));
+      const row = await update.returningAll().executeTakeFirstOrThrow();
+      const { updatedAt: _, ...were } = before as Readonly<Record<string, unknown>>;
+      const { updatedAt: __, ...are } = row as Readonly<Record<string, unknown>>;
+      await note(trx, caller, "update", row.id, nowMs, changedFields(were, are));
+      return shown(row);
+    },
+    async remove(trx, caller, row, nowMs) {
+      await of(trx).deleteFrom(rows).where("id", "=", idOf(row)).execute();
+      await note(trx, caller, "delete", idOf(row), nowMs);
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import type { Kysely } from "kysely";
+import type { Trx } from "../../data/database.ts";
+import type { Tables } from "../../data/tables.ts";
+import type { Caller } from "../../http/context.ts";
+import { notFound } from "../../http/problem.ts";
+import { isId } from "../../lib/ids.ts";
+import { requireAccounts } from "./account-scope.ts";
+import type { OwnedTable } from "./owned-rows.ts";
+
+/** Rows that others name by their ids. */
+export interface Reference {
+  readonly table: OwnedTable;
+  /** How their ids begin. */
+  readonly prefix: string;
+  /** As one is called in a sentence. */
+  readonly words: string;
+}
+
+export const BLUEPRINTS: Reference = { table: "blueprints", prefix: "bp", words: "blueprint" };
+export const STORES: Reference = { table: "stores", prefix: "store", words: "store" };
+export const COLLECTIONS: Reference = { table: "collections", prefix: "col", words: "collection" };
+const SPACES: Reference = { table: "spaces", prefix: "spc", words: "space" };
+
+/**
+ * The caller's organization has that row, and nobody deletes it until the transaction ends; null names none.
+ *
+ * @throws ApiError 404
+ */
+export async function requireRow(
+  trx: Trx,
+  { organizationId }: Pick<Caller, "organizationId">,
+  { table, prefix, words }: Reference,
+  id: string | null,
+): Promise<void> {
+  if (id === null) return;
+  // One table stands for all: only the columns that each of them has are named here.
+  const of = trx as unknown as Kysely<Record<"rows", Pick<Tables["spaces"], "id" | "organizationId">>>;
+  const found = isId(prefix, id)
+    ? await of
+        .selectFrom(table as "rows")
+        .select("id")
+        .where("id", "=", id)
+        .where("organizationId", "=", organizationId)
+        .forKeyShare()
+        .executeTakeFirst()
+    : undefined;
+  if (!found) throw notFound(words);
+}
+
+/** What a change names anew; what it leaves as it was is there. */
+export const ifRenamed = (before: string | null, after: string | null): string | null =>
+  after === before ? null : after;
+
+/** The same of an account that the organization sees. @throws ApiError 404 */
+export async function requireAccount(trx: Trx, caller: Caller, id: string | null): Promise<void> {
+  if (id !== null) await requireAccounts(trx, caller, [id]);
+}
+
+/**
+ * The space that a new thing falls in: the one that is named, null for none, or the caller's default one where nothing is said.
+ *
+ * @throws ApiError 404
+ */
+export async function spaceOf(
+  trx: Trx,
+  caller: Caller,
+  named: string | null | undefined,
+): Promise<string | null> {
+  const spaceId = named === undefined ? caller.defaultSpaceId : named;
+  await requireSpace(trx, caller, spaceId);
+  return spaceId;
+}
+
+export const requireSpace = (trx: Trx, caller: Caller, id: string | null): Promise<void> =>
+  requireRow(trx, caller, SPACES, id);

@@ -1,0 +1,149 @@
+import type { z } from "zod";
+import type { Caller } from "../../http/context.ts";
+import { deleted, type Shown } from "../../http/fields.ts";
+import { type Listed, type Page, pageQuerySchema } from "../../http/page.ts";
+import { type Answered, listOf } from "./answer.ts";
+import { type ParamSchemas, pathId } from "./params.ts";
+import { defineRoute, type Route, type RouteSpec } from "./route.ts";
+
+/** What most resources are called by, and what they answer. */
+export interface Named<E extends z.ZodType, W extends ParamSchemas = NoParams> {
+  /** Names operations and the path's parameter: `apiKey` → `createApiKey`, `:apiKeyId`. */
+  readonly name: string;
+  /** Default: the name and an `s`. */
+  readonly plural?: string;
+  /** As it is written in a sentence; default: the name. */
+  readonly words?: string;
+  /** How its ids begin. */
+  readonly prefix: string;
+  readonly entity: E;
+  /** The parameters that stand in the resource's own path: of what these are part. */
+  readonly within?: W;
+}
+
+type NoParams = Record<never, never>;
+type Notes = Pick<
+  RouteSpec<ParamSchemas, z.ZodType, z.ZodType, z.ZodType>,
+  "description" | "missing" | "conflict" | "confined"
+>;
+interface Called<W extends ParamSchemas> {
+  readonly caller: Caller;
+  readonly within: { readonly [K in keyof W]: string };
+}
+interface CalledFor<W extends ParamSchemas> extends Called<W> {
+  readonly id: string;
+}
+type Entity<E extends z.ZodType> = Promise<Answered<E>>;
+
+/** The five routes that most resources have, each from what tells it from its like and what it does. */
+export interface StandardRoutes<E extends z.ZodType, W extends ParamSchemas = NoParams> {
+  readonly create: <B extends z.ZodType, A extends z.ZodType = E>(
+    spec: Notes & { readonly body: B; readonly answer?: A },
+    run: (input: Called<W> & { readonly body: z.output<B> }) => Entity<A>,
+  ) => Route;
+  readonly list: (
+    run: (input: Called<W> & { readonly page: Page }) => Promise<Listed<Shown<z.output<E>>>>,
+    spec?: Notes,
+  ) => Route;
+  readonly get: (run: (input: CalledFor<W>) => Entity<E>, spec?: Notes) => Route;
+  readonly update: <B extends z.ZodType>(
+    spec: Notes & { readonly body: B },
+    run: (input: CalledFor<W> & { readonly patch: z.output<B> }) => Entity<E>,
+  ) => Route;
+  readonly remove: (spec: Notes, run: (input: CalledFor<W>) => Promise<unknown>) => Route;
+}
+
+export function standardRoutes<E extends z.ZodType, W extends ParamSchemas = NoParams>(
+  named: Named<E, W>,
+): StandardRoutes<E, W> {
+  const { name, prefix, entity, plural = `${name}s`, words = name, within = {} } = named;
+  const one = capitalized(name);
+  const param = `${name}Id`;
+  const path = `/:${param}`;
+  const params = { ...within, [param]: pathId(prefix, words) };
+  const an = /^[aeiou]/i.test(words) ? "an" : "a";
+  type Given = Readonly<Record<string, string>>;
+  const idOf = (given: Given): string => given[param] ?? "";
+  const withinOf = (given: Given) => given as Called<W>["within"];
+  // An answer's type is known to whoever hands in the handler; in here any schema is like another.
+  const answering = <A extends z.ZodType>(answer: A) => answer as unknown as z.ZodType<object>;
+
+  return {
+    create: ({ answer, ...spec }, run) =>
+      defineRoute(
+        {
+          ...spec,
+          method: "post",
+          path: "/",
+          operation: `create${one}`,
+          summary: `Create ${an} ${words}`,
+          ...(named.within && { params: named.within }),
+          answer: answering(answer ?? entity),
+          creates: true,
+        },
+        async ({ caller, params, body }) => (await run({ caller, within: withinOf(params), body })) as object,
+      ),
+    list: (run, spec) =>
+      defineRoute(
+        {
+          ...spec,
+          method: "get",
+          path: "/",
+          operation: `list${capitalized(plural)}`,
+          summary: `List the ${words === name ? plural : `${words}s`}`,
+          ...(named.within && { params: named.within }),
+          query: pageQuerySchema,
+          answer: listOf(answering(entity)),
+        },
+        async ({ caller, params, query: page }) =>
+          (await run({ caller, within: withinOf(params), page })) as Listed<object>,
+      ),
+    get: (run, spec) =>
+      defineRoute(
+        {
+          ...spec,
+          method: "get",
+          path,
+          operation: `get${one}`,
+          summary: `Get ${an} ${words}`,
+          params,
+          answer: answering(entity),
+        },
+        async ({ caller, params }) =>
+          (await run({ caller, within: withinOf(params), id: idOf(params) })) as object,
+      ),
+    update: (spec, run) =>
+      defineRoute(
+        {
+          ...spec,
+          method: "put",
+          path,
+          operation: `update${one}`,
+          summary: `Change ${an} ${words}`,
+          params,
+          answer: answering(entity),
+        },
+        async ({ caller, params, body: patch }) =>
+          (await run({ caller, within: withinOf(params), id: idOf(params), patch })) as object,
+      ),
+    remove: (spec, run) =>
+      defineRoute(
+        {
+          ...spec,
+          method: "delete",
+          path,
+          operation: `delete${one}`,
+          summary: `Delete ${an} ${words}`,
+          params,
+          answer: deleted,
+        },
+        async ({ caller, params }) => {
+          const id = idOf(params);
+          await run({ caller, within: withinOf(params), id });
+          return { id };
+        },
+      ),
+  };
+}
+
+const capitalized = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);

@@ -1,0 +1,124 @@
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { startLocalRedis } from "../../../src/bus/connection/local-redis.ts";
+import { processIncarnation } from "../../../src/lib/process-info.ts";
+import { createLog } from "../../../src/log.ts";
+import { startOwnServer } from "../../support/own-server-process.ts";
+import { until } from "../../support/until.ts";
+
+const log = createLog({ level: "silent" });
+const signal = new AbortController().signal;
+
+const made: string[] = [];
+afterEach(() => {
+  vi.unstubAllEnvs();
+  for (const dir of made.splice(0)) rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+});
+
+function folder(name = "data"): string {
+  const parent = realpathSync(mkdtempSync(join(tmpdir(), "inlet-own-redis-")));
+  made.push(parent);
+  const dir = join(parent, name);
+  mkdirSync(dir, { mode: 0o700 });
+  return dir;
+}
+
+async function ask<T>(socketPath: string, run: (redis: Redis) => Promise<T>): Promise<T> {
+  const redis = new Redis({ path: socketPath, retryStrategy: () => null });
+  redis.on("error", () => {});
+  try {
+    return await run(redis);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+const isGone = async (pid: number) => (await processIncarnation(pid)) === undefined;
+
+describe("the gateway's own redis-server", () => {
+  it("is durable, never evicts, has half of the memory at most, and no port", async () => {
+    await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
+    const settings = await ask(redis.socketPath, (client) => client.config("GET", "*"));
+    const pairs = settings as string[];
+    const setting = (name: string) => pairs[pairs.indexOf(name) + 1];
+    expect(setting("port")).toBe("0");
+    expect(setting("appendonly")).toBe("yes");
+    expect(setting("appendfsync")).toBe("always");
+    expect(setting("maxmemory-policy")).toBe("noeviction");
+    expect(setting("hash-max-listpack-entries")).toBe("128");
+    expect(Number(setting("maxmemory"))).toBeGreaterThan(0);
+    expect(Number(setting("maxmemory"))).toBeLessThanOrEqual(totalmem() / 2);
+  });
+
+  it("is taken back after a kill of the gateway, loses nothing in a kill of all, and stops when told", async () => {
+    const dataDir = folder();
+    const start = () => startOwnServer({ dataDir, which: "redis" });
+    const first = await start();
+    const { pid, socketPath } = first.report;
+    await ask(socketPath, (client) => client.xadd("topic", "*", "n", "1"));
+    await first.killGroup();
+
+    const second = await start();
+    expect(second.report).toMatchObject({ adopted: true, pid });
+    await ask(socketPath, (client) => client.xadd("topic", "*", "n", "2"));
+    await second.killGroup();
+    process.kill(pid, "SIGKILL");
+    await until(() => isGone(pid));
+
+    const third = await start();
+    expect(third.report.adopted).toBe(false);
+    const entries = await ask(socketPath, (client) => client.xrange("topic", "-", "+"));
+    expect(entries.map(([, fields]) => fields)).toEqual([
+      ["n", "1"],
+      ["n", "2"],
+    ]);
+    await third.stop();
+    expect(await isGone(third.report.pid)).toBe(true);
+    expect(existsSync(socketPath)).toBe(false);
+  });
+
+  it("comes back by itself after a kill -9, and says meanwhile that it is not ready", async () => {
+    await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
+    const before = redis.status;
+    if (before.state !== "ready") throw new Error(before.state);
+    await ask(redis.socketPath, (client) => client.set("kept", "1"));
+    process.kill(before.pid, "SIGKILL");
+    await until(() => redis.status.state !== "ready");
+    await until(() => redis.status.state === "ready");
+    expect(await ask(redis.socketPath, (client) => client.get("kept"))).toBe("1");
+  });
+
+  it("stops a leftover server without a socket before it starts a new one on the same data", async () => {
+    const dataDir = folder();
+    const first = await startOwnServer({ dataDir, which: "redis" });
+    const { pid, socketPath } = first.report;
+    await ask(socketPath, (client) => client.set("kept", "1"));
+    await first.killGroup();
+    rmSync(socketPath);
+    // The new server has as long to be heard as the old one.
+    await using redis = await startLocalRedis({ dataDir, log, signal, maxSilenceMs: 5_000 });
+    expect(await isGone(pid)).toBe(true);
+    expect(await ask(redis.socketPath, (client) => client.get("kept"))).toBe("1");
+  });
+
+  it("works in a folder whose path is too long for a socket, and has quotes and spaces", async () => {
+    await using redis = await startLocalRedis({
+      dataDir: folder(`it's "long" ${"x".repeat(100)}`),
+      log,
+      signal,
+    });
+    made.push(join(redis.socketPath, ".."));
+    expect(redis.socketPath).toMatch(/^\/tmp\/inlet-\d+-[0-9a-f]{16}\/redis\.sock$/);
+    expect(await ask(redis.socketPath, (client) => client.ping())).toBe("PONG");
+  });
+
+  it("names the install command and REDIS_URL when no redis-server is installed", async () => {
+    vi.stubEnv("PATH", "/nonexistent");
+    await expect(startLocalRedis({ dataDir: folder(), log, signal })).rejects.toThrow(
+      /not on the PATH.*(install|setup\.sh).*REDIS_URL/,
+    );
+  });
+});

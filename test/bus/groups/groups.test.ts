@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { createGroups, type Groups, readRedisTimeMs, startIdAt } from "../../../src/bus/groups/groups.ts";
+import { deadLettersKey, subscriptionKey } from "../../../src/bus/keys.ts";
+import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
+import {
+  now,
+  openTestRedis,
+  testChannel,
+  testEvent,
+  testPolicy,
+  testPublish,
+  testTopic,
+} from "../support.ts";
+
+let server: TestRedis;
+let redis: RedisBus;
+let groups: Groups;
+beforeAll(async () => {
+  server = await createTestRedis();
+  redis = await openTestRedis(server.url);
+  groups = createGroups({ redis });
+});
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const read = async (topic: string, group: string): Promise<readonly string[]> => {
+  const reply = await server.client.xreadgroup("GROUP", group, "c", "COUNT", 100, "STREAMS", topic, ">");
+  const [stream] = (reply ?? []) as [string, [string, string[]][]][];
+  return (stream?.[1] ?? []).map(([id]) => id);
+};
+
+test("a group is given every entry from its start time on, however late it is made", async () => {
+  const channel = testChannel();
+  const topic = testTopic(channel);
+  const publish = testPublish(redis);
+  const events = Array.from({ length: 3 }, () => testEvent(channel));
+  const { receipts } = await publish({ channel, events, policy: testPolicy }, now);
+  const [first] = receipts.flatMap((receipt) => ("entryId" in receipt ? [receipt.entryId] : []));
+  const startMs = Number(first?.split("-")[0]);
+  expect(await groups.ensure(topic, "sub_1", startIdAt(startMs))).toBe(true);
+  expect(await groups.ensure(topic, "sub_1", startIdAt(startMs + 10_000))).toBe(false);
+  expect(await read(topic, "sub_1")).toHaveLength(3);
+  await groups.ensure(topic, "sub_2", startIdAt(0));
+  expect(await read(topic, "sub_2")).toHaveLength(3);
+  await groups.ensure(topic, "sub_3", startIdAt((await readRedisTimeMs(redis)) + 1));
+  expect(await read(topic, "sub_3")).toHaveLength(0);
+});
+
+test("a group can be made before its stream, then found, reset and removed", async () => {
+  const topic = testTopic(testChannel());
+  expect(await groups.list(topic)).toEqual([]);
+  await groups.ensure(topic, "sub_1", "0-0");
+  await server.client.xadd(topic, "1-1", "a", "b");
+  await server.client.xadd(topic, "1-2", "a", "b");
+  await server.client.xreadgroup("GROUP", "sub_1", "c", "COUNT", 1, "STREAMS", topic, ">");
+  expect(await groups.find(topic, "sub_1")).toEqual({
+    name: "sub_1",
+    consumers: 1,
+    pending: 1,
+    lastDeliveredId: "1-1",
+    lag: 1,
+  });
+  expect(await groups.reset(topic, "sub_1", "0-0")).toBe(1);
+  expect(await read(topic, "sub_1")).toEqual(["1-1", "1-2"]);
+  await server.client.xadd(deadLettersKey(topic, "sub_1"), "*", "reason", "it failed");
+  expect(await groups.remove(topic, "sub_1")).toBe(true);
+  expect(await server.client.exists(deadLettersKey(topic, "sub_1"))).toBe(0);
+  expect(await groups.remove(topic, "sub_1")).toBe(false);
+  expect(await groups.remove("events.none", "sub_1")).toBe(false);
+});
+
+test("the topics of a subscription are replaced as a whole", async () => {
+  await groups.setTopics("sub_9", ["a", "b"]);
+  const many = Array.from({ length: 2500 }, (_, i) => `events.${i}`);
+  await groups.setTopics("sub_9", many);
+  expect(new Set(await server.client.smembers(subscriptionKey("sub_9")))).toEqual(new Set(many));
+  await groups.removeTopics("sub_9");
+  expect(await server.client.exists(subscriptionKey("sub_9"))).toBe(0);
+});

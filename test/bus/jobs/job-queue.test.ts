@@ -1,0 +1,314 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RedisEndpoint } from "../../../src/bus/connection/general-connection.ts";
+import { parseRedisAddresses } from "../../../src/bus/connection/redis-address.ts";
+import { type JobQueue, openJobQueue } from "../../../src/bus/jobs/job-queue.ts";
+import type { Job, WorkOptions } from "../../../src/bus/jobs/job-worker.ts";
+import { createLog } from "../../../src/log.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
+
+interface Data {
+  readonly n: number;
+}
+
+const endpointOf = (url: string): RedisEndpoint => ({ isCluster: false, seeds: parseRedisAddresses(url) });
+const everyHour = { everyMs: 3_600_000, offsetMs: 1, jitterMs: 0 };
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+let queues = 0;
+const lines: Record<string, unknown>[] = [];
+const log = createLog({
+  level: "warn",
+  destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
+});
+
+/** A queue that no other test has. */
+const open = (url = server.url, name = `test-${queues++}`): JobQueue<Data> =>
+  openJobQueue<Data>({ redis: { endpoint: endpointOf(url) }, name, log });
+
+/** Works the jobs and remembers them. */
+function collect(queue: JobQueue<Data>, options: Partial<WorkOptions> = {}) {
+  const jobs: Job<Data>[] = [];
+  const worker = queue.work(
+    async (job) => {
+      jobs.push(job);
+      return undefined;
+    },
+    { concurrency: 4, ...options },
+  );
+  return { jobs, [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose]() };
+}
+
+const scheduled = async (queue: JobQueue<Data>) => {
+  const all = [];
+  for await (const page of queue.listScheduled()) all.push(...page);
+  return all;
+};
+
+describe("a schedule", () => {
+  it("brings a job at each of its times until it is unscheduled", async () => {
+    await using queue = open();
+    await using worked = collect(queue);
+    await queue.schedule("a", { everyMs: 200, offsetMs: 50, jitterMs: 0 }, { n: 7 });
+    await until(() => worked.jobs.length >= 4);
+    const { jobs } = worked;
+    expect(
+      jobs.every(({ data, scheduleId, starts }) => data.n === 7 && scheduleId === "a" && starts === 1),
+    ).toBe(true);
+    expect(jobs.map(({ dueAtMs }) => dueAtMs % 200)).toEqual(jobs.map(() => 50));
+    expect(new Set(jobs.map(({ dueAtMs }) => dueAtMs)).size).toBe(jobs.length);
+    await queue.unschedule("a");
+    await until(async () => (await server.client.keys("*{jobs.*")).every((key) => !key.includes("repeat:a")));
+    expect(await scheduled(queue)).toEqual([]);
+  });
+
+  it("stays the same when it is set again, and is listed in pages", async () => {
+    await using queue = open();
+    const ids = Array.from({ length: 600 }, (_, i) => `s${i}`);
+    await Promise.all(ids.map((id) => queue.schedule(id, everyHour, { n: 1 })));
+    const before = new Map((await scheduled(queue)).map(({ id, nextAtMs }) => [id, nextAtMs]));
+    expect([...before.keys()].sort()).toEqual(ids.toSorted());
+    await Promise.all([queue, queue].map((each) => each.schedule("s5", everyHour, { n: 1 })));
+    expect(new Map((await scheduled(queue)).map(({ id, nextAtMs }) => [id, nextAtMs]))).toEqual(before);
+    expect(await queue.isScheduled("s5")).toBe(true);
+    expect(await queue.isScheduled("other")).toBe(false);
+  });
+});
+
+describe("a job", () => {
+  it("exists once per id, and runs at the earliest time requested", async () => {
+    await using queue = open();
+    await queue.add({ id: "one", data: { n: 1 }, delayMs: 3_600_000 });
+    await queue.add({ id: "one", data: { n: 2 }, delayMs: 7_200_000 });
+    await using worked = collect(queue);
+    await queue.add({ id: "other", data: { n: 3 } });
+    await until(() => worked.jobs.length === 1);
+    await queue.add({ id: "one", data: { n: 4 }, delayMs: 10 });
+    await until(() => worked.jobs.length === 2);
+    expect(worked.jobs.map(({ id, data }) => [id, data.n])).toEqual([
+      ["other", 3],
+      ["one", 1],
+    ]);
+  });
+
+  it("cannot be added again while it runs; an urgent job runs first", async () => {
+    await using queue = open();
+    const begun: string[] = [];
+    const ended = Promise.withResolvers<undefined>();
+    await using _ = queue.work(
+      async ({ id }) => {
+        begun.push(id);
+        return ended.promise;
+      },
+      { concurrency: 1 },
+    );
+    expect(await queue.add({ id: "a", data: { n: 1 } })).toBe(true);
+    await until(() => begun.length === 1);
+    expect(await queue.add({ id: "a", data: { n: 1 } })).toBe(false);
+    for (const id of ["b", "c"]) expect(await queue.add({ id, data: { n: 1 } })).toBe(true);
+    await queue.add({ id: "d", data: { n: 1 }, delayMs: 3_600_000 });
+    await queue.add({ id: "d", data: { n: 1 }, isUrgent: true });
+    ended.resolve(undefined);
+    await until(() => begun.length === 4);
+    expect(begun).toEqual(["a", "d", "b", "c"]);
+  });
+
+  it("runs again after it is put off, and leaves no keys once done or removed", async () => {
+    const name = `test-${queues++}`;
+    await using queue = open(server.url, name);
+    const starts: number[] = [];
+    await using _ = queue.work(
+      async (job) => {
+        starts.push(job.starts);
+        return job.starts < 3 ? { putOffMs: 20 } : undefined;
+      },
+      { concurrency: 1 },
+    );
+    await queue.add({ id: "a", data: { n: 1 } });
+    await until(() => starts.length === 3);
+    await queue.add({ id: "b", data: { n: 1 }, delayMs: 3_600_000 });
+    await queue.remove("b");
+    await until(
+      async () => !(await server.client.keys(`inlet:{jobs.${name}}*`)).some((key) => /:[ab]$/.test(key)),
+    );
+    expect(starts).toEqual([1, 2, 3]);
+  });
+
+  it("whose handler throws is tried again after the worker's waits, as often as it was asked for", async () => {
+    await using queue = open();
+    const failures: number[] = [];
+    const attempts: number[] = [];
+    await using _ = queue.work(
+      async () => {
+        attempts.push(Date.now());
+        throw new Error("no");
+      },
+      { concurrency: 1, backoffMs: (n) => 10 * failures.push(n) },
+    );
+    await queue.add({ id: "x", data: { n: 1 }, attempts: 3 });
+    await until(() => attempts.length === 3);
+    expect(failures).toEqual([1, 2]);
+  });
+});
+
+describe("a worker", () => {
+  it("that is stopped waits for the jobs under way, and takes no more", async () => {
+    await using queue = open();
+    const seen: string[] = [];
+    const gate = Promise.withResolvers<void>();
+    const worker = queue.work(
+      async (job, { signal }) => {
+        seen.push(job.id);
+        await gate.promise;
+        seen.push(`${job.id} ended, ${signal.aborted ? "told" : "not told"}`);
+        return undefined;
+      },
+      { concurrency: 1, graceMs: 3_600_000 },
+    );
+    await queue.add({ id: "a", data: { n: 1 } });
+    await queue.add({ id: "b", data: { n: 1 } });
+    await until(() => seen.length === 1);
+    const stopped = worker[Symbol.asyncDispose]();
+    gate.resolve();
+    await stopped;
+    expect(seen).toEqual(["a", "a ended, not told"]);
+    await using worked = collect(queue);
+    await until(() => worked.jobs.length === 1);
+    expect(worked.jobs[0]?.id).toBe("b");
+  });
+
+  it("that is stopped tells its jobs when they take too long", async () => {
+    await using queue = open();
+    const begun = Promise.withResolvers<void>();
+    const ended: string[] = [];
+    const worker = queue.work(
+      async ({ id }, { signal }) => {
+        begun.resolve();
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        ended.push(id);
+        return undefined;
+      },
+      { concurrency: 1, graceMs: 1 },
+    );
+    await queue.add({ id: "a", data: { n: 1 } });
+    await begun.promise;
+    await worker[Symbol.asyncDispose]();
+    expect(ended).toEqual(["a"]);
+  });
+
+  it("that is killed leaves its jobs to others, and schedules go on", async () => {
+    const name = `test-${queues++}`;
+    const child = spawn(process.execPath, [join(import.meta.dirname, "job-child.ts"), server.url, name], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    using _ = { [Symbol.dispose]: () => void child.kill("SIGKILL") };
+    await using queue = open(server.url, name);
+    await queue.add({ id: "added", data: { n: 1 } });
+    await queue.schedule("planned", { everyMs: 500, offsetMs: 1, jitterMs: 0 }, { n: 2 });
+    let begun = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      begun += text;
+    });
+    await until(() => begun.includes("added") && begun.includes("planned"));
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    // As when its locks have run out, an hour later.
+    const locks = await server.client.keys(`inlet:{jobs.${name}}*:lock`);
+    const turns = await server.client.keys(`inlet:{jobs.${name}}*:stalled-check`);
+    expect(locks.length).toBeGreaterThanOrEqual(2);
+    await server.client.del(...locks, ...turns);
+    await using worked = collect(queue, { lockMs: 500 });
+    const added = () => worked.jobs.find(({ id }) => id === "added");
+    await until(() => added() !== undefined && worked.jobs.filter(({ data }) => data.n === 2).length > 2);
+    expect(added()?.starts).toBe(2);
+  });
+
+  it("outlives a Redis that is away at its start, and one that comes back empty", async () => {
+    await using own = await startRedis();
+    own.signal("SIGKILL");
+    await using queue = open(own.url);
+    await using worked = collect(queue);
+    await expect(queue.add({ data: { n: 1 } })).rejects.toThrow("Redis");
+    for (let n = 2; n < 4; n++) {
+      await own.restart();
+      await until(async () =>
+        queue.add({ id: `n${n}`, data: { n } }).then(
+          () => true,
+          () => false,
+        ),
+      );
+      await until(() => worked.jobs.some(({ data }) => data.n === n));
+    }
+  });
+
+  it("that is stopped while Redis is away ends, and leaves no connection behind", async () => {
+    await using own = await startRedis();
+    const before = (await connectionsOf(own)).length;
+    const [one, other] = [open(own.url), open(own.url)];
+    const stopped = collect(one);
+    const begun = Promise.withResolvers<void>();
+    const busy = other.work(
+      (_, { signal }) => {
+        begun.resolve();
+        return new Promise((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
+      },
+      { concurrency: 2, graceMs: 50 },
+    );
+    for (const queue of [one, other]) await queue.add({ data: { n: 1 } });
+    await until(() => stopped.jobs.length === 1);
+    await begun.promise;
+    await stopped[Symbol.asyncDispose]();
+    await one[Symbol.asyncDispose]();
+    own.signal("SIGKILL");
+    await until(() =>
+      other.add({ data: { n: 2 } }).then(
+        () => false,
+        () => true,
+      ),
+    );
+    await busy[Symbol.asyncDispose]();
+    await other[Symbol.asyncDispose]();
+    await own.restart();
+    await until(async () => (await connectionsOf(own)).length === before);
+    // Longer than the longest wait between two tries: a queue that still tried would have connected by now.
+    await delay(1_300);
+    expect(await connectionsOf(own)).toHaveLength(before);
+  });
+
+  it("asks a Redis that is full only now and then, says so once, and goes on when it is not", async () => {
+    await using own = await startRedis();
+    await using queue = open(own.url);
+    await using worked = collect(queue);
+    await queue.add({ id: "a", data: { n: 1 } });
+    await until(() => worked.jobs.length === 1);
+    await queue.add({ id: "b", data: { n: 2 }, delayMs: 300 });
+    await own.client.config("SET", "maxmemory", "1");
+    const [callsBefore, startedAt] = [await commandsOf(own), performance.now()];
+    const linesBefore = lines.length;
+    await until(() => lines.length > linesBefore);
+    await own.client.config("SET", "maxmemory", "0");
+    await until(() => worked.jobs.length === 2);
+    const seconds = (performance.now() - startedAt) / 1_000;
+    expect((await commandsOf(own)) - callsBefore).toBeLessThan(100 + 50 * seconds);
+    expect(lines.slice(linesBefore).map(({ msg }) => msg)).toEqual(["jobs have to wait"]);
+  });
+});
+
+async function connectionsOf({ client }: RedisServer): Promise<readonly string[]> {
+  return String(await client.client("LIST"))
+    .trim()
+    .split("\n");
+}
+
+async function commandsOf({ client }: RedisServer): Promise<number> {
+  return Number(/total_commands_processed:(\d+)/.exec(await client.info("stats"))?.[1]);
+}

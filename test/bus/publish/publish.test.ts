@@ -1,0 +1,349 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { StaleSourceError } from "../../../src/bus/errors.ts";
+import { cursorKey } from "../../../src/bus/keys.ts";
+import type { Publish, Receipt } from "../../../src/bus/publish/publish.ts";
+import { startRedis } from "../../support/redis.ts";
+import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
+import {
+  now,
+  openTestRedis,
+  testChannel,
+  testEvent,
+  testPolicy,
+  testPublish,
+  testTopic,
+} from "../support.ts";
+import { expectExactEnd, expectNoIdLost } from "./dedupe-support.ts";
+
+let server: TestRedis;
+let redis: RedisBus;
+let publish: Publish;
+beforeAll(async () => {
+  server = await createTestRedis();
+  redis = await openTestRedis(server.url);
+  publish = testPublish(redis);
+});
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+type Event = ReturnType<typeof testEvent>;
+
+const entryIds = (receipts: readonly Receipt[]) =>
+  receipts.map((receipt) => (receipt.status === "conflict" ? "conflict" : receipt.entryId));
+
+describe("an entry", () => {
+  test("stands on its topic, field by field in order", async () => {
+    const channel = testChannel();
+    const event = testEvent(channel, "a", { data: '{"text":"ü 😀 \\u0000","n":12345678901234567890}' });
+    const { receipts } = await publish({ channel, events: [event], policy: testPolicy }, now);
+    expect(await server.client.xrange(event.topic, "-", "+")).toEqual([
+      [entryIds(receipts)[0], event.fields],
+    ]);
+  });
+
+  test("keeps fields other than the usual ones", async () => {
+    const channel = testChannel();
+    const usual = testEvent(channel, "a");
+    const event = { ...usual, fields: [...usual.fields.slice(0, 12), "traceparent", "00-x", "ext", "ü"] };
+    await publish({ channel, events: [event], policy: testPolicy }, now);
+    expect((await server.client.xrange(event.topic, "-", "+"))[0]?.[1]).toEqual(event.fields);
+  });
+});
+
+describe("a known id", () => {
+  test("answers with the first entry's id", async () => {
+    const channel = testChannel();
+    const batch = { channel, events: [testEvent(channel, "a")], policy: testPolicy };
+    const first = await publish(batch, now);
+    const second = await publish(batch, now);
+    expect(first.receipts[0]?.status).toBe("published");
+    expect(second.receipts).toEqual([{ ...first.receipts[0], status: "duplicate" }]);
+    expect(await server.client.xlen(testTopic(channel))).toBe(1);
+  });
+
+  test("answers with its own entry's id, among entries of one delivery and one millisecond", async () => {
+    const channel = testChannel();
+    const [a, b, c] = ["a", "b", "c"].map((id) => testEvent(channel, id)) as [Event, Event, Event];
+    const { receipts } = await publish({ channel, events: [a, b, c, b], policy: testPolicy }, now);
+    const [, idOfB, idOfC, repeated] = entryIds(receipts);
+    expect([repeated, receipts[3]?.status]).toEqual([idOfB, "duplicate"]);
+    expect(new Set(entryIds(receipts).slice(0, 3)).size).toBe(3);
+    const again = await publish({ channel, events: [c, b], policy: testPolicy }, now);
+    expect(entryIds(again.receipts)).toEqual([idOfC, idOfB]);
+  });
+
+  test("is one entry under 20 concurrent publishes over two connections", async () => {
+    await using other = await openTestRedis(server.url);
+    const publishers = [publish, testPublish(other)];
+    const channel = testChannel();
+    const event = testEvent(channel, "a");
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        publishers[i % 2]?.({ channel, events: [event], policy: testPolicy }, now),
+      ),
+    );
+    const receipts = results.flatMap((result) => result?.receipts ?? []);
+    expect(receipts.filter(({ status }) => status === "published")).toHaveLength(1);
+    expect(new Set(entryIds(receipts)).size).toBe(1);
+    expect(await server.client.xlen(event.topic)).toBe(1);
+  });
+
+  test("is reported as a conflict where its data differs, and as a duplicate where the policy says so", async () => {
+    const channel = testChannel();
+    const first = await publish({ channel, events: [testEvent(channel, "a")], policy: testPolicy }, now);
+    const other = testEvent(channel, "a", { data: "other" });
+    const reported = await publish({ channel, events: [other], policy: testPolicy }, now);
+    expect(reported.receipts).toEqual([{ status: "conflict" }]);
+    const policy = { ...testPolicy, onConflict: "duplicate" } as const;
+    const ignored = await publish({ channel, events: [other], policy }, now);
+    expect(ignored.receipts).toEqual([{ status: "duplicate", entryId: entryIds(first.receipts)[0] }]);
+  });
+
+  test("is new on another topic", async () => {
+    const channel = testChannel();
+    const events = [testEvent(channel, "a"), testEvent(channel, "a", { type: "other" })];
+    const { receipts } = await publish({ channel, events, policy: testPolicy }, now);
+    expect(receipts.map(({ status }) => status)).toEqual(["published", "published"]);
+  });
+
+  test("is told apart within one delivery as it is between two", async () => {
+    const channel = testChannel();
+    const a = testEvent(channel, "a");
+    const events = [a, testEvent(channel, "b"), a, testEvent(channel, "a", { data: "other" }), a];
+    const first = await publish({ channel, events, policy: testPolicy }, now);
+    const [published] = entryIds(first.receipts);
+    expect(first.receipts.map(({ status }) => status)).toEqual([
+      "published",
+      "published",
+      "duplicate",
+      "conflict",
+      "duplicate",
+    ]);
+    expect(entryIds(first.receipts)[2]).toBe(published);
+    const again = await publish({ channel, events: [...events].reverse(), policy: testPolicy }, now);
+    expect(again.receipts.map(({ status }) => status)).toEqual([
+      "duplicate",
+      "conflict",
+      "duplicate",
+      "duplicate",
+      "duplicate",
+    ]);
+    expect(await server.client.xlen(a.topic)).toBe(2);
+  });
+
+  test("is new every time where nothing is remembered", async () => {
+    const channel = testChannel();
+    const events = [testEvent(channel, "a", { remembered: false })];
+    const policy = { ...testPolicy, dedupeWindowMs: 0 };
+    for (let i = 0; i < 2; i++) {
+      expect((await publish({ channel, events, policy }, now)).receipts[0]?.status).toBe("published");
+    }
+    expect(await server.client.keys(`{${testTopic(channel)}}:*`)).toEqual([]);
+  });
+});
+
+describe("the dedupe window", () => {
+  test("ends exactly so long after the entry, by Redis time", async () => {
+    await expectExactEnd({ publish, client: server.client, dedupeWindowMs: 700 });
+  });
+
+  test.each([
+    ["longer", 86_400_000, 5 * 86_400_000],
+    ["shorter", 86_400_000, 3_600_000],
+    ["longer, from a short one", 600_000, 86_400_000],
+    ["shorter, to a short one", 86_400_000, 600_000],
+  ])("may be made %s without forgetting what is still in it", async (_, from, to) => {
+    const channel = testChannel();
+    const events = [testEvent(channel, "a")];
+    const publishUnder = async (dedupeWindowMs: number) =>
+      (await publish({ channel, events, policy: { ...testPolicy, dedupeWindowMs } }, now)).receipts[0]
+        ?.status;
+    expect(await publishUnder(from)).toBe("published");
+    expect(await publishUnder(to)).toBe("duplicate");
+    const fresh = [testEvent(channel, "b")];
+    const policy = { ...testPolicy, dedupeWindowMs: to };
+    expect((await publish({ channel, events: fresh, policy }, now)).receipts[0]?.status).toBe("published");
+    const back = { ...testPolicy, dedupeWindowMs: from };
+    expect((await publish({ channel, events: fresh, policy: back }, now)).receipts[0]?.status).toBe(
+      "duplicate",
+    );
+    expect(await publishUnder(from)).toBe("duplicate");
+  });
+
+  test("bounds memory: every key expires by itself, at most half a window late", async () => {
+    const channel = testChannel();
+    const policy = { ...testPolicy, dedupeWindowMs: 3_600_000 };
+    const events = Array.from({ length: 400 }, () => testEvent(channel));
+    await publish({ channel, events, policy }, now);
+    const notes = `{${testTopic(channel)}}:e`;
+    const keys = (await server.client.keys(`{${testTopic(channel)}}:*`)).filter((key) => key !== notes);
+    expect(keys.length).toBeGreaterThan(3);
+    const ends = await Promise.all(keys.map((key) => server.client.pttl(key)));
+    expect(Math.min(...ends)).toBeGreaterThan(0);
+    expect(Math.max(...ends)).toBeLessThanOrEqual(1.5 * policy.dedupeWindowMs);
+  });
+});
+
+test("no id is lost while buckets grow", async () => {
+  await expectNoIdLost({ publish, client: server.client, ids: 10_000 });
+});
+
+describe("a refused delivery", () => {
+  test("writes nothing when its second topic is not a stream", async () => {
+    const channel = testChannel();
+    const [first, second] = [testEvent(channel, "a"), testEvent(channel, "b", { type: "taken" })];
+    await server.client.set(second.topic, "not a stream");
+    await expect(publish({ channel, events: [first, second], policy: testPolicy }, now)).rejects.toThrow(
+      /WRONGTYPE/,
+    );
+    expect(await server.client.exists(first.topic)).toBe(0);
+    await server.client.del(second.topic);
+    const { receipts } = await publish({ channel, events: [first, second], policy: testPolicy }, now);
+    expect(receipts.map(({ status }) => status)).toEqual(["published", "published"]);
+  });
+
+  test("refuses no other delivery that is sent in the same call", async () => {
+    const channel = testChannel();
+    const taken = testEvent(channel, "t", { type: "taken" });
+    await server.client.set(taken.topic, "not a stream");
+    let calls = 0;
+    const counted = testPublish(redis, { onCall: () => void calls++ });
+    const results = await Promise.allSettled(
+      Array.from({ length: 15 }, (_, i) =>
+        counted(
+          { channel, events: i % 2 ? [taken, testEvent(channel)] : [testEvent(channel)], policy: testPolicy },
+          now,
+        ),
+      ),
+    );
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(8);
+    expect(await server.client.xlen(testTopic(channel))).toBe(8);
+    expect(calls).toBe(1);
+  });
+
+  test("is never sent when its signal has aborted", async () => {
+    const channel = testChannel();
+    const abort = new AbortController();
+    const publishing = publish({ channel, events: [testEvent(channel)], policy: testPolicy }, abort);
+    abort.abort(new Error("given up"));
+    await expect(publishing).rejects.toThrow("given up");
+    expect(await server.client.exists(testTopic(channel))).toBe(0);
+  });
+});
+
+test("a large delivery goes in pieces, in order, with its quarantine and cursor", async () => {
+  const channel = testChannel();
+  await server.client.hset(cursorKey(channel.number), "e", 1);
+  const events = Array.from({ length: 1001 }, (_, i) => testEvent(channel, `id-${i}`));
+  const { receipts } = await publish(
+    { channel, events, policy: testPolicy, position: { epoch: 1, version: 0, value: "end" } },
+    now,
+  );
+  const entries = await server.client.xrange(testTopic(channel), "-", "+");
+  expect(entries.map(([id]) => id)).toEqual(entryIds(receipts));
+  expect(entries.map(([, fields]) => fields[3])).toEqual(events.map(({ id }) => id));
+  expect(await server.client.hgetall(cursorKey(channel.number))).toMatchObject({ v: "1", c: "end" });
+});
+
+test("an event larger than a script's share is published", async () => {
+  const channel = testChannel();
+  const data = "x".repeat(6 * 1024 * 1024);
+  const events = [testEvent(channel, "a"), testEvent(channel, "b", { data }), testEvent(channel, "c")];
+  const { receipts } = await publish({ channel, events, policy: testPolicy }, now);
+  expect(receipts.map(({ status }) => status)).toEqual(["published", "published", "published"]);
+});
+
+describe("a pull source", () => {
+  const position = (epoch: number, version: number) => ({ epoch, version, value: `at ${version}` });
+  const cursorOf = (channel: { readonly number: number }) => server.client.hgetall(cursorKey(channel.number));
+
+  async function ownedChannel(epoch: number) {
+    const channel = testChannel();
+    await server.client.hset(cursorKey(channel.number), "e", epoch);
+    return channel;
+  }
+
+  test("commits its cursor with the events, by compare-and-set", async () => {
+    const channel = await ownedChannel(1);
+    const batch = (id: string, version: number) => ({
+      channel,
+      events: [testEvent(channel, id)],
+      policy: testPolicy,
+      position: position(1, version),
+    });
+    await publish(batch("a", 0), now);
+    await publish(batch("b", 1), now);
+    const stale = publish(batch("c", 1), now);
+    await expect(stale).rejects.toBeInstanceOf(StaleSourceError);
+    await expect(stale).rejects.toMatchObject({ stale: "cursor" });
+    expect(await server.client.xlen(testTopic(channel))).toBe(2);
+    expect(await cursorOf(channel)).toMatchObject({ e: "1", v: "2", c: "at 1" });
+  });
+
+  test("is refused once another has taken it over, or its cursor is gone", async () => {
+    const channel = await ownedChannel(7);
+    const events = [testEvent(channel)];
+    const write = (epoch: number) =>
+      publish({ channel, events, policy: testPolicy, position: position(epoch, 0) }, now);
+    await expect(write(6)).rejects.toMatchObject({ name: "StaleSourceError", stale: "epoch" });
+    await server.client.del(cursorKey(channel.number));
+    await expect(write(7)).rejects.toMatchObject({ stale: "epoch" });
+    expect(await server.client.exists(testTopic(channel))).toBe(0);
+  });
+
+  test("moves its cursor past a delivery without events", async () => {
+    const channel = await ownedChannel(1);
+    await publish({ channel, events: [], policy: testPolicy, position: position(1, 0) }, now);
+    expect(await cursorOf(channel)).toMatchObject({ v: "1", c: "at 0" });
+  });
+
+  test("makes a new version where the cursor stays, so that what was sent after a refused delivery is refused", async () => {
+    const channel = await ownedChannel(1);
+    const write = (id: string, version: number) =>
+      publish(
+        { channel, events: [testEvent(channel, id)], policy: testPolicy, position: { epoch: 1, version } },
+        now,
+      );
+    await write("a", 0);
+    await expect(write("c", 2)).rejects.toMatchObject({ stale: "cursor" });
+    expect(await cursorOf(channel)).toEqual({ e: "1", v: "1" });
+  });
+
+  test("keeps its cursor when an event conflicts, in any piece", async () => {
+    const channel = await ownedChannel(1);
+    await publish({ channel, events: [testEvent(channel, "id-3")], policy: testPolicy }, now);
+    const events = Array.from({ length: 600 }, (_, i) => testEvent(channel, `id-${i}`, { data: "other" }));
+    const write = (some: typeof events) =>
+      publish({ channel, events: some, policy: testPolicy, position: position(1, 0) }, now);
+    for (const some of [events.slice(0, 10), events]) {
+      expect((await write(some)).receipts[3]).toEqual({ status: "conflict" });
+      expect(await cursorOf(channel)).toEqual({ e: "1" });
+    }
+  });
+});
+
+test("a script that Redis has forgotten is sent again", async () => {
+  await using own = await startRedis();
+  await using ownRedis = await openTestRedis(own.url);
+  const channel = testChannel();
+  await own.client.script("FLUSH");
+  const results = await Promise.all(
+    [1, 2, 3].map(() =>
+      testPublish(ownRedis)({ channel, events: [testEvent(channel)], policy: testPolicy }, now),
+    ),
+  );
+  expect(results.map(({ receipts }) => receipts[0]?.status)).toEqual(["published", "published", "published"]);
+});
+
+test("a stream is trimmed to its entries while it is appended to", async () => {
+  const channel = testChannel();
+  const policy = { ...testPolicy, maxEntries: 500 };
+  for (let i = 0; i < 4; i++) {
+    const events = Array.from({ length: 500 }, () => testEvent(channel));
+    await publish({ channel, events, policy }, now);
+  }
+  expect(await server.client.xlen(testTopic(channel))).toBeLessThan(700);
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { createFindAtRisk } from "../../../src/bus/retention/retention-risk.ts";
+import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
+import { openTestRedis } from "../support.ts";
+
+let server: TestRedis;
+let redis: RedisBus & AsyncDisposable;
+beforeAll(async () => {
+  server = await createTestRedis();
+  redis = await openTestRedis(server.url);
+});
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const ROOMY = { maxAgeSeconds: 86_400, maxEntries: 1_000_000, maxBytes: 1_000_000_000 };
+let made = 0;
+
+/** A topic with so many entries of 100 characters, appended a millisecond after each other until `agoMs` ago. */
+async function topicWith(entries: number, agoMs = 0): Promise<string> {
+  const topic = `events.o.apps.app.event_received.a.c.t${++made}`;
+  const first = Date.now() - agoMs - entries;
+  const append = (i: number) => server.client.xadd(topic, `${first + i}-0`, "data", "x".repeat(100));
+  await Promise.all(Array.from({ length: entries }, (_, i) => append(i + 1)));
+  return topic;
+}
+const group = (topic: string, name: string): Promise<unknown> =>
+  server.client.xgroup("CREATE", topic, name, "0-0", "MKSTREAM");
+const read = async (topic: string, name: string, count: number): Promise<string[]> => {
+  const reply = (await server.client.xreadgroup(
+    ...(["GROUP", name, "r", "COUNT", count, "STREAMS", topic, ">"] as const),
+  )) as [string, [string, string[]][]][] | null;
+  return (reply?.[0]?.[1] ?? []).map(([id]) => id);
+};
+const atRisk = (topic: string, limits: Partial<typeof ROOMY> = {}): Promise<readonly string[]> =>
+  createFindAtRisk({ redis })({ topic, ...ROOMY, ...limits });
+
+describe("a group is at risk", () => {
+  it("when its oldest unread entry is older than four fifths of the age limit", async () => {
+    const topic = await topicWith(3, 50_000_000);
+    await group(topic, "g");
+    expect(await atRisk(topic, { maxAgeSeconds: 70_000 })).toEqual([]);
+    expect(await atRisk(topic, { maxAgeSeconds: 60_000 })).toEqual(["g"]);
+  });
+
+  it("when its unread or pending entries exceed four fifths of the entry limit", async () => {
+    const topic = await topicWith(90);
+    await group(topic, "behind");
+    await group(topic, "stuck");
+    await group(topic, "busy");
+    await group(topic, "done");
+    const [first = ""] = await read(topic, "stuck", 90);
+    await read(topic, "busy", 50).then((ids) => server.client.xack(topic, "busy", ...ids));
+    await read(topic, "done", 90).then((ids) => server.client.xack(topic, "done", ...ids));
+    expect(await atRisk(topic, { maxEntries: 100 })).toEqual(["behind", "stuck"]);
+    expect(await atRisk(topic, { maxEntries: 200 })).toEqual([]);
+    // All but the first were handled: it goes first all the same.
+    const others = (await server.client.xpending(topic, "stuck", "-", "+", 100)) as [string][];
+    await server.client.xack(topic, "stuck", ...others.map(([id]) => id).filter((id) => id !== first));
+    expect(await atRisk(topic, { maxEntries: 100 })).toEqual(["behind", "stuck"]);
+    await server.client.xack(topic, "stuck", first);
+    expect(await atRisk(topic, { maxEntries: 100 })).toEqual(["behind"]);
+  });
+
+  it("when its unread entries exceed four fifths of the byte limit", async () => {
+    const topic = await topicWith(100);
+    await group(topic, "g");
+    const bytes = Number(await server.client.memory("USAGE", topic));
+    expect(await atRisk(topic, { maxBytes: bytes * 2 })).toEqual([]);
+    expect(await atRisk(topic, { maxBytes: Math.ceil(bytes * 1.1) })).toEqual(["g"]);
+  });
+
+  it("even among hundreds of groups, but never when the topic is empty", async () => {
+    const topic = await topicWith(9);
+    const names = Array.from({ length: 450 }, (_, i) => `g${i}`);
+    await Promise.all(names.map((name) => group(topic, name)));
+    expect((await atRisk(topic, { maxEntries: 10 })).toSorted()).toEqual(names.toSorted());
+    await server.client.xtrim(topic, "MAXLEN", 0);
+    expect(await atRisk(topic, { maxEntries: 10 })).toEqual([]);
+    expect(await atRisk("events.none")).toEqual([]);
+  });
+});

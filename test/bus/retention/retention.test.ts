@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import {
+  createTrimTopic,
+  type RetainedTopic,
+  startRetentionSweeper,
+} from "../../../src/bus/retention/retention.ts";
+import { createLog } from "../../../src/log.ts";
+import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
+import { until } from "../../support/until.ts";
+import {
+  now,
+  openTestRedis,
+  testChannel,
+  testEvent,
+  testPolicy,
+  testPublish,
+  testTopic,
+} from "../support.ts";
+
+let server: TestRedis;
+let redis: RedisBus;
+beforeAll(async () => {
+  server = await createTestRedis();
+  redis = await openTestRedis(server.url);
+});
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const roomy = { maxAgeSeconds: 3600, maxEntries: 1_000_000, maxBytes: 1e9 };
+const log = createLog({ level: "silent" });
+
+async function filled(count: number, data = "x".repeat(500)): Promise<string> {
+  const channel = testChannel();
+  const publish = testPublish(redis);
+  for (let left = count; left > 0; left -= 500) {
+    const events = Array.from({ length: Math.min(500, left) }, () =>
+      testEvent(channel, undefined, { data, remembered: false }),
+    );
+    await publish({ channel, events, policy: testPolicy }, now);
+  }
+  return testTopic(channel);
+}
+
+describe("a topic is trimmed", () => {
+  test("to its age, to the entry, although it is idle and short", async () => {
+    const topic = testTopic(testChannel());
+    const ms = Date.now();
+    for (const age of [10_800_000, 7_201_000, 3_600_000, 0])
+      await server.client.xadd(topic, `${ms - age}-0`, "a", "b");
+    const trimmed = await createTrimTopic({ redis })({ topic, ...roomy, maxAgeSeconds: 7_200 });
+    expect(trimmed).toEqual({ removed: 2, length: 2 });
+  });
+
+  test("to its entries", async () => {
+    const topic = await filled(1000);
+    expect(await createTrimTopic({ redis })({ topic, ...roomy, maxEntries: 130 })).toEqual({
+      removed: 870,
+      length: 130,
+    });
+  });
+
+  test("to its bytes, oldest first", async () => {
+    const topic = await filled(1000);
+    const newest = (await server.client.xrevrange(topic, "+", "-", "COUNT", 1))[0]?.[0];
+    const maxBytes = 250_000;
+    const { length } = await createTrimTopic({ redis })({ topic, ...roomy, maxBytes });
+    const bytes = Number(await server.client.memory("USAGE", topic, "SAMPLES", 0));
+    expect(bytes).toBeLessThanOrEqual(maxBytes * 1.05);
+    expect(bytes).toBeGreaterThan(maxBytes * 0.7);
+    expect(length).toBe(await server.client.xlen(topic));
+    expect((await server.client.xrevrange(topic, "+", "-", "COUNT", 1))[0]?.[0]).toBe(newest);
+  });
+
+  test("in steps, when it has too many entries for one call", async () => {
+    const topic = testTopic(testChannel());
+    const fill = "for i = 1, 45000 do redis.call('XADD', KEYS[1], '*', 'a', 'b') end";
+    await server.client.eval(fill, 1, topic);
+    expect((await createTrimTopic({ redis })({ topic, ...roomy, maxEntries: 10 })).length).toBe(10);
+  });
+
+  test("without an error when it does not exist", async () => {
+    expect(await createTrimTopic({ redis })({ topic: "events.none", ...roomy })).toEqual({
+      removed: 0,
+      length: 0,
+    });
+  });
+});
+
+test("the sweeper trims every topic again and again, and tells what is left", async () => {
+  const limits = { ...roomy, maxEntries: 10 };
+  const retained: RetainedTopic[] = [{ topic: await filled(50), ...limits }];
+  const left = new Map<string, number>();
+  await using _ = startRetentionSweeper({
+    redis,
+    log,
+    intervalMs: 20,
+    topics: async function* () {
+      yield* retained;
+    },
+    onSwept: (topic, entries) => void left.set(topic, entries),
+  });
+  const [{ topic: first } = { topic: "" }] = retained;
+  await until(() => left.get(first) === 10);
+  const second = await filled(30);
+  retained.push({ topic: second, ...limits });
+  await until(() => left.get(second) === 10);
+});
+
+test("the sweeper goes on past a topic that cannot be trimmed", async () => {
+  const broken = `events.broken.${Date.now()}`;
+  await server.client.set(broken, "not a stream");
+  const sound = await filled(50);
+  await using _ = startRetentionSweeper({
+    redis,
+    log,
+    intervalMs: 20,
+    topics: async function* () {
+      for (const topic of [broken, sound]) yield { topic, ...roomy, maxEntries: 10 };
+    },
+  });
+  await until(async () => (await server.client.xlen(sound)) === 10);
+});
+
+test("a busy topic overshoots its bytes by a bounded part before the next sweep", async () => {
+  const channel = testChannel();
+  const topic = testTopic(channel);
+  const maxBytes = 2_000_000;
+  await using sweeper = startRetentionSweeper({
+    redis,
+    log,
+    intervalMs: 3_600_000,
+    topics: async function* () {},
+  });
+  const publish = testPublish(redis, { onAppended: sweeper.noteAppended });
+  const data = "x".repeat(2000);
+  const bytes = async () => Number(await server.client.memory("USAGE", topic, "SAMPLES", 0));
+  for (let i = 0; i < 40; i++) {
+    const events = Array.from({ length: 50 }, () =>
+      testEvent(channel, undefined, { data, remembered: false }),
+    );
+    await publish({ channel, events, policy: { ...testPolicy, maxBytes } }, now);
+    // What is trimmed is a little behind; what is not trimmed before it has grown by more never gets there.
+    await until(async () => (await bytes()) < maxBytes * 1.25);
+  }
+  expect(await bytes()).toBeGreaterThan(maxBytes * 0.7);
+});

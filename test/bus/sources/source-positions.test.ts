@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { cursorKey } from "../../../src/bus/keys.ts";
+import type { Publish } from "../../../src/bus/publish/publish.ts";
+import { createSourcePositions, type SourcePositions } from "../../../src/bus/sources/source-positions.ts";
+import { createSourceStates } from "../../../src/bus/sources/source-states.ts";
+import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
+import {
+  now,
+  openTestRedis,
+  testChannel,
+  testEvent,
+  testPolicy,
+  testPublish,
+  testTopic,
+} from "../support.ts";
+
+let server: TestRedis;
+let redis: RedisBus;
+let publish: Publish;
+let positions: SourcePositions;
+
+beforeAll(async () => {
+  server = await createTestRedis();
+  redis = await openTestRedis(server.url);
+  publish = testPublish(redis);
+  positions = createSourcePositions({ redis });
+});
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+function testSource() {
+  const channel = testChannel();
+  const ref = { number: channel.number, topics: [testTopic(channel)] };
+  const write = (epoch: number, version: number, value?: string) =>
+    publish(
+      {
+        ...{ channel, events: [testEvent(channel)], policy: testPolicy },
+        position: { epoch, version, ...(value !== undefined && { value }) },
+      },
+      now,
+    );
+  async function take(options?: { readonly isFresh?: boolean }) {
+    const taken = await positions.takeOver(ref, options);
+    if (taken.kind !== "taken") throw new Error(`wait ${taken.waitMs} ms`);
+    return taken;
+  }
+  const length = () => server.client.xlen(testTopic(channel));
+  return { channel, ref, write, take, length };
+}
+
+describe("taking a source over", () => {
+  test("fences the previous owner and continues from its cursor", async () => {
+    const { write, take, length } = testSource();
+    const first = await take();
+    expect(first).toMatchObject({ version: 0, value: undefined, failures: 0 });
+    await write(first.epoch, 0, "one");
+    const second = await take();
+    expect(second).toMatchObject({ version: 1, value: "one", startedAtMs: first.startedAtMs });
+    expect(second.epoch).toBeGreaterThan(first.epoch);
+    await expect(write(first.epoch, 1, "two")).rejects.toMatchObject({ stale: "epoch" });
+    await write(second.epoch, 1, "two");
+    expect(await length()).toBe(2);
+  });
+
+  test("lets one of many concurrent owners write: the one with the highest epoch", async () => {
+    const { write, take } = testSource();
+    const taken = await Promise.all(Array.from({ length: 20 }, () => take()));
+    const epochs = taken.map(({ epoch }) => epoch);
+    expect(new Set(epochs).size).toBe(20);
+    const writes = await Promise.allSettled(epochs.map((epoch) => write(epoch, 0, "x")));
+    expect(writes.map(({ status }) => status === "fulfilled")).toEqual(
+      epochs.map((epoch) => epoch === Math.max(...epochs)),
+    );
+  });
+
+  test("takes an epoch above any that a topic has seen, even when the cursor was lost", async () => {
+    const { channel, ref, take, write } = testSource();
+    const before = await take();
+    await write(before.epoch, 0, "x");
+    await server.client.hset(`{${ref.topics[0]}}:e`, `s${channel.number}`, before.epoch + 10 ** 9);
+    await server.client.del(cursorKey(channel.number));
+    const after = await take();
+    expect(after.epoch).toBeGreaterThan(before.epoch + 10 ** 9);
+    expect(after.value).toBeUndefined();
+    await expect(write(before.epoch, 1, "y")).rejects.toMatchObject({ stale: "epoch" });
+  });
+
+  test("waits out the sender's delay and the backoff; a fresh start skips only the backoff", async () => {
+    const { ref, take, channel } = testSource();
+    const first = await take();
+    const failed = { failures: 3, notBeforeMs: 0, retryInMs: 3_600_000 };
+    expect(await positions.end(channel.number, first.epoch, failed)).toBe(true);
+    const early = await positions.takeOver(ref);
+    expect(early).toEqual({ kind: "early", waitMs: expect.any(Number) });
+    const fresh = await take({ isFresh: true });
+    expect(fresh.failures).toBe(0);
+    expect(await positions.end(channel.number, first.epoch, failed)).toBe(false);
+    await positions.end(channel.number, fresh.epoch, { failures: 0, notBeforeMs: 3_600_000, retryInMs: 0 });
+    expect(await positions.takeOver(ref, { isFresh: true })).toMatchObject({ kind: "early" });
+    // What was not taken fences nobody.
+    await positions.end(channel.number, fresh.epoch, { failures: 2, notBeforeMs: 0, retryInMs: 0 });
+    expect(await take()).toMatchObject({ failures: 2 });
+  });
+});
+
+describe("a cursor set by hand", () => {
+  test.each(["7", undefined])("ends the wait that its sender asked for (%j)", async (value) => {
+    const { ref, take, channel } = testSource();
+    const { epoch } = await take();
+    await positions.end(channel.number, epoch, {
+      failures: 1,
+      notBeforeMs: 86_400_000,
+      retryInMs: 3_600_000,
+    });
+    expect(await positions.takeOver(ref)).toMatchObject({ kind: "early" });
+    await positions.set(ref, value);
+    expect(await take()).toMatchObject({ value, failures: 0 });
+  });
+
+  test("fences the current run, and the next run begins there", async () => {
+    const { ref, take, write, channel } = testSource();
+    const run = await take();
+    await write(run.epoch, 0, "far");
+    expect(await positions.set(ref, "back")).toBe(2);
+    await expect(write(run.epoch, 1, "farther")).rejects.toMatchObject({ stale: "epoch" });
+    expect(await positions.read(channel.number)).toMatchObject({ value: "back", version: 2 });
+    expect(await take()).toMatchObject({ value: "back", version: 2 });
+  });
+
+  test("is refused when the cursor has moved since it was read", async () => {
+    const { ref, take, write, channel } = testSource();
+    const run = await take();
+    await write(run.epoch, 0, "one");
+    expect(await positions.set(ref, "x", { version: 0 })).toBeUndefined();
+    // Nobody was fenced by it.
+    await write(run.epoch, 1, "two");
+    expect((await positions.read(channel.number)).value).toBe("two");
+    expect(await positions.set(ref, "x", { version: 2 })).toBe(3);
+  });
+
+  test("fences the current run and leaves no value when it is a reset", async () => {
+    const { ref, take, write } = testSource();
+    const run = await take();
+    await write(run.epoch, 0, "one");
+    await positions.set(ref, undefined);
+    const again = await take();
+    expect(again).toMatchObject({ value: undefined, version: 2 });
+    expect(again.startedAtMs).toBeGreaterThanOrEqual(run.startedAtMs);
+    await expect(write(run.epoch, 1, "two")).rejects.toMatchObject({ stale: "epoch" });
+  });
+
+  test("may be the empty string, which differs from no cursor", async () => {
+    const { ref, take } = testSource();
+    await positions.set(ref, "");
+    expect((await take()).value).toBe("");
+  });
+});
+
+test("only a source's current owner can write its state", async () => {
+  const { channel, take } = testSource();
+  const states = createSourceStates({ redis });
+  const old = await take();
+  const owner = await take();
+  expect(await states.write(channel.number, owner.epoch, { state: "open", owner: "w2" }, 1000)).toBe(true);
+  expect(await states.write(channel.number, old.epoch, { state: "waiting" }, 2000)).toBe(false);
+  const lastError = { code: "gap", message: "a gap", atMs: 3000 };
+  await states.write(channel.number, owner.epoch, { state: "open", lastError, lagMs: 3, nextAtMs: 9 }, 3000);
+  await states.write(channel.number, owner.epoch, { nextAtMs: null }, 4000);
+  expect(await states.read(channel.number)).toEqual({
+    ...{ state: "open", sinceMs: 1000, owner: "w2", lastError, lagMs: 3 },
+    ...{ lastEventAtMs: undefined, nextAtMs: undefined },
+  });
+});

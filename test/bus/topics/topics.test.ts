@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { deadLettersKey } from "../../../src/bus/keys.ts";
+import { createSourcePositions } from "../../../src/bus/sources/source-positions.ts";
+import { createTopics, type Topics } from "../../../src/bus/topics/topics.ts";
+import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
+import {
+  now,
+  openTestRedis,
+  testChannel,
+  testEvent,
+  testPolicy,
+  testPublish,
+  testTopic,
+} from "../support.ts";
+
+let server: TestRedis;
+let redis: RedisBus;
+let topics: Topics;
+beforeAll(async () => {
+  server = await createTestRedis();
+  redis = await openTestRedis(server.url);
+  topics = createTopics({ redis });
+});
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+test("a topic tells its length, ends, size and groups", async () => {
+  const channel = testChannel();
+  const topic = testTopic(channel);
+  expect(await topics.find(topic)).toBeUndefined();
+  const events = Array.from({ length: 20 }, () => testEvent(channel));
+  await testPublish(redis)({ channel, events, policy: testPolicy }, now);
+  await server.client.xgroup("CREATE", topic, "sub_1", "0");
+  const entries = await topics.listEntries(topic, { from: "-", to: "+", limit: 50 });
+  expect(entries.map(({ fields }) => fields.id)).toEqual(events.map(({ id }) => id));
+  const info = await topics.find(topic);
+  expect(info).toMatchObject({
+    length: 20,
+    firstEntryId: entries[0]?.entryId,
+    lastEntryId: entries[19]?.entryId,
+    groups: [{ name: "sub_1", lag: 20 }],
+  });
+  expect(info?.bytes).toBeGreaterThan(20 * 60);
+});
+
+test("entries are found by range, by id, and deleted one by one", async () => {
+  const topic = testTopic(testChannel());
+  for (let i = 1; i <= 5; i++) await server.client.xadd(topic, `${i}-0`, "id", `e${i}`);
+  const ids = async (range: Parameters<Topics["listEntries"]>[1]) =>
+    (await topics.listEntries(topic, range)).map(({ entryId }) => entryId);
+  expect(await ids({ from: "2", to: "4", limit: 2 })).toEqual(["2-0", "3-0"]);
+  expect(await ids({ from: "(2-0", to: "+", limit: 9, newestFirst: true })).toEqual(["5-0", "4-0", "3-0"]);
+  expect(await topics.findEntry(topic, "3-0")).toEqual({ entryId: "3-0", fields: { id: "e3" } });
+  expect(await topics.deleteEntry(topic, "3-0")).toBe(true);
+  expect(await topics.deleteEntry(topic, "3-0")).toBe(false);
+  expect(await topics.findEntry(topic, "3-0")).toBeUndefined();
+  for (const id of ["", "-", "+", "3", "x-y"]) expect(await topics.findEntry(topic, id)).toBeUndefined();
+});
+
+describe("deleting a topic", () => {
+  test("leaves no companion behind", async () => {
+    const channel = testChannel();
+    const publish = testPublish(redis);
+    const topic = testTopic(channel);
+    const positions = createSourcePositions({ redis });
+    const taken = await positions.takeOver({ number: channel.number, topics: [topic] });
+    if (taken.kind !== "taken") throw new Error("nobody else has it");
+    const { epoch } = taken;
+    for (const [version, dedupeWindowMs] of [86_400_000, 3_600_000].entries()) {
+      const events = Array.from({ length: 400 }, () => testEvent(channel));
+      const policy = { ...testPolicy, dedupeWindowMs };
+      await publish({ channel, events, policy, position: { epoch, version, value: "" } }, now);
+    }
+    await server.client.xgroup("CREATE", topic, "sub_1", "0");
+    await server.client.xadd(deadLettersKey(topic, "sub_1"), "*", "reason", "it failed");
+    expect((await server.client.keys(`*${topic}*`)).length).toBeGreaterThan(10);
+    await topics.delete(topic);
+    expect(await server.client.keys(`*${topic}*`)).toEqual([]);
+  });
+
+  test("removes more dedupe buckets than one call may, in steps", async () => {
+    const channel = testChannel();
+    const topic = testTopic(channel);
+    await testPublish(redis)({ channel, events: [testEvent(channel)], policy: testPolicy }, now);
+    const [slice = ""] = (await server.client.keys(`{${topic}}:*`)).filter((key) => /:\d$/.test(key));
+    // As 80,000 ids leave it (dedupe.lua).
+    const buckets = Array.from({ length: 1_200 }, (_, i) => `${slice}.${(i + 1).toString(16)}`);
+    await server.client.mset(Object.fromEntries(buckets.map((key) => [key, ""])));
+    await server.client.hset(slice, "n", buckets.length + 1);
+    await topics.delete(topic);
+    expect(await server.client.keys(`*${topic}*`)).toEqual([]);
+  });
+
+  test("spares one that holds an entry, where only an empty one is to go", async () => {
+    const channel = testChannel();
+    const topic = testTopic(channel);
+    await testPublish(redis)({ channel, events: [testEvent(channel)], policy: testPolicy }, now);
+    await server.client.xgroup("CREATE", topic, "sub_1", "0");
+    const keys = async () => (await server.client.keys(`*${topic}*`)).sort();
+    const before = await keys();
+    expect(await topics.deleteEmpty(topic)).toBe(false);
+    expect(await keys()).toEqual(before);
+    await server.client.xtrim(topic, "MAXLEN", 0);
+    expect(await topics.deleteEmpty(topic)).toBe(true);
+    expect(await keys()).toEqual([]);
+    expect(await topics.deleteEmpty(topic)).toBe(true);
+  });
+});

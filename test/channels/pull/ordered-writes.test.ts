@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { StaleSourceError } from "../../../src/bus/errors.ts";
+import { createOrderedWrites } from "../../../src/channels/pull/ordered-writes.ts";
+
+const stale = () => new StaleSourceError("cursor", "the cursor is at another version");
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A cursor that refuses as the bus does; a write may take its time to make its version. */
+function createCursor() {
+  const cursor = { version: 0, written: [] as string[], sent: [] as string[] };
+  const write = (name: string, work?: () => Promise<unknown>) => async (version: number) => {
+    cursor.sent.push(name);
+    await turn();
+    if (version !== cursor.version) throw stale();
+    await work?.();
+    cursor.version = version + 1;
+    cursor.written.push(name);
+    return name;
+  };
+  return { cursor, write };
+}
+
+describe("the writes of a run", () => {
+  it("are sent without waiting for each other, and answered in their order", async () => {
+    const { cursor, write } = createCursor();
+    const writes = createOrderedWrites({ version: 0, isPipelined: true });
+    const all = ["a", "b", "c"].map((name) => writes.add(write(name)));
+    expect(cursor.sent).toEqual(["a", "b", "c"]);
+    expect(await Promise.all(all)).toEqual(["a", "b", "c"]);
+    expect(cursor.written).toEqual(["a", "b", "c"]);
+  });
+
+  it("are written in order although one takes several steps", async () => {
+    const { cursor, write } = createCursor();
+    const writes = createOrderedWrites({ version: 0, isPipelined: true });
+    const slow = Promise.withResolvers<void>();
+    const all = [writes.add(write("a", () => slow.promise)), writes.add(write("b")), writes.add(write("c"))];
+    await turn();
+    await turn();
+    // Behind those that were refused nothing is sent that would be refused too.
+    all.push(writes.add(write("d")));
+    await turn();
+    expect(cursor.sent).toEqual(["a", "b", "c"]);
+    slow.resolve();
+    expect(await Promise.all(all)).toEqual(["a", "b", "c", "d"]);
+    expect(cursor.written).toEqual(["a", "b", "c", "d"]);
+  });
+
+  it("stop at the first that fails: none after it is written", async () => {
+    const { cursor, write } = createCursor();
+    const writes = createOrderedWrites({ version: 0, isPipelined: true });
+    const full = new Error("the quarantine is full");
+    const fail = async () => {
+      await turn();
+      throw full;
+    };
+    const all = [writes.add(write("a")), writes.add(write("b", fail)), writes.add(write("c"))];
+    const [, , last] = await Promise.allSettled(all);
+    expect(last).toEqual({ status: "rejected", reason: full });
+    await expect(writes.add(write("d"))).rejects.toBe(full);
+    expect(cursor.written).toEqual(["a"]);
+    expect(cursor.sent).not.toContain("d");
+    await writes.settled();
+  });
+
+  it("are sent again only once when the cursor has moved away", async () => {
+    const { cursor, write } = createCursor();
+    cursor.version = 7;
+    const writes = createOrderedWrites({ version: 0, isPipelined: true });
+    await expect(writes.add(write("a"))).rejects.toMatchObject({ stale: "cursor" });
+    expect(cursor.sent).toEqual(["a", "a"]);
+  });
+
+  it("wait for each other where a write can be seen before the cursor has moved (Cluster)", async () => {
+    const { cursor, write } = createCursor();
+    const writes = createOrderedWrites({ version: 0, isPipelined: false });
+    const all = ["a", "b"].map((name) => writes.add(write(name)));
+    await turn();
+    expect(cursor.sent).toEqual(["a"]);
+    await Promise.all(all);
+    expect(cursor.written).toEqual(["a", "b"]);
+  });
+});

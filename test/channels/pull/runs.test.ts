@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createSourceRuns } from "../../../src/channels/pull/open-runs.ts";
+import type { OpenRun, SourceObservation, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
+import { stopSource } from "../../../src/data/channel-states.ts";
+import { listSourceTopics } from "../../../src/data/sources.ts";
+import type { IngestResult } from "../../../src/event/ingest.ts";
+import { createSourceBus, type SourceBus } from "../../../src/gateway/sources.ts";
+import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { countingKind, createUpstream } from "./sources-support.ts";
+
+const { signal } = new AbortController();
+let spine: TestSpine;
+let bus: SourceBus;
+let runs: SourceRuns;
+let seen: SourceObservation[];
+beforeAll(async () => {
+  spine = await startTestSpine({ extraKinds: [countingKind(createUpstream())] });
+  bus = createSourceBus(spine.redis);
+  const { db } = spine.api.database;
+  runs = createSourceRuns({
+    ...bus,
+    findSource: spine.path.findByNumber,
+    listTopics: (number) => listSourceTopics(db, number),
+    credentialsOf: () => {
+      throw new Error("there are no connections");
+    },
+    ingest: spine.path.ingestFetched,
+    move: spine.path.movePosition,
+    stopChannel: (channel, state) => stopSource(db, channel, state, Date.now()),
+    isPipelined: true,
+    clock: Date.now,
+    observe: (event) => void seen.push(event),
+  });
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+beforeEach(() => {
+  seen = [];
+});
+
+const TICK = { type: "tick", idPath: "$.id", payloadPath: "$.v" };
+
+async function install(config: object = {}) {
+  const app = await spine.install({ uid: "in", kind: "sse", config, events: [TICK] });
+  const [{ id, organizationId }] = app.channels;
+  const { number } = await spine.api.database.db
+    .selectFrom("channels")
+    .select("number")
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow();
+  const topic = `events.${organizationId}.apps.app.event_received.${app.id}.in.tick`;
+  async function open(): Promise<OpenRun> {
+    const opening = await runs.openRun(number, { signal, owner: "wk_1" });
+    if (opening.kind !== "open") throw new Error(JSON.stringify(opening));
+    return opening.open;
+  }
+  return {
+    ...{ appId: app.id, channelId: id, number, open },
+    cursor: async () => (await bus.positions.read(number)).value,
+    values: async () => {
+      const entries = await spine.topics.listEntries(topic, { from: "-", to: "+", limit: 10_000 });
+      return entries.map(({ fields }) => Number(fields.data));
+    },
+    quarantined: () => spine.api.call.get(`/apps/${app.id}/quarantine`),
+  };
+}
+
+/** A delivery of these items. */
+const delivery = (...items: readonly (readonly [id: string, v: number])[]) => {
+  const bodies = items.map(([id, v]) => ({ id, v }));
+  return {
+    headers: { "content-type": "application/json" },
+    body: Buffer.from(JSON.stringify(bodies.length === 1 ? bodies[0] : bodies)),
+    arrivedAtMs: Date.now(),
+  };
+};
+const many = (from: number, count: number) =>
+  delivery(...Array.from({ length: count }, (_, i) => [`n${from + i}`, from + i] as const));
+
+function send({ run }: OpenRun, what: ReturnType<typeof delivery>, cursor?: string): Promise<IngestResult> {
+  return run.ingest(what, { signal, ...(cursor !== undefined && { cursor }) });
+}
+
+describe("a run", () => {
+  it("publishes deliveries that are sent at once in the order of the calls, and moves the cursor with them", async () => {
+    const source = await install();
+    const open = await source.open();
+    await Promise.all(Array.from({ length: 100 }, (_, i) => send(open, delivery([`a${i}`, i]), `at ${i}`)));
+    expect(await source.values()).toEqual(Array.from({ length: 100 }, (_, i) => i));
+    expect(await source.cursor()).toBe("at 99");
+    await open.end(undefined);
+    expect((await source.open()).run.cursor).toBe("at 99");
+  });
+
+  it("keeps the order when one delivery goes in pieces and others follow it", async () => {
+    const source = await install({ itemsPath: "$[*]" });
+    const open = await source.open();
+    await Promise.all([
+      send(open, many(0, 900), "one"),
+      send(open, delivery(["x", 900], ["y", 901]), "two"),
+      send(open, many(902, 700), "three"),
+      send(open, delivery(["z", 1602], ["w", 1603])),
+    ]);
+    expect(await source.values()).toEqual(Array.from({ length: 1604 }, (_, i) => i));
+    expect(await source.cursor()).toBe("three");
+    expect(seen.filter(({ kind }) => kind === "refused")).toEqual([]);
+  });
+
+  it("moves the cursor past a conflict once that is quarantined, and past the deliveries behind it", async () => {
+    const source = await install();
+    const open = await source.open();
+    await send(open, delivery(["a", 1]), "1");
+    await Promise.all([
+      send(open, delivery(["a", 2]), "2"),
+      send(open, delivery(["b", 3]), "3"),
+      send(open, delivery(["c", 4]), "4"),
+    ]);
+    expect(await source.values()).toEqual([1, 3, 4]);
+    expect(await source.cursor()).toBe("4");
+    expect(await source.quarantined()).toMatchObject([{ reason: "id_conflict", count: 1 }]);
+  });
+
+  it("moves the cursor past duplicates, past quarantined deliveries, and without a delivery", async () => {
+    const source = await install();
+    const open = await source.open();
+    await send(open, delivery(["a", 1]), "1");
+    await send(open, delivery(["a", 1]), "again");
+    expect(await source.cursor()).toBe("again");
+    await send(open, { ...delivery(), body: Buffer.from("{") }, "broken");
+    expect(await source.cursor()).toBe("broken");
+    expect(await source.quarantined()).toMatchObject([{ reason: "invalid_body" }]);
+    await open.run.moveTo("moved", { signal });
+    expect(await source.cursor()).toBe("moved");
+    expect(await source.values()).toEqual([1]);
+  });
+
+  it("quarantines a delivery of too many items as a whole, and goes on", async () => {
+    const source = await install({ itemsPath: "$[*]" });
+    const open = await source.open();
+    const result = await send(open, many(0, 1_001), "past");
+    expect(result).toMatchObject({ kind: "accepted", outcome: { quarantined: 1, published: 0 } });
+    expect(await source.cursor()).toBe("past");
+    expect((await source.quarantined())[0].detail).toMatch(/more than 1000 items/);
+  });
+
+  it("writes nothing after a write that failed, and the next run begins before that one", async () => {
+    const source = await install();
+    const open = await source.open();
+    await send(open, delivery(["a", 1]), "1");
+    const aborted = new AbortController();
+    aborted.abort(new Error("given up"));
+    const [failed, behind] = await Promise.allSettled([
+      open.run.ingest(delivery(["b", 2]), { cursor: "2", signal: aborted.signal }),
+      send(open, delivery(["c", 3]), "3"),
+    ]);
+    expect([failed.status, behind.status]).toEqual(["rejected", "rejected"]);
+    await expect(send(open, delivery(["d", 4]), "4")).rejects.toThrow("given up");
+    expect(await source.values()).toEqual([1]);
+    expect((await source.open()).run.cursor).toBe("1");
+  });
+
+  it("is refused every write once another run has taken the source over, or the cursor was set", async () => {
+    const source = await install();
+    const old = await source.open();
+    await send(old, delivery(["a", 1]), "1");
+    const next = await source.open();
+    const late = [send(old, delivery(["b", 2]), "2"), send(old, delivery(["c", 3]))];
+    for (const one of await Promise.allSettled(late)) {
+      expect(one).toMatchObject({ status: "rejected", reason: { name: "StaleSourceError" } });
+    }
+    expect(seen).toContainEqual(expect.objectContaining({ kind: "refused", stale: "epoch" }));
+    await spine.api.call.put(`/apps/${source.appId}/channels/${source.channelId}/source/cursor`, {
+      value: 7,
+    });
+    await expect(send(next, delivery(["d", 4]), "4")).rejects.toMatchObject({ stale: "epoch" });
+    expect(await source.values()).toEqual([1]);
+    expect(await source.cursor()).toBe("7");
+  });
+
+  it("whose source was taken over neither stops the channel nor writes how it ended", async () => {
+    const source = await install();
+    const old = await source.open();
+    await source.open();
+    await old.end({ kind: "broken", code: "content_type", message: "text/html" });
+    const channel = await spine.api.call.get(`/apps/${source.appId}/channels/${source.channelId}`);
+    expect(channel.state).toBe("active");
+    expect((await bus.states.read(source.number)).lastError).toBeUndefined();
+  });
+
+  it("writes its state, its last error, and when the next run begins", async () => {
+    const source = await install();
+    const beganAtMs = Date.now();
+    const first = await source.open();
+    first.run.opened();
+    await send(first, delivery(["a", 1]), "1");
+    const nextAtMs = Date.now() + 3_600_000;
+    await first.end({ kind: "failed", code: "reset", message: "cut" }, { nextAtMs });
+    const told = await bus.states.read(source.number);
+    expect(told).toMatchObject({
+      state: "waiting",
+      owner: "wk_1",
+      lastError: { code: "reset", message: "cut" },
+    });
+    expect(told.lastEventAtMs).toBeGreaterThanOrEqual(beganAtMs);
+    expect(told.nextAtMs).toBe(nextAtMs);
+    const early = await runs.openRun(source.number, { signal, owner: "wk_2" });
+    expect(early.kind).toBe("early");
+    const fresh = await runs.openRun(source.number, { signal, owner: "wk_2", isFresh: true });
+    expect(fresh).toMatchObject({ kind: "open", open: { failures: 0 } });
+  });
+});

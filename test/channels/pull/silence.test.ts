@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { SHARDS, shardOf } from "../../../src/bus/sources/shard-leases.ts";
+import { startSilenceWatch } from "../../../src/channels/pull/silence.ts";
+import { createLog } from "../../../src/log.ts";
+import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { until } from "../../support/until.ts";
+
+let spine: TestSpine;
+beforeAll(async () => {
+  spine = await startTestSpine();
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+
+const ALL: ReadonlySet<number> = new Set(Array.from({ length: SHARDS }, (_, shard) => shard));
+const MINUTE_MS = 60_000;
+
+it("the worker of a shard counts its channels, of all kinds, that are silent for longer than `expectEverySeconds`", async () => {
+  const { db } = spine.api.database;
+  const channel = { kind: "webhook", events: [{ type: "tick" }] };
+  const app = await spine.install(
+    { ...channel, uid: "quiet", config: { expectEverySeconds: 60 } },
+    { ...channel, uid: "patient", config: { expectEverySeconds: 3_600 } },
+    { ...channel, uid: "careless" },
+  );
+  let nowMs = Date.now();
+  let shards = ALL;
+  await using watch = startSilenceWatch({
+    ...{ db, topics: spine.topics, log: createLog({ level: "silent" }), everyMs: 5 },
+    clock: () => nowMs,
+    shards: () => shards,
+  });
+  expect(watch.silent()).toBe(0);
+  nowMs += 2 * MINUTE_MS;
+  await until(() => watch.silent() === 1);
+
+  await spine.send(app.channels[0].id, { n: 1 });
+  nowMs = Date.now() + MINUTE_MS / 2;
+  await until(() => watch.silent() === 0);
+  nowMs = Date.now() + 61 * MINUTE_MS;
+  await until(() => watch.silent() === 2);
+
+  const { number } = await db
+    .selectFrom("channels")
+    .select("number")
+    .where("uid", "=", "quiet")
+    .executeTakeFirstOrThrow();
+  shards = new Set([shardOf(number)]);
+  await until(() => watch.silent() === 1);
+  await db.updateTable("channels").set({ state: "paused" }).execute();
+  await until(() => watch.silent() === 0);
+});

@@ -1,0 +1,255 @@
+import { z } from "zod";
+import { createTopics } from "../../../src/bus/topics/topics.ts";
+import type { ChannelKind } from "../../../src/channels/kind.ts";
+import { pullSettings } from "../../../src/channels/pull/pull-settings.ts";
+import type { ReconnectPolicy, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
+import { createCaptureSecret } from "../../../src/data/capture-secret.ts";
+import { startChangeFeed } from "../../../src/data/changes.ts";
+import { createLiveChannels } from "../../../src/data/live-channels.ts";
+import { commonSettings } from "../../../src/event/channel.ts";
+import { createEventPath } from "../../../src/gateway/event-path.ts";
+import {
+  createSourceBus,
+  type Sources,
+  type SourcesDeps,
+  startSources,
+} from "../../../src/gateway/sources.ts";
+import { createLog } from "../../../src/log.ts";
+import { createMetrics, type Metrics } from "../../../src/metrics.ts";
+import { openTestRedis } from "../../bus/support.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { sharedSchemas } from "../../support/schemas.ts";
+import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { until } from "../../support/until.ts";
+
+const settings = z.strictObject({ ...commonSettings, ...pullSettings });
+
+/** A server with a numbered feed for each channel, and what it sees of those who read it. */
+export interface Upstream {
+  /** Writes the channel's feed up to this number. */
+  readonly write: (channel: number, upTo: number) => void;
+  /** Up to which number each feed has been written. */
+  readonly written: ReadonlyMap<number, number>;
+  /** Resolves when something is written next. */
+  readonly news: () => Promise<void>;
+  /** Connections that are open now, by channel. */
+  readonly open: Map<number, number>;
+  /** Most connections that one channel ever had at a time. */
+  mostOpen: number;
+  /** Connections made so far, by channel. */
+  readonly connects: Map<number, number>;
+  /** How the next connections of a channel end, at once. */
+  readonly ends: Map<number, SourceEnd>;
+  readonly reconnect: { policy: ReconnectPolicy };
+}
+
+export function createUpstream(): Upstream {
+  const written = new Map<number, number>();
+  let news = Promise.withResolvers<void>();
+  return {
+    ...{ written, open: new Map(), mostOpen: 0, connects: new Map(), ends: new Map() },
+    write(channel, upTo) {
+      written.set(channel, upTo);
+      news.resolve();
+      news = Promise.withResolvers();
+    },
+    news: () => news.promise,
+    reconnect: { policy: { initialMs: 20, maxMs: 100, factor: 2, jitter: 0.5, resetAfterMs: 50 } },
+  };
+}
+
+/** A stream that counts: each event is its number, which is the cursor too. It sends ahead, up to eight at a time. */
+export function countingKind(upstream: Upstream): ChannelKind {
+  async function hold(run: SourceRun): Promise<SourceEnd> {
+    const { number } = run.channel.identity;
+    upstream.connects.set(number, (upstream.connects.get(number) ?? 0) + 1);
+    const end = upstream.ends.get(number);
+    if (end) return end;
+    const open = (upstream.open.get(number) ?? 0) + 1;
+    upstream.open.set(number, open);
+    upstream.mostOpen = Math.max(upstream.mostOpen, open);
+    try {
+      run.opened();
+      const aborted = new Promise((resolve) => run.signal.addEventListener("abort", resolve, { once: true }));
+      let at = Number(run.cursor ?? 0);
+      while (!run.signal.aborted) {
+        const till = Math.min(upstream.written.get(number) ?? 0, at + 8);
+        if (at >= till) await Promise.race([upstream.news(), aborted]);
+        const writes: Promise<unknown>[] = [];
+        while (at < till)
+          writes.push(run.ingest(deliveryOf(++at), { cursor: String(at), signal: run.signal }));
+        await Promise.all(writes);
+      }
+      return { kind: "done" };
+    } finally {
+      upstream.open.set(number, (upstream.open.get(number) ?? 1) - 1);
+    }
+  }
+  return {
+    ...{ kind: "sse", settings, secretSettings: [], addressed: false, needsSetup: () => false },
+    cursor: {
+      show: Number,
+      parse: (value) =>
+        typeof value === "number"
+          ? { ok: true, value: String(value) }
+          : { ok: false, error: [{ path: "", message: "must be a number" }] },
+    },
+    start: async () => ({
+      stream: { reconnect: () => upstream.reconnect.policy, hold },
+      async [Symbol.asyncDispose]() {},
+    }),
+  };
+}
+
+export const deliveryOf = (n: number) => ({
+  headers: { "content-type": "application/json" },
+  body: Buffer.from(`{"n":${n}}`),
+  arrivedAtMs: Date.now(),
+});
+
+/** A worker, as far as it runs sources. Disposal ends it in good order. */
+export interface TestWorker extends AsyncDisposable {
+  readonly sources: Sources;
+  readonly metrics: Metrics;
+  readonly stop: AbortController;
+  /** Reads the change feed, which is read at no other time. */
+  readonly readChanges: () => Promise<void>;
+}
+
+export interface SourceRig extends AsyncDisposable {
+  readonly upstream: Upstream;
+  readonly spine: TestSpine;
+  /** Its Redis, of its own. */
+  readonly server: RedisServer;
+  readonly startWorker: (instead?: Partial<SourcesDeps> & { readonly url?: string }) => Promise<TestWorker>;
+  /** An app of so many channels, whose events are never recognized as repeats. */
+  readonly install: (count: number, config?: object) => Promise<readonly InstalledSource[]>;
+  /** The numbers on the source's topic, in the order of its entries. */
+  readonly onTopic: (source: InstalledSource) => Promise<readonly number[]>;
+}
+
+export interface InstalledSource {
+  readonly number: number;
+  readonly appId: string;
+  readonly channelId: string;
+  readonly uid: string;
+  readonly topic: string;
+}
+
+/** Longer than a test may take: what happens within it does not happen because this time is over. */
+const NEVER_MS = 3_600_000;
+/** A worker that is merely slow keeps its lease, and nothing is looked for but what the change feed brings. */
+const TIMING = {
+  ...{ ttlMs: NEVER_MS, lookEveryMs: NEVER_MS },
+  ...{ beatEveryMs: 60, mostTaken: 64, mostGiven: 16, lookGapMs: 20 },
+} as const;
+
+export async function startSourceRig(): Promise<SourceRig> {
+  await using starting = new AsyncDisposableStack();
+  const upstream = createUpstream();
+  const kind = countingKind(upstream);
+  const server = await startRedis();
+  const spine = starting.use(await startTestSpine({ extraKinds: [kind], server }));
+  const schemas = sharedSchemas();
+  const workers: TestWorker[] = [];
+  starting.defer(async () => {
+    await Promise.all(workers.map((worker) => worker[Symbol.asyncDispose]()));
+  });
+  const { db } = spine.api.database;
+  const log = createLog({ level: "silent" });
+
+  async function startWorker({
+    url = spine.server.url,
+    timing,
+    ...instead
+  }: Parameters<SourceRig["startWorker"]>[0] = {}) {
+    await using beginning = new AsyncDisposableStack();
+    const redis = beginning.use(await openTestRedis(url));
+    const channelKinds = new Map([[kind.kind, kind]]);
+    const metrics = createMetrics();
+    const stop = new AbortController();
+    const shared = { redis, channelKinds, metrics, clock: Date.now, blindMs: () => 0 };
+    const { keyring } = spine.api;
+    const liveChannels = createLiveChannels({ db, keyring });
+    const path = createEventPath({
+      ...{ ...shared, keyring, liveChannels, schemas, onAppended: () => {}, presets: new Map() },
+      hooksUrl: () => "https://hooks.example",
+      fetchPinned: () => Promise.reject(new Error("this test fetches nothing")),
+      captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
+    });
+    const runtime = beginning.use(
+      await kind.start({ clock: Date.now, log } as Parameters<ChannelKind["start"]>[0]),
+    );
+    const deps: SourcesDeps = {
+      ...{ ...shared, db, path, log, bus: createSourceBus(redis), topics: createTopics({ redis }) },
+      runtimes: new Map([[kind.kind, runtime]]),
+      credentialsOf: () => {
+        throw new Error("this test has no connections");
+      },
+      polls: { concurrency: 1, limits: { perOrigin: 1, perOrganization: 1 } },
+      stopping: stop.signal,
+      timing: { ...TIMING, ...timing },
+      ...instead,
+    };
+    const sources = beginning.use(startSources(deps));
+    const feed = beginning.use(
+      await startChangeFeed({
+        ...{ db, log, clock: Date.now, pollEveryMs: NEVER_MS },
+        onChange: sources.noteChange,
+        onReset: sources.noteReset,
+      }),
+    );
+    const owned = beginning.move();
+    const worker: TestWorker = {
+      ...{ sources, metrics, stop, readChanges: feed.readNow },
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    };
+    workers.push(worker);
+    return worker;
+  }
+
+  const owned = starting.move();
+  return {
+    ...{ upstream, spine, server, startWorker },
+    async install(count, config = {}) {
+      const channel = {
+        ...{ kind: "sse", events: [{ type: "tick" }] },
+        config: { run: "always", dedupe: { windowSeconds: 0 }, ...config },
+      };
+      const app = await spine.install(
+        ...Array.from({ length: count }, (_, i) => ({ ...channel, uid: `in${i}` })),
+      );
+      const channels = await db
+        .selectFrom("channels")
+        .select(["number", "id", "uid"])
+        .where("appId", "=", app.id)
+        .execute();
+      return channels.map(({ number, id, uid }) => {
+        const topic = `events.${app.organizationId}.apps.app.event_received.${app.id}.${uid}.tick`;
+        return { number, appId: app.id, channelId: id, uid, topic };
+      });
+    },
+    async onTopic({ topic }) {
+      const entries = await spine.topics.listEntries(topic, { from: "-", to: "+", limit: 100_000 });
+      return entries.map(({ fields }) => JSON.parse(fields.data ?? "").n);
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+export const upTo = (n: number): readonly number[] => Array.from({ length: n }, (_, i) => i + 1);
+
+/** Waits until each source's topic has so many entries. */
+export async function untilWritten(
+  rig: SourceRig,
+  sources: readonly InstalledSource[],
+  n: number,
+): Promise<void> {
+  await until(
+    async () => {
+      const lengths = await Promise.all(sources.map(({ topic }) => rig.spine.server.client.xlen(topic)));
+      return lengths.every((length) => length >= n);
+    },
+    { everyMs: 20 },
+  );
+}

@@ -1,0 +1,261 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { SHARD_KEYS } from "../../../src/bus/keys.ts";
+import { SHARDS } from "../../../src/bus/sources/shard-leases.ts";
+import { createSourceBus } from "../../../src/gateway/sources.ts";
+import { openTestRedis } from "../../bus/support.ts";
+import { startCuttableLink } from "../../support/cuttable-link.ts";
+import { until } from "../../support/until.ts";
+import {
+  type InstalledSource,
+  type SourceRig,
+  startSourceRig,
+  type TestWorker,
+  untilWritten,
+  upTo,
+} from "./sources-support.ts";
+
+let rig: SourceRig;
+let workers: TestWorker[] = [];
+
+beforeAll(async () => {
+  rig = await startSourceRig();
+});
+afterAll(() => rig[Symbol.asyncDispose]());
+afterEach(async () => {
+  await Promise.all(workers.map((worker) => worker[Symbol.asyncDispose]()));
+  workers = [];
+  const { db } = rig.spine.api.database;
+  await db.updateTable("channels").set({ state: "paused" }).execute();
+});
+
+async function start(instead: Parameters<SourceRig["startWorker"]>[0] = {}): Promise<TestWorker> {
+  const worker = await rig.startWorker(instead);
+  workers.push(worker);
+  return worker;
+}
+
+async function stop(worker: TestWorker): Promise<void> {
+  workers = workers.filter((other) => other !== worker);
+  await worker[Symbol.asyncDispose]();
+}
+
+async function installOne(config: object = {}): Promise<InstalledSource> {
+  const [source] = await rig.install(1, config);
+  if (!source) throw new Error("nothing was installed");
+  return source;
+}
+
+function writeUpTo(sources: readonly InstalledSource[], n: number): void {
+  for (const { number } of sources) rig.upstream.write(number, n);
+}
+
+const openOf = ({ number }: InstalledSource): number => rig.upstream.open.get(number) ?? 0;
+const connectsOf = ({ number }: InstalledSource): number => rig.upstream.connects.get(number) ?? 0;
+const channelPath = ({ appId, channelId }: InstalledSource): string => `/apps/${appId}/channels/${channelId}`;
+const sharesOf = (some: readonly TestWorker[]): readonly number[] =>
+  some.map(({ sources }) => sources.shards().size).sort((a, b) => a - b);
+
+async function untilShared(some: readonly TestWorker[], shares: readonly number[]): Promise<void> {
+  await until(() => sharesOf(some).join() === shares.join());
+}
+
+const untilOpen = (sources: readonly InstalledSource[]): Promise<void> =>
+  until(() => sources.every((source) => openOf(source) === 1));
+
+/** Nothing lost, doubled, or out of order; ids are not remembered, so that a second sending would be a second entry. */
+async function expectWhole(sources: readonly InstalledSource[], n: number): Promise<void> {
+  await untilWritten(rig, sources, n);
+  for (const source of sources) expect(await rig.onTopic(source)).toEqual(upTo(n));
+}
+
+describe("the shards of the sources", () => {
+  it("all belong to a single worker, and are spread evenly as others come and go", async () => {
+    const first = await start();
+    await untilShared([first], [256]);
+    const second = await start();
+    const third = await start();
+    await untilShared([first, second, third], [84, 86, 86]);
+    const all = [first, second, third].flatMap(({ sources }) => [...sources.shards()]);
+    expect(new Set(all).size).toBe(256);
+    await stop(second);
+    await untilShared([first, third], [128, 128]);
+  });
+
+  it("are handed over by a worker that is told to stop, long before its lease ends, while the rest of it runs", async () => {
+    const first = await start();
+    await untilShared([first], [256]);
+    const second = await start();
+    await untilShared([first, second], [128, 128]);
+    // Its lease would last for an hour.
+    first.stop.abort();
+    await untilShared([second], [256]);
+  });
+
+  it("are taken again when Redis has forgotten them", async () => {
+    const [first, second] = [await start(), await start()];
+    await untilShared([first, second], [128, 128]);
+    const { client } = rig.server;
+    await client.flushall();
+    await until(async () => (await client.hlen(SHARD_KEYS.owners)) === 256);
+    await untilShared([first, second], [128, 128]);
+  });
+});
+
+describe("sources on many workers", () => {
+  it("run once each, and go on exactly where they stood when workers join, leave and fall silent", async () => {
+    const sources = await rig.install(12);
+    const { client } = rig.server;
+    rig.upstream.mostOpen = 0;
+    writeUpTo(sources, 40);
+    await using link = await startCuttableLink(rig.server.port);
+    const first = await start({ url: `redis://127.0.0.1:${link.port}` });
+    await untilOpen(sources);
+    const [firstName = ""] = await client.zrange(SHARD_KEYS.workers, "0", "-1");
+    const second = await start();
+    writeUpTo(sources, 80);
+    await untilShared([first, second], [128, 128]);
+    await expectWhole(sources, 80);
+    // While shards are handed over in good order, no two runs of a source overlap.
+    expect(rig.upstream.mostOpen).toBe(1);
+
+    link.cut();
+    // Its lease ends while it still believes to have it: by Redis another may take its shards now.
+    await client.zadd(SHARD_KEYS.workers, 1, firstName);
+    writeUpTo(sources, 120);
+    await untilShared([second], [256]);
+    await expectWhole(sources, 120);
+    link.mend();
+    // Whatever it had under way when it was cut off is refused by now.
+    await stop(first);
+    writeUpTo(sources, 160);
+    await expectWhole(sources, 160);
+  });
+
+  it("lose, double and disorder nothing while two workers both believe to own them", async () => {
+    const sources = await rig.install(3);
+    await using redis = await openTestRedis(rig.spine.server.url);
+    const bus = createSourceBus(redis);
+    const held = Array.from({ length: SHARDS }, (_, i) => i);
+    const beat = async () => ({ workers: 1, share: SHARDS, held });
+    const both = await Promise.all(
+      [1, 2].map(() => start({ bus: { ...bus, leases: { ...bus.leases, beat } } })),
+    );
+    const isRefused = async (): Promise<boolean> => {
+      const texts = await Promise.all(both.map(({ metrics }) => metrics.registry.metrics()));
+      return texts.some((text) => /inlet_source_refusals_total\{.*cause="epoch"\} [1-9]/.test(text));
+    };
+    let n = 0;
+    while (n < 50 || !(await isRefused())) {
+      n += 5;
+      writeUpTo(sources, n);
+      await untilWritten(rig, sources, n);
+    }
+    await expectWhole(sources, n);
+  });
+
+  it("go on after everything is restarted, from the database and Redis alone", async () => {
+    const sources = await rig.install(3);
+    writeUpTo(sources, 20);
+    const before = await start();
+    await expectWhole(sources, 20);
+    await stop(before);
+    writeUpTo(sources, 50);
+    await start();
+    await expectWhole(sources, 50);
+  });
+
+  it("end on a worker whose lease runs out while Redis does not answer, and lose nothing", async () => {
+    const sources = await rig.install(4);
+    writeUpTo(sources, 30);
+    const worker = await start({ timing: { ttlMs: 2_000 } });
+    await expectWhole(sources, 30);
+    rig.server.signal("SIGSTOP");
+    writeUpTo(sources, 60);
+    // By its own clock: nobody tells it.
+    await untilShared([worker], [0]);
+    rig.server.signal("SIGCONT");
+    await expectWhole(sources, 60);
+  });
+
+  it("begin and end by the change that the API makes as soon as it is read, one run for all subscriptions", async () => {
+    const source = await installOne({ run: "subscribed" });
+    const { call } = rig.spine.api;
+    writeUpTo([source], 10);
+    const both = [await start(), await start()];
+    const readChanges = () => Promise.all(both.map((worker) => worker.readChanges()));
+    await untilShared(both, [128, 128]);
+    rig.upstream.mostOpen = 0;
+    const subscribed: string[] = [];
+    for (const eventUid of [`${source.uid}:*`, `${source.uid}:tick`, "*"]) {
+      subscribed.push((await call.post(`/apps/${source.appId}/events/subscribe`, { eventUid })).id);
+    }
+    // Nothing is looked for but by these reads, which a worker makes once a second.
+    expect(openOf(source)).toBe(0);
+    await readChanges();
+    await until(() => openOf(source) === 1);
+    await expectWhole([source], 10);
+    await call.post(`${channelPath(source)}/pause`);
+    await readChanges();
+    await until(() => openOf(source) === 0);
+    await call.post(`${channelPath(source)}/resume`);
+    await readChanges();
+    await until(() => openOf(source) === 1);
+    for (const id of subscribed) {
+      expect(openOf(source)).toBe(1);
+      await call.delete(`/apps/${source.appId}/subscriptions/${id}`);
+      await readChanges();
+    }
+    await until(() => openOf(source) === 0);
+    expect(rig.upstream.mostOpen).toBe(1);
+  });
+});
+
+describe("a stream that ends", () => {
+  const stateOf = async ({ number }: InstalledSource): Promise<string> => {
+    const { db } = rig.spine.api.database;
+    const row = db.selectFrom("channels").select("state").where("number", "=", number);
+    return (await row.executeTakeFirstOrThrow()).state;
+  };
+
+  it("is opened again, its failures counted on over workers until a person sets its cursor", async () => {
+    const source = await installOne();
+    const { reconnect } = rig.upstream;
+    const { policy } = reconnect;
+    reconnect.policy = { initialMs: 10, maxMs: 60_000, factor: 2, jitter: 0, resetAfterMs: 60_000 };
+    const failures = async () =>
+      Number(await rig.server.client.hget(`inlet:{c.${source.number}}:cursor`, "f"));
+    rig.upstream.ends.set(source.number, { kind: "failed", code: "refused", message: "no" });
+    const first = await start();
+    await until(async () => (await failures()) >= 4);
+    await stop(first);
+    const counted = await failures();
+    const connects = connectsOf(source);
+    const again = await start();
+    // The second of its connections begins when the end of the first is written.
+    await until(() => connectsOf(source) >= connects + 2);
+    expect(await failures()).toBeGreaterThan(counted);
+    rig.upstream.ends.delete(source.number);
+    const path = `${channelPath(source)}/source/cursor`;
+    await rig.spine.api.call.put(path, { value: 0 });
+    await again.readChanges();
+    await until(() => openOf(source) === 1);
+    expect(await failures()).toBe(0);
+    reconnect.policy = policy;
+  });
+
+  it.each([
+    [{ kind: "finished", message: "204" }, "paused"],
+    [{ kind: "broken", code: "content_type", message: "text/html" }, "error"],
+    [{ kind: "needsReauth", message: "401" }, "needsReauth"],
+  ] as const)("for good (%o) stops its channel until a person resumes it", async (end, state) => {
+    const source = await installOne();
+    rig.upstream.ends.set(source.number, end);
+    const worker = await start();
+    await until(async () => (await stateOf(source)) === state);
+    rig.upstream.ends.delete(source.number);
+    expect(connectsOf(source)).toBeLessThanOrEqual(2);
+    await rig.spine.api.call.post(`${channelPath(source)}/resume`);
+    await worker.readChanges();
+    await until(() => openOf(source) === 1);
+  });
+});

@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import type { RunPlan, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
+import { startHold } from "../../../src/channels/pull/stream-runner.ts";
+import type { SourceEnd, SourceRun, StreamSource } from "../../../src/channels/source.ts";
+import { createLog } from "../../../src/log.ts";
+import { until } from "../../support/until.ts";
+
+const NOW_MS = 1_000_000;
+const FAILED: SourceEnd = { kind: "failed", code: "reset", message: "cut" };
+
+/** Ends each run of a stream as it is told, and keeps what was planned after it. */
+function startStream(end: (nth: number) => SourceEnd, options: { failures?: number; writes?: boolean } = {}) {
+  let { failures = 0 } = options;
+  const plans: (RunPlan & { readonly waitMs: number })[] = [];
+  const fresh: boolean[] = [];
+  const runs: SourceRuns = {
+    async openRun(_, { signal, isFresh = false }) {
+      fresh.push(isFresh);
+      const run = { signal, settings: {}, opened() {} } as SourceRun;
+      const open = {
+        ...{ run, failures, report() {}, hasWritten: () => options.writes === true },
+        async end(_: SourceEnd | undefined, plan: RunPlan = {}) {
+          if (plan.nextAtMs === undefined) return;
+          plans.push({ ...plan, waitMs: plan.nextAtMs - NOW_MS });
+          failures = plan.failures ?? 0;
+        },
+      };
+      return { kind: "open", open };
+    },
+  };
+  const policy = { initialMs: 1, maxMs: 20, factor: 2, jitter: 0, resetAfterMs: 3_600_000 };
+  const stream: StreamSource = { reconnect: () => policy, hold: async () => end(plans.length) };
+  const hold = startHold(1, {
+    ...{ runs, stream, owner: "wk_1", clock: () => NOW_MS, random: () => 0.5 },
+    admit: async () => ({ done() {} }),
+    log: createLog({ level: "silent" }),
+  });
+  return { hold, plans, fresh, [Symbol.asyncDispose]: () => hold.stop() };
+}
+
+describe("a stream", () => {
+  it("waits longer after each failure, up to its longest wait", async () => {
+    await using stream = startStream(() => FAILED);
+    await until(() => stream.plans.length >= 7);
+    expect(stream.plans.slice(0, 7).map(({ waitMs }) => waitMs)).toEqual([1, 2, 4, 8, 16, 20, 20]);
+  });
+
+  it("goes on with the wait that its failures on other workers have reached", async () => {
+    await using stream = startStream(() => FAILED, { failures: 3 });
+    await until(() => stream.plans.length >= 1);
+    expect(stream.plans[0]).toMatchObject({ failures: 4, waitMs: 8 });
+  });
+
+  it("waits longer after each end without an event, but not after an end with events", async () => {
+    await using silent = startStream(() => ({ kind: "done" }));
+    await using sending = startStream(() => ({ kind: "done" }), { writes: true });
+    await until(() => silent.plans.length >= 3 && sending.plans.length >= 3);
+    expect(silent.plans.slice(0, 3).map(({ waitMs }) => waitMs)).toEqual([1, 2, 4]);
+    expect(sending.plans.slice(0, 3).map(({ waitMs }) => waitMs)).toEqual([1, 1, 1]);
+  });
+
+  it("waits as long as its sender asks for", async () => {
+    await using stream = startStream(() => ({ ...FAILED, notBeforeMs: NOW_MS + 3_600_000 }));
+    await until(() => stream.plans.length >= 1);
+    expect(stream.plans[0]?.waitMs).toBe(3_600_000);
+  });
+
+  it("begins anew at once when it is restarted, and waits for nothing that failed before", async () => {
+    await using stream = startStream(() => ({ ...FAILED, notBeforeMs: NOW_MS + 3_600_000 }));
+    await until(() => stream.plans.length === 1);
+    stream.hold.restart();
+    await until(() => stream.plans.length === 2);
+    expect(stream.fresh).toEqual([false, true]);
+  });
+});

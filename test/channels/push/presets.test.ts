@@ -1,0 +1,170 @@
+import { createHmac } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { presetSchema } from "../../../src/verify/presets.ts";
+import { type HookServer, startHookServer } from "../../support/hook-server.ts";
+
+const acme = presetSchema.parse({
+  preset: "acme",
+  title: "Acme",
+  description: "What Acme sends.",
+  documentationUrl: "https://acme.example/webhooks",
+  secret: { label: "Signing secret", hint: "In its settings." },
+  verification: { scheme: "hmac", name: "X-Acme-Signature" },
+  handshakes: [{ title: "Ping", when: { method: "GET" }, requireVerified: false, respond: { body: "pong" } }],
+  readAs: "application/json",
+  typePath: "$headers['x-acme-event']",
+  idPath: "$.id",
+  itemsPath: "$.items",
+  onConflict: "duplicate",
+});
+
+let server: HookServer;
+beforeAll(async () => {
+  server = await startHookServer({ presets: new Map([["acme", acme]]) });
+});
+afterAll(() => server?.[Symbol.asyncDispose]());
+
+const secrets = [{ value: "k" }];
+const sign = (body: string): string => createHmac("sha256", "k").update(body).digest("hex");
+async function send(id: string, items: readonly object[], type = "push", more: Record<string, string> = {}) {
+  const body = JSON.stringify({ items });
+  const headers = {
+    "content-type": "text/plain",
+    "x-acme-signature": sign(body),
+    "x-acme-event": type,
+    ...more,
+  };
+  const { status, text } = await server.send(id, { body, headers });
+  return { status, ...JSON.parse(text) };
+}
+
+describe("a channel with a preset", () => {
+  it("takes deliveries once it has its secret, and publishes all of them", async () => {
+    const { id, appId, ...channel } = await server.open({ preset: "acme" }, []);
+    expect(channel).toMatchObject({
+      state: "needsSetup",
+      events: [{ type: "received", typePath: null }],
+      config: { preset: "acme", verification: { scheme: "preset" }, dedupe: { onConflict: "duplicate" } },
+    });
+    expect((await send(id, [{ id: 1 }])).status).toBe(401);
+    const path = `/apps/${appId}/channels/${id}`;
+    const body = await server.spine.api.call.put(path, { config: { secrets } });
+    expect([body.state, body.events, body.config.handshakes]).toEqual(["active", channel.events, undefined]);
+    const { events } = await send(id, [{ id: 1 }, { id: 2 }]);
+    expect(events).toMatchObject([
+      { id: "1", type: "received", status: "published" },
+      { id: "2", type: "received", status: "published" },
+    ]);
+    expect((await send(id, [{ id: 1, changed: true }])).duplicates).toBe(1);
+    expect(await server.send(id, { method: "GET" })).toMatchObject({ status: 200, text: "pong" });
+  });
+
+  it("reads type and id where the preset says, unless a definition says otherwise", async () => {
+    const { id } = await server.open({ preset: "acme", secrets }, [
+      { type: "push" },
+      { type: "all", typePath: null, idPath: null },
+      { type: "own", typePath: "$.kind", idPath: "$.key" },
+    ]);
+    const typesOf = async (item: object, type: string) =>
+      (await send(id, [item], type)).events.map((event: { type: string; id: string }) => [
+        event.type,
+        event.id,
+      ]);
+    expect(await typesOf({ id: "a" }, "push")).toEqual([
+      ["push", "a"],
+      ["all", expect.stringMatching(/^evt_/)],
+    ]);
+    expect(await typesOf({ id: "b", kind: "own", key: "c" }, "pull")).toEqual([
+      ["all", expect.stringMatching(/^evt_/)],
+      ["own", "c"],
+    ]);
+  });
+
+  it("overrides the preset by its own settings", async () => {
+    const own = { itemsPath: "$.items[0].parts", dedupe: { onConflict: "publish" }, handshakes: [] };
+    const { id, config } = await server.open({ preset: "acme", secrets, ...own }, [{ type: "push" }]);
+    expect(config).toMatchObject(own);
+    expect((await send(id, [{ parts: [{ id: 1 }, { id: 1, b: 1 }] }])).published).toBe(2);
+    const { status, headers } = await server.send(id, { method: "GET" });
+    expect([status, headers.get("allow")]).toEqual([405, "POST"]);
+  });
+
+  it("answers an accepted delivery without a body when `answer` is empty", async () => {
+    const { id } = await server.open({ preset: "acme", secrets, answer: "empty" }, [{ type: "push" }]);
+    const body = JSON.stringify({ items: [{ id: "empty" }] });
+    const headers = { "x-acme-signature": sign(body), "x-acme-event": "push" };
+    const { status, text } = await server.send(id, { body, headers });
+    expect([status, text]).toEqual([200, ""]);
+    expect((await server.send(id, { body: `${body} `, headers })).status).toBe(401);
+  });
+
+  it("is refused with an unknown preset, without a preset, and with a wrong preset verification", async () => {
+    const refused = async (config: object) => {
+      const channels = [{ uid: "c", kind: "webhook", config }];
+      const { status, body } = await server.spine.api.call("POST", "/blueprints", { title: "x", channels });
+      return [status, body.details];
+    };
+    expect(await refused({ preset: "acmme" })).toEqual([
+      400,
+      [{ path: "channels[0].config.preset", message: expect.stringContaining("acme") }],
+    ]);
+    expect(await refused({ verification: { scheme: "preset" } })).toEqual([
+      400,
+      [{ path: "channels[0].config.preset", message: expect.any(String) }],
+    ]);
+    const wrong = { preset: "acme", verification: { scheme: "preset", toleranceSeconds: 5 } };
+    expect(await refused(wrong)).toEqual([
+      400,
+      [{ path: "channels[0].config.verification.toleranceSeconds", message: expect.any(String) }],
+    ]);
+  });
+
+  it("is closed when an open channel gets the preset, and stays closed when the preset is taken away", async () => {
+    const { id, appId } = await server.open({});
+    const path = `/apps/${appId}/channels/${id}`;
+    expect((await send(id, [])).status).toBe(200);
+    const body = await server.spine.api.call.put(path, { config: { preset: "acme" } });
+    expect([body.state, body.config.verification]).toEqual(["needsSetup", { scheme: "preset" }]);
+    expect((await send(id, [])).status).toBe(401);
+    expect((await server.spine.api.call("PUT", path, { config: { preset: null } })).status).toBe(400);
+    const opened = { config: { preset: null, verification: { scheme: "none" } } };
+    expect((await server.spine.api.call.put(path, opened)).config.verification).toEqual({
+      scheme: "none",
+    });
+  });
+
+  it("keeps the preset when a blueprint without verification is applied again", async () => {
+    const { spine } = server;
+    const app = await spine.install({ uid: "c", kind: "webhook", config: {}, events: [{ type: "push" }] });
+    const [channel] = app.channels;
+    await spine.api.call.put(`/apps/${app.id}/channels/${channel.id}`, {
+      config: { preset: "acme", secrets },
+    });
+    const body = await spine.api.call.post(`/apps/${app.id}/upgrade`);
+    expect([body.channels[0].config.preset, body.channels[0].state]).toEqual(["acme", "active"]);
+    expect((await server.send(channel.id, { body: "{}" })).status).toBe(401);
+  });
+});
+
+describe("a channel that binds dedupe to what was signed", () => {
+  it("recognizes a replay under another id", async () => {
+    const verification = { scheme: "hmac", name: "x-acme-signature", bindDedupe: "signedBytes" };
+    const definition = { type: "push", idPath: "$headers['x-id']" };
+    const open = (settings: object) => server.open({ verification: settings, secrets }, [definition]);
+    const { id } = await open(verification);
+    const first = await send(id, [{ a: 1 }], "push", { "x-id": "1" });
+    const replayed = await send(id, [{ a: 1 }], "push", { "x-id": "2" });
+    expect([first.events[0].id, first.published, replayed.duplicates]).toEqual(["1", 1, 1]);
+    expect((await send(id, [{ a: 2 }], "push", { "x-id": "1" })).published).toBe(1);
+    const free = await open({ ...verification, bindDedupe: "none" });
+    await send(free.id, [{ a: 1 }], "push", { "x-id": "1" });
+    expect((await send(free.id, [{ a: 1 }], "push", { "x-id": "2" })).published).toBe(1);
+  });
+
+  it("names a delivery without an id by its signed bytes", async () => {
+    const verification = { scheme: "hmac", name: "x-acme-signature", bindDedupe: "signedBytes" };
+    const { id } = await server.open({ verification, secrets });
+    expect((await send(id, [])).published).toBe(1);
+    expect((await send(id, [])).duplicates).toBe(1);
+  });
+});

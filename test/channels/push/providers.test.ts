@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type HookServer, startHookServer } from "../../support/hook-server.ts";
+import type { Case } from "../../vectors/verify/makers/kit.ts";
+import { readVectors } from "../../verify/preset-vectors.ts";
+
+let server: HookServer;
+beforeAll(async () => {
+  server = await startHookServer();
+});
+afterAll(() => server?.[Symbol.asyncDispose]());
+
+const vectors = readVectors();
+
+/** What a vector's request is answered. Vectors are of another day: only schemes without a time will do. */
+async function send(channelId: string, { request }: Case) {
+  const { method = "POST", headers, body, target = "" } = request;
+  const query = target.replace(/^[^?]*/, "");
+  const sent = method === "GET" || method === "HEAD" ? {} : { body };
+  const { status, text } = await server.send(channelId, { method, headers, query, ...sent });
+  return { status, text };
+}
+
+function casesOf(preset: string) {
+  const { cases = [] } = vectors.get(preset) ?? {};
+  const find = (kind: Case["kind"]): Case => {
+    const found = cases.find((one) => one.kind === kind);
+    if (found === undefined) throw new Error(`${preset} has no vector ${kind}`);
+    return found;
+  };
+  return { accept: find("accept"), altered: find("altered"), wrong: find("wrong secret"), all: cases };
+}
+
+describe("a provider's channel", () => {
+  it.each([
+    "github",
+    "shopify",
+    "gitea",
+    "line",
+    "typeform",
+    "gocardless",
+    "razorpay",
+    "telegram",
+  ])("of %s with its secret takes each delivery once, and none that is altered or signed by another secret", async (preset) => {
+    const { accept, altered, wrong } = casesOf(preset);
+    const events = "events" in accept.expect ? accept.expect.events : [];
+    const types = [...new Set(events.map(({ type }) => type))];
+    const { id, state } = await server.open(
+      { preset, secrets: accept.secrets },
+      types.map((type) => ({ type })),
+    );
+    expect(state).toBe("active");
+    const first = JSON.parse((await send(id, accept)).text);
+    expect(first.events).toMatchObject(
+      events.map(({ type, id: eventId }) => (eventId ? { type, id: eventId } : { type })),
+    );
+    if (events.every(({ id: eventId }) => eventId !== null)) {
+      expect(JSON.parse((await send(id, accept)).text).duplicates).toBe(events.length);
+    }
+    expect((await send(id, altered)).status).toBe(401);
+    expect((await send(id, wrong)).status).toBe(401);
+  });
+
+  it.each([
+    "github",
+    "stripe",
+    "slack",
+    "paypal",
+    "aws-sns",
+    "google-pubsub",
+    "telegram",
+  ])("of %s without its secret takes nothing", async (preset) => {
+    const { id, state } = await server.open({ preset }, []);
+    expect([state, (await send(id, casesOf(preset).accept)).status]).toEqual(["needsSetup", 401]);
+  });
+
+  it("of Xero answers without a body, both intents and events", async () => {
+    const { accept, all } = casesOf("xero");
+    const { id } = await server.open({ preset: "xero", secrets: [...accept.secrets, { value: "k" }] }, []);
+    expect(await send(id, accept)).toEqual({ status: 200, text: "" });
+    const intents = all.filter(({ kind }) => kind === "handshake");
+    const answers = await Promise.all(intents.map((one) => send(id, one)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 401]);
+    expect(answers[0]?.text).toBe("");
+  });
+});

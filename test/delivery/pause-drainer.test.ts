@@ -1,0 +1,280 @@
+import { createHmac } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { quarantineBudgetKey } from "../../src/bus/keys.ts";
+import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-write.ts";
+import { type Resumer, type ResumerDeps, startResumer } from "../../src/delivery/pause-drainer.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { createLog } from "../../src/log.ts";
+import { startTestSpine, type TestSpine } from "../support/spine.ts";
+import { until } from "../support/until.ts";
+
+const TICK = { type: "tick", idPath: "$.n" };
+const timing = { beatEveryMs: 20, leaseMs: 3_600_000, lookAfterMs: 100 };
+
+let spine: TestSpine;
+beforeAll(async () => {
+  spine = await startTestSpine();
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+
+let resumers: Resumer[] = [];
+afterEach(async () => {
+  await Promise.all(resumers.map((resumer) => resumer[Symbol.asyncDispose]()));
+  resumers = [];
+});
+
+function start(instead: Partial<ResumerDeps> = {}): Resumer {
+  const { quarantine, pauses, redriveKept, findByNumber: findLiveChannel } = spine.path;
+  const resumer = startResumer({
+    ...{ db: spine.api.database.db, quarantine, pauses, redriveKept, findLiveChannel, timing },
+    log: createLog({ level: "silent" }),
+    ...instead,
+  });
+  resumers.push(resumer);
+  return resumer;
+}
+
+interface Installed {
+  readonly appId: string;
+  readonly channelId: string;
+  readonly topic: string;
+  readonly pause: () => Promise<void>;
+  readonly resume: () => Promise<void>;
+}
+
+async function install(channel: object = {}): Promise<Installed> {
+  const app = await spine.install({ uid: "in", kind: "webhook", events: [TICK], ...channel });
+  const [{ id: channelId, organizationId }] = app.channels;
+  const act = async (what: string) => {
+    const answer = await spine.api.call("POST", `/apps/${app.id}/channels/${channelId}/${what}`);
+    expect([answer.status, answer.body.state]).toEqual([200, what === "pause" ? "paused" : "active"]);
+  };
+  return {
+    appId: app.id,
+    channelId,
+    topic: `events.${organizationId}.apps.app.event_received.${app.id}.in.tick`,
+    pause: () => act("pause"),
+    resume: () => act("resume"),
+  };
+}
+
+/** The numbers on the topic in the order of its entries. */
+async function onTopic({ topic }: Installed): Promise<readonly number[]> {
+  const entries = await spine.topics.listEntries(topic, { from: "-", to: "+", limit: 1_000 });
+  return entries.map(({ fields }) => JSON.parse(fields.data ?? "").n);
+}
+
+async function records({ appId }: Installed): Promise<readonly { reason: string; detail: string }[]> {
+  return (await spine.api.call("GET", `/apps/${appId}/quarantine?limit=200`)).body;
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
+
+async function isOver({ channelId }: Installed): Promise<boolean> {
+  const { db } = spine.api.database;
+  const row = await db.selectFrom("channels").select("pause").where("id", "=", channelId).executeTakeFirst();
+  return row?.pause === null;
+}
+
+describe("a paused channel", () => {
+  it("verifies, and keeps each delivery whole in quarantine, answered as accepted", async () => {
+    const installed = await install({
+      config: { verification: { scheme: "hmac", name: "x-signature" }, itemsPath: "$.items[*]" },
+    });
+    const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
+    await spine.api.call("PUT", path, { config: { secrets: [{ value: "s3cret" }] } });
+    await installed.pause();
+    const body = '{"items":[{"n":1},{"n":2}]}';
+    const signature = createHmac("sha256", "s3cret").update(body).digest("hex");
+    expect(await spine.deliver(installed.channelId, body, { "x-signature": "00" })).toMatchObject({
+      kind: "unverified",
+    });
+    const outcome = await spine.send(installed.channelId, body, { "x-signature": signature });
+    expect(outcome).toMatchObject({ received: 1, published: 0, quarantined: 1, events: [] });
+    expect(outcome.quarantine).toMatchObject([{ reason: "paused" }]);
+    const id = outcome.quarantine[0]?.id;
+    const { body: kept } = await spine.api.call("GET", `/apps/${installed.appId}/quarantine/${id}`);
+    expect(kept).toMatchObject({ reason: "paused", item: null, body });
+    expect(kept.headers).not.toHaveProperty("x-signature");
+    expect(await onTopic(installed)).toEqual([]);
+
+    start();
+    await installed.resume();
+    await until(async () => (await onTopic(installed)).length === 2);
+    expect(await onTopic(installed)).toEqual([1, 2]);
+    expect((await records(installed)).filter(({ reason }) => reason === "paused")).toEqual([]);
+  });
+
+  it("stays paused when it is written to; pausing or resuming it twice changes nothing", async () => {
+    const installed = await install();
+    const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
+    await installed.pause();
+    const once = await spine.api.call("GET", path);
+    await installed.pause();
+    expect((await spine.api.call("GET", path)).body).toEqual(once.body);
+    expect((await spine.api.call("PUT", path, { title: "new" })).body).toMatchObject({ state: "paused" });
+    await installed.resume();
+    await installed.resume();
+    expect((await spine.api.call("PUT", path, { title: "newer" })).body).toMatchObject({ state: "active" });
+  });
+
+  it("refuses deliveries over the quarantine's budget, so that senders retry", async () => {
+    const installed = await install();
+    await installed.pause();
+    const { db } = spine.api.database;
+    const { number, organizationId } = await db
+      .selectFrom("channels")
+      .select(["number", "organizationId"])
+      .where("id", "=", installed.channelId)
+      .executeTakeFirstOrThrow();
+    // As if so much of it were in use.
+    const used = QUARANTINE_LIMITS.channelBytes - 100_000;
+    await spine.server.client.hincrby(quarantineBudgetKey(organizationId), `${number}:a`, used);
+    const large = { n: 0, filler: "x".repeat(40_000) };
+    for (const n of [1, 2]) await spine.send(installed.channelId, { ...large, n });
+    await expect(spine.deliver(installed.channelId, { ...large, n: 3 })).rejects.toThrow(UnavailableError);
+    start();
+    await installed.resume();
+    await until(async () => (await onTopic(installed)).length === 2);
+    expect((await spine.send(installed.channelId, { ...large, n: 3 })).quarantine).toHaveLength(0);
+  });
+});
+
+describe("a resumed channel", () => {
+  it("publishes what was kept in order of arrival, and what comes meanwhile behind it", async () => {
+    const installed = await install();
+    await installed.pause();
+    for (const n of range(0, 210)) await spine.send(installed.channelId, { n });
+    start();
+    await installed.resume();
+    const statuses: number[] = [];
+    const sendNext = async () => {
+      const n = 210 + statuses.length;
+      statuses.push((await spine.send(installed.channelId, { n })).published);
+    };
+    while (statuses.at(-1) !== 1) await sendNext();
+    for (let i = 0; i < 10; i++) await sendNext();
+    const sent = 210 + statuses.length;
+    await until(async () => (await onTopic(installed)).length === sent);
+    expect(await onTopic(installed)).toEqual(range(0, sent));
+    // The first stood behind; once one has passed, all pass.
+    expect(statuses).toEqual([...statuses].sort());
+    await until(() => isOver(installed));
+    expect(await records(installed)).toEqual([]);
+  });
+
+  it("continues on another gateway when one ends midway, and publishes each event once", async () => {
+    const installed = await install({ events: [{ type: "tick" }] });
+    await installed.pause();
+    for (const n of range(0, 210)) await spine.send(installed.channelId, { n });
+    await installed.resume();
+    const { redriveKept } = spine.path;
+    let pages = 0;
+    const first = start({
+      redriveKept: {
+        ...redriveKept,
+        async all(...args) {
+          // As if killed after the write, before the answer.
+          if (++pages > 1) throw new UnavailableError("gone");
+          await redriveKept.all(...args);
+          throw new UnavailableError("gone");
+        },
+      },
+    });
+    await until(async () => (await onTopic(installed)).length === 100);
+    await first[Symbol.asyncDispose]();
+    start();
+    start();
+    await until(() => isOver(installed));
+    expect(await onTopic(installed)).toEqual(range(0, 210));
+  });
+
+  it("publishes equal deliveries without an id as often as they came", async () => {
+    const installed = await install({ events: [{ type: "tick" }] });
+    await installed.pause();
+    for (const n of [1, 1, 2]) await spine.send(installed.channelId, { n });
+    start();
+    await installed.resume();
+    await until(() => isOver(installed));
+    expect(await onTopic(installed)).toEqual([1, 1, 2]);
+  });
+
+  it("quarantines what fails, even where the channel refuses invalid deliveries, and goes on", async () => {
+    const installed = await install({ config: { onInvalid: "reject", itemsPath: "$[*]" } });
+    await installed.pause();
+    const tooMany = `[${"1,".repeat(1_000)}1]`;
+    for (const body of ['[{"n":1}]', '[{"n":1,"x":1},{}]', "nonsense", tooMany, '[{"n":2}]']) {
+      await spine.send(installed.channelId, body);
+    }
+    start();
+    await installed.resume();
+    await until(() => isOver(installed));
+    expect(await onTopic(installed)).toEqual([1, 2]);
+    expect((await records(installed)).map(({ reason }) => reason).sort()).toEqual([
+      "id_conflict",
+      "id_missing",
+      "invalid_body",
+      "invalid_body",
+    ]);
+  });
+
+  it("keeps the rest when it is paused again, and publishes all of it later", async () => {
+    const installed = await install();
+    await installed.pause();
+    for (const n of range(0, 110)) await spine.send(installed.channelId, { n });
+    await installed.resume();
+    const { redriveKept } = spine.path;
+    const pausedAgain = Promise.withResolvers<void>();
+    let pages = 0;
+    start({
+      redriveKept: {
+        ...redriveKept,
+        async all(...args) {
+          await redriveKept.all(...args);
+          if (++pages === 1) await installed.pause().then(pausedAgain.resolve, pausedAgain.reject);
+        },
+      },
+    });
+    await pausedAgain.promise;
+    await spine.send(installed.channelId, { n: 110 });
+    expect(await onTopic(installed)).toEqual(range(0, 100));
+    await installed.resume();
+    await until(() => isOver(installed));
+    expect(await onTopic(installed)).toEqual(range(0, 111));
+  });
+
+  it("applies the definitions that it has when it is resumed", async () => {
+    const installed = await install({ events: [] });
+    await installed.pause();
+    await spine.send(installed.channelId, { n: 7 });
+    const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
+    await spine.api.call("PUT", path, { events: [TICK] });
+    start();
+    await installed.resume();
+    await until(async () => (await onTopic(installed)).length === 1);
+  });
+
+  it("does not wait for others that fail, be they more than are worked on at once", async () => {
+    const failing = await Promise.all(range(0, 5).map(() => install()));
+    const installed = await install();
+    for (const one of [...failing, installed]) {
+      await one.pause();
+      await spine.send(one.channelId, { n: 1 });
+      await one.resume();
+    }
+    const { redriveKept } = spine.path;
+    let isMended = false;
+    start({
+      redriveKept: {
+        ...redriveKept,
+        async all(channel, ...rest) {
+          if (!isMended && channel.identity.appId !== installed.appId) throw new UnavailableError("full");
+          await redriveKept.all(channel, ...rest);
+        },
+      },
+    });
+    await until(async () => (await onTopic(installed)).length === 1);
+    isMended = true;
+    for (const one of failing) await until(() => isOver(one));
+  });
+});

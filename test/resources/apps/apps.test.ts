@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { verifyChannelId } from "../../../src/lib/channel-id.ts";
+import { createTestApi, type TestApi } from "../../support/api.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await createTestApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const channel = (uid: string, ...types: string[]) => ({
+  uid,
+  kind: "webhook",
+  events: types.map((type) => ({ type })),
+});
+
+async function install(...channels: object[]) {
+  const { id } = await api.call.post("/blueprints", { title: "GitHub", description: "d", channels });
+  return api.call.post("/apps/install", { blueprintId: id });
+}
+
+const topicRows = (appId: string) =>
+  api.database.db.selectFrom("topics").selectAll().where("appId", "=", appId).orderBy("topic").execute();
+
+const changes = async () =>
+  (await api.database.db.selectFrom("changes").select(["kind", "key"]).orderBy("id").execute()).map(
+    ({ kind, key }) => `${kind} ${key}`,
+  );
+
+const removals = async () =>
+  (await api.database.db.selectFrom("removals").select("removal").orderBy("id").execute()).map(
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into what is stored
+    ({ removal }) => removal as any,
+  );
+
+describe("an install", () => {
+  it("creates the app and its channels, each with an unguessable address that the gateway can verify", async () => {
+    const app = await install(channel("main", "push"), channel("second"));
+    const { channels, ...entity } = app;
+    expect(entity).toEqual({
+      id: expect.stringMatching(/^app_/),
+      uid: expect.any(String),
+      title: "GitHub",
+      description: "d",
+      blueprintId: expect.stringMatching(/^bp_/),
+      organizationId: expect.stringMatching(/^org_/),
+      projectId: null,
+      spaceId: expect.stringMatching(/^spc_/),
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
+    });
+    expect(channels.map(({ uid }: { uid: string }) => uid)).toEqual(["main", "second"]);
+    for (const one of channels) {
+      expect(verifyChannelId(api.keyring.channelIdKey, one.id)).toBe(true);
+      expect(one).toMatchObject({ appId: app.id, state: "active", connectionId: null });
+      expect(one.url).toBe(`https://hooks.example/hooks/${one.id}`);
+    }
+    expect(await api.call.get(`/apps/${app.id}`)).toEqual(entity);
+  });
+
+  it("creates the topics and records the changes in the feed", async () => {
+    const before = (await changes()).length;
+    const app = await install(channel("main", "push", "a b"));
+    expect((await topicRows(app.id)).map(({ topic }) => topic)).toEqual([
+      `events.${app.organizationId}.apps.app.event_received.${app.id}.main.a%20b`,
+      `events.${app.organizationId}.apps.app.event_received.${app.id}.main.push`,
+    ]);
+    expect((await changes()).slice(before)).toEqual([
+      `app ${app.id}`,
+      expect.stringMatching(/^channel \d+$/),
+    ]);
+  });
+
+  it("copies the blueprint: later changes of the blueprint do not reach the app", async () => {
+    const app = await install(channel("main", "push"));
+    await api.call.put(`/blueprints/${app.blueprintId}`, { title: "Changed", channels: [] });
+    expect(await api.call.get(`/apps/${app.id}`)).toMatchObject({ title: "GitHub" });
+    expect(await api.call.get(`/apps/${app.id}/channels`)).toHaveLength(1);
+  });
+
+  it("requires exactly one of blueprintId and artifactId", async () => {
+    const paths = ["artifactId", "blueprintId"];
+    for (const input of [{}, { blueprintId: "bp_x", artifactId: "art_x" }])
+      expect(await api.call.refusal("POST", "/apps/install", input)).toMatchObject({ status: 400, paths });
+    expect((await api.call("POST", "/apps/install")).status).toBe(400);
+  });
+
+  it("requires a spaceId when the API key has no space", async () => {
+    const { blueprintId, spaceId } = await install();
+    const key = await api.keyWith("*");
+    await api.database.db
+      .updateTable("apiKeys")
+      .set({ spaceId: null })
+      .where("prefix", "=", key.slice(0, 11))
+      .execute();
+    const refusal = await api.as(key).refusal("POST", "/apps/install", { blueprintId });
+    expect(refusal).toMatchObject({ status: 400, paths: ["spaceId"] });
+    expect(await api.as(key).post("/apps/install", { blueprintId, spaceId })).toMatchObject({ spaceId });
+  });
+});
+
+describe("an app", () => {
+  it("is listed and changed, but cannot move to another space", async () => {
+    const app = await install();
+    const changed = await api.call.put(`/apps/${app.id}`, { title: "Mine", projectId: "p-1" });
+    expect(changed).toMatchObject({ id: app.id, title: "Mine", description: "d", projectId: "p-1" });
+    expect(await api.call.get("/apps?limit=200")).toContainEqual(changed);
+    expect((await api.call("PUT", `/apps/${app.id}`, { spaceId: "spc_1" })).status).toBe(400);
+  });
+
+  it("is deleted with its channels and subscriptions; topics stay, and what must be cleared on the bus is recorded", async () => {
+    const app = await install(channel("main", "push"), channel("second", "pull"));
+    await api.database.db
+      .insertInto("subscriptions")
+      .values({
+        id: "sub_1",
+        organizationId: app.organizationId,
+        appId: app.id,
+        eventUid: "*",
+        connectionId: null,
+        state: "active",
+        startAt: "now",
+        startMs: 0,
+        handler: null,
+        createdAt: new Date(),
+        updatedAt: new Date(),
+      })
+      .execute();
+    const deletions = api.deletions();
+    expect(await api.call.delete(`/apps/${app.id}`)).toEqual({ id: app.id });
+    expect(api.deletions()).toBe(deletions + 1);
+    expect((await api.call("GET", `/apps/${app.id}`)).status).toBe(404);
+    const { db } = api.database;
+    for (const table of ["channels", "subscriptions"] as const) {
+      expect(await db.selectFrom(table).selectAll().where("appId", "=", app.id).execute()).toEqual([]);
+    }
+    const topics = await topicRows(app.id);
+    expect(topics.map(({ retiredAt }) => retiredAt)).toEqual([expect.any(Date), expect.any(Date)]);
+    expect((await removals()).slice(-3)).toEqual([
+      { kind: "subscription", id: "sub_1", organizationId: app.organizationId },
+      expect.objectContaining({
+        kind: "channel",
+        topics: [expect.stringContaining(".main.push")],
+        purge: false,
+      }),
+      expect.objectContaining({
+        kind: "channel",
+        topics: [expect.stringContaining(".second.pull")],
+        purge: false,
+      }),
+    ]);
+    expect(await changes()).toEqual(expect.arrayContaining([`app ${app.id}`, "subscription sub_1"]));
+  });
+
+  it("is deleted with its topics when purge=true", async () => {
+    const app = await install(channel("main", "push"));
+    expect((await api.call("DELETE", `/apps/${app.id}?purge=yes`)).status).toBe(400);
+    await api.call.delete(`/apps/${app.id}?purge=true`);
+    expect((await removals()).at(-1)).toMatchObject({ kind: "channel", purge: true });
+  });
+});

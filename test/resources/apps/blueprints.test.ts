@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestApi, type TestApi } from "../../support/api.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await createTestApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const CHANNEL = { uid: "main", kind: "webhook", events: [{ type: "push", typePath: "$.type" }] };
+
+describe("a blueprint", () => {
+  it("is answered with every field and the defaults of its channels", async () => {
+    const body = await api.call.post("/blueprints", {
+      uid: "github",
+      title: "GitHub",
+      channels: [{ ...CHANNEL, config: { dedupe: { windowSeconds: 60 } } }],
+    });
+    expect(body).toEqual({
+      id: expect.stringMatching(/^bp_[a-z0-9]{23}$/),
+      uid: "github",
+      title: "GitHub",
+      description: null,
+      organizationId: expect.stringMatching(/^org_/),
+      channels: [
+        {
+          uid: "main",
+          kind: "webhook",
+          title: null,
+          config: expect.objectContaining({
+            dedupe: { windowSeconds: 60, by: "id", onConflict: "quarantine" },
+            onInvalid: "quarantine",
+          }),
+          events: [{ type: "push", typePath: "$.type" }],
+        },
+      ],
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      updatedAt: body.createdAt,
+    });
+    expect(await api.call.get(`/blueprints/${body.id}`)).toEqual(body);
+  });
+
+  it("keeps schemas in the order they were written, with names like __proto__", async () => {
+    const schema = '{"properties":{"__proto__":{"type":"string"},"b":{},"a":{}},"type":"object"}';
+    const text = `{"title":"x","channels":[{"uid":"m","kind":"webhook","events":[{"type":"t","schema":${schema}}]}]}`;
+    const { id } = await api.call.post("/blueprints", text);
+    const read = await api.call.get(`/blueprints/${id}`);
+    expect(JSON.stringify(read.channels[0].events[0].schema)).toBe(schema);
+  });
+
+  it("has its id as uid if none is given", async () => {
+    const { id, uid } = await api.call.post("/blueprints", { title: "No uid" });
+    expect(uid).toBe(id);
+  });
+
+  it("has a uid that is unique in its organization only", async () => {
+    const make = { uid: "twice", title: "a" };
+    await api.call.post("/blueprints", make);
+    expect(await api.call.refusal("POST", "/blueprints", make)).toEqual({ status: 409, code: "conflict" });
+    await api.as(await api.strangerKey()).post("/blueprints", make);
+  });
+
+  it.each([
+    ["channels[1].uid", { channels: [CHANNEL, CHANNEL] }],
+    ["channels[0].uid", { channels: [{ ...CHANNEL, uid: "a.b" }] }],
+    ["channels[0].kind", { channels: [{ ...CHANNEL, kind: "pigeon" }] }],
+    [
+      "channels[0].config.dedupe.windowSeconds",
+      { channels: [{ ...CHANNEL, config: { dedupe: { windowSeconds: -1 } } }] },
+    ],
+    ["channels[0].config.dedupe.window", { channels: [{ ...CHANNEL, config: { dedupe: { window: 1 } } }] }],
+    ["channels[0].config.colour", { channels: [{ ...CHANNEL, config: { colour: "red" } }] }],
+    [
+      "channels[0].config.secrets",
+      { channels: [{ ...CHANNEL, config: { secrets: [{ value: "s3cret" }] } }] },
+    ],
+    ["channels[0].events[1].type", { channels: [{ ...CHANNEL, events: [{ type: "a" }, { type: "a" }] }] }],
+    ["channels[0].events[0].type", { channels: [{ ...CHANNEL, events: [{ type: "*" }] }] }],
+    [
+      "channels[0].events[0].typePath",
+      { channels: [{ ...CHANNEL, events: [{ type: "a", typePath: "nonsense" }] }] },
+    ],
+    ["uid", { uid: "a b" }],
+  ])("is refused when %s does not fit", async (path, input) => {
+    const { status, body } = await api.call("POST", "/blueprints", { title: "x", ...input });
+    expect([status, body.details?.[0]?.path]).toEqual([400, path]);
+    expect(JSON.stringify(body)).not.toContain("s3cret");
+  });
+
+  it("is changed by merge patch: objects merge, arrays replace, null clears", async () => {
+    const made = await api.call.post("/blueprints", { title: "a", description: "d", channels: [CHANNEL] });
+    const path = `/blueprints/${made.id}`;
+    const renamed = await api.call.put(path, { title: "b", description: null });
+    const { updatedAt } = renamed;
+    expect(renamed).toEqual({ ...made, title: "b", description: null, updatedAt });
+    expect(await api.call.put(path, { channels: [] })).toMatchObject({ channels: [] });
+    const refusal = (patch: object) => api.call.refusal("PUT", path, patch);
+    expect(await refusal({ title: null })).toMatchObject({ status: 400, paths: ["title"] });
+    expect(await refusal({ channels: [{ ...CHANNEL, kind: "pigeon" }] })).toMatchObject({
+      ...{ status: 400, paths: ["channels[0].kind"] },
+    });
+    expect(await refusal([])).toMatchObject({ status: 400 });
+  });
+
+  it("keeps all of several concurrent changes", async () => {
+    const { id } = await api.call.post("/blueprints", { title: "a" });
+    const path = `/blueprints/${id}`;
+    const patches = [{ title: "b" }, { description: "c" }, { uid: "together" }];
+    await Promise.all(patches.map((patch) => api.call.put(path, patch)));
+    expect(await api.call.get(path)).toMatchObject({ title: "b", description: "c", uid: "together" });
+  });
+
+  it("is deleted; its apps stay", async () => {
+    const { id } = await api.call.post("/blueprints", { title: "a" });
+    const app = await api.call.post("/apps/install", { blueprintId: id });
+    expect(await api.call.delete(`/blueprints/${id}`)).toEqual({ id });
+    expect((await api.call("DELETE", `/blueprints/${id}`)).status).toBe(404);
+    expect(await api.call.get(`/apps/${app.id}`)).toMatchObject({ blueprintId: null });
+  });
+});

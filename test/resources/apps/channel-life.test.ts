@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { ChannelKind } from "../../../src/channels/kind.ts";
+import { createLiveChannels } from "../../../src/data/live-channels.ts";
+import { commonSettings } from "../../../src/event/channel.ts";
+import { createTestApi, type TestApi } from "../../support/api.ts";
+
+/** A kind that fetches: its channels have no address. */
+const fetching: ChannelKind = {
+  kind: "polling",
+  settings: z.strictObject({ ...commonSettings }),
+  secretSettings: [],
+  addressed: false,
+  needsSetup: () => false,
+  start: async () => ({ async [Symbol.asyncDispose]() {} }),
+};
+
+let api: TestApi;
+let appId: string;
+let id: string;
+beforeAll(async () => {
+  api = await createTestApi({ extraKinds: [fetching] });
+});
+afterAll(() => api[Symbol.asyncDispose]());
+beforeEach(async () => {
+  const channels = [{ uid: "in", kind: "webhook", events: [{ type: "a" }] }];
+  const blueprint = await api.call.post("/blueprints", { title: "x", channels });
+  const app = await api.call.post("/apps/install", { blueprintId: blueprint.id });
+  appId = app.id;
+  id = app.channels[0].id;
+});
+
+const act = (action: string, body?: object, channelId = id) =>
+  api.call("POST", `/apps/${appId}/channels/${channelId}/${action}`, body);
+
+/** Which address of a channel this is: its present one, a former one in grace, or none. */
+async function reached(address: string): Promise<"present" | "former" | undefined> {
+  const live = createLiveChannels({ db: api.database.db, keyring: api.keyring });
+  const found = await live.findById(address);
+  return found && (found.leftMs === undefined ? "present" : "former");
+}
+
+async function rotate(body?: object): Promise<string> {
+  const { status, body: channel } = await act("rotate", body);
+  expect([status, channel.uid]).toEqual([200, "in"]);
+  id = channel.id;
+  return channel.id;
+}
+
+describe("a new address for a channel", () => {
+  it("ends all former addresses after the grace that was given last", async () => {
+    const first = id;
+    const second = await rotate({ graceSeconds: 86_400 });
+    const third = await rotate();
+    expect(await Promise.all([first, second, third].map(reached))).toEqual(["former", "former", "present"]);
+    await rotate({ graceSeconds: 3_600 });
+    const latestMs = Date.now() + 3_601_000;
+    const { db } = api.database;
+    const former = [first, second, third];
+    const left = await db
+      .selectFrom("channelAddresses")
+      .select("expiresAt")
+      .where("id", "in", former)
+      .execute();
+    expect(left).toHaveLength(3);
+    for (const { expiresAt } of left) expect(expiresAt.getTime()).toBeLessThan(latestMs);
+    expect(await Promise.all(former.map(reached))).toEqual(["former", "former", "former"]);
+    const expiresAt = new Date(Date.now() - 60_000);
+    await db.updateTable("channelAddresses").set({ expiresAt }).where("id", "in", former).execute();
+    expect(await Promise.all(former.map(reached))).toEqual([undefined, undefined, undefined]);
+  });
+
+  it("ends all former addresses immediately with a grace of 0", async () => {
+    const first = id;
+    const second = await rotate();
+    const third = await rotate({ graceSeconds: 0 });
+    expect(await Promise.all([first, second, third].map(reached))).toEqual([undefined, undefined, "present"]);
+  });
+
+  it("is refused while ten former addresses are in grace", async () => {
+    for (let i = 0; i < 10; i++) await rotate();
+    const before = await api.call.get(`/apps/${appId}/channels/${id}`);
+    expect((await act("rotate")).status).toBe(409);
+    expect(await api.call.get(`/apps/${appId}/channels/${id}`)).toEqual(before);
+    await rotate({ graceSeconds: 0 });
+    await rotate();
+  });
+
+  it("leaves no former address when the channel is deleted", async () => {
+    const first = id;
+    await rotate();
+    await api.call.delete(`/apps/${appId}/channels/${id}`);
+    expect(await reached(first)).toBeUndefined();
+  });
+
+  it("is given once to concurrent requests; the others are answered that the address is no longer known", async () => {
+    const answers = await Promise.all([act("rotate"), act("rotate"), act("rotate")]);
+    const made = answers.filter(({ status }) => status === 200);
+    expect(made).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 404)).toHaveLength(2);
+    expect(await reached(made[0]?.body.id)).toBe("present");
+  });
+});
+
+describe("pausing, resuming and rotating a channel", () => {
+  it("is recorded in the audit once per real change, under a name that is not a credential", async () => {
+    for (const action of ["pause", "pause", "resume", "resume", "rotate"]) await act(action);
+    const notes = await api.database.db
+      .selectFrom("audit")
+      .select(["action", "entityId"])
+      .where("entityId", "=", `${appId}/in`)
+      .where("action", "in", ["pause", "resume", "rotate"])
+      .execute();
+    expect(notes.map(({ action }) => action).sort()).toEqual(["pause", "resume", "rotate"]);
+  });
+
+  it("is told to the change feed under the number of the channel, which stays", async () => {
+    const { db } = api.database;
+    const row = await db.selectFrom("channels").select("number").where("id", "=", id).executeTakeFirst();
+    await db.deleteFrom("changes").execute();
+    for (const action of ["pause", "resume", "rotate"]) await act(action);
+    const changes = await db.selectFrom("changes").select(["kind", "key"]).execute();
+    expect(changes).toEqual(Array(3).fill({ kind: "channel", key: String(row?.number) }));
+  });
+
+  it("refuses a grace that is not a whole number of seconds up to 30 days", async () => {
+    for (const graceSeconds of [-1, 1.5, 2_592_001, "1", null]) {
+      expect([graceSeconds, (await act("rotate", { graceSeconds })).status]).toEqual([graceSeconds, 400]);
+    }
+  });
+
+  it("holds no deliveries back for a channel that fetches: it just stops", async () => {
+    const made = await api.call.post(`/apps/${appId}/channels`, { uid: "out", kind: "polling" });
+    const stored = () => api.database.db.selectFrom("channels").select("pause").where("id", "=", made.id);
+    expect((await act("pause", {}, made.id)).body).toMatchObject({ state: "paused", url: null });
+    expect(await stored().execute()).toEqual([{ pause: null }]);
+    expect((await act("resume", {}, made.id)).body).toMatchObject({ state: "active" });
+  });
+});

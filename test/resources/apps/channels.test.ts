@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { ChannelKind } from "../../../src/channels/kind.ts";
+import { createLiveChannels } from "../../../src/data/live-channels.ts";
+import { commonSettings } from "../../../src/event/channel.ts";
+import { createTestApi, type TestApi } from "../../support/api.ts";
+
+/** A kind that fetches: its channels have no address. */
+const fetching: ChannelKind = {
+  kind: "polling",
+  settings: z.strictObject({ ...commonSettings, endpoint: z.string() }),
+  secretSettings: [],
+  addressed: false,
+  needsSetup: () => false,
+  start: async () => ({ async [Symbol.asyncDispose]() {} }),
+};
+
+const HMAC = {
+  scheme: "hmac",
+  algorithm: "sha256",
+  encoding: "hex",
+  in: "header",
+  name: "x-hub-signature-256",
+  prefix: "sha256=",
+};
+
+let api: TestApi;
+let appId: string;
+beforeAll(async () => {
+  api = await createTestApi({ extraKinds: [fetching] });
+  appId = await installApp();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+/** An app without channels; answers its id. */
+async function installApp(): Promise<string> {
+  const { id: blueprintId } = await api.call.post("/blueprints", { title: "x" });
+  return (await api.call.post("/apps/install", { blueprintId })).id;
+}
+
+let made = 0;
+const create = (input: object = {}) =>
+  api.call.post(`/apps/${appId}/channels`, {
+    uid: `c${++made}`,
+    kind: "webhook",
+    events: [{ type: "push" }],
+    ...input,
+  });
+
+const topics = (uid: string) =>
+  api.database.db.selectFrom("topics").selectAll().where("channelUid", "=", uid).orderBy("type").execute();
+
+const stored = async (id: string) =>
+  api.database.db.selectFrom("channels").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
+
+const live = () => createLiveChannels({ db: api.database.db, keyring: api.keyring });
+
+describe("a channel", () => {
+  it("is created, read and listed in order of creation, and has an address if its kind receives requests", async () => {
+    const webhook = await create();
+    const polling = await create({ kind: "polling", config: { endpoint: "https://api.example" } });
+    expect(webhook.url).toBe(`https://hooks.example/hooks/${webhook.id}`);
+    expect(polling.url).toBeNull();
+    expect(await api.call.get(`/apps/${appId}/channels/${webhook.id}`)).toEqual(webhook);
+    const listed = await api.call("GET", `/apps/${appId}/channels?limit=200`);
+    expect(listed.body.slice(-2)).toEqual([webhook, polling]);
+    expect(listed.headers.get("x-total-count")).toBe(String(listed.body.length));
+  });
+
+  it("has a uid that is unique in its app; uid and kind never change", async () => {
+    const { uid, id } = await create();
+    const again = await api.call.refusal("POST", `/apps/${appId}/channels`, { uid, kind: "webhook" });
+    expect(again).toEqual({ status: 409, code: "conflict" });
+    for (const patch of [{ uid: "other" }, { kind: "polling" }]) {
+      const refusal = await api.call.refusal("PUT", `/apps/${appId}/channels/${id}`, patch);
+      expect(refusal).toMatchObject({ status: 400, paths: Object.keys(patch) });
+    }
+  });
+
+  it("never answers its secrets, and stores them sealed", async () => {
+    const channel = await create({ config: { verification: HMAC, secrets: [{ value: "s3cret-one" }] } });
+    const path = `/apps/${appId}/channels/${channel.id}`;
+    const answers = [channel, await api.call.get(path), await api.call.put(path, { title: "t" })];
+    for (const answer of answers) {
+      expect(JSON.stringify(answer)).not.toContain("s3cret");
+      expect(answer.config).not.toHaveProperty("secrets");
+      expect(answer.state).toBe("active");
+    }
+    const row = await stored(channel.id);
+    expect(JSON.stringify(row)).not.toContain("s3cret");
+    expect(row.sealedSettings).toMatch(/^s1\./);
+    expect((await live().findById(channel.id))?.channel.settings).toMatchObject({
+      secrets: [{ value: "s3cret-one" }],
+    });
+  });
+
+  it("needs setup until its scheme has a secret, and again when the secret is removed", async () => {
+    const channel = await create({ config: { verification: HMAC } });
+    const path = `/apps/${appId}/channels/${channel.id}`;
+    expect(channel.state).toBe("needsSetup");
+    const set = await api.call.put(path, { config: { secrets: [{ value: "s3cret" }] } });
+    expect(set).toMatchObject({ state: "active", config: { verification: { scheme: "hmac" } } });
+    expect(await api.call.put(path, { title: "kept" })).toMatchObject({ state: "active" });
+    expect(await api.call.put(path, { config: { secrets: null } })).toMatchObject({ state: "needsSetup" });
+  });
+
+  it("does not open secrets that were moved to another channel's row", async () => {
+    const [first, second] = [await create({ config: { secrets: [{ value: "s3cret" }] } }), await create()];
+    const { sealedSettings } = await stored(first.id);
+    await api.database.db
+      .updateTable("channels")
+      .set({ sealedSettings })
+      .where("id", "=", second.id)
+      .execute();
+    await expect(live().findById(second.id)).rejects.toThrow("another row");
+  });
+
+  it("is changed by merge patch; its topics and the change feed follow", async () => {
+    const channel = await create({ events: [{ type: "a" }, { type: "b" }] });
+    const path = `/apps/${appId}/channels/${channel.id}`;
+    const body = await api.call.put(path, {
+      config: { dedupe: { windowSeconds: 60 }, retention: { maxEntries: 5 } },
+      events: [{ type: "b" }, { type: "c" }],
+    });
+    expect(body.config.dedupe).toEqual({ windowSeconds: 60, by: "id", onConflict: "quarantine" });
+    const state = (await topics(channel.uid)).map(({ type, maxEntries, retiredAt }) => [
+      type,
+      maxEntries,
+      retiredAt !== null,
+    ]);
+    expect(state).toEqual([
+      ["a", 100_000, true],
+      ["b", 5, false],
+      ["c", 5, false],
+    ]);
+    await api.call.put(path, { events: [{ type: "a" }] });
+    expect((await topics(channel.uid)).map(({ retiredAt }) => retiredAt !== null)).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    const { number } = await stored(channel.id);
+    const told = await api.database.db
+      .selectFrom("changes")
+      .select("id")
+      .where("kind", "=", "channel")
+      .where("key", "=", String(number))
+      .execute();
+    expect(told).toHaveLength(3);
+  });
+
+  it("keeps all of several concurrent changes", async () => {
+    const { id } = await create();
+    const path = `/apps/${appId}/channels/${id}`;
+    const patches = [
+      { title: "t" },
+      { config: { onInvalid: "reject" } },
+      { config: { dedupe: { by: "content" } } },
+    ];
+    await Promise.all(patches.map((patch) => api.call.put(path, patch)));
+    expect(await api.call.get(path)).toMatchObject({
+      title: "t",
+      config: { onInvalid: "reject", dedupe: { by: "content" } },
+    });
+  });
+
+  it("stays paused when it is changed", async () => {
+    const { id } = await create();
+    await api.database.db.updateTable("channels").set({ state: "paused" }).where("id", "=", id).execute();
+    const changed = await api.call.put(`/apps/${appId}/channels/${id}`, { title: "t" });
+    expect(changed).toMatchObject({ title: "t", state: "paused" });
+  });
+
+  it.each([
+    ["config.limits.maxDepth", { config: { limits: { maxDepth: 0 } } }],
+    ["config.verification", { config: { verification: { scheme: "trust" } } }],
+    ["events[0].typePath", { events: [{ type: "a", typePath: "nonsense" }] }],
+  ])("is refused when %s does not fit", async (path, input) => {
+    const { id } = await create();
+    for (const [method, at, body] of [
+      ["POST", `/apps/${appId}/channels`, { uid: "refused", kind: "webhook", ...input }],
+      ["PUT", `/apps/${appId}/channels/${id}`, input],
+    ] as const) {
+      const { status, paths = [] } = await api.call.refusal(method, at, body);
+      expect(status).toBe(400);
+      for (const one of paths) expect(one).toContain(path);
+      expect(paths.length).toBeGreaterThan(0);
+    }
+  });
+
+  it("is deleted with its secrets; a new channel of the same uid has a new identity and takes over the topics", async () => {
+    const first = await create({ uid: "again", config: { secrets: [{ value: "s3cret" }] } });
+    const path = `/apps/${appId}/channels/${first.id}`;
+    const { number } = await stored(first.id);
+    expect(await api.call.delete(path)).toEqual({ id: first.id });
+    for (const method of ["GET", "DELETE"]) expect((await api.call(method, path)).status).toBe(404);
+    expect(await live().findById(first.id)).toBeUndefined();
+    expect((await topics("again"))[0]?.retiredAt).toBeInstanceOf(Date);
+    const second = await create({ uid: "again" });
+    const successor = await stored(second.id);
+    expect(successor.number).toBeGreaterThan(number);
+    expect(second.id).not.toBe(first.id);
+    expect(await topics("again")).toMatchObject([{ channelNumber: successor.number, retiredAt: null }]);
+  });
+
+  it("is found only under its own app", async () => {
+    const { id } = await create();
+    const other = await installApp();
+    for (const method of ["GET", "PUT", "DELETE"]) {
+      const body = method === "PUT" ? {} : undefined;
+      expect((await api.call(method, `/apps/${other}/channels/${id}`, body)).status).toBe(404);
+    }
+    await api.call.get(`/apps/${appId}/channels/${id}`);
+  });
+});

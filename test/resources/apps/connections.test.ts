@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestApi, type TestApi } from "../../support/api.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await createTestApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const ORIGIN = "https://api.example.com";
+const KINDS = {
+  apiKey: { name: "X-Key", value: "secret-1" },
+  basic: { username: "inlet", password: "secret-1" },
+  bearer: { token: "secret-1" },
+  oauth2: {
+    grant: "clientCredentials",
+    tokenEndpoint: "https://id.example.com/token",
+    clientId: "inlet",
+    clientSecret: "secret-1",
+  },
+  custom: { fields: { key: "secret-1" }, headers: { "X-Auth": "k {{key}}" } },
+} as const;
+
+const draft = (kind: keyof typeof KINDS, config: object = KINDS[kind], origins = [ORIGIN]) => ({
+  ...{ name: "Example", kind, config, allowedOrigins: origins },
+});
+const create = (...of: Parameters<typeof draft>) => api.call.post("/connections", draft(...of));
+const change = (id: string, patch: object) => api.call.put(`/connections/${id}`, patch);
+const refusal = (id: string, patch: object) => api.call.refusal("PUT", `/connections/${id}`, patch);
+
+describe("a connection", () => {
+  it.each(
+    Object.keys(KINDS) as (keyof typeof KINDS)[],
+  )("of kind %s never answers its secret and stores it sealed", async (kind) => {
+    const made = await create(kind);
+    expect(made).toMatchObject({ kind, name: "Example", state: "ok", lastUsedAt: null });
+    const { id } = made;
+    const path = `/connections/${id}`;
+    const changed = await api.call.put(path, { name: "Renamed" });
+    expect(changed.name).toBe("Renamed");
+    const answers = [made, changed, await api.call.get(path), await api.call.get("/connections")];
+    expect(JSON.stringify(answers)).not.toContain("secret-1");
+    const rows = await api.database.db.selectFrom("connections").selectAll().where("id", "=", id).execute();
+    expect(rows).toHaveLength(1);
+    expect(JSON.stringify(rows)).not.toContain("secret-1");
+    expect(await api.call.delete(path)).toEqual({ id });
+    expect((await api.call("GET", path)).status).toBe(404);
+  });
+
+  it.each([
+    ["config.name", "apiKey", { name: "Host", value: "a" }],
+    ["config.name", "apiKey", { name: "User-Agent", value: "a" }],
+    ["config.name", "apiKey", { name: "X Key", value: "a" }],
+    ["config.value", "apiKey", { name: "X-Key", value: "a\r\nb: c" }],
+    ["config.username", "basic", { username: "a:b", password: "c" }],
+    ["config.token", "bearer", { token: "a b\n" }],
+    ["config.token", "bearer", {}],
+    ["config.headers.x-auth", "custom", { fields: { key: "a" }, headers: { "X-Auth": "{{other}}" } }],
+    ["config.headers.x-auth", "custom", { fields: { key: "a" }, headers: { "X-Auth": "{{key | hex}}" } }],
+    ["config.headers.x-auth", "custom", { fields: { key: "a\n" }, headers: { "X-Auth": "{{key}}" } }],
+    ["config.issuer", "oauth2", { grant: "clientCredentials", clientId: "a", clientSecret: "b" }],
+    ["config.clientSecret", "oauth2", { ...KINDS.oauth2, clientSecret: undefined }],
+    ["config.refreshToken", "oauth2", { ...KINDS.oauth2, grant: "refreshToken" }],
+    ["config.clientAuthentication", "oauth2", { ...KINDS.oauth2, clientAuthentication: "none" }],
+    ["config.tokenParameters.client_id", "oauth2", { ...KINDS.oauth2, tokenParameters: { client_id: "b" } }],
+    ["config.tokenEndpoint", "oauth2", { ...KINDS.oauth2, tokenEndpoint: "https://a:b@id.example.com/" }],
+  ] as const)("is refused for %s of kind %s: %j", async (path, kind, config) => {
+    const { status, paths } = await api.call.refusal("POST", "/connections", draft(kind, config));
+    expect(status).toBe(400);
+    expect(paths).toContain(path);
+  });
+
+  it.each([
+    "api.example.com",
+    "https://api.example.com/path",
+    "https://api.example.com?x",
+    "https://a@api.example.com",
+    "ftp://api.example.com",
+    "*",
+  ])("is refused with %s as an allowed origin", async (origin) => {
+    const body = draft("bearer", KINDS.bearer, [origin]);
+    expect(await api.call.refusal("POST", "/connections", body)).toMatchObject({
+      ...{ status: 400, paths: ["allowedOrigins[0]"] },
+    });
+  });
+
+  it("answers its origins in the form in which they are compared, each once", async () => {
+    const made = await create("bearer", KINDS.bearer, ["HTTPS://API.example.com:443/", ORIGIN]);
+    expect(made.allowedOrigins).toEqual([ORIGIN]);
+  });
+
+  it("needs its secret again when it may be sent to more places", async () => {
+    const wider = { allowedOrigins: [ORIGIN, "https://evil.example"] };
+    const bearer = (await create("bearer")).id;
+    expect(await refusal(bearer, wider)).toMatchObject({ status: 400, paths: ["config.token"] });
+    const elsewhere = { allowedOrigins: ["https://evil.example"] };
+    expect(await refusal(bearer, elsewhere)).toMatchObject({ status: 400, paths: ["config.token"] });
+    await change(bearer, { ...wider, config: { token: "secret-2" } });
+    await change(bearer, { allowedOrigins: [ORIGIN] });
+
+    const custom = (await create("custom", { fields: { a: "1", b: "2" }, headers: {} })).id;
+    expect(await refusal(custom, { ...wider, config: { fields: { a: "1" } } })).toMatchObject({
+      paths: ["config.fields.b"],
+    });
+
+    const oauth2 = (await create("oauth2")).id;
+    const moved = { config: { tokenEndpoint: "https://evil.example/token" } };
+    expect(await refusal(oauth2, moved)).toMatchObject({ paths: ["config.clientSecret"] });
+  });
+
+  it("keeps the secrets that a patch does not name, and needs those that its headers use", async () => {
+    const config = { fields: { a: "1", b: "2" }, headers: { "x-a": "{{a}}{{b}}" } };
+    const { id } = await create("custom", config);
+    expect(await refusal(id, { config: { fields: { b: null } } })).toMatchObject({ status: 400 });
+    await change(id, { config: { headers: { "x-a": "{{a}}" }, fields: { b: null } } });
+    expect(await refusal(id, { config: { headers: { "x-b": "{{b}}" } } })).toMatchObject({ status: 400 });
+  });
+
+  it("is recorded in audit and log without its secrets", async () => {
+    const { id } = await create("apiKey");
+    await change(id, { name: "Other", config: { value: "secret-2", prefix: "k " } });
+    const notes = await api.call.get(`/audit?entityId=${id}`);
+    expect(notes.map(({ action, fields }: never) => ({ action, fields }))).toEqual(
+      expect.arrayContaining([
+        { action: "create", fields: [] },
+        { action: "update", fields: ["config.prefix", "name", "config.value"] },
+      ]),
+    );
+    expect(JSON.stringify([notes, api.lines])).not.toContain("secret-");
+  });
+
+  it("does not open sealed secrets that were moved to another row", async () => {
+    const { db } = api.database;
+    const [from, to] = [(await create("bearer")).id, (await create("bearer")).id];
+    const { sealedSecrets } = await db
+      .selectFrom("connections")
+      .select("sealedSecrets")
+      .where("id", "=", from)
+      .executeTakeFirstOrThrow();
+    await db.updateTable("connections").set({ sealedSecrets }).where("id", "=", to).execute();
+    expect((await api.call("POST", `/connections/${to}/test`, {})).status).toBe(500);
+  });
+});

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+
+let spine: TestSpine;
+beforeAll(async () => {
+  spine = await startTestSpine();
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+
+const push = {
+  type: "push",
+  typePath: "$.type",
+  idPath: "$.id",
+  schema: { type: "object", properties: { n: { type: "integer" } } },
+};
+const pull = { type: "pull", typePath: "$.type", idPath: "$.id", payloadPath: "$.data" };
+
+/** An app with one channel, and calls that send to it or explain a delivery. */
+async function install(config: object = {}) {
+  const app = await spine.install({ uid: "main", kind: "webhook", config, events: [push, pull] });
+  const [{ id: channelId }] = app.channels;
+  const path = `/apps/${app.id}`;
+  return {
+    path,
+    channelId,
+    send: (body: unknown) => spine.send(channelId, body),
+    explain: (body: object) => spine.api.call.post(`${path}/channels/${channelId}/explain`, body),
+  };
+}
+
+describe("an explanation", () => {
+  it("answers the result of each step of a delivery, and publishes nothing", async () => {
+    const { explain, path } = await install({ itemsPath: "$.items" });
+    const items = [
+      { type: "push", id: 1, n: 2 },
+      { type: "pull", id: 7, data: [1.0] },
+      { type: "push", id: 2, n: "x" },
+      { type: "pusj", id: 3 },
+    ];
+    const body = await explain({ body: JSON.stringify({ items }) });
+    expect(body).toMatchObject({ verification: { result: "verified", message: null }, received: 4 });
+    const [first, second, third, fourth] = body.items;
+    expect(first.events).toMatchObject([{ id: "1", type: "push", status: "new", entryId: null }]);
+    expect(first.definitions).toMatchObject([
+      {
+        type: "push",
+        matches: true,
+        typePath: { path: "$.type", values: ["push"] },
+        idPath: { values: ["1"] },
+        failure: null,
+      },
+      { type: "pull", matches: false, payloadPath: { path: "$.data", values: [] }, failure: null },
+    ]);
+    expect(second.events).toMatchObject([{ id: "7", data: "[1]" }]);
+    expect(third).toMatchObject({
+      events: [],
+      failures: [{ reason: "schema_mismatch", path: "/n", definitions: ["push"] }],
+    });
+    expect(third.definitions[0].failure).toMatchObject({ reason: "schema_mismatch" });
+    expect(fourth).toMatchObject({ failures: [{ reason: "no_match" }], closest: "push" });
+    expect(await spine.api.call.get(`${path}/quarantine`)).toEqual([]);
+    const topics = await spine.api.call.get(`${path}/topics`);
+    expect(topics.every(({ length }: { length: number }) => length === 0)).toBe(true);
+  });
+
+  it("tells a duplicate, and a conflict of other data under a known id", async () => {
+    const { explain, send } = await install();
+    const { events } = await send({ type: "push", id: "a", n: 1 });
+    const known = await explain({ body: '{"type":"push","id":"a","n":1}' });
+    expect(known.items[0].events).toMatchObject([{ status: "duplicate", entryId: events[0]?.entryId }]);
+    const other = await explain({ body: '{"type":"push","id":"a","n":2}' });
+    expect(other.items[0].events).toMatchObject([{ status: "conflict", entryId: events[0]?.entryId }]);
+  });
+
+  it("tries other definitions, and refuses a path that does not compile", async () => {
+    const { explain, path, channelId } = await install();
+    const body = '{"kind":"x"}';
+    const tried = await explain({ body, events: [{ type: "x", typePath: "$.kind" }] });
+    expect(tried.items[0].events).toMatchObject([{ type: "x" }]);
+    const wrong = { body, events: [{ type: "x", typePath: "kind" }] };
+    expect(
+      await spine.api.call.refusal("POST", `${path}/channels/${channelId}/explain`, wrong),
+    ).toMatchObject({ status: 400, paths: ["events[0].typePath"] });
+  });
+
+  it("tells why verification fails, or skips it with verify=false", async () => {
+    const { explain } = await install({ verification: { scheme: "hmac", name: "x-signature" } });
+    const body = '{"type":"push","id":1,"n":1}';
+    const refused = await explain({ body });
+    expect(refused).toMatchObject({
+      verification: { result: "refused", message: expect.any(String) },
+      items: [],
+    });
+    const believed = await explain({ body, verify: false });
+    expect(believed).toMatchObject({
+      verification: { result: "skipped" },
+      items: [{ events: [{ id: "1" }] }],
+    });
+  });
+
+  it("hides credentials from paths, also when verification is skipped", async () => {
+    const { explain } = await install();
+    const events = [{ type: "e", idPath: "$headers.authorization" }];
+    const { items } = await explain({
+      body: "{}",
+      events,
+      verify: false,
+      headers: { Authorization: "Bearer x" },
+    });
+    expect(items[0].failures).toMatchObject([{ reason: "id_missing" }]);
+  });
+
+  it("tells a body that does not parse, and accepts bytes in base64", async () => {
+    const { explain } = await install();
+    const malformed = await explain({ body: "{" });
+    expect(malformed.items).toMatchObject([{ failures: [{ reason: "invalid_body" }] }]);
+    const base64 = Buffer.from('{"type":"push","id":1}').toString("base64");
+    expect((await explain({ body: base64, bodyEncoding: "base64" })).items[0].events).toHaveLength(1);
+  });
+});
+
+describe("a preview of quarantine", () => {
+  it("counts the items that new definitions would release, and releases none", async () => {
+    const { path, channelId, send } = await install({ onNoMatch: "quarantine" });
+    await send({ type: "new", id: 1 });
+    await send({ type: "push", id: 2, n: "x" });
+    const preview = (body: object) =>
+      spine.api.call.post(`${path}/quarantine/preview`, { channelId, ...body });
+    expect(await preview({})).toMatchObject({ matched: 2, released: 0 });
+    const events = [
+      { type: "new", typePath: "$.type" },
+      { ...push, schema: true },
+    ];
+    expect(await preview({ events })).toMatchObject({
+      ...{ matched: 2, released: 2 },
+      items: [{ reason: "no_match" }, { reason: "schema_mismatch" }],
+    });
+    const filtered = await preview({ reason: "no_match", limit: 1 });
+    expect(filtered).toMatchObject({ matched: 1, items: [{ isReleased: false }] });
+    const items = await spine.api.call.get(`${path}/quarantine`);
+    expect(items).toHaveLength(2);
+    expect(await spine.api.call.get(`${path}/quarantine/${items[0].id}`)).toMatchObject({
+      explanation: [{ failures: [{ reason: "no_match" }], closest: "push" }],
+    });
+  });
+});

@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { ChannelKind } from "../../../src/channels/kind.ts";
+import { pullSettings } from "../../../src/channels/pull/pull-settings.ts";
+import type { DryRun } from "../../../src/channels/source.ts";
+import { settleRemovals } from "../../../src/data/removals.ts";
+import { listSourceTopics } from "../../../src/data/sources.ts";
+import { clearRemoval } from "../../../src/delivery/clear-removal.ts";
+import { commonSettings } from "../../../src/event/channel.ts";
+import { createSourceBus } from "../../../src/gateway/sources.ts";
+import { countingKind, createUpstream, deliveryOf } from "../../channels/pull/sources-support.ts";
+import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+
+/** The cursors that the polled kind below was asked for. */
+const asked: { cursor: string | undefined }[] = [];
+const polled: ChannelKind = {
+  ...countingKind(createUpstream()),
+  kind: "polling",
+  settings: z.strictObject({ ...commonSettings, ...pullSettings }),
+  start: async () => ({
+    polled: {
+      schedule: () => ({ everySeconds: 60, jitter: 0 }),
+      origin: () => "https://feed.example",
+      poll: async () => ({ kind: "done" }),
+      dryRun: async ({ cursor }): Promise<DryRun> => {
+        asked.push({ cursor });
+        const delivery = { ...deliveryOf(3), body: Buffer.from('[{"n":3},{"x":4}]') };
+        return {
+          request: { method: "GET", url: "https://feed.example/?token=***", headers: {}, body: null },
+          response: { status: 200, headers: {}, bytes: 20 },
+          deliveries: [delivery],
+          cursor: "4",
+          end: { kind: "failed", code: "status", message: "503", notBeforeMs: 1_000 },
+        };
+      },
+    },
+    async [Symbol.asyncDispose]() {},
+  }),
+};
+
+let spine: TestSpine;
+beforeAll(async () => {
+  spine = await startTestSpine({ extraKinds: [countingKind(createUpstream()), polled] });
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+
+async function install(kind: "sse" | "polling" | "webhook", config: object = {}) {
+  const app = await spine.install({ uid: "in", kind, config, events: [{ type: "tick", idPath: "$.n" }] });
+  const [{ id }] = app.channels;
+  const { number } = await spine.api.database.db
+    .selectFrom("channels")
+    .select("number")
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow();
+  const topics = await listSourceTopics(spine.api.database.db, number);
+  const bus = createSourceBus(spine.redis);
+  async function take() {
+    const taken = await bus.positions.takeOver({ number, topics });
+    if (taken.kind !== "taken") throw new Error("it is to be left alone");
+    return taken;
+  }
+  return { number, bus, take, path: `/apps/${app.id}/channels/${id}/source` };
+}
+
+describe("a source that has never run", () => {
+  it("waits, and has neither cursor nor owner", async () => {
+    const { path } = await install("sse");
+    const { status, body } = await spine.api.call("GET", path);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      ...{ state: "waiting", since: expect.any(String), owner: null, silent: false },
+      ...{ lastEventAt: null, lastError: null, lagMs: null, nextPollAt: null },
+      cursor: { value: null, version: 0, updatedAt: null },
+    });
+  });
+
+  it("is not found for a channel that others send to", async () => {
+    const { path } = await install("webhook");
+    for (const [method, below, body] of [
+      ["GET", "", undefined],
+      ["GET", "/cursor", undefined],
+      ["PUT", "/cursor", { value: 1 }],
+      ["DELETE", "/cursor", undefined],
+      ["POST", "/dry-run", {}],
+    ] as const) {
+      const { status } = await spine.api.call(method, path + below, body);
+      expect([method, below, status]).toEqual([method, below, 404]);
+    }
+  });
+});
+
+describe("the state of a source", () => {
+  it("is the one that its owner reports, until that worker leaves", async () => {
+    const { number, bus, take, path } = await install("sse");
+    const { epoch } = await take();
+    await bus.leases.beat("wk_1", { ttlMs: 3_600_000, most: 256 });
+    const facts = { state: "open", owner: "wk_1", lagMs: 7, lastEventAtMs: 1_000 } as const;
+    await bus.states.write(number, epoch, facts, 500);
+    expect((await spine.api.call("GET", path)).body).toMatchObject({
+      ...{ state: "open", owner: "wk_1", lagMs: 7, since: "1970-01-01T00:00:00.500Z" },
+      lastEventAt: "1970-01-01T00:00:01.000Z",
+    });
+    await bus.leases.leave("wk_1");
+    expect((await spine.api.call("GET", path)).body).toMatchObject({ state: "waiting", owner: "wk_1" });
+  });
+
+  it("is paused while its channel is paused", async () => {
+    const { path } = await install("sse");
+    await spine.api.call("POST", path.replace(/source$/, "pause"), {});
+    expect((await spine.api.call("GET", path)).body.state).toBe("paused");
+  });
+
+  it("is silent when no event has come for longer than its channel expects", async () => {
+    const { number, path } = await install("sse", { expectEverySeconds: 3_600 });
+    expect((await spine.api.call("GET", path)).body.silent).toBe(false);
+    const longAgo = new Date(Date.now() - 3_601_000);
+    const { db } = spine.api.database;
+    await db.updateTable("channels").set({ updatedAt: longAgo }).where("number", "=", number).execute();
+    expect((await spine.api.call("GET", path)).body.silent).toBe(true);
+    const [topic = ""] = await listSourceTopics(db, number);
+    await spine.server.client.xadd(topic, "*", "id", "1");
+    expect((await spine.api.call("GET", path)).body.silent).toBe(false);
+  });
+});
+
+describe("the cursor of a source", () => {
+  it("is set only at the version that the request names, and noted for the workers and the audit", async () => {
+    const { number, take, path } = await install("sse");
+    const set = await spine.api.call("PUT", `${path}/cursor`, { value: 5, version: 0 });
+    expect([set.status, set.body]).toEqual([200, { value: 5, version: 1, updatedAt: expect.any(String) }]);
+    expect((await spine.api.call("PUT", `${path}/cursor`, { value: 6, version: 0 })).status).toBe(409);
+    expect((await spine.api.call("GET", `${path}/cursor`)).body.value).toBe(5);
+    expect((await take()).value).toBe("5");
+    const { db } = spine.api.database;
+    const changes = await db.selectFrom("changes").select("key").where("kind", "=", "source").execute();
+    // The write that was refused is not noted.
+    expect(changes.filter(({ key }) => key === String(number))).toHaveLength(1);
+    const audit = await db.selectFrom("audit").select("fields").where("entity", "=", "channel").execute();
+    expect(audit.map(({ fields }) => fields)).toContainEqual(["cursor"]);
+  });
+
+  it("is refused with a value that its kind cannot read", async () => {
+    const { path } = await install("sse");
+    const { status, body } = await spine.api.call("PUT", `${path}/cursor`, { value: "five" });
+    expect([status, body.details]).toEqual([400, [{ path: "value", message: "must be a number" }]]);
+  });
+
+  it("is removed by a reset, and the next owner starts without one", async () => {
+    const { take, path } = await install("sse");
+    const before = await take();
+    await spine.api.call("PUT", `${path}/cursor`, { value: 5 });
+    await spine.api.call.delete(`${path}/cursor`);
+    expect((await spine.api.call("GET", `${path}/cursor`)).body).toMatchObject({ value: null, version: 2 });
+    const after = await take();
+    expect(after.value).toBeUndefined();
+    expect(after.startedAtMs).toBeGreaterThanOrEqual(before.startedAtMs);
+  });
+});
+
+describe("a dry run", () => {
+  it("shows the call and the events that would come of it, and changes nothing", async () => {
+    const { bus, number, path } = await install("polling", { itemsPath: "$[*]" });
+    await spine.api.call("PUT", `${path}/cursor`, { value: 2 });
+    const { status, body } = await spine.api.call("POST", `${path}/dry-run`, {});
+    expect([status, asked.at(-1)]).toEqual([200, { cursor: "2" }]);
+    expect(body).toMatchObject({
+      request: { url: "https://feed.example/?token=***" },
+      response: { status: 200 },
+      items: [
+        { item: 0, events: [{ id: "3", type: "tick", data: '{"n":3}' }], failures: [] },
+        { item: 1, events: [], failures: [{ reason: "id_missing" }] },
+      ],
+      ...{ total: 2, cursor: 4 },
+      end: { kind: "failed", code: "status", message: "503", notBefore: "1970-01-01T00:00:01.000Z" },
+    });
+    expect((await bus.positions.read(number)).value).toBe("2");
+    const [topic = ""] = await listSourceTopics(spine.api.database.db, number);
+    expect(await spine.server.client.exists(topic)).toBe(0);
+  });
+
+  it("starts at the cursor that the request gives, if its kind can read that", async () => {
+    const { path } = await install("polling");
+    await spine.api.call("POST", `${path}/dry-run`, { cursor: 9 });
+    expect(asked.at(-1)).toEqual({ cursor: "9" });
+    const { status, body } = await spine.api.call("POST", `${path}/dry-run`, { cursor: "x" });
+    expect([status, body.details]).toEqual([400, [{ path: "cursor", message: "must be a number" }]]);
+  });
+
+  it("is refused for a stream", async () => {
+    const { path } = await install("sse");
+    expect((await spine.api.call("POST", `${path}/dry-run`, {})).status).toBe(409);
+  });
+});
+
+it("a source leaves nothing in Redis once its channel is deleted, and its owner can bring nothing back", async () => {
+  const { number, bus, take, path } = await install("sse");
+  const { epoch } = await take();
+  await bus.states.write(number, epoch, { state: "open" }, 1);
+  await spine.api.call.delete(path.replace(/\/source$/, ""));
+  const deps = { ...spine, quarantine: spine.path.quarantine };
+  const { signal } = new AbortController();
+  await settleRemovals(spine.api.database.db, (removal) => clearRemoval(deps, removal), { signal });
+  expect(await spine.server.client.keys(`inlet:{c.${number}}*`)).toEqual([]);
+  expect(await bus.states.write(number, epoch, { state: "open" }, 1)).toBe(false);
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestApi, type TestApi } from "../../support/api.ts";
+
+let api: TestApi;
+let callerId: string;
+let roomId: string;
+beforeAll(async () => {
+  api = await createTestApi();
+  callerId = (await api.call.get("/iam/accounts"))[0].id;
+  roomId = (await api.call.post("/rooms", { title: "Room" })).id;
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const start = (body: object = {}) => api.call.post("/conversations", { roomId, ...body });
+
+describe("a conversation", () => {
+  it("is created in the space of its room, read, listed, changed and deleted with its messages", async () => {
+    const room = await api.call.get(`/rooms/${roomId}`);
+    const made = await start({ title: "Order 17" });
+    expect(made).toEqual({
+      ...{ id: expect.stringMatching(/^conv_/), authorId: callerId, ownerId: callerId, roomId },
+      ...{ organizationId: room.organizationId, spaceId: room.spaceId, title: "Order 17" },
+      ...{ isLive: false, liveToken: null, messages: [], participants: [] },
+      ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
+    });
+    const message = await api.call.post(`/conversations/${made.id}/messages`, { content: "a" });
+    expect(message.conversation).toEqual(made);
+    const whole = await api.call.get(`/conversations/${made.id}`);
+    expect(whole.messages).toEqual([{ ...message, conversation: null, room: null }]);
+    expect(await api.call.get("/conversations?limit=200")).toContainEqual(whole);
+    const path = `/conversations/${made.id}`;
+    expect(await api.call.put(path, { title: null, ownerId: null })).toMatchObject({
+      ...{ title: null, ownerId: null },
+    });
+    for (const patch of [{ roomId }, { isLive: true }])
+      expect(await api.call.refusal("PUT", path, patch)).toMatchObject({ paths: Object.keys(patch) });
+    expect(await api.call.delete(path)).toEqual({ id: made.id });
+    expect((await api.call("GET", `/rooms/${roomId}/messages/${message.id}`)).status).toBe(404);
+  });
+
+  it("ends once, and takes no messages after that", async () => {
+    const { id } = await start();
+    expect(await api.call.post(`/conversations/${id}/end`)).toMatchObject({ id, isLive: false });
+    for (const [action, body] of [
+      ["end", {}],
+      ["messages", { content: "late" }],
+    ] as const) {
+      const refusal = await api.call.refusal("POST", `/conversations/${id}/${action}`, body);
+      expect(refusal).toEqual({ status: 409, code: "conflict" });
+    }
+    expect(await api.call.get(`/conversations/${id}/messages`)).toEqual([]);
+  });
+
+  it("ends between two concurrent messages: each is either kept and answered, or refused", async () => {
+    const { id } = await start();
+    const say = () => api.call("POST", `/conversations/${id}/messages`, { content: "a" });
+    const answers = await Promise.all([
+      say(),
+      say(),
+      api.call("POST", `/conversations/${id}/end`),
+      say(),
+      say(),
+    ]);
+    const said = answers.filter(({ status, body }) => status === 200 && "content" in body).length;
+    expect(answers.map(({ status }) => status).filter((status) => status !== 200 && status !== 409)).toEqual(
+      [],
+    );
+    expect((await api.call.get(`/conversations/${id}`)).messages).toHaveLength(said);
+  });
+
+  it("starts with copies of the participants of its room that join automatically", async () => {
+    const room = await api.call.post("/rooms", {});
+    const path = `/rooms/${room.id}/participants`;
+    const joining = await api.call.post(path, {
+      accountId: callerId,
+      autoJoin: true,
+      scope: { a: 1 },
+      firstName: "A",
+    });
+    await api.call.post(path, { firstName: "B" });
+    const { id, participants } = await api.call.post("/conversations", { roomId: room.id });
+    const [joined] = participants;
+    const own = ["id", "conversationId", "createdAt", "updatedAt"].map((name) => [name, joined[name]]);
+    expect(participants).toEqual([{ ...joining, account: null, ...Object.fromEntries(own) }]);
+    expect([joined.conversationId, joined.id === joining.id]).toEqual([id, false]);
+    await api.call.delete(`${path}/${joining.id}`);
+    expect((await api.call.get(`/conversations/${id}`)).participants).toHaveLength(1);
+  });
+
+  it("embeds its newest 1,000 messages and lists all of them in pages", async () => {
+    const { id, organizationId } = await start();
+    await api.database.db
+      .insertInto("messages")
+      .values(
+        Array.from({ length: 1_010 }, (_, n) => ({
+          ...{ id: `msg_${n}`, organizationId, roomId, conversationId: id, authorId: null, aiRole: null },
+          ...{ content: String(n), attachments: "[]" },
+          ...{ createdAt: new Date(1_000 * n), updatedAt: new Date(1_000 * n) },
+        })),
+      )
+      .execute();
+    const { messages } = await api.call.get(`/conversations/${id}`);
+    expect([messages.length, messages[0].content, messages.at(-1).content]).toEqual([1_000, "10", "1009"]);
+    const listed = await api.call.get("/conversations?limit=200");
+    const shown = listed.flatMap((one: { messages: object[] }) => one.messages).length;
+    expect(shown).toBeLessThanOrEqual(1_000);
+    const page = await api.call("GET", `/conversations/${id}/messages?limit=2&offset=1008`);
+    expect(page.body.map(({ content }: { content: string }) => content)).toEqual(["1008", "1009"]);
+    expect(page.headers.get("x-total-count")).toBe("1010");
+  });
+});

@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+
+let api: TestApi;
+let call: Caller;
+let ownerId: string;
+beforeAll(async () => {
+  api = await createTestApi();
+  call = api.call;
+  ownerId = (await call.get("/iam/accounts"))[0].id;
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const room = (body: object = {}) => call.post("/rooms", { title: "Room", ...body });
+
+describe("a room", () => {
+  it("is made with defaults, shown, listed, changed and deleted", async () => {
+    const made = await room({ hash: "h" });
+    expect(made).toMatchObject({
+      ...{ id: expect.stringMatching(/^room_/), title: "Room", description: null, hash: "h", ownerId },
+      ...{ allowGuestConversations: false, allowMessages: true, immutable: false },
+      ...{ conversations: [], messages: [], participants: [] },
+    });
+    expect(await call.get(`/rooms/${made.id}`)).toEqual(made);
+    expect(await call.get("/rooms")).toContainEqual(made);
+    const changed = await call.put(`/rooms/${made.id}`, { title: null, ownerId: null, allowMessages: false });
+    expect(changed).toMatchObject({ title: null, ownerId: null, allowMessages: false, hash: "h" });
+    expect(await call.put(`/rooms/${made.id}`, { allowMessages: null })).toMatchObject({
+      allowMessages: true,
+    });
+    expect(await call.delete(`/rooms/${made.id}`)).toEqual({ id: made.id });
+    expect((await call("GET", `/rooms/${made.id}`)).status).toBe(404);
+  });
+
+  it("shows its conversations, participants and all messages, and cannot be deleted while it has a conversation", async () => {
+    const { id: roomId } = await room();
+    const participant = await call.post(`/rooms/${roomId}/participants`, {
+      accountId: ownerId,
+      autoJoin: true,
+    });
+    const conversation = await call.post("/conversations", { roomId, title: "c" });
+    const attachments = [{ name: "a", payload: [1] }];
+    const inside = await call.post(`/conversations/${conversation.id}/messages`, {
+      content: "in",
+      attachments,
+    });
+    const outside = await call.post(`/rooms/${roomId}/messages`, { content: "out" });
+    const bare = (message: object) => ({ ...message, attachments: [], conversation: null, room: null });
+    const whole = await call.get(`/rooms/${roomId}`);
+    expect(whole.messages).toEqual([bare(inside), bare(outside)]);
+    expect(whole.participants).toEqual([{ ...participant, account: null }]);
+    expect(whole.conversations).toEqual([{ ...conversation, participants: [] }]);
+    expect((await call.get("/rooms?limit=200")).find(({ id }: { id: string }) => id === roomId)).toEqual(
+      whole,
+    );
+    expect(await call.refusal("DELETE", `/rooms/${roomId}`)).toMatchObject({ status: 409 });
+    await call.delete(`/conversations/${conversation.id}`);
+    expect((await call.get(`/rooms/${roomId}`)).messages).toEqual([bare(outside)]);
+    await call.delete(`/rooms/${roomId}`);
+  });
+
+  it("that is immutable cannot be changed, nor made mutable again", async () => {
+    const { id } = await room({ immutable: true });
+    const status = async (patch: object) => (await call("PUT", `/rooms/${id}`, patch)).status;
+    for (const patch of [{ title: "new" }, { immutable: false }, {}]) expect(await status(patch)).toBe(409);
+    // The body is checked first.
+    expect(await status({ extra: 1 })).toBe(400);
+    expect(await status({ ownerId: "acc_nobody" })).toBe(404);
+    await call.post(`/rooms/${id}/messages`, { content: "a" });
+    await call.delete(`/rooms/${id}`);
+  });
+
+  it("is made in the caller's default space, in a named one, or in none", async () => {
+    const [{ id: spaceId }] = await call.get("/spaces");
+    const other = await call.post("/spaces", { name: "s" });
+    expect(await room()).toMatchObject({ spaceId });
+    expect(await room({ spaceId: other.id })).toMatchObject({ spaceId: other.id });
+    expect(await room({ spaceId: null })).toMatchObject({ spaceId: null });
+  });
+});
+
+describe("a participant", () => {
+  it("is made with its account and agent, shown, listed, changed and deleted", async () => {
+    const { id: roomId } = await room();
+    const agent = await call.post("/agents", { name: "Bot", identifier: "bot" });
+    const path = `/rooms/${roomId}/participants`;
+    const made = await call.post(path, {
+      ...{ accountId: ownerId, agentIdentifier: "bot", firstName: "B", isAgent: true, isAdmin: true },
+      ...{ scope: { rooms: [1] }, status: "away" },
+    });
+    const account = await call.get(`/iam/accounts/${ownerId}`);
+    expect(made).toMatchObject({
+      ...{ roomId, conversationId: null, firstName: "B", lastName: null, autoJoin: false, isAdmin: true },
+      ...{ scope: { rooms: [1] }, status: "away" },
+      account: { ...account, identities: [], memberships: [] },
+      agent: { ...agent, knowledgeBase: null },
+    });
+    expect(await call.get(`${path}/${made.id}`)).toEqual(made);
+    const guest = await call.post(path, { agentIdentifier: "nobody" });
+    expect(guest).toMatchObject({ accountId: null, account: null, agent: null, scope: null, status: null });
+    expect(await call.get(path)).toEqual([made, guest]);
+    const patch = { agentIdentifier: null, scope: { rooms: [2] }, status: null };
+    const changed = await call.put(`${path}/${made.id}`, patch);
+    expect(changed).toMatchObject({ agent: null, scope: { rooms: [2] }, status: null, firstName: "B" });
+    expect(await call.delete(`${path}/${made.id}`)).toEqual({ id: made.id });
+    expect(await call.get(path)).toEqual([guest]);
+  });
+
+  it("exists once for each account in the room, and once in each conversation", async () => {
+    const { id: roomId } = await room();
+    const path = `/rooms/${roomId}/participants`;
+    const inRoom = { accountId: ownerId };
+    await call.post(path, inRoom);
+    expect((await call("POST", path, inRoom)).status).toBe(409);
+    const { id: conversationId } = await call.post("/conversations", { roomId });
+    const inside = { ...inRoom, conversationId };
+    const joined = await call.post(path, inside);
+    expect(joined).toMatchObject({ conversationId, roomId });
+    expect((await call("POST", path, inside)).status).toBe(409);
+    const other = await call.post(path, {});
+    expect((await call("PUT", `${path}/${other.id}`, inRoom)).status).toBe(409);
+    expect(await call.get(`${path}?conversationId=${conversationId}`)).toEqual([joined]);
+    expect((await call.get(path)).map(({ id }: { id: string }) => id)).not.toContain(joined.id);
+    expect((await call.get(`/conversations/${conversationId}`)).participants).toHaveLength(1);
+  });
+
+  it("is deleted with its account", async () => {
+    const { id: roomId } = await room();
+    const account = await call.post("/iam/accounts", { name: "Ada" });
+    const { id } = await call.post(`/rooms/${roomId}/participants`, { accountId: account.id });
+    await call.delete(`/iam/accounts/${account.id}`);
+    expect((await call("GET", `/rooms/${roomId}/participants/${id}`)).status).toBe(404);
+  });
+
+  it("is found in its own room alone, and joins only that room's conversations", async () => {
+    const [one, other] = [await room(), await room()];
+    const { id } = await call.post(`/rooms/${one.id}/participants`, {});
+    const others = `/rooms/${other.id}/participants`;
+    for (const [method, body] of [["GET"], ["PUT", { isAdmin: true }], ["DELETE"]] as const)
+      expect((await call(method, `${others}/${id}`, body)).status).toBe(404);
+    expect(await call.get(`/rooms/${one.id}/participants/${id}`)).toMatchObject({ isAdmin: false });
+    const { id: conversationId } = await call.post("/conversations", { roomId: one.id });
+    expect(await call.refusal("POST", others, { conversationId })).toMatchObject({ status: 404 });
+    expect((await call("GET", `${others}?conversationId=${conversationId}`)).status).toBe(404);
+  });
+
+  it("is refused when its room has a thousand", async () => {
+    const { id: roomId, organizationId } = await room();
+    const now = new Date();
+    await api.database.db
+      .insertInto("participants")
+      .values(
+        Array.from({ length: 1_000 }, (_, n) => ({
+          ...{ id: `part_${n}`, organizationId, roomId, conversationId: null, accountId: null },
+          ...{ agentIdentifier: null, firstName: null, lastName: null, scope: null, status: null },
+          ...{ autoJoin: n < 2, isAdmin: false, isAgent: false, createdAt: now, updatedAt: now },
+        })),
+      )
+      .execute();
+    expect((await call("POST", `/rooms/${roomId}/participants`, {})).status).toBe(409);
+    expect((await call.get(`/rooms/${roomId}`)).participants).toHaveLength(1_000);
+    expect((await call.post("/conversations", { roomId })).participants).toHaveLength(2);
+  });
+});
+
+describe("a message", () => {
+  it("is kept byte for byte, and shown with its room and conversation", async () => {
+    const made = await room();
+    const payload = Array.from({ length: 256 }, (_, byte) => byte);
+    const attachments = [
+      { name: "all", kind: "file", contentType: "application/octet-stream", metadata: [0, 255], payload },
+      { name: "none", kind: null, contentType: null, metadata: [], payload: [] },
+    ];
+    const body = { content: "Grüße 👋", aiRole: 0, attachments };
+    const message = await call.post(`/rooms/${made.id}/messages`, body);
+    expect(message).toEqual({
+      ...body,
+      ...{ id: expect.stringMatching(/^msg_/), authorId: ownerId, organizationId: made.organizationId },
+      ...{ conversationId: null, conversation: null, room: made, createdAt: expect.any(String) },
+    });
+    const path = `/rooms/${made.id}/messages/${message.id}`;
+    expect(await call.get(path)).toEqual(message);
+    const changed = await call.put(path, { aiRole: null, attachments: null });
+    expect(changed).toEqual({ ...message, aiRole: null, attachments: [] });
+    expect(await call.delete(path)).toEqual({ id: message.id });
+    expect(await call.get(`/rooms/${made.id}/messages`)).toEqual([]);
+  });
+
+  it.each([
+    [{ content: "a", attachments: [{ name: "x", payload: [0, 256] }] }, "attachments[0].payload[1]"],
+    [{ content: "a", attachments: [{ name: "x", payload: [-1] }] }, "attachments[0].payload[0]"],
+    [{ content: "a", attachments: [{ name: "x", payload: [1.5] }] }, "attachments[0].payload[0]"],
+    [{ content: "a", attachments: [{ name: "x", payload: "AQ==" }] }, "attachments[0].payload"],
+    [{ content: "a", attachments: [{ name: "x", metadata: { 0: 1 } }] }, "attachments[0].metadata"],
+    [{ content: "a", attachments: [{ name: "x", payload: Array(65_537).fill(1) }] }, "attachments"],
+    [{ content: "a", attachments: Array(17).fill({ name: "x" }) }, "attachments"],
+    [{ content: "" }, "content"],
+    [{ content: "a", aiRole: 1.5 }, "aiRole"],
+    // The author is the caller.
+    [{ content: "a", authorId: "acc_1" }, "authorId"],
+  ])("is refused with an attachment or a field that does not fit: %j", async (body, path) => {
+    const { id } = await room();
+    expect(await call.refusal("POST", `/rooms/${id}/messages`, body)).toEqual({
+      ...{ status: 400, code: "invalid_parameters", paths: [path] },
+    });
+  });
+
+  it("is refused in a room that allows none, and in its conversations", async () => {
+    const { id } = await room({ allowMessages: false });
+    const conversation = await call.post("/conversations", { roomId: id });
+    for (const path of [`/rooms/${id}/messages`, `/conversations/${conversation.id}/messages`])
+      expect(await call.refusal("POST", path, { content: "a" })).toMatchObject({ status: 409 });
+    expect(await call.get(`/rooms/${id}/messages`)).toEqual([]);
+  });
+
+  it("keeps its place in the order of creation, page by page, and is found in its own room alone", async () => {
+    const [one, other] = [await room(), await room()];
+    const path = `/rooms/${one.id}/messages`;
+    for (let n = 0; n < 12; n++) await call.post(path, { content: String(n) });
+    const first = await call("GET", `${path}?limit=7`);
+    const second = await call("GET", `${path}?limit=7&offset=7`);
+    const said = [...first.body, ...second.body].map(({ content }) => content);
+    expect(said).toEqual(Array.from({ length: 12 }, (_, n) => String(n)));
+    expect(first.headers.get("x-total-count")).toBe("12");
+    const inside = (await call.get(`/rooms/${one.id}`)).messages.map(
+      ({ content }: { content: string }) => content,
+    );
+    expect(inside).toEqual(said);
+    const misplaced = `/rooms/${other.id}/messages/${first.body[0].id}`;
+    for (const [method, body] of [["GET"], ["PUT", { content: "b" }], ["DELETE"]] as const)
+      expect((await call(method, misplaced, body)).status).toBe(404);
+    expect(await call.get(path)).toHaveLength(12);
+  });
+});

@@ -1,0 +1,214 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { type EventStreamReader, readEventStream } from "../../support/event-stream.ts";
+import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+
+let spine: TestSpine;
+let token: string;
+beforeAll(async () => {
+  spine = await startTestSpine();
+  token = await spine.api.keyWith("apps.read");
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+
+let readers: EventStreamReader[] = [];
+afterEach(async () => {
+  await Promise.all(readers.map((reader) => reader.close().catch(() => {})));
+  readers = [];
+});
+
+interface Options {
+  readonly method?: string;
+  readonly key?: string;
+  readonly type?: string;
+  readonly after?: string;
+}
+
+async function request(appId: string, { method = "GET", key = token, type, after }: Options = {}) {
+  const path = `/v1/apps/${appId}/events/stream${type === undefined ? "" : `?type=${type}`}`;
+  const authorization = `Bearer ${key}`;
+  const headers = { authorization, ...(after !== undefined && { "last-event-id": after }) };
+  return spine.api.app.request(path, { method, headers });
+}
+
+async function follow(appId: string, options: Options = {}): Promise<EventStreamReader> {
+  const reader = readEventStream(await request(appId, options));
+  readers.push(reader);
+  return reader;
+}
+
+const TYPES = ["a", "b", "c"];
+const definitions = TYPES.map((type) => ({ type, typePath: "$.type", idPath: "$.n" }));
+
+async function install() {
+  const app = await spine.install({ uid: "in", kind: "webhook", events: definitions });
+  const channelId: string = app.channels[0].id;
+  let n = 0;
+  return {
+    appId: app.id as string,
+    channelId,
+    /** Sends events of the three types in turn; answers their numbers. */
+    async send(count: number, more: object = {}): Promise<number[]> {
+      const sent: number[] = [];
+      for (let i = 0; i < count; i++) {
+        const type = TYPES[n % TYPES.length];
+        await spine.send(channelId, { type, n, ...more });
+        sent.push(n++);
+      }
+      return sent;
+    },
+  };
+}
+
+const numberOf = ({ data = "" }: { data: string | undefined }): number => JSON.parse(data).data.n;
+const sorted = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
+
+/** Each type has a topic: order is promised within it. */
+function expectInOrder(numbers: readonly number[]): void {
+  for (const rest of [0, 1, 2]) {
+    const ofTopic = numbers.filter((n) => n % 3 === rest);
+    expect(ofTopic).toEqual(sorted(ofTopic));
+  }
+}
+
+describe("the stream of an app's events", () => {
+  it("begins now and gives each event as getEvent answers it", async () => {
+    const { appId, channelId, send } = await install();
+    await send(3);
+    const response = await request(appId);
+    expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    const reader = readEventStream(response);
+    readers.push(reader);
+    const text = '{"type":"a",\r\n "n":9007199254740993,\n\r"x":"line\\nend"}';
+    const outcome = await spine.send(channelId, text);
+    const [event] = await reader.take(1);
+    const place = `${encodeURIComponent(outcome.events[0]?.topic ?? "")}/${outcome.events[0]?.entryId}`;
+    expect(JSON.parse(event?.data ?? "")).toEqual(await spine.api.call.get(`/apps/${appId}/events/${place}`));
+    expect(event?.data).toContain("9007199254740993");
+  });
+
+  it("gives only events of the requested type", async () => {
+    const { appId, send } = await install();
+    const reader = await follow(appId, { type: "b" });
+    await send(7);
+    expect((await reader.take(2)).map(numberOf)).toEqual([1, 4]);
+  });
+
+  it("resumes after the last event id without a gap or a repeat, over several topics", async () => {
+    const { appId, send } = await install();
+    const sent: number[] = [];
+    const seen: number[] = [];
+    let after: string | undefined;
+    for (const take of [0, 1, 5, 0, 13]) {
+      const reader = await follow(appId, after === undefined ? {} : { after });
+      sent.push(...(await send(6)));
+      seen.push(...(await reader.take(take)).map(numberOf));
+      after = await reader.lastId();
+      await reader.close();
+    }
+    const reader = await follow(appId, { after: after ?? "" });
+    seen.push(...(await reader.take(sent.length - seen.length)).map(numberOf));
+    expect(sorted(seen)).toEqual(sent);
+    expectInOrder(seen);
+  });
+
+  it("leaves what a slow reader does not take on the bus, and gives it all when the reader goes on", async () => {
+    const { appId, channelId, send } = await install();
+    const slow = await follow(appId);
+    const quick = await follow(appId);
+    // Three times what a line may hold, then an event that is deleted before the slow reader comes to it.
+    const filler = "x".repeat(20_000);
+    const sent = await send(39, { filler });
+    const { events } = await spine.send(channelId, { type: "a", n: 1_000, filler });
+    expect(sorted((await quick.take(40)).map(numberOf))).toEqual([...sent, 1_000]);
+    for (const { topic, entryId } of events) await spine.server.client.xdel(topic, entryId);
+    const seen = (await slow.take(39)).map(numberOf);
+    expect(sorted(seen)).toEqual(sent);
+    expectInOrder(seen);
+    const [next] = await send(1);
+    for (const reader of [slow, quick]) expect((await reader.take(1)).map(numberOf)).toEqual([next]);
+  });
+
+  it("answers a HEAD without holding one of the key's places", async () => {
+    const { appId } = await install();
+    for (let i = 0; i < 21; i++) {
+      const head = await request(appId, { method: "HEAD" });
+      expect([head.status, head.body]).toEqual([200, null]);
+      expect(head.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    }
+    await follow(appId);
+  });
+
+  it("refuses the 21st stream of a key until another of its streams ends", async () => {
+    const { appId } = await install();
+    const key = await spine.api.keyWith("apps.read");
+    for (let i = 0; i < 20; i++) await follow(appId, { key });
+    const refused = await request(appId, { key });
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "10"]);
+    await follow(appId);
+    await readers.shift()?.close();
+    await follow(appId, { key });
+  });
+
+  it("refuses a Last-Event-ID that is not one of its own", async () => {
+    const { appId } = await install();
+    for (const after of ["x", "1.2", "1.abcdefgh:1", `1${".abcdefgh:1-1".repeat(101)}`, "1.abcdefgh:01-1"])
+      expect([after, (await request(appId, { after })).status]).toEqual([after, 400]);
+  });
+});
+
+describe("the stream of an app's events, by a clock that the test moves", () => {
+  beforeEach(() => {
+    const nowMs = performance.now();
+    vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
+    // Times that are remembered from before stay in the past.
+    vi.advanceTimersByTime(nowMs);
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("follows the topic of a new definition within two seconds", async () => {
+    const { appId, channelId, send } = await install();
+    const reader = await follow(appId);
+    const take = async () => (await reader.take(1)).map(numberOf);
+    // Topics are listed after each reading, if that is due: with the second event they have been.
+    for (const n of [0, 1]) {
+      await send(1);
+      expect(await take()).toEqual([n]);
+    }
+    const events = [...definitions, { type: "d", typePath: "$.type" }];
+    await spine.api.call.put(`/apps/${appId}/channels/${channelId}`, { events });
+    await spine.send(channelId, { type: "d", n: 42 });
+    await send(1);
+    expect(await take()).toEqual([2]);
+    vi.advanceTimersByTime(2_000);
+    expect(await take()).toEqual([42]);
+  });
+
+  it("ends within five seconds when its key is revoked, and no other key's stream does", async () => {
+    const { appId, send } = await install();
+    const key = await spine.api.keyWith("apps.read");
+    const ended = await follow(appId, { key });
+    const kept = await follow(appId, { key: await spine.api.keyWith("apps.read") });
+    await spine.api.database.db
+      .updateTable("apiKeys")
+      .set({ revokedAt: new Date() })
+      .where("prefix", "=", key.slice(0, 11))
+      .execute();
+    vi.advanceTimersByTime(5_000);
+    expect(await ended.next()).toBeUndefined();
+    await send(1);
+    expect(await kept.take(1)).toHaveLength(1);
+  });
+
+  it("ends within two seconds when its app is deleted, and no other app's stream does", async () => {
+    const [deleted, other] = [await install(), await install()];
+    const ended = await follow(deleted.appId);
+    const kept = await follow(other.appId);
+    await spine.api.call.delete(`/apps/${deleted.appId}`);
+    vi.advanceTimersByTime(2_000);
+    expect(await ended.next()).toBeUndefined();
+    await other.send(1);
+    expect(await kept.take(1)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+
+let spine: TestSpine;
+beforeAll(async () => {
+  spine = await startTestSpine();
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+
+const types = ["push", "a/b c%", "other"];
+const install = () =>
+  spine.install({
+    uid: "main",
+    kind: "webhook",
+    events: types.map((type) => ({ type, typePath: "$.t", idPath: "$.id" })),
+  });
+
+async function installWithEvents(count: number) {
+  const app = await install();
+  const entries: { topic: string; entryId: string }[] = [];
+  for (let i = 0; i < count; i++) {
+    const { events } = await spine.send(app.channels[0].id, { t: types[i % types.length], id: String(i) });
+    entries.push(...events.map(({ topic, entryId }) => ({ topic, entryId })));
+  }
+  // Within a millisecond every topic counts for itself.
+  const keyOf = ({ topic, entryId }: { topic: string; entryId: string }) => `${entryId} ${topic}`;
+  entries.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  return { app, entries };
+}
+
+const placesOf = (body: { topic: string; entryId: string }[]) =>
+  body.map(({ topic, entryId }) => ({ topic, entryId }));
+const at = (appId: string, { topic, entryId }: { topic: string; entryId: string }) =>
+  `/apps/${appId}/events/${encodeURIComponent(topic)}/${entryId}`;
+
+/** The fields that every entry has. */
+const REQUIRED = ["specversion", "1.0", "id", "1", "source", "/other", "type", "push"] as const;
+
+describe("an event in an answer", () => {
+  it("is CloudEvents JSON with the data as received, digit for digit", async () => {
+    const app = await install();
+    const text = '{"t":"push","id":"1","big":12345678901234567890,"one":1.0,"e":1E+2,"s":"\\u00e9"}';
+    const { events } = await spine.send(app.channels[0].id, text);
+    const [event] = events;
+    if (!event) throw new Error("nothing was published");
+    const answer = await spine.api.app.request(`/v1${at(app.id, event)}`, {
+      headers: { authorization: `Bearer ${await spine.api.keyWith("apps.read")}` },
+    });
+    expect(answer.headers.get("content-type")).toBe("application/json");
+    const json = await answer.text();
+    expect(json).toContain(`"data":${text}`);
+    expect(JSON.parse(json)).toMatchObject({
+      specversion: "1.0",
+      id: "1",
+      source: `/apps/${app.id}/channels/main`,
+      type: "push",
+      datacontenttype: "application/json",
+      topic: event.topic,
+      entryId: event.entryId,
+    });
+    expect(json).not.toContain(app.channels[0].id);
+  });
+
+  it("holds text as a string and bytes in base64", async () => {
+    const app = await spine.install({ uid: "raw", kind: "webhook", events: [{ type: "all" }] });
+    const [{ id: channelId }] = app.channels;
+    await spine.send(channelId, "1,2\n", { "content-type": "text/csv" });
+    await spine.send(channelId, Buffer.from([0xff, 0x00]), { "content-type": "application/octet-stream" });
+    const body = await spine.api.call.get(`/apps/${app.id}/events`);
+    expect(body[0]).toMatchObject({ datacontenttype: expect.stringContaining("text/csv"), data: "1,2\n" });
+    expect(body[1]).toMatchObject({ data_base64: "/wA=" });
+    expect(body[1]).not.toHaveProperty("data");
+  });
+
+  it("is valid JSON even if another writer left data that is not", async () => {
+    const { app, entries } = await installWithEvents(1);
+    const topic = entries[0]?.topic ?? "";
+    const written = [...REQUIRED, "datacontenttype", "application/json", "data", '{"a":'];
+    await spine.server.client.xadd(topic, "*", ...written);
+    const body = await spine.api.call.get(`/apps/${app.id}/events`);
+    expect(body[1].data).toBe('{"a":');
+  });
+});
+
+describe("the events of an app", () => {
+  it("are listed in pages, in order of creation across topics, with their total", async () => {
+    const { app, entries } = await installWithEvents(11);
+    const pages = await Promise.all(
+      [0, 4, 8, 12].map((offset) => spine.api.call("GET", `/apps/${app.id}/events?limit=4&offset=${offset}`)),
+    );
+    expect(pages.flatMap(({ body }) => placesOf(body))).toEqual(entries);
+    expect(pages.map(({ headers }) => headers.get("x-total-count"))).toEqual(["11", "11", "11", "11"]);
+  });
+
+  it("are filtered by type and by the time they were appended", async () => {
+    const { app, entries } = await installWithEvents(6);
+    const byType = await spine.api.call("GET", `/apps/${app.id}/events?type=${encodeURIComponent("a/b c%")}`);
+    expect(placesOf(byType.body)).toEqual(entries.filter(({ topic }) => topic.endsWith("c%25")));
+    expect(byType.headers.get("x-total-count")).toBe("2");
+    const ms = Number.parseInt(entries[3]?.entryId ?? "", 10);
+    const time = new Date(ms).toISOString();
+    const msOf = ({ entryId }: { entryId: string }) => Number.parseInt(entryId, 10);
+    const from = await spine.api.call("GET", `/apps/${app.id}/events?from=${time}&limit=1`);
+    const later = entries.filter((entry) => msOf(entry) >= ms);
+    expect(placesOf(from.body)).toEqual(later.slice(0, 1));
+    expect(from.headers.get("x-total-count")).toBe(String(later.length));
+    const to = await spine.api.call("GET", `/apps/${app.id}/events?to=${time}`);
+    expect(placesOf(to.body)).toEqual(entries.filter((entry) => msOf(entry) < ms));
+  });
+
+  it("are merged in order from topics with more entries than one read takes", async () => {
+    const app = await install();
+    const rows = await spine.api.database.db
+      .selectFrom("topics")
+      .select("topic")
+      .where("appId", "=", app.id)
+      .orderBy("type")
+      .execute();
+    const ids: string[] = [];
+    const pipeline = spine.server.client.pipeline();
+    for (let i = 0; i < 450; i++) {
+      const topic = rows[i % 7 === 0 ? 0 : 1]?.topic ?? "";
+      ids.push(`${1_000 + Math.floor(i / 3)}-${i}`);
+      pipeline.xadd(topic, `${1_000 + Math.floor(i / 3)}-${i}`, ...REQUIRED, "data", "1");
+    }
+    await pipeline.exec();
+    const read = (offset: number) => spine.api.call.get(`/apps/${app.id}/events?limit=200&offset=${offset}`);
+    const all = [...(await read(0)), ...(await read(200)), ...(await read(400))];
+    expect(all.map(({ entryId }: { entryId: string }) => entryId)).toEqual(ids);
+  });
+
+  it("are refused for a malformed time, a page over 200 or an offset out of reach", async () => {
+    const app = await install();
+    for (const [query, path] of [
+      ["from=yesterday", "from"],
+      ["limit=201", "limit"],
+      ["offset=9999", "offset"],
+    ]) {
+      const refusal = await spine.api.call.refusal("GET", `/apps/${app.id}/events?${query}`);
+      expect(refusal).toEqual({ status: 400, code: "invalid_parameters", paths: [path] });
+    }
+  });
+});
+
+describe("one event", () => {
+  it("is found by topic (slashes encoded or not) and entry id, and deleted", async () => {
+    const { app, entries } = await installWithEvents(2);
+    const event = entries.find(({ topic }) => topic.endsWith("c%25"));
+    if (!event) throw new Error("nothing was published");
+    expect(event.topic).toContain("a/b%20c%25");
+    const found = await spine.api.call.get(at(app.id, event));
+    expect(found).toMatchObject({ ...event, type: "a/b c%" });
+    const slashes = encodeURIComponent(event.topic).replaceAll("%2F", "/");
+    expect(await spine.api.call.get(`/apps/${app.id}/events/${slashes}/${event.entryId}`)).toEqual(found);
+    expect(await spine.api.call.delete(at(app.id, event))).toEqual({ id: event.entryId });
+    for (const method of ["GET", "DELETE"]) {
+      expect((await spine.api.call(method, at(app.id, event))).status).toBe(404);
+    }
+    expect(await spine.server.client.xlen(event.topic)).toBe(0);
+  });
+
+  it("is not found under another app's topic, a Redis key or an unknown or malformed entry id", async () => {
+    const { app, entries } = await installWithEvents(1);
+    const other = await installWithEvents(1);
+    const [event] = entries;
+    const [foreign] = other.entries;
+    if (!event || !foreign) throw new Error("nothing was published");
+    await spine.server.client.set("inlet:secret", "1");
+    for (const path of [
+      at(app.id, foreign),
+      at(app.id, { topic: "inlet:secret", entryId: "1-1" }),
+      at(app.id, { ...event, entryId: "1-1" }),
+      at(app.id, { ...event, entryId: `${"9".repeat(30)}-1` }),
+      at(app.id, { ...event, entryId: "18446744073709551616-0" }),
+      `/apps/${app.id}/events/${event.entryId}`,
+      `/apps/${app.id}/events/${encodeURIComponent(event.topic)}/x`,
+    ]) {
+      expect((await spine.api.call("GET", path)).status, path).toBe(404);
+    }
+  });
+});

@@ -1,0 +1,302 @@
+import { createHmac } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+
+let spine: TestSpine;
+beforeAll(async () => {
+  spine = await startTestSpine();
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+
+const events = [{ type: "push", idPath: "$.id", payloadPath: "$.data" }];
+const install = (config: object = {}) => spine.install({ uid: "main", kind: "webhook", config, events });
+const change = (app: { id: string; channels: { id: string }[] }, body: object) =>
+  spine.api.call("PUT", `/apps/${app.id}/channels/${app.channels[0]?.id}`, body);
+const list = (appId: string, query = "") => spine.api.call("GET", `/apps/${appId}/quarantine${query}`);
+const redrive = (appId: string, id: string, body?: object) =>
+  spine.api.call("POST", `/apps/${appId}/quarantine/${id}/redrive`, body);
+const entriesOf = (appId: string) => spine.api.call("GET", `/apps/${appId}/events`).then(({ body }) => body);
+
+/** An item without an id: one record. */
+async function quarantineOne(
+  app: { channels: { id: string }[] },
+  body: unknown = { data: 1 },
+): Promise<string> {
+  const { quarantine } = await spine.send(app.channels[0]?.id ?? "", body);
+  return quarantine[0]?.id ?? "";
+}
+
+describe("a quarantined item", () => {
+  it("is shown whole, without the channel's address or any credential", async () => {
+    const app = await install({
+      verification: {
+        scheme: "hmac",
+        algorithm: "sha256",
+        encoding: "hex",
+        in: "header",
+        name: "x-signature",
+      },
+    });
+    const [{ id: channelId }] = app.channels;
+    await change(app, { config: { secrets: [{ value: "k" }] } });
+    const text = '{"data":"\u00e9"}';
+    const signature = createHmac("sha256", "k").update(text).digest("hex");
+    const sent = await spine.send(channelId, text, { "x-signature": signature, "x-other": "kept" });
+    const [{ id } = { id: "" }] = sent.quarantine;
+    const { body } = await spine.api.call("GET", `/apps/${app.id}/quarantine/${id}`);
+    expect(body).toEqual({
+      id,
+      appId: app.id,
+      channelUid: "main",
+      reason: "id_missing",
+      path: expect.any(String),
+      detail: expect.any(String),
+      item: null,
+      definitions: ["push"],
+      count: 1,
+      firstAt: expect.stringMatching(/Z$/),
+      lastAt: expect.stringMatching(/Z$/),
+      arrivedAt: expect.stringMatching(/Z$/),
+      deliveryId: null,
+      method: "POST",
+      headers: { "content-type": "application/json", "x-other": "kept" },
+      query: {},
+      body: text,
+      bodyEncoding: "utf-8",
+      explanation: [
+        expect.objectContaining({ failures: [expect.objectContaining({ reason: "id_missing" })] }),
+      ],
+    });
+    expect(JSON.stringify(body)).not.toContain(channelId);
+    expect(JSON.stringify(body)).not.toContain(signature);
+  });
+
+  it("shows a body that is no text in base64", async () => {
+    const app = await install();
+    const id = await quarantineOne(app, Buffer.from([0x7b, 0xff]));
+    const { body } = await spine.api.call("GET", `/apps/${app.id}/quarantine/${id}`);
+    expect(body).toMatchObject({ reason: "invalid_body", body: "e/8=", bodyEncoding: "base64" });
+  });
+
+  it("is deleted for good", async () => {
+    const app = await install();
+    const id = await quarantineOne(app);
+    const path = `/apps/${app.id}/quarantine/${id}`;
+    expect(await spine.api.call("DELETE", path)).toMatchObject({ status: 200, body: { id } });
+    for (const method of ["GET", "DELETE"]) expect((await spine.api.call(method, path)).status).toBe(404);
+    expect((await redrive(app.id, id)).status).toBe(404);
+    expect((await list(app.id)).body).toEqual([]);
+  });
+});
+
+describe("the list of quarantined items", () => {
+  it("is in order of arrival, in pages with the full count; a repeated item is one, with its count", async () => {
+    const app = await install();
+    const ids = [];
+    for (let i = 0; i < 3; i++) ids.push(await quarantineOne(app, { data: i }));
+    expect(await quarantineOne(app, { data: 0 })).toBe(ids[0]);
+    const { body, headers } = await list(app.id, "?limit=2");
+    expect(body.map(({ id, count }: { id: string; count: number }) => [id, count])).toEqual([
+      [ids[0], 2],
+      [ids[1], 1],
+    ]);
+    expect(headers.get("x-total-count")).toBe("3");
+    expect(Object.keys(body[0])).not.toContain("body");
+  });
+
+  it("can be narrowed to a channel, a reason, and a time", async () => {
+    const app = await spine.install(
+      { uid: "main", kind: "webhook", events },
+      { uid: "second", kind: "webhook", events },
+    );
+    const [main, second] = app.channels;
+    const first = (await spine.send(main.id, { data: 1 })).quarantine[0]?.id;
+    const other = (await spine.send(second.id, "{")).quarantine[0]?.id;
+    const ids = async (query: string) => (await list(app.id, query)).body.map(({ id }: { id: string }) => id);
+    expect(await ids(`?channelId=${second.id}`)).toEqual([other]);
+    expect(await ids("?reason=id_missing")).toEqual([first]);
+    expect(await ids("?reason=paused")).toEqual([]);
+    const { firstAt } = (await list(app.id)).body[0];
+    const next = new Date(Date.parse(firstAt) + 3_600_000).toISOString();
+    expect(await ids(`?from=${firstAt}&to=${next}`)).toEqual([first, other]);
+    expect(await ids(`?to=${firstAt}`)).toEqual([]);
+    expect(await ids(`?from=${next}`)).toEqual([]);
+    const elsewhere = await install();
+    expect((await list(app.id, `?channelId=${elsewhere.channels[0].id}`)).status).toBe(404);
+    expect((await list(app.id, "?reason=bad")).body.details[0].path).toBe("reason");
+    expect((await list(app.id, "?from=bad")).body.details[0].path).toBe("from");
+  });
+
+  it("leaves out the items of a deleted channel, which cannot be read or re-driven either", async () => {
+    const app = await install();
+    const id = await quarantineOne(app);
+    await spine.api.call("DELETE", `/apps/${app.id}/channels/${app.channels[0].id}`);
+    expect((await list(app.id)).body).toEqual([]);
+    expect((await spine.api.call("GET", `/apps/${app.id}/quarantine/${id}`)).status).toBe(404);
+    expect((await redrive(app.id, id)).status).toBe(404);
+  });
+});
+
+describe("a re-drive", () => {
+  it("publishes by the channel's present definitions, and takes the item out of quarantine", async () => {
+    const app = await install();
+    const id = await quarantineOne(app, { key: "k1", data: 7 });
+    await change(app, { events: [{ ...events[0], idPath: "$.key" }] });
+    const { status, body } = await redrive(app.id, id);
+    expect([status, body]).toEqual([
+      200,
+      {
+        id,
+        status: "released",
+        message: null,
+        events: [expect.objectContaining({ id: "k1", status: "published" })],
+        quarantine: [],
+      },
+    ]);
+    expect(await entriesOf(app.id)).toMatchObject([{ id: "k1", data: 7 }]);
+    expect((await list(app.id)).body).toEqual([]);
+  });
+
+  it("keeps an item that fails again as the same record", async () => {
+    const app = await install();
+    const id = await quarantineOne(app);
+    expect((await redrive(app.id, id)).body).toMatchObject({
+      id,
+      status: "kept",
+      events: [],
+      quarantine: [{ id, reason: "id_missing" }],
+    });
+    expect((await list(app.id)).body).toMatchObject([{ id, count: 2 }]);
+  });
+
+  it("keeps an item that fails for another reason once, under that reason", async () => {
+    const app = await install();
+    const id = await quarantineOne(app, { key: "k" });
+    await change(app, { events: [{ ...events[0], idPath: "$.key" }] });
+    const { body } = await redrive(app.id, id);
+    expect(body).toMatchObject({ status: "kept", quarantine: [{ reason: "payload_missing" }] });
+    const left = (await list(app.id)).body;
+    expect(left).toMatchObject([{ id: body.quarantine[0].id, reason: "payload_missing" }]);
+  });
+
+  it("publishes an item under a new id on request, but only one with a conflicting id", async () => {
+    const app = await install();
+    const [{ id: channelId }] = app.channels;
+    await spine.send(channelId, { id: "1", data: "a" });
+    const id = await quarantineOne(app, { id: "1", data: "b" });
+    const again = await redrive(app.id, id);
+    expect(again.body).toMatchObject({ status: "kept", quarantine: [{ id, reason: "id_conflict" }] });
+    expect((await list(app.id)).body).toMatchObject([{ id, count: 2 }]);
+    const { body } = await redrive(app.id, id, { asNewId: true });
+    expect(body).toMatchObject({ status: "released", events: [{ status: "published" }] });
+    expect((await entriesOf(app.id)).map(({ data }: { data: string }) => data)).toEqual(["a", "b"]);
+    expect((await list(app.id)).body).toEqual([]);
+    const other = await quarantineOne(app);
+    const refused = await redrive(app.id, other, { asNewId: true });
+    expect([refused.status, refused.body.details[0].path]).toEqual([400, "asNewId"]);
+    expect((await redrive(app.id, other, { force: true })).status).toBe(400);
+  });
+
+  it("of a delivery that failed as a whole handles each of its items", async () => {
+    const app = await install({ itemsPath: "$.items" });
+    const id = await quarantineOne(app, { list: [{ id: "1", data: 1 }, { id: "2" }, { id: "3", data: 3 }] });
+    expect((await list(app.id)).body).toMatchObject([{ id, item: null, reason: "invalid_body" }]);
+    await change(app, { config: { itemsPath: "$.list" } });
+    const { body } = await redrive(app.id, id);
+    expect(body).toMatchObject({
+      status: "kept",
+      events: [
+        { id: "1", status: "published" },
+        { id: "3", status: "published" },
+      ],
+      quarantine: [{ reason: "payload_missing" }],
+    });
+    expect((await list(app.id)).body).toMatchObject([{ item: 1, reason: "payload_missing", count: 1 }]);
+  });
+
+  it("publishes once, also under a new id, when three requests come at the same time", async () => {
+    const app = await install();
+    const [{ id: channelId }] = app.channels;
+    await spine.send(channelId, { id: "1", data: "a" });
+    const id = await quarantineOne(app, { id: "1", data: "b" });
+    const answers = await Promise.all([1, 2, 3].map(() => redrive(app.id, id, { asNewId: true })));
+    expect(answers.map(({ status }) => status).filter((status) => status !== 200 && status !== 404)).toEqual(
+      [],
+    );
+    expect((await entriesOf(app.id)).map(({ data }: { data: string }) => data)).toEqual(["a", "b"]);
+  });
+
+  it("refuses a delivery whose signature is not valid", async () => {
+    const app = await install();
+    const channel = await spine.path.rules.find(app.channels[0].id);
+    if (!channel) throw new Error("no channel");
+    const failure = { item: 0, reason: "signature_invalid", detail: "sampled", definitions: [] } as const;
+    const delivery = {
+      method: "POST",
+      headers: {},
+      query: {},
+      body: Buffer.from("{}"),
+      arrivedAtMs: Date.now(),
+    };
+    const [id = ""] = await spine.path.quarantine.put(
+      channel.identity,
+      { delivery, items: [{ failure, keep: "all" }] },
+      { signal: new AbortController().signal },
+    );
+    const { status, body } = await redrive(app.id, id);
+    expect([status, body.code]).toEqual([409, "conflict"]);
+    const many = await spine.api.call("POST", `/apps/${app.id}/quarantine/redrive`, {});
+    expect(many.body).toMatchObject([{ id, status: "refused", events: [] }]);
+    expect((await list(app.id)).body).toHaveLength(1);
+  });
+
+  it("of many takes the items that fit the filter, in order of arrival, and answers for each", async () => {
+    const app = await install();
+    const ids = [];
+    for (let i = 0; i < 3; i++) ids.push(await quarantineOne(app, { key: `k${i}`, data: i }));
+    ids.push(await quarantineOne(app, { data: 3 }));
+    const broken = await quarantineOne(app, "{");
+    await change(app, { events: [{ ...events[0], idPath: "$.key" }] });
+    const { body } = await spine.api.call("POST", `/apps/${app.id}/quarantine/redrive`, {
+      reason: "id_missing",
+    });
+    expect(body.map(({ id, status }: { id: string; status: string }) => [id, status])).toEqual([
+      [ids[0], "released"],
+      [ids[1], "released"],
+      [ids[2], "released"],
+      [ids[3], "kept"],
+    ]);
+    expect((await entriesOf(app.id)).map(({ data }: { data: number }) => data)).toEqual([0, 1, 2]);
+    expect((await list(app.id)).body.map(({ id }: { id: string }) => id)).toEqual([ids[3], broken]);
+    const none = await spine.api.call("POST", `/apps/${app.id}/quarantine/redrive`, { reason: "paused" });
+    expect([none.status, none.body]).toEqual([200, []]);
+    const bad = await spine.api.call("POST", `/apps/${app.id}/quarantine/redrive`, { limit: 201 });
+    expect(bad.body.details.map(({ path }: { path: string }) => path)).toEqual(["limit"]);
+  });
+
+  it("needs apps.write, while apps.read is enough to read an item", async () => {
+    const app = await install();
+    const id = await quarantineOne(app);
+    const reader = spine.api.as(await spine.api.keyWith("apps.read"));
+    expect((await reader("GET", `/apps/${app.id}/quarantine/${id}`)).status).toBe(200);
+    const refused = await reader("POST", `/apps/${app.id}/quarantine/${id}/redrive`);
+    expect([refused.status, refused.body.message]).toEqual([403, expect.stringContaining("apps.write")]);
+    expect((await reader("POST", `/apps/${app.id}/quarantine/redrive`)).status).toBe(403);
+  });
+});
+
+it("an item is not found under another app of its organization, nor by a strange id", async () => {
+  const app = await install();
+  const other = await install();
+  const id = await quarantineOne(app);
+  const wrong = ["*", "r:1", "a%0d%0a", "x".repeat(65)].map((one) => `/apps/${app.id}/quarantine/${one}`);
+  for (const path of [`/apps/${other.id}/quarantine/${id}`, ...wrong]) {
+    for (const [method, suffix] of [
+      ["GET", ""],
+      ["DELETE", ""],
+      ["POST", "/redrive"],
+    ] as const)
+      expect([path, (await spine.api.call(method, path + suffix)).status]).toEqual([path, 404]);
+  }
+  expect((await list(app.id)).body).toHaveLength(1);
+});

@@ -1,0 +1,128 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { runEngine } from "../../../src/consumer/engine.ts";
+import { readEvent } from "../../../src/consumer/event.ts";
+import { readOptions } from "../../../src/consumer/options.ts";
+import { clearRemoval } from "../../../src/delivery/clear-removal.ts";
+import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { until } from "../../support/until.ts";
+
+let spine: TestSpine;
+beforeAll(async () => {
+  spine = await startTestSpine();
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+afterEach(() => vi.useRealTimers());
+
+interface Subscribed {
+  readonly path: string;
+  readonly id: string;
+  readonly topic: string;
+  readonly send: (...ids: number[]) => Promise<void>;
+}
+
+async function subscribe(): Promise<Subscribed> {
+  const app = await spine.install({ uid: "main", kind: "webhook", events: [{ type: "e", idPath: "$.id" }] });
+  const [{ id: channelId }] = app.channels;
+  const { id, topics } = await spine.api.call.post(`/apps/${app.id}/events/subscribe`, { eventUid: "*" });
+  return {
+    id,
+    topic: topics[0],
+    path: `/apps/${app.id}/subscriptions/${id}`,
+    async send(...ids) {
+      for (const id of ids) await spine.send(channelId, { id });
+    },
+  };
+}
+
+/** Reads until its signal aborts; answers what it has handled so far, and in how many rounds it found nothing. */
+function read(subscription: string, signal: AbortSignal) {
+  const seen = { handled: [] as unknown[], idleRounds: 0 };
+  const running = runEngine({
+    settings: readOptions({ redis: spine.server.url, subscription }),
+    connection: spine.redis,
+    async idle(_, idleSignal) {
+      seen.idleRounds++;
+      await delay(1, undefined, { signal: idleSignal }).catch(() => {});
+    },
+    async handler({ fields }) {
+      seen.handled.push(readEvent<{ id: number }>(fields).event.data?.id);
+    },
+    signal,
+  });
+  return { seen, running };
+}
+
+describe("a subscription", () => {
+  it("gives its readers nothing within a second of a pause, and goes on where it was when resumed", async () => {
+    // How old a reader's look at the subscription is: it looks again after a second.
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const { id, path, send } = await subscribe();
+    const stop = new AbortController();
+    const { seen, running } = read(id, stop.signal);
+    /** Rounds that have begun after now have ended. */
+    const roundsGoBy = async () => {
+      const enough = seen.idleRounds + 3;
+      await until(() => seen.idleRounds >= enough);
+    };
+    await send(1);
+    await until(() => seen.handled.length === 1);
+    const paused = await spine.api.call.post(`${path}/pause`);
+    expect(paused).toMatchObject({ state: "paused", topics: [expect.any(String)] });
+    vi.advanceTimersByTime(1_001);
+    await roundsGoBy();
+    await send(2, 3, 4);
+    await roundsGoBy();
+    expect(seen.handled).toEqual([1]);
+    expect(await spine.api.call.get(path)).toMatchObject({ lag: 3 });
+    expect(await spine.api.call.post(`${path}/resume`)).toMatchObject({ state: "active" });
+    vi.advanceTimersByTime(1_001);
+    await until(() => seen.handled.length === 4);
+    stop.abort();
+    await running;
+    expect(seen.handled.toSorted()).toEqual([1, 2, 3, 4]);
+    expect((await spine.api.call.get(path)).lag).toBe(0);
+  });
+
+  it("cannot be paused when it is paused, nor resumed when it is active", async () => {
+    const { path } = await subscribe();
+    expect(await spine.api.call.refusal("POST", `${path}/resume`)).toMatchObject({ status: 409 });
+    await spine.api.call.post(`${path}/pause`);
+    expect(await spine.api.call.refusal("POST", `${path}/pause`)).toMatchObject({ status: 409 });
+  });
+
+  it("leaves no key in Redis when it is deleted while paused", async () => {
+    const { id, path } = await subscribe();
+    await spine.api.call.post(`${path}/pause`);
+    expect(await spine.server.client.exists(`inlet:sub:${id}:paused`)).toBe(1);
+    await spine.api.call.delete(path);
+    await clearRemoval(
+      { ...spine, quarantine: spine.path.quarantine },
+      { kind: "subscription", id, organizationId: "" },
+    );
+    expect(await spine.server.client.keys(`inlet:sub:${id}*`)).toEqual([]);
+  });
+});
+
+describe("a rewind of a subscription", () => {
+  it("moves its group to another place, and tells how many entries readers had in hand", async () => {
+    const { id, path, topic, send } = await subscribe();
+    await send(1, 2, 3);
+    await spine.server.client.xreadgroup("GROUP", id, "me", "COUNT", 2, "STREAMS", topic, ">");
+    const rewind = (startAt: string) => spine.api.call.post(`${path}/rewind`, { startAt });
+    expect(await rewind("earliest")).toMatchObject({ startAt: "earliest", dropped: 2, lag: 3 });
+    expect(await rewind("now")).toMatchObject({ startAt: "now", dropped: 0, lag: 0 });
+    expect(await rewind("2020-01-01T00:00:00Z")).toMatchObject({
+      ...{ startAt: "2020-01-01T00:00:00.000Z", lag: 3 },
+    });
+  });
+
+  it("is refused without a place that exists", async () => {
+    const { path } = await subscribe();
+    for (const body of [{}, { startAt: "soon" }]) {
+      expect(await spine.api.call.refusal("POST", `${path}/rewind`, body)).toEqual({
+        ...{ status: 400, code: "invalid_parameters", paths: ["startAt"] },
+      });
+    }
+  });
+});

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Answer } from "../../support/api.ts";
+import { startRedis } from "../../support/redis.ts";
+import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { until } from "../../support/until.ts";
+
+let spine: TestSpine;
+beforeAll(async () => {
+  spine = await startTestSpine();
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+
+const channel = (uid: string, ...types: string[]) => ({
+  uid,
+  kind: "webhook",
+  events: types.map((type) => ({ type, ...(types.length > 1 ? { typePath: "$.t" } : {}) })),
+});
+const subscribe = (appId: string, body: object): Promise<Answer> =>
+  spine.api.call("POST", `/apps/${appId}/events/subscribe`, body);
+const read = async (topic: string, group: string): Promise<string[]> => {
+  const reply = await spine.server.client.xreadgroup(
+    "GROUP",
+    group,
+    "me",
+    "COUNT",
+    100,
+    "STREAMS",
+    topic,
+    ">",
+  );
+  const [[, entries] = ["", []]] = (reply ?? []) as [string, [string, string[]][]][];
+  return entries.map(([entryId]) => entryId);
+};
+
+describe("subscribing to an app's events", () => {
+  it("makes the subscription, its group on every topic, and the set of its topics in Redis", async () => {
+    const app = await spine.install(channel("main", "push", "a:b c"), channel("second", "x"));
+    const { status, body } = await subscribe(app.id, { eventUid: "main:*" });
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      id: expect.stringMatching(/^sub_[a-z0-9]{23}$/),
+      appId: app.id,
+      eventUid: "main:*",
+      connectionId: null,
+      state: "active",
+      startAt: "now",
+      topics: [expect.stringMatching(/\.main\.a:b%20c$/), expect.stringMatching(/\.main\.push$/)],
+      group: body.id,
+      handler: null,
+      lag: 0,
+      createdAt: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
+      updatedAt: body.createdAt,
+    });
+    expect((await spine.server.client.smembers(`inlet:sub:${body.id}`)).sort()).toEqual(body.topics);
+    for (const topic of body.topics) expect(await spine.groups.find(topic, body.id)).toBeDefined();
+    expect(await spine.api.call.get(`/apps/${app.id}/subscriptions/${body.id}`)).toEqual(body);
+    expect((await subscribe(app.id, { eventUid: "main:*" })).body.id).not.toBe(body.id);
+  });
+
+  it("covers one type, which may hold colons, one channel, or the whole app", async () => {
+    const app = await spine.install(channel("main", "push", "a:b"), channel("second", "x"));
+    const covered = async (eventUid: string) =>
+      (await subscribe(app.id, { eventUid })).body.topics.map(
+        (topic: string) => topic.split(`${app.id}.`)[1],
+      );
+    expect(await covered("main:a:b")).toEqual(["main.a:b"]);
+    expect(await covered("main:push")).toEqual(["main.push"]);
+    expect(await covered("second:*")).toEqual(["second.x"]);
+    expect(await covered("*")).toEqual(["main.a:b", "main.push", "second.x"]);
+  });
+
+  it("starts now, at the first entry, or at a time, with the entries of that millisecond", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const [{ id: channelId }] = app.channels;
+    const send = async () => (await spine.send(channelId, { n: Math.random() })).events[0]?.entryId ?? "";
+    const first = await send();
+    const second = await send();
+    const time = new Date(Number.parseInt(second, 10)).toISOString();
+    const earliest = (await subscribe(app.id, { eventUid: "*", startAt: "earliest" })).body;
+    const timed = (await subscribe(app.id, { eventUid: "*", startAt: time })).body;
+    expect([earliest.startAt, earliest.lag, timed.startAt]).toEqual(["earliest", 2, time]);
+    const now = (await subscribe(app.id, { eventUid: "*", startAt: "now" })).body;
+    const third = await send();
+    const [topic] = now.topics;
+    expect(await read(topic, earliest.id)).toEqual([first, second, third]);
+    const sameMs = Number.parseInt(first, 10) === Number.parseInt(second, 10);
+    expect(await read(topic, timed.id)).toEqual(sameMs ? [first, second, third] : [second, third]);
+    expect((await read(topic, now.id)).at(-1)).toBe(third);
+    expect((await read(topic, now.id)).length).toBe(0);
+  });
+
+  it("tells how many entries are undelivered, also when it starts between two entries", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const [{ id: channelId }] = app.channels;
+    await spine.send(channelId, { n: 1 });
+    const { body } = await subscribe(app.id, {
+      eventUid: "*",
+      startAt: new Date(Date.now() + 1).toISOString(),
+    });
+    const lag = async () => (await spine.api.call.get(`/apps/${app.id}/subscriptions/${body.id}`)).lag;
+    expect(await lag()).toBe(0);
+    await until(() => Date.now() > Date.parse(body.startAt));
+    for (let n = 2; n < 5; n++) await spine.send(channelId, { n });
+    expect(await lag()).toBe(3);
+    await read(body.topics[0], body.id);
+    expect(await lag()).toBe(0);
+  });
+
+  it("refuses an event name, time or handler that it cannot read", async () => {
+    const app = await spine.install(channel("main", "push"));
+    for (const [body, path] of [
+      [{ eventUid: "main" }, "eventUid"],
+      [{ eventUid: "ma in:push" }, "eventUid"],
+      [{ eventUid: "main:" }, "eventUid"],
+      [{ eventUid: "*", startAt: "later" }, "startAt"],
+      [{ eventUid: "*", startAt: "2026-01-01" }, "startAt"],
+      [{ eventUid: "*", handler: { url: "https://x.example", timeoutMs: 1 } }, "handler.timeoutMs"],
+    ] as const) {
+      expect(await spine.api.call.refusal("POST", `/apps/${app.id}/events/subscribe`, body)).toEqual({
+        ...{ status: 400, code: "invalid_parameters", paths: [path] },
+      });
+    }
+  });
+
+  it("answers 404 for an app, channel, definition or connection that does not exist", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const status = async (appId: string, body: object) => (await subscribe(appId, body)).status;
+    expect(await status(`${app.id.slice(0, -3)}000`, { eventUid: "*" })).toBe(404);
+    expect(await status(app.id, { eventUid: "nope:push" })).toBe(404);
+    expect(await status(app.id, { eventUid: "nope:*" })).toBe(404);
+    expect(await status(app.id, { eventUid: "main:nope" })).toBe(404);
+    expect(await status(app.id, { eventUid: "main:push", connectionId: "con_1" })).toBe(404);
+    expect(await status(app.id, { eventUid: "main:push", connectionId: null })).toBe(200);
+    expect(await subscriptionRows(app.id)).toBe(1);
+  });
+
+  it("answers 409 for an app without channels, and for more than 1,000 topics", async () => {
+    const empty = await spine.install();
+    expect((await subscribe(empty.id, { eventUid: "*" })).status).toBe(409);
+    const types = Array.from({ length: 1_000 }, (_, i) => `t${i}`);
+    const app = await spine.install(channel("main", ...types), channel("second", "one"));
+    expect((await subscribe(app.id, { eventUid: "*" })).status).toBe(409);
+    expect(await subscriptionRows(app.id)).toBe(0);
+    const most = await subscribe(app.id, { eventUid: "main:*" });
+    expect([most.status, most.body.topics.length, most.body.lag]).toEqual([200, 1_000, 0]);
+  });
+
+  it("answers 503 while Redis is away and leaves no row; the list goes on, without how far readers are", async () => {
+    const server = await startRedis();
+    await using away = await startTestSpine({ server });
+    const app = await away.install(channel("main", "push"));
+    const path = `/apps/${app.id}/events/subscribe`;
+    const made = await away.api.call.post(path, { eventUid: "*" });
+    server.signal("SIGKILL");
+    expect(await away.api.call.refusal("POST", path, { eventUid: "*" })).toEqual({
+      ...{ status: 503, code: "unavailable" },
+    });
+    const rows = await away.api.database.db.selectFrom("subscriptions").select("id").execute();
+    expect(rows).toEqual([{ id: made.id }]);
+    expect(await away.api.call.get(`/apps/${app.id}/subscriptions`)).toEqual([{ ...made, lag: null }]);
+  });
+});
+
+describe("the subscriptions of an app", () => {
+  it("are listed in order of creation, in pages, with the full count", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const made: object[] = [];
+    for (let i = 0; i < 3; i++) made.push((await subscribe(app.id, { eventUid: "*" })).body);
+    const list = (query: string) => spine.api.call("GET", `/apps/${app.id}/subscriptions${query}`);
+    expect((await list("")).body).toEqual(made);
+    const page = await list("?limit=1&offset=1");
+    expect([page.body, page.headers.get("x-total-count")]).toEqual([[made[1]], "3"]);
+  });
+
+  it("are deleted with a note of what is to be removed from Redis", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const { id } = (await subscribe(app.id, { eventUid: "*" })).body;
+    expect(await spine.api.call("DELETE", `/apps/${app.id}/subscriptions/${id}`)).toMatchObject({
+      status: 200,
+      body: { id },
+    });
+    const { db } = spine.api.database;
+    const removals = await db.selectFrom("removals").select("removal").execute();
+    expect(removals.map(({ removal }) => removal)).toContainEqual({
+      kind: "subscription",
+      id,
+      organizationId: app.organizationId,
+    });
+    const changes = await db.selectFrom("changes").select(["kind", "key"]).where("key", "=", id).execute();
+    // One for its creation.
+    expect(changes).toHaveLength(2);
+    for (const method of ["GET", "DELETE"]) {
+      expect((await spine.api.call(method, `/apps/${app.id}/subscriptions/${id}`)).status).toBe(404);
+    }
+  });
+
+  it("are not found under another app of their organization", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const other = await spine.install(channel("main", "push"));
+    const { id } = (await subscribe(app.id, { eventUid: "*" })).body;
+    for (const method of ["GET", "DELETE"])
+      expect((await spine.api.call(method, `/apps/${other.id}/subscriptions/${id}`)).status).toBe(404);
+    expect(await subscriptionRows(app.id)).toBe(1);
+  });
+});
+
+async function subscriptionRows(appId: string): Promise<number> {
+  const rows = await spine.api.database.db
+    .selectFrom("subscriptions")
+    .select("id")
+    .where("appId", "=", appId)
+    .execute();
+  return rows.length;
+}

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+
+let spine: TestSpine;
+beforeAll(async () => {
+  spine = await startTestSpine();
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+
+const types = ["a", "b", "c"];
+const install = () =>
+  spine.install({ uid: "main", kind: "webhook", events: types.map((type) => ({ type, typePath: "$.t" })) });
+
+it("a topic is listed with its entries and its readers, an unused one as empty", async () => {
+  const app = await install();
+  const [{ id: channelId }] = app.channels;
+  const subscription = await spine.api.call.post(`/apps/${app.id}/events/subscribe`, {
+    ...{ eventUid: "main:a", startAt: "earliest" },
+  });
+  const entries = [];
+  for (let i = 0; i < 3; i++)
+    entries.push((await spine.send(channelId, { t: "a", i })).events[0]?.entryId ?? "");
+  const { body, headers } = await spine.api.call("GET", `/apps/${app.id}/topics`);
+  expect(headers.get("x-total-count")).toBe("3");
+  const entryOf = (entryId = "") => ({ entryId, time: new Date(Number.parseInt(entryId, 10)).toISOString() });
+  expect(body[0]).toEqual({
+    topic: `events.${app.organizationId}.apps.app.event_received.${app.id}.main.a`,
+    channelUid: "main",
+    type: "a",
+    length: 3,
+    firstEntry: entryOf(entries[0]),
+    lastEntry: entryOf(entries[2]),
+    bytes: expect.any(Number),
+    groups: [{ name: subscription.id, consumers: 0, pending: 0, lastDeliveredId: "0-0", lag: 3 }],
+  });
+  expect(body[0].bytes).toBeGreaterThan(300);
+  expect(body[1]).toMatchObject({
+    type: "b",
+    length: 0,
+    firstEntry: null,
+    lastEntry: null,
+    bytes: 0,
+    groups: [],
+  });
+  expect(JSON.stringify(body)).not.toContain(channelId);
+});
+
+it("topics are listed in pages, in order of creation, then name", async () => {
+  const app = await install();
+  await spine.api.call.post(`/apps/${app.id}/channels`, {
+    uid: "a",
+    kind: "webhook",
+    events: [{ type: "z" }],
+  });
+  const list = async (query: string) =>
+    (await spine.api.call.get(`/apps/${app.id}/topics${query}`)).map(({ type }: { type: string }) => type);
+  expect(await list("")).toEqual(["a", "b", "c", "z"]);
+  expect(await list("?limit=2&offset=1")).toEqual(["b", "c"]);
+});
+
+it("a topic that a deleted channel has left is still listed", async () => {
+  const app = await install();
+  const [{ id: channelId }] = app.channels;
+  await spine.send(channelId, { t: "a" });
+  await spine.api.call.delete(`/apps/${app.id}/channels/${channelId}`);
+  const [topic] = await spine.api.call.get(`/apps/${app.id}/topics`);
+  expect(topic).toMatchObject({ type: "a", length: 1 });
+});

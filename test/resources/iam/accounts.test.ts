@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+
+let api: TestApi;
+let call: Caller;
+beforeAll(async () => {
+  api = await createTestApi();
+  call = api.call;
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+describe("an account", () => {
+  it("starts as a member without permissions, and is shown with identities and memberships", async () => {
+    const account = await call.post("/iam/accounts", {
+      ...{ name: "Ada", firstName: "Ada", platformIdentityId: "p-1" },
+    });
+    expect(account).toMatchObject({
+      name: "Ada",
+      firstName: "Ada",
+      lastName: null,
+      language: null,
+      platformIdentityId: "p-1",
+      isService: false,
+      status: "pending",
+      identities: [],
+      memberships: [{ accountId: account.id, organization: null, permissions: [], roles: [] }],
+    });
+    expect(account).not.toHaveProperty("organizationId");
+    const identity = await call.post("/iam/identities", { accountId: account.id, identifier: "shown" });
+    const shown = await call.get(`/iam/accounts/${account.id}`);
+    expect(shown.identities).toEqual([{ ...identity, account: null }]);
+    expect(await call.get("/iam/accounts?limit=200")).toContainEqual(shown);
+  });
+
+  it("is changed by a merge patch, but stays a person or a service", async () => {
+    const { id } = await call.post("/iam/accounts", { name: "Ada", language: "en" });
+    const put = (patch: object) => call.put(`/iam/accounts/${id}`, patch);
+    expect(await put({ lastName: "Lovelace" })).toMatchObject({ lastName: "Lovelace", language: "en" });
+    expect(await put({ language: null })).toMatchObject({ lastName: "Lovelace", language: null });
+    expect(await call.refusal("PUT", `/iam/accounts/${id}`, { isService: true })).toMatchObject({
+      paths: ["isService"],
+    });
+  });
+
+  it("goes from pending to active to disabled, step by step, and never back", async () => {
+    const { id } = await call.post("/iam/accounts", { name: "Ada" });
+    const become = async (status: string) => (await call("PUT", `/iam/accounts/${id}`, { status })).status;
+    expect(await become("disabled")).toBe(409);
+    expect(await become("active")).toBe(200);
+    expect(await become("active")).toBe(200);
+    expect(await become("pending")).toBe(409);
+    expect(await become("disabled")).toBe(200);
+    expect(await become("active")).toBe(409);
+    const disabled = { name: "Eve", status: "disabled" };
+    expect(await call.refusal("POST", "/iam/accounts", disabled)).toMatchObject({
+      ...{ status: 400, paths: ["status"] },
+    });
+  });
+
+  it("locks out its API keys when it is disabled", async () => {
+    const { key, accountId } = await call.post("/iam/api-keys", { name: "k", permissions: ["iam.read"] });
+    const theirs = api.as(key);
+    expect((await theirs("GET", "/iam/accounts")).status).toBe(200);
+    await call.put(`/iam/accounts/${accountId}`, { status: "disabled" });
+    expect((await theirs("GET", "/iam/accounts")).status).toBe(401);
+  });
+
+  it("cannot be deleted while it has API keys; its identities and places in groups go with it", async () => {
+    const { id: keyId, accountId } = await call.post("/iam/api-keys", { name: "k" });
+    const path = `/iam/accounts/${accountId}`;
+    const group = await call.post("/iam/groups", { name: "g", members: [accountId] });
+    const identity = await call.post("/iam/identities", { accountId, identifier: "deleted" });
+    expect(await call.refusal("DELETE", path)).toMatchObject({ status: 409, code: "conflict" });
+    await call.delete(`/iam/api-keys/${keyId}`);
+    expect(await call.delete(path)).toEqual({ id: accountId });
+    expect((await call("GET", path)).status).toBe(404);
+    expect(await call.get(`/iam/groups/${group.id}`)).toMatchObject({ members: [] });
+    expect((await call("GET", `/iam/identities/${identity.id}`)).status).toBe(404);
+  });
+
+  it("of the first start cannot be deleted", async () => {
+    const [{ id }] = await call.get("/iam/accounts");
+    expect(await call.refusal("DELETE", `/iam/accounts/${id}`)).toMatchObject({ status: 409 });
+    expect((await call("GET", `/iam/accounts/${id}`)).status).toBe(200);
+  });
+
+  it("stays visible to its creator without a membership, and can become a member again", async () => {
+    const { id, memberships } = await call.post("/iam/accounts", { name: "Ada" });
+    await call.delete(`/iam/memberships/${memberships[0].id}`);
+    expect(await call.get(`/iam/accounts/${id}`)).toMatchObject({ memberships: [] });
+    await call.post("/iam/memberships", { accountId: id });
+    expect((await call.get(`/iam/accounts/${id}`)).memberships).toHaveLength(1);
+  });
+
+  it("that is a member of a second organization is shown there with that membership alone, and not changed", async () => {
+    const made = await call.post("/organizations", { name: "second" });
+    const theirs = api.as(made.apiKey.key);
+    const account = await call.post("/iam/accounts", { name: "guest" });
+    await call.post("/iam/identities", { accountId: account.id, identifier: "guest" });
+    const now = new Date();
+    const membership = {
+      ...{ id: account.memberships[0].id.replace(/.$/, "1"), accountId: account.id },
+      ...{ organizationId: made.id, createdAt: now, updatedAt: now },
+    };
+    await api.database.db.insertInto("memberships").values(membership).execute();
+    const path = `/iam/accounts/${account.id}`;
+    const seen = await theirs.get(path);
+    expect(seen).toMatchObject({ name: "guest", identities: [], memberships: [{ organizationId: made.id }] });
+    expect(seen.memberships).toHaveLength(1);
+    expect((await call.get(path)).memberships).toHaveLength(1);
+    expect(await theirs.refusal("PUT", path, { status: "disabled" })).toMatchObject({ status: 403 });
+    expect(await theirs.refusal("DELETE", path)).toMatchObject({ status: 403 });
+  });
+});

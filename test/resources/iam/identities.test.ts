@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+
+let api: TestApi;
+let call: Caller;
+beforeAll(async () => {
+  api = await createTestApi();
+  call = api.call;
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const ISSUER = "https://id.example.com";
+const addAccount = () => call.post("/iam/accounts", { name: "Ada", status: "active" });
+
+describe("an identity", () => {
+  it("is made, shown with its account, listed, changed and deleted", async () => {
+    const account = await addAccount();
+    const input = {
+      accountId: account.id,
+      identifier: "made",
+      email: "ada@example.com",
+      info: { b: 1, a: [null] },
+    };
+    const identity = await call.post("/iam/identities", input);
+    expect(identity).toMatchObject({
+      ...input,
+      id: expect.stringMatching(/^idn_/),
+      account: { ...account, identities: [], memberships: [] },
+      provider: "org",
+      phone: null,
+      organizationId: account.memberships[0].organizationId,
+    });
+    expect(Object.keys(identity.info)).toEqual(["b", "a"]);
+    const path = `/iam/identities/${identity.id}`;
+    expect(await call.get(path)).toEqual(identity);
+    expect(await call.get("/iam/identities")).toEqual([identity]);
+    expect(await call.put(path, { phone: "+1", email: null })).toMatchObject({
+      phone: "+1",
+      email: null,
+      identifier: "made",
+    });
+    expect(await call.put(path, { info: { a: null, c: 2 } })).toMatchObject({ info: { b: 1, c: 2 } });
+    expect(await call.put(path, { info: null })).toMatchObject({ info: null });
+    expect(await call.refusal("PUT", path, { accountId: account.id })).toMatchObject({
+      paths: ["accountId"],
+    });
+    expect(await call.delete(path)).toEqual({ id: identity.id });
+    expect((await call("GET", path)).status).toBe(404);
+  });
+
+  it("is refused with an invalid email address or too much info", async () => {
+    const { id: accountId } = await addAccount();
+    const body = { accountId, identifier: "refused", email: "nobody", info: "i".repeat(20_000) };
+    expect(await call.refusal("POST", "/iam/identities", body)).toEqual({
+      ...{ status: 400, code: "invalid_parameters", paths: ["email", "info"] },
+    });
+  });
+
+  it("of an issuer exists once in all organizations; one of the own naming once in its organization", async () => {
+    const { id: accountId } = await addAccount();
+    const other = await call.post("/organizations", { name: "other" });
+    const theirs = api.as(other.apiKey.key);
+    const they = { accountId: other.apiKey.accountId };
+    const status = async (body: object, as: Caller = call) =>
+      (await as("POST", "/iam/identities", body)).status;
+    expect(await status({ accountId, identifier: "once" })).toBe(200);
+    expect(await status({ accountId, identifier: "once" })).toBe(409);
+    expect(await status({ ...they, identifier: "once" }, theirs)).toBe(200);
+    expect(await status({ accountId, identifier: "once", provider: ISSUER })).toBe(200);
+    expect(await status({ ...they, identifier: "once", provider: ISSUER }, theirs)).toBe(409);
+  });
+
+  it("cannot be given to an account that may do more than the caller", async () => {
+    const account = await addAccount();
+    const role = await call.post("/iam/roles", { name: "a", permissions: ["apps.write"] });
+    await call.put(`/iam/memberships/${account.memberships[0].id}`, { roleIds: [role.id] });
+    const limited = api.as(await api.keyWith("iam.write"));
+    const body = { accountId: account.id, provider: ISSUER, identifier: "mallory" };
+    expect(await limited.refusal("POST", "/iam/identities", body)).toMatchObject({ status: 403 });
+    const { id } = await call.post("/iam/identities", { ...body, identifier: "lent" });
+    const path = `/iam/identities/${id}`;
+    expect(await limited.refusal("PUT", path, { identifier: "mallory" })).toMatchObject({ status: 403 });
+    await limited.put(path, { phone: "+1" });
+    const strong = api.as(await api.keyWith("iam.write", "apps.write"));
+    await strong.put(path, { identifier: "eve" });
+  });
+});

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+
+let api: TestApi;
+let call: Caller;
+beforeAll(async () => {
+  api = await createTestApi();
+  call = api.call;
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+/** An account that is no member. */
+async function addOutsider(): Promise<string> {
+  const { id, memberships } = await call.post("/iam/accounts", { name: "Ada" });
+  await call.delete(`/iam/memberships/${memberships[0].id}`);
+  return id;
+}
+
+describe("a membership", () => {
+  it("is shown with its organization, permissions and roles", async () => {
+    const role = await call.post("/iam/roles", { name: "shown", permissions: ["apps.read"] });
+    const accountId = await addOutsider();
+    const input = { accountId, role: 2, roleIds: [role.id], permissions: ["iam.read"] };
+    const membership = await call.post("/iam/memberships", input);
+    const [{ roles, members, spaces, groups, ...organization }] = await call.get("/organizations");
+    expect(membership).toMatchObject({
+      id: expect.stringMatching(/^mem_/),
+      accountId,
+      organizationId: organization.id,
+      organization: { ...organization, roles: [], members: [], spaces: [], groups: [] },
+      permissions: [{ name: "iam.read", organizationId: organization.id }],
+      role: 2,
+      roles: [role],
+    });
+    expect(await call.get(`/iam/memberships/${membership.id}`)).toEqual(membership);
+    expect(await call.get("/iam/memberships?limit=200")).toContainEqual(membership);
+  });
+
+  it("exists once for each account", async () => {
+    const accountId = await addOutsider();
+    await call.post("/iam/memberships", { accountId });
+    expect(await call.refusal("POST", "/iam/memberships", { accountId })).toMatchObject({
+      ...{ status: 409, code: "conflict" },
+    });
+  });
+
+  it("is changed by a merge patch, and deleted without its account", async () => {
+    const role = await call.post("/iam/roles", { name: "added" });
+    const body = { accountId: await addOutsider(), role: 1 };
+    const { id, accountId } = await call.post("/iam/memberships", body);
+    const path = `/iam/memberships/${id}`;
+    expect(await call.put(path, { roleIds: [role.id] })).toMatchObject({ role: 1, roles: [role] });
+    expect(await call.put(path, { permissions: ["apps.read"], role: null })).toMatchObject({
+      role: 0,
+      roles: [role],
+      permissions: [{ name: "apps.read" }],
+    });
+    expect(await call.refusal("PUT", path, { accountId })).toMatchObject({ paths: ["accountId"] });
+    expect(await call.delete(path)).toEqual({ id });
+    expect((await call("GET", path)).status).toBe(404);
+    expect((await call("GET", `/iam/accounts/${accountId}`)).status).toBe(200);
+  });
+
+  it("is refused with a negative role number, or a permission that does not exist", async () => {
+    const accountId = await addOutsider();
+    expect(await call.refusal("POST", "/iam/memberships", { accountId, role: -1 })).toEqual({
+      ...{ status: 400, code: "invalid_parameters", paths: ["role"] },
+    });
+    const permissions = ["*", "all"];
+    expect(await call.refusal("POST", "/iam/memberships", { accountId, permissions })).toMatchObject({
+      paths: ["permissions[1]"],
+    });
+  });
+
+  it("cannot grant what the caller does not hold", async () => {
+    const role = await call.post("/iam/roles", { name: "writers", permissions: ["apps.write"] });
+    const limited = api.as(await api.keyWith("iam.write", "apps.read"));
+    const accountId = await addOutsider();
+    for (const grant of [{ permissions: ["apps.write"] }, { roleIds: [role.id] }, { permissions: ["*"] }]) {
+      expect(await limited.refusal("POST", "/iam/memberships", { accountId, ...grant })).toMatchObject({
+        status: 403,
+      });
+    }
+    const { id } = await call.post("/iam/memberships", { accountId, permissions: ["apps.write"] });
+    const path = `/iam/memberships/${id}`;
+    expect(await limited.refusal("PUT", path, { roleIds: [role.id] })).toMatchObject({ status: 403 });
+    await limited.put(path, { role: 3 });
+    await limited.put(path, { permissions: ["apps.read", "apps.write"] });
+  });
+});

@@ -1,0 +1,146 @@
+import SwaggerParser from "@apidevtools/swagger-parser";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestApi, type TestApi } from "../../support/api.ts";
+import { createDocumentCheck, type OpenApi, operationsOf } from "../../support/documented.ts";
+
+let api: TestApi;
+let document: OpenApi;
+beforeAll(async () => {
+  api = await createTestApi();
+  document = await (await api.app.request("/v1/openapi.json")).json();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const everyOperation = () =>
+  Object.entries<OpenApi>(document.paths).flatMap(([path, item]) =>
+    Object.entries<OpenApi>(item)
+      .filter(([method]) => method !== "servers")
+      .map(([method, operation]) => ({ path, method, operation })),
+  );
+
+describe("the document", () => {
+  it("is valid OpenAPI 3.1 without a broken reference", async () => {
+    expect(document.openapi).toMatch(/^3\.1\./);
+    await SwaggerParser.validate(structuredClone(document));
+  });
+
+  it("is public, and requires a bearer token for everything else", async () => {
+    expect(document.paths["/openapi.json"].get.security).toEqual([]);
+    expect(document.security).toEqual([{ bearer: [] }]);
+  });
+
+  it("gives every operation a unique id, a summary and one tag", () => {
+    const names = everyOperation().map(({ operation }) => operation.operationId);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+    for (const { operation } of everyOperation()) {
+      expect(operation.operationId).toMatch(/^[a-z][A-Za-z]+$/);
+      expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
+      expect(operation.tags).toHaveLength(1);
+    }
+  });
+
+  it("lists the errors and the permission of every operation", () => {
+    for (const { path, method } of operationsOf(document)) {
+      const operation = document.paths[path][method];
+      const errors = Object.keys(operation.responses);
+      expect(errors).toEqual(expect.arrayContaining(["200", "429", "500", "503"]));
+      if (operation.security === undefined) expect(errors).toContain("401");
+      if (operation["x-permission"] !== undefined) {
+        expect(errors).toContain("403");
+        expect(operation.description).toContain(operation["x-permission"]);
+      }
+      if (operation.requestBody) expect(errors).toEqual(expect.arrayContaining(["400", "413", "415"]));
+      if (path.includes("{")) expect(errors).toContain("404");
+    }
+  });
+
+  it("gives examples that fit its schemas", () => {
+    const ajv = new Ajv2020({
+      strict: false,
+      allErrors: true,
+      inlineRefs: false,
+      code: { optimize: false },
+    });
+    addFormats.default(ajv);
+    ajv.addSchema(document, "document");
+    const compiled = new Map<string, ValidateFunction>();
+    const compile = (schema: OpenApi): ValidateFunction => {
+      const text = JSON.stringify(schema);
+      const valid = compiled.get(text) ?? ajv.compile(relinked(schema));
+      compiled.set(text, valid);
+      return valid;
+    };
+    const findings: string[] = [];
+    let count = 0;
+    for (const { path, method, operation } of everyOperation()) {
+      const bodies = [["request", operation.requestBody], ...Object.entries<OpenApi>(operation.responses)];
+      for (const [name, body] of bodies) {
+        const media = body?.content?.["application/json"];
+        if (!media) continue;
+        const valid = compile(media.schema);
+        count++;
+        if (!valid(media.example))
+          findings.push(`${method} ${path} ${name}: ${ajv.errorsText(valid.errors)}`);
+      }
+      for (const { schema } of operation.parameters?.filter((one: OpenApi) => one.schema?.examples) ?? []) {
+        count++;
+        if (!compile(schema)(schema.examples[0])) findings.push(`${path}: ${schema.examples}`);
+      }
+    }
+    expect(findings).toEqual([]);
+    expect(count).toBeGreaterThan(50);
+  });
+
+  const relinked = (schema: OpenApi): OpenApi =>
+    JSON.parse(JSON.stringify(schema), (key, value) => (key === "$ref" ? `document${value}` : value));
+});
+
+describe("the document and the router", () => {
+  it("have the same routes", () => {
+    const mounted = new Set(
+      api.app.routes
+        .filter(({ method, path }) => method !== "ALL" && path.startsWith("/v1/"))
+        .map(({ method, path }) => `${method} ${documented(path)}`),
+    );
+    const described = operationsOf(document).map(({ method, path }) => `${method.toUpperCase()} /v1${path}`);
+    expect([...mounted].sort()).toEqual([...described].sort());
+  });
+
+  /** `{topic}/{entryId}` is matched as one. */
+  const documented = (path: string): string =>
+    path.replace(/:place\{.*\}$/, "{topic}/{entryId}").replace(/:(\w+)/g, "{$1}");
+});
+
+describe("the check of answers against the document", () => {
+  let checked: ReturnType<typeof createDocumentCheck>;
+  beforeAll(() => {
+    checked = createDocumentCheck(document);
+  });
+  const check = (part: object) =>
+    checked({
+      ...{ method: "GET", path: "/blueprints/bp_1", status: 200, text: "{}" },
+      headers: new Headers({ "content-type": "application/json" }),
+      ...part,
+    });
+
+  it("finds undocumented statuses, paths and fields, and missing headers and fields", async () => {
+    expect(check({ status: 418 })).toContain("status");
+    expect(check({})).toContain("header");
+    const { id } = await api.call.post("/blueprints", { title: "a" });
+    const { headers, body } = await api.call("GET", `/blueprints/${id}`);
+    const { uid, ...rest } = body;
+    expect(check({ headers, text: JSON.stringify(body) })).toBeUndefined();
+    expect(check({ headers, text: JSON.stringify(rest) })).toContain("uid");
+    expect(check({ headers, text: JSON.stringify({ ...body, extra: uid }) })).toContain("additional");
+    expect(check({ path: "/nowhere" })).toContain("not documented");
+  });
+});
+
+it("the document also describes hooks, health, metrics and docs, each with its own server", () => {
+  for (const path of ["/hooks/{channelId}", "/healthz", "/readyz", "/metrics", "/docs"]) {
+    expect(document.paths[path].servers).toHaveLength(1);
+  }
+  expect(document.paths["/hooks/{channelId}"].servers[0].url).toBe("https://hooks.example");
+});

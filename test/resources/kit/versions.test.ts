@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestApi, type TestApi } from "../../support/api.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await createTestApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+async function makeBlueprint(): Promise<{ readonly path: string; readonly etag: string }> {
+  const channels = [{ uid: "main", kind: "webhook" }];
+  const made = await api.call("POST", "/blueprints", { title: "a", channels });
+  return { path: `/blueprints/${made.body.id}`, etag: made.headers.get("etag") ?? "" };
+}
+
+async function makeChannel(): Promise<{ readonly path: string; readonly etag: string }> {
+  const blueprint = await makeBlueprint();
+  const blueprintId = blueprint.path.slice("/blueprints/".length);
+  const app = await api.call.post("/apps/install", { blueprintId });
+  const path = `/apps/${app.id}/channels/${app.channels[0].id}`;
+  return { path, etag: (await api.call("GET", path)).headers.get("etag") ?? "" };
+}
+
+async function makeForm(): Promise<{ readonly path: string; readonly etag: string }> {
+  const made = await api.call("POST", "/forms", { title: "a" });
+  return { path: `/forms/${made.body.id}`, etag: made.headers.get("etag") ?? "" };
+}
+
+describe.each([
+  ["a blueprint", makeBlueprint],
+  ["a form", makeForm],
+  ["a channel", makeChannel],
+])("%s", (_, make) => {
+  it("is answered with a strong ETag, which every write changes", async () => {
+    const { path, etag } = await make();
+    expect(etag).toMatch(/^"[^"]+"$/);
+    expect((await api.call("GET", path)).headers.get("etag")).toBe(etag);
+    const changed = (await api.call("PUT", path, { title: "b" })).headers.get("etag");
+    expect(changed).not.toBe(etag);
+    expect((await api.call("GET", path)).headers.get("etag")).toBe(changed);
+  });
+
+  it("is changed and deleted only in the version that If-Match names", async () => {
+    const { path, etag } = await make();
+    const current =
+      (await api.call("PUT", path, { title: "b" }, { "if-match": etag })).headers.get("etag") ?? "";
+    for (const wanted of [etag, `W/${current}`, '"other"', "nonsense"]) {
+      const put = await api.call("PUT", path, { title: "c" }, { "if-match": wanted });
+      expect([put.status, put.body.code]).toEqual([409, "conflict"]);
+      expect((await api.call("DELETE", path, undefined, { "if-match": wanted })).status).toBe(409);
+    }
+    expect((await api.call.get(path)).title).toBe("b");
+    expect((await api.call("PUT", path, { title: "c" }, { "if-match": "*" })).status).toBe(200);
+    const latest = (await api.call("GET", path)).headers.get("etag") ?? "";
+    const list = `"other", ${latest}`;
+    expect((await api.call("DELETE", path, undefined, { "if-match": list })).status).toBe(200);
+    expect((await api.call("DELETE", path, undefined, { "if-match": "*" })).status).toBe(404);
+  });
+
+  it("is changed by one of three requests that saw the same version", async () => {
+    const { path, etag } = await make();
+    const answers = await Promise.all(
+      ["b", "c", "d"].map((title) => api.call("PUT", path, { title }, { "if-match": etag })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+  });
+
+  it("is answered 304 when If-None-Match names its version", async () => {
+    const { path, etag } = await make();
+    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+      const answer = await api.call("GET", path, undefined, { "if-none-match": known });
+      expect([answer.status, answer.body, answer.headers.get("etag")]).toEqual([304, undefined, etag]);
+    }
+    expect((await api.call("GET", path, undefined, { "if-none-match": '"other"' })).status).toBe(200);
+    const missing = path.replace(/.$/, (last) => (last === "0" ? "1" : "0"));
+    expect((await api.call("GET", missing, undefined, { "if-none-match": "*" })).status).toBe(404);
+  });
+
+  it("refuses a body that does not fit before it compares versions", async () => {
+    const { path } = await make();
+    const answer = await api.call("PUT", path, { title: "" }, { "if-match": '"other"' });
+    expect(answer.status).toBe(400);
+  });
+});

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+
+let api: TestApi;
+let call: Caller;
+let stranger: Caller;
+let storeId: string;
+beforeAll(async () => {
+  api = await createTestApi();
+  call = api.call;
+  stranger = api.as(await api.strangerKey());
+  storeId = (await call.post("/stores", { name: "Store", isPublic: true })).id;
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const artifact = async (): Promise<string> =>
+  (await call.post("/stores/artifacts", { kind: "form", title: "f", storeId })).id;
+const review = (artifactId: string, as: Caller = call, body: object = {}) =>
+  as.post("/stores/reviews", { artifactId, rating: 4, ...body });
+/** Another account of the store's organization. */
+async function colleague(): Promise<Caller> {
+  const account = await call.post("/iam/accounts", { name: "Ada", status: "active" });
+  const grant = { name: "k", accountId: account.id, permissions: ["stores.read", "stores.write"] };
+  return api.as((await call.post("/iam/api-keys", grant)).key);
+}
+
+describe("a review", () => {
+  it("is its author's, rates from one to five, and is changed by a body that repeats its id", async () => {
+    const artifactId = await artifact();
+    const made = await review(artifactId, call, { title: "Good" });
+    expect(made).toEqual({
+      ...{
+        id: expect.stringMatching(/^rev_/),
+        artifactId,
+        storeId,
+        reviewerId: expect.stringMatching(/^acc_/),
+      },
+      ...{ title: "Good", content: null, rating: 4, isVerified: false },
+      ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
+    });
+    const { id } = made;
+    const path = `/stores/reviews/${id}`;
+    expect(await call.put(path, { id, rating: 1, title: null })).toMatchObject({ rating: 1, title: null });
+    expect(await call.put(path, { id })).toMatchObject({ rating: 1 });
+    const refused = async (patch: object) => (await call.refusal("PUT", path, patch)).paths;
+    for (const rating of [0, 6, 1.5]) expect(await refused({ id, rating })).toEqual(["rating"]);
+    expect(await refused({ id: `${id}x`, rating: 2 })).toEqual(["id"]);
+    expect(await refused({ rating: 2 })).toEqual(["id"]);
+    expect(await refused({ id, isVerified: true })).toEqual(["isVerified"]);
+  });
+
+  it("exists once for each reviewer of an artifact, also when requests come at the same time", async () => {
+    const artifactId = await artifact();
+    const body = { artifactId, rating: 4 };
+    const answers = await Promise.all([1, 2, 3].map(() => call("POST", "/stores/reviews", body)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+    await review(artifactId, stranger);
+    const listed = await stranger("GET", `/stores/reviews?artifactId=${artifactId}`);
+    expect([listed.body.length, listed.headers.get("x-total-count")]).toEqual([2, "2"]);
+  });
+
+  it("can be changed by its reviewer alone, and deleted by its reviewer or the store's organization", async () => {
+    const artifactId = await artifact();
+    const [mine, theirs] = [(await review(artifactId)).id, (await review(artifactId, stranger)).id];
+    const other = await colleague();
+    const denied = { status: 403, code: "permission_denied" };
+    for (const [as, id] of [
+      [stranger, mine],
+      [call, theirs],
+      [other, mine],
+    ] as const)
+      expect(await as.refusal("PUT", `/stores/reviews/${id}`, { id, rating: 1 })).toMatchObject(denied);
+    expect(await stranger.refusal("DELETE", `/stores/reviews/${mine}`)).toMatchObject(denied);
+    expect(await other.delete(`/stores/reviews/${theirs}`)).toEqual({ id: theirs });
+    expect(await call.delete(`/stores/reviews/${mine}`)).toEqual({ id: mine });
+  });
+
+  it("is of a published artifact, and hidden from others when that is rejected", async () => {
+    const artifactId = await artifact();
+    const { id } = await review(artifactId);
+    const path = `/stores/reviews/${id}`;
+    await stranger.get(path);
+    await call.post(`/stores/artifacts/${artifactId}/reject`);
+    for (const [method, patch] of [["GET"], ["PUT", { id, rating: 1 }], ["DELETE"]] as const)
+      expect((await stranger(method, path, patch)).status).toBe(404);
+    const listed = await stranger.get(`/stores/reviews?storeId=${storeId}`);
+    expect(listed.map((one: { id: string }) => one.id)).not.toContain(id);
+    const status = async (as: Caller, named: string) =>
+      (await as("POST", "/stores/reviews", { artifactId: named, rating: 4 })).status;
+    expect(await status(stranger, artifactId)).toBe(404);
+    const draft = await call.post("/stores/artifacts", { kind: "form", title: "f" });
+    expect(await status(call, draft.id)).toBe(409);
+  });
+});

@@ -1,0 +1,231 @@
+import { type CountryCode, getCountries, getExampleNumber } from "libphonenumber-js/max";
+import examples from "libphonenumber-js/mobile/examples";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { toE164 } from "../../../src/resources/telephony/phone-numbers/e164.ts";
+import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+
+let api: TestApi;
+let call: Caller;
+let stranger: Caller;
+let sipTrunkId: string;
+let organizationId: string;
+beforeAll(async () => {
+  api = await createTestApi();
+  call = api.call;
+  stranger = api.as(await api.strangerKey());
+  sipTrunkId = await trunkOf(call);
+  organizationId = (await call.get("/organizations"))[0].id;
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const PATH = "/telephony/phone-numbers";
+const trunkOf = async (as: Caller, sipProvider = "sip_provider_1"): Promise<string> =>
+  (await as.post("/telephony/sip-trunks", { name: "trunk", sipProvider })).id;
+const register = (body: object, as: Caller = call) =>
+  as("POST", `${PATH}/register`, { sipProvider: "sip_provider_1", sipTrunkId, ...body });
+const act = (what: "assign" | "unassign", body: object) => call("POST", `${PATH}/${what}`, body);
+
+let next = 0;
+/** One that nobody has: a mobile number of the United Kingdom. */
+const fresh = () => ({ countryCode: "GB", phoneNumber: `07400 1${String(10_000 + next++)}` });
+const number = async () => (await register(fresh())).body;
+
+const example = (country: CountryCode) => {
+  const found = getExampleNumber(country, examples);
+  if (!found) throw new Error(`there is no example number of ${country}`);
+  return found;
+};
+
+describe("the E.164 form", () => {
+  it("is found for a number of every country, as written there or abroad", async () => {
+    const wrong: string[] = [];
+    for (const country of getCountries()) {
+      const { number: e164 } = example(country);
+      for (const format of ["NATIONAL", "INTERNATIONAL", "E.164"] as const) {
+        const text = example(country).format(format);
+        const found = await toE164(country, text);
+        if (!found.ok || found.value !== e164) wrong.push(`${country} ${text}`);
+      }
+    }
+    expect(getCountries().length).toBeGreaterThan(240);
+    expect(wrong).toEqual([]);
+  });
+
+  it.each([
+    ["US", "+49 30 901820"],
+    ["CA", "+1 213 373 4253"],
+    ["DE", "0171 1"],
+    ["DE", "+4930901820 ext. 5"],
+    ["DE", "call 030 901820"],
+    ["DE", "030 901820 or 030 901821"],
+    ["DE", "not a number"],
+    ["GB", "112"],
+    ["US", "+1 555 555 5555"],
+    ["IT", `+39${"1".repeat(60)}`],
+  ])("is not found for a number of %s written %s", async (country, text) => {
+    expect(await toE164(country, text)).toMatchObject({ ok: false, error: { path: "phoneNumber" } });
+  });
+
+  it("is not found for a country that does not exist", async () => {
+    for (const country of ["ZZ", "EU", "UK", "AQ"]) {
+      expect(await toE164(country, "+4930901820")).toMatchObject({ error: { path: "countryCode" } });
+    }
+  });
+});
+
+describe("registering a phone number", () => {
+  it.each([
+    "US",
+    "GB",
+    "DE",
+    "FR",
+    "IT",
+    "ES",
+    "JP",
+    "IN",
+    "BR",
+    "AU",
+    "ZA",
+    "KE",
+    "IM",
+  ] as const)("keeps a number of %s in its E.164 form", async (countryCode) => {
+    const phoneNumber = example(countryCode).formatNational();
+    const { status, body } = await register({ countryCode, phoneNumber });
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      id: expect.stringMatching(/^pn_/),
+      channelId: null,
+      countryCode,
+      e164: example(countryCode).number,
+      organizationId,
+      trunkId: sipTrunkId,
+      status: "pending_activation",
+      createdAt: expect.any(String),
+      updatedAt: body.createdAt,
+    });
+    expect(await call.get(`${PATH}/${body.id}`)).toEqual(body);
+  });
+
+  it("names the country, the number or the carrier that does not fit", async () => {
+    const fit = { ...fresh(), sipProvider: "sip_provider_1", sipTrunkId };
+    for (const [unfit, field] of [
+      [{ countryCode: "gb" }, "countryCode"],
+      [{ countryCode: "ZZ" }, "countryCode"],
+      [{ phoneNumber: "1" }, "phoneNumber"],
+      [{ countryCode: "FR" }, "phoneNumber"],
+      [{ sipProvider: "other" }, "sipProvider"],
+      // Not the trunk's carrier.
+      [{ sipProvider: "sip_provider_2" }, "sipProvider"],
+    ] as const)
+      expect(await call.refusal("POST", `${PATH}/register`, { ...fit, ...unfit })).toEqual({
+        ...{ status: 400, code: "invalid_parameters", paths: [field] },
+      });
+  });
+
+  it("checks the number before it looks for the trunk, and the trunk's organization before its carrier", async () => {
+    const body = fresh();
+    expect((await register({ countryCode: "GB", phoneNumber: "1", sipTrunkId: "trk_x" })).status).toBe(400);
+    expect((await register({ ...body, sipProvider: "sip_provider_2" }, stranger)).status).toBe(404);
+  });
+
+  it("takes a number once in all organizations, however written, and does not name its holder", async () => {
+    const theirs = await trunkOf(stranger);
+    const { id, e164 } = await number();
+    for (const [as, trunk] of [
+      [call, sipTrunkId],
+      [stranger, theirs],
+    ] as const) {
+      const { status, body } = await register(
+        { countryCode: "GB", phoneNumber: e164, sipTrunkId: trunk },
+        as,
+      );
+      expect([status, body]).toEqual([
+        409,
+        { code: "conflict", message: "The phone number is registered already." },
+      ]);
+    }
+    await act("unassign", { phoneNumberId: id });
+    const again = { countryCode: "GB", phoneNumber: e164, sipTrunkId: theirs };
+    expect((await register(again, stranger)).status).toBe(409);
+    await call.delete(`${PATH}/${id}`);
+    expect((await register(again, stranger)).status).toBe(200);
+  });
+
+  it("takes a number once when four requests come at the same time", async () => {
+    const wanted = fresh();
+    const theirs = await trunkOf(stranger);
+    const answers = await Promise.all(
+      [call, stranger, call, stranger].map((as) =>
+        register({ ...wanted, sipTrunkId: as === call ? sipTrunkId : theirs }, as),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
+  });
+});
+
+describe("a registered number", () => {
+  it("is unassigned, still shown to its organization, and assigned again", async () => {
+    const made = await number();
+    await call.put(`${PATH}/${made.id}`, { status: "active", channelId: "ch_voice" });
+    const { status, body: unassigned } = await act("unassign", { phoneNumberId: made.id });
+    expect(status).toBe(200);
+    expect(unassigned).toEqual({ ...made, organizationId: null, updatedAt: expect.any(String) });
+    expect(await call.get(`${PATH}/${made.id}`)).toEqual(unassigned);
+    expect(await call.get(`${PATH}?limit=200`)).toContainEqual(unassigned);
+    expect((await act("unassign", { phoneNumberId: made.id })).status).toBe(409);
+    expect((await call("PUT", `${PATH}/${made.id}`, { channelId: "x" })).status).toBe(409);
+    // Of no organization now, it is still hidden from the others.
+    for (const [method, path, body] of [
+      ["GET", `${PATH}/${made.id}`],
+      ["PUT", `${PATH}/${made.id}`, { channelId: "x" }],
+      ["DELETE", `${PATH}/${made.id}`],
+      ["POST", `${PATH}/assign`, { phoneNumberId: made.id }],
+      ["POST", `${PATH}/unassign`, { phoneNumberId: made.id }],
+    ] as const)
+      expect([method, path, (await stranger(method, path, body)).status]).toEqual([method, path, 404]);
+    const theirs: readonly { readonly id: string }[] = await stranger.get(`${PATH}?limit=200`);
+    expect(theirs.map(({ id }) => id)).not.toContain(made.id);
+    const assigned = await act("assign", { phoneNumberId: made.id, channelId: "messages" });
+    expect(assigned.body).toEqual({ ...made, channelId: "messages", updatedAt: expect.any(String) });
+    expect((await act("assign", { phoneNumberId: made.id })).status).toBe(409);
+  });
+
+  it("is unassigned once when three requests come at the same time", async () => {
+    const { id } = await number();
+    const answers = await Promise.all([1, 2, 3].map(() => act("unassign", { phoneNumberId: id })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+  });
+
+  it("can change its channel, its status and its trunk of the same carrier, and nothing else", async () => {
+    const { id } = await number();
+    const path = `${PATH}/${id}`;
+    const trunkId = await trunkOf(call);
+    const other = await trunkOf(call, "sip_provider_2");
+    const changed = { channelId: "c", status: "suspended", trunkId };
+    expect(await call.put(path, changed)).toMatchObject(changed);
+    expect(await call.put(path, { channelId: null })).toMatchObject({ channelId: null, status: "suspended" });
+    for (const [patch, field] of [
+      [{ status: null }, "status"],
+      [{ trunkId: null }, "trunkId"],
+      [{ trunkId: other }, "trunkId"],
+      [{ e164: "+4930901820" }, "e164"],
+      [{ organizationId: null }, "organizationId"],
+    ] as const)
+      expect(await call.refusal("PUT", path, patch)).toMatchObject({ status: 400, paths: [field] });
+  });
+
+  it("is listed in pages and deleted", async () => {
+    const { id } = await number();
+    const total = Number((await call("GET", PATH)).headers.get("x-total-count"));
+    const last = await call.get(`${PATH}?limit=1&offset=${total - 1}`);
+    expect([last[0].id, last.length]).toEqual([id, 1]);
+    expect(await call.delete(`${PATH}/${id}`)).toEqual({ id });
+    expect((await call("GET", `${PATH}/${id}`)).status).toBe(404);
+  });
+
+  it("can be listed with telephony.read, but registered only with telephony.write", async () => {
+    const reader = api.as(await api.keyWith("telephony.read"));
+    await reader.get(PATH);
+    expect((await register(fresh(), reader)).status).toBe(403);
+  });
+});
