@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { LRUCache } from "lru-cache";
-import { createRecent } from "../lib/single-flight-cache.ts";
+import { createSingleFlightCache } from "../lib/single-flight-cache.ts";
 import { hashOfToken } from "./api-keys.ts";
 import type { Queryable } from "./database.ts";
 
@@ -52,13 +52,13 @@ const MAX_ENTRIES = 10_000;
 
 export function createCallers({ db }: { readonly db: Queryable }): Callers {
   const bounds = { maxAgeMs: MAX_AGE_MS, maxEntries: MAX_ENTRIES };
-  const byHash = createRecent({
+  const byHash = createSingleFlightCache({
     ...bounds,
     load: (hash) => readKey(db, sql`api_keys.hash = ${Buffer.from(hash, "base64")}`),
   });
   const deadTokens = new LRUCache<string, true>({ max: MAX_ENTRIES });
-  const byId = createRecent({ ...bounds, load: (id) => readKey(db, sql`api_keys.id = ${id}`) });
-  const byIdentity = createRecent({
+  const byId = createSingleFlightCache({ ...bounds, load: (id) => readKey(db, sql`api_keys.id = ${id}`) });
+  const byIdentity = createSingleFlightCache({
     ...bounds,
     load(key) {
       const [provider, identifier] = JSON.parse(key) as [string, string];

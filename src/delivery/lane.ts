@@ -6,7 +6,7 @@ import { readOptions } from "../consumer/options.ts";
 import type { HandledSubscription } from "../data/handlers.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
 import type { Clock } from "../lib/clock.ts";
-import { createSemaphore } from "../lib/semaphore.ts";
+import { createLimiter } from "../lib/limiter.ts";
 import type { Log } from "../log.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
@@ -65,14 +65,14 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   /** Of ordered topics: what was tried before at the event that holds its topic back. */
   const tried = new Map<string, { readonly entryId: string; readonly attempts: readonly HandlerAttempt[] }>();
   /** First attempts and later ones together. */
-  const places = createSemaphore(handler.concurrency);
+  const places = createLimiter(handler.concurrency);
   let sending = 0;
   let wake: () => void = () => {};
 
   async function sendOnce(event: DeliveredEvent, signal: AbortSignal): Promise<AttemptResult> {
     let result: AttemptResult | undefined;
     try {
-      using _ = await places.acquire({ signal });
+      using _ = await places.acquire(1, { signal });
       result = await attempt(subscription, event, { signal });
     } finally {
       // Whoever asks for the others must not leave them waiting.

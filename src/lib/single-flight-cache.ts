@@ -1,23 +1,23 @@
 import { LRUCache } from "lru-cache";
 
-/** What was looked up a moment ago. */
-export interface Recent<V> {
+/** Look-ups of a moment ago. */
+export interface SingleFlightCache<V> {
   /** The value by that key, at most `maxAgeMs` old; undefined where there is none. Throws what the look-up throws. */
   readonly get: (key: string) => Promise<V | undefined>;
-  /** What is asked for from now on is looked up anew. */
+  /** Every later call looks up anew. */
   readonly clear: () => void;
 }
 
 /**
- * Remembers look-ups, those that find nothing too, for a short while and no longer: whatever is too old is looked up before it
- * is used, and a look-up that fails is not covered up by what was known. Whoever asks for the same at the same time shares one.
+ * Remembers look-ups, those that find nothing too, for a short while and no longer: a value that is too old is looked up before it
+ * is used, and a failed look-up is not covered up by an older value. Calls for one key at the same time share one look-up.
  */
-export function createRecent<V extends object>(options: {
+export function createSingleFlightCache<V extends object>(options: {
   readonly load: (key: string) => Promise<V | undefined>;
-  /** Counted from when the look-up begins: what it reads may be as old as that. */
+  /** Counted from the beginning of the look-up: its result may be as old as that. */
   readonly maxAgeMs: number;
   readonly maxEntries: number;
-}): Recent<V> {
+}): SingleFlightCache<V> {
   const { load, maxAgeMs, maxEntries } = options;
   const known = new LRUCache<string, { readonly value: Promise<V | undefined>; readonly sinceMs: number }>({
     max: maxEntries,

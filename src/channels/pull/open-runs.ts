@@ -1,4 +1,4 @@
-import { createByteBudget } from "../../lib/byte-budget.ts";
+import { createLimiter } from "../../lib/limiter.ts";
 import { startRun } from "./run.ts";
 import type { SourceChannel, SourceRuns, SourceRunsDeps } from "./source-runs.ts";
 
@@ -7,7 +7,7 @@ const MAX_BYTES_UNDER_WAY = 16 * 1024 * 1024;
 
 export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C>): SourceRuns {
   const { findSource, listTopics, positions } = deps;
-  const budget = createByteBudget(MAX_BYTES_UNDER_WAY);
+  const underWay = createLimiter(MAX_BYTES_UNDER_WAY);
   return {
     async openRun(channelNumber, { signal, owner, isFresh = false }) {
       const channel = await findSource(channelNumber);
@@ -16,7 +16,7 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
       signal.throwIfAborted();
       const taken = await positions.takeOver({ number: channelNumber, topics }, { isFresh });
       if (taken.kind === "early") return taken;
-      return { kind: "open", open: startRun({ ...deps, budget }, { channel, taken, owner, signal }) };
+      return { kind: "open", open: startRun({ ...deps, underWay }, { channel, taken, owner, signal }) };
     },
   };
 }

@@ -17,7 +17,7 @@ const FETCHED = { method: "GET", query: Object.freeze(Object.create(null)) } as 
 
 /** One run of a source that was taken over; all that it writes is fenced by its epoch and kept in order. */
 export function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: BeginningRun<C>): OpenRun {
-  const { positions, states, ingest, move, stopChannel, budget, clock, observe } = deps;
+  const { positions, states, ingest, move, stopChannel, underWay, clock, observe } = deps;
   const { channel, taken, owner, signal } = beginning;
   const { number } = channel.identity;
   const { epoch } = taken;
@@ -43,29 +43,25 @@ export function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: B
     version: number,
     options: { readonly cursor?: string; readonly signal: AbortSignal },
   ): Promise<IngestResult> {
-    const giveBack = await budget.take(body.length + DELIVERY_BYTES, { signal: options.signal });
-    try {
-      // Past its lease a run sends nothing more, whatever it has read.
-      signal.throwIfAborted();
-      const delivery = {
-        ...FETCHED,
-        headers,
-        body,
-        arrivedAtMs,
-        ...(deliveryId !== undefined && { deliveryId }),
-      };
-      const position = positionOf(version, options.cursor);
-      const result = await ingest(channel, delivery, { signal: options.signal, position });
-      hasWritten = true;
-      const nowMs = clock();
-      report.note({
-        lastEventAtMs: nowMs,
-        ...(isLagTold ? {} : { lagMs: Math.max(0, nowMs - arrivedAtMs) }),
-      });
-      return result;
-    } finally {
-      giveBack();
-    }
+    using _ = await underWay.acquire(body.length + DELIVERY_BYTES, { signal: options.signal });
+    // Past its lease a run sends nothing more, whatever it has read.
+    signal.throwIfAborted();
+    const delivery = {
+      ...FETCHED,
+      headers,
+      body,
+      arrivedAtMs,
+      ...(deliveryId !== undefined && { deliveryId }),
+    };
+    const position = positionOf(version, options.cursor);
+    const result = await ingest(channel, delivery, { signal: options.signal, position });
+    hasWritten = true;
+    const nowMs = clock();
+    report.note({
+      lastEventAtMs: nowMs,
+      ...(isLagTold ? {} : { lagMs: Math.max(0, nowMs - arrivedAtMs) }),
+    });
+    return result;
   }
 
   const positionOf = (version: number, cursor: string | undefined) =>

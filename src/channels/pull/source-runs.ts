@@ -3,8 +3,8 @@ import type { SourceStates } from "../../bus/sources/source-states.ts";
 import type { StoppedState } from "../../data/channel-states.ts";
 import type { ChannelHandle, IngestFetched } from "../../event/ingest.ts";
 import type { SourcePosition } from "../../event/received.ts";
-import type { ByteBudget } from "../../lib/byte-budget.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { Limiter } from "../../lib/limiter.ts";
 import type { CredentialsOf } from "../../net/credentials.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
 
@@ -92,7 +92,7 @@ export type SourceObservation =
   | { readonly kind: "refused"; readonly channel: ChannelHandle; readonly stale: "epoch" | "cursor" };
 
 /** What a run needs besides. */
-export type RunDeps<C extends SourceChannel> = SourceRunsDeps<C> & { readonly budget: ByteBudget };
+export type RunDeps<C extends SourceChannel> = SourceRunsDeps<C> & { readonly underWay: Limiter };
 
 /** What a run begins with. */
 export interface BeginningRun<C> {

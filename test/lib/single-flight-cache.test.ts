@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { createRecent } from "../../src/lib/single-flight-cache.ts";
+import { createSingleFlightCache } from "../../src/lib/single-flight-cache.ts";
 
 const MAX_AGE_MS = 40;
 
@@ -10,7 +10,7 @@ afterEach(() => void vi.useRealTimers());
 /** A look-up whose answers are counted, and that can be made to fail. */
 function start(maxEntries = 10) {
   const state = { loads: 0, failing: false };
-  const recent = createRecent({
+  const cache = createSingleFlightCache({
     maxAgeMs: MAX_AGE_MS,
     maxEntries,
     async load(key) {
@@ -19,48 +19,48 @@ function start(maxEntries = 10) {
       return key === "none" ? undefined : { key, load: state.loads };
     },
   });
-  return { recent, state };
+  return { cache, state };
 }
 
 it("a key is looked up once for all who ask within its age, also one that does not exist", async () => {
-  const { recent, state } = start();
-  const [a, b] = await Promise.all([recent.get("a"), recent.get("a")]);
+  const { cache, state } = start();
+  const [a, b] = await Promise.all([cache.get("a"), cache.get("a")]);
   vi.advanceTimersByTime(MAX_AGE_MS);
   expect(a).toBe(b);
-  expect(await recent.get("a")).toBe(a);
-  expect([await recent.get("none"), await recent.get("none")]).toEqual([undefined, undefined]);
+  expect(await cache.get("a")).toBe(a);
+  expect([await cache.get("none"), await cache.get("none")]).toEqual([undefined, undefined]);
   expect(state.loads).toBe(2);
 });
 
 it("a value past its age is looked up anew: when that fails the old value is not given", async () => {
-  const { recent, state } = start();
-  await recent.get("a");
+  const { cache, state } = start();
+  await cache.get("a");
   state.failing = true;
-  expect(await recent.get("a")).toEqual({ key: "a", load: 1 });
+  expect(await cache.get("a")).toEqual({ key: "a", load: 1 });
   vi.advanceTimersByTime(MAX_AGE_MS + 1);
-  await expect(recent.get("a")).rejects.toThrow("away");
+  await expect(cache.get("a")).rejects.toThrow("away");
 });
 
 it("a failure is not remembered", async () => {
-  const { recent, state } = start();
+  const { cache, state } = start();
   state.failing = true;
-  await expect(recent.get("a")).rejects.toThrow("away");
+  await expect(cache.get("a")).rejects.toThrow("away");
   state.failing = false;
-  expect(await recent.get("a")).toEqual({ key: "a", load: 2 });
+  expect(await cache.get("a")).toEqual({ key: "a", load: 2 });
 });
 
 it("a value is looked up anew after a clear, also while the old look-up is under way", async () => {
-  const { recent, state } = start();
-  const before = recent.get("a");
-  recent.clear();
-  const after = recent.get("a");
+  const { cache, state } = start();
+  const before = cache.get("a");
+  cache.clear();
+  const after = cache.get("a");
   expect((await before)?.load).toBe(1);
   expect((await after)?.load).toBe(2);
   expect(state.loads).toBe(2);
 });
 
 it("the value that was used longest ago is forgotten when there are too many", async () => {
-  const { recent, state } = start(2);
-  for (const key of ["a", "b", "c", "a"]) await recent.get(key);
+  const { cache, state } = start(2);
+  for (const key of ["a", "b", "c", "a"]) await cache.get(key);
   expect(state.loads).toBe(4);
 });

@@ -1,0 +1,79 @@
+import { expect, it } from "vitest";
+import { createLimiter } from "../../src/lib/limiter.ts";
+
+const { signal } = new AbortController();
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+it("a limiter gives weights in the order in which they were asked for", async () => {
+  const limiter = createLimiter(100);
+  const got: string[] = [];
+  const take = async (name: string, bytes: number) => {
+    const place = await limiter.acquire(bytes, { signal });
+    got.push(name);
+    return place;
+  };
+  const [first, second] = await Promise.all([take("a", 60), take("b", 40)]);
+  const large = take("large", 80);
+  // It would fit, but the large one came first.
+  const small = take("small", 10);
+  first[Symbol.dispose]();
+  first[Symbol.dispose]();
+  await turn();
+  expect(got).toEqual(["a", "b"]);
+  second[Symbol.dispose]();
+  await Promise.all([large, small]);
+  expect(got).toEqual(["a", "b", "large", "small"]);
+});
+
+it("a request larger than the whole limit is met once all the rest is back", async () => {
+  const limiter = createLimiter(100);
+  const some = await limiter.acquire(1, { signal });
+  const huge = limiter.acquire(1_000, { signal });
+  const behind = limiter.acquire(1, { signal });
+  some[Symbol.dispose]();
+  (await huge)[Symbol.dispose]();
+  (await behind)[Symbol.dispose]();
+});
+
+it("a request that is aborted lets the next ones pass", async () => {
+  const limiter = createLimiter(100);
+  const some = await limiter.acquire(50, { signal });
+  const leaving = new AbortController();
+  const large = limiter.acquire(80, { signal: leaving.signal });
+  const small = limiter.acquire(20, { signal });
+  leaving.abort(new Error("no longer"));
+  await expect(large).rejects.toThrow("no longer");
+  await small;
+  some[Symbol.dispose]();
+  await expect(limiter.acquire(1, { signal: leaving.signal })).rejects.toThrow("no longer");
+});
+
+it("a limiter lets in as many as it has places, and the others in order of arrival", async () => {
+  const places = createLimiter(2);
+  const order: number[] = [];
+  const enter = async (n: number): Promise<Disposable> => {
+    const place = await places.acquire(1, { signal });
+    order.push(n);
+    return place;
+  };
+  const entered = [0, 1, 2, 3].map(enter);
+  await Promise.all(entered.slice(0, 2));
+  expect(order).toEqual([0, 1]);
+  (await entered[1])?.[Symbol.dispose]();
+  (await entered[2])?.[Symbol.dispose]();
+  await entered[3];
+  expect(order).toEqual([0, 1, 2, 3]);
+});
+
+it("a place whose waiter was aborted goes to the next one", async () => {
+  const places = createLimiter(1);
+  const first = await places.acquire(1, { signal });
+  const leaving = new AbortController();
+  const left = places.acquire(1, { signal: leaving.signal });
+  const next = places.acquire(1, { signal });
+  leaving.abort();
+  first[Symbol.dispose]();
+  await expect(left).rejects.toThrow("aborted");
+  (await next)[Symbol.dispose]();
+  (await places.acquire(1, { signal }))[Symbol.dispose]();
+});

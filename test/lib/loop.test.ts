@@ -1,0 +1,150 @@
+import { expect, it } from "vitest";
+import { type LoopOptions, startLoop } from "../../src/lib/loop.ts";
+import { until } from "../support/until.ts";
+
+/** A loop whose waits end when the test says so, or when they are cut short. */
+function start(options: Partial<LoopOptions> = {}) {
+  const seen: string[] = [];
+  const waits: { readonly ms: number; readonly end: () => void }[] = [];
+  const state = { rounds: 0, failing: false };
+  const loop = startLoop({
+    async step() {
+      state.rounds++;
+      if (state.failing) throw new Error("away");
+    },
+    everyMs: 1_000,
+    onFailing: (error) => seen.push(String(error)),
+    onRecovered: () => seen.push("recovered"),
+    random: () => 0,
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        waits.push({ ms, end: resolve });
+        if (signal.aborted) resolve();
+        else signal.addEventListener("abort", () => resolve(), { once: true });
+      }),
+    ...options,
+  });
+  /** The n-th wait (from 1), once the loop has got there. */
+  const wait = async (n: number) => {
+    await until(() => waits.length >= n);
+    const found = waits[n - 1];
+    if (!found) throw new Error("no wait");
+    return found;
+  };
+  return { loop, seen, waits, state, wait, [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose]() };
+}
+
+it("a loop waits its interval after each round that succeeded", async () => {
+  await using run = start();
+  for (const n of [1, 2, 3]) {
+    const { ms, end } = await run.wait(n);
+    expect([ms, run.state.rounds]).toEqual([1_000, n]);
+    end();
+  }
+});
+
+it("a loop asks for its interval after each round", async () => {
+  let everyMs = 5;
+  await using run = start({ everyMs: () => everyMs });
+  const first = await run.wait(1);
+  everyMs = 7;
+  first.end();
+  expect([first.ms, (await run.wait(2)).ms]).toEqual([5, 7]);
+});
+
+it("a wake begins the next round at once, also one that comes during a round", async () => {
+  const gate = Promise.withResolvers<void>();
+  let rounds = 0;
+  await using run = start({
+    async step() {
+      rounds++;
+      if (rounds === 2) await gate.promise;
+    },
+  });
+  await run.wait(1);
+  run.loop.wake();
+  await until(() => rounds === 2);
+  run.loop.wake();
+  run.loop.wake();
+  gate.resolve();
+  await run.wait(3);
+  expect(rounds).toBe(3);
+});
+
+it("rounds keep their least distance, however often the loop is woken", async () => {
+  await using run = start({ gapMs: 200 });
+  const gap = await run.wait(1);
+  run.loop.wake();
+  expect([gap.ms, run.state.rounds]).toEqual([200, 1]);
+  gap.end();
+  await until(() => run.state.rounds === 2);
+});
+
+it("waits grow from failure to failure, no wake shortens them, and each change of state is told once", async () => {
+  await using run = start({ retry: { initialMs: 10, maxMs: 40, factor: 2, jitter: 0.5 } });
+  const first = await run.wait(1);
+  run.state.failing = true;
+  first.end();
+  for (const [n, ms] of [10, 20, 40, 40].entries()) {
+    const wait = await run.wait(n + 2);
+    expect(wait.ms).toBe(ms);
+    run.loop.wake();
+    expect(run.state.rounds).toBe(n + 2);
+    if (n === 3) run.state.failing = false;
+    wait.end();
+  }
+  const after = await run.wait(6);
+  expect([after.ms, run.seen]).toEqual([1_000, ["Error: away", "recovered"]]);
+  run.state.failing = true;
+  after.end();
+  expect((await run.wait(7)).ms).toBe(10);
+});
+
+it("jitter makes the waits after failures shorter by chance", async () => {
+  await using run = start({
+    random: () => 0.5,
+    retry: { initialMs: 10, maxMs: 40, factor: 2, jitter: 0.5 },
+    async step() {
+      throw new Error("away");
+    },
+  });
+  expect((await run.wait(1)).ms).toBe(7.5);
+});
+
+it("a loop that is disposed of before its first round has none", async () => {
+  const run = start();
+  await run[Symbol.asyncDispose]();
+  expect(run.state.rounds).toBe(0);
+});
+
+it("disposal aborts the step under way, waits for it, and takes its end for no failure", async () => {
+  const [begun, aborted, ending] = [0, 1, 2].map(() => Promise.withResolvers<void>());
+  const run = start({
+    async step(signal) {
+      begun?.resolve();
+      signal.addEventListener("abort", () => aborted?.resolve());
+      await ending?.promise;
+      signal.throwIfAborted();
+    },
+  });
+  await begun?.promise;
+  let hasEnded = false;
+  const ended = run[Symbol.asyncDispose]().then(() => {
+    hasEnded = true;
+  });
+  await aborted?.promise;
+  expect(hasEnded).toBe(false);
+  ending?.resolve();
+  await ended;
+  expect([run.seen, run.loop.signal.aborted]).toEqual([[], true]);
+});
+
+it("disposal ends a wait", async () => {
+  for (const failing of [false, true]) {
+    const run = start();
+    run.state.failing = failing;
+    await run.wait(1);
+    await run[Symbol.asyncDispose]();
+    expect(run.state.rounds).toBe(1);
+  }
+});

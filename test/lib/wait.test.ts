@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { endsWithin, sleep, unlessAborted, withTimeout } from "../../src/lib/wait.ts";
+
+const NEVER_MS = 3_600_000;
+const never = new Promise<never>(() => {});
+
+it("a sleep ends early where its signal aborts, and does not begin under one that has", async () => {
+  const over = new AbortController();
+  const sleeping = sleep(Number.POSITIVE_INFINITY, over.signal);
+  over.abort();
+  await sleeping;
+  await sleep(NEVER_MS, over.signal);
+});
+
+it("work that takes longer than its timeout is unavailable, with the message given; else its outcome counts", async () => {
+  await expect(withTimeout(1, never, "too slow")).rejects.toEqual(new UnavailableError("too slow"));
+  expect(await withTimeout(NEVER_MS, Promise.resolve(1), "too slow")).toBe(1);
+  await expect(withTimeout(NEVER_MS, Promise.reject(new Error("broken")), "")).rejects.toThrow("broken");
+});
+
+it("tells whether work ends within the time, and rejects where the work does", async () => {
+  expect(await endsWithin(1, never)).toBe(false);
+  expect(await endsWithin(NEVER_MS, Promise.resolve())).toBe(true);
+  await expect(endsWithin(NEVER_MS, Promise.reject(new Error("broken")))).rejects.toThrow("broken");
+});
+
+it("a wait for work ends with the signal's reason, also under a signal that has aborted before", async () => {
+  const leaving = new AbortController();
+  const waiting = unlessAborted(leaving.signal, never);
+  leaving.abort(new Error("left"));
+  await expect(waiting).rejects.toThrow("left");
+  await expect(unlessAborted(leaving.signal, Promise.resolve(1))).rejects.toThrow("left");
+  expect(await unlessAborted(new AbortController().signal, Promise.resolve(1))).toBe(1);
+});
