@@ -102,7 +102,7 @@ export async function startGateway(
   const entries = createEntryIndex({ redis });
 
   const outbound = opening.use(createOutbound(config));
-  const blindMs = (): number => clock() - feed.lastReadAtMs();
+  const feedStalenessMs = (): number => clock() - feed.lastReadAtMs();
   const path = createEventPath({
     redis,
     keyring,
@@ -115,7 +115,7 @@ export async function startGateway(
     captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
     metrics,
     clock,
-    blindMs,
+    feedStalenessMs,
     onAppended: (topic, ...sizes) => {
       housekeeper.noteAppended(topic, ...sizes);
       handlers?.noteAppended(topic);
@@ -172,11 +172,8 @@ export async function startGateway(
       },
     }),
   );
-  metrics.observe(
-    "inlet_changes_blind_seconds",
-    "How long changes could not be read",
-    () => blindMs() / 1000,
-  );
+  const stalenessSeconds = () => feedStalenessMs() / 1000;
+  metrics.observe("inlet_changes_blind_seconds", "How long changes could not be read", stalenessSeconds);
   metrics.observe(
     "inlet_subscriptions_retention_at_risk",
     "Subscriptions that are about to lose unread events to retention; 0 on gateways that have not the turn to watch",
@@ -210,7 +207,8 @@ export async function startGateway(
     const { pollConcurrency, pollsPerOrigin, pollsPerOrganization } = config;
     sources = opening.use(
       startSources({
-        ...{ db, redis, bus: sourceBus, topics, path, channelKinds, runtimes, blindMs, metrics, clock, log },
+        ...{ db, redis, bus: sourceBus, topics, path, channelKinds, runtimes, metrics, clock, log },
+        feedStalenessMs,
         credentialsOf,
         polls: {
           concurrency: pollConcurrency,
@@ -226,7 +224,7 @@ export async function startGateway(
   const fetch = createApp({
     clock,
     health: {
-      checks: createHealthChecks({ stores, redis, masterKey, sources, blindMs, stopping: signal }),
+      checks: createHealthChecks({ stores, redis, masterKey, sources, feedStalenessMs, stopping: signal }),
       metrics,
       metricsToken: config.metricsToken,
     },

@@ -77,11 +77,11 @@ export interface ReconnectPolicy {
   readonly resetAfterMs: number;
 }
 
-/** A source that is kept open: one worker holds it under a lease and runs `hold` again and again. */
+/** A source that is kept open: one worker holds it under a lease and runs `runConnection` again and again. */
 export interface StreamSource {
   readonly reconnect: (settings: unknown) => ReconnectPolicy;
   /** One connection, until it ends; never throws for what the sender did. */
-  readonly hold: (run: SourceRun) => Promise<SourceEnd>;
+  readonly runConnection: (run: SourceRun) => Promise<SourceEnd>;
 }
 
 /** When a source is polled. */

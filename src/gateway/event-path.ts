@@ -42,7 +42,7 @@ export interface EventPathDeps {
   readonly metrics: Metrics;
   readonly clock: Clock;
   /** How long changes could not be read, in ms. */
-  readonly blindMs: () => number;
+  readonly feedStalenessMs: () => number;
   readonly onAppended: (topic: string, bytes: number, maxBytes: number) => void;
 }
 
@@ -62,7 +62,7 @@ export interface EventPath {
 }
 
 export function createEventPath(deps: EventPathDeps): EventPath {
-  const { redis, keyring, liveChannels, fetchPinned, metrics, clock, blindMs, onAppended } = deps;
+  const { redis, keyring, liveChannels, fetchPinned, metrics, clock, feedStalenessMs, onAppended } = deps;
   const compile: CompileDeps = {
     ...deps,
     keys: createKeyCache(fetchPinned),
@@ -82,7 +82,7 @@ export function createEventPath(deps: EventPathDeps): EventPath {
       const found = await liveChannels.findById(channelId);
       return found && { channel: compileChannel(compile, found.channel), leftMs: found.leftMs };
     },
-    blindMs,
+    feedStalenessMs,
   });
   const shared: Pick<IngestDeps, keyof NormalizeDeps | "publish" | "observe"> = {
     publish,

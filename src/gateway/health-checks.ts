@@ -7,7 +7,7 @@ import type { Stores } from "./stores.ts";
 /** After this long without news of changes the promise "in force within two seconds" is off, and is said to be. */
 const PROMISE_MS = 2_000;
 /** After this long cached channels are no longer served. */
-const MAX_BLIND_MS = 600_000;
+const MAX_STALENESS_MS = 600_000;
 
 /** What `/readyz` asks: is anything in the way of publishing, and how durable is what is published. */
 export function createHealthChecks(deps: {
@@ -16,10 +16,10 @@ export function createHealthChecks(deps: {
   /** Undefined where this worker runs none. */
   readonly sources: Pick<Sources, "shards" | "workers"> | undefined;
   readonly masterKey: Pick<MasterKeyWatch, "problem">;
-  readonly blindMs: () => number;
+  readonly feedStalenessMs: () => number;
   readonly stopping: AbortSignal;
 }): readonly HealthCheck[] {
-  const { stores, redis, masterKey, sources, blindMs, stopping } = deps;
+  const { stores, redis, masterKey, sources, feedStalenessMs, stopping } = deps;
   return [
     {
       name: "running",
@@ -51,12 +51,13 @@ export function createHealthChecks(deps: {
     {
       name: "changes",
       check() {
-        const blindSeconds = Math.floor(blindMs() / 1000);
-        if (blindMs() > MAX_BLIND_MS) return { ok: false, reason: `could not be read for ${blindSeconds} s` };
+        const blindSeconds = Math.floor(feedStalenessMs() / 1000);
+        if (feedStalenessMs() > MAX_STALENESS_MS)
+          return { ok: false, reason: `could not be read for ${blindSeconds} s` };
         // Known channels can publish still: nothing is gained by taking this gateway out.
         return {
           ok: true,
-          facts: { inForceWithinTwoSeconds: blindMs() <= PROMISE_MS + 1_000, blindSeconds },
+          facts: { inForceWithinTwoSeconds: feedStalenessMs() <= PROMISE_MS + 1_000, blindSeconds },
         };
       },
     },

@@ -47,7 +47,7 @@ export interface SourcesDeps {
   readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime>;
   readonly credentialsOf: CredentialsOf;
   readonly polls: Pick<PollsDeps, "concurrency" | "limits">;
-  readonly blindMs: () => number;
+  readonly feedStalenessMs: () => number;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly log: Log;
@@ -63,7 +63,8 @@ export type SourcesTiming = NonNullable<SupervisorDeps["timing"]>;
 export type Sources = Pick<Supervisor, "noteChange" | "noteReset" | "shards" | "workers"> & AsyncDisposable;
 
 export function startSources(deps: SourcesDeps): Sources {
-  const { db, redis, bus, path, runtimes, credentialsOf, blindMs, metrics, clock, log, stopping } = deps;
+  const { db, redis, bus, path, runtimes, credentialsOf, feedStalenessMs, metrics, clock, log, stopping } =
+    deps;
   const { timing } = deps;
   const worker = createId("wk", clock());
   const runs = createSourceRuns({
@@ -93,7 +94,7 @@ export function startSources(deps: SourcesDeps): Sources {
   });
   const supervisor = startSupervisor({
     ...{ db, channelKinds: deps.channelKinds, runtimes, leases: bus.leases, runs, polls, worker },
-    ...{ blindMs, clock, log, ...(timing && { timing }) },
+    ...{ feedStalenessMs, clock, log, ...(timing && { timing }) },
   });
   const silence = startSilenceWatch({ db, topics: deps.topics, clock, shards: supervisor.shards, log });
   metrics.observeBy("inlet_sources", "Sources in the shards of this worker by state", "state", () =>

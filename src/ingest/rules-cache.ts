@@ -5,7 +5,7 @@ import type { LiveChannel } from "./live-channel.ts";
 /** How many addresses a worker keeps compiled; beyond it the least used is compiled anew when it is next called. */
 const MAX_CHANNELS = 10_000;
 /** How long a channel may be served after the last moment at which this worker knew all changes. */
-const MAX_BLIND_MS = 600_000;
+const MAX_STALENESS_MS = 600_000;
 /** How long a sender waits for a look-up; it goes on for whoever asks next. */
 const LOOK_UP_TIMEOUT_MS = 4_000;
 
@@ -15,7 +15,7 @@ export interface RulesCacheDeps {
   /** Reads and compiles the channel behind an address. @throws UnavailableError when that cannot be known now. */
   readonly load: (channelId: string) => Promise<LoadedChannel | undefined>;
   /** How long this worker has not been able to read the change feed, in ms. */
-  readonly blindMs: () => number;
+  readonly feedStalenessMs: () => number;
   /** Default 4,000. */
   readonly lookUpTimeoutMs?: number;
 }
@@ -46,7 +46,7 @@ const ABSENT = Symbol("absent");
  * change came in is not kept after it.
  */
 export function createRulesCache(deps: RulesCacheDeps): RulesCache {
-  const { isChannelId, load, blindMs, lookUpTimeoutMs = LOOK_UP_TIMEOUT_MS } = deps;
+  const { isChannelId, load, feedStalenessMs, lookUpTimeoutMs = LOOK_UP_TIMEOUT_MS } = deps;
   const addresses = new Map<number, Set<string>>();
   const channels = new LRUCache<string, LiveChannel | typeof ABSENT>({
     max: MAX_CHANNELS,
@@ -93,7 +93,8 @@ export function createRulesCache(deps: RulesCacheDeps): RulesCache {
     find(channelId) {
       const cached = channels.get(channelId);
       if (cached === undefined && !isChannelId(channelId)) return undefined;
-      if (blindMs() > MAX_BLIND_MS) throw new UnavailableError("changes cannot be read since ten minutes");
+      if (feedStalenessMs() > MAX_STALENESS_MS)
+        throw new UnavailableError("changes cannot be read since ten minutes");
       if (cached !== undefined) return cached === ABSENT ? undefined : cached;
       return inTime(loading.get(channelId) ?? startLoading(channelId), lookUpTimeoutMs);
     },

@@ -6,13 +6,13 @@ import type { CheckResult } from "../../src/http/health.ts";
 let problems: readonly string[];
 let redis: Partial<ReturnType<RedisBus["state"]>>;
 let masterKeyProblem: string | undefined;
-let blindMs: number;
+let feedStalenessMs: number;
 let stopping: AbortController;
 beforeEach(() => {
   problems = [];
   redis = { ready: true, problems: [], durability: "fsync" };
   masterKeyProblem = undefined;
-  blindMs = 0;
+  feedStalenessMs = 0;
   stopping = new AbortController();
 });
 
@@ -22,7 +22,7 @@ async function check(): Promise<Readonly<Record<string, CheckResult>>> {
     redis: { state: () => redis as ReturnType<RedisBus["state"]> },
     sources: { shards: () => new Set([1, 2]), workers: () => 3 },
     masterKey: { problem: () => masterKeyProblem },
-    blindMs: () => blindMs,
+    feedStalenessMs: () => feedStalenessMs,
     stopping: stopping.signal,
   });
   const { signal } = new AbortController();
@@ -54,11 +54,11 @@ it("a gateway that is not ready names the problem: its servers, Redis, the maste
 it("a gateway that cannot read changes stops promising two seconds at once, and is not ready after ten minutes", async () => {
   const changes = async () => (await check()).changes;
   expect(await changes()).toMatchObject({ ok: true, facts: { inForceWithinTwoSeconds: true } });
-  blindMs = 30_000;
+  feedStalenessMs = 30_000;
   expect(await changes()).toMatchObject({
     ok: true,
     facts: { inForceWithinTwoSeconds: false, blindSeconds: 30 },
   });
-  blindMs = 600_001;
+  feedStalenessMs = 600_001;
   expect(await changes()).toMatchObject({ ok: false, reason: "could not be read for 600 s" });
 });

@@ -7,7 +7,7 @@ const channel = (number: number) => ({ identity: { number } }) as LiveChannel;
 
 let lookUps: string[];
 let stored: Map<string, LiveChannel>;
-let blindMs: number;
+let feedStalenessMs: number;
 /** What a look-up waits for before it answers what it has read. */
 let held: Promise<void>;
 let failing: boolean;
@@ -15,7 +15,7 @@ let cache: RulesCache;
 beforeEach(() => {
   lookUps = [];
   stored = new Map([["ch_1", channel(1)]]);
-  blindMs = 0;
+  feedStalenessMs = 0;
   held = Promise.resolve();
   failing = false;
   cache = createRulesCache({
@@ -27,7 +27,7 @@ beforeEach(() => {
       if (failing) throw new UnavailableError("PostgreSQL is away");
       return read && { channel: read, leftMs: undefined };
     },
-    blindMs: () => blindMs,
+    feedStalenessMs: () => feedStalenessMs,
     lookUpTimeoutMs: 50,
   });
 });
@@ -101,14 +101,14 @@ describe("the cache of channels in force", () => {
 
   it("serves known channels for ten minutes without news of changes, then is unavailable", async () => {
     await cache.find("ch_1");
-    blindMs = 600_000;
+    feedStalenessMs = 600_000;
     expect(cache.find("ch_1")).toBe(stored.get("ch_1"));
-    blindMs = 600_001;
+    feedStalenessMs = 600_001;
     expect(() => cache.find("ch_1")).toThrow(UnavailableError);
     expect(() => cache.find("ch_unknown")).toThrow(UnavailableError);
     expect(cache.find("invented")).toBeUndefined();
     expect(lookUps).toEqual(["ch_1"]);
-    blindMs = 0;
+    feedStalenessMs = 0;
     expect(cache.find("ch_1")).toBe(stored.get("ch_1"));
   });
 });

@@ -116,7 +116,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           liveChannels: createLiveChannels({ db, keyring }),
           metrics: createMetrics(),
           clock: Date.now,
-          blindMs: () => 0,
+          feedStalenessMs: () => 0,
           onAppended: () => {},
         });
         const { quarantine, redrive, explain, findByNumber: findLiveChannel } = made;

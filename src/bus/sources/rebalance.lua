@@ -1,11 +1,11 @@
 #!lua
--- One beat of a worker: it renews its lease, and takes shards that nobody has, up to its fair share.
+-- A worker renews its lease and takes shards that nobody has, up to its fair share.
 -- KEYS: workers (sorted set by the end of their lease, ms), owners (hash, shard to worker)
 -- ARGV: worker; ttl (ms); number of shards; the most to take at once
 -- Reply: the number of live workers; the fair share; then the worker's shards
 --
 -- A lease is the worker's, and its shards hang on it: renewing is one write, however many they are. A worker that comes takes
--- nothing at its first beat: those that come with it are to be counted first.
+-- nothing at its first renewal: those that come with it are to be counted first.
 local call = redis.call
 local worker, ttl, shards, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = call('TIME')

@@ -9,7 +9,7 @@ export const SHARDS = 256;
 export const shardOf = (channelNumber: number): number =>
   (Math.imul(channelNumber ^ (channelNumber >>> 16), 0x9e3779b1) >>> 24) % SHARDS;
 
-export interface Beat {
+export interface ShardLease {
   /** Live workers, the caller among them. */
   readonly workers: number;
   /** How many shards each has when all is even. */
@@ -23,7 +23,7 @@ export interface ShardLeases {
    * Keeps the worker and all its shards for `ttlMs` from some moment after the call began, and takes up to `most` free shards where
    * it has less than its share. A worker whose lease had ended finds what nobody took since.
    */
-  beat(worker: string, options: { readonly ttlMs: number; readonly most: number }): Promise<Beat>;
+  renew(worker: string, options: { readonly ttlMs: number; readonly most: number }): Promise<ShardLease>;
   /** Gives back shards in which nothing of the worker runs any more. */
   release(worker: string, shards: readonly number[]): Promise<void>;
   /** Gives back everything, and is no worker any more. */
@@ -32,12 +32,12 @@ export interface ShardLeases {
 }
 
 export function createShardLeases({ redis }: { readonly redis: RedisBus }): ShardLeases {
-  const beatScript = loadScript(new URL("./rebalance.lua", import.meta.url));
+  const renewScript = loadScript(new URL("./rebalance.lua", import.meta.url));
   const releaseScript = loadScript(new URL("./shard-release.lua", import.meta.url));
   const keys = [SHARD_KEYS.workers, SHARD_KEYS.owners];
   return {
-    async beat(worker, { ttlMs, most }) {
-      const reply = await runScript(redis, beatScript, keys, [worker, ttlMs, SHARDS, most]);
+    async renew(worker, { ttlMs, most }) {
+      const reply = await runScript(redis, renewScript, keys, [worker, ttlMs, SHARDS, most]);
       const [workers = 1, share = SHARDS, ...held] = reply as number[];
       return { workers, share, held };
     },

@@ -12,8 +12,8 @@ export interface SourceRef {
 }
 
 /** What whoever has taken a source over begins with. */
-export interface TakenSource {
-  readonly kind: "taken";
+export interface AcquiredSource {
+  readonly kind: "acquired";
   /** The fencing token: all that is written under a lower one is refused from now on. */
   readonly epoch: number;
   readonly version: number;
@@ -25,8 +25,8 @@ export interface TakenSource {
   readonly failures: number;
 }
 
-export interface EarlySource {
-  readonly kind: "early";
+export interface BackoffPending {
+  readonly kind: "backoff";
   /** For how long the source is to be left alone yet. */
   readonly waitMs: number;
 }
@@ -56,10 +56,13 @@ export interface SourcePositions {
   /**
    * Makes the caller the one owner of a source: a new epoch, stamped on all its topics before the cursor is read.
    *
-   * @param options.isFresh do not wait for what failed before
+   * @param options.skipBackoff do not wait for what failed before
    * @throws StaleSourceError when another has taken it over at the same moment.
    */
-  takeOver(source: SourceRef, options?: { readonly isFresh?: boolean }): Promise<TakenSource | EarlySource>;
+  takeOver(
+    source: SourceRef,
+    options?: { readonly skipBackoff?: boolean },
+  ): Promise<AcquiredSource | BackoffPending>;
   read(channelNumber: number): Promise<StoredCursor>;
   /**
    * Sets the cursor; undefined begins anew. Whoever runs the source is fenced, and it is left alone no longer. Answers the new
@@ -101,28 +104,28 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }): 
   }
 
   /** Cluster: what was read with the epoch may have moved before the last topic was stamped. */
-  async function readAgain(number: number, epoch: number): Promise<TakenSource> {
+  async function readAgain(number: number, epoch: number): Promise<AcquiredSource> {
     const row = await redis.call("hmget", [cursorKey(number), "e", "v", "s", "f", "c"]);
     const [held, ...rest] = row as (string | null)[];
     if (Number(held) !== epoch) {
       throw new StaleSourceError("epoch", `the cursor is held under epoch ${held ?? "none"}`);
     }
-    return readTaken(epoch, rest);
+    return readAcquired(epoch, rest);
   }
 
   return {
-    async takeOver(source, { isFresh = false } = {}) {
+    async takeOver(source, { skipBackoff = false } = {}) {
       let least = 0;
       for (let attempt = 0; attempt < TAKE_OVERS; attempt++) {
-        const reply = await runOnCursor(takeOverScript, source, [least, isFresh ? "1" : "0"]);
+        const reply = await runOnCursor(takeOverScript, source, [least, skipBackoff ? "1" : "0"]);
         const [kind, first, ...rest] = reply as [string, string | number, ...(string | null)[]];
-        if (kind === "early") return { kind: "early", waitMs: Number(first) };
+        if (kind === "backoff") return { kind: "backoff", waitMs: Number(first) };
         const epoch = Number(first);
-        if (!isSlotted) return readTaken(epoch, rest);
+        if (!isSlotted) return readAcquired(epoch, rest);
         const seen = await stamp(source, epoch);
         if (seen <= epoch) {
-          const taken = await readAgain(source.number, epoch);
-          return isFresh ? { ...taken, failures: 0 } : taken;
+          const acquired = await readAgain(source.number, epoch);
+          return skipBackoff ? { ...acquired, failures: 0 } : acquired;
         }
         least = seen + 1;
       }
@@ -151,10 +154,10 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }): 
   };
 }
 
-function readTaken(epoch: number, row: readonly (string | null | undefined)[]): TakenSource {
+function readAcquired(epoch: number, row: readonly (string | null | undefined)[]): AcquiredSource {
   const [version, startedAtMs, failures, value] = row;
   return {
-    kind: "taken",
+    kind: "acquired",
     epoch,
     version: Number(version ?? 0),
     value: value ?? undefined,

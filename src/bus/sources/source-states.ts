@@ -23,7 +23,7 @@ export interface SourceFacts {
 }
 
 /** What was last told of a source. Its owner may have died since. */
-export interface ToldSource {
+export interface SourceSnapshot {
   readonly state: SourceState | undefined;
   readonly sinceMs: number | undefined;
   readonly owner: string | undefined;
@@ -37,7 +37,7 @@ export interface ToldSource {
 export interface SourceStates {
   /** False where another has taken the source over, and nothing was written. */
   write(channelNumber: number, epoch: number, facts: SourceFacts, nowMs: number): Promise<boolean>;
-  read(channelNumber: number): Promise<ToldSource>;
+  read(channelNumber: number): Promise<SourceSnapshot>;
 }
 
 export function createSourceStates({ redis }: { readonly redis: RedisBus }): SourceStates {

@@ -10,7 +10,7 @@ export const seenKeysSchema = z.array(
 export type WrittenKeys = z.output<typeof seenKeysSchema>;
 
 /**
- * Keys that were seen, each with a stamp by which it is forgotten one day: an instant, or a place in an order. They are part of a
+ * Keys that were seen, each with a stamp by which it is forgotten one day: an instant, or an order key. They are part of a
  * cursor, which is written with every page: their number is bounded, by whoever adds them.
  */
 export class SeenKeys<S extends number | bigint | string> {

@@ -9,13 +9,13 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
   const { findSource, listTopics, positions } = deps;
   const underWay = createLimiter(MAX_BYTES_UNDER_WAY);
   return {
-    async openRun(channelNumber, { signal, owner, isFresh = false }) {
+    async openRun(channelNumber, { signal, owner, skipBackoff = false }) {
       const channel = await findSource(channelNumber);
       if (channel === undefined) return { kind: "none" };
       const topics = await listTopics(channelNumber);
       signal.throwIfAborted();
-      const taken = await positions.takeOver({ number: channelNumber, topics }, { isFresh });
-      if (taken.kind === "early") return taken;
+      const taken = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff });
+      if (taken.kind === "backoff") return taken;
       return { kind: "open", open: startRun({ ...deps, underWay }, { channel, taken, owner, signal }) };
     },
   };

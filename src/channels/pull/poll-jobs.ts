@@ -22,7 +22,7 @@ export interface PollJobs {
   /** Ends the poll of a channel that is under way here; if the channel is still to be polled, another follows soon. */
   readonly end: (channel: number) => void;
   /** A person has changed something: the channel's next poll, if it comes soon, does not wait for what failed before. */
-  readonly freshen: (channel: number) => void;
+  readonly skipBackoff: (channel: number) => void;
 }
 
 /** Changes reach all workers within two seconds: what is not known here may be new. */
@@ -37,11 +37,11 @@ const FRESH_MS = 10_000;
 /** A poll that was ended here is not begun again faster than this, whatever ends it. */
 const ENDED_WAIT_MS = 1_000;
 
-type Turnout = PolledOnce["result"] | "unwanted" | "busy" | "limited" | "unavailable";
+type PollOutcome = PolledOnce["result"] | "unwanted" | "busy" | "limited" | "unavailable";
 
 /** What became of a job, and when its source should be polled beside its plan. */
 interface Handled {
-  readonly result: Turnout;
+  readonly result: PollOutcome;
   readonly againAtMs?: number;
 }
 
@@ -75,7 +75,7 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
       if (!asked.place.waits) return { result: "busy" };
       return { result: "limited", againAtMs: clock() + LINE_WAIT_MS * (0.5 + random()) };
     }
-    const isFresh = (fresh.get(channel) ?? 0) > clock();
+    const skipBackoff = (fresh.get(channel) ?? 0) > clock();
     fresh.delete(channel);
     const ending = new AbortController();
     underWay.set(channel, ending);
@@ -83,7 +83,7 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
     if (job.scheduleId !== undefined) metrics.pollLagSeconds.observe(lagMs / 1_000);
     try {
       const signals = [signal, ending.signal, asked.slot.lost];
-      const polled = await pollOnce(deps, target, { signal: AbortSignal.any(signals), isFresh, lagMs });
+      const polled = await pollOnce(deps, target, { signal: AbortSignal.any(signals), skipBackoff, lagMs });
       if (polled.result !== "ended" || !targets.has(channel)) return polled;
       // Another worker goes on at once where this one stops.
       return { ...polled, againAtMs: clock() + (signal.aborted ? 0 : ENDED_WAIT_MS) };
@@ -132,7 +132,7 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
       return undefined;
     },
     end: (channel) => underWay.get(channel)?.abort(),
-    freshen(channel) {
+    skipBackoff(channel) {
       for (const [old, untilMs] of fresh) {
         if (untilMs > clock()) break;
         fresh.delete(old);

@@ -20,7 +20,7 @@ export interface PollRunDeps {
   readonly deadlineMs: number;
 }
 
-/** What became of a poll: how it ended, `early` and `none` as `OpeningRun` has them, or `ended` from here. */
+/** What became of a poll: how it ended, `early` (its backoff is not over) and `none` as `OpeningRun` has them, or `ended` from here. */
 export interface PolledOnce {
   readonly result: SourceEnd["kind"] | "early" | "none" | "ended";
   /** When the source should be polled beside its plan. */
@@ -39,21 +39,21 @@ const ABORT_GRACE_MS = 1_000;
 export async function pollOnce(
   deps: PollRunDeps,
   { source, polled, plan }: PollTarget,
-  options: { readonly signal: AbortSignal; readonly isFresh: boolean; readonly lagMs: number },
+  options: { readonly signal: AbortSignal; readonly skipBackoff: boolean; readonly lagMs: number },
 ): Promise<PolledOnce> {
   const { runs, owner, clock, log, random, deadlineMs } = deps;
-  const { signal, isFresh, lagMs } = options;
+  const { signal, skipBackoff, lagMs } = options;
   const channel = source.channelNumber;
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), deadlineMs);
   try {
     const running = AbortSignal.any([signal, deadline.signal]);
-    const opening = await runs.openRun(channel, { signal: running, owner, isFresh }).catch((error) => {
+    const opening = await runs.openRun(channel, { signal: running, owner, skipBackoff }).catch((error) => {
       if (!(error instanceof StaleSourceError || running.aborted)) throw error;
     });
     if (opening === undefined) return { result: "ended" };
     if (opening.kind === "none") return { result: "none" };
-    if (opening.kind === "early") {
+    if (opening.kind === "backoff") {
       const next = nextPoll(plan, clock(), clock() + opening.waitMs);
       return { result: "early", ...(next.isExtra ? { againAtMs: next.atMs } : {}) };
     }

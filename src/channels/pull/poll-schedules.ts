@@ -46,15 +46,15 @@ export function startPollSchedules(deps: PollSchedulesDeps): PollSchedules {
   /** The schedules that are there as far as it is known here, by channel number. */
   const known = new Map<number, string>();
   const soon = new Set<number>();
-  let strangers = new Set<string>();
+  let unknownSchedules = new Set<string>();
   let auditAtMs = 0;
   let woken = Promise.withResolvers<void>();
 
   async function audit(): Promise<void> {
     const there = new Set<string>();
     for await (const page of queue.listScheduled()) for (const { id } of page) there.add(id);
-    const before = strangers;
-    strangers = new Set();
+    const before = unknownSchedules;
+    unknownSchedules = new Set();
     for (const [channel, { scheduleId }] of targets) {
       if (there.delete(scheduleId)) known.set(channel, scheduleId);
       else if (known.get(channel) === scheduleId) known.delete(channel);
@@ -62,7 +62,7 @@ export function startPollSchedules(deps: PollSchedulesDeps): PollSchedules {
     for (const id of known.values()) there.delete(id);
     for (const id of there) {
       if (before.has(id)) await queue.unschedule(id);
-      else strangers.add(id);
+      else unknownSchedules.add(id);
     }
     auditAtMs = performance.now() + auditEveryMs * (0.75 + random() / 2);
   }
@@ -128,8 +128,8 @@ export function startPollSchedules(deps: PollSchedulesDeps): PollSchedules {
         failing = true;
       }
       const next = new AbortController();
-      const beat = delay(Math.max(waitMs, 0), undefined, { signal: AbortSignal.any([signal, next.signal]) });
-      await Promise.race([beat.catch(() => {}), ...(failing ? [] : [woken.promise])]);
+      const tick = delay(Math.max(waitMs, 0), undefined, { signal: AbortSignal.any([signal, next.signal]) });
+      await Promise.race([tick.catch(() => {}), ...(failing ? [] : [woken.promise])]);
       next.abort();
     }
   }

@@ -4,7 +4,7 @@ import type { JobQueue } from "../../bus/jobs/job-queue.ts";
 import type { Place, Turn } from "../../bus/limits/slots.ts";
 import type { PolledSource } from "../source.ts";
 import { planOf } from "./poll-timing.ts";
-import type { WantedSource } from "./source-engine.ts";
+import type { DesiredSource } from "./source-engine.ts";
 
 /** A job only says of which channel it is: what is to be done is read when it runs. */
 export interface PollJob {
@@ -23,7 +23,7 @@ export interface PollLimits {
 
 /** A source that should be polled, with what its schedule and its limits are. */
 export interface PollTarget {
-  readonly source: WantedSource;
+  readonly source: DesiredSource;
   readonly polled: PolledSource;
   readonly plan: JobPlan;
   /** Names the plan too: a schedule of that id is in force, whoever has set it. */
@@ -34,7 +34,7 @@ export interface PollTarget {
 
 /** @throws Error on a schedule that cannot be read, or never comes. */
 export function pollTargetOf(
-  source: WantedSource,
+  source: DesiredSource,
   polled: PolledSource,
   { limits, nowMs }: { readonly limits: PollLimits; readonly nowMs: number },
 ): PollTarget {

@@ -8,7 +8,7 @@ import type { ChannelRuntime } from "../kind.ts";
 import { createPollJobs } from "./poll-jobs.ts";
 import { type PollSchedules, startPollSchedules } from "./poll-schedules.ts";
 import { type PollLimits, type PollQueue, type PollTarget, pollTargetOf } from "./poll-target.ts";
-import type { SourceEngine, WantedSource } from "./source-engine.ts";
+import type { DesiredSource, SourceEngine } from "./source-engine.ts";
 import type { SourceRuns } from "./source-runs.ts";
 
 export interface PollsDeps {
@@ -41,7 +41,7 @@ export interface PollsTiming {
 const TIMING: PollsTiming = { deadlineMs: 300_000, auditEveryMs: 30_000, graceMs: 2_000 };
 
 /**
- * Polls sources by their schedules, each by one worker at a time, whichever takes its job. A job is a nudge: one that is lost
+ * Polls sources by their schedules, each by one worker at a time, whichever takes its job. A job is a requestPoll: one that is lost
  * costs a poll, and one too many finds its source busy or left alone. Works no jobs before it was told what should run.
  */
 export function startPolls(deps: PollsDeps): SourceEngine {
@@ -49,11 +49,11 @@ export function startPolls(deps: PollsDeps): SourceEngine {
   const { deadlineMs, auditEveryMs, graceMs } = { ...TIMING, ...deps.timing };
   const targets = new Map<number, PollTarget>();
   /** Sources with a schedule that cannot be read; told once. */
-  let refused = new Set<WantedSource>();
+  let refused = new Set<DesiredSource>();
   const jobs = createPollJobs({ ...deps, targets, random, deadlineMs });
   let working: { readonly schedules: PollSchedules; readonly worker: JobWorker } | undefined;
 
-  function targetOf(source: WantedSource): PollTarget | undefined {
+  function targetOf(source: DesiredSource): PollTarget | undefined {
     const before = targets.get(source.channelNumber);
     if (before?.source === source) return before;
     const polled = runtimes.get(source.kind)?.polled;
@@ -68,7 +68,7 @@ export function startPolls(deps: PollsDeps): SourceEngine {
   }
 
   /** Sets what should be polled, and ends what no longer should, or not so. */
-  function replaceTargets(sources: readonly WantedSource[]): void {
+  function replaceTargets(sources: readonly DesiredSource[]): void {
     const next = sources.flatMap((source) => targetOf(source) ?? []);
     refused = new Set(sources.filter((source) => refused.has(source)));
     const before = new Map(targets);
@@ -78,7 +78,7 @@ export function startPolls(deps: PollsDeps): SourceEngine {
     if (working === undefined) return;
     for (const [channel, target] of targets) {
       if (before.get(channel) === target) continue;
-      jobs.freshen(channel);
+      jobs.skipBackoff(channel);
       if (!before.has(channel)) continue;
       jobs.end(channel);
       working.schedules.pollSoon(channel);
@@ -97,9 +97,9 @@ export function startPolls(deps: PollsDeps): SourceEngine {
         working.schedules.wake();
       }
     },
-    nudge(channel) {
+    requestPoll(channel) {
       if (!targets.has(channel)) return;
-      jobs.freshen(channel);
+      jobs.skipBackoff(channel);
       jobs.end(channel);
       working?.schedules.pollSoon(channel);
     },

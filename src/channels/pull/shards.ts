@@ -18,21 +18,21 @@ export interface ShardTiming {
   /** How long a worker that fell silent keeps its shards. */
   readonly ttlMs: number;
   /** How soon a free shard is noticed; leases are renewed as often, at a third of their time at least. */
-  readonly beatEveryMs: number;
-  /** Taken at one beat at most: whoever comes meanwhile finds some left. */
+  readonly tickEveryMs: number;
+  /** Taken in one tick at most: a worker that comes meanwhile finds some left. */
   readonly mostTaken: number;
-  /** Given at one beat at most: a worker that comes does not stop everything at once. */
+  /** Given in one tick at most: a worker that comes does not stop everything at once. */
   readonly mostGiven: number;
 }
 
 /** The shards of this worker. Disposal vacates them and gives them back. */
 export interface Shards extends AsyncDisposable {
   readonly held: () => ReadonlySet<number>;
-  /** Live workers, as of the last beat. */
+  /** Live workers, as of the last tick. */
   readonly workers: () => number;
 }
 
-const TIMING: ShardTiming = { ttlMs: 15_000, beatEveryMs: 500, mostTaken: 64, mostGiven: 8 };
+const TIMING: ShardTiming = { ttlMs: 15_000, tickEveryMs: 500, mostTaken: 64, mostGiven: 8 };
 /** The part of a lease that is not used: clocks do not run alike, and what was stopped needs a moment to end. */
 const RESERVE = 0.1;
 const NONE: ReadonlySet<number> = new Set();
@@ -44,7 +44,7 @@ const NONE: ReadonlySet<number> = new Set();
 export function startShards(deps: ShardsDeps): Shards {
   const { leases, worker, log, onHeld, vacate } = deps;
   const { ttlMs, mostTaken, mostGiven, ...timing } = { ...TIMING, ...deps.timing };
-  const beatEveryMs = Math.min(timing.beatEveryMs, ttlMs / 3);
+  const tickEveryMs = Math.min(timing.tickEveryMs, ttlMs / 3);
   const stopping = new AbortController();
   /** Those that are being given away, until they are. */
   const giving = new Set<number>();
@@ -54,19 +54,19 @@ export function startShards(deps: ShardsDeps): Shards {
   let watchdog: NodeJS.Timeout | undefined;
   let isFailing = false;
 
-  function hold(shards: readonly number[]): void {
+  function setHeld(shards: readonly number[]): void {
     if (shards.length === held.size && shards.every((shard) => held.has(shard))) return;
     held = new Set(shards);
     onHeld(held);
   }
 
-  async function beat(): Promise<void> {
+  async function tick(): Promise<void> {
     const sentAtMs = performance.now();
-    const { workers: live, share, held: leased } = await leases.beat(worker, { ttlMs, most: mostTaken });
+    const { workers: live, share, held: leased } = await leases.renew(worker, { ttlMs, most: mostTaken });
     const leftMs = sentAtMs + ttlMs * (1 - RESERVE) - performance.now();
     if (stopping.signal.aborted) return;
     // The answer came so late that it is worth nothing.
-    if (leftMs <= 0) return hold([]);
+    if (leftMs <= 0) return setHeld([]);
     clearTimeout(watchdog);
     watchdog = setTimeout(expire, leftMs);
     workers = live;
@@ -74,20 +74,20 @@ export function startShards(deps: ShardsDeps): Shards {
     const surplus = Math.max(0, leased.length - share - giving.size);
     const given = kept.slice(kept.length - Math.min(surplus, mostGiven, kept.length));
     for (const shard of given) giving.add(shard);
-    hold(kept.filter((shard) => !giving.has(shard)));
+    setHeld(kept.filter((shard) => !giving.has(shard)));
     if (given.length > 0) give(given);
   }
 
   function expire(): void {
     if (held.size === 0) return;
     log.warn({ shards: held.size }, "the lease on sources could not be renewed; they stop here");
-    hold([]);
+    setHeld([]);
   }
 
   function give(shards: readonly number[]): void {
     const given = vacate(new Set(shards))
       .then(() => leases.release(worker, shards))
-      // Where it fails, the next beat finds them still held, and they are taken up again or given anew.
+      // Where it fails, the next tick finds them still held, and they are taken up again or given anew.
       .catch((error: unknown) => log.debug({ err: error }, "shards are not given back"))
       .finally(() => {
         for (const shard of shards) giving.delete(shard);
@@ -100,14 +100,14 @@ export function startShards(deps: ShardsDeps): Shards {
     const { signal } = stopping;
     while (!signal.aborted) {
       try {
-        await beat();
+        await tick();
         if (isFailing) log.info("the lease on sources is renewed again");
         isFailing = false;
       } catch (error) {
         if (!isFailing && !signal.aborted) log.warn({ err: error }, "the lease on sources is not renewed");
         isFailing = true;
       }
-      await delay(beatEveryMs, undefined, { signal }).catch(() => {});
+      await delay(tickEveryMs, undefined, { signal }).catch(() => {});
     }
   }
 
@@ -119,7 +119,7 @@ export function startShards(deps: ShardsDeps): Shards {
       stopping.abort();
       clearTimeout(watchdog);
       const left = held;
-      hold([]);
+      setHeld([]);
       await Promise.all([vacate(left), running, ...givings]);
       await leases.leave(worker).catch((error: unknown) => {
         log.warn({ err: error }, "the lease on sources is left to run out");

@@ -1,7 +1,7 @@
 import type { ChannelKindName } from "../../event/channel.ts";
 
 /** A pull source that should run, as far as whoever keeps it going must know. */
-export interface WantedSource {
+export interface DesiredSource {
   readonly channelNumber: number;
   readonly kind: ChannelKindName;
   readonly organizationId: string;
@@ -17,7 +17,7 @@ export interface SourceEngine extends AsyncDisposable {
    * All the sources that should run now, whichever worker runs them; each call replaces the list before. A source whose
    * version is the one of before is the same object. Called on every worker, so that what it does must bear being done twice.
    */
-  readonly sync: (sources: readonly WantedSource[]) => void;
+  readonly sync: (sources: readonly DesiredSource[]) => void;
   /** The source's cursor was set by hand, or its connection has changed: its next run should not wait for an old reason. */
-  readonly nudge: (channelNumber: number) => void;
+  readonly requestPoll: (channelNumber: number) => void;
 }

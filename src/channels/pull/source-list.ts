@@ -2,7 +2,7 @@ import type { Queryable } from "../../data/database.ts";
 import { listSources, readSourceConfigs, type SourceRow } from "../../data/sources.ts";
 import type { ChannelKindName } from "../../event/channel.ts";
 import type { ChannelKind, ChannelRuntime } from "../kind.ts";
-import type { WantedSource } from "./source-engine.ts";
+import type { DesiredSource } from "./source-engine.ts";
 
 export interface SourceListDeps {
   readonly db: Queryable;
@@ -17,35 +17,35 @@ export interface SourceLook {
   /** Those that should run and are kept open. */
   readonly streams: ReadonlyMap<number, SourceRow>;
   /** Those that should run and are asked now and then; the same objects as in the look before, where they are as they were. */
-  readonly polled: readonly WantedSource[];
+  readonly polled: readonly DesiredSource[];
 }
 
 /** Looks for the sources that should run. @throws UnavailableError */
 export function createSourceList(deps: SourceListDeps): () => Promise<SourceLook> {
   const { db, channelKinds, runtimes } = deps;
   const kinds = [...runtimes].flatMap(([kind, { stream, polled }]) => (stream || polled ? [kind] : []));
-  let known = new Map<number, WantedSource>();
+  let known = new Map<number, DesiredSource>();
 
-  function wantedSource(row: SourceRow, config: Readonly<Record<string, unknown>>): WantedSource {
+  function desiredSource(row: SourceRow, config: Readonly<Record<string, unknown>>): DesiredSource {
     const { number: channelNumber, kind, organizationId, version } = row;
     // A secret that it needs may be missing here: what was stored had its defaults when it was written.
     const parsed = channelKinds.get(kind)?.settings.safeParse(config);
     return { channelNumber, kind, organizationId, version, settings: parsed?.success ? parsed.data : config };
   }
 
-  async function withSettings(rows: readonly SourceRow[]): Promise<readonly WantedSource[]> {
+  async function withSettings(rows: readonly SourceRow[]): Promise<readonly DesiredSource[]> {
     const changed = rows.filter(({ number, version }) => known.get(number)?.version !== version);
     const configs = await readSourceConfigs(
       db,
       changed.map(({ number }) => number),
     );
-    const next = new Map<number, WantedSource>();
+    const next = new Map<number, DesiredSource>();
     for (const row of rows) {
       const before = known.get(row.number);
       const config = configs.get(row.number);
       if (before?.version === row.version) next.set(row.number, before);
       // Deleted since it was listed: the next look does not find it.
-      else if (config !== undefined) next.set(row.number, wantedSource(row, config));
+      else if (config !== undefined) next.set(row.number, desiredSource(row, config));
     }
     known = next;
     return [...next.values()];

@@ -1,4 +1,4 @@
-import type { SourcePositions, TakenSource } from "../../bus/sources/source-positions.ts";
+import type { AcquiredSource, SourcePositions } from "../../bus/sources/source-positions.ts";
 import type { SourceStates } from "../../bus/sources/source-states.ts";
 import type { StoppedState } from "../../data/channel-states.ts";
 import type { ChannelHandle, IngestFetched } from "../../event/ingest.ts";
@@ -14,20 +14,20 @@ export interface SourceRuns {
    * Takes the source over: whoever ran it before is fenced from now on. Nothing is taken while the source is to be left alone.
    *
    * @param options.owner the worker's name, as the source's state shows it
-   * @param options.isFresh do not wait for what failed before: a person has changed something
+   * @param options.skipBackoff do not wait for what failed before: a person has changed something
    * @throws UnavailableError when that cannot be known or done now.
    * @throws StaleSourceError when another worker takes it over at the same moment.
    */
   readonly openRun: (
     channelNumber: number,
-    options: { readonly signal: AbortSignal; readonly owner: string; readonly isFresh?: boolean },
+    options: { readonly signal: AbortSignal; readonly owner: string; readonly skipBackoff?: boolean },
   ) => Promise<OpeningRun>;
 }
 
 export type OpeningRun =
   | { readonly kind: "open"; readonly open: OpenRun }
   /** Not before so many ms from now: its sender said so, or it failed. */
-  | { readonly kind: "early"; readonly waitMs: number }
+  | { readonly kind: "backoff"; readonly waitMs: number }
   /** It should not run: it is deleted, not active, or nobody asks for it. */
   | { readonly kind: "none" };
 
@@ -97,7 +97,7 @@ export type RunDeps<C extends SourceChannel> = SourceRunsDeps<C> & { readonly un
 /** What a run begins with. */
 export interface BeginningRun<C> {
   readonly channel: C;
-  readonly taken: TakenSource;
+  readonly taken: AcquiredSource;
   readonly owner: string;
   readonly signal: AbortSignal;
 }

@@ -8,7 +8,7 @@ import type { ReconnectPolicy, SourceEnd, StreamSource } from "../source.ts";
 import type { OpeningRun, OpenRun, SourceRuns } from "./source-runs.ts";
 import type { Admission } from "./start-gate.ts";
 
-export interface HoldDeps {
+export interface StreamRunnerDeps {
   readonly runs: SourceRuns;
   readonly stream: StreamSource;
   /** This worker's name. */
@@ -20,11 +20,11 @@ export interface HoldDeps {
   readonly log: Log;
 }
 
-export type HoldState = "connecting" | "open" | "waiting";
+export type StreamState = "connecting" | "open" | "waiting";
 
 /** A stream that this worker keeps open. */
-export interface Hold {
-  readonly state: () => HoldState;
+export interface StreamRunner {
+  readonly state: () => StreamState;
   /** Ends the run under way, if there is one, and begins anew at once, whatever failed before. */
   readonly restart: () => void;
   /** Ends it for good. Resolves when nothing of it runs any more. */
@@ -43,14 +43,14 @@ const ENGINE: ReconnectPolicy = {
   resetAfterMs: 60_000,
 };
 
-/** Runs a stream again and again until it is stopped. What happens is written by its runs; `hold` decides when the next one begins. */
-export function startHold(channelNumber: number, deps: HoldDeps): Hold {
+/** Runs a stream again and again until it is stopped. What happens is written by its runs; this decides when the next one begins. */
+export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps): StreamRunner {
   const { runs, stream, owner, admit, clock, random } = deps;
   const log = deps.log.child({ channel: channelNumber });
   const stopping = new AbortController();
-  let state: HoldState = "waiting";
+  let state: StreamState = "waiting";
   let restarting = new AbortController();
-  let isFresh = false;
+  let skipBackoff = false;
   /** Times in a row that a run could not even begin, or was taken away. */
   let misses = 0;
 
@@ -64,7 +64,7 @@ export function startHold(channelNumber: number, deps: HoldDeps): Hold {
         case "none":
           // Whoever started it hears of that soon; if not, this looks again.
           return ENGINE.maxMs;
-        case "early":
+        case "backoff":
           return opening.waitMs;
         case "open":
           return await runOpened(opening.open, admission);
@@ -78,12 +78,12 @@ export function startHold(channelNumber: number, deps: HoldDeps): Hold {
   }
 
   async function begin(signal: AbortSignal): Promise<OpeningRun> {
-    const wasFresh = isFresh;
-    isFresh = false;
+    const wasFresh = skipBackoff;
+    skipBackoff = false;
     try {
-      return await runs.openRun(channelNumber, { signal, owner, isFresh: wasFresh });
+      return await runs.openRun(channelNumber, { signal, owner, skipBackoff: wasFresh });
     } catch (error) {
-      isFresh ||= wasFresh;
+      skipBackoff ||= wasFresh;
       throw error;
     }
   }
@@ -99,8 +99,8 @@ export function startHold(channelNumber: number, deps: HoldDeps): Hold {
       run.opened();
     };
     const openMs = (): number => (openedAtMs === undefined ? 0 : performance.now() - openedAtMs);
-    const hold = async (): Promise<SourceEnd> => stream.hold({ ...run, opened });
-    const end = await ended(hold(), run.signal);
+    const runConnection = async (): Promise<SourceEnd> => stream.runConnection({ ...run, opened });
+    const end = await ended(runConnection(), run.signal);
     if (end === "stale") {
       if (openMs() >= ENGINE.resetAfterMs) misses = 0;
       misses++;
@@ -130,11 +130,11 @@ export function startHold(channelNumber: number, deps: HoldDeps): Hold {
 
   /** How a run ended: by its sender, or by us, who left it or lost it to another. */
   async function ended(
-    holding: Promise<SourceEnd>,
+    running: Promise<SourceEnd>,
     signal: AbortSignal,
   ): Promise<SourceEnd | "left" | "stale"> {
     try {
-      const end = await withinGrace(holding, signal);
+      const end = await withinGrace(running, signal);
       if (end === undefined) log.error("a stream does not end; its next run fences it");
       return end === undefined || signal.aborted ? "left" : end;
     } catch (error) {
@@ -176,7 +176,7 @@ export function startHold(channelNumber: number, deps: HoldDeps): Hold {
   return {
     state: () => state,
     restart() {
-      isFresh = true;
+      skipBackoff = true;
       misses = 0;
       restarting.abort();
     },

@@ -9,8 +9,8 @@ import type { SourceEngine } from "./source-engine.ts";
 import { createSourceList, type SourceListDeps, type SourceLook } from "./source-list.ts";
 import type { SourceRuns } from "./source-runs.ts";
 import { createStartGate } from "./start-gate.ts";
-import { startHold } from "./stream-runner.ts";
-import { createHolds } from "./stream-runners.ts";
+import { startStreamRunner } from "./stream-runner.ts";
+import { createStreamRunners } from "./stream-runners.ts";
 
 export interface SupervisorDeps extends SourceListDeps {
   readonly leases: ShardLeases;
@@ -19,7 +19,7 @@ export interface SupervisorDeps extends SourceListDeps {
   /** This worker, unlike all others and all before. */
   readonly worker: string;
   /** How long changes could not be read, in ms. */
-  readonly blindMs: () => number;
+  readonly feedStalenessMs: () => number;
   readonly clock: Clock;
   readonly log: Log;
   readonly random?: () => number;
@@ -53,7 +53,7 @@ const TIMING: SupervisorTiming = { lookEveryMs: 30_000, lookGapMs: 200, graceMs:
 const STARTS_AT_ONCE = 64;
 const START_MOST_MS = 2_000;
 /** After this long without news of changes nothing that is kept running is known to be wanted. */
-const MAX_BLIND_MS = 600_000;
+const MAX_STALENESS_MS = 600_000;
 const NOTHING: SourceLook = { all: [], streams: new Map(), polled: [] };
 
 /**
@@ -62,16 +62,16 @@ const NOTHING: SourceLook = { all: [], streams: new Map(), polled: [] };
  * the database, so that it comes back after any restart.
  */
 export function startSupervisor(deps: SupervisorDeps): Supervisor {
-  const { runtimes, runs, polls, worker, blindMs, clock, log, random = Math.random } = deps;
+  const { runtimes, runs, polls, worker, feedStalenessMs, clock, log, random = Math.random } = deps;
   const { lookEveryMs, lookGapMs, graceMs } = { ...TIMING, ...deps.timing };
   const stopping = new AbortController();
   const { signal } = stopping;
   const find = createSourceList(deps);
   const gate = createStartGate({ places: STARTS_AT_ONCE, mostMs: START_MOST_MS });
-  const holds = createHolds(({ number, kind }) => {
+  const runners = createStreamRunners(({ number, kind }) => {
     const stream = runtimes.get(kind)?.stream;
     if (!stream) throw new Error(`channels of kind ${kind} are not streams`);
-    return startHold(number, { runs, stream, owner: worker, admit: gate.admit, clock, random, log });
+    return startStreamRunner(number, { runs, stream, owner: worker, admit: gate.admit, clock, random, log });
   });
   let found = NOTHING;
   let held: ReadonlySet<number> = new Set();
@@ -80,13 +80,13 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
 
   function reconcile(): void {
     const ours = [...found.streams].filter(([number]) => held.has(shardOf(number)));
-    holds.reconcile(new Map(blindMs() > MAX_BLIND_MS ? [] : ours));
+    runners.reconcile(new Map(feedStalenessMs() > MAX_STALENESS_MS ? [] : ours));
   }
 
   async function vacate(shards: ReadonlySet<number>): Promise<void> {
     const waited = new AbortController();
     await Promise.race([
-      holds.ended(shards),
+      runners.ended(shards),
       delay(graceMs, undefined, { signal: waited.signal }).catch(() => {}),
     ]);
     waited.abort();
@@ -143,8 +143,8 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
 
   /** A run under way goes by what was there when it began. */
   function beginAnew(channelNumber: number): void {
-    holds.restart(channelNumber);
-    polls.nudge(channelNumber);
+    runners.restart(channelNumber);
+    polls.requestPoll(channelNumber);
   }
 
   const running = run();
@@ -167,7 +167,7 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
       const counts = new Map<SourceState, number>();
       for (const row of found.all) {
         if (!held.has(shardOf(row.number))) continue;
-        const state = stateOf(row.state) ?? holds.state(row.number) ?? "waiting";
+        const state = stateOf(row.state) ?? runners.state(row.number) ?? "waiting";
         counts.set(state, (counts.get(state) ?? 0) + 1);
       }
       return counts;

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { StreamSource } from "../source.ts";
-import { holdStream } from "./hold-stream.ts";
 import type { OpenStreamDeps } from "./open-stream.ts";
+import { runConnection } from "./run-connection.ts";
 import { sseSettings } from "./settings.ts";
 
 /** Channels whose server has said how long to wait before its stream is opened again. */
@@ -18,10 +18,10 @@ export function createStreamSource(deps: OpenStreamDeps): StreamSource {
   const retries = new LRUCache<number, number>({ max: MAX_RETRIES });
   return {
     reconnect: (settings) => sseSettings.parse(settings).reconnect,
-    async hold(run) {
+    async runConnection(run) {
       const { number } = run.channel.identity;
       const settings = sseSettings.parse(run.settings);
-      const end = await holdStream(deps, run, settings, (ms) => retries.set(number, ms));
+      const end = await runConnection(deps, run, settings, (ms) => retries.set(number, ms));
       const retryMs = retries.get(number);
       if (retryMs === undefined || (end.kind !== "done" && end.kind !== "failed")) return end;
       if (end.notBeforeMs !== undefined) return end;

@@ -42,9 +42,9 @@ function testSource() {
       },
       now,
     );
-  async function take(options?: { readonly isFresh?: boolean }) {
+  async function take(options?: { readonly skipBackoff?: boolean }) {
     const taken = await positions.takeOver(ref, options);
-    if (taken.kind !== "taken") throw new Error(`wait ${taken.waitMs} ms`);
+    if (taken.kind !== "acquired") throw new Error(`wait ${taken.waitMs} ms`);
     return taken;
   }
   const length = () => server.client.xlen(testTopic(channel));
@@ -94,12 +94,12 @@ describe("taking a source over", () => {
     const failed = { failures: 3, notBeforeMs: 0, retryInMs: 3_600_000 };
     expect(await positions.end(channel.number, first.epoch, failed)).toBe(true);
     const early = await positions.takeOver(ref);
-    expect(early).toEqual({ kind: "early", waitMs: expect.any(Number) });
-    const fresh = await take({ isFresh: true });
+    expect(early).toEqual({ kind: "backoff", waitMs: expect.any(Number) });
+    const fresh = await take({ skipBackoff: true });
     expect(fresh.failures).toBe(0);
     expect(await positions.end(channel.number, first.epoch, failed)).toBe(false);
     await positions.end(channel.number, fresh.epoch, { failures: 0, notBeforeMs: 3_600_000, retryInMs: 0 });
-    expect(await positions.takeOver(ref, { isFresh: true })).toMatchObject({ kind: "early" });
+    expect(await positions.takeOver(ref, { skipBackoff: true })).toMatchObject({ kind: "backoff" });
     // What was not taken fences nobody.
     await positions.end(channel.number, fresh.epoch, { failures: 2, notBeforeMs: 0, retryInMs: 0 });
     expect(await take()).toMatchObject({ failures: 2 });
@@ -115,7 +115,7 @@ describe("a cursor set by hand", () => {
       notBeforeMs: 86_400_000,
       retryInMs: 3_600_000,
     });
-    expect(await positions.takeOver(ref)).toMatchObject({ kind: "early" });
+    expect(await positions.takeOver(ref)).toMatchObject({ kind: "backoff" });
     await positions.set(ref, value);
     expect(await take()).toMatchObject({ value, failures: 0 });
   });

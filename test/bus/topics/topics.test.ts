@@ -67,7 +67,7 @@ describe("deleting a topic", () => {
     const topic = testTopic(channel);
     const positions = createSourcePositions({ redis });
     const taken = await positions.takeOver({ number: channel.number, topics: [topic] });
-    if (taken.kind !== "taken") throw new Error("nobody else has it");
+    if (taken.kind !== "acquired") throw new Error("nobody else has it");
     const { epoch } = taken;
     for (const [version, dedupeWindowMs] of [86_400_000, 3_600_000].entries()) {
       const events = Array.from({ length: 400 }, () => testEvent(channel));

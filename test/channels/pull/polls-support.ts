@@ -6,7 +6,7 @@ import { createSourceStates } from "../../../src/bus/sources/source-states.ts";
 import { createSourceRuns } from "../../../src/channels/pull/open-runs.ts";
 import type { PollJob } from "../../../src/channels/pull/poll-target.ts";
 import { type PollsDeps, startPolls } from "../../../src/channels/pull/polls.ts";
-import type { SourceEngine, WantedSource } from "../../../src/channels/pull/source-engine.ts";
+import type { DesiredSource, SourceEngine } from "../../../src/channels/pull/source-engine.ts";
 import type { SourceChannel } from "../../../src/channels/pull/source-runs.ts";
 import type { PolledSource, PollSchedule, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
 import { createLog, type Log } from "../../../src/log.ts";
@@ -33,7 +33,7 @@ export function wanted(
   const { schedule = everyWeek, origin = `https://${channelNumber}.example`, version = 1 } = options;
   const { organizationId = "org_1" } = options;
   const settings: TinySettings = { schedule, origin };
-  return { channelNumber, kind: "polling", organizationId, version, settings } satisfies WantedSource;
+  return { channelNumber, kind: "polling", organizationId, version, settings } satisfies DesiredSource;
 }
 
 export type Poll = (run: SourceRun) => Promise<SourceEnd>;

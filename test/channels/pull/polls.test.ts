@@ -196,7 +196,7 @@ describe.concurrent("a polled source", () => {
     const both = [one, other];
     for (const { engine } of both) engine.sync([wanted(number())]);
     await until(async () => (await countOf(one, "failed")) + (await countOf(other, "failed")) === 1);
-    for (const { engine } of both) engine.nudge(number());
+    for (const { engine } of both) engine.requestPoll(number());
     await until(() => seen.polls.length >= 2);
     await until(async () => !(await keysOf(queueName)).some((key) => key.includes("again")));
     const polls = seen.polls.length;

@@ -203,8 +203,8 @@ describe("a run", () => {
     expect(told.lastEventAtMs).toBeGreaterThanOrEqual(beganAtMs);
     expect(told.nextAtMs).toBe(nextAtMs);
     const early = await runs.openRun(source.number, { signal, owner: "wk_2" });
-    expect(early.kind).toBe("early");
-    const fresh = await runs.openRun(source.number, { signal, owner: "wk_2", isFresh: true });
+    expect(early.kind).toBe("backoff");
+    const fresh = await runs.openRun(source.number, { signal, owner: "wk_2", skipBackoff: true });
     expect(fresh).toMatchObject({ kind: "open", open: { failures: 0 } });
   });
 });

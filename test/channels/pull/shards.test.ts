@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { Beat, ShardLeases } from "../../../src/bus/sources/shard-leases.ts";
+import type { ShardLease, ShardLeases } from "../../../src/bus/sources/shard-leases.ts";
 import { startShards } from "../../../src/channels/pull/shards.ts";
 import { createLog } from "../../../src/log.ts";
 
@@ -8,7 +8,7 @@ const TTL_MS = 10_000;
 /** A lease is used for nine tenths of its time. */
 const USED_MS = 9_000;
 
-/** The time of the worker; only the pause between two beats passes by itself. */
+/** The time of the worker; only the pause between two renewals passes by itself. */
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
 });
@@ -16,15 +16,15 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Leases whose answers the test gives: `beats` are the calls that wait for one. */
+/** Leases whose answers the test gives: `renewals` are the calls that wait for one. */
 function startWorker(vacate: () => Promise<void> = async () => {}) {
-  const beats: PromiseWithResolvers<Beat>[] = [];
+  const renewals: PromiseWithResolvers<ShardLease>[] = [];
   const released: (readonly number[])[] = [];
   const leases: ShardLeases = {
-    beat() {
-      const beat = Promise.withResolvers<Beat>();
-      beats.push(beat);
-      return beat.promise;
+    renew() {
+      const renewal = Promise.withResolvers<ShardLease>();
+      renewals.push(renewal);
+      return renewal.promise;
     },
     release: async (_, shards) => void released.push(shards),
     leave: async () => {},
@@ -32,20 +32,20 @@ function startWorker(vacate: () => Promise<void> = async () => {}) {
   };
   const told: number[] = [];
   const log = createLog({ level: "silent" });
-  const timing = { ttlMs: TTL_MS, beatEveryMs: 1 };
+  const timing = { ttlMs: TTL_MS, tickEveryMs: 1 };
   const onHeld = (held: ReadonlySet<number>) => void told.push(held.size);
   const shards = startShards({ leases, worker: "wk_1", log, onHeld, vacate, timing });
-  /** Answers the next beat, and waits for the one after it. */
+  /** Answers the next renewal, and waits for the one after it. */
   async function answer(held: readonly number[], share = 256): Promise<void> {
-    while (beats.length === 0) await turn();
-    beats.shift()?.resolve({ workers: 1, share, held });
-    while (beats.length === 0) await turn();
+    while (renewals.length === 0) await turn();
+    renewals.shift()?.resolve({ workers: 1, share, held });
+    while (renewals.length === 0) await turn();
   }
   return {
     ...{ shards, told, released, answer },
     async [Symbol.asyncDispose]() {
       const disposing = shards[Symbol.asyncDispose]();
-      for (const beat of beats) beat.resolve({ workers: 1, share: 256, held: [] });
+      for (const renewal of renewals) renewal.resolve({ workers: 1, share: 256, held: [] });
       await disposing;
     },
   };
@@ -66,7 +66,7 @@ it("a worker that renews its lease keeps its shards for another lease from when 
   await worker.answer([1, 2, 3]);
   vi.advanceTimersByTime(USED_MS / 2);
   await worker.answer([1, 2, 3]);
-  // The third beat was sent just now, and is answered later.
+  // The third renewal was sent just now, and is answered later.
   vi.advanceTimersByTime(1_000);
   await worker.answer([1, 2, 3]);
   vi.advanceTimersByTime(USED_MS - 1_000 - 1);

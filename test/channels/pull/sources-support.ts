@@ -60,7 +60,7 @@ export function createUpstream(): Upstream {
 
 /** A stream that counts: each event is its number, which is the cursor too. It sends ahead, up to eight at a time. */
 export function countingKind(upstream: Upstream): ChannelKind {
-  async function hold(run: SourceRun): Promise<SourceEnd> {
+  async function runConnection(run: SourceRun): Promise<SourceEnd> {
     const { number } = run.channel.identity;
     upstream.connects.set(number, (upstream.connects.get(number) ?? 0) + 1);
     const end = upstream.ends.get(number);
@@ -95,7 +95,7 @@ export function countingKind(upstream: Upstream): ChannelKind {
           : { ok: false, error: [{ path: "", message: "must be a number" }] },
     },
     start: async () => ({
-      stream: { reconnect: () => upstream.reconnect.policy, hold },
+      stream: { reconnect: () => upstream.reconnect.policy, runConnection },
       async [Symbol.asyncDispose]() {},
     }),
   };
@@ -141,7 +141,7 @@ const NEVER_MS = 3_600_000;
 /** A worker that is merely slow keeps its lease, and nothing is looked for but what the change feed brings. */
 const TIMING = {
   ...{ ttlMs: NEVER_MS, lookEveryMs: NEVER_MS },
-  ...{ beatEveryMs: 60, mostTaken: 64, mostGiven: 16, lookGapMs: 20 },
+  ...{ tickEveryMs: 60, mostTaken: 64, mostGiven: 16, lookGapMs: 20 },
 } as const;
 
 export async function startSourceRig(): Promise<SourceRig> {
@@ -168,7 +168,7 @@ export async function startSourceRig(): Promise<SourceRig> {
     const channelKinds = new Map([[kind.kind, kind]]);
     const metrics = createMetrics();
     const stop = new AbortController();
-    const shared = { redis, channelKinds, metrics, clock: Date.now, blindMs: () => 0 };
+    const shared = { redis, channelKinds, metrics, clock: Date.now, feedStalenessMs: () => 0 };
     const { keyring } = spine.api;
     const liveChannels = createLiveChannels({ db, keyring });
     const path = createEventPath({

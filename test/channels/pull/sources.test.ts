@@ -136,9 +136,9 @@ describe("sources on many workers", () => {
     await using redis = await openTestRedis(rig.spine.server.url);
     const bus = createSourceBus(redis);
     const held = Array.from({ length: SHARDS }, (_, i) => i);
-    const beat = async () => ({ workers: 1, share: SHARDS, held });
+    const renew = async () => ({ workers: 1, share: SHARDS, held });
     const both = await Promise.all(
-      [1, 2].map(() => start({ bus: { ...bus, leases: { ...bus.leases, beat } } })),
+      [1, 2].map(() => start({ bus: { ...bus, leases: { ...bus.leases, renew } } })),
     );
     const isRefused = async (): Promise<boolean> => {
       const texts = await Promise.all(both.map(({ metrics }) => metrics.registry.metrics()));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RunPlan, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
-import { startHold } from "../../../src/channels/pull/stream-runner.ts";
+import { startStreamRunner } from "../../../src/channels/pull/stream-runner.ts";
 import type { SourceEnd, SourceRun, StreamSource } from "../../../src/channels/source.ts";
 import { createLog } from "../../../src/log.ts";
 import { until } from "../../support/until.ts";
@@ -14,8 +14,8 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
   const plans: (RunPlan & { readonly waitMs: number })[] = [];
   const fresh: boolean[] = [];
   const runs: SourceRuns = {
-    async openRun(_, { signal, isFresh = false }) {
-      fresh.push(isFresh);
+    async openRun(_, { signal, skipBackoff = false }) {
+      fresh.push(skipBackoff);
       const run = { signal, settings: {}, opened() {} } as SourceRun;
       const open = {
         ...{ run, failures, report() {}, hasWritten: () => options.writes === true },
@@ -29,13 +29,13 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
     },
   };
   const policy = { initialMs: 1, maxMs: 20, factor: 2, jitter: 0, resetAfterMs: 3_600_000 };
-  const stream: StreamSource = { reconnect: () => policy, hold: async () => end(plans.length) };
-  const hold = startHold(1, {
+  const stream: StreamSource = { reconnect: () => policy, runConnection: async () => end(plans.length) };
+  const runner = startStreamRunner(1, {
     ...{ runs, stream, owner: "wk_1", clock: () => NOW_MS, random: () => 0.5 },
     admit: async () => ({ done() {} }),
     log: createLog({ level: "silent" }),
   });
-  return { hold, plans, fresh, [Symbol.asyncDispose]: () => hold.stop() };
+  return { runner, plans, fresh, [Symbol.asyncDispose]: () => runner.stop() };
 }
 
 describe("a stream", () => {
@@ -68,7 +68,7 @@ describe("a stream", () => {
   it("begins anew at once when it is restarted, and waits for nothing that failed before", async () => {
     await using stream = startStream(() => ({ ...FAILED, notBeforeMs: NOW_MS + 3_600_000 }));
     await until(() => stream.plans.length === 1);
-    stream.hold.restart();
+    stream.runner.restart();
     await until(() => stream.plans.length === 2);
     expect(stream.fresh).toEqual([false, true]);
   });

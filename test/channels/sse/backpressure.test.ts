@@ -3,16 +3,16 @@ import { afterAll, expect, it } from "vitest";
 import { until } from "../../support/until.ts";
 import {
   ACCEPTED,
-  createHolder,
   createRun,
+  createStreamClient,
   type Script,
   startRawServer,
   streamOf,
   writeHead,
 } from "./support.ts";
 
-const holder = createHolder();
-afterAll(() => holder[Symbol.asyncDispose]());
+const client = createStreamClient();
+afterAll(() => client[Symbol.asyncDispose]());
 
 const MIB = 1024 * 1024;
 const FRAME = `data: "${"x".repeat(1014)}"\n\n`;
@@ -43,7 +43,7 @@ it("stops the sender while nothing can be written, and holds little of what it h
   run.deliveries.push = () => 0;
   run.taken.push = () => 0;
   const heapBefore = process.memoryUsage().arrayBuffers;
-  const holding = holder.hold(run);
+  const running = client.run(run);
 
   let written = -1;
   await until(
@@ -59,7 +59,7 @@ it("stops the sender while nothing can be written, and holds little of what it h
   expect(taken).toBeLessThan(600);
   expect(process.memoryUsage().arrayBuffers - heapBefore).toBeLessThan(16 * MIB);
   stalled.resolve();
-  expect(await holding).toEqual({ kind: "done" });
+  expect(await running).toEqual({ kind: "done" });
   expect(taken).toBe(FRAMES);
 });
 
@@ -84,7 +84,7 @@ it("takes twenty thousand events that come at once in their order, few of them a
   );
   run.deliveries.push = () => 0;
   run.taken.push = () => 0;
-  expect(await holder.hold(run)).toEqual({ kind: "done" });
+  expect(await client.run(run)).toEqual({ kind: "done" });
   expect(next).toBe(total);
   expect(most).toBeLessThan(2_000);
 });

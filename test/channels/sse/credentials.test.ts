@@ -2,10 +2,18 @@ import { afterAll, describe, expect, it } from "vitest";
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import { type Credentials, NeedsReauthError, OriginNotAllowedError } from "../../../src/net/credentials.ts";
 import { OutboundError } from "../../../src/net/outbound.ts";
-import { createHolder, createRun, dataOf, type Script, startRawServer, status, streamOf } from "./support.ts";
+import {
+  createRun,
+  createStreamClient,
+  dataOf,
+  type Script,
+  startRawServer,
+  status,
+  streamOf,
+} from "./support.ts";
 
-const holder = createHolder();
-afterAll(() => holder[Symbol.asyncDispose]());
+const client = createStreamClient();
+afterAll(() => client[Symbol.asyncDispose]());
 
 /** A token of so many generations; `renew` makes the next one while there are more. */
 function tokens(generations: number) {
@@ -36,17 +44,17 @@ const guarded: Script = (call) =>
     ? streamOf("id: 1\ndata: in\n\n")(call)
     : status("401 Unauthorized", "Content-Length: 0")(call);
 
-async function holdWith(script: Script, credentials: Credentials) {
+async function runWith(script: Script, credentials: Credentials) {
   await using server = await startRawServer(script);
   const run = createRun({ url: server.url }, { credentials, cursor: '{"lastEventId":"0","n":1}' });
-  const end = await holder.hold(run);
+  const end = await client.run(run);
   return { run, end, calls: server.calls };
 }
 
 describe("a stream that wants credentials", () => {
   it("is requested with them, and a refused token is renewed once", async () => {
     const { credentials, renewals } = tokens(2);
-    const { run, end, calls } = await holdWith(guarded, credentials);
+    const { run, end, calls } = await runWith(guarded, credentials);
     expect(end).toEqual({ kind: "done" });
     expect(dataOf(run)).toEqual(["in"]);
     expect(calls.map(({ headers }) => headers.authorization)).toEqual(["Bearer t1", "Bearer t2"]);
@@ -58,9 +66,9 @@ describe("a stream that wants credentials", () => {
   it("ends as needsReauth when the new token is refused too, or there is none", async () => {
     const refusing = status("401 Unauthorized", "Content-Length: 0");
     const renewed = tokens(9);
-    expect((await holdWith(refusing, renewed.credentials)).end.kind).toBe("needsReauth");
+    expect((await runWith(refusing, renewed.credentials)).end.kind).toBe("needsReauth");
     expect(renewed.renewals).toEqual([1]);
-    const { end, calls } = await holdWith(refusing, tokens(1).credentials);
+    const { end, calls } = await runWith(refusing, tokens(1).credentials);
     expect(end.kind).toBe("needsReauth");
     expect(calls).toHaveLength(1);
   });
@@ -71,7 +79,7 @@ describe("a stream that wants credentials", () => {
       const authorized = await credentials.authorize(request, options);
       return { ...authorized, request: { ...request, headers: { authorization: "secret\nline" } } };
     };
-    const { end } = await holdWith(guarded, { ...credentials, authorize });
+    const { end } = await runWith(guarded, { ...credentials, authorize });
     expect(end).toMatchObject({ kind: "broken", code: "invalid_request" });
     expect(JSON.stringify(end)).not.toContain("secret");
   });
@@ -83,7 +91,7 @@ describe("a stream that wants credentials", () => {
     [new OutboundError("tls", "not to be trusted"), { kind: "failed", code: "tls" }],
   ])("ends by the error that its credentials throw: %s", async (error, expected) => {
     const credentials = { ...tokens(1).credentials, authorize: () => Promise.reject(error) };
-    const { end, calls } = await holdWith(guarded, credentials);
+    const { end, calls } = await runWith(guarded, credentials);
     expect(end).toMatchObject(expected);
     expect(JSON.stringify(end)).not.toContain("secret");
     expect(calls).toEqual([]);

@@ -4,10 +4,10 @@ import type { AddressInfo } from "node:net";
 import { createSession } from "better-sse";
 import { afterAll, expect, it } from "vitest";
 import { UnavailableError } from "../../../src/lib/errors.ts";
-import { ACCEPTED, createHolder, createRun } from "./support.ts";
+import { ACCEPTED, createRun, createStreamClient } from "./support.ts";
 
-const holder = createHolder();
-afterAll(() => holder[Symbol.asyncDispose]());
+const client = createStreamClient();
+afterAll(() => client[Symbol.asyncDispose]());
 
 interface Entry {
   readonly id: string | undefined;
@@ -76,7 +76,7 @@ async function receiveAll(url: string, total: number, failsAt: (call: number) =>
         },
       },
     );
-    await holder.hold(run).catch((error: unknown) => expect(error).toBeInstanceOf(UnavailableError));
+    await client.run(run).catch((error: unknown) => expect(error).toBeInstanceOf(UnavailableError));
     expect(run.warnings).toEqual([]);
   }
   return { order, connections };

@@ -157,8 +157,8 @@ export function createRun(
   return run;
 }
 
-/** The stream source with loopback allowed; `hold` of a run. `onBytes` is told how many bytes of a body have come. */
-export function createHolder(clock: () => number = Date.now, onBytes?: (bytes: number) => void) {
+/** The stream source with loopback allowed; `run` makes one connection for a run. `onBytes` is told how many bytes of a body have come. */
+export function createStreamClient(clock: () => number = Date.now, onBytes?: (bytes: number) => void) {
   const outbound = createOutbound({ allowNetworks: ["127.0.0.0/8"] });
   const fetch: typeof outbound.fetch = (limits) => async (url, init) => {
     const response = await outbound.fetch(limits)(url, init);
@@ -172,7 +172,7 @@ export function createHolder(clock: () => number = Date.now, onBytes?: (bytes: n
   };
   const source = createStreamSource({ outbound: onBytes ? { ...outbound, fetch } : outbound, clock });
   return {
-    hold: (run: TestRun): Promise<SourceEnd> => source.hold(run),
+    run: (run: TestRun): Promise<SourceEnd> => source.runConnection(run),
     [Symbol.asyncDispose]: () => outbound[Symbol.asyncDispose](),
   };
 }

@@ -46,7 +46,7 @@ function testSource() {
     );
   async function take() {
     const taken = await positions.takeOver(ref);
-    if (taken.kind !== "taken") throw new Error("it is to be left alone");
+    if (taken.kind !== "acquired") throw new Error("it is to be left alone");
     return taken;
   }
   const lengths = () =>
@@ -99,13 +99,13 @@ describe("a source in a Cluster", () => {
 
 test("shards are shared in a Cluster as on one Redis", async () => {
   const leases = createShardLeases({ redis });
-  const beat = (worker: string) => leases.beat(worker, { ttlMs: 60_000, most: SHARDS });
-  expect(await beat("a")).toEqual({ workers: 1, share: SHARDS, held: [] });
-  await beat("b");
-  const [a, b] = [await beat("a"), await beat("b")];
+  const renew = (worker: string) => leases.renew(worker, { ttlMs: 60_000, most: SHARDS });
+  expect(await renew("a")).toEqual({ workers: 1, share: SHARDS, held: [] });
+  await renew("b");
+  const [a, b] = [await renew("a"), await renew("b")];
   expect([a.held.length, b.held.length]).toEqual([128, 128]);
   expect(new Set([...a.held, ...b.held]).size).toBe(SHARDS);
   await leases.leave("a");
   expect(await leases.isLive("a")).toBe(false);
-  expect((await beat("b")).held).toHaveLength(SHARDS);
+  expect((await renew("b")).held).toHaveLength(SHARDS);
 });

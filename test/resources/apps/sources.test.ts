@@ -56,7 +56,7 @@ async function install(kind: "sse" | "polling" | "webhook", config: object = {})
   const bus = createSourceBus(spine.redis);
   async function take() {
     const taken = await bus.positions.takeOver({ number, topics });
-    if (taken.kind !== "taken") throw new Error("it is to be left alone");
+    if (taken.kind !== "acquired") throw new Error("it is to be left alone");
     return taken;
   }
   return { number, bus, take, path: `/apps/${app.id}/channels/${id}/source` };
@@ -93,7 +93,7 @@ describe("the state of a source", () => {
   it("is the one that its owner reports, until that worker leaves", async () => {
     const { number, bus, take, path } = await install("sse");
     const { epoch } = await take();
-    await bus.leases.beat("wk_1", { ttlMs: 3_600_000, most: 256 });
+    await bus.leases.renew("wk_1", { ttlMs: 3_600_000, most: 256 });
     const facts = { state: "open", owner: "wk_1", lagMs: 7, lastEventAtMs: 1_000 } as const;
     await bus.states.write(number, epoch, facts, 500);
     expect((await spine.api.call("GET", path)).body).toMatchObject({

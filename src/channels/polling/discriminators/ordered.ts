@@ -5,28 +5,28 @@ import { KEY_CHARS, SeenKeys, seenKeysSchema } from "../seen-keys.ts";
 import type { TemplateValue } from "../template-values.ts";
 
 /** What items are put in order by. */
-export type Place = number | bigint | string;
+export type OrderKey = number | bigint | string;
 
-/** How places are read from items and cursors, and compared. */
-export interface Scale<P extends Place> {
-  readonly read: (item: PageItem, nowMs: number) => P | undefined;
-  /** Of what `String` makes of a place. */
-  readonly parse: (text: string) => P | undefined;
-  /** The place from which on items may still be new when `place` is the highest that was seen. */
-  readonly lowered: (place: P) => P;
-  readonly valueOf: (place: P) => TemplateValue;
-  readonly keyOf: (item: PageItem, place: P) => string;
-  /** The key of the only item that can have this place; undefined where there can be several. */
-  readonly onlyKeyAt: (place: P) => string | undefined;
+/** How order keys are read from items and cursors, and compared. */
+export interface Ordering<K extends OrderKey> {
+  readonly read: (item: PageItem, nowMs: number) => K | undefined;
+  /** Of what `String` makes of an order key. */
+  readonly parse: (text: string) => K | undefined;
+  /** The order key from which on items may still be new when `orderKey` is the highest that was seen. */
+  readonly lowered: (orderKey: K) => K;
+  readonly valueOf: (orderKey: K) => TemplateValue;
+  readonly keyOf: (item: PageItem, orderKey: K) => string;
+  /** The key of the only item that can have this order key; undefined where there can be several. */
+  readonly onlyKeyAt: (orderKey: K) => string | undefined;
 }
 
 export type Order = "ascending" | "descending" | "unordered";
 
-/** Items without a place that can be remembered; they are forgotten after a day in which no page shows them. */
-const MAX_STRAYS = 1000;
-const STRAY_MS = 86_400_000;
+/** Items without an order key that can be remembered; they are forgotten after a day in which no page shows them. */
+const MAX_UNORDERED = 1000;
+const UNORDERED_MS = 86_400_000;
 /** How often the page that still shows one is worth a write. */
-const STRAY_STEP_MS = STRAY_MS / 8;
+const UNORDERED_STEP_MS = UNORDERED_MS / 8;
 
 const text = z.string().max(4096);
 
@@ -35,11 +35,12 @@ export const savedOrderedSchema = z.strictObject({
   at: text.optional(),
   /** What is below was never wanted, however late it comes. */
   from: text.optional(),
-  /** The highest place that was seen, where pages bring them in no order. */
+  /** The highest order key that was seen, where pages bring them in no order. */
   high: text.optional(),
-  /** The highest place at the end of the walk before. */
+  /** The highest order key at the end of the walk before. */
   settled: text.optional(),
   keys: seenKeysSchema.default([]),
+  /** Items without an order key, under the name that stored cursors have for them. */
   strays: seenKeysSchema.default([]),
   isPriming: z.boolean().default(false),
 });
@@ -47,50 +48,51 @@ export type SavedOrdered = z.input<typeof savedOrderedSchema>;
 
 /**
  * A position in an order: everything below `at` is old, less a margin for what comes late; what is above, and not among the keys
- * of what was published, is new. Several items may have the place `at` itself: their keys tell which of them were published, so
+ * of what was published, is new. Several items may have the order key `at` itself: their keys tell which of them were published, so
  * that none is lost and none comes twice.
  *
- * Where pages come in no order, `at` stays until all pages are through, and then becomes what was the highest place one walk ago:
+ * Where pages come in no order, `at` stays until all pages are through, and then becomes what was the highest order key one walk ago:
  * an item that was written behind the reader's back while it read other pages is found by the next walk. A walk of one page sees
  * all at one moment, and needs no such caution.
  *
- * An item without a place (or with one in the future, which would make everything after it old) is published once and moves nothing.
+ * An item without an order key (or with one in the future, which would make everything after it old) is published once and moves nothing.
  */
-export class OrderedPosition<P extends Place> implements Position {
-  readonly #scale: Scale<P>;
+export class OrderedPosition<K extends OrderKey> implements Position {
+  readonly #ordering: Ordering<K>;
   readonly #order: Order;
   readonly #nowMs: number;
-  readonly #keys: SeenKeys<P>;
-  readonly #strays: SeenKeys<number>;
-  readonly #from: P | undefined;
-  #at: P | undefined;
-  #high: P | undefined;
-  #settled: P | undefined;
+  readonly #keys: SeenKeys<K>;
+  readonly #unordered: SeenKeys<number>;
+  readonly #from: K | undefined;
+  #at: K | undefined;
+  #high: K | undefined;
+  #settled: K | undefined;
   #isPriming: boolean;
 
-  constructor(scale: Scale<P>, order: Order, saved: SavedOrdered, { nowMs }: PositionContext) {
-    const parse = (place: string | undefined) => (place === undefined ? undefined : scale.parse(place));
-    this.#scale = scale;
+  constructor(ordering: Ordering<K>, order: Order, saved: SavedOrdered, { nowMs }: PositionContext) {
+    const parse = (orderKey: string | undefined) =>
+      orderKey === undefined ? undefined : ordering.parse(orderKey);
+    this.#ordering = ordering;
     this.#order = order;
     this.#nowMs = nowMs;
     this.#at = parse(saved.at);
     this.#from = parse(saved.from);
     this.#high = parse(saved.high) ?? this.#at;
     this.#settled = parse(saved.settled);
-    this.#keys = SeenKeys.read(saved.keys ?? [], scale.parse);
-    this.#strays = SeenKeys.read(saved.strays ?? [], Number);
+    this.#keys = SeenKeys.read(saved.keys ?? [], ordering.parse);
+    this.#unordered = SeenKeys.read(saved.strays ?? [], Number);
     this.#isPriming = saved.isPriming ?? false;
-    this.#strays.forget((seenMs) => seenMs < nowMs - STRAY_MS);
+    this.#unordered.forget((seenMs) => seenMs < nowMs - UNORDERED_MS);
     if (this.#at !== undefined) this.#seeOnly(this.#at);
   }
 
   get cursor(): TemplateValue | undefined {
     const floor = this.#floor();
-    return floor === undefined ? undefined : this.#scale.valueOf(floor);
+    return floor === undefined ? undefined : this.#ordering.valueOf(floor);
   }
 
   get head(): TemplateValue | undefined {
-    return this.#at === undefined ? undefined : this.#scale.valueOf(this.#at);
+    return this.#at === undefined ? undefined : this.#ordering.valueOf(this.#at);
   }
 
   get isPriming(): boolean {
@@ -103,40 +105,40 @@ export class OrderedPosition<P extends Place> implements Position {
 
   select({ items }: Page): readonly PageItem[] {
     const floor = this.#floor();
-    const placed: { readonly item: PageItem; readonly place: P }[] = [];
-    const strays: PageItem[] = [];
+    const ordered: { readonly item: PageItem; readonly orderKey: K }[] = [];
+    const unordered: PageItem[] = [];
     const onPage = new Set<string>();
     const isFirst = (key: string): boolean => !onPage.has(key) && onPage.add(key) !== undefined;
     for (const item of this.#order === "descending" ? items.toReversed() : items) {
-      const place = this.#scale.read(item, this.#nowMs);
-      if (place === undefined) {
-        if (!this.#isKnownStray(item) && isFirst(strayKey(item))) strays.push(item);
+      const orderKey = this.#ordering.read(item, this.#nowMs);
+      if (orderKey === undefined) {
+        if (!this.#isKnownUnordered(item) && isFirst(unorderedKey(item))) unordered.push(item);
         continue;
       }
-      if (this.#isPriming) this.#raise(place);
-      if (floor !== undefined && place < floor) continue;
-      const key = this.#scale.keyOf(item, place);
+      if (this.#isPriming) this.#raise(orderKey);
+      if (floor !== undefined && orderKey < floor) continue;
+      const key = this.#ordering.keyOf(item, orderKey);
       if (this.#keys.has(key) || !isFirst(key)) continue;
-      // Published when its place still was in the future.
-      if (this.#isKnownStray(item)) this.#keys.add(key, place);
-      else placed.push({ item, place });
+      // Published when its order key still was in the future.
+      if (this.#isKnownUnordered(item)) this.#keys.add(key, orderKey);
+      else ordered.push({ item, orderKey });
     }
     if (this.#isPriming) {
-      this.#addStrays(strays);
+      this.#addUnordered(unordered);
       return [];
     }
-    placed.sort((a, b) => compare(a.place, b.place));
-    return [...strays, ...placed.map(({ item }) => item)];
+    ordered.sort((a, b) => compare(a.orderKey, b.orderKey));
+    return [...unordered, ...ordered.map(({ item }) => item)];
   }
 
   add(items: readonly PageItem[]): void {
     for (const item of items) {
-      const place = this.#scale.read(item, this.#nowMs);
-      if (place === undefined) {
-        this.#addStrays([item]);
+      const orderKey = this.#ordering.read(item, this.#nowMs);
+      if (orderKey === undefined) {
+        this.#addUnordered([item]);
       } else {
-        this.#keys.add(this.#scale.keyOf(item, place), place);
-        this.#raise(place);
+        this.#keys.add(this.#ordering.keyOf(item, orderKey), orderKey);
+        this.#raise(orderKey);
       }
     }
     if (this.#order !== "unordered") this.#settle(this.#high);
@@ -146,10 +148,10 @@ export class OrderedPosition<P extends Place> implements Position {
     if (this.#isPriming) return true;
     const floor = this.#floor();
     if (floor === undefined) return false;
-    const isLast = this.#scale.onlyKeyAt(floor) !== undefined;
+    const isLast = this.#ordering.onlyKeyAt(floor) !== undefined;
     return items.some((item) => {
-      const place = this.#scale.read(item, this.#nowMs);
-      return place !== undefined && (place < floor || (isLast && place === floor));
+      const orderKey = this.#ordering.read(item, this.#nowMs);
+      return orderKey !== undefined && (orderKey < floor || (isLast && orderKey === floor));
     });
   }
 
@@ -170,59 +172,60 @@ export class OrderedPosition<P extends Place> implements Position {
   }
 
   save(): SavedOrdered {
-    const write = (place: P | undefined) => (place === undefined ? undefined : String(place));
-    const [keys, strays] = [this.#keys.write(), this.#strays.write()];
+    const write = (orderKey: K | undefined) => (orderKey === undefined ? undefined : String(orderKey));
+    const [keys, unordered] = [this.#keys.write(), this.#unordered.write()];
     const isBelow =
-      this.#at === undefined || this.#from === undefined || this.#scale.lowered(this.#at) >= this.#from;
+      this.#at === undefined || this.#from === undefined || this.#ordering.lowered(this.#at) >= this.#from;
     return {
       at: write(this.#at),
       ...(!isBelow && { from: write(this.#from) }),
       ...(this.#high !== this.#at && { high: write(this.#high) }),
       ...(this.#settled !== undefined && { settled: write(this.#settled) }),
       ...(keys.length > 0 && { keys }),
-      ...(strays.length > 0 && { strays }),
+      ...(unordered.length > 0 && { strays: unordered }),
       ...(this.#isPriming && { isPriming: true }),
     };
   }
 
-  #floor(): P | undefined {
+  #floor(): K | undefined {
     if (this.#at === undefined) return undefined;
-    const floor = this.#scale.lowered(this.#at);
+    const floor = this.#ordering.lowered(this.#at);
     return this.#from !== undefined && this.#from > floor ? this.#from : floor;
   }
 
-  #raise(place: P): void {
-    if (this.#high === undefined || place > this.#high) this.#high = place;
+  #raise(orderKey: K): void {
+    if (this.#high === undefined || orderKey > this.#high) this.#high = orderKey;
   }
 
   /** Moves up to there, never back, and forgets what is old from then on. */
-  #settle(place: P | undefined): void {
-    if (place === undefined || (this.#at !== undefined && place <= this.#at)) return;
-    this.#at = place;
-    const floor = this.#scale.lowered(place);
+  #settle(orderKey: K | undefined): void {
+    if (orderKey === undefined || (this.#at !== undefined && orderKey <= this.#at)) return;
+    this.#at = orderKey;
+    const floor = this.#ordering.lowered(orderKey);
     this.#keys.forget((stamp) => stamp < floor);
-    this.#seeOnly(place);
+    this.#seeOnly(orderKey);
   }
 
-  #seeOnly(place: P): void {
-    const only = this.#scale.onlyKeyAt(place);
-    if (only !== undefined) this.#keys.add(only, place);
+  #seeOnly(orderKey: K): void {
+    const only = this.#ordering.onlyKeyAt(orderKey);
+    if (only !== undefined) this.#keys.add(only, orderKey);
   }
 
-  #isKnownStray(item: PageItem): boolean {
-    if (this.#strays.size === 0) return false;
-    const key = strayKey(item);
-    const seenMs = this.#strays.stampOf(key);
-    if (seenMs !== undefined && seenMs < this.#nowMs - STRAY_STEP_MS) this.#strays.add(key, this.#nowMs);
+  #isKnownUnordered(item: PageItem): boolean {
+    if (this.#unordered.size === 0) return false;
+    const key = unorderedKey(item);
+    const seenMs = this.#unordered.stampOf(key);
+    if (seenMs !== undefined && seenMs < this.#nowMs - UNORDERED_STEP_MS)
+      this.#unordered.add(key, this.#nowMs);
     return seenMs !== undefined;
   }
 
-  #addStrays(items: readonly PageItem[]): void {
-    for (const item of items) this.#strays.add(strayKey(item), this.#nowMs);
-    this.#strays.forgetFirst(MAX_STRAYS);
+  #addUnordered(items: readonly PageItem[]): void {
+    for (const item of items) this.#unordered.add(unorderedKey(item), this.#nowMs);
+    this.#unordered.forgetFirst(MAX_UNORDERED);
   }
 }
 
-const strayKey = (item: PageItem): string => item.contentHash().slice(0, KEY_CHARS);
+const unorderedKey = (item: PageItem): string => item.contentHash().slice(0, KEY_CHARS);
 
-const compare = <P extends Place>(a: P, b: P): number => (a < b ? -1 : a > b ? 1 : 0);
+const compare = <K extends OrderKey>(a: K, b: K): number => (a < b ? -1 : a > b ? 1 : 0);

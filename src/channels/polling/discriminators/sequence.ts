@@ -4,7 +4,13 @@ import type { RulePath } from "../../../normalize/compile.ts";
 import { keyOf } from "../item-key.ts";
 import type { Discriminator } from "../position.ts";
 import type { StartAt } from "../start-at.ts";
-import { type Order, OrderedPosition, type SavedOrdered, type Scale, savedOrderedSchema } from "./ordered.ts";
+import {
+  type Order,
+  OrderedPosition,
+  type Ordering,
+  type SavedOrdered,
+  savedOrderedSchema,
+} from "./ordered.ts";
 
 export const sequenceSettings = z.strictObject({
   by: z
@@ -45,30 +51,30 @@ export interface SequenceOptions {
 
 export function createSequence(settings: SequenceSettings, options: SequenceOptions): Discriminator {
   return settings.compare === "numeric"
-    ? createOn(numericScale(BigInt(settings.lookBack), options.path), options)
-    : createOn(textScale(options.path), options);
+    ? createOn(numericOrdering(BigInt(settings.lookBack), options.path), options)
+    : createOn(textOrdering(options.path), options);
 }
 
-function createOn<P extends bigint | string>(
-  scale: Scale<P>,
+function createOn<K extends bigint | string>(
+  ordering: Ordering<K>,
   { order, startAt }: SequenceOptions,
 ): Discriminator {
   const startFrom = (text: string): SavedOrdered | undefined => {
-    const at = scale.parse(text);
+    const at = ordering.parse(text);
     return at === undefined ? undefined : { at: String(at), from: String(at) };
   };
   return {
     start(context) {
       const isValue = typeof startAt === "object";
       const saved = isValue ? startFrom(startAt.value) : { isPriming: startAt === "now" };
-      return new OrderedPosition(scale, order, saved ?? {}, context);
+      return new OrderedPosition(ordering, order, saved ?? {}, context);
     },
     restore(saved, context) {
       const read = savedOrderedSchema.safeParse(saved);
       if (!read.success) return undefined;
-      // Of settings by which places were compared otherwise.
-      if (read.data.at !== undefined && scale.parse(read.data.at) === undefined) return undefined;
-      return new OrderedPosition(scale, order, read.data, context);
+      // Of settings by which order keys were compared otherwise.
+      if (read.data.at !== undefined && ordering.parse(read.data.at) === undefined) return undefined;
+      return new OrderedPosition(ordering, order, read.data, context);
     },
     parse(value) {
       const read = shownSchema.safeParse(value);
@@ -82,7 +88,7 @@ export function showSequence(saved: unknown): unknown {
   return { sequence: savedOrderedSchema.parse(saved).at ?? null };
 }
 
-/** Undefined for a text that is no place in the sequence. */
+/** Undefined for a text that is no order key of the sequence. */
 export const parseSequence = (
   text: string,
   compare: SequenceSettings["compare"],
@@ -99,26 +105,26 @@ const parseNumber = (text: string): bigint | undefined =>
 const parseText = (text: string): string | undefined =>
   text !== "" && text.length <= MAX_TEXT && text.isWellFormed() ? text : undefined;
 
-const numericScale = (lookBack: bigint, path: RulePath): Scale<bigint> => ({
+const numericOrdering = (lookBack: bigint, path: RulePath): Ordering<bigint> => ({
   ...commonOf(parseNumber, path),
-  lowered: (place) => place - lookBack,
+  lowered: (orderKey) => orderKey - lookBack,
 });
 
-const textScale = (path: RulePath): Scale<string> => ({
+const textOrdering = (path: RulePath): Ordering<string> => ({
   ...commonOf(parseText, path),
-  lowered: (place) => place,
+  lowered: (orderKey) => orderKey,
 });
 
-const commonOf = <P extends bigint | string>(
-  parse: (text: string) => P | undefined,
+const commonOf = <K extends bigint | string>(
+  parse: (text: string) => K | undefined,
   path: RulePath,
-): Omit<Scale<P>, "lowered"> => ({
+): Omit<Ordering<K>, "lowered"> => ({
   read(item) {
     const text = item.read(path);
     return text === undefined ? undefined : parse(text);
   },
   parse,
-  valueOf: (place) => ({ kind: "text", text: String(place) }),
-  keyOf: (_, place) => keyOf([String(place)]),
-  onlyKeyAt: (place) => keyOf([String(place)]),
+  valueOf: (orderKey) => ({ kind: "text", text: String(orderKey) }),
+  keyOf: (_, orderKey) => keyOf([String(orderKey)]),
+  onlyKeyAt: (orderKey) => keyOf([String(orderKey)]),
 });

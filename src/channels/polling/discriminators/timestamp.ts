@@ -5,7 +5,13 @@ import { type ItemKey, keyOf } from "../item-key.ts";
 import type { Discriminator } from "../position.ts";
 import type { StartAt } from "../start-at.ts";
 import { parseTimestamp, TIMESTAMP_FORMATS, type TimestampFormat } from "../timestamps.ts";
-import { type Order, OrderedPosition, type SavedOrdered, type Scale, savedOrderedSchema } from "./ordered.ts";
+import {
+  type Order,
+  OrderedPosition,
+  type Ordering,
+  type SavedOrdered,
+  savedOrderedSchema,
+} from "./ordered.ts";
 
 export const timestampSettings = z.strictObject({
   by: z
@@ -51,7 +57,7 @@ export function createTimestamp(
     readonly startAt: StartAt;
   },
 ): Discriminator {
-  const scale: Scale<number> = {
+  const ordering: Ordering<number> = {
     read(item, nowMs) {
       const text = item.read(path);
       const ms = text === undefined ? undefined : parseTimestamp(text, format);
@@ -66,11 +72,11 @@ export function createTimestamp(
   return {
     start(context) {
       const at = String(startMs(startAt, context.startedAtMs, format) ?? 0);
-      return new OrderedPosition(scale, order, { at, from: at }, context);
+      return new OrderedPosition(ordering, order, { at, from: at }, context);
     },
     restore(saved, context) {
       const read = savedOrderedSchema.safeParse(saved);
-      return read.success ? new OrderedPosition(scale, order, read.data, context) : undefined;
+      return read.success ? new OrderedPosition(ordering, order, read.data, context) : undefined;
     },
     parse(value) {
       const read = shownSchema.safeParse(value);

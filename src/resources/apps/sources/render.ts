@@ -1,5 +1,5 @@
 import type { StoredCursor } from "../../../bus/sources/source-positions.ts";
-import type { SourceState, ToldSource } from "../../../bus/sources/source-states.ts";
+import type { SourceSnapshot, SourceState } from "../../../bus/sources/source-states.ts";
 import type { ChannelKind } from "../../../channels/kind.ts";
 import type { DryRun, SourceEnd } from "../../../channels/source.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
@@ -31,7 +31,7 @@ export const renderCursor = (show: Show, { value, version, updatedAtMs }: Stored
 /** @param facts.isOwnerLive whether the worker that told of it is there still: else nothing of it is connected or open */
 export function renderSource(
   row: Pick<ChannelRow, "state" | "updatedAt">,
-  told: ToldSource,
+  snapshot: SourceSnapshot,
   facts: {
     readonly isOwnerLive: boolean;
     readonly silent: boolean;
@@ -40,13 +40,15 @@ export function renderSource(
   },
 ): SourceEntity {
   const { isOwnerLive, silent, cursor, nowMs } = facts;
-  const state = stateOf(row.state, isOwnerLive ? told.state : undefined);
-  const { owner, lastError, lagMs, nextAtMs } = told;
+  const state = stateOf(row.state, isOwnerLive ? snapshot.state : undefined);
+  const { owner, lastError, lagMs, nextAtMs } = snapshot;
   const isNextKnown = state === "waiting" && row.state === "active" && nextAtMs !== undefined;
   return {
     state,
-    since: formatTimestamp(state === told.state && told.sinceMs ? told.sinceMs : row.updatedAt.getTime()),
-    lastEventAt: timeOf(told.lastEventAtMs),
+    since: formatTimestamp(
+      state === snapshot.state && snapshot.sinceMs ? snapshot.sinceMs : row.updatedAt.getTime(),
+    ),
+    lastEventAt: timeOf(snapshot.lastEventAtMs),
     lastError: lastError
       ? { code: lastError.code, message: lastError.message, at: formatTimestamp(lastError.atMs) }
       : null,
@@ -58,7 +60,7 @@ export function renderSource(
   };
 }
 
-function stateOf(channel: ChannelRow["state"], told: SourceState | undefined): SourceState {
+function stateOf(channel: ChannelRow["state"], reported: SourceState | undefined): SourceState {
   switch (channel) {
     case "paused":
     case "error":
@@ -68,7 +70,7 @@ function stateOf(channel: ChannelRow["state"], told: SourceState | undefined): S
     case "needsConnection":
       return "waiting";
     case "active":
-      return told === "connecting" || told === "open" ? told : "waiting";
+      return reported === "connecting" || reported === "open" ? reported : "waiting";
     default:
       return channel satisfies never;
   }

@@ -7,8 +7,8 @@ import { UnavailableError } from "../../../src/lib/errors.ts";
 import { until } from "../../support/until.ts";
 import {
   ACCEPTED,
-  createHolder,
   createRun,
+  createStreamClient,
   dataOf,
   idsOf,
   openStreamOf,
@@ -20,23 +20,23 @@ import {
 } from "./support.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
-const holder = createHolder(() => NOW_MS);
+const client = createStreamClient(() => NOW_MS);
 afterEach(() => {
   vi.useRealTimers();
 });
-afterAll(() => holder[Symbol.asyncDispose]());
+afterAll(() => client[Symbol.asyncDispose]());
 
 const at = (lastEventId: string, n = 1): string => JSON.stringify({ lastEventId, n });
 
-/** Holds one connection to a server of this script. */
-async function holdOnce(
+/** Runs one connection to a server of this script. */
+async function runOnce(
   script: Script,
   config: object = {},
   changes: Parameters<typeof createRun>[1] = {},
 ): Promise<{ readonly run: TestRun; readonly end: SourceEnd; readonly call: () => Record<string, unknown> }> {
   await using server = await startRawServer(script);
   const run = createRun({ url: server.url, ...config }, changes);
-  const end = await holder.hold(run);
+  const end = await client.run(run);
   return { run, end, call: () => ({ ...server.calls[0] }) };
 }
 
@@ -44,7 +44,7 @@ const messages = (...data: readonly string[]): string => data.map((text) => `dat
 
 describe("a stream", () => {
   it("gives each event on, in order, with the cursor behind it", async () => {
-    const { run, end } = await holdOnce(
+    const { run, end } = await runOnce(
       streamOf(
         'id: 1\nevent: made\ndata: {"a":1}\n\nid: 2\ndata: {"a":2}\n\n',
         "data: {}\n\nid: 3\ndata: cut off",
@@ -69,7 +69,7 @@ describe("a stream", () => {
   it("gives the same events in whatever packets it comes", async () => {
     const text =
       "\uFEFF: hi\r\nid: 1\r\ndata: ü😀\r\ndata: b\r\n\r\nevent: x\rdata\r\rretry: 5\n\nid: a\0b\ndata: c\n\n\nid: 9\ndata: d\r\r";
-    const { run } = await holdOnce(streamOf(...[...Buffer.from(text)].map((byte) => Uint8Array.of(byte))));
+    const { run } = await runOnce(streamOf(...[...Buffer.from(text)].map((byte) => Uint8Array.of(byte))));
     expect(run.taken).toEqual([
       { event: "message", data: "ü😀\nb", id: "1", cursor: at("1") },
       { event: "x", data: "", id: "1/2", cursor: at("1", 2) },
@@ -83,15 +83,15 @@ describe("a stream", () => {
     const text = names.map((name, n) => `event: ${name}\nid: ${n}\ndata: ${n}\n\n`).join("");
     await using server = await startRawServer(streamOf(text));
     const run = createRun({ url: server.url });
-    expect(await holder.hold(run)).toEqual({ kind: "done" });
+    expect(await client.run(run)).toEqual({ kind: "done" });
     expect(run.taken.map(({ event, id }) => [event, id])).toEqual(names.map((name, n) => [name, `${n}`]));
     const only = createRun({ url: server.url, eventNames: ["error"], stopOn: { event: "open" } });
-    expect(await holder.hold(only)).toMatchObject({ kind: "finished" });
+    expect(await client.run(only)).toMatchObject({ kind: "finished" });
     expect(dataOf(only)).toEqual(["0"]);
   });
 
   it("has fresh ids before the server has sent an id, and after it has reset it", async () => {
-    const { run } = await holdOnce(
+    const { run } = await runOnce(
       streamOf(messages("1"), "id: x\ndata: 2\n\nid\ndata: 3\n\n", messages("4")),
     );
     expect(idsOf(run)).toEqual([undefined, "x", undefined, undefined]);
@@ -109,7 +109,7 @@ describe("a stream", () => {
     ["text", "text/plain"],
     ["jsonLines", "application/x-ndjson"],
   ])("of %s comes as %s", async (dataFormat, contentType) => {
-    const { run } = await holdOnce(streamOf("data: 1\ndata: 2\n\n"), { dataFormat });
+    const { run } = await runOnce(streamOf("data: 1\ndata: 2\n\n"), { dataFormat });
     expect(run.deliveries).toMatchObject([
       { headers: { "content-type": contentType }, body: Buffer.from("1\n2") },
     ]);
@@ -117,7 +117,7 @@ describe("a stream", () => {
 
   it("replaces an id that is too long by its hash, and resumes with the whole id", async () => {
     const id = "ü".repeat(600);
-    const { run } = await holdOnce(
+    const { run } = await runOnce(
       streamOf(`id: ${id}\ndata: 1\n\ndata: 2\n\nid: ${id.slice(0, 512)}\ndata: 3\n\n`),
     );
     const [first, second, third] = idsOf(run);
@@ -131,7 +131,7 @@ describe("a stream", () => {
 describe("a stream that is resumed", () => {
   it("tells the server the last event id in UTF-8, and counts on from that event", async () => {
     const script = streamOf("data: a\n\ndata: b\n\nid: 8\ndata: c\n\n");
-    const { run, call } = await holdOnce(script, {}, { cursor: at("7ü", 3) });
+    const { run, call } = await runOnce(script, {}, { cursor: at("7ü", 3) });
     expect(call()).toMatchObject({ headers: { "last-event-id": Buffer.from("7ü").toString("latin1") } });
     expect(idsOf(run)).toEqual(["7ü/2", "7ü/3", "8"]);
     expect(run.warnings).toEqual([]);
@@ -139,54 +139,54 @@ describe("a stream that is resumed", () => {
 
   it("gives an event that is sent once more the same id", async () => {
     const script = streamOf("id: 7\ndata: a\n\ndata: b\n\nid: 7\ndata: c\n\n");
-    const first = await holdOnce(script);
-    const again = await holdOnce(script, {}, { cursor: first.run.stored ?? "" });
+    const first = await runOnce(script);
+    const again = await runOnce(script, {}, { cursor: first.run.stored ?? "" });
     expect(idsOf(first.run)).toEqual(["7", "7/2", "7/3"]);
     expect(idsOf(again.run)).toEqual(["7", "7/2", "7/3"]);
   });
 
   it("resumes after an id that came without an event, and gives the following events the same ids", async () => {
-    const first = await holdOnce(streamOf("id: 1\ndata: a\n\nid: 2\n\n"));
+    const first = await runOnce(streamOf("id: 1\ndata: a\n\nid: 2\n\n"));
     expect(first.run.stored).toBe(at("2"));
     const rest = streamOf("data: b\n\n");
-    const uncut = await holdOnce(streamOf("id: 2\n\ndata: b\n\n"));
-    const again = await holdOnce(rest, {}, { cursor: at("2") });
+    const uncut = await runOnce(streamOf("id: 2\n\ndata: b\n\n"));
+    const again = await runOnce(rest, {}, { cursor: at("2") });
     expect(idsOf(uncut.run)).toEqual(["2/2"]);
     expect(idsOf(again.run)).toEqual(["2/2"]);
   });
 
   it("sends the id in the query when the channel says so", async () => {
     const config = { resume: { mode: "query", param: "since" }, query: { a: "1 2" } };
-    const { call } = await holdOnce(streamOf(messages("1")), config, { cursor: at("x&y") });
+    const { call } = await runOnce(streamOf(messages("1")), config, { cursor: at("x&y") });
     expect(call()).toMatchObject({ target: "/stream?a=1+2&since=x%26y" });
     expect(call().headers).not.toHaveProperty("last-event-id");
   });
 
   it("begins where startAt says, until there is a cursor", async () => {
     const config = { startAt: { lastEventId: "41" } };
-    const first = await holdOnce(streamOf(), config);
+    const first = await runOnce(streamOf(), config);
     expect(first.call()).toMatchObject({ headers: { "last-event-id": "41" } });
-    const later = await holdOnce(streamOf(), config, { cursor: at("50") });
+    const later = await runOnce(streamOf(), config, { cursor: at("50") });
     expect(later.call()).toMatchObject({ headers: { "last-event-id": "50" } });
     expect(first.run.warnings).toEqual([]);
   });
 
   it("warns of a gap when the server cannot be told where to resume", async () => {
-    const first = await holdOnce(streamOf(messages("1", "2")));
+    const first = await runOnce(streamOf(messages("1", "2")));
     expect(first.run.warnings).toEqual([]);
     expect(first.run.stored).toBe(at("", 0));
-    const again = await holdOnce(streamOf(messages("3")), {}, { cursor: first.run.stored ?? "" });
+    const again = await runOnce(streamOf(messages("3")), {}, { cursor: first.run.stored ?? "" });
     expect(again.run.warnings).toEqual(["gap"]);
     expect(again.call().headers).not.toHaveProperty("last-event-id");
     const forgetful = { resume: { mode: "none" } };
-    const none = await holdOnce(streamOf("data: 1\n\n"), forgetful, { cursor: at("4") });
+    const none = await runOnce(streamOf("data: 1\n\n"), forgetful, { cursor: at("4") });
     expect(none.run.warnings).toEqual(["gap"]);
     expect(none.call().headers).not.toHaveProperty("last-event-id");
     expect(idsOf(none.run)).toEqual([undefined]);
   });
 
   it("is broken when no header can hold the last id", async () => {
-    const { end } = await holdOnce(streamOf(), {}, { cursor: at("a\x01") });
+    const { end } = await runOnce(streamOf(), {}, { cursor: at("a\x01") });
     expect(end).toMatchObject({ kind: "broken", code: "unsendable_id" });
   });
 });
@@ -194,7 +194,7 @@ describe("a stream that is resumed", () => {
 describe("an event that the channel does not take", () => {
   it("moves the cursor, once for many", async () => {
     const frames = Array.from({ length: 500 }, (_, n) => `id: ${n}\nevent: other\ndata: x\n\n`);
-    const { run } = await holdOnce(streamOf(frames.join("")), { eventNames: ["made"] });
+    const { run } = await runOnce(streamOf(frames.join("")), { eventNames: ["made"] });
     expect(run.taken).toEqual([]);
     expect(run.moves).toEqual([at("499")]);
   });
@@ -202,16 +202,16 @@ describe("an event that the channel does not take", () => {
   it("moves the cursor while the stream is open", async () => {
     await using server = await startRawServer(openStreamOf("id: 1\nevent: other\ndata: x\n\n"));
     const run = createRun({ url: server.url, eventNames: ["made"] });
-    const holding = holder.hold(run);
+    const running = client.run(run);
     await until(() => run.moves.length === 1);
     run.controller.abort();
-    await holding;
+    await running;
     expect(run.moves).toEqual([at("1")]);
   });
 
   it("is counted, so that ids do not depend on which events are taken", async () => {
     const text = "id: 1\ndata: a\n\nevent: other\ndata: b\n\ndata: c\n\n";
-    const { run } = await holdOnce(streamOf(text), { eventNames: ["message"] });
+    const { run } = await runOnce(streamOf(text), { eventNames: ["message"] });
     expect(idsOf(run)).toEqual(["1", "1/3"]);
     expect(run.moves).toEqual([]);
   });
@@ -219,10 +219,9 @@ describe("an event that the channel does not take", () => {
 
 describe("the end of a stream", () => {
   it("comes with a terminator, which is no event, and after which nothing is taken", async () => {
-    const { run, end } = await holdOnce(
-      openStreamOf("id: 1\ndata: a\n\nid: 2\ndata: [DONE]\n\ndata: b\n\n"),
-      { terminator: "[DONE]" },
-    );
+    const { run, end } = await runOnce(openStreamOf("id: 1\ndata: a\n\nid: 2\ndata: [DONE]\n\ndata: b\n\n"), {
+      terminator: "[DONE]",
+    });
     expect(end).toEqual({ kind: "done" });
     expect(dataOf(run)).toEqual(["a"]);
     expect(run.stored).toBe(at("2"));
@@ -230,20 +229,20 @@ describe("the end of a stream", () => {
 
   it.each([{ event: "bye" }, { data: "that's all" }])("is final with %j", async (stopOn) => {
     const text = "data: a\n\nevent: bye\ndata: that's all\n\ndata: b\n\n";
-    const { run, end } = await holdOnce(openStreamOf(text), { stopOn });
+    const { run, end } = await runOnce(openStreamOf(text), { stopOn });
     expect(end.kind).toBe("finished");
     expect(dataOf(run)).toEqual(["a", "that's all"]);
   });
 
   it("is final when stopOn is the terminator, which is no event", async () => {
     const config = { terminator: "[DONE]", stopOn: { data: "[DONE]" } };
-    const { run, end } = await holdOnce(openStreamOf("data: a\n\ndata: [DONE]\n\n"), config);
+    const { run, end } = await runOnce(openStreamOf("data: a\n\ndata: [DONE]\n\n"), config);
     expect(end.kind).toBe("finished");
     expect(dataOf(run)).toEqual(["a"]);
   });
 
   it("comes with the answer 204", async () => {
-    const { end, run } = await holdOnce(status("204 No Content"));
+    const { end, run } = await runOnce(status("204 No Content"));
     expect(end.kind).toBe("finished");
     expect(run.opens).toBe(0);
   });
@@ -255,17 +254,17 @@ describe("the end of a stream", () => {
       socket.write(`${chunked}1d\r\nid: 1\ndata: a\n\nid: 2\ndata: b\n\r\n`);
     });
     const run = createRun({ url: server.url });
-    const holding = holder.hold(run);
+    const running = client.run(run);
     await until(() => run.taken.length === 1);
     server.calls[0]?.socket.resetAndDestroy();
-    expect(await holding).toMatchObject({ kind: "failed", code: "reset" });
+    expect(await running).toMatchObject({ kind: "failed", code: "reset" });
     expect(dataOf(run)).toEqual(["a"]);
   });
 
   it("comes after the idle time, which a comment begins anew", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let bytes = 0;
-    await using counting = createHolder(
+    await using counting = createStreamClient(
       () => NOW_MS,
       (more) => (bytes += more),
     );
@@ -273,7 +272,7 @@ describe("the end of a stream", () => {
     await using server = await startRawServer(openStreamOf(first));
     const run = createRun({ url: server.url, idleTimeoutMs: 500 });
     let isOver = false;
-    const holding = counting.hold(run).finally(() => {
+    const running = counting.run(run).finally(() => {
       isOver = true;
     });
     while (run.taken.length === 0) await tick();
@@ -284,11 +283,11 @@ describe("the end of a stream", () => {
     await tick();
     expect(isOver).toBe(false);
     vi.advanceTimersByTime(1);
-    expect(await holding).toMatchObject({ kind: "failed", code: "idle_timeout" });
+    expect(await running).toMatchObject({ kind: "failed", code: "idle_timeout" });
   });
 
   it("comes at its greatest age, and the stream may be opened again at once", async () => {
-    const { end } = await holdOnce(openStreamOf("data: a\n\n"), { maxConnectionAgeMs: 1000 });
+    const { end } = await runOnce(openStreamOf("data: a\n\n"), { maxConnectionAgeMs: 1000 });
     expect(end).toEqual({ kind: "done", notBeforeMs: NOW_MS });
   });
 
@@ -305,10 +304,10 @@ describe("the end of a stream", () => {
         },
       },
     );
-    const holding = holder.hold(run);
+    const running = client.run(run);
     await until(() => run.taken.length === 2);
     run.controller.abort();
-    expect(await holding).toEqual({ kind: "done" });
+    expect(await running).toEqual({ kind: "done" });
     expect(written).toEqual(["1", "2"]);
   });
 
@@ -317,14 +316,14 @@ describe("the end of a stream", () => {
     const collect: () => void = runInNewContext("gc");
     await using server = await startRawServer(openStreamOf(messages("1")));
     const run = createRun({ url: server.url });
-    const holding = holder.hold(run);
+    const running = client.run(run);
     await until(() => run.taken.length === 1);
     for (let i = 0; i < 3; i++) {
       await tick();
       collect();
     }
     run.controller.abort();
-    expect(await holding).toEqual({ kind: "done" });
+    expect(await running).toEqual({ kind: "done" });
     await until(() => server.calls[0]?.socket.destroyed === true);
   });
 });
@@ -337,7 +336,7 @@ describe("a server's answer that is no stream", () => {
     ["500 Internal Server Error", { kind: "failed", code: "http_500" }],
     ["401 Unauthorized", { kind: "broken", code: "http_401" }],
   ])("%s", async (line, expected) => {
-    const { end, run } = await holdOnce(status(line, "Content-Length: 0"));
+    const { end, run } = await runOnce(status(line, "Content-Length: 0"));
     expect(end).toMatchObject(expected);
     expect(end).not.toHaveProperty("notBeforeMs");
     expect(run.opens).toBe(0);
@@ -347,7 +346,7 @@ describe("a server's answer that is no stream", () => {
     "429 Too Many Requests",
     "503 Service Unavailable",
   ])("%s says how long the server is left alone", async (line) => {
-    const { end } = await holdOnce(status(line, "Retry-After: 7", "Content-Length: 0"));
+    const { end } = await runOnce(status(line, "Retry-After: 7", "Content-Length: 0"));
     expect(end).toMatchObject({
       kind: "failed",
       code: `http_${line.slice(0, 3)}`,
@@ -357,10 +356,10 @@ describe("a server's answer that is no stream", () => {
 
   it("of another content type is an error that stops the channel", async () => {
     for (const contentType of ["text/html", "text/event-streams", "application/json"]) {
-      const { end } = await holdOnce(status("200 OK", `Content-Type: ${contentType}`, "Content-Length: 0"));
+      const { end } = await runOnce(status("200 OK", `Content-Type: ${contentType}`, "Content-Length: 0"));
       expect(end).toMatchObject({ kind: "broken", code: "content_type" });
     }
-    const { end } = await holdOnce(
+    const { end } = await runOnce(
       status("200 OK", "Content-Type: Text/Event-Stream ; charset=latin1", "Content-Length: 0"),
     );
     expect(end).toEqual({ kind: "done" });
@@ -369,14 +368,14 @@ describe("a server's answer that is no stream", () => {
   it("that never comes, for a refused connection, fails", async () => {
     const gone = await startRawServer();
     await gone[Symbol.asyncDispose]();
-    expect(await holder.hold(createRun({ url: gone.url }))).toMatchObject({
+    expect(await client.run(createRun({ url: gone.url }))).toMatchObject({
       kind: "failed",
       code: "refused",
     });
   });
 
   it("that does not come in time fails", async () => {
-    const { end } = await holdOnce(() => {}, { connectTimeoutMs: 100 });
+    const { end } = await runOnce(() => {}, { connectTimeoutMs: 100 });
     expect(end).toMatchObject({ kind: "failed", code: "timeout" });
   });
 
@@ -388,24 +387,24 @@ describe("a server's answer that is no stream", () => {
     };
     await using server = await startRawServer(redirect, streamOf("data: 1\n\n"));
     const run = createRun({ url: server.url }, { cursor: at("5") });
-    expect(await holder.hold(run)).toEqual({ kind: "done" });
+    expect(await client.run(run)).toEqual({ kind: "done" });
     expect(dataOf(run)).toEqual(["1"]);
     expect(server.calls[1]).toMatchObject({ target: "/next", headers: { "last-event-id": "5" } });
     await using endless = await startRawServer(redirect);
-    const end = await holder.hold(createRun({ url: endless.url, redirects: 2 }));
+    const end = await client.run(createRun({ url: endless.url, redirects: 2 }));
     expect(end).toMatchObject({ kind: "failed", code: "redirects" });
     expect(endless.calls).toHaveLength(3);
   });
 
   it("from an address that may not be called is broken", async () => {
-    const end = await holder.hold(createRun({ url: "http://10.0.0.1/stream" }));
+    const end = await client.run(createRun({ url: "http://10.0.0.1/stream" }));
     expect(end).toMatchObject({ kind: "broken", code: "blocked" });
   });
 });
 
 describe("the wait that the server's retry asks for", () => {
   it("holds for every end until the server says otherwise, up to maxMs", async () => {
-    const own = createHolder(() => NOW_MS);
+    const own = createStreamClient(() => NOW_MS);
     await using _ = own;
     await using server = await startRawServer(
       streamOf("retry: 3000\n\n"),
@@ -413,22 +412,22 @@ describe("the wait that the server's retry asks for", () => {
       status("503 Busy", "Retry-After: 1", "Content-Length: 0"),
       streamOf("retry: 5s\nretry: 99999999999999\n\n"),
     );
-    const hold = () =>
-      own.hold(createRun({ url: server.url, reconnect: { maxMs: 20_000 } }, { number: 1_000 }));
-    expect(await hold()).toEqual({ kind: "done", notBeforeMs: NOW_MS + 3000 });
-    expect(await hold()).toMatchObject({ code: "http_500", notBeforeMs: NOW_MS + 3000 });
-    expect(await hold()).toMatchObject({ code: "http_503", notBeforeMs: NOW_MS + 1000 });
-    expect(await hold()).toEqual({ kind: "done", notBeforeMs: NOW_MS + 20_000 });
+    const runAgain = () =>
+      own.run(createRun({ url: server.url, reconnect: { maxMs: 20_000 } }, { number: 1_000 }));
+    expect(await runAgain()).toEqual({ kind: "done", notBeforeMs: NOW_MS + 3000 });
+    expect(await runAgain()).toMatchObject({ code: "http_500", notBeforeMs: NOW_MS + 3000 });
+    expect(await runAgain()).toMatchObject({ code: "http_503", notBeforeMs: NOW_MS + 1000 });
+    expect(await runAgain()).toEqual({ kind: "done", notBeforeMs: NOW_MS + 20_000 });
   });
 
   it("is at least 100 ms, unless the channel's own is shorter", async () => {
-    const own = createHolder(() => NOW_MS);
+    const own = createStreamClient(() => NOW_MS);
     await using _ = own;
     await using server = await startRawServer(streamOf("retry: 0\n\n"), streamOf("retry: 0\n\n"));
-    const hold = (reconnect: object) =>
-      own.hold(createRun({ url: server.url, reconnect }, { number: 1_001 }));
-    expect(await hold({})).toEqual({ kind: "done", notBeforeMs: NOW_MS + 100 });
-    expect(await hold({ initialMs: 10 })).toEqual({ kind: "done", notBeforeMs: NOW_MS + 10 });
+    const runAgain = (reconnect: object) =>
+      own.run(createRun({ url: server.url, reconnect }, { number: 1_001 }));
+    expect(await runAgain({})).toEqual({ kind: "done", notBeforeMs: NOW_MS + 100 });
+    expect(await runAgain({ initialMs: 10 })).toEqual({ kind: "done", notBeforeMs: NOW_MS + 10 });
   });
 });
 
@@ -439,7 +438,7 @@ describe("the request", () => {
       body: '{"q":1}',
       headers: { "X-Trace": "1", "Cache-Control": "no-cache" },
     };
-    const { call } = await holdOnce(streamOf(), config);
+    const { call } = await runOnce(streamOf(), config);
     expect(call()).toMatchObject({
       method: "POST",
       body: '{"q":1}',
@@ -458,7 +457,7 @@ describe("a write that fails", () => {
     await using server = await startRawServer(openStreamOf(messages("1", "2", "3")));
     const failure = new UnavailableError("no Redis");
     const run = createRun({ url: server.url }, { ingest: () => Promise.reject(failure) });
-    await expect(holder.hold(run)).rejects.toBe(failure);
+    await expect(client.run(run)).rejects.toBe(failure);
     await until(() => server.calls[0]?.socket.destroyed === true);
     expect(run.stored).toBeUndefined();
   });
@@ -470,13 +469,13 @@ describe("a write that fails", () => {
       throw failure;
     };
     await expect(
-      holdOnce(openStreamOf("event: bye\ndata: 1\n\n"), { stopOn: { event: "bye" } }, { ingest }),
+      runOnce(openStreamOf("event: bye\ndata: 1\n\n"), { stopOn: { event: "bye" } }, { ingest }),
     ).rejects.toBe(failure);
   });
 
   it("because the event is refused stops the channel, with the reason", async () => {
     const ingest = async () => ({ kind: "tooManyItems", limit: 1000 }) as const;
-    const { end } = await holdOnce(openStreamOf(messages("[]")), {}, { ingest });
+    const { end } = await runOnce(openStreamOf(messages("[]")), {}, { ingest });
     expect(end).toMatchObject({ kind: "broken", code: "refused_event" });
   });
 });
@@ -484,7 +483,7 @@ describe("a write that fails", () => {
 describe("too large an event or id", () => {
   it("stops the channel, naming the setting, after the events before it are taken", async () => {
     const script = openStreamOf(`id: 1\ndata: a\n\ndata: ${"x".repeat(200_000)}`);
-    const { end, run } = await holdOnce(script, { maxEventBytes: 100_000 });
+    const { end, run } = await runOnce(script, { maxEventBytes: 100_000 });
     expect(end).toMatchObject({
       kind: "broken",
       code: "event_too_large",
@@ -494,7 +493,7 @@ describe("too large an event or id", () => {
   });
 
   it("stops the channel when the id could not be sent back", async () => {
-    const { end } = await holdOnce(openStreamOf(`id: ${"x".repeat(8193)}\ndata: a\n\n`));
+    const { end } = await runOnce(openStreamOf(`id: ${"x".repeat(8193)}\ndata: a\n\n`));
     expect(end).toMatchObject({ kind: "broken", code: "id_too_long" });
   });
 });

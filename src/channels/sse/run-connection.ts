@@ -15,7 +15,7 @@ import { MAX_ID_CHARS, type SseSettings } from "./settings.ts";
  * @param onRetry told what the server's `retry` asks for, in ms
  * @throws what `run.ingest` and `run.moveTo` throw
  */
-export async function holdStream(
+export async function runConnection(
   deps: OpenStreamDeps,
   run: SourceRun,
   settings: SseSettings,
