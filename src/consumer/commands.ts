@@ -101,7 +101,7 @@ export function createCommands(
       if (entryIds.length > 0) await call("xack", [topic, group, ...entryIds]);
     },
     async keep(topic, entryIds) {
-      return (await run("keep", [topic], [group, reader, ...entryIds])) as string[];
+      return (await run("extend-claims", [topic], [group, reader, ...entryIds])) as string[];
     },
     async letGo(topic, entryIds) {
       if (entryIds.length === 0) return;
@@ -125,7 +125,7 @@ export function createCommands(
     },
     async share(topics, { ttlMs, given }) {
       const keys = [`inlet:{sub.${group}}:readers`, `inlet:{sub.${group}}:owners`];
-      const [share, ...held] = (await run("share", keys, [
+      const [share, ...held] = (await run("rebalance", keys, [
         ...[reader, ttlMs, given.length],
         ...given,
         ...topics,
