@@ -4,8 +4,8 @@ import { parseRedisAddresses } from "./bus/connection/redis-address.ts";
 import { createGroups } from "./bus/groups/groups.ts";
 import { createEntryIndex } from "./bus/topics/entry-index.ts";
 import { createTopics } from "./bus/topics/topics.ts";
-import type { ChannelRuntime } from "./channels/kind.ts";
-import { channelKinds } from "./channels/kinds.ts";
+import type { ChannelKinds, ChannelRuntime } from "./channels/kind.ts";
+import { channelKinds as ownKinds } from "./channels/kinds.ts";
 import { createHookLimits, limitedIngest } from "./channels/push/rate-limit.ts";
 import { checkSettings, type SettingsDeps } from "./channels/settings.ts";
 import { type Config, publicUrls } from "./config.ts";
@@ -60,6 +60,8 @@ const WELCOME = {
 export interface GatewayDeps {
   readonly log: Log;
   readonly signal: AbortSignal;
+  /** Default: those of `channels/kinds.ts`. */
+  readonly channelKinds?: ChannelKinds;
   /** Of leases; what they leave out is as in production. */
   readonly sourcesTiming?: SourcesTiming;
   readonly handlersTiming?: Partial<HandlersTiming>;
@@ -73,7 +75,7 @@ export interface GatewayDeps {
  */
 export async function startGateway(
   config: Config,
-  { log, signal, sourcesTiming, handlersTiming }: GatewayDeps,
+  { log, signal, channelKinds = ownKinds, sourcesTiming, handlersTiming }: GatewayDeps,
 ): Promise<Gateway> {
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;

@@ -1,19 +1,24 @@
 import { z } from "zod";
 import type { ChannelRow } from "../data/tables.ts";
-import { CHANNEL_KINDS, CHANNEL_STATES, type ChannelKindName, channelUidSchema } from "../event/channel.ts";
+import { CHANNEL_STATES, channelUidSchema } from "../event/channel.ts";
 import { definitionSchema } from "../event/definition.ts";
 import { id, type Shown, timestamp } from "../http/fields.ts";
 import { formatTimestamp } from "../lib/clock.ts";
-import type { ChannelKind } from "./kind.ts";
+import type { ChannelKinds } from "./kind.ts";
 
 export const CHANNEL_ID_EXAMPLE = "ch_6v3k9q2x7r1m5t8b4n0c6z2d9f3g7h1j5p8s";
 const URL_EXAMPLE = `https://hooks.example.com/hooks/${CHANNEL_ID_EXAMPLE}`;
 
 export interface EntityDeps {
-  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly channelKinds: ChannelKinds;
   /** What stands before `/hooks/{channelId}` in a channel's address. */
   readonly hooksUrl: () => string;
 }
+
+/** The API document says which names there are: those of the gateway's kinds. */
+export const channelKindNameSchema = z
+  .string()
+  .meta({ id: "ChannelKindName", description: "A way for events to come in." });
 
 /** The channel as the API answers it: never with a secret setting. */
 export const channelSchema = z
@@ -22,7 +27,7 @@ export const channelSchema = z
     uid: channelUidSchema,
     appId: id("app"),
     organizationId: id("org"),
-    kind: z.enum(CHANNEL_KINDS),
+    kind: channelKindNameSchema,
     title: z.string().nullable(),
     config: z.record(z.string(), z.unknown()),
     events: z.array(definitionSchema),

@@ -6,6 +6,7 @@ import type { ChannelHandle, Ingest } from "../event/ingest.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
 import type { Outbound } from "../net/outbound.ts";
+import type { KindProfile } from "../normalize/profile.ts";
 import type { Presets } from "../verify/presets.ts";
 import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
@@ -35,7 +36,7 @@ export interface ChannelRuntime extends AsyncDisposable {
 }
 
 /**
- * One way for events to arrive: a folder under `channels/` and a line in `kinds.ts`.
+ * One way for events to arrive: a folder under `channels/` and a line in `kinds.ts`. Nothing else asks for a kind by its name.
  *
  * `settings` is the whole of a channel's `config`: it validates what the API is given, fills in defaults, and its JSON Schema
  * is the documentation. `secretSettings` names the top-level settings that are write-only: they are taken out of what is
@@ -45,6 +46,8 @@ export interface ChannelKind {
   readonly kind: ChannelKindName;
   readonly settings: z.ZodType<CommonSettings>;
   readonly secretSettings: readonly string[];
+  /** How the rules of its channels read their deliveries. */
+  readonly profile: KindProfile;
   /** True where deliveries come to the channel's address; false where the kind fetches them: its channels show no address. */
   readonly addressed: boolean;
   /** Pull kinds: how their cursors are read and shown. */
@@ -55,3 +58,6 @@ export interface ChannelKind {
   readonly needsSetup: (settings: Readonly<Record<string, unknown>>, presets: Presets) => boolean;
   readonly start: (deps: ChannelKindDeps) => Promise<ChannelRuntime>;
 }
+
+/** The channel kinds of a gateway by their names. */
+export type ChannelKinds = ReadonlyMap<ChannelKindName, ChannelKind>;

@@ -4,10 +4,11 @@ import { type Definition, definitionsSchema, fillPaths } from "../event/definiti
 import { findingsOf, formatPath } from "../http/findings.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
+import type { KindProfile } from "../normalize/profile.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender, type WrongSetting } from "../verify/sender.ts";
 import { senderConfigSchema } from "../verify/sender-settings.ts";
-import type { ChannelKind } from "./kind.ts";
+import type { ChannelKinds } from "./kind.ts";
 
 /** A channel as it is written in a blueprint or to an app; `config` is for its kind to read. */
 export const channelInputSchema = z.strictObject({
@@ -22,7 +23,7 @@ export type ChannelInput = z.output<typeof channelInputSchema>;
 
 /** What of a channel must compile: paths and schemas. */
 export interface DefinitionSource {
-  readonly kind: ChannelKindName;
+  readonly profile: KindProfile;
   readonly config: CommonSettings;
   readonly definitions: readonly Definition[];
 }
@@ -31,7 +32,7 @@ export interface DefinitionSource {
 export type CheckDefinitions = (source: DefinitionSource) => Promise<readonly Finding[]>;
 
 export interface SettingsDeps {
-  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly channelKinds: ChannelKinds;
   readonly checkDefinitions: CheckDefinitions;
   readonly presets: Presets;
 }
@@ -61,7 +62,7 @@ export async function checkSettings(
   deps: SettingsDeps,
   settings: ChannelSettings,
 ): Promise<Result<CheckedSettings, readonly Finding[]>> {
-  const kind = findKind(deps.channelKinds, settings.kind);
+  const kind = deps.channelKinds.get(settings.kind);
   if (!kind) {
     const message = `must be one of ${[...deps.channelKinds.keys()].join(", ")}`;
     return err([{ path: "kind", message }]);
@@ -74,7 +75,7 @@ export async function checkSettings(
   const definitions = "preset" in config && settings.events.length === 0 ? ALL_OF_PRESET : settings.events;
   const { paths } = sender.value;
   const findings = await deps.checkDefinitions({
-    kind: kind.kind,
+    profile: kind.profile,
     config: { ...config, itemsPath: config.itemsPath ?? paths.itemsPath },
     definitions: fillPaths(definitions, paths),
   });
@@ -106,15 +107,11 @@ const asFinding = ({ path, message }: WrongSetting): Finding => ({
 
 /** The secret settings that stand in settings where none may: in blueprints, which are read and copied. */
 export function findSecretSettings(deps: SettingsDeps, settings: ChannelSettings): readonly Finding[] {
-  const kind = findKind(deps.channelKinds, settings.kind);
+  const kind = deps.channelKinds.get(settings.kind);
   return (kind?.secretSettings ?? [])
     .filter((name) => Object.hasOwn(settings.config, name))
     .map((name) => ({
       path: `config.${name}`,
       message: "is a secret: set it on the channel of an installed app",
     }));
-}
-
-function findKind(kinds: SettingsDeps["channelKinds"], name: string): ChannelKind | undefined {
-  return [...kinds.values()].find(({ kind }) => kind === name);
 }

@@ -1,4 +1,4 @@
-import type { ChannelKind } from "../channels/kind.ts";
+import type { ChannelKinds } from "../channels/kind.ts";
 import type { LiveChannel as StoredChannel } from "../data/live-channels.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
@@ -13,7 +13,7 @@ import type { RefusalReason } from "../verify/verifier.ts";
 import { compileSender, type SenderDeps } from "../verify/verify.ts";
 
 export interface CompileDeps extends Omit<SenderDeps, "onShadowed"> {
-  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly channelKinds: ChannelKinds;
   readonly presets: Presets;
   /** Told of each request that is accepted only because its channel tries its settings out. */
   readonly onShadowed: (kind: ChannelKindName, reason: RefusalReason) => void;
@@ -42,7 +42,13 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
   }
   const { paths } = sender.value;
   const config = { ...parsed.data, itemsPath: parsed.data.itemsPath ?? paths.itemsPath };
-  const rules = compileRules({ channel: identity, config, definitions: fillPaths(definitions, paths) });
+  const { profile } = kind;
+  const rules = compileRules({
+    channel: identity,
+    profile,
+    config,
+    definitions: fillPaths(definitions, paths),
+  });
   if (!rules.ok) {
     throw new UnavailableError(`channel ${identity.number} has definitions that no longer compile`, {
       cause: new Error(rules.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
@@ -64,8 +70,7 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
     methods: compiled.methods,
     answer,
     acceptsContentType:
-      rules.value.profile.acceptsContentType ??
-      ((contentType) => bodyFormatOf(readAs ?? contentType) !== undefined),
+      profile.acceptsContentType ?? ((contentType) => bodyFormatOf(readAs ?? contentType) !== undefined),
     config,
     rules: rules.value,
     sender: compiled,

@@ -3,7 +3,7 @@ import { createPauses, type Pauses } from "../bus/groups/pauses.ts";
 import { createFindKnownIds } from "../bus/publish/known-ids.ts";
 import { createPublish } from "../bus/publish/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../bus/quarantine/quarantine.ts";
-import type { ChannelKind } from "../channels/kind.ts";
+import type { ChannelKinds } from "../channels/kind.ts";
 import type { Keyring } from "../data/keyring.ts";
 import type { LiveChannels } from "../data/live-channels.ts";
 import type { ChannelKindName } from "../event/channel.ts";
@@ -31,7 +31,7 @@ export interface EventPathDeps {
   readonly redis: RedisBus;
   readonly keyring: Keyring;
   readonly liveChannels: LiveChannels;
-  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly channelKinds: ChannelKinds;
   readonly presets: Presets;
   readonly schemas: SchemaCompiler;
   /** What stands before `/hooks/{channelId}` in addresses. */

@@ -5,7 +5,7 @@ import { createShardLeases, type ShardLeases } from "../bus/sources/shard-leases
 import { createSourcePositions, type SourcePositions } from "../bus/sources/source-positions.ts";
 import { createSourceStates, type SourceStates } from "../bus/sources/source-states.ts";
 import type { Topics } from "../bus/topics/topics.ts";
-import type { ChannelKind, ChannelRuntime } from "../channels/kind.ts";
+import type { ChannelKinds, ChannelRuntime } from "../channels/kind.ts";
 import { createSourceRuns } from "../channels/pull/open-runs.ts";
 import type { PollJob } from "../channels/pull/poll-target.ts";
 import { type PollsDeps, startPolls } from "../channels/pull/polls.ts";
@@ -43,7 +43,7 @@ export interface SourcesDeps {
   readonly bus: SourceBus;
   readonly topics: Topics;
   readonly path: Pick<EventPath, "findByNumber" | "ingestFetched" | "movePosition">;
-  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly channelKinds: ChannelKinds;
   readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime>;
   readonly credentialsOf: CredentialsOf;
   readonly polls: Pick<PollsDeps, "concurrency" | "limits">;

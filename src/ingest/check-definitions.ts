@@ -1,14 +1,15 @@
-import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
+import type { CommonSettings } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import { compileRules } from "../normalize/compile.ts";
+import type { KindProfile } from "../normalize/profile.ts";
 
 /** How many schemas of one channel wait for the compiler at a time: a thousand must not stand before another channel's one. */
 const MAX_SCHEMAS_AT_ONCE = 4;
 
 /** Of no channel yet: what stands in its place has no bearing on whether a definition compiles. */
-const UNBORN = { number: 0, uid: "unborn", appId: "", organizationId: "" };
+const UNBORN = { number: 0, uid: "unborn", kind: "", appId: "", organizationId: "" };
 
 /**
  * Compiles what a channel is about to be given and tells what does not, under paths like `events[3].idPath`,
@@ -19,14 +20,14 @@ const UNBORN = { number: 0, uid: "unborn", appId: "", organizationId: "" };
 export async function checkDefinitions(
   schemas: Pick<SchemaCompiler, "compile">,
   source: {
-    readonly kind: ChannelKindName;
+    readonly profile: KindProfile;
     readonly config: CommonSettings;
     readonly definitions: readonly Definition[];
   },
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
-  const { kind, config, definitions } = source;
-  const rules = compileRules({ channel: { ...UNBORN, kind }, config, definitions });
+  const { profile, config, definitions } = source;
+  const rules = compileRules({ channel: UNBORN, profile, config, definitions });
   const findings: Finding[] = rules.ok ? [] : [...rules.error];
   const waiting = definitions.entries();
   const compileWaiting = async (): Promise<void> => {

@@ -9,6 +9,7 @@ export function tryDefinitions(
   channel: LiveChannel,
   definitions: readonly Definition[],
 ): Result<LiveChannel, readonly Finding[]> {
-  const rules = compileRules({ channel: channel.identity, config: channel.config, definitions });
+  const { identity, config, rules: inForce } = channel;
+  const rules = compileRules({ channel: identity, profile: inForce.profile, config, definitions });
   return rules.ok ? ok({ ...channel, rules: rules.value }) : rules;
 }

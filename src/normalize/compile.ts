@@ -4,19 +4,20 @@ import { topicOf } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { type CompilePath, createPathCompiler, type RootedPath } from "./jsonpath.ts";
-import { type NameItem, ofPlace } from "./own-id.ts";
 import {
   BODY_ROOT,
   ITEM_ROOT,
-  type ItemTaking,
-  KIND_PROFILES,
+  type ItemOptions,
   type KindProfile,
+  type NameItem,
   type RootSource,
 } from "./profile.ts";
 
 /** A channel's definitions as they stand in its row: shapes are valid, types distinct. */
 export interface RuleSource {
   readonly channel: ChannelIdentity;
+  /** That of the channel's kind. */
+  readonly profile: KindProfile;
   readonly config: CommonSettings;
   readonly definitions: readonly Definition[];
 }
@@ -53,20 +54,26 @@ export interface RuleSet {
   readonly groups: readonly TypeGroup[];
   readonly ownId: NameItem;
   readonly versionPath: RulePath | undefined;
-  readonly taking: Pick<ItemTaking, "hasGaps" | "isNewestFirst">;
+  readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
 }
 
-const AS_THEY_STAND: ItemTaking = { hasGaps: false, isNewestFirst: false };
+const DEFAULT_ITEM_OPTIONS: ItemOptions = { hasGaps: false, isNewestFirst: false };
+
+/** The delivery's id, or what was signed, and the item's index in it. */
+const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
+  const delivery = deliveryId ?? boundTo;
+  if (delivery === undefined) return undefined;
+  const id = `${delivery}/${index}`;
+  return { id, remembered: id };
+};
 
 /** Compiles a channel's definitions; the error lists every path that does not compile (`events[3].idPath`). */
-export function compileRules(
-  source: RuleSource,
-  profile: KindProfile | undefined = KIND_PROFILES.get(source.channel.kind),
-): Result<RuleSet, readonly Finding[]> {
-  const { channel, config, definitions } = source;
-  if (profile === undefined) {
-    return err([{ path: "kind", message: `channels of the kind ${channel.kind} have no rules` }]);
-  }
+export function compileRules({
+  channel,
+  profile,
+  config,
+  definitions,
+}: RuleSource): Result<RuleSet, readonly Finding[]> {
   const findings: Finding[] = [];
   const compiler = pathReader(config, profile.roots, findings);
   const { itemsPath } = config;
@@ -74,9 +81,9 @@ export function compileRules(
   if (itemsPath !== undefined && profile.readItems !== undefined) {
     findings.push({ path: "config.itemsPath", message: "is fixed for this kind of channel" });
   }
-  const taking = profile.taking?.(config) ?? AS_THEY_STAND;
-  const itemId = compiler(taking.itemId, "config.itemId");
-  const versionPath = compiler(taking.versionPath, "config.versionPath");
+  const itemOptions = profile.itemOptions?.(config) ?? DEFAULT_ITEM_OPTIONS;
+  const itemId = compiler(itemOptions.itemId, "config.itemId");
+  const versionPath = compiler(itemOptions.versionPath, "config.versionPath");
   const always: Rule[] = [];
   const groups = new Map<string, { readonly path: RulePath; readonly byType: Map<string, Rule> }>();
 
@@ -111,9 +118,9 @@ export function compileRules(
     itemsPath: items,
     always,
     groups: [...groups.values()],
-    ownId: profile.ownId ?? ofPlace,
+    ownId: profile.ownId ?? nameByIndex,
     versionPath,
-    taking,
+    itemOptions,
   });
 }
 

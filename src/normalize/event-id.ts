@@ -2,7 +2,7 @@ import type { CommonSettings } from "../event/channel.ts";
 import type { RulePath } from "./compile.ts";
 import type { Fault } from "./fault.ts";
 import type { ItemReader } from "./item-reader.ts";
-import type { OwnId } from "./own-id.ts";
+import type { OwnId } from "./profile.ts";
 
 /** An event's id, and what dedupe goes by: undefined where nothing is remembered. */
 export interface EventId {

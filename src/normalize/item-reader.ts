@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
-import type { CloudEvent } from "./cloudevent.ts";
 import type { RulePath } from "./compile.ts";
-import type { ItemContext } from "./item.ts";
+import type { CloudEvent, ItemContext } from "./item.ts";
 import type { PathBudget, PathNode } from "./path.ts";
 import type { JsonText } from "./payload-slice.ts";
 

@@ -1,11 +1,28 @@
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Body } from "./bodies.ts";
-import type { CloudEvent } from "./cloudevent.ts";
 import type { Fault } from "./fault.ts";
 import type { JsonText } from "./payload-slice.ts";
 
 /** A delivery of more items is refused as a whole. */
 export const MAX_ITEMS = 1000;
+
+/** The `data` of an event, as its format brings it. `body`: the delivery's whole body, of any format. */
+export type EventData =
+  | { readonly kind: "none" }
+  | { readonly kind: "body" }
+  | { readonly kind: "json"; readonly json: JsonText }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "bytes"; readonly base64: string };
+
+/** An event that fits CloudEvents 1.0.2, its attributes in their canonical string representation (section 3, type system). */
+export interface CloudEvent {
+  readonly id: string;
+  readonly source: string;
+  readonly type: string;
+  /** All others that are set: the optional ones of the specification, and extensions. */
+  readonly attributes: ReadonlyMap<string, string>;
+  readonly data: EventData;
+}
 
 /** One thing of a delivery that becomes events on its own. */
 export interface Item {

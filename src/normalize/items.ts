@@ -10,7 +10,7 @@ import {
   type QueryPath,
   type SingularPath,
 } from "./path.ts";
-import type { ItemTaking } from "./profile.ts";
+import type { ItemOptions } from "./profile.ts";
 
 /** What a body may hold where most of it can be gaps between the items of the delivery. */
 export const MAX_PAGE_ITEMS = 50_000;
@@ -21,7 +21,7 @@ const MAX_BODY_DEPTH = 1024;
 export function takeItems(
   body: Body,
   itemsPath: RulePath | undefined,
-  { hasGaps, isNewestFirst }: Pick<ItemTaking, "hasGaps" | "isNewestFirst">,
+  { hasGaps, isNewestFirst }: Pick<ItemOptions, "hasGaps" | "isNewestFirst">,
   budget: PathBudget,
 ): Split {
   const split = splitItems(body, itemsPath, budget, hasGaps ? MAX_PAGE_ITEMS : MAX_ITEMS);

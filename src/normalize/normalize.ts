@@ -119,12 +119,14 @@ function begin(
 }
 
 function readItems(
-  { itemsPath, taking }: RuleSet,
+  { itemsPath, itemOptions }: RuleSet,
   delivery: VerifiedDelivery,
   budget: PathBudget,
 ): Result<DeliveryItems, Fault> {
   const body = readBody(delivery.body, contentTypeOf(delivery));
-  return body.ok ? ok({ body: body.value, split: takeItems(body.value, itemsPath, taking, budget) }) : body;
+  return body.ok
+    ? ok({ body: body.value, split: takeItems(body.value, itemsPath, itemOptions, budget) })
+    : body;
 }
 
 /** Undefined where there are too many results. */

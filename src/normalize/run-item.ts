@@ -10,7 +10,6 @@ import { type EventId, identify } from "./event-id.ts";
 import type { Fault } from "./fault.ts";
 import type { BrokenItem, Item, ItemContext } from "./item.ts";
 import { ItemReader, type Payload } from "./item-reader.ts";
-import { matchingRules } from "./match.ts";
 import { type PathBudget, PathBudgetError } from "./path.ts";
 
 /** What the rules need from outside. */
@@ -88,6 +87,24 @@ function selectRules({ only, rules }: Run, reader: ItemReader): readonly Rule[] 
   const wanted = only?.definitions ?? [];
   const selected = wanted.length === 0 ? matched : matched.filter(({ type }) => wanted.includes(type));
   return selected.length > 0 ? selected : { reason: "no_match", detail: "no definition matches the item" };
+}
+
+/**
+ * The definitions that an item matches, in their order. A definition's type is compared, as a string, with each string,
+ * number (as spelled) and boolean that its `typePath` yields.
+ *
+ * @throws PathBudgetError
+ */
+function matchingRules(rules: RuleSet, reader: ItemReader): readonly Rule[] {
+  const matched = [...rules.always];
+  for (const { path, byType } of rules.groups) {
+    const before = matched.length;
+    for (const value of reader.values(path)) {
+      const rule = byType.get(typeof value === "boolean" ? String(value) : (value as string));
+      if (rule !== undefined && !matched.includes(rule, before)) matched.push(rule);
+    }
+  }
+  return matched.length > 1 ? matched.sort((a, b) => a.index - b.index) : matched;
 }
 
 function runRule(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending {

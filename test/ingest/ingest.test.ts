@@ -4,6 +4,7 @@ import type { z } from "zod";
 import type { RedisBus } from "../../src/bus/connection/redis.ts";
 import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
 import { webhookSettings } from "../../src/channels/webhook/settings.ts";
+import { webhook } from "../../src/channels/webhook/webhook.ts";
 import type { ChannelIdentity } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
@@ -45,7 +46,12 @@ function open(
   parts: Partial<Parameters<typeof createIngest>[0]> = {},
 ) {
   const settings = webhookSettings.parse(config);
-  const rules = compileRules({ channel: identity, config: settings, definitions });
+  const rules = compileRules({
+    channel: identity,
+    profile: webhook.profile,
+    config: settings,
+    definitions,
+  });
   if (!rules.ok) throw new Error(JSON.stringify(rules.error));
   const channel: LiveChannel = {
     identity,

@@ -1,5 +1,6 @@
 import { CloudEvent, type CloudEventV1, HTTP } from "cloudevents";
 import { describe, expect, it } from "vitest";
+import { cloudevents } from "../../src/channels/cloudevents/cloudevents.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
 import type { ItemFailure } from "../../src/event/outcome.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
@@ -33,6 +34,7 @@ const BINARY = {
 function receive(body: unknown, { headers = STRUCTURED, types = [TYPE], schema }: Given = {}): Result {
   const rules = compileRules({
     channel: { number: 1, uid: "ce", kind: "cloudevents", appId: "app_1", organizationId: "org_1" },
+    profile: cloudevents.profile,
     config: common(),
     definitions: types.map((type) => (schema === undefined ? { type } : { type, schema })),
   });

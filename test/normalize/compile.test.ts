@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { webhook } from "../../src/channels/webhook/webhook.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
 import { ITEM_ROOT, type KindProfile } from "../../src/normalize/profile.ts";
 import { channel, rulesOf, type Settings, settings } from "./support.ts";
 
-function findingsOf(definitions: readonly Definition[], changes: Settings = {}, profile?: KindProfile) {
-  const compiled = compileRules({ channel, config: settings(changes), definitions }, profile);
+function findingsOf(definitions: readonly Definition[], changes: Settings = {}, profile = webhook.profile) {
+  const compiled = compileRules({ channel, profile, config: settings(changes), definitions });
   return compiled.ok ? [] : compiled.error;
 }
 

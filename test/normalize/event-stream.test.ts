@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { sse } from "../../src/channels/sse/sse.ts";
 import type { ChannelIdentity } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
@@ -9,7 +10,7 @@ import { channel, deliveryOf, fieldOf, type Settings, settings } from "./support
 const stream: ChannelIdentity = { ...channel, kind: "sse" };
 
 function rulesOf(definitions: readonly Definition[], changes: Settings = {}) {
-  return compileRules({ channel: stream, config: settings(changes), definitions });
+  return compileRules({ channel: stream, profile: sse.profile, config: settings(changes), definitions });
 }
 
 function run(

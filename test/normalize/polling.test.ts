@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { polledItemSettings, pollingProfile } from "../../src/channels/polling/profile.ts";
 import { commonSettings } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
-import { polledItemSettings } from "../../src/event/polled-items.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
 import { normalize, type Selection } from "../../src/normalize/normalize.ts";
 import { JsonText } from "../../src/normalize/payload-slice.ts";
@@ -11,8 +11,8 @@ import { channel, dataOf, deliveryOf, type Outcome } from "./support.ts";
 const settings = z.strictObject({ ...commonSettings, ...polledItemSettings });
 
 function compile(config: z.input<typeof settings>, definition: Partial<Definition> = {}) {
-  const source = { channel: { ...channel, kind: "polling" as const }, config: settings.parse(config) };
-  return compileRules({ ...source, definitions: [{ type: "row", ...definition }] });
+  const source = { channel: { ...channel, kind: "polling" }, config: settings.parse(config) };
+  return compileRules({ ...source, profile: pollingProfile, definitions: [{ type: "row", ...definition }] });
 }
 
 function run(

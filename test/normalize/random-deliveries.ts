@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { z } from "zod";
+import { webhook } from "../../src/channels/webhook/webhook.ts";
 import { commonSettings } from "../../src/event/channel.ts";
 import type { Values } from "../../src/event/values.ts";
 import { compileRules, type RuleSet } from "../../src/normalize/compile.ts";
@@ -114,7 +115,7 @@ function rules(): RuleSet {
     ...(below(2) > 0 ? { idPath: path() } : {}),
     ...(below(2) > 0 ? { payloadPath: path() } : {}),
   }));
-  const compiled = compileRules({ channel, config, definitions });
+  const compiled = compileRules({ channel, profile: webhook.profile, config, definitions });
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
   return compiled.value;
 }

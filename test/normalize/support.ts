@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { webhook } from "../../src/channels/webhook/webhook.ts";
 import { type ChannelIdentity, commonSettings } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
@@ -25,7 +26,12 @@ export const channel: ChannelIdentity = {
 export const settings = (changes: Settings = {}) => z.strictObject(commonSettings).parse(changes);
 
 export function rulesOf(definitions: readonly Definition[], changes: Settings = {}): RuleSet {
-  const compiled = compileRules({ channel, config: settings(changes), definitions });
+  const compiled = compileRules({
+    channel,
+    profile: webhook.profile,
+    config: settings(changes),
+    definitions,
+  });
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
   return compiled.value;
 }

@@ -1,11 +1,32 @@
 import { ApiError } from "../../http/problem.ts";
+import { ITEM_ROOT, type KindProfile, type RootSource } from "../../normalize/profile.ts";
 import { needsSetup } from "../../verify/sender.ts";
 import type { ChannelKind } from "../kind.ts";
 import { createTakeDelivery } from "../push/take-delivery.ts";
+import { acceptsContentType, readEvents } from "./read-events.ts";
 import { type CloudEventsSettings, cloudEventsSettings } from "./settings.ts";
 import { createValidationRequests } from "./validation-request.ts";
 
 const BATCH = /^\s*application\/cloudevents-batch\b/i;
+
+const ATTRIBUTES = ["time", "datacontenttype", "dataschema", "subject"];
+
+/** Roots have the names of the specification; the data of an event is its item. */
+const profile: KindProfile = {
+  roots: new Map<string, RootSource>([
+    ["id", { valueIn: ({ item }) => item.event?.id }],
+    ["source", { valueIn: ({ item }) => item.event?.source }],
+    ["type", { valueIn: ({ item }) => item.event?.type }],
+    ...ATTRIBUTES.map((name): [string, RootSource] => [
+      name,
+      { valueIn: ({ item }) => item.event?.attributes.get(name) },
+    ]),
+    ["data", ITEM_ROOT],
+  ]),
+  fixedPaths: { typePath: "$type", idPath: "$id", payloadPath: "$data" },
+  readItems: readEvents,
+  acceptsContentType,
+};
 
 /** Senders post CloudEvents, in binary, structured or batched mode, to the channel's address. */
 export const cloudevents: ChannelKind = {
@@ -13,6 +34,7 @@ export const cloudevents: ChannelKind = {
   settings: cloudEventsSettings,
   secretSettings: ["secrets"],
   addressed: true,
+  profile,
   needsSetup,
   async start({ ingest, outbound, clock, log }) {
     const takeDelivery = createTakeDelivery({ ingest, clock });

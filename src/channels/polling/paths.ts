@@ -1,7 +1,8 @@
 import type { Finding } from "../../lib/errors.ts";
 import type { RulePath } from "../../normalize/compile.ts";
 import { createPathCompiler } from "../../normalize/jsonpath.ts";
-import { BODY_ROOT, ITEM_ROOT, KIND_PROFILES } from "../../normalize/profile.ts";
+import { BODY_ROOT, ITEM_ROOT } from "../../normalize/profile.ts";
+import { pollingProfile } from "./profile.ts";
 
 /** Compiles paths of one channel, and notes those that are wrong under the names of their settings. */
 export interface PathReader {
@@ -16,7 +17,7 @@ export interface PathReader {
 type PathOf = (text: string | undefined, setting: string) => RulePath | undefined;
 
 export function createPathReader(syntax: "rfc9535" | "jsonpath-plus"): PathReader {
-  const named = KIND_PROFILES.get("polling")?.roots ?? new Map();
+  const named = pollingProfile.roots;
   const findings: Finding[] = [];
   const reader = (root: typeof ITEM_ROOT): PathOf => {
     const compile = createPathCompiler({ syntax, item: root, named });

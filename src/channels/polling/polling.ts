@@ -5,6 +5,7 @@ import { pollCursorFormat } from "./cursor.ts";
 import { dryRunPoll } from "./dry-run.ts";
 import { compilePlan, type Plan } from "./plan.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
+import { pollingProfile } from "./profile.ts";
 import { originOf } from "./request-settings.ts";
 import { scheduleOf } from "./schedule-settings.ts";
 import { pollingSettings } from "./settings.ts";
@@ -15,6 +16,7 @@ export const polling: ChannelKind = {
   settings: pollingSettings,
   secretSettings: [],
   addressed: false,
+  profile: pollingProfile,
   cursor: pollCursorFormat,
   originOf: (settings) => originOf(pollingSettings.parse(settings).request),
   needsSetup: () => false,

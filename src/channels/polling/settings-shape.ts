@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
-import { polledItemSettings } from "../../event/polled-items.ts";
 import { pullSettings } from "../pull/pull-settings.ts";
 import { discriminatorSettings } from "./discriminators/settings.ts";
 import { DECODINGS } from "./page.ts";
 import { paginationSettings } from "./pagination/settings.ts";
+import { polledItemSettings } from "./profile.ts";
 import { requestSettings } from "./request-settings.ts";
 import { jitterSettings, scheduleSettings } from "./schedule-settings.ts";
 import { startAtSettings } from "./start-at.ts";

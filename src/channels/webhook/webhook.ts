@@ -1,4 +1,5 @@
 import { ApiError } from "../../http/problem.ts";
+import { BODY_ROOT, HEADERS_ROOT, type RootSource } from "../../normalize/profile.ts";
 import { needsSetup } from "../../verify/sender.ts";
 import type { ChannelKind } from "../kind.ts";
 import { createTakeDelivery } from "../push/take-delivery.ts";
@@ -10,6 +11,13 @@ export const webhook: ChannelKind = {
   settings: webhookSettings,
   secretSettings: ["secrets"],
   addressed: true,
+  profile: {
+    roots: new Map<string, RootSource>([
+      ["headers", HEADERS_ROOT],
+      ["query", { valueIn: ({ delivery }) => delivery.query }],
+      ["body", BODY_ROOT],
+    ]),
+  },
   needsSetup,
   async start({ ingest, clock }) {
     const takeDelivery = createTakeDelivery({ ingest, clock });

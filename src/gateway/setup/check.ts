@@ -117,7 +117,7 @@ async function checkChannel(
   said: DeclaredChannel,
   at: readonly PropertyKey[],
 ): Promise<Result<Omit<WantedChannel, "fromBlueprint">, readonly Finding[]>> {
-  const kind = [...deps.channelKinds.values()].find((one) => one.kind === (said.kind ?? template.kind));
+  const kind = deps.channelKinds.get(said.kind ?? template.kind ?? "");
   const resolved = Object.entries(said.config ?? {}).map(([name, value]) => {
     const path = [...at, "config", name];
     const refused = (message: string) => ({ name, value, findings: [{ path: formatPath(path), message }] });

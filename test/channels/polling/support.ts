@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { PollDeps } from "../../../src/channels/polling/poll-source.ts";
 import { createPolledSource } from "../../../src/channels/polling/polling.ts";
+import { pollingProfile } from "../../../src/channels/polling/profile.ts";
 import { pollingSettings } from "../../../src/channels/polling/settings.ts";
 import type { FetchedDelivery, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
 import type { Definition } from "../../../src/event/definition.ts";
@@ -154,7 +155,12 @@ export class PollRig {
 
 function rulesOf(settings: unknown, definition: Partial<Definition>) {
   const config = pollingSettings.parse(settings);
-  const rules = compileRules({ channel, config, definitions: [{ type: "row", ...definition }] });
+  const rules = compileRules({
+    channel,
+    profile: pollingProfile,
+    config,
+    definitions: [{ type: "row", ...definition }],
+  });
   if (!rules.ok) throw new Error(JSON.stringify(rules.error));
   return rules.value;
 }

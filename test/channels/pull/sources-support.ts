@@ -3,6 +3,7 @@ import { createTopics } from "../../../src/bus/topics/topics.ts";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { pullSettings } from "../../../src/channels/pull/pull-settings.ts";
 import type { ReconnectPolicy, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
+import { sse } from "../../../src/channels/sse/sse.ts";
 import { createCaptureSecret } from "../../../src/data/capture-secret.ts";
 import { startChangeFeed } from "../../../src/data/changes.ts";
 import { createLiveChannels } from "../../../src/data/live-channels.ts";
@@ -87,6 +88,7 @@ export function countingKind(upstream: Upstream): ChannelKind {
   }
   return {
     ...{ kind: "sse", settings, secretSettings: [], addressed: false, needsSetup: () => false },
+    profile: sse.profile,
     cursor: {
       show: Number,
       parse: (value) =>

@@ -11,6 +11,7 @@ const fetching: ChannelKind = {
   settings: z.strictObject({ ...commonSettings }),
   secretSettings: [],
   addressed: false,
+  profile: { roots: new Map() },
   needsSetup: () => false,
   start: async () => ({ async [Symbol.asyncDispose]() {} }),
 };

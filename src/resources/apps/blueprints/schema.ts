@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { channelKindNameSchema } from "../../../channels/entity.ts";
 import { channelInputSchema } from "../../../channels/settings.ts";
 import type { BlueprintRow } from "../../../data/tables.ts";
-import { CHANNEL_KINDS, channelUidSchema } from "../../../event/channel.ts";
+import { channelUidSchema } from "../../../event/channel.ts";
 import { definitionSchema } from "../../../event/definition.ts";
 import { id, type Shown, timestamp } from "../../../http/fields.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
@@ -52,7 +53,7 @@ export const blueprintSchema = z
     channels: z.array(
       z.object({
         uid: channelUidSchema,
-        kind: z.enum(CHANNEL_KINDS),
+        kind: channelKindNameSchema,
         title: z.string().nullable(),
         config: z.record(z.string(), z.unknown()),
         events: z.array(definitionSchema),

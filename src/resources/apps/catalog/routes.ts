@@ -1,5 +1,4 @@
-import type { ChannelKind } from "../../../channels/kind.ts";
-import type { ChannelKindName } from "../../../event/channel.ts";
+import type { ChannelKinds } from "../../../channels/kind.ts";
 import { type Listed, type Page, pageQuerySchema } from "../../../http/page.ts";
 import type { Presets } from "../../../verify/presets.ts";
 import { VERIFICATION_SCHEMES } from "../../../verify/schemes.ts";
@@ -15,7 +14,7 @@ import {
 } from "./schema.ts";
 
 export interface CatalogDeps {
-  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly channelKinds: ChannelKinds;
   readonly presets: Presets;
 }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { channelKindNameSchema } from "../../../channels/entity.ts";
 import type { ChannelKind } from "../../../channels/kind.ts";
-import { CHANNEL_KINDS } from "../../../event/channel.ts";
 import type { Shown } from "../../../http/fields.ts";
 import { presetSchema as storedPresetSchema } from "../../../verify/presets.ts";
 import type { VerificationScheme } from "../../../verify/verifier.ts";
@@ -11,7 +11,7 @@ const settings = z
 
 export const channelKindSchema = z
   .object({
-    kind: z.enum(CHANNEL_KINDS),
+    kind: channelKindNameSchema,
     addressed: z.boolean().describe("true where deliveries come to the channel's address"),
     secretSettings: z.array(z.string()).describe("settings that are written and never answered"),
     settings,

@@ -3,7 +3,7 @@ import type { SourcePositions } from "../../../bus/sources/source-positions.ts";
 import type { SourceStates } from "../../../bus/sources/source-states.ts";
 import type { Topics } from "../../../bus/topics/topics.ts";
 import { CHANNEL_ID_EXAMPLE } from "../../../channels/entity.ts";
-import type { ChannelKind, ChannelRuntime } from "../../../channels/kind.ts";
+import type { ChannelKinds, ChannelRuntime } from "../../../channels/kind.ts";
 import { isSilent } from "../../../channels/pull/silence.ts";
 import { recordAudit } from "../../../data/audit.ts";
 import { channelName } from "../../../data/audit-entry.ts";
@@ -29,7 +29,7 @@ import { cursorSchema, dryRunResultSchema, dryRunSchema, setCursorSchema, source
 
 export interface SourcesDeps extends DryRunDeps {
   readonly db: Queryable;
-  readonly channelKinds: ReadonlyMap<ChannelKindName, ChannelKind>;
+  readonly channelKinds: ChannelKinds;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "polled">>;
   readonly positions: SourcePositions;
   readonly states: SourceStates;

@@ -5,7 +5,7 @@ import { errorComponents, errorSchema } from "./errors.ts";
 import { HEADERS, PARAMETERS } from "./headers.ts";
 import { documentedPath, operationOf, withExamples } from "./operation.ts";
 import { outsidePaths } from "./outside.ts";
-import { createSchemaWriter } from "./schemas.ts";
+import { createSchemaWriter, type JsonSchema } from "./schemas.ts";
 
 const DESCRIPTION = `The management API of Inlet, and the addresses that events are sent to.
 
@@ -22,10 +22,12 @@ export interface DocumentDeps {
   readonly routes: readonly MountedRoute[];
   /** What stands before `/hooks/{channelId}`. */
   readonly hooksUrl: string;
+  /** The names of the channel kinds that this gateway has. */
+  readonly kinds: readonly string[];
 }
 
 /** The OpenAPI 3.1 document of all that the gateway answers. */
-export function createDocument({ routes, hooksUrl }: DocumentDeps): Readonly<Record<string, unknown>> {
+export function createDocument({ routes, hooksUrl, kinds }: DocumentDeps): Readonly<Record<string, unknown>> {
   const schemas = createSchemaWriter();
   schemas.output(errorSchema);
   // What is answered has a schema's name; what is written is told from it by another where the two differ.
@@ -36,7 +38,8 @@ export function createDocument({ routes, hooksUrl }: DocumentDeps): Readonly<Rec
     paths[path] = { ...paths[path], [route.method]: operationOf(route, schemas) };
   }
   const outside = outsidePaths({ schemas, hooksUrl });
-  const components = schemas.components();
+  const components: Record<string, JsonSchema> = { ...schemas.components() };
+  components.ChannelKindName = { ...components.ChannelKindName, enum: kinds };
   const tags = [...new Set([...routes.map(({ tag }) => tag), "Hooks", "Operations"])];
   return {
     openapi: "3.1.1",

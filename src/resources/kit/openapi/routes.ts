@@ -7,13 +7,14 @@ import { createDocument } from "./document.ts";
 export interface OpenApiDeps {
   readonly routes: () => readonly MountedRoute[];
   readonly hooksUrl: () => string;
+  readonly channelKinds: ReadonlyMap<string, unknown>;
 }
 
 /** The API's own description, made of the routes that are mounted, this one among them. */
 export const openApi: Resource<OpenApiDeps> = {
   path: "/openapi.json",
   tag: "Operations",
-  routes({ routes, hooksUrl }) {
+  routes({ routes, hooksUrl, channelKinds }) {
     let text: string | undefined;
     return [
       definePublicRoute(
@@ -25,7 +26,9 @@ export const openApi: Resource<OpenApiDeps> = {
           answer: z.looseObject({ openapi: z.string() }),
         },
         async ({ c }) => {
-          text ??= JSON.stringify(createDocument({ routes: routes(), hooksUrl: hooksUrl() }));
+          text ??= JSON.stringify(
+            createDocument({ routes: routes(), hooksUrl: hooksUrl(), kinds: [...channelKinds.keys()] }),
+          );
           return c.body(text, 200, { "content-type": "application/json" });
         },
       ),

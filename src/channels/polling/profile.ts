@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { BODY_ROOT, HEADERS_ROOT, type KindProfile } from "../../normalize/profile.ts";
 
 /** The settings of a polling channel by which its items are told apart and put in order. Descriptions are read by people. */
 export const polledItemSettings = {
@@ -28,8 +29,17 @@ export const polledItemSettings = {
 
 const polledItemSchema = z.object(polledItemSettings);
 
-export type PolledItemSettings = z.output<typeof polledItemSchema>;
-
-/** Reads them out of the whole settings of a polling channel. */
-export const readPolledItemSettings = (settings: unknown): PolledItemSettings =>
-  polledItemSchema.parse(settings);
+/**
+ * A delivery is a page as it came, with `null` in place of each item that is not new. So paths, and readers of a quarantine record,
+ * find the page around an item, each item at its index, and known items are kept nowhere twice.
+ */
+export const pollingProfile: KindProfile = {
+  roots: new Map([
+    ["headers", HEADERS_ROOT],
+    ["body", BODY_ROOT],
+  ]),
+  itemOptions(settings) {
+    const { itemId, order, versionPath } = polledItemSchema.parse(settings);
+    return { itemId, versionPath, hasGaps: true, isNewestFirst: order === "descending" };
+  },
+};

@@ -1,12 +1,18 @@
-import type { VerifiedDelivery } from "../event/received.ts";
-import type { Values } from "../event/values.ts";
-import { err, ok, type Result } from "../lib/result.ts";
-import { type Body, bodyFormatOf, readBody } from "./bodies.ts";
-import { type CloudEvent, createCloudEvent, invalid } from "./cloudevent.ts";
-import { readJsonEvent } from "./cloudevent-json.ts";
-import type { Fault } from "./fault.ts";
-import { type BrokenItem, type DeliveryItems, type Item, MAX_ITEMS } from "./item.ts";
-import type { JsonText } from "./payload-slice.ts";
+import type { VerifiedDelivery } from "../../event/received.ts";
+import type { Values } from "../../event/values.ts";
+import { err, ok, type Result } from "../../lib/result.ts";
+import { type Body, bodyFormatOf, readBody } from "../../normalize/bodies.ts";
+import type { Fault } from "../../normalize/fault.ts";
+import {
+  type BrokenItem,
+  type CloudEvent,
+  type DeliveryItems,
+  type Item,
+  MAX_ITEMS,
+} from "../../normalize/item.ts";
+import type { JsonText } from "../../normalize/payload-slice.ts";
+import { createCloudEvent, invalid } from "./attributes.ts";
+import { readJsonEvent } from "./json-format.ts";
 
 /** How a delivery carries events (CloudEvents 1.0.2, HTTP binding, section 3). */
 type ContentMode = "binary" | "structured" | "batched";
@@ -15,12 +21,12 @@ const MEDIA_TYPE_PREFIX = "application/cloudevents";
 const HEADER_PREFIX = "ce-";
 
 /** False for event formats that are not understood: those are answered 415, and never taken for data (HTTP binding, section 3). */
-export function acceptsCloudEventType(contentType: string | undefined): boolean {
+export function acceptsContentType(contentType: string | undefined): boolean {
   return modeOf(contentType) !== undefined && bodyFormatOf(contentType) !== undefined;
 }
 
 /** Reads the events of a delivery. A batch with a broken event has the others still. */
-export function readCloudEvents(delivery: VerifiedDelivery): Result<DeliveryItems, Fault> {
+export function readEvents(delivery: VerifiedDelivery): Result<DeliveryItems, Fault> {
   const contentType = headerOf(delivery.headers, "content-type");
   const mode = modeOf(contentType);
   if (mode === undefined) return invalid(undefined, `the event format ${contentType} is not understood`);

@@ -1,24 +1,6 @@
-import { err, ok, type Result } from "../lib/result.ts";
-import type { Fault } from "./fault.ts";
-import type { JsonText } from "./payload-slice.ts";
-
-/** The `data` of an event, as its format brings it. `body`: the delivery's whole body, of any format. */
-export type EventData =
-  | { readonly kind: "none" }
-  | { readonly kind: "body" }
-  | { readonly kind: "json"; readonly json: JsonText }
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "bytes"; readonly base64: string };
-
-/** An event that fits CloudEvents 1.0.2, its attributes in their canonical string representation (section 3, type system). */
-export interface CloudEvent {
-  readonly id: string;
-  readonly source: string;
-  readonly type: string;
-  /** All others that are set: the optional ones of the specification, and extensions. */
-  readonly attributes: ReadonlyMap<string, string>;
-  readonly data: EventData;
-}
+import { err, ok, type Result } from "../../lib/result.ts";
+import type { Fault } from "../../normalize/fault.ts";
+import type { CloudEvent, EventData } from "../../normalize/item.ts";
 
 const MAX_ATTRIBUTES = 128;
 const MAX_NAME_CHARS = 128;
@@ -95,13 +77,6 @@ export const invalid = (attribute: string | undefined, problem: string): Result<
     ...(attribute === undefined ? {} : { path: attribute.slice(0, MAX_NAME_CHARS) }),
     detail: attribute === undefined ? problem : `${attribute.slice(0, MAX_NAME_CHARS)} ${problem}`,
   });
-
-/** True for content that is JSON by its media type; so is what names none (JSON format, section 3.1.1). */
-export function isJsonContent(dataContentType: string | undefined): boolean {
-  if (dataContentType === undefined) return true;
-  const subtype = dataContentType.split(";", 1)[0]?.trim().toLowerCase().split("/")[1] ?? "";
-  return subtype === "json" || subtype.endsWith("+json");
-}
 
 function checkName(name: string): string | undefined {
   if (name.length > MAX_NAME_CHARS) return "is too long a name";

@@ -1,8 +1,9 @@
-import { err, type Result } from "../lib/result.ts";
-import { type CloudEvent, createCloudEvent, type EventData, invalid, isJsonContent } from "./cloudevent.ts";
-import type { Fault } from "./fault.ts";
-import { targetsOf } from "./json-scan.ts";
-import type { JsonText } from "./payload-slice.ts";
+import { err, type Result } from "../../lib/result.ts";
+import type { Fault } from "../../normalize/fault.ts";
+import type { CloudEvent, EventData } from "../../normalize/item.ts";
+import { targetsOf } from "../../normalize/json-scan.ts";
+import type { JsonText } from "../../normalize/payload-slice.ts";
+import { createCloudEvent, invalid } from "./attributes.ts";
 
 const DATA = targetsOf([["data"]]);
 /** RFC 4648 section 4. */
@@ -66,4 +67,11 @@ function dataOf(json: JsonText, members: Readonly<Record<string, unknown>>): Res
   }
   if (typeof data !== "string") return invalid("data", "must be a string where its content is not JSON");
   return { ok: true, value: { kind: "text", text: data } };
+}
+
+/** True for content that is JSON by its media type; so is what names none (JSON format, section 3.1.1). */
+function isJsonContent(dataContentType: string | undefined): boolean {
+  if (dataContentType === undefined) return true;
+  const subtype = dataContentType.split(";", 1)[0]?.trim().toLowerCase().split("/")[1] ?? "";
+  return subtype === "json" || subtype.endsWith("+json");
 }
