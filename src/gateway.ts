@@ -1,6 +1,5 @@
 import { createApp } from "./app.ts";
 import { openRedis } from "./bus/connection/redis.ts";
-import { parseRedisAddresses } from "./bus/connection/redis-address.ts";
 import { createGroups } from "./bus/groups/groups.ts";
 import { createEntryIndex } from "./bus/topics/entry-index.ts";
 import { createTopics } from "./bus/topics/topics.ts";
@@ -36,6 +35,7 @@ import { openStores } from "./gateway/stores.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
 import { createClientAddressOf } from "./lib/client-address.ts";
 import { startSchemaCompiler } from "./lib/json-schema/compiler.ts";
+import { parseRedisAddresses } from "./lib/redis-address.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { createOutbound } from "./net/create-outbound.ts";

@@ -21,8 +21,9 @@ const FLOORS: readonly (readonly string[])[] = [
   ["main.ts"],
 ];
 
-/** What a reader's process loads: it needs nothing of the gateway but the vocabulary. */
+/** The reader's library is a package of its own: it takes along the vocabulary and ideas that know no Inlet, nothing else. */
 const OWN_WORLD = ["consumer"];
+const TAKEN_ALONG = ["event", "lib"];
 
 interface Import {
   readonly from: string;
@@ -91,6 +92,14 @@ describe("the floors of src", () => {
         roomOf(from) !== roomOf(to) && !OWN_WORLD.includes(roomOf(from)) && floorOf(to) >= floorOf(from),
     );
     expect(climbing.filter(({ from, to }) => !(floorOf(from) === 0 && floorOf(to) === 0))).toEqual([]);
+  });
+
+  it("pack nothing of the gateway into the reader's library", () => {
+    const taken = imports.filter(
+      ({ from, to }) => OWN_WORLD.includes(roomOf(from)) && roomOf(to) !== roomOf(from),
+    );
+    expect(taken).not.toHaveLength(0);
+    expect(taken.filter(({ to }) => !TAKEN_ALONG.includes(roomOf(to)))).toEqual([]);
   });
 
   it("import only files of src, or package.json", () => {

@@ -16,26 +16,22 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:{q.<organization>}:…` | | quarantine (quarantine-store.lua) | by age, budget, or with its channel |
  * | `inlet:sub:<subscription>` | set | the topics of a subscription | with it |
  * | `inlet:sub:<subscription>:paused` | string | nothing: readers are to wait | when it is resumed, or with it |
- * | `{<topic>}:dead:<subscription>` | stream | its readers' dead letters (consumer/bury.lua) | 30 days after the last, or with its group |
- * | `inlet:{sub.<subscription>}:readers`, `:owners` | zset, hash | who reads which topic in order (consumer/share.lua) | ten leases after the last beat |
+ * | `{<topic>}:dead:<subscription>` | stream | its readers' dead letters (consumer/dead-letter.lua) | 30 days after the last, or with its group |
+ * | `inlet:{sub.<subscription>}:readers`, `:owners` | zset, hash | who reads which topic in order (consumer/rebalance.lua) | ten leases after the last renewal |
  * | `inlet:rate:<what>:<whose>` | string | how much of a budget was used (rate-count.lua) | with its window |
  * | `inlet:{jobs.<queue>}:…` | | a queue of jobs, laid out by BullMQ | jobs when they are over; schedulers with what they serve |
  * | `inlet:{slots}:<what>` | sorted set | who runs, by when that ends unless renewed (slots-take.lua) | when the last ends |
  * | `inlet:{slots}:<what>:w` | sorted set | who waits for it, by since when | ten minutes after the last came |
+ *
+ * Those of subscriptions are made in `event/subscription-keys.ts`: readers know them too.
  */
 export const cursorKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:cursor`;
 export const sourceStateKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:source`;
 export const SHARD_KEYS = { workers: "inlet:{shards}:workers", owners: "inlet:{shards}:owners" } as const;
 export const rateKeyPrefix = (what: string): string => `inlet:rate:${what}`;
-export const pausedSubscriptionKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}:paused`;
-export const subscriptionKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}`;
 export const jobsPrefix = (queue: string): string => `inlet:{jobs.${queue}}`;
 /** All in one slot of a Cluster: several are taken in one script. */
 export const slotsKey = (what: string): string => `inlet:{slots}:${what}`;
-
-/** A stream beside the topic, of the same slot. */
-export const deadLettersKey = (topic: string, subscriptionId: string): string =>
-  `{${topic}}:dead:${subscriptionId}`;
 
 const quarantinePrefix = (organizationId: string): string => `inlet:{q.${organizationId}}:`;
 export const quarantineBudgetKey = (organizationId: string): string => `${quarantinePrefix(organizationId)}b`;

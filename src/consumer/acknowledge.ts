@@ -1,23 +1,23 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Commands } from "./commands.ts";
+import { retry } from "./loop.ts";
 
-/** Between tries while Redis is away. */
 const RETRY_MS = 250;
-const MOST_IDS = 500;
+const MAX_IDS = 500;
 
 export interface Acknowledger {
   /** Resolves when Redis has taken it. */
   readonly acknowledge: (topic: string, entryId: string) => Promise<void>;
-  /** From now on what fails is given up: those entries are handed out again some day. */
+  /** No more retries: entries whose acknowledgement fails from now on are delivered again later. */
   readonly close: () => void;
 }
 
-/** Acknowledges what was handled: all that comes in one turn of the event loop together, and until Redis takes it. */
+/** Acknowledges handled entries, those of one turn of the event loop together, and retries until Redis takes them. */
 export function createAcknowledger(
   commands: Pick<Commands, "acknowledge">,
-  onProblem: (error: unknown) => void,
+  onError: (error: unknown) => void,
 ): Acknowledger {
   const closing = new AbortController();
+  const retries = { signal: closing.signal, onError, backoffMs: () => RETRY_MS };
   let pending: Map<string, string[]> = new Map();
   let flushed: Promise<void> | undefined;
 
@@ -26,25 +26,13 @@ export function createAcknowledger(
     flushed = undefined;
     const batch = pending;
     pending = new Map();
-    await Promise.all([...batch].map(([topic, ids]) => acknowledgeAll(topic, ids)));
-  }
-
-  async function acknowledgeAll(topic: string, ids: readonly string[]): Promise<void> {
-    for (let at = 0; at < ids.length; at += MOST_IDS) {
-      await untilTaken(topic, ids.slice(at, at + MOST_IDS));
-    }
-  }
-
-  async function untilTaken(topic: string, ids: readonly string[]): Promise<void> {
-    for (;;) {
-      try {
-        return await commands.acknowledge(topic, ids);
-      } catch (error) {
-        onProblem(error);
-        if (closing.signal.aborted) return;
-        await delay(RETRY_MS, undefined, { signal: closing.signal }).catch(() => {});
-      }
-    }
+    await Promise.all(
+      [...batch].map(async ([topic, ids]) => {
+        for (let at = 0; at < ids.length; at += MAX_IDS) {
+          await retry(() => commands.acknowledge(topic, ids.slice(at, at + MAX_IDS)), retries);
+        }
+      }),
+    );
   }
 
   return {

@@ -1,29 +1,34 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { deadLettersKey, pausedSubscriptionKey, subscriptionKey } from "../bus/keys.ts";
+import {
+  deadLettersKey,
+  orderedReadersKeys,
+  pausedSubscriptionKey,
+  subscriptionKey,
+} from "../event/subscription-keys.ts";
 import type { Connection } from "./connection.ts";
 
-/** An entry in this reader's hand. */
+/** An entry that this reader has. */
 export interface Entry {
   readonly topic: string;
   readonly entryId: string;
   /** Name, value, name, value … */
   readonly fields: readonly string[];
-  /** Times that it was given to a reader, this one included. */
+  /** Times that it was delivered to a reader, this one included. */
   readonly attempt: number;
 }
 
-/** What a reader asks of Redis; each rejects with what ioredis says. */
+/** A reader's commands to Redis; each rejects with the error of ioredis. */
 export interface Commands {
   /** None while the subscription is paused. */
   readonly listTopics: () => Promise<readonly string[]>;
-  /** New entries of topics that one command may read, at once or after up to `blockMs`. */
+  /** Reads new entries of topics that one command may read; waits for them up to `blockMs`. */
   readonly read: (
     topics: readonly string[],
     options: { readonly count: number; readonly blockMs?: number },
   ) => Promise<readonly Entry[]>;
-  /** Takes entries over that were in other hands for `idleMs`, oldest first; `lost` are no longer on the stream. */
-  readonly takeOver: (
+  /** Claims entries that were pending for `idleMs`, oldest first; `lost` are no longer on the stream. */
+  readonly claimIdle: (
     topic: string,
     options: { readonly idleMs: number; readonly from: string; readonly count: number },
   ) => Promise<{
@@ -32,29 +37,29 @@ export interface Commands {
     readonly lost: readonly string[];
   }>;
   readonly acknowledge: (topic: string, entryIds: readonly string[]) => Promise<void>;
-  /** Answers those that are no longer in this hand. */
-  readonly keep: (topic: string, entryIds: readonly string[]) => Promise<readonly string[]>;
-  /** Leaves entries to whoever comes first. */
-  readonly letGo: (topic: string, entryIds: readonly string[]) => Promise<void>;
-  /** False where the entry is another's. */
-  readonly noteAttempt: (entry: Pick<Entry, "topic" | "entryId">, attempt: number) => Promise<boolean>;
-  readonly bury: (entry: Entry, reason: string) => Promise<void>;
-  readonly forgetReaders: (topic: string) => Promise<void>;
-  readonly leave: (topic: string) => Promise<void>;
-  /** The topics that are this reader's for `ttlMs`, and how many a reader should have. */
-  readonly share: (
+  /** Answers the entries that this reader no longer has. */
+  readonly extendClaims: (topic: string, entryIds: readonly string[]) => Promise<readonly string[]>;
+  /** Leaves entries to the reader that claims them first. */
+  readonly release: (topic: string, entryIds: readonly string[]) => Promise<void>;
+  /** False where another reader has the entry. */
+  readonly countAttempt: (entry: Pick<Entry, "topic" | "entryId">, attempt: number) => Promise<boolean>;
+  readonly deadLetter: (entry: Entry, reason: string) => Promise<void>;
+  readonly removeGoneReaders: (topic: string) => Promise<void>;
+  readonly leaveGroup: (topic: string) => Promise<void>;
+  /** Answers the topics that this reader owns for `ttlMs`, and how many a reader should own. */
+  readonly rebalance: (
     topics: readonly string[],
-    options: { readonly ttlMs: number; readonly given: readonly string[] },
-  ) => Promise<{ readonly share: number; readonly held: readonly string[] }>;
+    options: { readonly ttlMs: number; readonly released: readonly string[] },
+  ) => Promise<{ readonly share: number; readonly owned: readonly string[] }>;
 }
 
 type RawEntry = readonly [id: string, fields: readonly string[] | null];
 
-const DEAD_LETTERS_KEPT_MS = 30 * 86_400_000;
-/** Readers that left without a word stay for a day: what they had is taken over long before. */
-const READERS_KEPT_MS = 86_400_000;
-/** So long in a hand that whoever comes first may take it. */
-const LET_GO_IDLE_MS = 2_147_483_647;
+const DEAD_LETTERS_TTL_MS = 30 * 86_400_000;
+/** A silent reader is removed after a day: its entries are claimed long before. */
+const READER_GONE_MS = 86_400_000;
+/** So long that any reader may claim the entry at once. */
+const RELEASED_IDLE_MS = 2_147_483_647;
 
 export function createCommands(
   { call }: Pick<Connection, "call">,
@@ -83,7 +88,7 @@ export function createCommands(
         rows.map(([entryId, fields]) => ({ topic, entryId, fields: fields ?? [], attempt: 1 })),
       );
     },
-    async takeOver(topic, { idleMs, from, count }) {
+    async claimIdle(topic, { idleMs, from, count }) {
       const reply = await call("xautoclaim", [topic, group, reader, idleMs, from, "COUNT", count]);
       const [next, rows, lost = []] = reply as [string, RawEntry[], string[]?];
       const attempts = new Map<string, number>();
@@ -100,37 +105,37 @@ export function createCommands(
     async acknowledge(topic, entryIds) {
       if (entryIds.length > 0) await call("xack", [topic, group, ...entryIds]);
     },
-    async keep(topic, entryIds) {
+    async extendClaims(topic, entryIds) {
       return (await run("extend-claims", [topic], [group, reader, ...entryIds])) as string[];
     },
-    async letGo(topic, entryIds) {
+    async release(topic, entryIds) {
       if (entryIds.length === 0) return;
-      await call("xclaim", [topic, group, reader, 0, ...entryIds, "IDLE", LET_GO_IDLE_MS, "JUSTID"]);
+      await call("xclaim", [topic, group, reader, 0, ...entryIds, "IDLE", RELEASED_IDLE_MS, "JUSTID"]);
     },
-    async noteAttempt({ topic, entryId }, attempt) {
-      return (await run("retry", [topic], [group, reader, entryId, attempt])) === 1;
+    async countAttempt({ topic, entryId }, attempt) {
+      return (await run("count-attempt", [topic], [group, reader, entryId, attempt])) === 1;
     },
-    async bury({ topic, entryId, fields, attempt }, reason) {
+    async deadLetter({ topic, entryId, fields, attempt }, reason) {
       const letter = ["entry-id", entryId, "attempts", attempt, "reason", reason.slice(0, 1_024), ...fields];
-      const kept = [group, entryId, maxDeadLetters, DEAD_LETTERS_KEPT_MS];
-      await run("bury", [topic, deadLettersKey(topic, group)], [...kept, ...letter]);
+      const limits = [maxDeadLetters, DEAD_LETTERS_TTL_MS];
+      const keys = [topic, deadLettersKey(topic, group)];
+      await run("dead-letter", keys, [group, entryId, ...limits, ...letter]);
     },
-    async forgetReaders(topic) {
-      await run("forget", [topic], [group, READERS_KEPT_MS]);
+    async removeGoneReaders(topic) {
+      await run("remove-gone-readers", [topic], [group, READER_GONE_MS]);
     },
-    async leave(topic) {
-      // Only what has nothing in hand: a reader that is deleted takes its entries with it.
+    async leaveGroup(topic) {
+      // Only without pending entries: Redis deletes those with the reader.
       const mine = (await call("xpending", [topic, group, "-", "+", 1, reader])) as unknown[];
       if (mine.length === 0) await call("xgroup", ["DELCONSUMER", topic, group, reader]);
     },
-    async share(topics, { ttlMs, given }) {
-      const keys = [`inlet:{sub.${group}}:readers`, `inlet:{sub.${group}}:owners`];
-      const [share, ...held] = (await run("rebalance", keys, [
-        ...[reader, ttlMs, given.length],
-        ...given,
-        ...topics,
-      ])) as [number, ...string[]];
-      return { share, held };
+    async rebalance(topics, { ttlMs, released }) {
+      const args = [reader, ttlMs, released.length, ...released, ...topics];
+      const [share, ...owned] = (await run("rebalance", orderedReadersKeys(group), args)) as [
+        number,
+        ...string[],
+      ];
+      return { share, owned };
     },
   };
 }

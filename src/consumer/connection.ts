@@ -1,5 +1,5 @@
 import { Cluster, Redis } from "ioredis";
-import { parseRedisAddresses, type RedisAddress } from "../bus/connection/redis-address.ts";
+import { parseRedisAddresses, type RedisAddress } from "../lib/redis-address.ts";
 
 /** A Redis or a Cluster, as a reader needs it. */
 export interface Connection extends AsyncDisposable {

@@ -1,19 +1,19 @@
+import { type ConsumedEvent, readEvent } from "../event/cloud-event.ts";
 import { connect } from "./connection.ts";
 import { runEngine } from "./engine.ts";
-import { type ConsumedEvent, readEvent } from "./event.ts";
-import type { HandedEntry } from "./in-flight-window.ts";
+import type { DeliveredEntry } from "./in-flight-window.ts";
 import { type ConsumerOptions, type ConsumerSettings, readOptions } from "./options.ts";
 
 export type { ConsumerProblem } from "./options.ts";
 export type { ConsumedEvent, ConsumerOptions };
 
-/** What a handler is told besides the event. */
-export interface DeliveryContext extends HandedEntry {
+/** The entry of an event, for its handler. */
+export interface DeliveryContext extends DeliveredEntry {
   /** The `data` as it stands on the topic: numbers as their sender spelled them; undefined where there is none, or bytes. */
   readonly text: string | undefined;
 }
 
-/** The event is acknowledged when it resolves, and handed out again when it rejects. */
+/** The event is acknowledged when it resolves, and delivered again when it rejects. */
 export type Handler<T = unknown> = (
   event: ConsumedEvent<T>,
   context: DeliveryContext,
@@ -22,7 +22,7 @@ export type Handler<T = unknown> = (
 /** An event taken by `for await`. */
 export interface Delivery<T = unknown> extends DeliveryContext {
   readonly event: ConsumedEvent<T>;
-  /** Not handled: it is handed out again later. Without it, asking for the next event acknowledges this one. */
+  /** Not handled: it is delivered again later. Without it, asking for the next event acknowledges this one. */
   readonly retry: (reason?: unknown) => void;
 }
 
@@ -32,13 +32,13 @@ export interface RunOptions {
 }
 
 /**
- * Reads the events of a subscription from Redis, each at least once. Any number of readers share a subscription; what one leaves
- * behind when it dies is another's after `deadAfterMs`.
+ * Reads the events of a subscription from Redis, each at least once. Any number of readers share a subscription; the entries of one
+ * that dies are claimed by others after `deadAfterMs`.
  */
 export interface Consumer<T = unknown> {
   /**
-   * Hands each event to `handler` and acknowledges it when that resolves. Resolves when `signal` has aborted and all that was
-   * under way has ended.
+   * Delivers each event to `handler` and acknowledges it when that resolves. Resolves when `signal` has aborted and everything in
+   * flight has ended.
    *
    * @throws Error of ioredis where Redis is not there at the start; later it is waited for.
    */
@@ -73,9 +73,12 @@ async function consume<T>(
   const onError = (error: unknown): void => settings.onProblem({ kind: "redis", error });
   await using opening = new AsyncDisposableStack();
   const connection = opening.use(await connect(settings.redis, onError));
-  const blocked = opening.use(await connect(settings.redis, onError));
+  const blocking = opening.use(await connect(settings.redis, onError));
   await runEngine({
-    ...{ settings, connection, blocked, signal },
+    settings,
+    connection,
+    blocking,
+    signal,
     handler(entry) {
       const { event, text } = readEvent<T>(entry.fields);
       return handle(event, { ...entry, text });
@@ -83,7 +86,7 @@ async function consume<T>(
   });
 }
 
-/** Turns a reader that calls a handler into one that is asked. */
+/** Turns a consumer that calls a handler into an iterator. */
 async function* iterate<T>(
   start: (handler: Handler<T>, signals: { readonly stop: AbortSignal }) => Promise<void>,
 ): AsyncGenerator<Delivery<T>, void, void> {

@@ -1,60 +1,56 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { createAcknowledger } from "./acknowledge.ts";
+import { extendClaims, recoverEntries, startOwnedTopics } from "./claims.ts";
 import { createCommands } from "./commands.ts";
 import type { Connection } from "./connection.ts";
-import { type EntryHandler, Hand } from "./in-flight-window.ts";
+import { type EntryHandler, InFlightWindow } from "./in-flight-window.ts";
+import { pause } from "./loop.ts";
 import type { ConsumerSettings } from "./options.ts";
-import { startOrderedTopics } from "./ordered-topics.ts";
-import { runReader } from "./reader.ts";
-import { runKeeper, runRecovery } from "./recovery.ts";
+import { readNewEntries } from "./reader.ts";
 import { createTopicList } from "./topic-list.ts";
 
 export interface EngineDeps {
   readonly settings: ConsumerSettings;
   readonly connection: Pick<Connection, "isCluster" | "call">;
-  /** To wait on for new entries; without it they are looked for again and again. */
-  readonly blocked?: Pick<Connection, "call">;
-  /** The wait between two looks that found nothing; default so many ms. */
-  readonly idle?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Blocks in Redis until new entries come; without it they are polled for. */
+  readonly blocking?: Pick<Connection, "call">;
+  /** The pause after a poll that found nothing; default so many ms. */
+  readonly idle?: (ms: number, signal: AbortSignal) => Promise<unknown>;
   readonly handler: EntryHandler;
   readonly signal: AbortSignal;
 }
 
-/** Reads a subscription until its signal aborts and all that was under way has ended. */
+/** Reads a subscription until the signal aborts and everything in flight has ended. */
 export async function runEngine(deps: EngineDeps): Promise<void> {
-  const { settings, connection, blocked, handler, signal } = deps;
+  const { settings, connection, blocking, handler, signal } = deps;
   const onError = (error: unknown): void => settings.onProblem({ kind: "redis", error });
   const { subscription: group, name: reader, maxDeadLetters } = settings;
   const names = { group, reader, maxDeadLetters };
   const commands = createCommands(connection, names);
   const topics = createTopicList(commands, settings.only);
   const { acknowledge, close } = createAcknowledger(commands, onError);
-  const hand = new Hand({ commands, settings, handler, acknowledge });
-  signal.addEventListener("abort", () => hand.stop(), { once: true });
-  // What is in the hand is kept until the last handler has ended.
-  const over = new AbortController();
-  const shared = { settings, topics, commands, hand, signal };
-  const kept = { ...shared, over: over.signal };
-  const ordered = settings.ordered ? startOrderedTopics(kept) : undefined;
-  const keeping = ordered?.running ?? runKeeper(kept);
+  const window = new InFlightWindow({ commands, settings, handler, acknowledge, onError });
+  signal.addEventListener("abort", () => window.stop(), { once: true });
+  const idle = new AbortController();
+  const shared = { settings, topics, commands, window, onError, signal, idle: idle.signal };
+  const owned = settings.ordered ? startOwnedTopics(shared) : undefined;
+  const claiming = owned?.running ?? extendClaims(shared);
   await Promise.all([
-    runReader({
+    readNewEntries({
       ...shared,
       isCluster: connection.isCluster,
-      reading: blocked === undefined ? commands : createCommands(blocked, names),
-      isBlocking: blocked !== undefined,
-      idle: deps.idle ?? wait,
-      mine: ordered?.mine,
+      commands: blocking === undefined ? commands : createCommands(blocking, names),
+      isBlocking: blocking !== undefined,
+      rest: deps.idle ?? pause,
+      readable: owned?.readable,
     }),
-    ...(ordered === undefined ? [runRecovery(shared)] : []),
+    ...(owned === undefined ? [recoverEntries(shared)] : []),
   ]);
-  await hand.close(settings.stopTimeoutMs);
-  over.abort();
-  await keeping;
+  await window.close(settings.stopTimeoutMs);
+  idle.abort();
+  await claiming;
   close();
-  await ordered?.leave().catch(onError);
-  for (const topic of await topics.current().catch(() => [])) await commands.leave(topic).catch(() => {});
+  await owned?.release().catch(onError);
+  for (const topic of await topics.current().catch(() => [])) {
+    await commands.leaveGroup(topic).catch(() => {});
+  }
 }
-
-const wait = (ms: number, signal: AbortSignal): Promise<void> =>
-  delay(ms, undefined, { signal }).catch(() => {});

@@ -1,89 +1,94 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { backoffMs } from "../lib/backoff.ts";
 import type { Commands, Entry } from "./commands.ts";
+import { pause, retry } from "./loop.ts";
 import type { ConsumerSettings } from "./options.ts";
 
-/** An entry as it is handed out. */
-export interface HandedEntry {
+/** An entry as it is delivered to a handler. */
+export interface DeliveredEntry {
   readonly topic: string;
   readonly entryId: string;
-  /** 1 at first. More than 1 does not mean that the handler has seen it: a reader may have died with it. */
+  /** From 1. More than 1 does not mean that a handler has seen it: a reader may have died with it. */
   readonly attempt: number;
   /** The entry as it stands on the topic: name, value, name, value … */
   readonly fields: readonly string[];
-  /** Aborts when the reader stops and will not wait longer, or the entry is another reader's by now. */
+  /** Aborts when the reader stops and waits no longer, or another reader has claimed the entry. */
   readonly signal: AbortSignal;
 }
 
-/** The entry is acknowledged when it resolves, and handed out again when it rejects. */
-export type EntryHandler = (entry: HandedEntry) => Promise<void> | void;
+/** The entry is acknowledged when it resolves, and delivered again when it rejects. */
+export type EntryHandler = (entry: DeliveredEntry) => Promise<void> | void;
 
-interface Held {
+interface InFlight {
   readonly entry: Entry;
   readonly abort: AbortController;
   attempt: number;
 }
 
-/** The time between two attempts at an entry; boxed, so that it is not waited for by accident. */
-interface Rest {
-  readonly over: Promise<void>;
+/** The wait before another attempt; boxed, so that it is not awaited by accident. */
+interface RetryWait {
+  readonly ended: Promise<void>;
 }
 
-export interface HandDeps {
-  readonly commands: Commands;
+export interface WindowDeps {
+  readonly commands: Pick<Commands, "countAttempt" | "deadLetter" | "release">;
   readonly settings: ConsumerSettings;
   readonly handler: EntryHandler;
   readonly acknowledge: (topic: string, entryId: string) => Promise<void>;
+  readonly onError: (error: unknown) => void;
 }
 
-/** Entries of one topic in ordered reading are fetched ahead up to so many. */
-const AHEAD = 32;
+/** Entries of one ordered topic that are read ahead. */
+const READ_AHEAD = 32;
 
 /** All entries that this reader has: it runs the handler over them, and keeps those that fail until their next attempt. */
-export class Hand {
-  readonly #deps: HandDeps;
-  readonly #held = new Map<string, Held>();
+export class InFlightWindow {
+  readonly #deps: WindowDeps;
+  readonly #inFlight = new Map<string, InFlight>();
   /** Runnable, in order of arrival; one queue for all topics, or one for each where they are ordered. */
-  readonly #queues = new Map<string, Held[]>();
+  readonly #queues = new Map<string, InFlight[]>();
   readonly #busy = new Set<string>();
   readonly #tasks = new Set<Promise<void>>();
-  readonly #resting = new AbortController();
-  readonly #most: number;
+  readonly #stopping = new AbortController();
+  readonly #size: number;
   #running = 0;
-  #isOpen = true;
   #wake: () => void = () => {};
 
-  constructor(deps: HandDeps) {
+  constructor(deps: WindowDeps) {
     this.#deps = deps;
-    this.#most = Math.max(deps.settings.concurrency * 2, 256);
+    this.#size = Math.max(deps.settings.concurrency * 2, 256);
   }
 
-  /** How many more entries may come. */
-  get room(): number {
-    return this.#most - this.#held.size;
+  /** How many more entries fit. */
+  get free(): number {
+    return this.#size - this.#inFlight.size;
   }
 
-  /** Whether entries of an ordered topic may come. */
-  isHungry(topic: string): boolean {
-    return (this.#queues.get(topic)?.length ?? 0) < AHEAD;
+  /** Whether more entries of an ordered topic may be read. */
+  wants(topic: string): boolean {
+    return (this.#queues.get(topic)?.length ?? 0) < READ_AHEAD;
+  }
+
+  /** True while a handler runs over an entry of the ordered topic. */
+  isBusy(topic: string): boolean {
+    return this.#busy.has(topic);
   }
 
   add(entries: readonly Entry[]): void {
     for (const entry of entries) {
       const key = keyOf(entry);
-      // Taken over from a reader that was this one: it is under way.
-      if (this.#held.has(key)) continue;
-      const held: Held = { entry, abort: new AbortController(), attempt: entry.attempt };
-      this.#held.set(key, held);
-      this.#enqueue(held);
+      // Claimed back from this reader itself: it is in flight.
+      if (this.#inFlight.has(key)) continue;
+      const added: InFlight = { entry, abort: new AbortController(), attempt: entry.attempt };
+      this.#inFlight.set(key, added);
+      this.#queueOf(added).push(added);
     }
-    this.#pump();
+    this.#dispatch();
   }
 
-  /** Ids in hand, by topic. */
+  /** Ids in flight, by topic. */
   byTopic(): ReadonlyMap<string, readonly string[]> {
     const topics = new Map<string, string[]>();
-    for (const { entry } of this.#held.values()) {
+    for (const { entry } of this.#inFlight.values()) {
       const ids = topics.get(entry.topic);
       if (ids === undefined) topics.set(entry.topic, [entry.entryId]);
       else ids.push(entry.entryId);
@@ -91,24 +96,19 @@ export class Hand {
     return topics;
   }
 
-  /** Gives entries up: they are another reader's. Resolves when no handler of theirs runs any more, or the time is over. */
+  /** Drops entries that another reader has claimed. */
   drop(topic: string, entryIds: Iterable<string>): void {
     for (const entryId of entryIds) {
       const key = keyOf({ topic, entryId });
-      const held = this.#held.get(key);
-      if (held === undefined) continue;
-      held.abort.abort();
-      this.#held.delete(key);
-      const queue = this.#queues.get(this.#queueOf(held)) ?? [];
-      const place = queue.indexOf(held);
+      const dropped = this.#inFlight.get(key);
+      if (dropped === undefined) continue;
+      dropped.abort.abort();
+      this.#inFlight.delete(key);
+      const queue = this.#queueOf(dropped);
+      const place = queue.indexOf(dropped);
       if (place >= 0) queue.splice(place, 1);
     }
     this.#wake();
-  }
-
-  /** True while a handler runs over an entry of the topic. */
-  isBusy(topic: string): boolean {
-    return this.#busy.has(topic);
   }
 
   /** Resolves when there is room again, or an entry has left. */
@@ -118,141 +118,128 @@ export class Hand {
     });
   }
 
-  /** From now on nothing is handed out. */
+  /** From now on nothing is delivered. */
   stop(): void {
-    this.#isOpen = false;
-    this.#resting.abort();
+    this.#stopping.abort();
   }
 
-  /** Stops, waits for the handlers under way, then gives back what is left. */
+  /** Stops, waits for running handlers, then releases what is left. */
   async close(timeoutMs: number): Promise<void> {
     this.stop();
-    const over = new AbortController();
-    const all = Promise.allSettled([...this.#tasks]);
-    await Promise.race([all, delay(timeoutMs, undefined, { signal: over.signal }).catch(() => {})]);
-    over.abort();
-    for (const { abort } of this.#held.values()) abort.abort();
+    const ended = new AbortController();
+    await Promise.race([Promise.allSettled([...this.#tasks]), pause(timeoutMs, ended.signal)]);
+    ended.abort();
+    for (const { abort } of this.#inFlight.values()) abort.abort();
     for (const [topic, ids] of this.byTopic()) {
-      await this.#deps.commands.letGo(topic, ids).catch(() => {});
+      await this.#deps.commands.release(topic, ids).catch(() => {});
     }
-    this.#held.clear();
+    this.#inFlight.clear();
   }
 
-  #queueOf({ entry }: Held): string {
+  #queueNameOf({ entry }: InFlight): string {
     return this.#deps.settings.ordered ? entry.topic : "";
   }
 
-  #enqueue(held: Held, first = false): void {
-    const name = this.#queueOf(held);
+  #queueOf(inFlight: InFlight): InFlight[] {
+    const name = this.#queueNameOf(inFlight);
     const queue = this.#queues.get(name) ?? [];
     this.#queues.set(name, queue);
-    if (first) queue.unshift(held);
-    else queue.push(held);
+    return queue;
   }
 
-  #pump(): void {
+  #dispatch(): void {
     const { concurrency, ordered } = this.#deps.settings;
-    if (!this.#isOpen) return;
+    if (this.#stopping.signal.aborted) return;
     for (const [name, queue] of this.#queues) {
       while (this.#running < concurrency && !(ordered && this.#busy.has(name))) {
-        const held = queue.shift();
-        if (held === undefined) break;
+        const next = queue.shift();
+        if (next === undefined) break;
         if (ordered) this.#busy.add(name);
-        this.#start(held, name);
+        this.#start(next, name);
       }
-      // Whose turn it was is last at the next round.
+      // A topic whose queue was emptied comes last in the next round.
       if (queue.length === 0) this.#queues.delete(name);
     }
   }
 
-  #start(held: Held, name: string): void {
+  #start(inFlight: InFlight, name: string): void {
+    const leave = (): void => {
+      this.#busy.delete(name);
+      this.#dispatch();
+      this.#wake();
+    };
     this.#running++;
-    const task = this.#work(held)
+    const task = this.#attempt(inFlight)
       .catch((error: unknown): undefined => {
-        this.#deps.settings.onProblem({ kind: "redis", error });
+        this.#deps.onError(error);
       })
-      .then((rest) => {
+      .then((wait) => {
         this.#running--;
-        const free = (): void => {
-          this.#busy.delete(name);
-          this.#pump();
-          this.#wake();
-        };
         // An ordered topic waits for what failed; others go on meanwhile.
-        if (rest === undefined) free();
-        else if (this.#deps.settings.ordered) this.#track(rest.over.finally(free));
-        else {
-          this.#track(rest.over);
-          free();
+        if (wait !== undefined && this.#deps.settings.ordered) {
+          this.#track(wait.ended.finally(leave));
+          this.#dispatch();
+        } else {
+          if (wait !== undefined) this.#track(wait.ended);
+          leave();
         }
-        this.#pump();
       });
     this.#track(task);
   }
 
-  /** Hands the entry out once. Answers its rest where it failed and is to be tried again. */
-  async #work(held: Held): Promise<Rest | undefined> {
-    const { settings } = this.#deps;
-    const { topic, entryId } = held.entry;
-    if (held.attempt > settings.maxAttempts) {
-      await this.#bury(held, new Error("its readers ended again and again while they had it"));
+  /** Delivers the entry once. Answers the wait before the next attempt where one is due. */
+  async #attempt(inFlight: InFlight): Promise<RetryWait | undefined> {
+    const { acknowledge, handler, settings } = this.#deps;
+    const { entry, attempt, abort } = inFlight;
+    const { topic, entryId, fields } = entry;
+    if (attempt > settings.maxAttempts) {
+      await this.#deadLetter(inFlight, new Error("its readers ended again and again while they had it"));
       return undefined;
     }
     try {
-      await this.#handle(held);
+      await handler({ topic, entryId, attempt, fields, signal: abort.signal });
     } catch (error) {
-      if (held.abort.signal.aborted || !this.#isOpen) return undefined;
-      if (held.attempt >= settings.maxAttempts) {
-        await this.#bury(held, error);
+      if (abort.signal.aborted || this.#stopping.signal.aborted) return undefined;
+      if (attempt >= settings.maxAttempts) {
+        await this.#deadLetter(inFlight, error);
         return undefined;
       }
-      settings.onProblem({ kind: "failed", topic, entryId, attempt: held.attempt, error });
-      return { over: this.#rest(held) };
+      settings.onProblem({ kind: "failed", topic, entryId, attempt, error });
+      return { ended: this.#waitForRetry(inFlight) };
     }
-    if (this.#held.delete(keyOf(held.entry))) await this.#deps.acknowledge(topic, entryId);
+    if (this.#inFlight.delete(keyOf(entry))) await acknowledge(topic, entryId);
     return undefined;
   }
 
-  async #handle({ entry, attempt, abort }: Held): Promise<void> {
-    const { topic, entryId, fields } = entry;
-    await this.#deps.handler({ topic, entryId, attempt, fields, signal: abort.signal });
+  async #waitForRetry(inFlight: InFlight): Promise<void> {
+    const { commands, settings, onError } = this.#deps;
+    const { entry, abort } = inFlight;
+    const signal = AbortSignal.any([abort.signal, this.#stopping.signal]);
+    const waitMs = (): number => backoffMs(settings.retry, inFlight.attempt, Math.random);
+    if (!(await pause(waitMs(), signal))) return;
+    let isOurs = false;
+    const count = async (): Promise<void> => {
+      isOurs = await commands.countAttempt(entry, inFlight.attempt + 1);
+    };
+    if (!(await retry(count, { signal, onError, backoffMs: waitMs }))) return;
+    if (!isOurs) return this.drop(entry.topic, [entry.entryId]);
+    inFlight.attempt++;
+    this.#queueOf(inFlight).unshift(inFlight);
+    this.#dispatch();
   }
 
-  async #rest(held: Held): Promise<void> {
-    const { commands, settings } = this.#deps;
-    const signal = AbortSignal.any([held.abort.signal, this.#resting.signal]);
-    const waitMs = backoffMs(settings.retry, held.attempt, Math.random);
-    if (!(await waited(waitMs, signal))) return;
-    held.attempt++;
-    try {
-      if (await commands.noteAttempt(held.entry, held.attempt)) {
-        this.#enqueue(held, true);
-        this.#pump();
-        return;
-      }
-      this.drop(held.entry.topic, [held.entry.entryId]);
-    } catch (error) {
-      settings.onProblem({ kind: "redis", error });
-      held.attempt--;
-      this.#track(this.#rest(held));
-    }
-  }
-
-  async #bury(held: Held, error: unknown): Promise<void> {
-    const { commands, settings } = this.#deps;
-    const { entry, attempt } = held;
+  async #deadLetter({ entry, attempt }: InFlight, error: unknown): Promise<void> {
+    const { commands, settings, onError } = this.#deps;
     const { topic, entryId } = entry;
+    const letter = { ...entry, attempt: Math.min(attempt, settings.maxAttempts) };
     const reason = error instanceof Error ? error.message : String(error);
-    for (let failures = 1; ; failures++) {
-      try {
-        await commands.bury({ ...entry, attempt: Math.min(attempt, settings.maxAttempts) }, reason);
-        break;
-      } catch (failure) {
-        settings.onProblem({ kind: "redis", error: failure });
-        if (!(await waited(backoffMs(settings.retry, failures, Math.random), this.#resting.signal))) return;
-      }
-    }
-    this.#held.delete(keyOf(entry));
+    const retries = {
+      signal: this.#stopping.signal,
+      onError,
+      backoffMs: (failures: number) => backoffMs(settings.retry, failures, Math.random),
+    };
+    if (!(await retry(() => commands.deadLetter(letter, reason), retries))) return;
+    this.#inFlight.delete(keyOf(entry));
     settings.onProblem({ kind: "dead", topic, entryId, attempt, error });
   }
 
@@ -263,10 +250,3 @@ export class Hand {
 }
 
 const keyOf = ({ topic, entryId }: Pick<Entry, "topic" | "entryId">): string => `${entryId} ${topic}`;
-
-/** False where the signal ended it. */
-const waited = (ms: number, signal: AbortSignal): Promise<boolean> =>
-  delay(ms, undefined, { signal }).then(
-    () => true,
-    () => false,
-  );

@@ -1,32 +1,32 @@
 import { hostname } from "node:os";
 import type { Backoff } from "../lib/backoff.ts";
 
-/** What it takes to read a subscription. Times in ms. */
+/** How a subscription is read. Times in ms. */
 export interface ConsumerOptions {
   /** `redis://…`, `rediss://…`, `unix://…`; a comma list names nodes of a Cluster. */
   readonly redis: string;
   /** The subscription's id: its topics are followed as they come and go. */
   readonly subscription: string;
-  /** Reads only those topics; the entries of all others are left to other readers. */
+  /** Reads these topics only; the others are left to other readers. */
   readonly only?: (topic: string) => boolean;
   /** Handlers that run at once; default 16. */
   readonly concurrency?: number;
   /**
-   * One entry of a topic at a time, in order, by one reader of all that there are; an entry that fails holds its topic back until
+   * One entry of a topic at a time, in order, each topic by one of all readers; an entry that fails holds its topic back until
    * it is handled or a dead letter. Default false: as they come, `concurrency` at once.
    */
   readonly ordered?: boolean;
-  /** Times that an entry is handed to a handler, crashes included, before it is a dead letter; default 10. */
+  /** Attempts at an entry, crashes included, before it is a dead letter; default 10. */
   readonly maxAttempts?: number;
-  /** Between attempts; default from 1 s, doubled, to 5 minutes, half of it left to chance. */
+  /** Backoff between attempts; default from 1 s, doubled, to 5 minutes, half of it random. */
   readonly retry?: Partial<Backoff>;
-  /** A reader that has been silent for so long is dead: its entries are another's; default 30,000, at least 1,000. */
+  /** A reader that has been silent for so long is dead, and others claim its entries; default 30,000, at least 1,000. */
   readonly deadAfterMs?: number;
-  /** What a stop waits for handlers under way; default 30,000. */
+  /** How long a stop waits for running handlers; default 30,000. */
   readonly stopTimeoutMs?: number;
-  /** Dead letters that a topic keeps; default 10,000. */
+  /** Most dead letters of a topic; default 10,000. */
   readonly maxDeadLetters?: number;
-  /** Told of what goes wrong and is tried again: Redis away, an entry that fails, one that was trimmed before it was read. */
+  /** Called when something fails and is retried: Redis is away, an entry fails, or was trimmed before it was read. */
   readonly onProblem?: (problem: ConsumerProblem) => void;
 }
 
@@ -39,13 +39,13 @@ export type ConsumerProblem =
       readonly attempt: number;
       readonly error: unknown;
     }
-  /** Retention took it before it was handled. */
+  /** Retention trimmed them before they were handled. */
   | { readonly kind: "lost"; readonly topic: string; readonly entryIds: readonly string[] };
 
 /** Options with their defaults. */
 export interface ConsumerSettings extends Required<Omit<ConsumerOptions, "retry">> {
   readonly retry: Backoff;
-  /** Unlike that of any other reader. */
+  /** The reader's own, unlike that of any other. */
   readonly name: string;
 }
 

@@ -1,15 +1,15 @@
--- One beat of an ordered reader: it renews its lease, and takes topics that nobody has, up to its fair share.
+-- Renews an ordered reader's lease, and assigns it free topics up to its fair share.
 -- KEYS: readers (sorted set by the end of their lease, ms), owners (hash, topic to reader)
--- ARGV: reader; ttl (ms); number of topics to give back; those; then all topics that it may read
+-- ARGV: reader; TTL (ms; 0 ends the lease); number of topics to release; those; then all topics that it may read
 -- Reply: the fair share, then the reader's topics
 --
--- A lease is the reader's, and its topics hang on it: renewing is one write, however many they are. A reader that comes takes
--- nothing at its first beat: those that come with it are to be counted first.
+-- The lease is the reader's, and its topics depend on it: renewing is one write, however many they are. A new reader is
+-- assigned nothing by its first call, so that readers that start together are counted first.
 local call = redis.call
-local reader, ttl, given = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local reader, ttl, releases = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-for i = 4, 3 + given do
+for i = 4, 3 + releases do
   if call('HGET', KEYS[2], ARGV[i]) == reader then
     call('HDEL', KEYS[2], ARGV[i])
   end
@@ -26,24 +26,24 @@ for _, name in ipairs(readers) do
   live[name] = true
 end
 call('PEXPIRE', KEYS[1], ttl * 10)
-local topics = #ARGV - 3 - given
+local topics = #ARGV - 3 - releases
 local share = math.ceil(topics / #readers)
-local held, free = {}, {}
-for i = 4 + given, #ARGV do
+local owned, free = {}, {}
+for i = 4 + releases, #ARGV do
   local owner = call('HGET', KEYS[2], ARGV[i])
   if owner == reader then
-    held[#held + 1] = ARGV[i]
+    owned[#owned + 1] = ARGV[i]
   elseif not owner or not live[owner] then
     free[#free + 1] = ARGV[i]
   end
 end
 if not isNew then
-  for i = 1, math.min(share - #held, #free) do
+  for i = 1, math.min(share - #owned, #free) do
     call('HSET', KEYS[2], free[i], reader)
-    held[#held + 1] = free[i]
+    owned[#owned + 1] = free[i]
   end
 end
-if #held > 0 then
+if #owned > 0 then
   call('PEXPIRE', KEYS[2], ttl * 10)
 end
-return { share, unpack(held) }
+return { share, unpack(owned) }

@@ -1,15 +1,16 @@
 import type { Commands } from "./commands.ts";
 
 /** How soon a new topic is read. */
-const LOOK_EVERY_MS = 1_000;
-/** How long a topic is left alone whose group is not there: the gateway makes it. */
-const MISSING_MS = 1_000;
+const REFRESH_MS = 1_000;
+/** How long a topic without its group is skipped: the gateway makes the group. */
+const SKIP_MS = 1_000;
 
 /** The topics that a subscription covers, as they come and go. */
 export interface TopicList {
-  /** Those to read now. @throws what ioredis says, where they are not known yet */
+  /** Those to read now. @throws Error of ioredis while they are not known */
   readonly current: () => Promise<readonly string[]>;
-  readonly noteMissing: (topics: readonly string[]) => void;
+  /** Leaves topics out for a moment whose group is missing. */
+  readonly skip: (topics: readonly string[]) => void;
 }
 
 export function createTopicList(
@@ -17,21 +18,21 @@ export function createTopicList(
   only: (topic: string) => boolean,
 ): TopicList {
   let topics: readonly string[] = [];
-  let lookedAtMs = Number.NEGATIVE_INFINITY;
-  const missing = new Map<string, number>();
+  let refreshedAtMs = Number.NEGATIVE_INFINITY;
+  const skipped = new Map<string, number>();
 
   return {
     async current() {
       const nowMs = performance.now();
-      if (nowMs - lookedAtMs > LOOK_EVERY_MS) {
+      if (nowMs - refreshedAtMs > REFRESH_MS) {
         topics = (await commands.listTopics()).filter(only).sort();
-        lookedAtMs = nowMs;
+        refreshedAtMs = nowMs;
       }
-      for (const [topic, untilMs] of missing) if (untilMs < nowMs) missing.delete(topic);
-      return missing.size === 0 ? topics : topics.filter((topic) => !missing.has(topic));
+      for (const [topic, untilMs] of skipped) if (untilMs < nowMs) skipped.delete(topic);
+      return skipped.size === 0 ? topics : topics.filter((topic) => !skipped.has(topic));
     },
-    noteMissing(gone) {
-      for (const topic of gone) missing.set(topic, performance.now() + MISSING_MS);
+    skip(missing) {
+      for (const topic of missing) skipped.set(topic, performance.now() + SKIP_MS);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RedisBus } from "../bus/connection/redis.ts";
 import { runEngine } from "../consumer/engine.ts";
-import type { HandedEntry } from "../consumer/in-flight-window.ts";
+import type { DeliveredEntry } from "../consumer/in-flight-window.ts";
 import { readOptions } from "../consumer/options.ts";
 import type { HandledSubscription } from "../data/handlers.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
@@ -84,7 +84,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     return result;
   }
 
-  async function handle(entry: HandedEntry): Promise<void> {
+  async function handle(entry: DeliveredEntry): Promise<void> {
     const { topic, entryId, fields, signal } = entry;
     const event = { topic, entryId, fields };
     await breaker.admit({ signal: AbortSignal.any([signal, stopping.signal]) });

@@ -1,4 +1,4 @@
-import type { RedisAddress } from "../bus/connection/redis-address.ts";
+import type { RedisAddress } from "../lib/redis-address.ts";
 
 /**
  * The call of redis-cli by which a person reaches a Redis, for a shell. A password is asked for when it runs: what is printed

@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from "ioredis";
-import { deadLettersKey } from "../../src/bus/keys.ts";
 import { type Consumer, type ConsumerOptions, createConsumer } from "../../src/consumer/consumer.ts";
+import { deadLettersKey } from "../../src/event/subscription-keys.ts";
 import { startRedisCluster } from "../support/redis.ts";
 import { createTestRedis } from "../support/test-redis.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { parseRedisAddresses } from "../../src/bus/connection/redis-address.ts";
 import { redisCliOf } from "../../src/gateway/redis-cli.ts";
+import { parseRedisAddresses } from "../../src/lib/redis-address.ts";
 
 it.each([
   ["redis://h", false, "redis-cli -h 'h' -p 6379"],

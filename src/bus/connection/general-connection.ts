@@ -1,7 +1,7 @@
 import { Cluster, Command, Redis } from "ioredis";
 import { UnavailableError } from "../../lib/errors.ts";
+import type { RedisAddress } from "../../lib/redis-address.ts";
 import type { Log } from "../../log.ts";
-import type { RedisAddress } from "./redis-address.ts";
 import { toBusError } from "./redis-errors.ts";
 
 const COMMAND_TIMEOUT_MS = 4000;

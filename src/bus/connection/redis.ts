@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Cluster, Redis } from "ioredis";
+import { addressName, parseRedisAddresses, type RedisAddress } from "../../lib/redis-address.ts";
 import type { Log } from "../../log.ts";
 import { RedisUnfitError } from "../errors.ts";
 import { type LuaScript, loadScript } from "../scripts.ts";
 import { type DurabilityDemand, type DurabilityLevel, durabilityProblem } from "./durability.ts";
 import { openGeneralConnection, type RedisCaller, type RedisEndpoint } from "./general-connection.ts";
 import { type NodeFacts, readNodeFacts, unfitness } from "./node-facts.ts";
-import { addressName, parseRedisAddresses, type RedisAddress } from "./redis-address.ts";
 import { type RedisState, stateOf } from "./redis-state.ts";
 import { openWriteConnection } from "./write-connection.ts";
 import { createClusterRouter, createSingleRouter, type WriteRouter } from "./write-router.ts";

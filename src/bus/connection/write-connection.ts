@@ -1,10 +1,10 @@
 import { Command, Redis } from "ioredis";
 import { UnavailableError } from "../../lib/errors.ts";
+import { addressName, type RedisAddress } from "../../lib/redis-address.ts";
 import type { Log } from "../../log.ts";
 import type { LuaScript } from "../scripts.ts";
 import { type DurabilityDemand, durabilityProblem } from "./durability.ts";
 import { type NodeFacts, passingProblem, readNodeFacts, unfitness } from "./node-facts.ts";
-import { addressName, type RedisAddress } from "./redis-address.ts";
 import { toBusError } from "./redis-errors.ts";
 
 const CONNECT_TIMEOUT_MS = 3000;

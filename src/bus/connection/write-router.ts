@@ -1,6 +1,6 @@
 import type { Cluster } from "ioredis";
 import { UnavailableError } from "../../lib/errors.ts";
-import type { RedisAddress } from "./redis-address.ts";
+import type { RedisAddress } from "../../lib/redis-address.ts";
 import { replyCode } from "./redis-errors.ts";
 import type { WriteConnection } from "./write-connection.ts";
 

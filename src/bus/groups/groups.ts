@@ -1,6 +1,6 @@
+import { deadLettersKey, pausedSubscriptionKey, subscriptionKey } from "../../event/subscription-keys.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { replyCode } from "../connection/redis-errors.ts";
-import { deadLettersKey, pausedSubscriptionKey, subscriptionKey } from "../keys.ts";
 import { loadScript, runScript } from "../scripts.ts";
 
 /** A consumer group as XINFO tells it. */

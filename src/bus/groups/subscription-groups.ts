@@ -1,6 +1,6 @@
+import { subscriptionKey } from "../../event/subscription-keys.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { subscriptionKey } from "../keys.ts";
 import type { EntryIndex } from "../topics/entry-index.ts";
 import { type Groups, startIdAt } from "./groups.ts";
 

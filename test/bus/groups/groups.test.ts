@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { RedisBus } from "../../../src/bus/connection/redis.ts";
 import { createGroups, type Groups, readRedisTimeMs, startIdAt } from "../../../src/bus/groups/groups.ts";
-import { deadLettersKey, subscriptionKey } from "../../../src/bus/keys.ts";
+import { deadLettersKey, subscriptionKey } from "../../../src/event/subscription-keys.ts";
 import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
 import {
   now,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RedisBus } from "../../../src/bus/connection/redis.ts";
-import { deadLettersKey } from "../../../src/bus/keys.ts";
 import { createSourcePositions } from "../../../src/bus/sources/source-positions.ts";
 import { createTopics, type Topics } from "../../../src/bus/topics/topics.ts";
+import { deadLettersKey } from "../../../src/event/subscription-keys.ts";
 import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
 import {
   now,

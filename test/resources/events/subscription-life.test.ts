@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { runEngine } from "../../../src/consumer/engine.ts";
-import { readEvent } from "../../../src/consumer/event.ts";
 import { readOptions } from "../../../src/consumer/options.ts";
 import { clearRemoval } from "../../../src/delivery/clear-removal.ts";
+import { readEvent } from "../../../src/event/cloud-event.ts";
 import { startTestSpine, type TestSpine } from "../../support/spine.ts";
 import { until } from "../../support/until.ts";
 

@@ -1,7 +1,7 @@
 -- Makes an entry a dead letter and acknowledges it, both or none.
 -- KEYS: topic, dead letters of the group on it
--- ARGV: group, id of the entry, most dead letters, for how many ms they are kept, then fields of the letter
--- Reply: 1, or 0 where the entry was handled already
+-- ARGV: group, entry id, maximum number of dead letters, their TTL (ms), then the fields of the dead letter
+-- Reply: 1, or 0 where the entry was acknowledged already
 if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then
   return 0
 end

@@ -1,7 +1,7 @@
--- Forgets readers of a group that are long gone and have nothing in hand.
+-- Removes readers from a group that have long been silent and have no pending entries.
 -- KEYS: topic
--- ARGV: group, ms of silence after which a reader is gone
--- Reply: how many
+-- ARGV: group, silence after which a reader is gone (ms)
+-- Reply: their number
 local gone = 0
 for _, row in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
   local reader = {}

@@ -1,10 +1,13 @@
-import type { RedisOptions } from "ioredis";
-
 /** Where a Redis is, as ioredis takes it. */
-export type RedisAddress = Pick<
-  RedisOptions,
-  "host" | "port" | "path" | "db" | "username" | "password" | "tls"
->;
+export interface RedisAddress {
+  readonly host?: string;
+  readonly port?: number;
+  readonly path?: string;
+  readonly db?: number;
+  readonly username?: string;
+  readonly password?: string;
+  readonly tls?: Readonly<Record<string, never>>;
+}
 
 /**
  * Reads a comma list of `redis://[user:password@]host[:port][/db]`, `rediss://…` (TLS) and

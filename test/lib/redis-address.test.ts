@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseRedisAddresses } from "../../../src/bus/connection/redis-address.ts";
+import { parseRedisAddresses } from "../../src/lib/redis-address.ts";
 
 test.each([
   ["redis://h", [{ host: "h", port: 6379, db: 0 }]],

@@ -19,12 +19,12 @@ export interface ConsumedEvent<T = unknown> {
   readonly [extension: string]: unknown;
 }
 
-/** Reads the fields of an entry: name, value, name, value … */
-export function readEvent<T>(fields: readonly string[]): {
-  readonly event: ConsumedEvent<T>;
+/** The attributes of an entry, given as name, value, name, value …, and its `data` as text where it has such. */
+export function readAttributes(fields: readonly string[]): {
+  readonly attributes: Readonly<Record<string, string>>;
   readonly text: string | undefined;
 } {
-  const attributes: Record<string, unknown> = {};
+  const attributes: Record<string, string> = {};
   let text: string | undefined;
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const name = fields[at] ?? "";
@@ -32,15 +32,26 @@ export function readEvent<T>(fields: readonly string[]): {
     if (name === "data") text = value;
     else attributes[name] = value;
   }
-  const { data_base64: base64, datacontenttype } = attributes;
-  if (typeof base64 === "string") attributes.data = Buffer.from(base64, "base64");
-  else if (text !== undefined) attributes.data = isJson(datacontenttype) ? JSON.parse(text) : text;
-  return { event: Object.freeze(attributes) as unknown as ConsumedEvent<T>, text };
+  return { attributes, text };
 }
 
-/** By media type, as the JSON format of CloudEvents has it (section 3.1.1); so is what names none. */
-function isJson(contentType: unknown): boolean {
-  if (typeof contentType !== "string") return true;
+/** The event of an entry, with its `data` as a value. */
+export function readEvent<T>(fields: readonly string[]): {
+  readonly event: ConsumedEvent<T>;
+  readonly text: string | undefined;
+} {
+  const { attributes, text } = readAttributes(fields);
+  const { data_base64: base64, datacontenttype } = attributes;
+  let data: unknown;
+  if (base64 !== undefined) data = Buffer.from(base64, "base64");
+  else if (text !== undefined) data = isJson(datacontenttype) ? JSON.parse(text) : text;
+  const event = data === undefined ? attributes : { ...attributes, data };
+  return { event: Object.freeze(event) as unknown as ConsumedEvent<T>, text };
+}
+
+/** By media type, as the JSON format of CloudEvents has it (section 3.1.1); data without a type is JSON. */
+function isJson(contentType: string | undefined): boolean {
+  if (contentType === undefined) return true;
   const subtype = contentType.split(";", 1)[0]?.trim().toLowerCase().split("/")[1] ?? "";
   return subtype === "json" || subtype.endsWith("+json");
 }

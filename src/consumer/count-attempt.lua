@@ -1,7 +1,7 @@
--- Writes down that an entry is handed to a handler once more; unless it is another reader's by now.
+-- Records one more attempt at an entry, unless another reader has claimed it.
 -- KEYS: topic
--- ARGV: group, reader, id of the entry, attempts with this one
--- Reply: 1, or 0 where it is another's
+-- ARGV: group, reader, entry id, attempts with this one
+-- Reply: 1, or 0 where another reader has it
 local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1, ARGV[2])
 if #pending == 0 then
   return 0
