@@ -14,10 +14,10 @@ import { startChangeFeed } from "./data/changes.ts";
 import { openDatabase } from "./data/database.ts";
 import { createLiveChannels } from "./data/live-channels.ts";
 import { migrate } from "./data/migrate.ts";
-import { startGroupKeeper } from "./delivery/group-keeper.ts";
+import { startGroupReconciler } from "./delivery/group-reconciler.ts";
 import type { Handlers, HandlersTiming } from "./delivery/handlers.ts";
 import { startHousekeeper } from "./delivery/housekeeper.ts";
-import { startResumer } from "./delivery/pause-drainer.ts";
+import { startPauseDrainer } from "./delivery/pause-drainer.ts";
 import type { ChannelKindName } from "./event/channel.ts";
 import type { Ingest } from "./event/ingest.ts";
 import { createCallerPath } from "./gateway/callers.ts";
@@ -138,8 +138,8 @@ export async function startGateway(
     welcome: config.databaseUrl === undefined ? await welcomeChannel(settings) : undefined,
   });
 
-  const keeper = has("delivery")
-    ? opening.use(startGroupKeeper({ db, redis, groups, clock, log }))
+  const groupReconciler = has("delivery")
+    ? opening.use(startGroupReconciler({ db, redis, groups, clock, log }))
     : undefined;
   const housekeeper = opening.use(
     startHousekeeper({
@@ -147,7 +147,9 @@ export async function startGateway(
       takesTurns: config.roles.some((role) => role !== "hooks"),
     }),
   );
-  const resumer = opening.use(startResumer({ ...path, db, findLiveChannel: path.findByNumber, log }));
+  const pauseDrainer = opening.use(
+    startPauseDrainer({ ...path, db, findLiveChannel: path.findByNumber, log }),
+  );
   let sources: Sources | undefined;
   let handlers: Handlers | undefined;
   const feed = opening.use(
@@ -159,8 +161,8 @@ export async function startGateway(
         if (change.kind === "channel") path.rules.drop(Number(change.key));
         if (change.kind === "access") callers.forgetCallers();
         if (change.kind === "masterKey") masterKey.noteChange();
-        keeper?.noteChange(change);
-        resumer.noteChange(change);
+        groupReconciler?.noteChange(change);
+        pauseDrainer.noteChange(change);
         sources?.noteChange(change);
         handlers?.noteChange(change);
       },
@@ -168,7 +170,7 @@ export async function startGateway(
         path.rules.clear();
         callers.forgetCallers();
         masterKey.noteChange();
-        keeper?.noteReset();
+        groupReconciler?.noteReset();
         sources?.noteReset();
         handlers?.noteReset();
       },

@@ -1,10 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { sleep, unlessAborted } from "../lib/wait.ts";
 
 /** Keeps a handler that takes nothing from being called for every event: after failures in a row it is asked now and then. */
 export interface Breaker {
   /** For how many ms no call should be made; 0: one may. */
   readonly waitMs: () => number;
-  /** Resolves when a call may be made: at once, or when it is its turn to ask. What comes of it must be noted. */
+  /** Resolves when a call may be made: at once, or when it is its turn to ask. Its result must be noted. */
   readonly admit: (options: { readonly signal: AbortSignal }) => Promise<void>;
   readonly noteTaken: () => void;
   readonly noteRefused: () => void;
@@ -24,7 +24,7 @@ export function createBreaker({ onChange, firstWaitMs = FIRST_WAIT_MS }: Breaker
   let failures = 0;
   let openUntilMs = 0;
   let isOpen = false;
-  /** The one call that asks; the others wait for what comes of it. */
+  /** The one call that asks; the others wait for its result. */
   let asking: PromiseWithResolvers<void> | undefined;
 
   const waitMs = (): number => (isOpen ? Math.max(0, openUntilMs - performance.now()) : 0);
@@ -40,11 +40,11 @@ export function createBreaker({ onChange, firstWaitMs = FIRST_WAIT_MS }: Breaker
       while (isOpen) {
         signal.throwIfAborted();
         const leftMs = waitMs();
-        if (leftMs > 0) await delay(leftMs, undefined, { signal });
+        if (leftMs > 0) await sleep(leftMs, signal);
         else if (asking === undefined) {
           asking = Promise.withResolvers();
           return;
-        } else await Promise.race([asking.promise, aborted(signal)]);
+        } else await unlessAborted(signal, asking.promise);
       }
     },
     noteTaken() {
@@ -67,10 +67,4 @@ export function createBreaker({ onChange, firstWaitMs = FIRST_WAIT_MS }: Breaker
       settle();
     },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }

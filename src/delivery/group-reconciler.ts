@@ -1,6 +1,11 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
 import type { Groups } from "../bus/groups/groups.ts";
-import { type Placement, placeSubscription, removeSubscription } from "../bus/groups/subscription-groups.ts";
+import {
+  ensureGroups,
+  removeSubscription,
+  type SubscriptionGroups,
+} from "../bus/groups/subscription-groups.ts";
+import type { Change } from "../data/changes.ts";
 import type { Queryable } from "../data/database.ts";
 import {
   type CoveredTopic,
@@ -12,56 +17,117 @@ import {
 } from "../data/subscriptions.ts";
 import type { Clock } from "../lib/clock.ts";
 import { UnavailableError } from "../lib/errors.ts";
+import { startLoop } from "../lib/loop.ts";
 import type { Log } from "../log.ts";
 
-export interface PlacerDeps {
+export interface GroupReconcilerDeps {
   readonly db: Queryable;
   readonly redis: RedisBus;
   readonly groups: Groups;
   readonly clock: Clock;
   readonly log: Log;
+  /** Between looks at one group after the other; default 1,000. */
+  readonly tickMs?: number;
+  /** Between looks at all of them; default 60,000. */
+  readonly sweepEveryMs?: number;
 }
 
-/** Brings subscriptions from the database onto the bus. */
-export interface Placer {
-  placeAll(signal: AbortSignal): Promise<void>;
-  placeChanged(
-    changed: { readonly channels: readonly number[]; readonly subscriptions: readonly string[] },
-    signal: AbortSignal,
-  ): Promise<void>;
-  /** False when a group that was placed is missing. Looks at one at each call, in turn. */
-  isIntact(): Promise<boolean>;
+/** Keeps consumer groups and topic sets on Redis as the database has subscriptions. Disposal waits for the work under way. */
+export interface GroupReconciler extends AsyncDisposable {
+  /** Takes what the change feed brings. */
+  readonly noteChange: (change: Change) => void;
+  readonly noteReset: () => void;
 }
 
+/** More changes than this at once are one look at everything. */
+const MAX_PENDING = 1_000;
 const PAGE = 50;
 /** A group that is made so long after it should have been there was missing, and not just new. */
 const LATE_MS = 10_000;
 
-export function createPlacer(deps: PlacerDeps): Placer {
-  const { db, redis, groups, clock, log } = deps;
-  /** One topic of each subscription that was placed and has any. */
+/**
+ * Starts at once with all subscriptions, in the background: Redis may be away. From then on it goes by changes, and does everything
+ * anew when Redis comes back, when a group that was there is missing (an emptied Redis), and on a slow tick. All of it may be done
+ * twice, by several gateways at once.
+ */
+export function startGroupReconciler(deps: GroupReconcilerDeps): GroupReconciler {
+  const { redis, log, tickMs = 1_000, sweepEveryMs = 60_000 } = deps;
+  const reconciler = createReconciler(deps);
+  const channels = new Set<number>();
+  const subscriptions = new Set<string>();
+  let everything = true;
+  let sweptAtMs = 0;
+
+  async function tick(signal: AbortSignal): Promise<void> {
+    if (!redis.state().ready) {
+      // What it holds when it is back is not known.
+      everything = true;
+      return;
+    }
+    if (performance.now() - sweptAtMs > sweepEveryMs || !(await reconciler.isIntact())) everything = true;
+    const isSweep = everything;
+    const changed = { channels: [...channels], subscriptions: [...subscriptions] };
+    everything = false;
+    channels.clear();
+    subscriptions.clear();
+    if (!isSweep) return reconciler.ensureChanged(changed, signal);
+    await reconciler.ensureAll(signal);
+    sweptAtMs = performance.now();
+  }
+
+  const loop = startLoop({
+    everyMs: tickMs,
+    step: (signal) =>
+      tick(signal).catch((error: unknown) => {
+        everything = true;
+        throw error;
+      }),
+    onFailing: (err) =>
+      log.warn({ event: "group_reconciler.failing", err }, "consumer groups cannot be reconciled"),
+    onRecovered: () =>
+      log.info({ event: "group_reconciler.recovered" }, "consumer groups are reconciled again"),
+  });
+  return {
+    noteChange({ kind, key }) {
+      if (kind === "channel") channels.add(Number(key));
+      else if (kind === "subscription") subscriptions.add(key);
+      else return;
+      if (channels.size + subscriptions.size > MAX_PENDING) everything = true;
+      loop.wake();
+    },
+    noteReset() {
+      everything = true;
+      loop.wake();
+    },
+    [Symbol.asyncDispose]: loop[Symbol.asyncDispose],
+  };
+}
+
+function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps) {
+  /** One topic of each subscription whose groups stand, if it has any. */
   const samples = new Map<string, string>();
   let turn = samples.entries();
-  /** Subscriptions that could not be placed for a reason of their own, each told of once. */
+  /** Subscriptions whose groups could not be made for a reason of their own, each logged once. */
   const refused = new Set<string>();
 
   /** The topics whose group was made; undefined where something stands in the way of this subscription only. */
-  async function tryToPlace(placement: Placement): Promise<readonly string[] | undefined> {
+  async function tryEnsure(wanted: SubscriptionGroups): Promise<readonly string[] | undefined> {
     try {
-      const made = await placeSubscription(groups, placement);
-      refused.delete(placement.id);
+      const made = await ensureGroups(groups, wanted);
+      refused.delete(wanted.id);
       return made;
     } catch (error) {
       if (error instanceof UnavailableError) throw error;
-      if (!refused.has(placement.id)) {
-        log.warn({ err: error, subscription: placement.id }, "a subscription cannot be placed");
+      if (!refused.has(wanted.id)) {
+        const facts = { event: "subscription.groups_refused", err: error, subscription: wanted.id };
+        log.warn(facts, "the consumer groups of a subscription cannot be made");
       }
-      refused.add(placement.id);
+      refused.add(wanted.id);
       return undefined;
     }
   }
 
-  async function place(subscriptions: readonly SubscriptionStart[], signal: AbortSignal): Promise<void> {
+  async function ensurePage(subscriptions: readonly SubscriptionStart[], signal: AbortSignal): Promise<void> {
     const ids = subscriptions.map(({ id }) => id);
     const coverage = await listCoverage(db, ids);
     for (const { id, startMs, state } of subscriptions) {
@@ -70,7 +136,7 @@ export function createPlacer(deps: PlacerDeps): Placer {
       // Deleted since it was listed: its set is still needed, to find its groups by.
       if (!covered) continue;
       const topics = covered.map(({ topic }) => topic);
-      const made = await tryToPlace({ id, startMs, topics, isPaused: state === "paused" });
+      const made = await tryEnsure({ id, startMs, topics, isPaused: state === "paused" });
       if (made) reportMissing(id, covered, new Set(made));
       const [sample] = topics;
       if (sample === undefined || !made) samples.delete(id);
@@ -98,21 +164,18 @@ export function createPlacer(deps: PlacerDeps): Placer {
     const dueMs = clock() - LATE_MS;
     const missing = covered.filter(({ topic, since }) => made.has(topic) && since.getTime() < dueMs);
     if (missing.length === 0) return;
+    const facts = { subscription: id, topics: missing.length, topic: missing[0]?.topic };
     log.warn(
-      { subscription: id, topics: missing.length, topic: missing[0]?.topic },
+      { event: "subscription.group_missing", ...facts },
       "a consumer group was missing; made anew at the subscription's start",
     );
   }
 
-  async function placePaged(appId: string | undefined, signal: AbortSignal): Promise<void> {
+  async function ensurePaged(app: { readonly appId?: string }, signal: AbortSignal): Promise<void> {
     let after = "";
     for (;;) {
-      const page = await pageSubscriptions(db, {
-        after,
-        limit: PAGE,
-        ...(appId === undefined ? {} : { appId }),
-      });
-      await place(page, signal);
+      const page = await pageSubscriptions(db, { after, limit: PAGE, ...app });
+      await ensurePage(page, signal);
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE) return;
       after = last.id;
@@ -120,19 +183,24 @@ export function createPlacer(deps: PlacerDeps): Placer {
   }
 
   return {
-    async placeAll(signal) {
+    async ensureAll(signal: AbortSignal): Promise<void> {
       samples.clear();
-      await placePaged(undefined, signal);
+      await ensurePaged({}, signal);
       turn = samples.entries();
     },
-    async placeChanged({ channels, subscriptions }, signal) {
-      for (const appId of await listAppsOfChannels(db, channels)) await placePaged(appId, signal);
-      const found = await findSubscriptionStarts(db, subscriptions);
+    async ensureChanged(
+      changed: { readonly channels: readonly number[]; readonly subscriptions: readonly string[] },
+      signal: AbortSignal,
+    ): Promise<void> {
+      for (const appId of await listAppsOfChannels(db, changed.channels))
+        await ensurePaged({ appId }, signal);
+      const found = await findSubscriptionStarts(db, changed.subscriptions);
       const left = new Set(found.map(({ id }) => id));
-      for (const id of subscriptions) if (!left.has(id)) samples.delete(id);
-      for (let i = 0; i < found.length; i += PAGE) await place(found.slice(i, i + PAGE), signal);
+      for (const id of changed.subscriptions) if (!left.has(id)) samples.delete(id);
+      for (let i = 0; i < found.length; i += PAGE) await ensurePage(found.slice(i, i + PAGE), signal);
     },
-    async isIntact() {
+    /** False when a group that stood is missing. Looks at one at each call, in turn. */
+    async isIntact(): Promise<boolean> {
       let next = turn.next();
       if (next.done) {
         turn = samples.entries();

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { JobQueue } from "../bus/jobs/job-queue.ts";
 import type { Job } from "../bus/jobs/job-worker.ts";
 import type { Change } from "../data/changes.ts";
@@ -14,6 +13,7 @@ import {
 import type { Keyring } from "../data/keyring.ts";
 import type { HandlerAttempt, PendingDelivery } from "../event/handler.ts";
 import { backoffMs } from "../lib/backoff.ts";
+import { startLoop } from "../lib/loop.ts";
 import type { DeliveredEvent } from "./handler-request.ts";
 import { type Lane, type LaneDeps, startLane } from "./lane.ts";
 
@@ -28,11 +28,11 @@ export interface HandlersDeps
 export interface HandlersTiming {
   readonly firstRetryMs: number;
   readonly mostRetryMs: number;
-  /** What a handler does not take within so long is a dead letter. */
+  /** An event that its handler does not take within so long is a dead letter. */
   readonly giveUpAfterMs: number;
   readonly breakerMs: number;
   readonly deadAfterMs: number;
-  /** How long a gateway that died keeps what it was about to send again, and about as long until that is noticed. */
+  /** How long a gateway that died keeps the retries it was about to send, and about as long until that is noticed. */
   readonly jobLockMs: number;
   /** Between looks at all subscriptions. */
   readonly sweepEveryMs: number;
@@ -55,6 +55,7 @@ const TIMING: HandlersTiming = {
   jobLockMs: 15_000,
   sweepEveryMs: 60_000,
 };
+const TICK_MS = 1_000;
 const RETRIES_AT_ONCE = 64;
 /** A job whose subscription cannot take it now comes again so much later. */
 const BUSY_MS = 500;
@@ -67,15 +68,12 @@ const MAX_DEATHS = 1_000_000;
 export function startHandlers(deps: HandlersDeps): Handlers {
   const { db, keyring, queue, retries, clock, log } = deps;
   const timing = { ...TIMING, ...deps.timing };
-  const stopping = new AbortController();
-  const { signal } = stopping;
   const lanes = new Map<string, Lane>();
   /** The same by app: each event that is appended wakes those of its own. */
   const lanesOfApp = new Map<string, Set<Lane>>();
   const changed = new Set<string>();
   let everything = true;
-  let wake: () => void = () => {};
-  let isFailing = false;
+  let sweptAtMs = Number.NEGATIVE_INFINITY;
 
   const backoff = (attempts: number): number =>
     backoffMs(
@@ -94,10 +92,8 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     const type = fields[fields.indexOf("type") + 1] ?? "";
     const letter = { subscriptionId: id, organizationId, topic, entryId, type, fields, attempts, reason };
     await insertDeadLetter(db, letter, clock());
-    log.warn(
-      { subscription: id, topic, entryId, reason, attempts: attempts.length },
-      "an event is a dead letter",
-    );
+    const facts = { subscription: id, topic, entryId, reason, attempts: attempts.length };
+    log.warn({ event: "handler.dead_letter", ...facts }, "an event is a dead letter");
   }
 
   const laneDeps: LaneDeps = {
@@ -106,14 +102,17 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     backoffMs: backoff,
     onDead: bury,
     onFailing({ id }, failing) {
-      setHandlerFailing(db, id, failing).catch((error: unknown) => {
-        log.warn({ err: error, subscription: id }, "the state of a subscription is not written");
+      setHandlerFailing(db, id, failing).catch((err: unknown) => {
+        log.warn(
+          { event: "handler.state_not_written", err, subscription: id },
+          "a handler's state is not written",
+        );
       });
     },
     async onGone(subscription) {
-      const paused = await pauseGone(db, subscription, clock());
-      if (paused)
-        log.warn({ subscription: subscription.id }, "a handler is gone; its subscription is paused");
+      if (!(await pauseGone(db, subscription, clock()))) return;
+      const facts = { event: "handler.gone", subscription: subscription.id };
+      log.warn(facts, "a handler is gone; its subscription is paused");
     },
   };
 
@@ -121,7 +120,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     const lane = lanes.get(id);
     if (lane !== undefined && subscription !== undefined && isSame(lane.subscription, subscription)) return;
     if (lane !== undefined) await end(lane);
-    if (subscription === undefined || signal.aborted) return;
+    if (subscription === undefined || loop.signal.aborted) return;
     const { appId } = subscription;
     const started = startLane(subscription, laneDeps);
     lanes.set(id, started);
@@ -140,47 +139,38 @@ export function startHandlers(deps: HandlersDeps): Handlers {
   async function loadAll(): Promise<void> {
     const found = new Set<string>();
     for await (const subscription of listHandled(db, keyring)) {
-      if (signal.aborted) return;
+      if (loop.signal.aborted) return;
       found.add(subscription.id);
       await replace(subscription.id, subscription);
     }
     for (const id of [...lanes.keys()]) if (!found.has(id)) await replace(id, undefined);
   }
 
-  async function run(): Promise<void> {
-    let sweptAtMs = Number.NEGATIVE_INFINITY;
-    while (!signal.aborted) {
-      const woken = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      try {
-        if (everything || performance.now() - sweptAtMs > timing.sweepEveryMs) {
-          everything = false;
-          changed.clear();
-          await loadAll();
-          sweptAtMs = performance.now();
-        }
-        for (const id of changed) {
-          changed.delete(id);
-          await replace(id, await findHandled(db, keyring, id));
-        }
-        if (isFailing) log.info("handlers are looked after again");
-        isFailing = false;
-      } catch (error) {
-        everything = true;
-        if (!isFailing && !signal.aborted) log.warn({ err: error }, "handlers cannot be looked after");
-        isFailing = true;
-      }
-      const over = new AbortController();
-      const beat = delay(1_000, undefined, { signal: AbortSignal.any([signal, over.signal]) }).catch(
-        () => {},
-      );
-      await Promise.race(isFailing ? [beat] : [beat, woken]);
-      over.abort();
+  async function reconcile(): Promise<void> {
+    if (everything || performance.now() - sweptAtMs > timing.sweepEveryMs) {
+      everything = false;
+      changed.clear();
+      await loadAll();
+      sweptAtMs = performance.now();
+    }
+    for (const id of changed) {
+      changed.delete(id);
+      await replace(id, await findHandled(db, keyring, id));
     }
   }
 
-  /** One more attempt at what was not taken before. */
+  const loop = startLoop({
+    everyMs: TICK_MS,
+    step: () =>
+      reconcile().catch((error: unknown) => {
+        everything = true;
+        throw error;
+      }),
+    onFailing: (err) => log.warn({ event: "handlers.failing", err }, "the list of handlers cannot be read"),
+    onRecovered: () => log.info({ event: "handlers.recovered" }, "the list of handlers is read again"),
+  });
+
+  /** One more attempt at an event that was not taken before. */
   async function retry(
     { data }: Job<PendingDelivery>,
     options: { readonly signal: AbortSignal },
@@ -204,7 +194,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     return undefined;
   }
 
-  /** The job is all that there is of its event: whatever goes wrong, it stays until the event is taken or a dead letter. */
+  /** The job is all that there is of its event: it stays until the event is taken or a dead letter. */
   async function retryOrKeep(
     job: Job<PendingDelivery>,
     options: { readonly signal: AbortSignal },
@@ -212,12 +202,12 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     try {
       return await retry(job, options);
     } catch (error) {
-      log.debug({ err: error, subscription: job.data.subscriptionId }, "an event is sent again later");
+      const facts = { event: "handler.retry_put_off", err: error, subscription: job.data.subscriptionId };
+      log.debug(facts, "an event is sent again later");
       return { putOffMs: STUCK_MS };
     }
   }
 
-  const running = run();
   const worker = queue.work(retryOrKeep, {
     concurrency: RETRIES_AT_ONCE,
     lockMs: timing.jobLockMs,
@@ -227,21 +217,18 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     noteChange({ kind, key }) {
       if (kind !== "subscription") return;
       changed.add(key);
-      wake();
+      loop.wake();
     },
     noteReset() {
       everything = true;
-      wake();
+      loop.wake();
     },
     noteAppended(topic) {
       if (lanes.size === 0) return;
       for (const lane of lanesOfApp.get(topic.split(".")[5] ?? "") ?? []) lane.wake();
     },
     async [Symbol.asyncDispose]() {
-      stopping.abort();
-      wake();
-      await worker[Symbol.asyncDispose]();
-      await running;
+      await Promise.all([loop[Symbol.asyncDispose](), worker[Symbol.asyncDispose]()]);
       await Promise.all([...lanes.values()].map((lane) => lane[Symbol.asyncDispose]()));
     },
   };

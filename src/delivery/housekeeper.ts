@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
 import type { RedisBus } from "../bus/connection/redis.ts";
 import type { Groups } from "../bus/groups/groups.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
@@ -15,12 +14,12 @@ import { expireDeadLetters } from "../data/dead-letters.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
 import { settleRemovals } from "../data/removals.ts";
 import type { TopicRow } from "../data/tables.ts";
-import { pageTopics } from "../data/topics.ts";
+import { forgetRetiredTopic, pageTopics } from "../data/topics.ts";
 import type { Clock } from "../lib/clock.ts";
+import { startLoop } from "../lib/loop.ts";
+import { endsWithin } from "../lib/wait.ts";
 import type { Log } from "../log.ts";
 import { clearRemoval } from "./clear-removal.ts";
-import { expireQuarantine } from "./expire-quarantine.ts";
-import { forgetTopic } from "./forget-topic.ts";
 import { startRetentionWatch } from "./retention-watch.ts";
 
 export interface HousekeeperDeps {
@@ -31,14 +30,14 @@ export interface HousekeeperDeps {
   readonly quarantine: Pick<QuarantineStore, "purge" | "expire">;
   readonly clock: Clock;
   readonly log: Log;
-  /** False: never takes the lease. What it appends itself it trims, and its own deletions it clears away, all the same. */
+  /** False: never takes the lease. It still trims the topics it fills and clears away its own deletions. */
   readonly takesTurns?: boolean;
   readonly timing?: Partial<HousekeeperTiming>;
 }
 
 export interface HousekeeperTiming {
   /** Between looks for removals. */
-  readonly beatEveryMs: number;
+  readonly tickMs: number;
   /** How long a gateway that died keeps the others from the work. */
   readonly leaseMs: number;
   readonly sweepEveryMs: number;
@@ -52,9 +51,9 @@ export interface HousekeeperTiming {
   readonly retiredForMs: number;
 }
 
-/** Clears away what is over. Disposal waits for what is under way and leaves the work to others. */
+/** Trims, expires and removes. Disposal waits for the work under way and leaves the rest to others. */
 export interface Housekeeper extends AsyncDisposable {
-  /** Carries out what deletions have left to be removed, without waiting for the beat or for long. Never throws. */
+  /** Carries out the removals that deletions have left, now, and waits for them a little. Never throws. */
   readonly settleNow: () => Promise<void>;
   /** Tells of an event appended: a busy topic is trimmed by the gateway that fills it, between the sweeps. */
   readonly noteAppended: RetentionSweeper["noteAppended"];
@@ -63,7 +62,7 @@ export interface Housekeeper extends AsyncDisposable {
 }
 
 const TIMING: HousekeeperTiming = {
-  beatEveryMs: 1_000,
+  tickMs: 1_000,
   leaseMs: 15_000,
   sweepEveryMs: 30_000,
   expireEveryMs: 300_000,
@@ -76,11 +75,11 @@ const PAGE = 500;
 const SETTLE_WAIT_MS = 2_000;
 
 /**
- * Of the gateways that take turns one works: whoever holds the lease trims idle topics, forgets retired ones that are empty,
- * carries out removals, lets old quarantine and dead letters go, and watches unread events. Two at once, while a lease passes on, do no harm.
+ * Of the gateways that take turns one works: the holder of the lease trims idle topics, forgets retired ones that are empty,
+ * carries out removals, expires quarantine and dead letters, and watches unread events. Two at once, while a lease passes on, do no harm.
  */
 export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
-  const { db, redis, log, clock, topics, quarantine, takesTurns = true } = deps;
+  const { db, redis, log, clock, takesTurns = true } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const claim = { name: LEASE, holder: randomUUID(), ttlMs: timing.leaseMs };
   const stopping = new AbortController();
@@ -102,7 +101,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     topics: allTopics,
     onSwept: async (topic, left) => {
       if (left > 0 || !retired.has(topic)) return;
-      await forgetTopic({ db, topics }, topic, new Date(clock() - timing.retiredForMs));
+      await forgetTopic(deps, topic, new Date(clock() - timing.retiredForMs));
     },
   });
 
@@ -137,60 +136,102 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   async function renew(): Promise<void> {
     const nowMs = performance.now();
     if (nowMs - claimedAtMs < timing.leaseMs / 3) return;
-    claimedAtMs = nowMs;
     const isOurs = await claimLease(db, claim);
+    claimedAtMs = nowMs;
     heldUntilMs = isOurs ? nowMs + timing.leaseMs : 0;
   }
 
-  async function attempt(what: string, work: () => Promise<unknown>): Promise<void> {
+  async function attempt(name: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
-      if (failing.delete(what)) log.info({ work: what }, "housekeeping goes on");
-    } catch (error) {
-      if (signal.aborted || failing.has(what)) return;
-      failing.add(what);
-      log.warn({ err: error, work: what }, "housekeeping has to wait");
+      if (failing.delete(name)) log.info({ event: `${name}.recovered` }, "housekeeping goes on");
+    } catch (err) {
+      if (signal.aborted || failing.has(name)) return;
+      failing.add(name);
+      log.warn({ event: `${name}.failing`, err }, "housekeeping has to wait");
     }
   }
 
   const settle = (): Promise<void> =>
     attempt("removals", () => settleRemovals(db, (removal) => clearRemoval(deps, removal), { signal }));
 
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      await attempt("lease", renew);
-      if (isHolder()) {
-        await settle();
-        if (performance.now() - expiredAtMs > timing.expireEveryMs) {
-          expiredAtMs = performance.now();
-          await attempt("quarantine", () => expireQuarantine({ db, quarantine }, signal));
-          await attempt("dead letters", () => expireDeadLetters(db, clock(), { signal }));
-        }
-      }
-      await delay(timing.beatEveryMs, undefined, { signal }).catch(() => {});
-    }
+  async function tick(): Promise<void> {
+    await renew();
+    if (!isHolder()) return;
+    await settle();
+    if (performance.now() - expiredAtMs <= timing.expireEveryMs) return;
+    expiredAtMs = performance.now();
+    await attempt("quarantine_expiry", () => expireQuarantine(deps, signal));
+    await attempt("dead_letter_expiry", () => expireDeadLetters(db, clock(), { signal }));
   }
 
-  const running = takesTurns ? run() : undefined;
+  const loop = takesTurns
+    ? startLoop({
+        step: tick,
+        everyMs: timing.tickMs,
+        onFailing: (err) => log.warn({ event: "housekeeper.failing", err }, "the lease cannot be renewed"),
+        onRecovered: () => log.info({ event: "housekeeper.recovered" }, "the lease is renewed again"),
+      })
+    : undefined;
   return {
-    async settleNow() {
-      const waited = new AbortController();
-      await Promise.race([
-        settle(),
-        delay(SETTLE_WAIT_MS, undefined, { signal: waited.signal }).catch(() => {}),
-      ]);
-      waited.abort();
-    },
+    settleNow: async () => void (await endsWithin(SETTLE_WAIT_MS, settle())),
     noteAppended: (topic, bytes, maxBytes) => sweeper.noteAppended(topic, bytes, maxBytes),
     atRisk: watch.atRisk,
     async [Symbol.asyncDispose]() {
       stopping.abort();
-      await Promise.all([sweeper[Symbol.asyncDispose](), watch[Symbol.asyncDispose]()]);
-      if (!running) return;
-      await running;
-      await releaseLease(db, claim).catch((error: unknown) => {
-        log.warn({ err: error }, "the housekeeper's lease is left to run out");
+      await Promise.all([sweeper, watch, loop].map((part) => part?.[Symbol.asyncDispose]()));
+      if (!loop) return;
+      await releaseLease(db, claim).catch((err: unknown) => {
+        log.warn(
+          { event: "housekeeper.lease_not_released", err },
+          "the housekeeper's lease is left to run out",
+        );
       });
     },
   };
+}
+
+/**
+ * Forgets a topic that was retired before `before` and holds nothing any more: its row, and its stream with the groups on
+ * it. The row is locked meanwhile: a channel that takes the topic up again waits, and begins with a new one.
+ */
+async function forgetTopic(
+  { db, topics }: Pick<HousekeeperDeps, "db" | "topics">,
+  topic: string,
+  before: Date,
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const row = await trx
+      .selectFrom("topics")
+      .select("topic")
+      .where("topic", "=", topic)
+      .where("retiredAt", "<", before)
+      .forUpdate()
+      .executeTakeFirst();
+    if (row && (await topics.deleteEmpty(topic))) await forgetRetiredTopic(trx, topic);
+  });
+}
+
+/** Removes quarantined items past their keep, in every organization in turn. @throws UnavailableError */
+async function expireQuarantine(
+  { db, quarantine }: Pick<HousekeeperDeps, "db" | "quarantine">,
+  signal: AbortSignal,
+): Promise<void> {
+  let after = "";
+  for (;;) {
+    const page = await db
+      .selectFrom("organizations")
+      .select("id")
+      .where("id", ">", after)
+      .orderBy("id")
+      .limit(PAGE)
+      .execute();
+    for (const { id } of page) {
+      signal.throwIfAborted();
+      await quarantine.expire(id);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    after = last.id;
+  }
 }

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { RedisBus } from "../bus/connection/redis.ts";
 import { runEngine } from "../consumer/engine.ts";
 import type { DeliveredEntry } from "../consumer/in-flight-window.ts";
@@ -7,6 +6,7 @@ import type { HandledSubscription } from "../data/handlers.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
 import type { Clock } from "../lib/clock.ts";
 import { createLimiter } from "../lib/limiter.ts";
+import { sleep } from "../lib/wait.ts";
 import type { Log } from "../log.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
@@ -49,7 +49,7 @@ const ORDERED_ATTEMPTS = 66;
 const ORDERED_RETRY = { initialMs: 1_000, maxMs: 60_000, factor: 2, jitter: 0.25 };
 const STOP_TIMEOUT_MS = 5_000;
 
-/** Reads the subscription's group while it is active: the first attempt is made with what was read, and only a failure is stored. */
+/** Reads the subscription's group while it is active: the first attempt is made with the entry as read, and only a failure is stored. */
 export function startLane(subscription: HandledSubscription, deps: LaneDeps): Lane {
   const { attempt, retries, backoffMs, onFailing, onGone, onDead, observe, clock, timing } = deps;
   const { handler, id } = subscription;
@@ -58,11 +58,12 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   const breaker = createBreaker({
     firstWaitMs: timing.breakerMs,
     onChange(isOpen) {
-      log[isOpen ? "warn" : "info"](isOpen ? "a handler takes nothing" : "a handler takes events again");
+      if (isOpen) log.warn({ event: "handler.failing" }, "a handler takes nothing");
+      else log.info({ event: "handler.recovered" }, "a handler takes events again");
       onFailing(subscription, isOpen);
     },
   });
-  /** Of ordered topics: what was tried before at the event that holds its topic back. */
+  /** Of ordered topics: the attempts so far at the event that holds its topic back. */
   const tried = new Map<string, { readonly entryId: string; readonly attempts: readonly HandlerAttempt[] }>();
   /** First attempts and later ones together. */
   const places = createLimiter(handler.concurrency);
@@ -75,7 +76,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       using _ = await places.acquire(1, { signal });
       result = await attempt(subscription, event, { signal });
     } finally {
-      // Whoever asks for the others must not leave them waiting.
+      // The breaker's trial call must not leave the others waiting.
       if (result?.kind === "taken") breaker.noteTaken();
       else breaker.noteRefused();
     }
@@ -130,8 +131,15 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     deadAfterMs: timing.deadAfterMs,
     stopTimeoutMs: STOP_TIMEOUT_MS,
     onProblem: (problem) => {
-      if (problem.kind === "redis") log.debug({ err: problem.error }, "a handler's events cannot be read");
-      if (problem.kind === "lost") log.warn(problem, "events were trimmed before a handler had them");
+      if (problem.kind === "redis") {
+        log.debug({ event: "handler.not_read", err: problem.error }, "a handler's events cannot be read");
+      }
+      if (problem.kind === "lost") {
+        log.warn(
+          { event: "handler.events_lost", ...problem },
+          "events were trimmed before a handler had them",
+        );
+      }
     },
   });
   const reading =
@@ -143,20 +151,16 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
             isCluster: deps.redis.isCluster,
             call: (command, args) => deps.redis.call(command, args),
           },
-          idle: async (ms, signal) => {
-            const woken = new Promise<void>((resolve) => {
-              wake = resolve;
-            });
-            const over = new AbortController();
-            const waited = delay(ms, undefined, { signal: AbortSignal.any([signal, over.signal]) }).catch(
-              () => {},
-            );
-            await Promise.race([woken, waited]);
-            over.abort();
+          idle(ms, signal) {
+            const woken = new AbortController();
+            wake = () => woken.abort();
+            return sleep(ms, AbortSignal.any([signal, woken.signal]));
           },
           handler: handle,
           signal: stopping.signal,
-        }).catch((error: unknown) => log.error({ err: error }, "a handler's events are read no more"));
+        }).catch((err: unknown) => {
+          log.error({ event: "handler.reader_ended", err }, "a handler's events are read no more");
+        });
 
   return {
     subscription,

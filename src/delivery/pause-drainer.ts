@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
 import type { Pauses } from "../bus/groups/pauses.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { Change } from "../data/changes.ts";
@@ -8,10 +7,11 @@ import type { Queryable } from "../data/database.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
 import type { RedriveKept } from "../ingest/drain-paused.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
+import { startLoop } from "../lib/loop.ts";
 import { mapBounded } from "../lib/map-bounded.ts";
 import type { Log } from "../log.ts";
 
-export interface ResumerDeps {
+export interface PauseDrainerDeps {
   readonly db: Queryable;
   readonly quarantine: Pick<QuarantineStore, "list" | "find">;
   readonly pauses: Pauses;
@@ -19,51 +19,48 @@ export interface ResumerDeps {
   /** The channel in force; undefined where it was deleted. */
   readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
   readonly log: Log;
-  readonly timing?: Partial<ResumerTiming>;
+  readonly timing?: Partial<PauseDrainerTiming>;
 }
 
-export interface ResumerTiming {
+export interface PauseDrainerTiming {
   /** Between looks for resumed channels; a change of a channel is looked at once. */
-  readonly beatEveryMs: number;
+  readonly tickMs: number;
   /** How long a gateway that died keeps the others from its channels. */
   readonly leaseMs: number;
   /**
-   * How long a channel is looked after once nothing is left: longer than a worker can take to keep a delivery (five seconds)
-   * that dies before it has looked whether the pause is over.
+   * How long a pause stays open once nothing is left of it: longer than a worker can take to buffer a delivery (five seconds)
+   * and die before it has looked whether the pause is over.
    */
-  readonly lookAfterMs: number;
+  readonly lingerMs: number;
 }
 
-/** Disposal waits for what is under way and leaves the rest to others. */
-export interface Resumer extends AsyncDisposable {
-  /** To be told of what the change feed brings. */
+/** Disposal waits for the page under way and leaves the rest to others. */
+export interface PauseDrainer extends AsyncDisposable {
+  /** Takes what the change feed brings. */
   readonly noteChange: (change: Change) => void;
 }
 
-const TIMING: ResumerTiming = { beatEveryMs: 1_000, leaseMs: 15_000, lookAfterMs: 15_000 };
+const TIMING: PauseDrainerTiming = { tickMs: 1_000, leaseMs: 15_000, lingerMs: 15_000 };
 const CHANNELS_AT_ONCE = 4;
 const PAGE = 100;
 const FINDS_AT_ONCE = 16;
 
 /**
- * Brings through what pauses have kept, in order of arrival, once the channels are resumed. What is to be done stands in the
- * database and in quarantine: every gateway takes channels on, each channel is one gateway's at a time by a lease, and where
- * that gateway dies another goes on with what is still kept.
+ * Drains the pause buffers of resumed channels, in order of arrival. All that is to be done stands in the database and in
+ * quarantine: every gateway takes channels on, a lease gives each channel to one gateway at a time, and where that one dies
+ * another goes on with the rest.
  */
-export function startResumer(deps: ResumerDeps): Resumer {
+export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
   const { db, quarantine, pauses, redriveKept, findLiveChannel, log } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const holder = randomUUID();
-  const stopping = new AbortController();
-  const { signal } = stopping;
   const failing = new Set<number>();
   const underWay = new Map<number, Promise<void>>();
-  /** Those of the last look that wait for a place. */
+  /** Channels of the last look that wait for a place. */
   let waiting: ResumedChannel[] = [];
   let lastStarted = 0;
   /** Since when nothing was left of a pause. */
   const emptySinceMs = new Map<string, number>();
-  let wake: () => void = () => {};
 
   /** Runs one page; "more" where there may be another. The pause closes only once a page has gone through. */
   async function runPage(channel: ResumedChannel, closes: boolean): Promise<"more" | "empty"> {
@@ -76,16 +73,16 @@ export function startResumer(deps: ResumerDeps): Resumer {
     if (!live) return "empty";
     const found = await mapBounded(records, FINDS_AT_ONCE, ({ id }) => quarantine.find(organizationId, id));
     const kept = found.flatMap((item) => (item ? [{ id: item.record.id, delivery: item.delivery }] : []));
-    await redriveKept.all(live, kept, { signal });
+    await redriveKept.all(live, kept, loop);
     return "more";
   }
 
-  async function bringThrough(channel: ResumedChannel): Promise<void> {
+  async function drain(channel: ResumedChannel): Promise<void> {
     const claim = { name: `resume.${channel.number}`, holder, ttlMs: timing.leaseMs };
     let claimedAtMs = Number.NEGATIVE_INFINITY;
     try {
       for (let pages = 0; ; pages++) {
-        signal.throwIfAborted();
+        loop.signal.throwIfAborted();
         if (performance.now() - claimedAtMs > timing.leaseMs / 3) {
           if (!(await claimLease(db, claim))) return;
           claimedAtMs = performance.now();
@@ -95,22 +92,23 @@ export function startResumer(deps: ResumerDeps): Resumer {
         if (same?.pause !== channel.pause) return;
         if ((await runPage(channel, pages > 0)) === "empty") break;
       }
-      await lookAfter(channel);
-      if (failing.delete(channel.number)) log.info({ channel: channel.number }, "kept deliveries go on");
-    } catch (error) {
-      if (signal.aborted || failing.has(channel.number)) return;
+      await linger(channel);
+      if (!failing.delete(channel.number)) return;
+      log.info({ event: "pause_drain.recovered", channel: channel.number }, "a pause is drained again");
+    } catch (err) {
+      if (loop.signal.aborted || failing.has(channel.number)) return;
       failing.add(channel.number);
-      log.warn({ err: error, channel: channel.number }, "kept deliveries have to wait");
+      log.warn({ event: "pause_drain.failing", err, channel: channel.number }, "a pause cannot be drained");
     } finally {
       await releaseLease(db, claim).catch(() => {});
     }
   }
 
-  async function lookAfter(channel: ResumedChannel): Promise<void> {
+  async function linger(channel: ResumedChannel): Promise<void> {
     const name = nameOf(channel);
     const sinceMs = emptySinceMs.get(name) ?? performance.now();
     emptySinceMs.set(name, sinceMs);
-    if (performance.now() - sinceMs < timing.lookAfterMs) return;
+    if (performance.now() - sinceMs < timing.lingerMs) return;
     await endPause(db, channel);
     emptySinceMs.delete(name);
   }
@@ -124,20 +122,20 @@ export function startResumer(deps: ResumerDeps): Resumer {
     }
     const names = new Set(resumed.map(nameOf));
     for (const name of emptySinceMs.keys()) if (!names.has(name)) emptySinceMs.delete(name);
-    // Each look goes on after the last: a few that fail, or are looked after, must not keep the places for themselves.
+    // Each look goes on after the last: a few that fail, or linger, must not keep the places for themselves.
     const isLater = ({ number }: ResumedChannel): boolean => number > lastStarted;
     waiting = [...resumed.filter(isLater), ...resumed.filter((channel) => !isLater(channel))];
     startWaiting();
   }
 
   function startWaiting(): void {
-    while (!signal.aborted && underWay.size < CHANNELS_AT_ONCE) {
+    while (!loop.signal.aborted && underWay.size < CHANNELS_AT_ONCE) {
       const channel = waiting.shift();
       if (!channel) return;
       const { number } = channel;
       if (underWay.has(number)) continue;
       lastStarted = number;
-      const done = bringThrough(channel).finally(() => {
+      const done = drain(channel).finally(() => {
         underWay.delete(number);
         startWaiting();
       });
@@ -145,35 +143,20 @@ export function startResumer(deps: ResumerDeps): Resumer {
     }
   }
 
-  async function run(): Promise<void> {
-    let blind = false;
-    while (!signal.aborted) {
-      const woken = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      try {
-        await startAll();
-        blind = false;
-      } catch (error) {
-        if (!blind && !signal.aborted) log.warn({ err: error }, "resumed channels cannot be looked for");
-        blind = true;
-      }
-      const next = new AbortController();
-      const beat = delay(timing.beatEveryMs, undefined, { signal: AbortSignal.any([signal, next.signal]) });
-      await Promise.race([beat.catch(() => {}), ...(blind ? [] : [woken])]);
-      next.abort();
-    }
-    await Promise.all(underWay.values());
-  }
-
-  const running = run();
+  const loop = startLoop({
+    step: startAll,
+    everyMs: timing.tickMs,
+    onFailing: (err) =>
+      log.warn({ event: "pause_drainer.failing", err }, "resumed channels cannot be listed"),
+    onRecovered: () => log.info({ event: "pause_drainer.recovered" }, "resumed channels are listed again"),
+  });
   return {
     noteChange({ kind }) {
-      if (kind === "channel") wake();
+      if (kind === "channel") loop.wake();
     },
     async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await running;
+      await loop[Symbol.asyncDispose]();
+      await Promise.all(underWay.values());
     },
   };
 }

@@ -1,9 +1,9 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { RetainedTopic } from "../bus/retention/retention.ts";
 import type { FindAtRisk } from "../bus/retention/retention-risk.ts";
 import type { Queryable } from "../data/database.ts";
 import { clearRisk, markAtRisk } from "../data/retention-risk.ts";
 import { isId } from "../lib/ids.ts";
+import { startLoop } from "../lib/loop.ts";
 import { mapBounded } from "../lib/map-bounded.ts";
 import type { Log } from "../log.ts";
 
@@ -25,22 +25,19 @@ export interface RetentionWatch extends AsyncDisposable {
 }
 
 const TOPICS_AT_ONCE = 8;
-/** A gateway whose turn begins looks at once. */
-const BEAT_MS = 1_000;
+/** A gateway whose turn begins looks within so long. */
+const TICK_MS = 1_000;
 
 /**
- * Looks at every topic in turn, at a few at a time: one script call each, however many subscriptions cover it. What has changed is
+ * Looks at every topic in turn, at a few at a time: one script call each, however many subscriptions cover it. Changes are
  * written into their rows and logged once. A look that could not see all of them clears nothing.
  */
 export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
   const { db, findAtRisk, log, pages, isHolder, everyMs } = deps;
-  const stopping = new AbortController();
-  const { signal } = stopping;
   let count = 0;
-  let lookedAtMs = Number.NEGATIVE_INFINITY;
-  let isFailing = false;
 
-  async function look(): Promise<void> {
+  async function look(signal: AbortSignal): Promise<void> {
+    if (!isHolder()) return;
     const found = new Set<string>();
     let failure: { readonly error: unknown } | undefined;
     for await (const page of pages()) {
@@ -57,7 +54,7 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
     const atRisk = [...found];
     for (const one of await markAtRisk(db, atRisk)) {
       log.warn(
-        { subscription: one.id, organization: one.organizationId },
+        { event: "retention.at_risk", subscription: one.id, organization: one.organizationId },
         "retention is about to take unread events",
       );
     }
@@ -65,36 +62,22 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
     if (signal.aborted || !isHolder()) return;
     for (const one of await clearRisk(db, atRisk)) {
       log.info(
-        { subscription: one.id, organization: one.organizationId },
+        { event: "retention.safe", subscription: one.id, organization: one.organizationId },
         "unread events are safe from retention again",
       );
     }
     count = atRisk.length;
   }
 
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      if (isHolder() && performance.now() - lookedAtMs >= everyMs) {
-        lookedAtMs = performance.now();
-        try {
-          await look();
-          if (isFailing) log.info("unread events are watched again");
-          isFailing = false;
-        } catch (error) {
-          if (!isFailing && !signal.aborted) log.warn({ err: error }, "unread events cannot be watched");
-          isFailing = true;
-        }
-      }
-      await delay(Math.min(BEAT_MS, everyMs), undefined, { signal }).catch(() => {});
-    }
-  }
-
-  const running = run();
+  const loop = startLoop({
+    step: look,
+    everyMs: () => (isHolder() ? everyMs : Math.min(TICK_MS, everyMs)),
+    onFailing: (err) =>
+      log.warn({ event: "retention_watch.failing", err }, "unread events cannot be watched"),
+    onRecovered: () => log.info({ event: "retention_watch.recovered" }, "unread events are watched again"),
+  });
   return {
     atRisk: () => (isHolder() ? count : 0),
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await running;
-    },
+    [Symbol.asyncDispose]: loop[Symbol.asyncDispose],
   };
 }

@@ -31,7 +31,7 @@ afterEach(async () => {
 
 const HOUR_MS = 3_600_000;
 const FAST: HousekeeperTiming = {
-  beatEveryMs: 20,
+  tickMs: 20,
   leaseMs: HOUR_MS,
   sweepEveryMs: 20,
   expireEveryMs: 20,

@@ -2,14 +2,18 @@ import { createHmac } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { quarantineBudgetKey } from "../../src/bus/keys.ts";
 import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-write.ts";
-import { type Resumer, type ResumerDeps, startResumer } from "../../src/delivery/pause-drainer.ts";
+import {
+  type PauseDrainer,
+  type PauseDrainerDeps,
+  startPauseDrainer,
+} from "../../src/delivery/pause-drainer.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
 const TICK = { type: "tick", idPath: "$.n" };
-const timing = { beatEveryMs: 20, leaseMs: 3_600_000, lookAfterMs: 100 };
+const timing = { tickMs: 20, leaseMs: 3_600_000, lingerMs: 100 };
 
 let spine: TestSpine;
 beforeAll(async () => {
@@ -17,21 +21,21 @@ beforeAll(async () => {
 });
 afterAll(() => spine[Symbol.asyncDispose]());
 
-let resumers: Resumer[] = [];
+let drainers: PauseDrainer[] = [];
 afterEach(async () => {
-  await Promise.all(resumers.map((resumer) => resumer[Symbol.asyncDispose]()));
-  resumers = [];
+  await Promise.all(drainers.map((drainer) => drainer[Symbol.asyncDispose]()));
+  drainers = [];
 });
 
-function start(instead: Partial<ResumerDeps> = {}): Resumer {
+function start(instead: Partial<PauseDrainerDeps> = {}): PauseDrainer {
   const { quarantine, pauses, redriveKept, findByNumber: findLiveChannel } = spine.path;
-  const resumer = startResumer({
+  const drainer = startPauseDrainer({
     ...{ db: spine.api.database.db, quarantine, pauses, redriveKept, findLiveChannel, timing },
     log: createLog({ level: "silent" }),
     ...instead,
   });
-  resumers.push(resumer);
-  return resumer;
+  drainers.push(drainer);
+  return drainer;
 }
 
 interface Installed {

@@ -4,8 +4,8 @@ import type { RedisBus } from "../connection/redis.ts";
 import type { EntryIndex } from "../topics/entry-index.ts";
 import { type Groups, startIdAt } from "./groups.ts";
 
-/** A subscription as it should stand on the bus: its group on each of its topics, just before the start. */
-export interface Placement {
+/** The groups of a subscription as they should stand: one on each of its topics, just before the start. */
+export interface SubscriptionGroups {
   readonly id: string;
   /** Milliseconds of Redis time; 0: from the first entry on. */
   readonly startMs: number;
@@ -23,8 +23,8 @@ const MAX_LAG_TOPICS = 2_000;
  * Makes what is missing and leaves the rest alone; answers the topics whose group was made. Groups come before the set by
  * which readers find their topics, so that no reader is sent to a topic without its group.
  */
-export async function placeSubscription(groups: Groups, placement: Placement): Promise<readonly string[]> {
-  const { id, startMs, topics, isPaused } = placement;
+export async function ensureGroups(groups: Groups, wanted: SubscriptionGroups): Promise<readonly string[]> {
+  const { id, startMs, topics, isPaused } = wanted;
   const startId = startIdAt(startMs);
   await groups.setPaused(id, isPaused);
   const made = await mapBounded(topics, CONCURRENCY, (topic) => groups.ensure(topic, id, startId));
@@ -32,10 +32,10 @@ export async function placeSubscription(groups: Groups, placement: Placement): P
   return topics.filter((_, i) => made[i]);
 }
 
-/** Sets the groups of a subscription anew at its start, on all its topics; answers how many entries were in readers' hands. */
+/** Sets the groups of a subscription anew at its start, on all its topics; answers how many pending entries were dropped. */
 export async function rewindSubscription(
   groups: Groups,
-  { id, startMs, topics }: Omit<Placement, "isPaused">,
+  { id, startMs, topics }: Omit<SubscriptionGroups, "isPaused">,
 ): Promise<number> {
   const startId = startIdAt(startMs);
   const dropped = await mapBounded(topics, CONCURRENCY, (topic) => groups.reset(topic, id, startId));
@@ -60,7 +60,7 @@ export async function removeSubscription(
  */
 export async function readLags(
   deps: { readonly groups: Groups; readonly entries: EntryIndex },
-  subscriptions: readonly Pick<Placement, "id" | "topics">[],
+  subscriptions: readonly Pick<SubscriptionGroups, "id" | "topics">[],
 ): Promise<ReadonlyMap<string, number | null>> {
   const lags = new Map<string, number | null>();
   const topics = [...new Set(subscriptions.flatMap((subscription) => subscription.topics))];

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { readRedisTimeMs } from "../../../bus/groups/groups.ts";
-import { placeSubscription, rewindSubscription } from "../../../bus/groups/subscription-groups.ts";
+import { ensureGroups, rewindSubscription } from "../../../bus/groups/subscription-groups.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, notFound } from "../../../http/problem.ts";
 import { type AppScope, appScopeOf } from "../../apps/app-scope.ts";
@@ -36,7 +36,7 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
     /** Readers learn of it at once; where Redis is away, whoever keeps the groups tells them later. */
     async function place({ row, topics }: Subscription): Promise<void> {
       const { id, startMs, state } = row;
-      await placeSubscription(groups, { id, startMs, topics, isPaused: state === "paused" }).catch((err) => {
+      await ensureGroups(groups, { id, startMs, topics, isPaused: state === "paused" }).catch((err) => {
         log.warn({ err, subscription: id }, "the groups of a changed subscription are placed later");
       });
     }

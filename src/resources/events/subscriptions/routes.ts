@@ -1,6 +1,6 @@
 import type { RedisBus } from "../../../bus/connection/redis.ts";
 import { type Groups, readRedisTimeMs } from "../../../bus/groups/groups.ts";
-import { placeSubscription, readLags } from "../../../bus/groups/subscription-groups.ts";
+import { ensureGroups, readLags } from "../../../bus/groups/subscription-groups.ts";
 import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
 import type { EntityDeps } from "../../../channels/entity.ts";
 import type { Queryable } from "../../../data/database.ts";
@@ -83,7 +83,7 @@ export const subscribe: Resource<SubscriptionsDeps> = {
           .execute((trx) => insertSubscription(trx, caller, scope, wanted, context));
         const { id } = subscription.row;
         try {
-          await placeSubscription(groups, { id, startMs, topics: subscription.topics, isPaused: false });
+          await ensureGroups(groups, { id, startMs, topics: subscription.topics, isPaused: false });
         } catch (error) {
           log.warn({ err: error, subscription: id }, "the groups of a new subscription are made later");
         }

@@ -1,7 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { removeSubscription } from "../../src/bus/groups/subscription-groups.ts";
 import { startChangeFeed } from "../../src/data/changes.ts";
-import { type GroupKeeper, type GroupKeeperDeps, startGroupKeeper } from "../../src/delivery/group-keeper.ts";
+import {
+  type GroupReconciler,
+  type GroupReconcilerDeps,
+  startGroupReconciler,
+} from "../../src/delivery/group-reconciler.ts";
 import { createLog } from "../../src/log.ts";
 import { startRedis } from "../support/redis.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
@@ -15,7 +19,7 @@ afterAll(() => spine[Symbol.asyncDispose]());
 
 let open: AsyncDisposableStack;
 let lines: { msg: string; subscription?: string; topics?: number }[];
-/** Ahead of the real time: what was made just now is old for the keeper. */
+/** Ahead of the real time: what was made just now is old for the reconciler. */
 let aheadMs: number;
 beforeEach(() => {
   open = new AsyncDisposableStack();
@@ -27,10 +31,10 @@ afterEach(async () => {
   await spine.api.database.db.deleteFrom("subscriptions").execute();
 });
 
-function startKeeper(
-  options: Partial<Pick<GroupKeeperDeps, "groups" | "beatEveryMs" | "sweepEveryMs">> = {},
+function startReconciler(
+  options: Partial<Pick<GroupReconcilerDeps, "groups" | "tickMs" | "sweepEveryMs">> = {},
   on = spine,
-): GroupKeeper {
+): GroupReconciler {
   const log = createLog({
     level: "info",
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
@@ -38,7 +42,7 @@ function startKeeper(
   const { redis, groups } = on;
   const { db } = on.api.database;
   const clock = () => Date.now() + aheadMs;
-  return open.use(startGroupKeeper({ db, redis, groups, log, clock, beatEveryMs: 20, ...options }));
+  return open.use(startGroupReconciler({ db, redis, groups, log, clock, tickMs: 20, ...options }));
 }
 
 const channel = (uid: string, ...types: string[]) => ({
@@ -57,7 +61,7 @@ async function subscribe(
 }
 
 /** The subscription's topics on which its group stands. */
-async function placed(id: string, on = spine): Promise<string[]> {
+async function groupsOf(id: string, on = spine): Promise<string[]> {
   const found: string[] = [];
   for (const topic of await on.server.client.smembers(`inlet:sub:${id}`)) {
     if (await on.groups.find(topic, id)) found.push(topic);
@@ -71,12 +75,12 @@ it("makes all groups and topic sets again after Redis was emptied, at their star
   const app = await spine.install(channel("main", "push", "pull"), channel("second", "x"));
   const all = await subscribe(app.id, "*", "earliest");
   const some = await subscribe(app.id, "main:*");
-  startKeeper();
-  await until(async () => (await placed(some.id)).length === 2);
+  startReconciler();
+  await until(async () => (await groupsOf(some.id)).length === 2);
   expect(missing()).toEqual([]);
   aheadMs = 60_000;
   await spine.server.client.flushdb();
-  await until(async () => (await placed(all.id)).length === 3 && (await placed(some.id)).length === 2);
+  await until(async () => (await groupsOf(all.id)).length === 3 && (await groupsOf(some.id)).length === 2);
   const [topic = ""] = some.topics;
   expect((await spine.groups.find(topic, all.id))?.lastDeliveredId).toBe("0-0");
   const row = await spine.api.database.db
@@ -104,12 +108,13 @@ it("makes the other groups when one cannot be made, logs that once, and makes it
   await spine.server.client.flushdb();
   const [topic = ""] = blocked.topics;
   await spine.server.client.set(topic, "not a stream");
-  startKeeper({ sweepEveryMs: 20 });
-  await until(async () => (await placed(other.id)).length === 1);
-  const told = () => lines.filter(({ msg }) => msg === "a subscription cannot be placed");
+  startReconciler({ sweepEveryMs: 20 });
+  await until(async () => (await groupsOf(other.id)).length === 1);
+  const told = () =>
+    lines.filter(({ msg }) => msg === "the consumer groups of a subscription cannot be made");
   expect(told()).toMatchObject([{ subscription: blocked.id }]);
   await spine.server.client.del(topic);
-  await until(async () => (await placed(blocked.id)).length === 1);
+  await until(async () => (await groupsOf(blocked.id)).length === 1);
   expect(told()).toHaveLength(1);
 });
 
@@ -117,41 +122,41 @@ it("makes a group on the topic of a new definition as soon as the change feed br
   const app = await spine.install(channel("main", "push"));
   const covering = await subscribe(app.id, "main:*");
   const other = await subscribe(app.id, "main:push");
-  const keeper = startKeeper({ beatEveryMs: 60_000 });
-  await until(async () => (await placed(covering.id)).length === 1);
+  const reconciler = startReconciler({ tickMs: 60_000 });
+  await until(async () => (await groupsOf(covering.id)).length === 1);
   open.use(
     await startChangeFeed({
       db: spine.api.database.db,
       log: createLog({ level: "silent" }),
       clock: Date.now,
-      onChange: keeper.noteChange,
-      onReset: keeper.noteReset,
+      onChange: reconciler.noteChange,
+      onReset: reconciler.noteReset,
     }),
   );
   await spine.api.call("PUT", `/apps/${app.id}/channels/${app.channels[0].id}`, {
     events: [{ type: "push" }, { type: "later" }],
   });
-  await until(async () => (await placed(covering.id)).length === 2);
-  expect(await placed(other.id)).toEqual(other.topics);
+  await until(async () => (await groupsOf(covering.id)).length === 2);
+  expect(await groupsOf(other.id)).toEqual(other.topics);
   expect(missing()).toEqual([]);
   const { body } = await spine.api.call("GET", `/apps/${app.id}/subscriptions/${covering.id}`);
-  expect([...body.topics].sort()).toEqual(await placed(covering.id));
+  expect([...body.topics].sort()).toEqual(await groupsOf(covering.id));
 });
 
 it("keeps the group on the topic of a removed definition, and no group of a deleted channel", async () => {
   const app = await spine.install(channel("main", "push", "gone"), channel("second", "x"));
   const { id, topics } = await subscribe(app.id, "*");
-  const keeper = startKeeper();
+  const reconciler = startReconciler();
   await spine.api.call("PUT", `/apps/${app.id}/channels/${app.channels[0].id}`, {
     events: [{ type: "push" }],
   });
   await spine.api.call("DELETE", `/apps/${app.id}/channels/${app.channels[1].id}`);
   const left = topics.filter((topic) => topic.includes(".main.")).sort();
-  keeper.noteReset();
-  await until(async () => (await placed(id)).join() === left.join());
+  reconciler.noteReset();
+  await until(async () => (await groupsOf(id)).join() === left.join());
 });
 
-it("leaves groups and what they have read alone, with several keepers at once", async () => {
+it("leaves groups and what they have read alone, with several reconcilers at once", async () => {
   const app = await spine.install(channel("main", "push"));
   const { id, topics } = await subscribe(app.id, "*", "earliest");
   const [topic = ""] = topics;
@@ -168,20 +173,20 @@ it("leaves groups and what they have read alone, with several keepers at once", 
       return groups.ensure(...args);
     },
   };
-  const keepers = [1, 2, 3].map(() => startKeeper({ beatEveryMs: 5, sweepEveryMs: 0, groups: counted }));
+  const reconcilers = [1, 2, 3].map(() => startReconciler({ tickMs: 5, sweepEveryMs: 0, groups: counted }));
   await until(() => made > 20);
-  for (const keeper of keepers) await keeper[Symbol.asyncDispose]();
+  for (const reconciler of reconcilers) await reconciler[Symbol.asyncDispose]();
   expect(await spine.groups.find(topic, id)).toEqual(before);
 });
 
 it("leaves nothing in Redis of a subscription that is deleted while its groups are made", async () => {
   const app = await spine.install(channel("main", ...Array.from({ length: 30 }, (_, i) => `t${i}`)));
-  startKeeper({ beatEveryMs: 1, sweepEveryMs: 0 });
+  startReconciler({ tickMs: 1, sweepEveryMs: 0 });
   const { db } = spine.api.database;
   for (let i = 0; i < 8; i++) {
     const { id, topics } = await subscribe(app.id, "*");
     await spine.api.call("DELETE", `/apps/${app.id}/subscriptions/${id}`);
-    // What the deletion has noted is cleared away at once, while the keeper may still be at it.
+    // What the deletion has noted is cleared away at once, while the reconciler may still be at it.
     await db.deleteFrom("removals").execute();
     await removeSubscription(spine, id);
     await until(async () => {
@@ -200,9 +205,9 @@ it("starts while Redis is away, and makes the groups again whenever Redis comes 
   const { id } = await subscribe(app.id, "*", "now", own);
   await own.server.client.flushdb();
   server.signal("SIGSTOP");
-  await using _ = startKeeper({ beatEveryMs: 50 }, own);
+  await using _ = startReconciler({ tickMs: 50 }, own);
   server.signal("SIGCONT");
-  await until(async () => (await placed(id, own)).length === 1);
+  await until(async () => (await groupsOf(id, own)).length === 1);
   await server.restart();
-  await until(async () => (await placed(id, own)).length === 1);
+  await until(async () => (await groupsOf(id, own)).length === 1);
 });
