@@ -114,7 +114,7 @@ ${renderSettingsText(SETTING_LIST)}
 `;
 }
 
-/** The table of the README. */
+/** The table of the documentation. */
 export const renderSettingsTable = (): string => renderSettingsMarkdown(SETTING_LIST);
 
 /** The documented settings file. */

@@ -1,10 +1,15 @@
 import { globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { renderSettingsTable } from "../src/config.ts";
+import { QUARANTINE_REASONS } from "../src/event/outcome.ts";
+import { STATUS_OF } from "../src/http/problem.ts";
+import { SETTINGS } from "../src/lib/settings.ts";
 
 const ROOT = join(import.meta.dirname, "..");
-const PAGES = ["README.md", ...globSync("{src/docs,.github}/**/*.md", { cwd: ROOT })].sort();
-const pages = PAGES.map((name) => ({ name, text: readFileSync(join(ROOT, name), "utf8") }));
+const read = (name: string): string => readFileSync(join(ROOT, name), "utf8");
+const names = ["README.md", ...globSync("{src/docs,.github}/**/*.md", { cwd: ROOT })].sort();
+const pages = names.map((name) => ({ name, text: read(name) }));
 
 /** What the pages hold, with the page that holds it. */
 const find = (pattern: RegExp): readonly { readonly page: string; readonly found: string }[] =>
@@ -12,12 +17,17 @@ const find = (pattern: RegExp): readonly { readonly page: string; readonly found
     [...text.matchAll(pattern)].map(([, found = ""]) => ({ page: name, found })),
   );
 const exists = (path: string): boolean => statSync(join(ROOT, path), { throwIfNoEntry: false }) !== undefined;
+const between = (text: string, mark: string): string =>
+  text.split(`<!-- ${mark} -->\n`)[1]?.split(`\n<!-- /${mark} -->`)[0] ?? "";
+/** The first cells of a table's rows that hold nothing but a code span. */
+const named = (text: string): readonly string[] =>
+  [...text.matchAll(/^\| (?:\d+ \| )?`(\w+)` \|/gm)].map(([, name = ""]) => name);
 
 describe("the README and the pages of src/docs", () => {
   it("name only files and folders that exist", () => {
-    const named = find(/(?<![\w/.-])((?:src|test|config|\.github|\.ci)\/[\w./-]*[\w/])/g);
-    expect(named.length).toBeGreaterThan(50);
-    expect(named.filter(({ found }) => !exists(found))).toEqual([]);
+    const paths = find(/(?<![\w/.-])((?:src|test|config|\.github|\.ci)\/[\w./-]*[\w/])/g);
+    expect(paths.length).toBeGreaterThan(50);
+    expect(paths.filter(({ found }) => !exists(found))).toEqual([]);
   });
 
   it("have links that lead to a file, and to a heading that is there", () => {
@@ -25,10 +35,57 @@ describe("the README and the pages of src/docs", () => {
     const broken = links.filter(({ page, found }) => {
       const [path = "", heading] = found.split("#");
       const target = path === "" ? page : join(dirname(page), path);
-      if (!exists(target)) return true;
-      return heading !== undefined && !headingsOf(readFileSync(join(ROOT, target), "utf8")).includes(heading);
+      return !exists(target) || (heading !== undefined && !headingsOf(read(target)).includes(heading));
     });
+    expect(links.length).toBeGreaterThan(10);
     expect(broken).toEqual([]);
+  });
+
+  it("name only commands that exist", () => {
+    const { scripts } = JSON.parse(read("package.json"));
+    const commands = find(/npm (?:run )?(?!ci|install)([a-z:]+)/g);
+    expect(commands.length).toBeGreaterThan(5);
+    expect(commands.filter(({ found }) => !(found in scripts))).toEqual([]);
+  });
+
+  it("name only settings, metrics and presets that exist", () => {
+    const settings = Object.values(SETTINGS).map(({ name }) => name);
+    expect(find(/\b(INLET_[A-Z_]+)\b/g).filter(({ found }) => !settings.includes(found))).toEqual([]);
+    const source = globSync("src/**/*.ts", { cwd: ROOT }).map(read).join("\n");
+    expect(find(/\b(inlet_[a-z_]+)\b/g).filter(({ found }) => !source.includes(`"${found}"`))).toEqual([]);
+    const presets = find(/"preset": "([^"]+)"/g);
+    expect(presets.filter(({ found }) => !exists(`src/verify/presets/${found}.json`))).toEqual([]);
+  });
+
+  it("are all reached from the README", () => {
+    const reached = new Set<string>();
+    const follow = (page: string): void => {
+      if (reached.has(page)) return;
+      reached.add(page);
+      for (const [, path = ""] of read(page).matchAll(/\]\((?!https?:)([^)\s#]+\.md)/g)) {
+        follow(join(dirname(page), path));
+      }
+    };
+    follow("README.md");
+    expect([...reached].sort()).toEqual(names);
+  });
+});
+
+describe("a page", () => {
+  it("lists the settings as the program knows them", () => {
+    expect(between(read("src/docs/settings.md"), "settings")).toBe(renderSettingsTable().trim());
+  });
+
+  it("lists every error code and every reason for quarantine", () => {
+    const [errors = "", quarantine = ""] = read("src/docs/errors-and-quarantine.md").split("\n## Quarantine");
+    expect(named(errors)).toEqual(Object.keys(STATUS_OF));
+    expect(named(quarantine)).toEqual(QUARANTINE_REASONS);
+    for (const [code, status] of Object.entries(STATUS_OF))
+      expect(errors).toContain(`| ${status} | \`${code}\` |`);
+  });
+
+  it("of the README is short", () => {
+    expect(read("README.md").split("\n").length).toBeLessThanOrEqual(151);
   });
 });
 

@@ -94,7 +94,7 @@ const sipProviders: SettingType<readonly string[]> = (text) => {
     : err(`must be ${SIP_PROVIDERS} different names`);
 };
 
-/** The one list of settings: parsing, `--help`, the table of the README and the settings file are made from it. */
+/** The one list of settings: parsing, `--help`, the table of the documentation and the settings file are made from it. */
 export const SETTINGS: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   port: {
     name: "INLET_PORT",

@@ -57,17 +57,20 @@ it("lets another program read a subscription, with the package and a Redis addre
   await run(join(ROOT, "node_modules/.bin/tsc"), [...flags, "flow.ts"], { cwd: dir });
 });
 
-it("lets the README's program read a subscription, and end when it is told to", async () => {
+it("lets the program of the documentation read a subscription, and end when it is told to", async () => {
   await using server = await startTestRedis();
   const { id, topics, send } = await makeSubscription(server);
   await send(topics[0] ?? "", 0, 3);
-  const readme = await readFile(join(ROOT, "README.md"), "utf8");
-  const flow = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
+  const page = await readFile(join(ROOT, "src/docs/reading.md"), "utf8");
+  const flow = /```ts\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
   await writeFile(
-    join(dir, "readme.ts"),
+    join(dir, "documented.ts"),
     flow.replace("redis://127.0.0.1:6379", server.url).replace("sub_…", id),
   );
-  const child = spawn(process.execPath, ["readme.ts"], { cwd: dir, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, ["documented.ts"], {
+    cwd: dir,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const lines: string[] = [];
   createInterface(child.stdout).on("line", (line) => lines.push(line));
   await until(() => lines.length === 3);

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import SwaggerParser from "@apidevtools/swagger-parser";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -144,3 +145,27 @@ it("the document also describes hooks, health, metrics and docs, each with its o
   }
   expect(document.paths["/hooks/{channelId}"].servers[0].url).toBe("https://hooks.example");
 });
+
+describe("the page on the API", () => {
+  it("lists the paths of the document, all of them and no other", () => {
+    const page = readFileSync(new URL("../../../src/docs/api.md", import.meta.url), "utf8");
+    const listed = [...page.matchAll(/^\| (`\/.*?`) \|/gm)].flatMap(([, cell = ""]) =>
+      [...cell.replaceAll("\\|", "|").matchAll(/`([^`]+)`/g)].flatMap(([, path = ""]) => expand(path)),
+    );
+    const paths = new Set(operationsOf(document).map(({ path }) => path));
+    expect(listed.sort()).toEqual([...paths].sort());
+  });
+});
+
+/** `/a[/b]/(c|d)` as the paths that it stands for. */
+function expand(path: string): readonly string[] {
+  const optional = /^(.*?)\[([^\]]*)\](.*)$/.exec(path);
+  if (optional) {
+    const [, before = "", middle = "", after = ""] = optional;
+    return [...expand(before + after), ...expand(before + middle + after)];
+  }
+  const choice = /^(.*?)\(([^)]*)\)(.*)$/.exec(path);
+  if (!choice) return [path];
+  const [, before = "", choices = "", after = ""] = choice;
+  return choices.split("|").flatMap((one) => expand(before + one + after));
+}

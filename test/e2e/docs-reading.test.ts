@@ -11,21 +11,21 @@ import { createHandlerRequest } from "../../src/delivery/handler-request.ts";
 import { startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
-const README = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+const PAGE = readFileSync(new URL("../../src/docs/reading.md", import.meta.url), "utf8");
 
-/** The block of that language in the page's part about reading that holds the text. */
+/** The block of that language that holds the text. */
 function block(language: string, holding: string): string {
-  const found = [...README.matchAll(/```(\w+)\n([\s\S]*?)```/g)].find(
+  const found = [...PAGE.matchAll(/```(\w+)\n([\s\S]*?)```/g)].find(
     ([, name, text = ""]) => name === language && text.includes(holding),
   );
-  if (!found?.[2]) throw new Error(`the README has no ${language} with ${holding}`);
+  if (!found?.[2]) throw new Error(`the page has no ${language} with ${holding}`);
   return found[2];
 }
 
 let dir: string;
 let children: ChildProcess[];
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), "inlet-readme-"));
+  dir = await mkdtemp(join(tmpdir(), "inlet-docs-"));
   await symlink(join(import.meta.dirname, "../../node_modules"), join(dir, "node_modules"));
   children = [];
 });
@@ -54,7 +54,7 @@ function start(command: string, args: string[], env: Record<string, string> = {}
   return { output: () => output };
 }
 
-describe("the README's snippets", () => {
+describe("the snippets about reading", () => {
   it("read new entries in a shell, and those that were left or not handled at first", async () => {
     await using server = await startRedis();
     const { client, socketPath } = server;

@@ -7,8 +7,7 @@ import { expect, it } from "vitest";
 import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
 
-const README = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-const SECTION = /## Sources[\s\S]*?(?=\n## )/.exec(README)?.[0] ?? "";
+const PAGE = readFileSync(new URL("../../src/docs/sources.md", import.meta.url), "utf8");
 const WIKI = "https://stream.wikimedia.org";
 const GITHUB = "https://api.github.com";
 
@@ -19,9 +18,9 @@ interface App {
 }
 
 function quotedAfter(call: string): string {
-  const at = SECTION.indexOf(`${call} '`);
-  const [, text] = /^'([^']*)'/.exec(SECTION.slice(at + call.length + 1)) ?? [];
-  if (at < 0 || text === undefined) throw new Error(`the section has no ${call}`);
+  const at = PAGE.indexOf(`${call} '`);
+  const [, text] = /^'([^']*)'/.exec(PAGE.slice(at + call.length + 1)) ?? [];
+  if (at < 0 || text === undefined) throw new Error(`the page has no ${call}`);
   return text;
 }
 
@@ -53,7 +52,7 @@ async function startServers() {
   };
 }
 
-it("the README's sources are fetched as it says", async () => {
+it("the sources of the page are fetched as it says", async () => {
   const [started, startedServers] = await Promise.all([createTestStores(), startServers()]);
   await using stores = started;
   await using servers = startedServers;
@@ -63,7 +62,7 @@ it("the README's sources are fetched as it says", async () => {
   const body = JSON.parse(text.replace(WIKI, servers.origin).replace(GITHUB, servers.origin));
   const blueprint = await gateway.api<{ readonly id: string }>("POST", "/blueprints", body);
   const app = await gateway.api<App>("POST", "/apps/install", { blueprintId: blueprint.id });
-  const subscribe = JSON.parse(quotedAfter("post /apps/app_…/events/subscribe"));
+  const subscribe = JSON.parse(quotedAfter('post "/apps/$APP/events/subscribe"'));
   await gateway.api("POST", `/apps/${app.id}/events/subscribe`, subscribe);
 
   const onTopic = async (name: string): Promise<readonly (readonly string[])[]> => {

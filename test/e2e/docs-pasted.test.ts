@@ -1,0 +1,81 @@
+import { execFile } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import {
+  createTestStores,
+  type InstalledApp,
+  startTestGateway,
+  type TestGateway,
+} from "../support/gateway.ts";
+import { API_KEY } from "../support/gateway-process.ts";
+
+const SECRET = "the secret that GitHub signs with";
+
+let owned: AsyncDisposableStack;
+let gateway: TestGateway;
+let redisUrl: string;
+let dir: string;
+beforeAll(async () => {
+  await using starting = new AsyncDisposableStack();
+  const stores = starting.use(await createTestStores());
+  redisUrl = stores.env.REDIS_URL ?? "";
+  gateway = starting.use(await startTestGateway(stores.env));
+  dir = await mkdtemp(join(tmpdir(), "inlet-docs-"));
+  starting.defer(() => rm(dir, { recursive: true, force: true }));
+  owned = starting.move();
+});
+afterAll(() => owned?.[Symbol.asyncDispose]());
+
+/** Pastes all shell blocks of a page into one shell, with this gateway's key and addresses; answers what it prints. */
+async function paste(page: string): Promise<string> {
+  const text = readFileSync(new URL(`../../src/docs/${page}`, import.meta.url), "utf8");
+  const script = [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)]
+    .map(([, block]) => block)
+    .join("\n")
+    .replace("KEY=ik_…", `KEY=${API_KEY}`)
+    .replace("http://127.0.0.1:8080", gateway.origin)
+    .replace("redis-cli -s data/run/redis.sock", `redis-cli -u ${redisUrl}`);
+  expect(script).not.toContain("…");
+  return (await promisify(execFile)("sh", ["-euc", script], { cwd: dir })).stdout;
+}
+
+it("the page on webhooks, pasted, takes GitHub's signed deliveries once and reads them", async () => {
+  const output = await paste("sending.md");
+  expect(output).toMatch(/^active$/m);
+  expect(output).toContain('"published":1');
+  expect(output).toContain('{"ref":"refs/heads/main"}');
+  expect(output.trim().split("\n").at(-1)).toBe("1");
+
+  const app: InstalledApp = JSON.parse(await readFile(join(dir, "app.json"), "utf8"));
+  const [channel] = app.channels;
+  expect(channel?.state).toBe("needsSetup");
+  const shown = await gateway.api("GET", `/apps/${app.id}/channels/${channel?.id}`);
+  expect(JSON.stringify(shown)).not.toContain(SECRET);
+
+  const send = async (event: string, body: object): Promise<unknown> => {
+    const text = JSON.stringify(body);
+    const headers = {
+      "content-type": "application/json",
+      "x-github-event": event,
+      "x-github-delivery": event === "push" ? "first" : `of ${event}`,
+      "x-hub-signature-256": `sha256=${createHmac("sha256", SECRET).update(text).digest("hex")}`,
+    };
+    return (await fetch(channel?.url ?? "", { method: "POST", headers, body: text })).json();
+  };
+  expect(await send("push", { ref: "refs/heads/main" })).toMatchObject({ published: 0, duplicates: 1 });
+  expect(await send("issues", { issue: { title: "It works" } })).toMatchObject({ published: 1 });
+  expect(await send("issues", { issue: {} })).toMatchObject({ quarantined: 1 });
+});
+
+it("the page on CloudEvents, pasted, publishes its event", async () => {
+  const output = await paste("cloudevents.md");
+  expect(JSON.parse(output)).toMatchObject({
+    published: 1,
+    events: [{ id: "1", type: "com.example.measured" }],
+  });
+});
