@@ -83,6 +83,24 @@ describe("an explanation", () => {
     ).toMatchObject({ status: 400, paths: ["events[0].typePath"] });
   });
 
+  it("refuses a schema that does not compile, as a write would", async () => {
+    const { path, channelId } = await install();
+    const events = [{ type: "x" }, { type: "y", schema: { properties: { a: { type: "int" } } } }];
+    const refusal = {
+      status: 400,
+      code: "invalid_parameters",
+      paths: ["events[1].schema/properties/a/type"],
+    };
+    const explain = { body: '{"kind":"x"}', events };
+    expect(
+      await spine.api.call.refusal("POST", `${path}/channels/${channelId}/explain`, explain),
+    ).toMatchObject(refusal);
+    const preview = { channelId, events };
+    expect(await spine.api.call.refusal("POST", `${path}/quarantine/preview`, preview)).toMatchObject(
+      refusal,
+    );
+  });
+
   it("tells why verification fails, or skips it with verify=false", async () => {
     const { explain } = await install({ verification: { scheme: "hmac", name: "x-signature" } });
     const body = '{"type":"push","id":1,"n":1}';

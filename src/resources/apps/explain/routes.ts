@@ -9,6 +9,7 @@ import type { LiveChannel } from "../../../ingest/live-channel.ts";
 import { tryDefinitions } from "../../../ingest/trial.ts";
 import { CHANNEL_ID_PATTERN } from "../../../lib/channel-id.ts";
 import type { Clock } from "../../../lib/clock.ts";
+import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
 import {
   explainedItemSchema,
   MAX_EXPLAINED_ITEMS,
@@ -25,7 +26,10 @@ export interface ExplainDeps {
   readonly explain: Explain;
   /** The channel in force; undefined where it was deleted. @throws UnavailableError */
   readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly schemas: Pick<SchemaCompiler, "compile">;
   readonly clock: Clock;
+  /** Aborts when the gateway ends. */
+  readonly stopping: AbortSignal;
 }
 
 const params = { ...appParams, channelId: pathText(CHANNEL_ID_PATTERN, "channel", CHANNEL_ID_EXAMPLE) };
@@ -66,7 +70,7 @@ const explanationSchema = z
 export const explanations: Resource<ExplainDeps> = {
   path: "/apps/:appId/channels/:channelId/explain",
   tag: "Channels",
-  routes: ({ db, explain, findLiveChannel, clock }) => [
+  routes: ({ db, explain, findLiveChannel, schemas, clock, stopping }) => [
     defineRoute(
       {
         method: "post",
@@ -83,7 +87,9 @@ export const explanations: Resource<ExplainDeps> = {
         const row = await findChannel(db, appScopeOf(caller, params), params.channelId);
         const stored = row && (await findLiveChannel(row.number));
         if (!stored) throw notFound("channel");
-        const channel = body.events === undefined ? stored : triedWith(stored, body.events);
+        const tried = body.events && (await tryDefinitions(schemas, stored, body.events, stopping));
+        if (tried?.ok === false) throw invalidParameters(tried.error);
+        const channel = tried?.value ?? stored;
         const request = requestOf(body, clock());
         if (request.body.length > channel.limits.maxBodyBytes) {
           throw invalidParameters([{ path: "body", message: "is larger than the channel takes" }]);
@@ -104,12 +110,6 @@ export const explanations: Resource<ExplainDeps> = {
     ),
   ],
 };
-
-function triedWith(channel: LiveChannel, events: Parameters<typeof tryDefinitions>[1]): LiveChannel {
-  const tried = tryDefinitions(channel, events);
-  if (!tried.ok) throw invalidParameters(tried.error);
-  return tried.value;
-}
 
 function requestOf(
   { method, query, headers, body, bodyEncoding }: z.output<typeof explainSchema>,

@@ -1,6 +1,7 @@
 import type { QuarantineFilter, QuarantineStore } from "../../../bus/quarantine/quarantine.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { Explain } from "../../../ingest/explain.ts";
+import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
 import type { Log } from "../../../log.ts";
 import type { RedriveDeps } from "./redrive.ts";
 
@@ -8,6 +9,9 @@ export interface QuarantineDeps extends RedriveDeps {
   readonly db: Queryable;
   readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
   readonly explain: Explain;
+  readonly schemas: Pick<SchemaCompiler, "compile">;
+  /** Aborts when the gateway ends. */
+  readonly stopping: AbortSignal;
   readonly log: Log;
 }
 

@@ -44,7 +44,7 @@ export const preview = (
       const channelNumber = records[0]?.channelNumber ?? filter.channelNumbers?.[0];
       const stored = channelNumber === undefined ? undefined : await deps.findLiveChannel(channelNumber);
       if (!stored) throw notFound("channel");
-      const tried = events === undefined ? undefined : tryDefinitions(stored, events);
+      const tried = events && (await tryDefinitions(deps.schemas, stored, events, deps.stopping));
       if (tried?.ok === false) throw invalidParameters(tried.error);
       const channel = tried?.value ?? stored;
       const items = [];
