@@ -6,7 +6,7 @@ import {
   type JSONPathQuery,
   jsonpath,
 } from "json-p3";
-import { compileLinearRegExp, type LinearRegExp } from "../lib/linear-regexp.ts";
+import { compileLinearRegExp, type LinearRegExp, PatternError } from "../lib/linear-regexp.ts";
 import { type PathBudget, PathBudgetError, PathSyntaxError } from "./path.ts";
 
 export const MAX_DESCENTS = 2;
@@ -18,6 +18,9 @@ export const LEVELS_PER_NODE = 32;
 const CHARACTERS_PER_NODE = 64;
 /** Steps of a pattern's automaton that cost as much as a node. */
 const PATTERN_STEPS_PER_NODE = 256;
+/** What it costs to compile a pattern: reading a character takes up to 40 µs (`\p{L}`), adding an instruction up to 4. */
+const NODES_PER_PATTERN_CHARACTER = 128;
+const NODES_PER_PATTERN_INSTRUCTION = 16;
 
 type Value = JSONPathNode["value"];
 type Expression = jsonpath.expressions.FilterExpression;
@@ -29,7 +32,10 @@ type PatternFunction = "match" | "search";
  */
 export class BoundedEnvironment extends JSONPathEnvironment {
   #budget: PathBudget = { left: 0 };
+  /** Patterns that stand in the paths. */
   readonly #patterns = new Map<string, LinearRegExp>();
+  /** Patterns that the data brought to the query now run: the budget, which paid for each, bounds them. */
+  readonly #foreign = new Map<string, LinearRegExp | undefined>();
 
   constructor() {
     super({ maxRecursionDepth: MAX_RECURSION });
@@ -51,7 +57,11 @@ export class BoundedEnvironment extends JSONPathEnvironment {
   /** @throws PathBudgetError when the budget is used up. */
   run(query: JSONPathQuery, root: unknown, budget: PathBudget): readonly JSONPathNode[] {
     this.#budget = budget;
-    return query.query(root as Value).nodes;
+    try {
+      return query.query(root as Value).nodes;
+    } finally {
+      this.#foreign.clear();
+    }
   }
 
   charge(nodes: number): void {
@@ -78,16 +88,32 @@ export class BoundedEnvironment extends JSONPathEnvironment {
 
   /** @throws Error where the pattern cannot be matched in linear time. */
   addPattern(name: PatternFunction, pattern: string): void {
-    const mapped = mapDots(pattern);
-    const source = name === "match" ? `^(?:${mapped})$` : mapped;
-    this.#patterns.set(`${name} ${pattern}`, compileLinearRegExp(source, "u"));
+    this.#patterns.set(`${name} ${pattern}`, compilePattern(name, pattern));
   }
 
+  /** RFC 9535 sections 2.4.6 and 2.4.7: false where the text or the pattern is no string, or the pattern is not one. */
   #test(name: PatternFunction, text: unknown, pattern: unknown): boolean {
-    const compiled = this.#patterns.get(`${name} ${String(pattern)}`);
-    if (compiled === undefined || typeof text !== "string") return false;
+    if (typeof text !== "string" || typeof pattern !== "string") return false;
+    const compiled = this.#patterns.get(`${name} ${pattern}`) ?? this.#foreignPattern(name, pattern);
+    if (compiled === undefined) return false;
     this.charge((text.length * compiled.size) / PATTERN_STEPS_PER_NODE);
     return compiled.test(text);
+  }
+
+  /**
+   * A pattern out of the data, compiled once in a query. It is paid for before it is read, and in each query anew, so that
+   * an item's fate does not hang on what came before it.
+   */
+  #foreignPattern(name: PatternFunction, pattern: string): LinearRegExp | undefined {
+    const key = `${name} ${pattern}`;
+    if (this.#foreign.has(key)) return this.#foreign.get(key);
+    this.charge(
+      pattern.length * NODES_PER_PATTERN_CHARACTER +
+        mostInstructions(pattern) * NODES_PER_PATTERN_INSTRUCTION,
+    );
+    const compiled = compileForeign(name, pattern);
+    this.#foreign.set(key, compiled);
+    return compiled;
   }
 
   /** RFC 9535 section 2.4.4: a string's length is counted in Unicode scalar values. */
@@ -109,7 +135,7 @@ export class BoundedEnvironment extends JSONPathEnvironment {
 /**
  * Puts a query that was compiled in the environment, and those inside its filters, on the environment's budget.
  *
- * @throws PathSyntaxError for too many descents, and for a pattern that is no literal or cannot be compiled.
+ * @throws PathSyntaxError for too many descents, and for a literal pattern that cannot be compiled.
  */
 export function boundQuery(environment: BoundedEnvironment, query: JSONPathQuery): void {
   let descents = 0;
@@ -143,13 +169,10 @@ export function boundQuery(environment: BoundedEnvironment, query: JSONPathQuery
     }
   }
 
-  /** A pattern out of the data would be compiled anew for each value, at the sender's choice. */
-  function addPatternOf({ name, args, token }: jsonpath.expressions.FunctionExtension): void {
+  function addPatternOf({ name, args }: jsonpath.expressions.FunctionExtension): void {
     if (name !== "match" && name !== "search") return;
     const pattern = args[1];
-    if (!(pattern instanceof jsonpath.expressions.StringLiteral)) {
-      throw new PathSyntaxError(`the pattern of ${name}() must be a string literal`, token.index);
-    }
+    if (!(pattern instanceof jsonpath.expressions.StringLiteral)) return;
     try {
       environment.addPattern(name, pattern.value);
     } catch (error) {
@@ -230,6 +253,42 @@ const childOf = (node: JSONPathNode, step: string | number, value: Value): JSONP
 function isDirect(selector: jsonpath.JSONPathSelector): boolean {
   const { IndexSelector, NameSelector } = jsonpath.selectors;
   return selector instanceof NameSelector || selector instanceof IndexSelector;
+}
+
+/** @throws PatternError */
+function compilePattern(name: PatternFunction, pattern: string): LinearRegExp {
+  // In the group that stands around it below, a bracket too many would find its partner.
+  if (!closesWhatItOpens(pattern)) throw new PatternError("the pattern has a bracket too many");
+  const mapped = mapDots(pattern);
+  return compileLinearRegExp(name === "match" ? `^(?:${mapped})$` : mapped, "u");
+}
+
+function compileForeign(name: PatternFunction, pattern: string): LinearRegExp | undefined {
+  try {
+    return compilePattern(name, pattern);
+  } catch (error) {
+    if (error instanceof PatternError) return undefined;
+    throw error;
+  }
+}
+
+function closesWhatItOpens(pattern: string): boolean {
+  let depth = 0;
+  for (const [token] of pattern.matchAll(/\\.|\[(?:\\.|[^\]\\])*\]|[()]/gsu)) {
+    if (token === "(") depth++;
+    if (token === ")") depth--;
+    if (depth < 0) return false;
+  }
+  return depth === 0;
+}
+
+/** Told from a pattern's text alone: counts multiply what they repeat. */
+function mostInstructions(pattern: string): number {
+  let most = pattern.length;
+  for (const [, least, last] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
+    most *= Math.max(Number(least) + 1, Number(last ?? 0));
+  }
+  return most;
 }
 
 /** RFC 9535 section 2.4.6 by RFC 9485 section 5.3: a dot outside of a class is any character but a line's end. */

@@ -17,13 +17,13 @@ const TYPE_SELECTOR = /^@(?:scalar|boolean|string|integer|number|nonFinite|objec
  * @throws PathSyntaxError for filters, script expressions, unknown selectors and too many descents.
  */
 export function parsePlusPath(path: string): readonly string[] {
+  checkScripts(path);
   checkBrackets(path);
   const [root, ...steps] = JSONPath.toPathArray(path);
   // The library keeps what it has read for ever; a rule set keeps its own.
   JSONPath.clearCache();
   if (root !== "$") throw new PathSyntaxError("a path begins with $", 0);
   for (const step of steps) {
-    if (/^[?(]/.test(step)) throw new PathSyntaxError(`filters and scripts are not accepted: ${step}`);
     if (step === "") throw new PathSyntaxError("an empty step");
     if (step.startsWith("@") && !TYPE_SELECTOR.test(step))
       throw new PathSyntaxError(`unknown selector ${step}`);
@@ -77,6 +77,15 @@ function locate(root: unknown, path: string | readonly Step[], value: unknown): 
     at = (at as Readonly<Record<Step, unknown>>)[step];
   }
   return at === value ? { value, location: location satisfies Location } : { value };
+}
+
+/** Filters and scripts are told by how their brackets open, before their quotes and brackets are taken for a name's. */
+function checkScripts(path: string): void {
+  const named = path.replace(/\[\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")/gu, (name) =>
+    " ".repeat(name.length),
+  );
+  const at = named.search(/\[\s*[?(]|\.[?(]/u);
+  if (at !== -1) throw new PathSyntaxError(`filters and scripts are not accepted: ${path.slice(at)}`, at);
 }
 
 /** The library reads whatever it is given; a bracket or quote left open would become part of a name. */

@@ -50,7 +50,9 @@ export function createPathCompiler<R extends PathRoot>(options: PathCompilerOpti
           : compilePlus(environment, relative, fold);
       return ok({ text, root, path });
     } catch (error) {
-      return err(explain(error, text, name.length));
+      const reason = explain(error, text, name.length);
+      const isOtherSyntax = options.syntax === "rfc9535" && isPlusPath(relative);
+      return err(isOtherSyntax ? `${reason}; with pathSyntax "jsonpath-plus" it is accepted` : reason);
     }
   };
 }
@@ -74,6 +76,16 @@ function compilePlus(environment: BoundedEnvironment, text: string, fold: boolea
   const steps = first === undefined ? [] : [fold ? first.toLowerCase() : first, ...rest];
   const query = new PlusQuery(steps);
   return { kind: "query", key: text, select: (root, budget) => query.select(root, budget) };
+}
+
+function isPlusPath(text: string): boolean {
+  try {
+    parsePlusPath(text);
+    return true;
+  } catch (error) {
+    if (error instanceof PathSyntaxError) return false;
+    throw error;
+  }
 }
 
 function findSingular(environment: BoundedEnvironment, text: string): JSONPathQuery | undefined {

@@ -238,10 +238,19 @@ describe("the error of an invalid path gives the reason and the place", () => {
     ["$[?@..a]..b[?@..c]", /more than 2 descents/],
     ["$[?match(@.a, '(?=a)')]", /linear time.*\(at character \d+\)/],
     ["$[?search(@.a, '(a)\\\\1')]", /linear time/],
-    ["$[?match(@.a, @.b)]", /must be a string literal \(at character \d+\)/],
+    ["$[?match(@.a, 'a)|(b')]", /a bracket too many \(at character \d+\)/],
     ["type", /begins with \$/],
   ])("%s", (path, message) => {
     expect(messageOf(path)).toMatch(message);
+  });
+
+  it.each(["$.a[*].x^", "$.b.*~", "$.a.*@number()"])("%s names the syntax that would accept it", (path) => {
+    expect(messageOf(path)).toMatch(/; with pathSyntax "jsonpath-plus" it is accepted$/);
+    expect(messageOf(path, "jsonpath-plus")).toBe("compiles");
+  });
+
+  it.each(["$.a[", "$.a[?(@.b ==)]", "$..a..b..c"])("%s, wrong in either syntax, names none", (path) => {
+    expect(messageOf(path)).not.toMatch(/pathSyntax/);
   });
 });
 
@@ -291,6 +300,30 @@ describe("the cost of a path is bounded", () => {
     expect(readsUntilRefused(path, data, "rfc9535", 20_000)).toBeLessThan(3 * 20_000);
   });
 
+  const patterns = (count: number, each: (index: number) => string): unknown =>
+    Array.from({ length: count }, (_, index) => ({ a: "x", p: each(index) }));
+  it.each([
+    ["many", patterns(200, (index) => `pattern ${index}`)],
+    ["large", patterns(1, () => "(?:a{100}){100}")],
+    ["long", patterns(1, () => "\\p{L}".repeat(1_000))],
+  ])("%s patterns out of the document are refused before they are compiled", (_, data) => {
+    expect(() => run("$[?match(@.a, @.p)]", data, "rfc9535", { left: 150_000 })).toThrow(PathBudgetError);
+  });
+
+  it("a pattern out of the document is paid for once in a query, and as much in the next", () => {
+    const result = compile("$.values[?match(@, $.p)]");
+    if (!result.ok || result.value.path.kind !== "query") throw new Error("no query");
+    const spent = (count: number): number => {
+      const budget = { left: 100_000 };
+      result.value.path.kind === "query" &&
+        result.value.path.select({ values: Array(count).fill("x"), p: "a+b" }, budget);
+      return 100_000 - budget.left;
+    };
+    expect(spent(1)).toBeGreaterThan(3 * 128);
+    expect(spent(1)).toBe(spent(1));
+    expect(spent(100) - spent(1)).toBeLessThan(100 * 16);
+  });
+
   it("two descents in the syntax of jsonpath-plus are refused before that too", () => {
     expect(readsUntilRefused("$..*..*", wide, "jsonpath-plus", 20_000)).toBeLessThan(3 * 20_000);
   });
@@ -331,6 +364,24 @@ describe("patterns (RFC 9485)", () => {
     ["categories are known", "match", "\\\\p{Lu}+", "ÄÖ", true],
   ])("%s", (_, name, pattern, text, expected) => {
     expect(select(`$[?${name}(@, '${pattern}')]`, [text])).toHaveLength(expected ? 1 : 0);
+  });
+
+  it.each([
+    ["a pattern that is no string", "$[?match(@.a, 1)]"],
+    ["a pattern that the document lacks", "$[?search(@.a, @.none)]"],
+    ["a pattern out of the document that is no string", "$[?search(@.a, @.n)]"],
+    ["a pattern out of the document that is not one", "$[?search(@.a, @.open)]"],
+    ["a pattern out of the document that no linear engine knows", "$[?search(@.a, @.ahead)]"],
+    ["a pattern out of the document that closes what it did not open", "$[?match(@.a, @.closing)]"],
+  ])("%s yields nothing", (_, path) => {
+    expect(select(path, [{ a: "1a", n: 1, open: "(", ahead: "(?=a)", closing: "1a)|(b" }])).toEqual([]);
+  });
+
+  it("out of the document match as those of the path do", () => {
+    const data = { values: ["abc", "b", "bc"], regex: "b.?", list: ["^b$", "abc"] };
+    expect(select("$.values[?match(@, $.regex)]", data)).toEqual(["b", "bc"]);
+    expect(select("$.values[?search(@, $.regex)]", data)).toEqual(["abc", "b", "bc"]);
+    expect(select("$.values[?search(@, value($..list[0]))]", data)).toEqual(["b"]);
   });
 
   it("match strings only", () => {
@@ -388,5 +439,16 @@ describe("the syntax of jsonpath-plus", () => {
     "a.b",
   ])("refuses %s", (path) => {
     expect(compile(path, "jsonpath-plus").ok).toBe(false);
+  });
+
+  it.each([
+    ["$.a[?(@.x == 'y')]", 4],
+    ['$.a[?(@.x == "y]")].z', 4],
+    ["$['n[?']..[?(@.x=='y')]", 11],
+    ["$.a[(@['length']-1)]", 4],
+  ])("says of %s that filters are refused", (path, at) => {
+    expect(messageOf(path, "jsonpath-plus")).toBe(
+      `filters and scripts are not accepted: ${path.slice(at - 1)} (at character ${at})`,
+    );
   });
 });
