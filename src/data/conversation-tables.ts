@@ -4,46 +4,6 @@ import type { Json, Timestamps } from "./columns.ts";
 /** Any JSON, or SQL's null for none. */
 type FreeForm = ColumnType<unknown, string | null, string | null>;
 
-export interface KnowledgeBasesTable extends Timestamps {
-  id: string;
-  organizationId: string;
-  name: string;
-  description: string | null;
-  assetId: string | null;
-  collectionId: string | null;
-  ownerId: string | null;
-  postId: string | null;
-  spaceId: string | null;
-  lastIndexedAt: ColumnType<Date | null, Date | null, Date | null>;
-  metadata: Json<Readonly<Record<string, unknown>>>;
-}
-
-export interface QuerySuggestion {
-  readonly id: string;
-  readonly content: string;
-}
-
-export interface AgentsTable extends Timestamps {
-  id: string;
-  organizationId: string;
-  uid: string;
-  /** What participants name it by; unique where there is one. */
-  identifier: string | null;
-  name: string;
-  description: string | null;
-  color: string | null;
-  baseModel: string | null;
-  llmPrompt: string | null;
-  blueprintId: string | null;
-  spaceId: string | null;
-  serviceAccountId: string | null;
-  customAvatarId: string | null;
-  avatarPublicUrl: string | null;
-  knowledgeBaseId: string | null;
-  querySuggestions: Json<readonly QuerySuggestion[]>;
-  toolIds: string[];
-}
-
 export interface RoomsTable extends Timestamps {
   id: string;
   organizationId: string;
@@ -112,8 +72,6 @@ export interface MessagesTable extends Timestamps {
   attachments: Json<readonly KeptAttachment[]>;
 }
 
-export type KnowledgeBaseRow = Selectable<KnowledgeBasesTable>;
-export type AgentRow = Selectable<AgentsTable>;
 export type RoomRow = Selectable<RoomsTable>;
 export type ConversationRow = Selectable<ConversationsTable>;
 export type ParticipantRow = Selectable<ParticipantsTable>;

@@ -17,15 +17,6 @@ export interface StoresTable extends Timestamps {
   commissionRate: ColumnType<string, number, number>;
 }
 
-export interface StoreCategoriesTable extends Timestamps {
-  id: string;
-  /** That of its store. */
-  organizationId: string;
-  storeId: string;
-  name: string;
-  description: string | null;
-}
-
 /** In no store; waiting for the store's organization; to be had; refused or taken down by it. */
 export type ArtifactStatus = "draft" | "pending" | "published" | "rejected";
 
@@ -42,19 +33,6 @@ export interface ArtifactsTable extends Timestamps {
   /** A category of that store. */
   categoryId: string | null;
   status: Generated<ArtifactStatus>;
-}
-
-export interface PricingPlansTable extends Timestamps {
-  id: string;
-  /** That of its artifact. */
-  organizationId: string;
-  artifactId: string;
-  name: string;
-  /** A decimal number as text. */
-  price: string;
-  currency: string;
-  /** Null: paid once. */
-  interval: BillingInterval | null;
 }
 
 export type BillingInterval = "month" | "year";
@@ -103,8 +81,6 @@ export interface StoreReviewsTable extends Timestamps {
 }
 
 export type StoreRow = Selectable<StoresTable>;
-export type StoreCategoryRow = Selectable<StoreCategoriesTable>;
 export type ArtifactRow = Selectable<ArtifactsTable>;
-export type PricingPlanRow = Selectable<PricingPlansTable>;
 export type StoreOrderRow = Selectable<StoreOrdersTable>;
 export type StoreReviewRow = Selectable<StoreReviewsTable>;

@@ -15,9 +15,7 @@ import type {
   ConnectionTokensTable,
 } from "./connection-tables.ts";
 import type {
-  AgentsTable,
   ConversationsTable,
-  KnowledgeBasesTable,
   MessagesTable,
   ParticipantsTable,
   RoomsTable,
@@ -32,14 +30,7 @@ import type {
   RemovalsTable,
 } from "./gateway-tables.ts";
 import type { StatesTable, VariablesTable } from "./state-tables.ts";
-import type {
-  ArtifactsTable,
-  PricingPlansTable,
-  StoreCategoriesTable,
-  StoreOrdersTable,
-  StoreReviewsTable,
-  StoresTable,
-} from "./store-tables.ts";
+import type { ArtifactsTable, StoreOrdersTable, StoreReviewsTable, StoresTable } from "./store-tables.ts";
 import type { DeadLettersTable, SubscriptionsTable } from "./subscription-tables.ts";
 import type { TasksTable } from "./task-tables.ts";
 import type { PhoneNumbersTable, SipTrunksTable } from "./telephony-tables.ts";
@@ -52,12 +43,6 @@ export interface OrganizationsTable extends Timestamps {
   logoAssetId: string | null;
   /** What a declared set-up calls it; only set-ups write it. */
   declaredName: string | null;
-}
-
-export interface SpacesTable extends Timestamps {
-  id: string;
-  organizationId: string;
-  name: string;
 }
 
 export type AccountStatus = "pending" | "active" | "disabled";
@@ -235,10 +220,10 @@ export interface AuditTable {
   createdAt: Timestamp;
 }
 
+/** All tables; those of standard resources are added beside their fields. */
 export interface Tables {
   cluster: ClusterTable;
   organizations: OrganizationsTable;
-  spaces: SpacesTable;
   accounts: AccountsTable;
   roles: RolesTable;
   memberships: MembershipsTable;
@@ -251,17 +236,13 @@ export interface Tables {
   channels: ChannelsTable;
   channelAddresses: ChannelAddressesTable;
   stores: StoresTable;
-  storeCategories: StoreCategoriesTable;
   artifacts: ArtifactsTable;
-  pricingPlans: PricingPlansTable;
   storeOrders: StoreOrdersTable;
   storeReviews: StoreReviewsTable;
   collections: CollectionsTable;
   collectionFields: CollectionFieldsTable;
   collectionRecords: CollectionRecordsTable;
   collectionUniqueValues: CollectionUniqueValuesTable;
-  agents: AgentsTable;
-  knowledgeBases: KnowledgeBasesTable;
   rooms: RoomsTable;
   participants: ParticipantsTable;
   conversations: ConversationsTable;

@@ -1,66 +1,115 @@
 import { z } from "zod";
-import type { AgentRow, KnowledgeBaseRow } from "../../data/conversation-tables.ts";
-import { id, type Shown, timestamp } from "../../http/fields.ts";
-import { formatTimestamp } from "../../lib/clock.ts";
-import { times, timesOf } from "../kit/times.ts";
+import { json, time } from "../kit/field.ts";
+import {
+  idInput,
+  nameInput,
+  opaqueIdInput,
+  organizationId,
+  ownerId,
+  spaceId,
+  textOf,
+  uidOf,
+} from "../kit/fields.ts";
+import { mapInput } from "../kit/free-form.ts";
+import { shape, type TableOf } from "../kit/shape.ts";
 
-/** Agents and what they know, as the API answers them, by themselves and inside other entities. */
-const text = z.string().nullable();
+/** Agents and what they know, as they are written, stored and answered, by themselves and inside other entities. */
+const MAX_SUGGESTIONS = 100;
+const MAX_TOOLS = 200;
 
-export const knowledgeBaseSchema = z
-  .object({
-    id: id("kb"),
-    name: z.string(),
-    description: text,
-    assetId: text,
-    collectionId: text,
-    organizationId: id("org"),
-    ownerId: text,
-    postId: text,
-    spaceId: text,
-    lastIndexedAt: timestamp.nullable(),
-    metadata: z.record(z.string(), z.unknown()),
-    ...times,
-  })
-  .meta({ id: "KnowledgeBase", description: "What agents know." });
-export type KnowledgeBase = Shown<z.output<typeof knowledgeBaseSchema>>;
-
-export const agentSchema = z
-  .object({
-    id: id("agt"),
-    uid: z.string(),
-    identifier: text.meta({ description: "What participants name it by.", example: "support" }),
-    name: z.string(),
-    description: text,
-    color: text,
-    baseModel: text,
-    llmPrompt: text,
-    blueprintId: text,
-    organizationId: id("org"),
-    spaceId: text,
-    serviceAccountId: text.meta({ description: "The account that it acts as." }),
-    customAvatarId: text,
-    avatarPublicUrl: text,
-    knowledgeBaseId: text,
-    knowledgeBase: knowledgeBaseSchema.nullable().meta({ description: "Null inside another entity." }),
-    querySuggestions: z.array(z.object({ id: z.string(), content: z.string() })),
-    toolIds: z.array(z.string()),
-    ...times,
-  })
-  .meta({ id: "Agent", description: "An AI agent." });
-export type Agent = Shown<z.output<typeof agentSchema>>;
-
-export function renderKnowledgeBase(row: KnowledgeBaseRow): KnowledgeBase {
-  const { id, name, description, assetId, collectionId, organizationId, ownerId, postId, spaceId } = row;
-  const lastIndexedAt = row.lastIndexedAt && formatTimestamp(row.lastIndexedAt.getTime());
-  return {
-    ...{ id, name, description, assetId, collectionId, organizationId, ownerId, postId, spaceId },
-    ...{ lastIndexedAt, metadata: row.metadata },
-    ...timesOf(row),
-  };
+declare module "../../data/tables.ts" {
+  interface Tables {
+    agents: TableOf<typeof agentFields>;
+    knowledgeBases: TableOf<typeof knowledgeBaseFields>;
+  }
 }
 
-export function renderAgent(row: AgentRow, knowledgeBase: KnowledgeBase | null = null): Agent {
-  const { createdAt, updatedAt, ...fields } = row;
-  return { ...fields, knowledgeBase, ...timesOf(row) };
-}
+const knowledgeBaseFields = {
+  name: nameInput.meta({ example: "Handbook" }),
+  description: textOf(4_096),
+  assetId: opaqueIdInput,
+  collectionId: idInput("A collection of the organization."),
+  organizationId,
+  ownerId,
+  postId: opaqueIdInput,
+  spaceId,
+  lastIndexedAt: time(
+    z.iso
+      .datetime({ offset: true })
+      .refine(
+        (text) => Math.abs(Date.parse(text)) < Date.UTC(9_999),
+        "must be a time that comes before the year 9999",
+      )
+      .nullable()
+      .default(null)
+      .meta({ description: "When it was last made searchable.", example: "2026-01-31T09:30:00.000Z" }),
+  ),
+  metadata: json(mapInput, z.record(z.string(), z.unknown())),
+};
+
+export const knowledgeBase = shape({
+  prefix: "kb",
+  fields: knowledgeBaseFields,
+  meta: { id: "KnowledgeBase", description: "What agents know." },
+});
+
+const suggestion = z.strictObject({
+  id: z.string().min(1).max(64).optional().meta({ description: "Default: a new one." }),
+  content: z.string().min(1).max(1_024).meta({ example: "Where is my order?" }),
+});
+
+const suggestions = z
+  .array(suggestion)
+  .max(MAX_SUGGESTIONS)
+  .default([])
+  .superRefine((all, context) => {
+    const seen = new Set<string>();
+    all.forEach(({ id }, index) => {
+      if (id !== undefined && seen.has(id))
+        context.addIssue({ code: "custom", path: [index, "id"], message: `the id ${id} stands twice` });
+      if (id !== undefined) seen.add(id);
+    });
+  })
+  .meta({ description: "What a person may ask to begin with." });
+
+const agentFields = {
+  uid: uidOf("agent"),
+  identifier: z
+    .string()
+    .min(1)
+    .max(255)
+    .nullable()
+    .default(null)
+    .meta({ description: "What participants name it by; unique in the organization.", example: "support" }),
+  name: nameInput.meta({ example: "Support" }),
+  description: textOf(4_096),
+  color: textOf(64).meta({ example: "#3366ff" }),
+  baseModel: textOf(255),
+  llmPrompt: textOf(65_536),
+  blueprintId: idInput("A blueprint."),
+  organizationId,
+  spaceId,
+  serviceAccountId: idInput("The account that it acts as."),
+  customAvatarId: opaqueIdInput,
+  avatarPublicUrl: z
+    .url({ protocol: /^https?$/, error: "must be a URL of http or https" })
+    .max(2_048)
+    .nullable()
+    .default(null),
+  knowledgeBaseId: idInput("A knowledge base."),
+  querySuggestions: json(suggestions, z.array(z.object({ id: z.string(), content: z.string() }))),
+  toolIds: z
+    .array(z.string().min(1).max(255))
+    .max(MAX_TOOLS)
+    .default([])
+    .meta({ description: "Stored as given." }),
+};
+
+export const agent = shape({
+  prefix: "agt",
+  fields: agentFields,
+  inside: {
+    knowledgeBase: knowledgeBase.entity.nullable().meta({ description: "Null inside another entity." }),
+  },
+  meta: { id: "Agent", description: "An AI agent." },
+});

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { id, type Shown, timestamp } from "../../http/fields.ts";
 import { accountSchema } from "../iam/iam-entities.ts";
 import { times } from "../kit/times.ts";
-import { agentSchema } from "./agent-entities.ts";
+import { agent } from "./agent-entities.ts";
 
 /**
  * Rooms and what is said in them, as the API answers them. The one that is asked for is complete; those inside it carry what is
@@ -48,7 +48,7 @@ export const participantSchema = z
   .object({
     ...participantScalars,
     account: accountSchema.nullable().meta({ description: INSIDE }),
-    agent: agentSchema
+    agent: agent.entity
       .nullable()
       .meta({ description: `The agent of that identifier, where there is one. ${INSIDE}` }),
   })

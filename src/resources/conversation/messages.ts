@@ -117,10 +117,10 @@ export async function deleteMessage(
 }
 
 /** What of a room decides about what is begun and said in it. */
-export type HeldRoom = Pick<RoomRow, "id" | "spaceId" | "allowMessages">;
+export type LockedRoom = Pick<RoomRow, "id" | "spaceId" | "allowMessages">;
 
 /** The room as it stays until the transaction ends. @throws ApiError 404 */
-export async function holdRoom(trx: Trx, { organizationId }: Caller, id: string): Promise<HeldRoom> {
+export async function lockRoom(trx: Trx, { organizationId }: Caller, id: string): Promise<LockedRoom> {
   const room = isId("room", id)
     ? await trx
         .selectFrom("rooms")
@@ -135,7 +135,7 @@ export async function holdRoom(trx: Trx, { organizationId }: Caller, id: string)
 }
 
 /** @throws ApiError 409 */
-export function requireMessagesAllowed({ allowMessages }: HeldRoom): void {
+export function requireMessagesAllowed({ allowMessages }: LockedRoom): void {
   if (!allowMessages) throw conflict("The room takes no messages.");
 }
 

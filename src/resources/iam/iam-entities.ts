@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { id, type Shown, timestamp } from "../../http/fields.ts";
+import { nameInput, organizationId } from "../kit/fields.ts";
+import { shape, type TableOf } from "../kit/shape.ts";
 import { times } from "../kit/times.ts";
 
 /**
@@ -41,10 +43,17 @@ export const roleSchema = z
   .meta({ id: "Role", description: "Permissions under a name, to be given to API keys and members." });
 export type Role = Shown<z.output<typeof roleSchema>>;
 
-export const spaceSchema = z
-  .object({ id: id("spc"), name: z.string(), organizationId: id("org"), ...times })
-  .meta({ id: "Space", description: "A part of an organization that apps are installed in." });
-export type Space = Shown<z.output<typeof spaceSchema>>;
+declare module "../../data/tables.ts" {
+  interface Tables {
+    spaces: TableOf<typeof spaceFields>;
+  }
+}
+const spaceFields = { name: nameInput.meta({ example: "Production" }), organizationId };
+export const space = shape({
+  prefix: "spc",
+  fields: spaceFields,
+  meta: { id: "Space", description: "A part of an organization that apps are installed in." },
+});
 
 const groupMemberSchema = z
   .object({ id: id("gm"), accountId: id("acc"), groupId: id("grp"), ...times })
@@ -98,7 +107,7 @@ export const organizationSchema = z
     groups: z.array(groupSchema),
     members: z.array(membershipSchema),
     roles: z.array(roleSchema),
-    spaces: z.array(spaceSchema),
+    spaces: z.array(space.entity),
   })
   .meta({
     id: "Organization",

@@ -10,7 +10,6 @@ import type {
   Membership,
   Organization,
   Role,
-  Space,
 } from "./iam-entities.ts";
 import { createPermissionRenderer, type RenderPermission, renderPermission } from "./render-permission.ts";
 
@@ -24,11 +23,6 @@ export function renderRole(row: Row<"roles">, permission: RenderPermission = ren
 export function renderRoles(rows: readonly Row<"roles">[]): Role[] {
   const permission = createPermissionRenderer();
   return rows.map((row) => renderRole(row, permission));
-}
-
-export function renderSpace(row: Row<"spaces">): Space {
-  const { id, name, organizationId } = row;
-  return { id, name, organizationId, ...timesOf(row) };
 }
 
 export function renderGroupMember(row: Row<"groupMembers">): GroupMember {

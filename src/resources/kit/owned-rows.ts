@@ -2,6 +2,7 @@ import type { Insertable, Kysely, Selectable, Updateable } from "kysely";
 import { recordAudit } from "../../data/audit.ts";
 import type { AuditAction, AuditEntity } from "../../data/audit-entry.ts";
 import { recordChange } from "../../data/changes.ts";
+import type { Timestamps } from "../../data/columns.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { Tables } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
@@ -19,7 +20,10 @@ export interface RowDeps {
 }
 
 /** What each of the tables has. */
-type Owned = Pick<Tables["spaces"], "id" | "organizationId" | "createdAt" | "updatedAt">;
+interface Owned extends Timestamps {
+  id: string;
+  organizationId: string;
+}
 
 /** Tables whose rows belong to one organization each. */
 export type OwnedTable = {
@@ -37,17 +41,18 @@ type Scope = Pick<Caller, "organizationId">;
 export interface OwnedRows<T extends OwnedTable> {
   /** @throws ApiError 404 */
   readonly get: (db: Queryable, scope: Scope, id: string) => Promise<Row<T>>;
-  /** Nobody changes or deletes it until the transaction ends; others may hold it too. @throws ApiError 404 */
-  readonly hold: (trx: Trx, scope: Scope, id: string) => Promise<Row<T>>;
-  /** Nobody else holds, changes or deletes it until the transaction ends. @throws ApiError 404 */
+  /** Nobody changes or deletes it until the transaction ends; others may lock it so too. @throws ApiError 404 */
+  readonly lockShared: (trx: Trx, scope: Scope, id: string) => Promise<Row<T>>;
+  /** Nobody else locks, changes or deletes it until the transaction ends. @throws ApiError 404 */
   readonly lock: (trx: Trx, scope: Scope, id: string) => Promise<Row<T>>;
   readonly list: (db: Queryable, scope: Scope, page: Page) => Promise<Listed<Row<T>>>;
   readonly insert: (
     trx: Trx,
     caller: Caller,
-    /** Or what makes it of the new id. */
-    content: Content<Insertable<Tables[T]>> | ((id: string) => Content<Insertable<Tables[T]>>),
+    content: Content<Insertable<Tables[T]>>,
     nowMs: number,
+    /** Default: a new one. */
+    id?: string,
   ) => Promise<Row<T>>;
   readonly update: (
     trx: Trx,
@@ -114,20 +119,20 @@ export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): Owne
 
   return {
     get: async (db, scope, id) => orNotFound(await select(db, scope, id).executeTakeFirst()),
-    hold: async (trx, scope, id) => orNotFound(await select(trx, scope, id).forShare().executeTakeFirst()),
+    lockShared: async (trx, scope, id) =>
+      orNotFound(await select(trx, scope, id).forShare().executeTakeFirst()),
     lock: async (trx, scope, id) => orNotFound(await select(trx, scope, id).forUpdate().executeTakeFirst()),
     async list(db, { organizationId }, page) {
       const all = of(db).selectFrom(rows).where("organizationId", "=", organizationId);
       const { items, total } = await listPage(all.selectAll(), page);
       return { items: items.map(shown), total };
     },
-    async insert(trx, caller, content, nowMs) {
+    async insert(trx, caller, content, nowMs, id = createId(prefix, nowMs)) {
       const { organizationId } = caller;
-      const id = createId(prefix, nowMs);
       const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
       const insert = of(trx)
         .insertInto(rows)
-        .values({ ...(typeof content === "function" ? content(id) : content), id, organizationId, ...times });
+        .values({ ...content, id, organizationId, ...times });
       const row = await insert.returningAll().executeTakeFirstOrThrow();
       await note(trx, caller, "create", id, nowMs);
       return shown(row);

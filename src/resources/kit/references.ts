@@ -1,6 +1,5 @@
 import type { Kysely } from "kysely";
 import type { Trx } from "../../data/database.ts";
-import type { Tables } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
 import { notFound } from "../../http/problem.ts";
 import { isId } from "../../lib/ids.ts";
@@ -9,7 +8,7 @@ import type { OwnedTable } from "./owned-rows.ts";
 
 /** Rows that others name by their ids. */
 export interface Reference {
-  readonly table: OwnedTable;
+  readonly table: OwnedTable | "accounts";
   /** How their ids begin. */
   readonly prefix: string;
   /** As one is called in a sentence. */
@@ -17,9 +16,12 @@ export interface Reference {
 }
 
 export const BLUEPRINTS: Reference = { table: "blueprints", prefix: "bp", words: "blueprint" };
+export const ARTIFACTS = { table: "artifacts", prefix: "art", words: "artifact" } as const;
 export const STORES: Reference = { table: "stores", prefix: "store", words: "store" };
 export const COLLECTIONS: Reference = { table: "collections", prefix: "col", words: "collection" };
-const SPACES: Reference = { table: "spaces", prefix: "spc", words: "space" };
+/** Those that the organization sees, its own or not. */
+export const ACCOUNTS: Reference = { table: "accounts", prefix: "acc", words: "account" };
+export const SPACES: Reference = { table: "spaces", prefix: "spc", words: "space" };
 
 /**
  * The caller's organization has that row, and nobody deletes it until the transaction ends; null names none.
@@ -28,19 +30,20 @@ const SPACES: Reference = { table: "spaces", prefix: "spc", words: "space" };
  */
 export async function requireRow(
   trx: Trx,
-  { organizationId }: Pick<Caller, "organizationId">,
+  caller: Caller,
   { table, prefix, words }: Reference,
   id: string | null,
 ): Promise<void> {
   if (id === null) return;
+  if (table === "accounts") return requireAccount(trx, caller, id);
   // One table stands for all: only the columns that each of them has are named here.
-  const of = trx as unknown as Kysely<Record<"rows", Pick<Tables["spaces"], "id" | "organizationId">>>;
+  const of = trx as unknown as Kysely<Record<"rows", { id: string; organizationId: string }>>;
   const found = isId(prefix, id)
     ? await of
         .selectFrom(table as "rows")
         .select("id")
         .where("id", "=", id)
-        .where("organizationId", "=", organizationId)
+        .where("organizationId", "=", caller.organizationId)
         .forKeyShare()
         .executeTakeFirst()
     : undefined;

@@ -1,7 +1,7 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Caller } from "../../http/context.ts";
 import { deleted, type Shown } from "../../http/fields.ts";
-import { type Listed, type Page, pageQuerySchema } from "../../http/page.ts";
+import { type Listed, type Page, pageQuery, pageQuerySchema } from "../../http/page.ts";
 import { type Answered, listOf } from "./answer.ts";
 import { type ParamSchemas, pathId } from "./params.ts";
 import { defineRoute, type Route, type RouteSpec } from "./route.ts";
@@ -10,7 +10,7 @@ import { defineRoute, type Route, type RouteSpec } from "./route.ts";
 export interface Named<E extends z.ZodType, W extends ParamSchemas = NoParams> {
   /** Names operations and the path's parameter: `apiKey` → `createApiKey`, `:apiKeyId`. */
   readonly name: string;
-  /** Default: the name and an `s`. */
+  /** Default: the name's regular one. */
   readonly plural?: string;
   /** As it is written in a sentence; default: the name. */
   readonly words?: string;
@@ -42,8 +42,13 @@ export interface StandardRoutes<E extends z.ZodType, W extends ParamSchemas = No
     run: (input: Called<W> & { readonly body: z.output<B> }) => Entity<A>,
   ) => Route;
   readonly list: (
-    run: (input: Called<W> & { readonly page: Page }) => Promise<Listed<Shown<z.output<E>>>>,
-    spec?: Notes,
+    run: (
+      input: Called<W> & { readonly page: Page; readonly filters: Readonly<Record<string, unknown>> },
+    ) => Promise<Listed<Shown<z.output<E>>>>,
+    spec?: Notes & {
+      /** What the query may hold beside the page. */
+      readonly filters?: z.ZodRawShape;
+    },
   ) => Route;
   readonly get: (run: (input: CalledFor<W>) => Entity<E>, spec?: Notes) => Route;
   readonly update: <B extends z.ZodType>(
@@ -56,7 +61,7 @@ export interface StandardRoutes<E extends z.ZodType, W extends ParamSchemas = No
 export function standardRoutes<E extends z.ZodType, W extends ParamSchemas = NoParams>(
   named: Named<E, W>,
 ): StandardRoutes<E, W> {
-  const { name, prefix, entity, plural = `${name}s`, words = name, within = {} } = named;
+  const { name, prefix, entity, plural = pluralOf(name), words = name, within = {} } = named;
   const one = capitalized(name);
   const param = `${name}Id`;
   const path = `/:${param}`;
@@ -83,20 +88,23 @@ export function standardRoutes<E extends z.ZodType, W extends ParamSchemas = NoP
         },
         async ({ caller, params, body }) => (await run({ caller, within: withinOf(params), body })) as object,
       ),
-    list: (run, spec) =>
+    list: (run, { filters, ...spec } = {}) =>
       defineRoute(
         {
           ...spec,
           method: "get",
           path: "/",
           operation: `list${capitalized(plural)}`,
-          summary: `List the ${words === name ? plural : `${words}s`}`,
+          summary: `List the ${words === name ? plural : pluralOf(words)}`,
           ...(named.within && { params: named.within }),
-          query: pageQuerySchema,
+          query: filters ? z.object({ ...filters, ...pageQuery }) : pageQuerySchema,
           answer: listOf(answering(entity)),
         },
-        async ({ caller, params, query: page }) =>
-          (await run({ caller, within: withinOf(params), page })) as Listed<object>,
+        async ({ caller, params, query: { limit, offset, ...filters } }) =>
+          (await run({
+            ...{ caller, within: withinOf(params), filters },
+            page: { limit, offset },
+          })) as Listed<object>,
       ),
     get: (run, spec) =>
       defineRoute(
@@ -146,4 +154,5 @@ export function standardRoutes<E extends z.ZodType, W extends ParamSchemas = NoP
   };
 }
 
+const pluralOf = (words: string): string => `${words.replace(/(?<![aeiou])y$/, "ie")}s`;
 const capitalized = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import type { Queryable } from "../../data/database.ts";
-import type { PricingPlanRow } from "../../data/store-tables.ts";
-import { id, type Shown } from "../../http/fields.ts";
-import { amount, currency } from "../kit/amounts.ts";
-import { times, timesOf } from "../kit/times.ts";
+import { id } from "../../http/fields.ts";
+import { amount, amountInput, currency, currencyInput } from "../kit/amounts.ts";
+import { answeredAs, kept } from "../kit/field.ts";
+import { nameInput } from "../kit/fields.ts";
+import { type EntityOf, shape, type TableOf } from "../kit/shape.ts";
 
 /** Pricing plans, as the API answers them by themselves and inside artifacts. */
 export const interval = z
@@ -11,23 +12,26 @@ export const interval = z
   .nullable()
   .meta({ description: "How long what was paid for lasts; null: without end." });
 
-export const pricingPlanSchema = z
-  .object({
-    id: id("plan"),
-    artifactId: id("art"),
-    name: z.string(),
-    price: amount,
-    currency,
-    interval,
-    ...times,
-  })
-  .meta({ id: "PricingPlan", description: "What an artifact is to be had for." });
-export type PricingPlan = Shown<z.output<typeof pricingPlanSchema>>;
-
-export function renderPricingPlan(row: PricingPlanRow): PricingPlan {
-  const { id, artifactId, name, price, currency, interval } = row;
-  return { id, artifactId, name, price, currency, interval, ...timesOf(row) };
+declare module "../../data/tables.ts" {
+  interface Tables {
+    pricingPlans: TableOf<typeof planFields>;
+  }
 }
+
+const planFields = {
+  artifactId: kept(id("art")),
+  name: nameInput.meta({ description: "Unique for its artifact.", example: "Standard" }),
+  price: answeredAs(amountInput, amount),
+  currency: answeredAs(currencyInput, currency),
+  interval: interval.default(null),
+};
+
+export const pricingPlan = shape({
+  prefix: "plan",
+  fields: planFields,
+  meta: { id: "PricingPlan", description: "What an artifact is to be had for." },
+});
+export type PricingPlan = EntityOf<typeof pricingPlan>;
 
 /** The plans of each artifact, in order of their making, in one query. */
 export async function plansOf(
@@ -43,6 +47,6 @@ export async function plansOf(
     .orderBy("createdAt")
     .orderBy("id")
     .execute();
-  for (const row of rows) plans.get(row.artifactId)?.push(renderPricingPlan(row));
+  for (const row of rows) plans.get(row.artifactId)?.push(pricingPlan.render(row));
   return plans;
 }

@@ -4,7 +4,7 @@ import { id, type Shown } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
 import { patchOf } from "../../kit/merge.ts";
 import { times, timesOf } from "../../kit/times.ts";
-import { type PricingPlan, pricingPlanSchema } from "../../store/store-entities.ts";
+import { type PricingPlan, pricingPlan } from "../../store/store-entities.ts";
 
 /** What an artifact hands over. Those of kind `blueprint` can be installed. */
 const ARTIFACT_KINDS = ["blueprint", "agent", "collection", "flow", "form"] as const;
@@ -65,7 +65,7 @@ export const artifactSchema = z
     storeId,
     categoryId,
     status,
-    pricingPlans: z.array(pricingPlanSchema),
+    pricingPlans: z.array(pricingPlan.entity),
     ...times,
   })
   .meta({ id: "Artifact", description: "Something to be had from a store." });

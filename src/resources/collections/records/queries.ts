@@ -60,7 +60,7 @@ export async function createRecord(
 ): Promise<CollectionRecord> {
   const created = db.transaction().execute(async (trx) => {
     // Its fields stay as they are until the record is there.
-    await collections.hold(trx, caller, collectionId);
+    await collections.lockShared(trx, caller, collectionId);
     const fields = await fieldsOf(trx, collectionId);
     const values = requireValues(fields, given);
     // Not by this gateway's clock, which is not the others'.
@@ -88,7 +88,7 @@ export async function updateRecord(
   patch: object,
 ): Promise<CollectionRecord> {
   const updated = db.transaction().execute(async (trx) => {
-    await collections.hold(trx, caller, place.collectionId);
+    await collections.lockShared(trx, caller, place.collectionId);
     const before = within(place, await rows.lock(trx, caller, place.id));
     const fields = await fieldsOf(trx, place.collectionId);
     const { values: given } = applyPatch(recordInput, { values: showValues(fields, before.values) }, patch);

@@ -1,38 +1,41 @@
-import type { RowDeps } from "../../kit/owned-rows.ts";
-import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { agentSchema } from "../agent-entities.ts";
-import { createAgent, deleteAgent, getAgent, listAgents, updateAgent } from "./queries.ts";
-import { agentInput, agentPatch } from "./schema.ts";
+import { createId } from "../../../lib/ids.ts";
+import { ACCOUNTS, BLUEPRINTS, type Reference, SPACES } from "../../kit/references.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { agent, knowledgeBase } from "../agent-entities.ts";
 
-const agent = standardRoutes({ name: "agent", prefix: "agt", entity: agentSchema });
-const conflict = "another agent has the uid or the identifier";
+const KNOWLEDGE_BASES: Reference = { table: "knowledgeBases", prefix: "kb", words: "knowledge base" };
 
 /** Agents: who takes part in conversations without being a person. */
-export const agents: Resource<RowDeps> = {
+export const agents = standardResource({
   path: "/agents",
   tag: "Agents",
-  routes: (deps) => [
-    agent.create(
-      {
-        body: agentInput,
-        missing: "the blueprint, the space, the service account or the knowledge base is not there",
-        conflict,
-      },
-      ({ caller, body }) => createAgent(deps, caller, body),
-    ),
-    agent.list(({ caller, page }) => listAgents(deps, caller, page)),
-    agent.get(({ caller, id }) => getAgent(deps, caller, id)),
-    agent.update(
-      { body: agentPatch, missing: "it, or something that the change names, is not there", conflict },
-      ({ caller, id, patch }) => updateAgent(deps, caller, id, patch),
-    ),
-    agent.remove(
-      {
-        description:
-          "Participants that name it by its identifier stay, and are nobody's until an agent has that identifier again.",
-      },
-      ({ caller, id }) => deleteAgent(deps, caller, id),
-    ),
-  ],
-};
+  name: "agent",
+  table: "agents",
+  shape: agent,
+  references: {
+    blueprintId: BLUEPRINTS,
+    spaceId: SPACES,
+    serviceAccountId: ACCOUNTS,
+    knowledgeBaseId: KNOWLEDGE_BASES,
+  },
+  taken: {
+    when: "another agent has the uid or the identifier",
+    message: "There is an agent of that uid or identifier already.",
+  },
+  notes: {
+    delete: {
+      description:
+        "Participants that name it by its identifier stay, and are nobody's until an agent has that identifier again.",
+    },
+  },
+  prepare: async ({ values: { querySuggestions }, nowMs }) => ({
+    querySuggestions: querySuggestions.map(({ id = createId("qs", nowMs), content }) => ({ id, content })),
+  }),
+  async inside(db, rows) {
+    const ids = rows.flatMap(({ knowledgeBaseId }) => knowledgeBaseId ?? []);
+    if (ids.length === 0) return () => ({});
+    const found = await db.selectFrom("knowledgeBases").selectAll().where("id", "in", ids).execute();
+    const byId = new Map(found.map((row) => [row.id, knowledgeBase.render(row)]));
+    return ({ knowledgeBaseId }) => ({ knowledgeBase: byId.get(knowledgeBaseId ?? "") ?? null });
+  },
+});

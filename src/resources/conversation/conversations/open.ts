@@ -8,7 +8,7 @@ import { freeFormText } from "../../kit/free-form.ts";
 import type { RowDeps } from "../../kit/owned-rows.ts";
 import { requireAccount } from "../../kit/references.ts";
 import type { Conversation } from "../conversation-entities.ts";
-import { holdRoom, insertMessage, requireMessagesAllowed } from "../messages.ts";
+import { insertMessage, lockRoom, requireMessagesAllowed } from "../messages.ts";
 import { completeConversation, rows } from "./queries.ts";
 import type { ConversationInput, LiveConversationInput } from "./schema.ts";
 
@@ -19,7 +19,7 @@ export async function createConversation(
   { roomId, title, ownerId = caller.accountId }: ConversationInput,
 ): Promise<Conversation> {
   return db.transaction().execute(async (trx) => {
-    const { spaceId } = await holdRoom(trx, caller, roomId);
+    const { spaceId } = await lockRoom(trx, caller, roomId);
     await requireAccount(trx, caller, ownerId);
     const authorId = caller.accountId;
     const content = { roomId, title, ownerId, authorId, spaceId };
@@ -41,7 +41,7 @@ export async function createLiveConversation(
   { roomId, title, message }: LiveConversationInput,
 ): Promise<Conversation> {
   return db.transaction().execute(async (trx) => {
-    const room = await holdRoom(trx, caller, roomId);
+    const room = await lockRoom(trx, caller, roomId);
     requireMessagesAllowed(room);
     const liveToken = createLiveToken();
     const { accountId: authorId } = caller;

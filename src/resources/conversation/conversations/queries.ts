@@ -11,8 +11,8 @@ import { renderConversation } from "../conversation-render.ts";
 import type { MessageInput } from "../message-schema.ts";
 import {
   completeMessage,
-  holdRoom,
   insertMessage,
+  lockRoom,
   messagesInside,
   requireMessagesAllowed,
 } from "../messages.ts";
@@ -80,10 +80,10 @@ export async function sayInConversation(
   input: MessageInput,
 ): Promise<Message> {
   return db.transaction().execute(async (trx) => {
-    const conversation = await rows.hold(trx, caller, id);
+    const conversation = await rows.lockShared(trx, caller, id);
     requireGoingOn(conversation);
     const { roomId } = conversation;
-    requireMessagesAllowed(await holdRoom(trx, caller, roomId));
+    requireMessagesAllowed(await lockRoom(trx, caller, roomId));
     const row = await insertMessage(trx, caller, { roomId, conversationId: id }, input, clock());
     return completeMessage(trx, caller, row);
   });

@@ -10,10 +10,10 @@ import { applyPatch } from "../../kit/merge.ts";
 import { ownedRows, type RowDeps } from "../../kit/owned-rows.ts";
 import { ifRenamed, requireAccount } from "../../kit/references.ts";
 import { refuseTaken } from "../../kit/refusals.ts";
-import { renderAgent } from "../agent-entities.ts";
+import { agent } from "../agent-entities.ts";
 import type { Participant } from "../conversation-entities.ts";
 import { renderParticipant } from "../conversation-render.ts";
-import { holdRoom } from "../messages.ts";
+import { lockRoom } from "../messages.ts";
 import { contentOf, type ParticipantInput, participantContent } from "./participant-schema.ts";
 import { rows as rooms } from "./queries.ts";
 
@@ -55,7 +55,7 @@ export async function createParticipant(
 ): Promise<Participant> {
   const created = db.transaction().execute(async (trx) => {
     const place = { roomId, conversationId };
-    await holdRoom(trx, caller, roomId);
+    await lockRoom(trx, caller, roomId);
     await requireConversation(trx, place);
     await requireAccount(trx, caller, input.accountId);
     await requireFreePlace(trx, place);
@@ -155,7 +155,7 @@ async function completeAll(
     .where("identifier", "in", identifiers.concat(""))
     .execute();
   const accountsById = new Map(accounts.map((row) => [row.id, renderAccount(row)]));
-  const agentsByName = new Map(agents.map((row) => [row.identifier, renderAgent(row)]));
+  const agentsByName = new Map(agents.map((row) => [row.identifier, agent.render(row)]));
   return participants.map((row) =>
     renderParticipant(row, {
       account: accountsById.get(row.accountId ?? "") ?? null,

@@ -14,8 +14,8 @@ import { renderConversation, renderRoom } from "../conversation-render.ts";
 import type { MessageInput } from "../message-schema.ts";
 import {
   completeMessage,
-  holdRoom,
   insertMessage,
+  lockRoom,
   messagesInside,
   requireMessagesAllowed,
 } from "../messages.ts";
@@ -79,7 +79,7 @@ export async function sayInRoom(
   input: MessageInput,
 ): Promise<Message> {
   return db.transaction().execute(async (trx) => {
-    requireMessagesAllowed(await holdRoom(trx, caller, id));
+    requireMessagesAllowed(await lockRoom(trx, caller, id));
     const row = await insertMessage(trx, caller, { roomId: id, conversationId: null }, input, clock());
     return completeMessage(trx, caller, row);
   });

@@ -7,7 +7,6 @@ import { identityInput, identityPatch } from "./schema.ts";
 
 const identity = standardRoutes({
   name: "identity",
-  plural: "identities",
   prefix: "idn",
   entity: identitySchema,
 });

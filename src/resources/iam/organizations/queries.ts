@@ -11,7 +11,7 @@ import { notFound } from "../../../http/problem.ts";
 import { changedFields } from "../../../lib/changed-fields.ts";
 import { applyPatch } from "../../kit/merge.ts";
 import { refuseInUse } from "../../kit/refusals.ts";
-import type { NewApiKey, Organization } from "../iam-entities.ts";
+import { type NewApiKey, type Organization, space } from "../iam-entities.ts";
 import type { IamDeps } from "../iam-grants.ts";
 import {
   renderApiKey,
@@ -19,7 +19,6 @@ import {
   renderMembership,
   renderOrganization,
   renderRoles,
-  renderSpace,
 } from "../iam-render.ts";
 import { type OrganizationInput, organizationInput } from "./schema.ts";
 
@@ -138,6 +137,6 @@ async function complete(db: Queryable, row: Row<"organizations">): Promise<Organ
     groups: (await all("groups")).map((group) => renderGroup(group)),
     members: (await all("memberships")).map((one) => renderMembership(one)),
     roles: renderRoles(await all("roles")),
-    spaces: (await all("spaces")).map(renderSpace),
+    spaces: (await all("spaces")).map((one) => space.render(one)),
   });
 }

@@ -1,47 +1,60 @@
-import { listOf } from "../../kit/answer.ts";
-import type { RowDeps } from "../../kit/owned-rows.ts";
-import type { Resource } from "../../kit/resource.ts";
-import { defineRoute } from "../../kit/route.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { createCategory, deleteCategory, getCategory, listCategories, updateCategory } from "./queries.ts";
-import { categoriesQuery, categoryInput, categoryPatch, categorySchema } from "./schema.ts";
+import { z } from "zod";
+import { once } from "../../kit/field.ts";
+import { nameInput, organizationId, textOf } from "../../kit/fields.ts";
+import { STORES } from "../../kit/references.ts";
+import { shape, type TableOf } from "../../kit/shape.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { visibleCategories } from "../store-scope.ts";
 
-const category = standardRoutes({
-  name: "category",
-  plural: "categories",
-  words: "store category",
+declare module "../../../data/tables.ts" {
+  interface Tables {
+    storeCategories: TableOf<typeof fields>;
+  }
+}
+
+const fields = {
+  storeId: once(
+    z.string().meta({
+      description: "A store of the caller's organization.",
+      example: "store_01jc9x2k4v8m3n5p7q9r1s0",
+    }),
+  ),
+  /** That of its store. */
+  organizationId,
+  name: nameInput.meta({ description: "Unique in its store.", example: "Integrations" }),
+  description: textOf(4_096),
+};
+
+const category = shape({
   prefix: "cat",
-  entity: categorySchema,
+  fields,
+  meta: { id: "StoreCategory", description: "Artifacts of a store that belong together." },
 });
-const taken = "the store has a category of that name already";
 
 /** The categories of stores; whoever sees a store sees them. */
-export const storeCategories: Resource<RowDeps> = {
+export const storeCategories = standardResource({
   path: "/stores/categories",
   tag: "Store",
-  routes: (deps) => [
-    category.create({ body: categoryInput, missing: "the store is not there", conflict: taken }, (input) =>
-      createCategory(deps, input.caller, input.body),
-    ),
-    defineRoute(
-      {
-        method: "get",
-        path: "/",
-        operation: "listCategories",
-        summary: "List the store categories",
-        query: categoriesQuery,
-        answer: listOf(categorySchema),
-      },
-      ({ caller, query }) => listCategories(deps, caller, query),
-    ),
-    category.get(({ caller, id }) => getCategory(deps, caller, id), {
-      description: "One of a store of the caller's organization, or of a public one.",
-    }),
-    category.update({ body: categoryPatch, conflict: taken }, ({ caller, id, patch }) =>
-      updateCategory(deps, caller, id, patch),
-    ),
-    category.remove({ conflict: "there are artifacts in it" }, ({ caller, id }) =>
-      deleteCategory(deps, caller, id),
-    ),
-  ],
-};
+  name: "category",
+  words: "store category",
+  table: "storeCategories",
+  shape: category,
+  audit: "storeCategory",
+  references: { storeId: STORES },
+  taken: {
+    when: "the store has a category of that name already",
+    message: "The store has a category of that name already.",
+  },
+  inUse: { when: "there are artifacts in it", message: "There are artifacts in the category." },
+  visible: visibleCategories,
+  filters: {
+    query: {
+      storeId: z.string().optional().meta({
+        description: "Those of this store. Default: those of all stores of the caller's organization.",
+      }),
+    },
+    find: (db, caller, { storeId }) =>
+      storeId === undefined ? undefined : visibleCategories(db, caller).where("storeId", "=", storeId),
+  },
+  notes: { get: { description: "One of a store of the caller's organization, or of a public one." } },
+});

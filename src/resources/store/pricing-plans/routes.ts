@@ -1,46 +1,44 @@
-import type { RowDeps } from "../../kit/owned-rows.ts";
-import { pathId } from "../../kit/params.ts";
-import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { pricingPlanSchema } from "../store-entities.ts";
-import { createPlan, deletePlan, getPlan, listPlans, updatePlan } from "./queries.ts";
-import { pricingPlanInput, pricingPlanPatch } from "./schema.ts";
+import { conflict } from "../../../http/problem.ts";
+import { ARTIFACTS } from "../../kit/references.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { pricingPlan } from "../store-entities.ts";
+import { visibleArtifacts } from "../store-scope.ts";
 
-const plan = standardRoutes({
-  name: "pricingPlan",
-  words: "pricing plan",
-  prefix: "plan",
-  entity: pricingPlanSchema,
-  within: { artifactId: pathId("art", "artifact") },
-});
+/** Artifacts are answered with all of them. */
+const MAX_PLANS = 20;
 const taken = "the artifact has a pricing plan of that name already";
 
 /** What artifacts are to be had for; whoever sees an artifact sees its plans. */
-export const storePricingPlans: Resource<RowDeps> = {
+export const storePricingPlans = standardResource({
   path: "/stores/artifacts/:artifactId/pricing-plans",
   tag: "Store",
-  routes: (deps) => [
-    plan.create(
-      {
-        body: pricingPlanInput,
-        description:
-          "Other organizations install an artifact that has plans, and none for nothing, with a paid order of it only.",
-        conflict: `${taken}, or twenty plans`,
-      },
-      ({ caller, within, body }) => createPlan(deps, caller, within.artifactId, body),
-    ),
-    plan.list(({ caller, within, page }) => listPlans(deps, caller, within.artifactId, page)),
-    plan.get(({ caller, within, id }) => getPlan(deps, caller, { ...within, id })),
-    plan.update(
-      {
-        body: pricingPlanPatch,
-        description: "Orders stay as they were made.",
-        conflict: taken,
-      },
-      ({ caller, within, id, patch }) => updatePlan(deps, caller, { ...within, id }, patch),
-    ),
-    plan.remove({ conflict: "there are orders of it" }, ({ caller, within, id }) =>
-      deletePlan(deps, caller, { ...within, id }),
-    ),
-  ],
-};
+  name: "pricingPlan",
+  table: "pricingPlans",
+  shape: pricingPlan,
+  audit: "pricingPlan",
+  within: { param: "artifactId", parent: ARTIFACTS, visible: visibleArtifacts },
+  visible: (db, caller) =>
+    db
+      .selectFrom("pricingPlans")
+      .where("artifactId", "in", visibleArtifacts(db, caller).select("artifacts.id")),
+  taken: { when: taken, message: "The artifact has a pricing plan of that name already." },
+  inUse: { when: "there are orders of it", message: "There are orders of the pricing plan." },
+  async prepare({ trx, before, values: { artifactId } }) {
+    if (before) return {};
+    const { count } = await trx
+      .selectFrom("pricingPlans")
+      .select((eb) => eb.fn.countAll<number>().as("count"))
+      .where("artifactId", "=", artifactId)
+      .executeTakeFirstOrThrow();
+    if (count >= MAX_PLANS) throw conflict(`An artifact has ${MAX_PLANS} pricing plans at most.`);
+    return {};
+  },
+  notes: {
+    create: {
+      description:
+        "Other organizations install an artifact that has plans, and none for nothing, with a paid order of it only.",
+      conflict: `${taken}, or twenty plans`,
+    },
+    update: { description: "Orders stay as they were made." },
+  },
+});

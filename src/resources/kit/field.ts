@@ -1,0 +1,128 @@
+import type { ColumnType } from "kysely";
+import { z } from "zod";
+import type { Caller } from "../../http/context.ts";
+import { timestamp } from "../../http/fields.ts";
+import { formatTimestamp } from "../../lib/clock.ts";
+import { answerOf } from "./answer-of.ts";
+
+/**
+ * Fields of a resource, each written once: bodies, answer, column and row type follow from it. A plain Zod schema is a field
+ * that clients write, that is answered, and whose column holds the value as it is. The functions below say what differs; they
+ * compose: `kept(time(timestamp.nullable()))`.
+ */
+export interface Field<
+  S extends z.ZodType = z.ZodType,
+  Column = unknown,
+  A extends z.ZodType | null = z.ZodType | null,
+  W extends Written = Written,
+> {
+  /** Its value: what a body holds, where one does. */
+  readonly schema: S;
+  /** As it is answered; null: it is not. */
+  readonly answer: A;
+  readonly written: W;
+  /** False: it has no column; hooks read and write it. */
+  readonly stored: boolean;
+  readonly toColumn: (value: unknown) => unknown;
+  readonly fromColumn: (column: unknown) => unknown;
+  /** Its value in a new row where none is given, and where a patch clears it but it cannot be null. */
+  readonly orElse?: ((fresh: Fresh) => unknown) | undefined;
+  /** For types alone. */
+  readonly column?: Column;
+}
+
+/** The bodies that hold a field: those of POST and PUT, of POST alone, none. */
+export type Written = "always" | "once" | "never";
+
+/** What is known about a row that is made. */
+export interface Fresh {
+  readonly id: string;
+  readonly caller: Caller;
+}
+
+export type Entry = z.ZodType | Field;
+export type Fields = Readonly<Record<string, Entry>>;
+
+type Value<S extends z.ZodType> = Exclude<z.output<S>, undefined>;
+type NullIn<S extends z.ZodType> = Extract<Value<S>, null>;
+export type SchemaOf<E> = E extends Field<infer S> ? S : E extends z.ZodType ? E : never;
+export type AnswerOf<E> =
+  E extends Field<z.ZodType, unknown, infer A> ? A : E extends z.ZodType ? z.ZodType<Value<E>> : never;
+export type ColumnOf<E> = E extends Field<z.ZodType, infer C> ? C : E extends z.ZodType ? Value<E> : never;
+export type WrittenOf<E> = E extends Field<z.ZodType, unknown, z.ZodType | null, infer W> ? W : "always";
+type With<
+  E extends Entry,
+  W extends Written = WrittenOf<E>,
+  A extends z.ZodType | null = AnswerOf<E>,
+> = Field<SchemaOf<E>, ColumnOf<E>, A, W>;
+
+/** The entry with all that it leaves unsaid. */
+export const fieldOf = (entry: Entry): Field =>
+  entry instanceof z.ZodType
+    ? {
+        schema: entry,
+        answer: answerOf(entry),
+        written: "always",
+        stored: true,
+        toColumn: (value) => value,
+        fromColumn: (column) => (column instanceof Date ? formatTimestamp(column.getTime()) : column),
+      }
+    : entry;
+
+/** The field with what is different about it. Its type is told by whoever calls. */
+const change = <F extends Field>(entry: Entry, changes: Partial<Field>): F =>
+  ({ ...fieldOf(entry), ...changes }) as F;
+
+/** Kept as JSON; null is SQL's null. */
+export const json = <S extends z.ZodType, A extends z.ZodType = z.ZodType<Value<S>>>(
+  schema: S,
+  answer?: A,
+): Field<S, ColumnType<z.output<A>, string | NullIn<S>, string | NullIn<S>>, A, "always"> =>
+  change(schema, {
+    ...(answer !== undefined && { answer }),
+    toColumn: (value) => (value === null ? null : JSON.stringify(value)),
+  });
+
+/** A time: text in bodies and answers, a timestamp in the table. */
+export const time = <S extends z.ZodType<string | null>>(
+  schema: S,
+): Field<
+  S,
+  ColumnType<Date | NullIn<S>, Date | NullIn<S>, Date | NullIn<S>>,
+  z.ZodType<Value<S>>,
+  "always"
+> =>
+  change(schema, {
+    answer: answerOf(schema, () => timestamp),
+    toColumn: (value) => (typeof value === "string" ? new Date(value) : value),
+  });
+
+/** A number that the table keeps as an exact decimal, which is read as text. */
+export const decimal = <S extends z.ZodType<number>>(
+  schema: S,
+): Field<S, ColumnType<string, number, number>, z.ZodType<number>, "always"> =>
+  change(schema, { fromColumn: Number });
+
+/** Given when it is made, and never changed. */
+export const once = <E extends Entry>(entry: E): With<E, "once"> => change(entry, { written: "once" });
+
+/** Never in a body: `orElse` or hooks write it. */
+export const kept = <E extends Entry>(entry: E): With<E, "never"> => change(entry, { written: "never" });
+
+/** Never in a body or an answer. */
+export const hidden = <E extends Entry>(entry: E): With<E, "never", null> =>
+  change(entry, { written: "never", answer: null });
+
+/** In bodies alone: hooks read it from elsewhere, and write it there. */
+export const aside = <S extends z.ZodType>(schema: S): Field<S, never, null, "always"> =>
+  change(schema, { stored: false, answer: null });
+
+/** Answered by another schema than the one that follows from what is written. */
+export const answeredAs = <E extends Entry, A extends z.ZodType>(
+  entry: E,
+  answer: A,
+): With<E, WrittenOf<E>, A> => change(entry, { answer });
+
+/** With a value that is computed where none is given. */
+export const orElse = <E extends Entry>(entry: E, value: (fresh: Fresh) => unknown): With<E> =>
+  change(entry, { orElse: value });

@@ -1,0 +1,125 @@
+import type { z } from "zod";
+import type { AuditEntity } from "../../data/audit-entry.ts";
+import type { Queryable, Trx } from "../../data/database.ts";
+import type { Caller } from "../../http/context.ts";
+import type { Fields } from "./field.ts";
+import type { OwnedRows, OwnedTable, RowDeps } from "./owned-rows.ts";
+import type { Reference } from "./references.ts";
+import type { Route, RouteSpec } from "./route.ts";
+import type { EntityOf, InsideOf, RowOf, Shape, ValuesOf } from "./shape.ts";
+
+/** What is said of a resource: see `standardResource`. */
+export interface ResourceSpec<
+  T extends OwnedTable,
+  F extends Fields,
+  X extends z.ZodRawShape,
+  D extends RowDeps,
+  Q extends z.ZodRawShape,
+> {
+  readonly path: string;
+  /** Its heading in the documentation. */
+  readonly tag: string;
+  /** Names operations and the path's parameter: `apiKey` → `createApiKey`, `:apiKeyId`. */
+  readonly name: string;
+  /** Default: the name's regular one. */
+  readonly plural?: string;
+  /** As it is written in a sentence; default: the name in words. */
+  readonly words?: string;
+  readonly table: T;
+  readonly shape: Shape<F, X>;
+  /** As what the audit keeps its changes; default: it keeps none. */
+  readonly audit?: AuditEntity;
+  /** It decides who may do what: the change feed is told. */
+  readonly access?: true;
+  /** Fields that name rows, which must be there (404) when they are named anew, and stay until the write is done. */
+  readonly references?: { readonly [K in keyof F]?: Reference };
+  /** What it is a part of, and stands below in the path. */
+  readonly within?: Within;
+  /** 409 where another row has what must be unique. */
+  readonly taken?: Refusal;
+  /** 409 where other rows name the one that is deleted. */
+  readonly inUse?: Refusal;
+  /** Who reads one, where that is not its organization alone. */
+  readonly visible?: (db: Queryable, caller: Caller) => Selection;
+  /** Filters of the list, and what they find; undefined: all of the organization. */
+  readonly filters?: {
+    readonly query: Q;
+    readonly find: (
+      db: Queryable,
+      caller: Caller,
+      filters: z.output<z.ZodObject<Q>>,
+    ) => Selection | undefined;
+  };
+  /** Reads at once what the answers for these rows hold beside their fields. */
+  readonly inside?: (
+    db: Queryable,
+    rows: readonly RowOf<F>[],
+    caller: Caller,
+  ) => Promise<(row: RowOf<F>) => InsideOf<X>>;
+  /** Fields whose bodies are narrower than what stays valid where it stands. */
+  readonly narrow?: (deps: D) => z.ZodRawShape;
+  /** The values of fields that are stored elsewhere (`aside`), before a patch. */
+  readonly readAside?: (trx: Trx, row: RowOf<F>) => Promise<Partial<ValuesOf<F>>>;
+  /** Refuses a write by a throw, or says which fields get another value than what was sent. */
+  readonly prepare?: (write: Write<F, D>) => Promise<Partial<ValuesOf<F>>>;
+  /** Writes what belongs to the row in other tables. */
+  readonly afterWrite?: (write: Write<F, D> & { readonly row: RowOf<F> }) => Promise<void>;
+  /** Refuses by a throw, or removes what belongs to the row elsewhere. */
+  readonly beforeDelete?: (
+    removal: Pick<Write<F, D>, "trx" | "caller" | "deps" | "nowMs"> & { readonly row: RowOf<F> },
+  ) => Promise<void>;
+  /** The body of a PUT repeats the id. */
+  readonly identified?: true;
+  /** What a client has to know about an operation beyond what all of this says. */
+  readonly notes?: { readonly [O in Operation]?: Notes };
+  /** Operations that it does not have, or that are among `more`. */
+  readonly without?: readonly Operation[];
+  readonly more?: (deps: D, kit: Kit<T, F, X>) => readonly Route[];
+}
+
+export type Operation = "create" | "list" | "get" | "update" | "delete";
+type Notes = Pick<
+  RouteSpec<Record<never, never>, z.ZodType, z.ZodType, z.ZodType>,
+  "description" | "missing" | "conflict" | "confined"
+>;
+
+/** A 409: when it is answered, for the documentation; and its message. */
+export interface Refusal {
+  readonly when: string;
+  readonly message: string;
+}
+
+/** What a resource is a part of. */
+export interface Within {
+  /** The path's parameter, which is a field of the same name as well. */
+  readonly param: string;
+  readonly parent: Reference & { readonly table: OwnedTable };
+  /** Who sees the parent, where that is not its organization alone. */
+  readonly visible?: (db: Queryable, caller: Caller) => Selection;
+  /** How the parent's row is locked before a write: default `create`, exclusively and for a new part alone. */
+  readonly lock?: "create" | "createShared" | "always";
+}
+
+/** A row that is about to be written. */
+export interface Write<F extends Fields, D> {
+  readonly trx: Trx;
+  readonly caller: Caller;
+  readonly deps: D;
+  readonly nowMs: number;
+  readonly id: string;
+  /** Undefined: it is made. */
+  readonly before: RowOf<F> | undefined;
+  /** All of its values, those that were sent included. */
+  readonly values: ValuesOf<F>;
+}
+
+/** What routes under `more` can build on. */
+export interface Kit<T extends OwnedTable, F extends Fields, X extends z.ZodRawShape> {
+  readonly rows: OwnedRows<T>;
+  readonly answer: (db: Queryable, caller: Caller, row: RowOf<F>) => Promise<EntityOf<Shape<F, X>>>;
+}
+
+/** A query of a resource's table, by which rows are found: `db.selectFrom("stores").where(…)`. */
+export interface Selection {
+  readonly selectAll: () => unknown;
+}

@@ -1,0 +1,110 @@
+import type { Selectable } from "kysely";
+import { z } from "zod";
+import type { Timestamps } from "../../data/columns.ts";
+import { id, type Shown } from "../../http/fields.ts";
+import {
+  type AnswerOf,
+  type ColumnOf,
+  type Field,
+  type Fields,
+  fieldOf,
+  type SchemaOf,
+  type WrittenOf,
+} from "./field.ts";
+import { patchOf } from "./merge.ts";
+import { times, timesOf } from "./times.ts";
+
+/** The table of a resource, as Kysely knows it. */
+export type TableOf<F extends Fields> = {
+  [K in keyof F as [ColumnOf<F[K]>] extends [never] ? never : K]: ColumnOf<F[K]>;
+} & { id: string; organizationId: string } & Timestamps;
+export type RowOf<F extends Fields> = Selectable<TableOf<F>>;
+
+type InputShape<F extends Fields> = {
+  [K in keyof F as WrittenOf<F[K]> extends "never" ? never : K]: SchemaOf<F[K]>;
+};
+/** What a POST holds; of a PUT, what was there with what is changed. */
+export type InputOf<F extends Fields> = z.output<z.ZodObject<InputShape<F>>>;
+/** The values of all fields, each as its schema has it. */
+export type ValuesOf<F extends Fields> = { readonly [K in keyof F]: z.output<SchemaOf<F[K]>> };
+
+type Scalars<F extends Fields> = { id: z.ZodString } & {
+  [K in keyof F as AnswerOf<F[K]> extends z.ZodType ? K : never]: Extract<AnswerOf<F[K]>, z.ZodType>;
+} & typeof times;
+type EntityShape<F extends Fields, X extends z.ZodRawShape> = Omit<Scalars<F>, keyof X> & X;
+type Answer<F extends Fields, X extends z.ZodRawShape> = Shown<z.output<z.ZodObject<EntityShape<F, X>>>>;
+/** The answer of a shape: `type Agent = EntityOf<typeof agent>`. */
+export type EntityOf<S extends { readonly entity: z.ZodType }> = Shown<z.output<S["entity"]>>;
+/** What an answer holds beside the columns. */
+export type InsideOf<X extends z.ZodRawShape> = Partial<Shown<z.output<z.ZodObject<X>>>>;
+
+export interface ShapeSpec<F extends Fields, X extends z.ZodRawShape> {
+  /** How the ids begin. */
+  readonly prefix: string;
+  readonly fields: F;
+  /** What the answer holds beside the fields: entities of other tables, values that are computed. */
+  readonly inside?: X;
+  /** The entity's name and description in the OpenAPI document. */
+  readonly meta: { readonly id: string; readonly description: string };
+}
+
+/** What follows from the fields of a resource. */
+export interface Shape<F extends Fields, X extends z.ZodRawShape = Record<never, never>> {
+  readonly prefix: string;
+  readonly fields: { readonly [K in keyof F]: Field };
+  /** The schema of the answer. */
+  readonly entity: z.ZodObject<EntityShape<F, X>>;
+  /** The body of a POST. */
+  readonly input: z.ZodObject<InputShape<F>, z.core.$strict>;
+  /** What a PUT changes must make together. */
+  readonly content: z.ZodObject;
+  /** The body of a PUT. */
+  readonly patch: z.ZodType<object>;
+  /** The row as it is answered. What is not handed in is as inside another entity: null, `[]` or `{}`. */
+  readonly render: (row: RowOf<F>, inside?: InsideOf<X>) => Answer<F, X>;
+}
+
+export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, never>>({
+  prefix,
+  fields: entries,
+  inside,
+  meta,
+}: ShapeSpec<F, X>): Shape<F, X> {
+  const fields = Object.entries(entries).map(([name, entry]) => [name, fieldOf(entry)] as const);
+  const answered = fields.filter(([, { answer }]) => answer !== null);
+  const schemasOf = (...written: readonly string[]) =>
+    Object.fromEntries(
+      fields.filter(([, one]) => written.includes(one.written)).map(([name, one]) => [name, one.schema]),
+    );
+  const answers = Object.fromEntries(answered.map(([name, { answer }]) => [name, answer]));
+  // Getters stay getters: entities that hold one another are read when all of them are there.
+  const parts = Object.getOwnPropertyDescriptors(inside ?? {});
+  const entityShape = Object.defineProperties({ id: id(prefix), ...answers, ...times }, parts);
+  const content = z.strictObject(schemasOf("always"));
+
+  const render = (row: Readonly<Record<string, unknown>>, given: Readonly<Record<string, unknown>> = {}) => {
+    const columns = answered.filter(([name]) => !(name in parts));
+    const left = Object.keys(parts).filter((name) => !(name in given));
+    return {
+      id: row.id,
+      ...Object.fromEntries(columns.map(([name, field]) => [name, field.fromColumn(row[name])])),
+      ...Object.fromEntries(left.map((name) => [name, emptyOf(inside?.[name] as z.ZodType)])),
+      ...given,
+      ...timesOf(row as { readonly [K in keyof Timestamps]: Date }),
+    };
+  };
+
+  // Types follow from the fields one by one, which no compiler sees through a loop over their names.
+  return {
+    prefix,
+    fields: Object.fromEntries(fields),
+    entity: z.object(entityShape as z.ZodRawShape).meta(meta),
+    input: z.strictObject(schemasOf("always", "once")),
+    content,
+    patch: patchOf(content),
+    render,
+  } as unknown as Shape<F, X>;
+}
+
+const emptyOf = (schema: z.ZodType): unknown =>
+  [null, [], {}].find((empty) => schema.safeParse(empty).success) ?? null;

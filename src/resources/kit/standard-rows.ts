@@ -1,0 +1,189 @@
+import type { Kysely, SelectQueryBuilder } from "kysely";
+import type { z } from "zod";
+import type { Queryable, Trx } from "../../data/database.ts";
+import type { Caller } from "../../http/context.ts";
+import type { Listed, Page } from "../../http/page.ts";
+import { notFound } from "../../http/problem.ts";
+import { createId, isId } from "../../lib/ids.ts";
+import type { Field, Fields } from "./field.ts";
+import { listPage } from "./list-page.ts";
+import { applyPatch } from "./merge.ts";
+import { type OwnedTable, ownedRows, type RowDeps } from "./owned-rows.ts";
+import { requireRow } from "./references.ts";
+import { refuseInUse, refuseTaken } from "./refusals.ts";
+import type { ResourceSpec, Selection } from "./resource-spec.ts";
+
+/** A selection as a query of any table. */
+type Rows = SelectQueryBuilder<{ rows: { id: string; createdAt: Date } }, "rows", Values>;
+type Values = Readonly<Record<string, unknown>>;
+/** The ids in the path above the resource, by their parameters. */
+type Place = Readonly<Record<string, string>>;
+
+/** What the five operations do with rows, apart from HTTP; `spec` says what is particular. */
+export function standardRows<
+  T extends OwnedTable,
+  F extends Fields,
+  X extends z.ZodRawShape,
+  D extends RowDeps,
+  Q extends z.ZodRawShape,
+>(given: ResourceSpec<T, F, X, D, Q> & { readonly words: string }) {
+  // In here one resource is like another: what its types tell is known to its declaration alone.
+  const spec = given as unknown as ResourceSpec<OwnedTable, Fields, z.ZodRawShape, D, z.ZodRawShape>;
+  const { words } = given;
+  const { table, shape, audit, access, within, references = {}, taken, inUse } = spec;
+  const { prefix } = shape;
+  const fields = Object.entries(shape.fields);
+  const names = { prefix, words, ...(access && { access }), ...(audit && { entity: audit }) };
+  const rows = ownedRows(table, names);
+  const parents = within && ownedRows(within.parent.table, within.parent);
+
+  const query = (selection: Selection) => selection.selectAll() as Rows;
+  const all = (db: Queryable, { organizationId }: Caller, place: Place): Selection => {
+    const of = (db as unknown as Kysely<Record<"rows", Values>>).selectFrom(table as "rows");
+    return within
+      ? of.where(within.param, "=", place[within.param])
+      : of.where("organizationId", "=", organizationId);
+  };
+  const renderAll = async (db: Queryable, caller: Caller, found: readonly Values[]): Promise<object[]> => {
+    if (found.length === 0) return [];
+    const inside = await spec.inside?.(db, found as never, caller);
+    return found.map((row) => shape.render(row as never, inside?.(row as never)) as object);
+  };
+  const answer = async (db: Queryable, caller: Caller, row: object): Promise<object> => {
+    const [entity] = await renderAll(db, caller, [row as Values]);
+    return entity ?? {};
+  };
+
+  /** @throws ApiError 404 for a row of another parent */
+  const inPlace = <R extends object>(row: R, place: Place): R => {
+    if (within && (row as Values)[within.param] !== place[within.param]) throw notFound(words);
+    return row;
+  };
+
+  /** @throws ApiError 404 */
+  const find = async (db: Queryable, caller: Caller, id: string): Promise<object> => {
+    if (!spec.visible) return rows.get(db, caller, id);
+    const known = isId(prefix, id) ? id : "";
+    const row = await query(spec.visible(db, caller)).where("id", "=", known).executeTakeFirst();
+    if (!row) throw notFound(words);
+    return row;
+  };
+
+  /** The parent is seen by the caller. @throws ApiError 404 */
+  const requireParent = async (db: Queryable, caller: Caller, place: Place): Promise<void> => {
+    if (!within || !parents) return;
+    const id = place[within.param] ?? "";
+    if (!within.visible) return void (await parents.get(db, caller, id));
+    const seen = await query(within.visible(db, caller)).where("id", "=", id).executeTakeFirst();
+    if (!seen) throw notFound(within.parent.words);
+  };
+
+  const lockParent = async (trx: Trx, caller: Caller, place: Place, isNew: boolean): Promise<void> => {
+    if (!within || !parents || !(isNew || within.lock === "always")) return;
+    const lock = within.lock === "createShared" ? parents.lockShared : parents.lock;
+    await lock(trx, caller, place[within.param] ?? "");
+  };
+
+  /** What the write names anew is there. @throws ApiError 404 */
+  const requireReferences = async (trx: Trx, caller: Caller, values: Values, before: object = {}) => {
+    for (const [name, reference] of Object.entries(references)) {
+      const id = (values[name] ?? null) as string | null;
+      if (reference && id !== (before as Values)[name]) await requireRow(trx, caller, reference, id);
+    }
+  };
+
+  const columnsOf = (values: Values): Values =>
+    Object.fromEntries(
+      fields
+        .filter(([name, { stored }]) => stored && values[name] !== undefined)
+        .map(([name, { toColumn }]) => [name, toColumn(values[name])]),
+    );
+  const valuesOf = (row: object): Values =>
+    Object.fromEntries(
+      fields
+        .filter(([, one]) => one.stored)
+        .map(([name, one]) => [name, one.fromColumn((row as Values)[name])]),
+    );
+
+  return (deps: D) => {
+    const { db, clock } = deps;
+
+    const create = async (caller: Caller, place: Place, body: object): Promise<object> => {
+      const created = db.transaction().execute(async (trx) => {
+        await lockParent(trx, caller, place, true);
+        const nowMs = clock();
+        const id = createId(prefix, nowMs);
+        const sent: Values = { ...body, ...place };
+        const given = ([name, { written, orElse }]: NamedField) =>
+          sent[name] ?? orElse?.({ id, caller }) ?? (written === "never" ? undefined : null);
+        const values = { ...sent, ...Object.fromEntries(fields.map((one) => [one[0], given(one)])) };
+        await requireReferences(trx, caller, values);
+        const write = { trx, caller, deps, nowMs, id, before: undefined, values: values as never };
+        const content = { ...values, ...(await spec.prepare?.(write)) };
+        const row = await rows.insert(trx, caller, columnsOf(content) as never, nowMs, id);
+        await spec.afterWrite?.({ ...write, values: content as never, row: row as never });
+        return answer(trx, caller, row);
+      });
+      return taken ? refuseTaken(taken.message, created) : created;
+    };
+
+    const update = async (caller: Caller, place: Place, id: string, patch: object): Promise<object> => {
+      const updated = db.transaction().execute(async (trx) => {
+        await lockParent(trx, caller, place, false);
+        const before = inPlace(await rows.lock(trx, caller, id), place);
+        const were = { ...valuesOf(before), ...(await spec.readAside?.(trx, before as never)) };
+        const changeable = fields.filter(([, { written }]) => written === "always");
+        const of = (values: Values) => Object.fromEntries(changeable.map(([name]) => [name, values[name]]));
+        const sent: Values = applyPatch(shape.content, of(were), patch);
+        const given = ([name, { schema, orElse }]: NamedField) =>
+          sent[name] ?? (schema.safeParse(null).success ? null : orElse?.({ id, caller }));
+        const after = Object.fromEntries(changeable.map((one) => [one[0], given(one)]));
+        const values = { ...were, ...after };
+        await requireReferences(trx, caller, values, before);
+        const nowMs = clock();
+        const write = { trx, caller, deps, nowMs, id, before: before as never, values: values as never };
+        const prepared = await spec.prepare?.(write);
+        const row = await rows.update(
+          trx,
+          caller,
+          before,
+          columnsOf({ ...after, ...prepared }) as never,
+          nowMs,
+        );
+        await spec.afterWrite?.({ ...write, values: { ...values, ...prepared } as never, row: row as never });
+        return answer(trx, caller, row);
+      });
+      return taken ? refuseTaken(taken.message, updated) : updated;
+    };
+
+    const remove = async (caller: Caller, place: Place, id: string): Promise<void> => {
+      const deleted = db.transaction().execute(async (trx) => {
+        await lockParent(trx, caller, place, false);
+        const row = inPlace(await rows.lock(trx, caller, id), place);
+        const nowMs = clock();
+        await spec.beforeDelete?.({ trx, caller, deps, nowMs, row: row as never });
+        await rows.remove(trx, caller, row, nowMs);
+      });
+      await (inUse ? refuseInUse(inUse.message, deleted) : deleted);
+    };
+
+    const get = async (caller: Caller, place: Place, id: string): Promise<object> =>
+      answer(db, caller, inPlace(await find(db, caller, id), place));
+
+    const list = async (
+      caller: Caller,
+      place: Place,
+      page: Page,
+      filters: Values,
+    ): Promise<Listed<object>> => {
+      await requireParent(db, caller, place);
+      const selection = spec.filters?.find(db, caller, filters) ?? all(db, caller, place);
+      const { items, total } = await listPage(query(selection), page);
+      return { items: await renderAll(db, caller, items), total };
+    };
+
+    return { rows, answer, create, update, remove, get, list };
+  };
+}
+
+type NamedField = readonly [name: string, field: Field];
