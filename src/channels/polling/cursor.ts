@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { err, ok, type Result } from "../../lib/result.ts";
 import type { CursorFormat } from "../source.ts";
-import { showPosition } from "./discriminators/discriminators.ts";
+import { discriminatorOf } from "./discriminators/discriminators.ts";
 import { compilePlan, type Plan } from "./plan.ts";
 import type { Position, PositionContext } from "./position.ts";
 import { pollingSettings } from "./settings.ts";
@@ -10,7 +10,7 @@ import { validatorsSchema } from "./validators.ts";
 /** A cursor as it is stored: JSON. */
 const cursorSchema = z.strictObject({
   /** The discriminator that wrote `position`. */
-  by: z.enum(["timestamp", "sequence", "seenSet", "token", "etag"]),
+  by: z.string(),
   position: z.unknown(),
   validators: validatorsSchema.optional(),
   lastPollAtMs: z.number().optional(),
@@ -53,7 +53,7 @@ export function readCursor(
 export const pollCursorFormat: CursorFormat = {
   show(text) {
     const { by, position } = cursorSchema.parse(JSON.parse(text));
-    return showPosition(by, position);
+    return discriminatorOf(by).show(position);
   },
   parse(value, settings) {
     const plan = compilePlan(pollingSettings.parse(settings));

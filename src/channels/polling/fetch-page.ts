@@ -89,22 +89,20 @@ export function createPageFetcher(
 
   function readAnswer(response: OutboundResponse, sent: AuthorizedRequest, query: PageQuery): Fetched {
     const { at } = query;
-    const { expiredPath } = plan;
-    const { discriminator } = settings;
-    const expiredOn = discriminator.by === "token" ? discriminator.expiredOn : undefined;
+    const { expiredOn } = plan.discriminator;
     const isFirst = at.kind === "first";
     const arrivedAtMs = clock();
     const refusal = refusalOf(response, settings, arrivedAtMs);
     if (refusal !== undefined) {
       if (isFirst && expiredOn?.statuses.includes(response.status)) return expired("position", refusal);
       if (!isFirst && PAGE_GONE.includes(response.status)) return expired("page", refusal);
-      const isExpired = expiredPath !== undefined && isFirst && saysExpired(response);
+      const isExpired = expiredOn?.path !== undefined && isFirst && saysExpired(response);
       return isExpired ? expired("position", refusal) : { kind: "ended", end: refusal };
     }
     const read = readPage(response, { ...settings, itemsPath: plan.itemsPath }, sent.secretQuery);
     if (!read.ok) return { kind: "ended", end: failed(read.error.code, read.error.message) };
     const page = read.value;
-    if (isFirst && isEqual(page, expiredPath, expiredOn?.equals)) {
+    if (isFirst && isEqual(page, expiredOn?.path, expiredOn?.equals)) {
       return expired("position", broken("token_expired", "The server does not know the token any more"));
     }
     if (plan.successPath !== undefined && !isEqual(page, plan.successPath, settings.successOn.equals)) {
@@ -127,10 +125,9 @@ export function createPageFetcher(
 
   /** Of an answer that is no page: by its body, where that can be read. */
   function saysExpired(response: OutboundResponse): boolean {
-    const { discriminator } = settings;
-    if (discriminator.by !== "token") return false;
+    const { expiredOn } = plan.discriminator;
     const read = readPage(response, { ...settings, itemsPath: undefined });
-    return read.ok && isEqual(read.value, plan.expiredPath, discriminator.expiredOn.equals);
+    return read.ok && isEqual(read.value, expiredOn?.path, expiredOn?.equals);
   }
 
   async function fetch(query: PageQuery): Promise<Fetched> {

@@ -1,10 +1,11 @@
 import type { Finding } from "../../lib/errors.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import type { RulePath } from "../../normalize/compile.ts";
-import { createDiscriminator } from "./discriminators/discriminators.ts";
+import type { CompiledDiscriminator } from "./discriminators/discriminator.ts";
+import { discriminatorOf } from "./discriminators/discriminators.ts";
+import { createItemKey } from "./item-key.ts";
 import { createPagination, type Pagination } from "./pagination/pagination.ts";
 import { createPathReader } from "./paths.ts";
-import type { Discriminator } from "./position.ts";
 import { compileRequest, type RequestTemplate } from "./request-template.ts";
 import type { PollingSettings } from "./settings-shape.ts";
 import type { TemplateNames, TemplateValue } from "./template-values.ts";
@@ -13,25 +14,32 @@ import type { TemplateNames, TemplateValue } from "./template-values.ts";
 export interface Plan {
   readonly settings: PollingSettings;
   readonly request: RequestTemplate;
-  readonly discriminator: Discriminator;
+  readonly discriminator: CompiledDiscriminator;
   readonly pagination: Pagination;
   readonly itemsPath: RulePath | undefined;
   readonly successPath: RulePath | undefined;
-  readonly expiredPath: RulePath | undefined;
   /** True where a walk over the pages begins anew behind each page that has brought something: counting pages is not safe. */
   readonly restartsWalk: boolean;
 }
 
 /** Compiles paths and templates; findings name the settings that do not. */
 export function compilePlan(settings: PollingSettings): Result<Plan, readonly Finding[]> {
-  const { discriminator: by, order, successOn } = settings;
+  const { order, startAt, successOn } = settings;
   const paths = createPathReader(settings.pathSyntax);
-  const discriminator = createDiscriminator(settings, paths);
+  const itemId = paths.ofItem(settings.itemId, "itemId");
+  const versionPath = paths.ofItem(settings.versionPath, "versionPath");
+  const itemKey = createItemKey(itemId, versionPath);
+  const discriminator = discriminatorOf(settings.discriminator.by).create(settings.discriminator, {
+    paths,
+    itemId,
+    versionPath,
+    itemKey,
+    order,
+    startAt,
+  });
   const pagination = createPagination(settings.pagination, paths);
   const itemsPath = paths.ofPage(settings.itemsPath, "itemsPath");
   const successPath = paths.ofPage(successOn.path, "successOn.path");
-  const expiredPath =
-    by.by === "token" ? paths.ofPage(by.expiredOn.path, "discriminator.expiredOn.path") : undefined;
   const request = compileRequest(settings.request, namesOf(settings));
   const findings = [
     ...paths.findings,
@@ -46,24 +54,17 @@ export function compilePlan(settings: PollingSettings): Result<Plan, readonly Fi
     pagination,
     itemsPath,
     successPath,
-    expiredPath,
-    restartsWalk: pagination.counts && usesCursor && order === "ascending" && isOrdered(settings),
+    restartsWalk:
+      pagination.counts && usesCursor && order === "ascending" && discriminator.isOrdered === true,
   });
 }
 
-/** True where what is new is told by where it stands in an order. */
-export const isOrdered = ({ discriminator: { by } }: PollingSettings): boolean =>
-  by === "timestamp" || by === "sequence";
-
 function namesOf({ discriminator, pagination }: PollingSettings): TemplateNames {
   const names = new Map<string, TemplateValue["kind"]>();
-  if (discriminator.by === "timestamp") names.set("cursor", "instant");
-  else if (discriminator.by === "sequence" || isTokenValue(discriminator)) names.set("cursor", "text");
+  const cursorKind = discriminatorOf(discriminator.by).cursorKind(discriminator);
+  if (cursorKind !== undefined) names.set("cursor", cursorKind);
   if (pagination !== undefined && pagination.by !== "linkHeader" && pagination.by !== "nextUrlPath") {
     names.set("page", "text");
   }
   return names.set("now", "instant").set("lastPollAt", "instant");
 }
-
-const isTokenValue = (discriminator: PollingSettings["discriminator"]): boolean =>
-  discriminator.by === "token" && discriminator.as === "value";

@@ -84,8 +84,8 @@ export class PollWriter {
 
   /** All pages were read: what is known of the first one counts from now on. */
   finish(pages: number, validators: Validators | undefined): void {
-    const { request, settings } = this.#plan;
-    const isAsked = settings.conditional || settings.discriminator.by === "etag";
+    const { discriminator, request, settings } = this.#plan;
+    const isAsked = settings.conditional || discriminator.isConditional === true;
     // Of several pages the first may stay as it is while another changes, unless what is new stands on the first.
     const tellsAll = pages === 1 || settings.order === "descending";
     this.position.endWalk(pages);

@@ -1,5 +1,3 @@
-import type { Finding } from "../../lib/errors.ts";
-import type { Result } from "../../lib/result.ts";
 import type { Page, PageItem } from "./page.ts";
 import type { PageRequest } from "./pagination/page-request.ts";
 import type { TemplateValue } from "./template-values.ts";
@@ -45,16 +43,6 @@ export interface PositionContext {
   readonly nowMs: number;
   /** When the source began to be one. */
   readonly startedAtMs: number;
-}
-
-/** How a channel tells what is new: its discriminator, compiled. */
-export interface Discriminator {
-  /** Where a source stands that has not been polled yet. */
-  readonly start: (context: PositionContext) => Position;
-  /** Undefined for what `save` has not written. */
-  readonly restore: (saved: unknown, context: PositionContext) => Position | undefined;
-  /** What a person has set, as `save` would write it; findings name the field. */
-  readonly parse: (value: unknown) => Result<unknown, readonly Finding[]>;
 }
 
 /** More keys than so many are not part of a cursor: it is written with every page. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
 import { pullSettings } from "../pull/pull-settings.ts";
-import { discriminatorSettings } from "./discriminators/settings.ts";
+import { discriminatorSettings } from "./discriminators/discriminators.ts";
 import { DECODINGS } from "./page.ts";
 import { paginationSettings } from "./pagination/settings.ts";
 import { polledItemSettings } from "./profile.ts";

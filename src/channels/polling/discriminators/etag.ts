@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { err, ok } from "../../../lib/result.ts";
-import type { ItemKey } from "../item-key.ts";
 import type { Page, PageItem } from "../page.ts";
-import { type Discriminator, MAX_KEYS, type Position, positionFull } from "../position.ts";
+import { MAX_KEYS, type Position, positionFull } from "../position.ts";
 import { SeenKeys, seenKeysSchema } from "../seen-keys.ts";
-import type { StartAt } from "../start-at.ts";
+import { type Discriminator, type DiscriminatorContext, NO_START_VALUE } from "./discriminator.ts";
 
-export const etagSettings = z.strictObject({
+const settings = z.strictObject({
   by: z
     .literal("etag")
     .describe(
@@ -20,14 +19,14 @@ const savedSchema = z.strictObject({
 });
 type Saved = z.input<typeof savedSchema>;
 
-export interface EtagOptions {
-  readonly itemKey: ItemKey;
-  readonly isNewestFirst: boolean;
-  readonly startAt: StartAt;
-}
+type EtagOptions = Pick<DiscriminatorContext, "itemKey" | "order" | "startAt">;
 
-export function createEtag(options: EtagOptions): Discriminator {
-  return {
+/** One document, of which each version is compared with the one before. */
+export const etag: Discriminator<typeof settings> = {
+  settings,
+  cursorKind: () => undefined,
+  create: (_, options) => ({
+    isConditional: true,
     start: () => new EtagPosition(options, { isPriming: options.startAt === "now" }),
     restore(saved) {
       const read = savedSchema.safeParse(saved);
@@ -39,13 +38,18 @@ export function createEtag(options: EtagOptions): Discriminator {
       const position: Saved = { isPriming: read.data.seen === "all" };
       return ok(position);
     },
-  };
-}
+  }),
+  show(saved) {
+    const { isPriming, keys } = savedSchema.parse(saved);
+    return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
+  },
+  check: (_, { startValue, isPaged }) => [
+    ...(startValue === undefined ? [] : [NO_START_VALUE]),
+    ...(isPaged ? [{ path: "pagination", message: ONE_DOCUMENT }] : []),
+  ],
+};
 
-export function showEtag(saved: unknown): unknown {
-  const { isPriming, keys } = savedSchema.parse(saved);
-  return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
-}
+const ONE_DOCUMENT = "etag is about one document; seenSet reads pages, and `conditional` asks as etag does";
 
 const shownSchema = z.strictObject({ seen: z.enum(["all", "none"]) });
 
@@ -77,9 +81,9 @@ class EtagPosition implements Position {
   select({ items }: Page): readonly PageItem[] {
     if (items.length > MAX_KEYS) throw positionFull();
     if (this.#isPriming) return [];
-    const { isNewestFirst, itemKey } = this.#options;
+    const { order, itemKey } = this.#options;
     const fresh = new Map<string, PageItem>();
-    for (const item of isNewestFirst ? items.toReversed() : items) {
+    for (const item of order === "descending" ? items.toReversed() : items) {
       const key = itemKey(item);
       if (!this.#keys.has(key) && !fresh.has(key)) fresh.set(key, item);
     }

@@ -3,6 +3,7 @@ import type { Page, PageItem } from "../page.ts";
 import { MAX_KEYS, type Position, type PositionContext } from "../position.ts";
 import { KEY_CHARS, SeenKeys, seenKeysSchema } from "../seen-keys.ts";
 import type { TemplateValue } from "../template-values.ts";
+import type { Order } from "./discriminator.ts";
 
 /** What items are put in order by. */
 export type OrderKey = number | bigint | string;
@@ -19,8 +20,6 @@ export interface Ordering<K extends OrderKey> {
   /** The key of the only item that can have this order key; undefined where there can be several. */
   readonly onlyKeyAt: (orderKey: K) => string | undefined;
 }
-
-export type Order = "ascending" | "descending" | "unordered";
 
 /** Items without an order key that can be remembered; they are forgotten after a day in which no page shows them. */
 const MAX_UNORDERED = 1000;

@@ -1,18 +1,12 @@
 import { z } from "zod";
 import { err, ok } from "../../../lib/result.ts";
-import type { ItemKey } from "../item-key.ts";
+import { createItemKey, type ItemKey } from "../item-key.ts";
 import type { Page, PageItem } from "../page.ts";
-import {
-  type Discriminator,
-  MAX_KEYS,
-  type Position,
-  type PositionContext,
-  positionFull,
-} from "../position.ts";
+import { MAX_KEYS, type Position, type PositionContext, positionFull } from "../position.ts";
 import { SeenKeys, seenKeysSchema } from "../seen-keys.ts";
-import type { StartAt } from "../start-at.ts";
+import { type Discriminator, type DiscriminatorContext, NO_START_VALUE } from "./discriminator.ts";
 
-export const seenSetSettings = z.strictObject({
+const settings = z.strictObject({
   by: z
     .literal("seenSet")
     .describe(
@@ -40,7 +34,7 @@ export const seenSetSettings = z.strictObject({
     .describe("So many items are remembered; those that were not shown for the longest time give way."),
 });
 
-export type SeenSetSettings = z.output<typeof seenSetSettings>;
+type SeenSetSettings = z.output<typeof settings>;
 
 const savedSchema = z.strictObject({
   keys: seenKeysSchema.default([]),
@@ -51,35 +45,38 @@ type Saved = z.input<typeof savedSchema>;
 /** A stamp is made anew after such a part of the age: each time costs a write. */
 const STEPS = 32;
 
-export interface SeenSetOptions {
-  readonly itemKey: ItemKey;
-  readonly isNewestFirst: boolean;
-  readonly startAt: StartAt;
-}
+type SeenSetOptions = Pick<DiscriminatorContext, "itemKey" | "order" | "startAt">;
 
-export function createSeenSet(settings: SeenSetSettings, options: SeenSetOptions): Discriminator {
-  const create = (saved: Saved, context: PositionContext) =>
-    new SeenSetPosition(settings, options, saved, context);
-  return {
-    start: (context) => create({ isPriming: options.startAt === "now" }, context),
-    restore(saved, context) {
-      const read = savedSchema.safeParse(saved);
-      return read.success ? create(read.data, context) : undefined;
-    },
-    parse(value) {
-      const read = shownSchema.safeParse(value);
-      if (!read.success) return err([{ path: "seen", message: MUST_BE }]);
-      const position: Saved = { isPriming: read.data.seen === "all" };
-      return ok(position);
-    },
-  };
-}
-
-/** The keys are hashes: of what is not known any more. */
-export function showSeenSet(saved: unknown): unknown {
-  const { isPriming, keys } = savedSchema.parse(saved);
-  return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
-}
+/** All keys that were seen are remembered. */
+export const seenSet: Discriminator<typeof settings> = {
+  settings,
+  cursorKind: () => undefined,
+  create(settings, { paths, itemId, versionPath, order, startAt }) {
+    const key = paths.ofItem(settings.key, "discriminator.key") ?? itemId;
+    const options: SeenSetOptions = { itemKey: createItemKey(key, versionPath), order, startAt };
+    const create = (saved: Saved, context: PositionContext) =>
+      new SeenSetPosition(settings, options, saved, context);
+    return {
+      start: (context) => create({ isPriming: startAt === "now" }, context),
+      restore(saved, context) {
+        const read = savedSchema.safeParse(saved);
+        return read.success ? create(read.data, context) : undefined;
+      },
+      parse(value) {
+        const read = shownSchema.safeParse(value);
+        if (!read.success) return err([{ path: "seen", message: MUST_BE }]);
+        const position: Saved = { isPriming: read.data.seen === "all" };
+        return ok(position);
+      },
+    };
+  },
+  // The keys are hashes of what is not known any more.
+  show(saved) {
+    const { isPriming, keys } = savedSchema.parse(saved);
+    return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
+  },
+  check: (_, { startValue }) => (startValue === undefined ? [] : [NO_START_VALUE]),
+};
 
 const shownSchema = z.strictObject({ seen: z.enum(["all", "none"]) });
 
@@ -102,14 +99,14 @@ class SeenSetPosition implements Position {
 
   constructor(
     { maxAgeSeconds, maxKeys }: SeenSetSettings,
-    { isNewestFirst, itemKey }: SeenSetOptions,
+    { order, itemKey }: SeenSetOptions,
     saved: Saved,
     { nowMs }: PositionContext,
   ) {
     const step = Math.ceil(maxAgeSeconds / STEPS);
     const nowSeconds = Math.floor(nowMs / 1000);
     this.#itemKey = itemKey;
-    this.#isNewestFirst = isNewestFirst;
+    this.#isNewestFirst = order === "descending";
     this.#maxKeys = maxKeys;
     this.#stamp = Math.ceil(nowSeconds / step) * step;
     this.#isPriming = saved.isPriming ?? false;

@@ -1,18 +1,12 @@
 import { z } from "zod";
+import type { Finding } from "../../../lib/errors.ts";
 import { err, ok } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import { keyOf } from "../item-key.ts";
-import type { Discriminator } from "../position.ts";
-import type { StartAt } from "../start-at.ts";
-import {
-  type Order,
-  OrderedPosition,
-  type Ordering,
-  type SavedOrdered,
-  savedOrderedSchema,
-} from "./ordered.ts";
+import type { CompiledDiscriminator, Discriminator, DiscriminatorContext } from "./discriminator.ts";
+import { OrderedPosition, type Ordering, type SavedOrdered, savedOrderedSchema } from "./ordered.ts";
 
-export const sequenceSettings = z.strictObject({
+const settings = z.strictObject({
   by: z
     .literal("sequence")
     .describe("New is what has a higher number than the highest that was seen, which is {{cursor}}."),
@@ -37,33 +31,48 @@ export const sequenceSettings = z.strictObject({
     ),
 });
 
-export type SequenceSettings = z.output<typeof sequenceSettings>;
-
 /** Longer ones are no sequence of anything, and would be compared on every poll. */
 const MAX_DIGITS = 100;
 const MAX_TEXT = 512;
 
-export interface SequenceOptions {
-  readonly path: RulePath;
-  readonly order: Order;
-  readonly startAt: StartAt;
-}
+/** The highest number, or text, that was seen. */
+export const sequence: Discriminator<typeof settings> = {
+  settings,
+  cursorKind: () => "text",
+  create({ compare, lookBack, path: text }, context) {
+    const path = context.paths.ofItem(text, "discriminator.path");
+    if (path === undefined) return undefined;
+    return compare === "numeric"
+      ? createOn(numericOrdering(BigInt(lookBack), path), context)
+      : createOn(textOrdering(path), context);
+  },
+  show: (saved) => ({ sequence: savedOrderedSchema.parse(saved).at ?? null }),
+  check({ compare, lookBack }, { startValue, order, isPaged }) {
+    const parse = compare === "numeric" ? parseNumber : parseText;
+    const findings: Finding[] = [];
+    if (startValue !== undefined && parse(startValue) === undefined)
+      findings.push({ path: "startAt.value", message: "is no whole number" });
+    if (compare === "text" && lookBack > 0)
+      findings.push({ path: "discriminator.lookBack", message: "needs numbers to count by" });
+    if (order === "unordered" && !isPaged && lookBack === 0)
+      findings.push({ path: "order", message: ORDERED_ANYWAY });
+    return findings;
+  },
+};
 
-export function createSequence(settings: SequenceSettings, options: SequenceOptions): Discriminator {
-  return settings.compare === "numeric"
-    ? createOn(numericOrdering(BigInt(settings.lookBack), options.path), options)
-    : createOn(textOrdering(options.path), options);
-}
+const ORDERED_ANYWAY =
+  "items of one page are put in order anyway; where the server may leave lower numbers out, set `discriminator.lookBack`";
 
 function createOn<K extends bigint | string>(
   ordering: Ordering<K>,
-  { order, startAt }: SequenceOptions,
-): Discriminator {
+  { order, startAt }: Pick<DiscriminatorContext, "order" | "startAt">,
+): CompiledDiscriminator {
   const startFrom = (text: string): SavedOrdered | undefined => {
     const at = ordering.parse(text);
     return at === undefined ? undefined : { at: String(at), from: String(at) };
   };
   return {
+    isOrdered: true,
     start(context) {
       const isValue = typeof startAt === "object";
       const saved = isValue ? startFrom(startAt.value) : { isPriming: startAt === "now" };
@@ -83,16 +92,6 @@ function createOn<K extends bigint | string>(
     },
   };
 }
-
-export function showSequence(saved: unknown): unknown {
-  return { sequence: savedOrderedSchema.parse(saved).at ?? null };
-}
-
-/** Undefined for a text that is no order key of the sequence. */
-export const parseSequence = (
-  text: string,
-  compare: SequenceSettings["compare"],
-): bigint | string | undefined => (compare === "numeric" ? parseNumber(text) : parseText(text));
 
 /** A text, so that numbers of any size stay as they are; a number where JSON can hold it exactly. */
 const shownSchema = z.strictObject({ sequence: z.union([z.string(), z.int()]) });

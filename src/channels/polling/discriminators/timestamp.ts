@@ -1,19 +1,12 @@
 import { z } from "zod";
 import { err, ok } from "../../../lib/result.ts";
-import type { RulePath } from "../../../normalize/compile.ts";
-import { type ItemKey, keyOf } from "../item-key.ts";
-import type { Discriminator } from "../position.ts";
+import { keyOf } from "../item-key.ts";
 import type { StartAt } from "../start-at.ts";
 import { parseTimestamp, TIMESTAMP_FORMATS, type TimestampFormat } from "../timestamps.ts";
-import {
-  type Order,
-  OrderedPosition,
-  type Ordering,
-  type SavedOrdered,
-  savedOrderedSchema,
-} from "./ordered.ts";
+import type { Discriminator } from "./discriminator.ts";
+import { OrderedPosition, type Ordering, type SavedOrdered, savedOrderedSchema } from "./ordered.ts";
 
-export const timestampSettings = z.strictObject({
+const settings = z.strictObject({
   by: z
     .literal("timestamp")
     .describe(
@@ -38,63 +31,60 @@ export const timestampSettings = z.strictObject({
     ),
 });
 
-export type TimestampSettings = z.output<typeof timestampSettings>;
-
 /** What lies further ahead is a mistake of the server's, after which nothing would ever be new. */
 const MAX_AHEAD_MS = 86_400_000;
 
-export function createTimestamp(
-  { format, lookBackSeconds }: TimestampSettings,
-  {
-    path,
-    itemKey,
-    order,
-    startAt,
-  }: {
-    readonly path: RulePath;
-    readonly itemKey: ItemKey;
-    readonly order: Order;
-    readonly startAt: StartAt;
+/** The latest instant that was seen. */
+export const timestamp: Discriminator<typeof settings> = {
+  settings,
+  cursorKind: () => "instant",
+  create(settings, { paths, itemKey, order, startAt }) {
+    const { format, lookBackSeconds } = settings;
+    const path = paths.ofItem(settings.path, "discriminator.path");
+    if (path === undefined) return undefined;
+    const ordering: Ordering<number> = {
+      read(item, nowMs) {
+        const text = item.read(path);
+        const ms = text === undefined ? undefined : parseTimestamp(text, format);
+        return ms === undefined || ms > nowMs + MAX_AHEAD_MS ? undefined : ms;
+      },
+      parse: (text) => parseTimestamp(text, "epochMillis"),
+      lowered: (ms) => ms - lookBackSeconds * 1000,
+      valueOf: (ms) => ({ kind: "instant", ms, format }),
+      keyOf: (item, ms) => keyOf([String(ms), itemKey(item)]),
+      onlyKeyAt: () => undefined,
+    };
+    return {
+      isOrdered: true,
+      start(context) {
+        const at = String(startMs(startAt, context.startedAtMs, format) ?? 0);
+        return new OrderedPosition(ordering, order, { at, from: at }, context);
+      },
+      restore(saved, context) {
+        const read = savedOrderedSchema.safeParse(saved);
+        return read.success ? new OrderedPosition(ordering, order, read.data, context) : undefined;
+      },
+      parse(value) {
+        const read = shownSchema.safeParse(value);
+        const ms = read.success ? parseStart(read.data.timestamp, format) : undefined;
+        if (ms === undefined) return err([{ path: "timestamp", message: MUST_BE }]);
+        const position: SavedOrdered = { at: String(ms), from: String(ms) };
+        return ok(position);
+      },
+    };
   },
-): Discriminator {
-  const ordering: Ordering<number> = {
-    read(item, nowMs) {
-      const text = item.read(path);
-      const ms = text === undefined ? undefined : parseTimestamp(text, format);
-      return ms === undefined || ms > nowMs + MAX_AHEAD_MS ? undefined : ms;
-    },
-    parse: (text) => parseTimestamp(text, "epochMillis"),
-    lowered: (ms) => ms - lookBackSeconds * 1000,
-    valueOf: (ms) => ({ kind: "instant", ms, format }),
-    keyOf: (item, ms) => keyOf([String(ms), itemKey(item)]),
-    onlyKeyAt: () => undefined,
-  };
-  return {
-    start(context) {
-      const at = String(startMs(startAt, context.startedAtMs, format) ?? 0);
-      return new OrderedPosition(ordering, order, { at, from: at }, context);
-    },
-    restore(saved, context) {
-      const read = savedOrderedSchema.safeParse(saved);
-      return read.success ? new OrderedPosition(ordering, order, read.data, context) : undefined;
-    },
-    parse(value) {
-      const read = shownSchema.safeParse(value);
-      const ms = read.success ? parseStart(read.data.timestamp, format) : undefined;
-      if (ms === undefined) return err([{ path: "timestamp", message: MUST_BE }]);
-      const position: SavedOrdered = { at: String(ms), from: String(ms) };
-      return ok(position);
-    },
-  };
-}
-
-export function showTimestamp(saved: unknown): unknown {
-  const { at } = savedOrderedSchema.parse(saved);
-  return { timestamp: at === undefined ? null : new Date(Number(at)).toISOString() };
-}
+  show(saved) {
+    const { at } = savedOrderedSchema.parse(saved);
+    return { timestamp: at === undefined ? null : new Date(Number(at)).toISOString() };
+  },
+  check: ({ format }, { startValue }) =>
+    startValue === undefined || parseStart(startValue, format) !== undefined
+      ? []
+      : [{ path: "startAt.value", message: "is no instant" }],
+};
 
 /** Undefined for a text that is no instant. */
-export const parseStart = (text: string, format: TimestampFormat): number | undefined =>
+const parseStart = (text: string, format: TimestampFormat): number | undefined =>
   parseTimestamp(text, "iso") ?? parseTimestamp(text, format);
 
 const shownSchema = z.strictObject({ timestamp: z.string() });

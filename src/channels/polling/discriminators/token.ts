@@ -1,18 +1,19 @@
 import { z } from "zod";
+import type { Finding } from "../../../lib/errors.ts";
 import { err, ok } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
-import { type ItemKey, keyOf } from "../item-key.ts";
+import { keyOf } from "../item-key.ts";
 import type { Page, PageItem } from "../page.ts";
 import { type PageRequest, pageRequestSchema } from "../pagination/page-request.ts";
 import { isTrue } from "../pagination/pagination.ts";
-import { type Discriminator, MAX_KEYS, type Position, PositionError } from "../position.ts";
+import { MAX_KEYS, type Position, PositionError } from "../position.ts";
 import { SeenKeys, seenKeysSchema } from "../seen-keys.ts";
-import type { StartAt } from "../start-at.ts";
 import type { TemplateValue } from "../template-values.ts";
+import type { Discriminator, DiscriminatorContext } from "./discriminator.ts";
 
 const MAX_TOKEN_CHARS = 16_384;
 
-export const tokenSettings = z.strictObject({
+const settings = z.strictObject({
   by: z
     .literal("token")
     .describe(
@@ -58,7 +59,7 @@ export const tokenSettings = z.strictObject({
     ),
 });
 
-export type TokenSettings = z.output<typeof tokenSettings>;
+type TokenSettings = z.output<typeof settings>;
 
 const savedSchema = z.strictObject({
   token: z.string().max(MAX_TOKEN_CHARS).optional(),
@@ -68,40 +69,66 @@ const savedSchema = z.strictObject({
 });
 type Saved = z.input<typeof savedSchema>;
 
-export interface TokenOptions {
+interface TokenOptions extends Pick<DiscriminatorContext, "itemKey" | "order" | "startAt"> {
   readonly path: RulePath | undefined;
   readonly hasMorePath: RulePath | undefined;
-  readonly itemKey: ItemKey;
-  readonly isNewestFirst: boolean;
-  readonly startAt: StartAt;
 }
 
-export function createToken(settings: TokenSettings, options: TokenOptions): Discriminator {
-  const { startAt } = options;
-  const first: Saved =
-    typeof startAt === "object" ? { token: startAt.value } : { isPriming: startAt === "now" };
-  return {
-    start: () => new TokenPosition(settings, options, first),
-    restore(saved) {
-      const read = savedSchema.safeParse(saved);
-      return read.success ? new TokenPosition(settings, options, read.data) : undefined;
-    },
-    parse(value) {
-      const read = shownSchema.safeParse(value);
-      if (!read.success)
-        return err([{ path: "token", message: `must be a text of 1 to ${MAX_TOKEN_CHARS} characters` }]);
-      if (settings.as === "url" && !/^https?:\/\//i.test(read.data.token)) {
-        return err([{ path: "token", message: "must be an address of HTTP, as `discriminator.as` is url" }]);
-      }
-      const position: Saved = { token: read.data.token };
-      return ok(position);
-    },
-  };
-}
+/** The server keeps track: its token stands for all that it has answered. */
+export const token: Discriminator<typeof settings> = {
+  settings,
+  cursorKind: ({ as }) => (as === "value" ? "text" : undefined),
+  create(settings, { paths, itemKey, order, startAt }) {
+    const path = paths.ofPage(settings.path, "discriminator.path");
+    const hasMorePath = paths.ofPage(settings.hasMorePath, "discriminator.hasMorePath");
+    const options: TokenOptions = { path, hasMorePath, itemKey, order, startAt };
+    const first: Saved =
+      typeof startAt === "object" ? { token: startAt.value } : { isPriming: startAt === "now" };
+    const { as, expiredOn } = settings;
+    return {
+      expiredOn: { ...expiredOn, path: paths.ofPage(expiredOn.path, "discriminator.expiredOn.path") },
+      start: () => new TokenPosition(settings, options, first),
+      restore(saved) {
+        const read = savedSchema.safeParse(saved);
+        return read.success ? new TokenPosition(settings, options, read.data) : undefined;
+      },
+      parse(value) {
+        const read = shownSchema.safeParse(value);
+        if (!read.success)
+          return err([{ path: "token", message: `must be a text of 1 to ${MAX_TOKEN_CHARS} characters` }]);
+        if (as === "url" && !isHttp(read.data.token))
+          return err([
+            { path: "token", message: "must be an address of HTTP, as `discriminator.as` is url" },
+          ]);
+        const position: Saved = { token: read.data.token };
+        return ok(position);
+      },
+    };
+  },
+  show: (saved) => ({ token: savedSchema.parse(saved).token ?? null }),
+  check({ as, expiredOn, header, path }, { startValue, order, isPaged, placeholders }) {
+    const findings: Finding[] = [];
+    if (startValue !== undefined && as === "url" && !isHttp(startValue))
+      findings.push({ path: "startAt.value", message: "is no address of HTTP" });
+    if ((path === undefined) === (header === undefined))
+      findings.push({ path: "discriminator.path", message: PATH_OR_HEADER });
+    if (as === "value" && !placeholders.has("cursor")) findings.push({ path: "request", message: NOT_SENT });
+    if ((expiredOn.path === undefined) !== (expiredOn.equals === undefined))
+      findings.push({
+        path: "discriminator.expiredOn.path",
+        message: "goes with `equals`, and that with it",
+      });
+    if (order === "descending" && isPaged) findings.push({ path: "order", message: READ_TO_THE_END });
+    return findings;
+  },
+};
 
-export function showToken(saved: unknown): unknown {
-  return { token: savedSchema.parse(saved).token ?? null };
-}
+const PATH_OR_HEADER = "the token comes by `path` or by `header`, one of the two";
+const NOT_SENT = "tells the server no token: {{cursor}} must stand somewhere in it";
+const READ_TO_THE_END =
+  "pages are read to their end before there is a new token, and published as they come: leave it as ascending";
+
+const isHttp = (text: string): boolean => /^https?:\/\//i.test(text);
 
 const shownSchema = z.strictObject({ token: z.string().min(1).max(MAX_TOKEN_CHARS) });
 
@@ -153,7 +180,7 @@ class TokenPosition implements Position {
   select({ items }: Page): readonly PageItem[] {
     if (this.#isPriming) return [];
     const fresh = new Map<string, PageItem>();
-    for (const item of this.#options.isNewestFirst ? items.toReversed() : items) {
+    for (const item of this.#options.order === "descending" ? items.toReversed() : items) {
       const key = this.#keyOf(item);
       if (!this.#keys.has(key) && !fresh.has(key)) fresh.set(key, item);
     }

@@ -1,0 +1,77 @@
+import type { z } from "zod";
+import type { Finding } from "../../../lib/errors.ts";
+import type { Result } from "../../../lib/result.ts";
+import type { RulePath } from "../../../normalize/compile.ts";
+import type { ItemKey } from "../item-key.ts";
+import type { PathReader } from "../paths.ts";
+import type { Position, PositionContext } from "../position.ts";
+import type { polledItemSettings } from "../profile.ts";
+import type { StartAt } from "../start-at.ts";
+import type { TemplateNames, TemplateValue } from "../template-values.ts";
+
+export type Order = z.output<typeof polledItemSettings.order>;
+
+/** The settings of the channel beside those of its discriminator, compiled. */
+export interface DiscriminatorContext {
+  readonly paths: PathReader;
+  readonly itemId: RulePath | undefined;
+  readonly versionPath: RulePath | undefined;
+  /** By `itemId` and `versionPath`. */
+  readonly itemKey: ItemKey;
+  readonly order: Order;
+  readonly startAt: StartAt;
+}
+
+/** What the settings of a discriminator must go together with. */
+export interface CheckContext {
+  /** The `value` of `startAt`, where it is one. */
+  readonly startValue: string | undefined;
+  readonly order: Order;
+  readonly isPaged: boolean;
+  /** The placeholders that the request holds. */
+  readonly placeholders: Pick<TemplateNames, "has">;
+}
+
+export interface DiscriminatorSchema extends z.ZodType<{ readonly by: string }> {
+  readonly shape: { readonly by: z.ZodLiteral<string> };
+}
+
+/** One way to tell what is new: a file in this folder and its name in `discriminators.ts`. */
+export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSchema> {
+  /** `config.discriminator` of its channels; `by` is its name. */
+  readonly settings: S;
+  /** What `{{cursor}}` is in requests; undefined: there is none. */
+  cursorKind(settings: z.output<S>): TemplateValue["kind"] | undefined;
+  /** Undefined where one of its paths does not compile, which `context.paths` then tells. */
+  create(settings: z.output<S>, context: DiscriminatorContext): CompiledDiscriminator | undefined;
+  /** A stored position as a person sees it. @throws ZodError for what no position has saved */
+  show(saved: unknown): unknown;
+  /** What would lose items, double them, or never do what was meant, under the names of the channel's settings. */
+  check(settings: z.output<S>, context: CheckContext): readonly Finding[];
+}
+
+/** Of a discriminator without an order. */
+export const NO_START_VALUE: Finding = {
+  path: "startAt.value",
+  message: "there is no such place where items are in no order: `now` or `earliest`",
+};
+
+/** The discriminator of one channel. */
+export interface CompiledDiscriminator {
+  /** True where the place of an item in an order tells whether it is new. */
+  readonly isOrdered?: boolean;
+  /** True where each request asks for changes alone (304). */
+  readonly isConditional?: boolean;
+  /** How an answer says that the server no longer knows the position. */
+  readonly expiredOn?: {
+    readonly statuses: readonly number[];
+    readonly path: RulePath | undefined;
+    readonly equals?: string | number | boolean | undefined;
+  };
+  /** The position of a source that has not been polled yet. */
+  readonly start: (context: PositionContext) => Position;
+  /** Undefined for what `save` has not written. */
+  readonly restore: (saved: unknown, context: PositionContext) => Position | undefined;
+  /** What a person has set, as `save` would write it; findings name the field. */
+  readonly parse: (value: unknown) => Result<unknown, readonly Finding[]>;
+}
