@@ -1,10 +1,16 @@
 import { describe, it } from "vitest";
-import { readsCutStreams, readsStreamsByteByByte } from "../channels/sse/frames-support.ts";
+import {
+  parsesAsTheClientDoes,
+  parsesCutStreams,
+  parsesStreamsByteByByte,
+} from "../channels/sse/event-stream-support.ts";
 
 const RUNS = Number(process.env.FRAME_RUNS ?? 50_000);
 
 describe("an event stream", () => {
-  it("is read as the standard reads it, wherever it is cut", () => readsCutStreams(RUNS));
+  it("is parsed as the standard says, wherever it is cut", () => parsesCutStreams(RUNS));
 
-  it("is read as the standard reads it, byte by byte", () => readsStreamsByteByByte(RUNS / 5));
+  it("is parsed as the standard says, byte by byte", () => parsesStreamsByteByByte(RUNS / 5));
+
+  it("is parsed as the client of the eventsource package does", () => parsesAsTheClientDoes(RUNS / 25));
 });

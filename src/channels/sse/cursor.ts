@@ -2,7 +2,6 @@ import { z } from "zod";
 import { findingsOf } from "../../http/findings.ts";
 import { err, ok } from "../../lib/result.ts";
 import type { CursorFormat } from "../source.ts";
-import { isSendable } from "./request.ts";
 import { MAX_ID_CHARS, sseSettings } from "./settings.ts";
 
 /**
@@ -38,3 +37,6 @@ export const sseCursorFormat: CursorFormat = {
     return ok(writeCursor(parsed.data));
   },
 };
+
+/** True for an id that a header may hold (RFC 9110, section 5.5). */
+export const isSendable = (id: string): boolean => /^[\t\x20-\x7e\u0080-\uffff]*$/.test(id);

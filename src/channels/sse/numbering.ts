@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { SseCursor } from "./cursor.ts";
 
 /** What an event of the stream is called and remembered by. */
-export interface EventPlace {
+export interface EventPosition {
   readonly lastEventId: string;
   /** Undefined before the server has given any id. */
   readonly deliveryId: string | undefined;
@@ -24,28 +24,28 @@ export class Numbering {
   #lastEventId: string;
   #n: number;
   /** True until an event has brought the id on this connection: one that brings it is the first under it, sent once more. */
-  #isTold = true;
+  #isResumed = true;
 
-  /** @param told what the server was told to go on after; empty where nothing was. */
-  constructor(told: string) {
-    this.#lastEventId = told;
-    this.#n = told === "" ? 0 : 1;
+  /** @param resumeId what the server was told to go on after; empty where nothing was. */
+  constructor(resumeId: string) {
+    this.#lastEventId = resumeId;
+    this.#n = resumeId === "" ? 0 : 1;
   }
 
   /** The id of a block without data: nothing but the position changes. */
   checkpoint(id: string): SseCursor {
     this.#lastEventId = id;
     this.#n = id === "" ? 0 : 1;
-    this.#isTold = true;
+    this.#isResumed = true;
     return this.#cursor();
   }
 
   /** @param id what the event's own block says; undefined where it says nothing. */
-  next(id: string | undefined): EventPlace {
-    if (id !== undefined && (id !== this.#lastEventId || this.#isTold)) {
+  next(id: string | undefined): EventPosition {
+    if (id !== undefined && (id !== this.#lastEventId || this.#isResumed)) {
       this.#lastEventId = id;
       this.#n = 0;
-      this.#isTold = false;
+      this.#isResumed = false;
     }
     const lastEventId = this.#lastEventId;
     if (lastEventId === "") return { lastEventId, deliveryId: undefined, cursor: this.#cursor() };

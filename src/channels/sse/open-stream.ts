@@ -1,10 +1,10 @@
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import { type AuthorizedRequest, NeedsReauthError, OriginNotAllowedError } from "../../net/credentials.ts";
-import { type Outbound, OutboundError } from "../../net/outbound.ts";
+import { type Outbound, OutboundError, type OutboundRequest } from "../../net/outbound.ts";
 import { notBeforeOf } from "../../net/retry-after.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
-import { isSendable, requestOf } from "./request.ts";
+import { isSendable } from "./cursor.ts";
 import type { SseSettings } from "./settings.ts";
 
 export interface OpenStreamDeps {
@@ -15,7 +15,7 @@ export interface OpenStreamDeps {
 export interface StreamRequest extends Pick<SourceRun, "credentials"> {
   readonly settings: SseSettings;
   /** The last event id that the server is told; empty for none. */
-  readonly told: string;
+  readonly resumeId: string;
   readonly signal: AbortSignal;
 }
 
@@ -33,9 +33,9 @@ const EVENT_STREAM = /^[\t\n\r ]*text\/event-stream[\t\n\r ]*(?:;|$)/i;
  */
 export async function openStream(
   { outbound, clock }: OpenStreamDeps,
-  { credentials, settings, told, signal }: StreamRequest,
+  { credentials, settings, resumeId, signal }: StreamRequest,
 ): Promise<Opening> {
-  if (settings.resume.mode === "lastEventId" && !isSendable(told)) {
+  if (settings.resume.mode === "lastEventId" && !isSendable(resumeId)) {
     return broken(
       "unsendable_id",
       "The last event id holds what no header can: set the cursor, or resume by the query",
@@ -47,7 +47,7 @@ export async function openStream(
     idleTimeoutMs: settings.idleTimeoutMs,
     maxRedirects: settings.redirects,
   });
-  const request = requestOf(settings, told);
+  const request = requestOf(settings, resumeId);
 
   async function ask(): Promise<{
     readonly response: Response;
@@ -134,3 +134,24 @@ const named = (contentType: string): string =>
 const ended = (end: SourceEnd): Opening => ({ kind: "ended", end });
 
 const broken = (code: string, message: string): Opening => ended({ kind: "broken", code, message });
+
+/** Some servers refuse requests without one. */
+const USER_AGENT = "inlet";
+
+/** The request for the stream, without credentials. @param resumeId the last event id; empty for none */
+function requestOf(settings: SseSettings, resumeId: string): OutboundRequest {
+  const { body, method, query, resume } = settings;
+  const url = new URL(settings.url);
+  for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value);
+  const headers: Record<string, string> = { "user-agent": USER_AGENT, "cache-control": "no-store" };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  for (const [name, value] of Object.entries(settings.headers)) headers[name.toLowerCase()] = value;
+  headers.accept = "text/event-stream";
+  if (resumeId !== "" && resume.mode === "lastEventId") headers["last-event-id"] = toByteString(resumeId);
+  if (resumeId !== "" && resume.mode === "query" && resume.param)
+    url.searchParams.append(resume.param, resumeId);
+  return { method, url: url.href, headers, ...(body !== undefined && { body }) };
+}
+
+/** Ids are sent in UTF-8 (WHATWG HTML, "server-sent events"); to HTTP each of its bytes is a character. */
+const toByteString = (text: string): string => Buffer.from(text).toString("latin1");

@@ -1,10 +1,14 @@
 import { OutboundError } from "../../net/outbound.ts";
-import type { SourceEnd, SourceRun } from "../source.ts";
+import type { FetchedDelivery, SourceEnd, SourceRun } from "../source.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
-import { deliveryOf } from "./delivery.ts";
+import {
+  EventStreamParser,
+  EventTooLargeError,
+  type Frame,
+  type StreamMessage,
+} from "./event-stream-parser.ts";
 import { FrameWriter, RefusedFrameError } from "./frame-writer.ts";
-import { type Frame, type FrameListener, readFrames } from "./frames.ts";
-import { Numbering } from "./numbering.ts";
+import { type EventPosition, Numbering } from "./numbering.ts";
 import { type OpenStreamDeps, openStream } from "./open-stream.ts";
 import { MAX_ID_CHARS, type SseSettings } from "./settings.ts";
 
@@ -21,7 +25,7 @@ export async function runConnection(
   settings: SseSettings,
   onRetry: (ms: number) => void,
 ): Promise<SourceEnd> {
-  const told = idToTell(run.cursor, settings);
+  const resumeId = resumeIdOf(run.cursor, settings);
   const ending = new AbortController();
   const outcome: { end?: SourceEnd; failure?: { readonly error: unknown } } = {};
   const finish = (end: SourceEnd): void => {
@@ -33,34 +37,27 @@ export async function runConnection(
     outcome.failure = { error };
     ending.abort();
   });
-  const numbering = new Numbering(told);
-  const listener: FrameListener = {
-    onFrame(frame) {
-      if (!ending.signal.aborted && hasFittingId(frame.id)) take(frame);
-    },
-    onCheckpoint(id) {
-      if (!ending.signal.aborted && hasFittingId(id)) writer.pass(writeCursor(numbering.checkpoint(id)));
-    },
-    onRetry,
-    onTooLarge() {
-      const message = `An event holds more than ${settings.maxEventBytes} bytes of data (maxEventBytes)`;
-      finish({ kind: "broken", code: "event_too_large", message });
-    },
-  };
+  const numbering = new Numbering(resumeId);
 
-  function hasFittingId(id: string | undefined): boolean {
-    if (id === undefined || id.length <= MAX_ID_CHARS) return true;
-    const message = `An id has more than ${MAX_ID_CHARS} characters: the server could not be told where to go on`;
-    finish({ kind: "broken", code: "id_too_long", message });
-    return false;
+  function take(message: StreamMessage): void {
+    if (message.kind === "retry") {
+      onRetry(message.ms);
+    } else if (message.id !== undefined && message.id.length > MAX_ID_CHARS) {
+      const text = `An id has more than ${MAX_ID_CHARS} characters: the server could not be told where to go on`;
+      finish({ kind: "broken", code: "id_too_long", message: text });
+    } else if (message.kind === "checkpoint") {
+      writer.pass(writeCursor(numbering.checkpoint(message.id)));
+    } else {
+      takeFrame(message);
+    }
   }
 
-  function take(frame: Frame): void {
-    const place = numbering.next(frame.id);
-    const cursor = writeCursor(place.cursor);
+  function takeFrame(frame: Frame): void {
+    const position = numbering.next(frame.id);
+    const cursor = writeCursor(position.cursor);
     const isEvent = frame.data !== settings.terminator;
     if (isEvent && settings.eventNames?.includes(frame.event) !== false) {
-      writer.write(deliveryOf(frame, place, settings.dataFormat, deps.clock()), cursor);
+      writer.write(deliveryOf(frame, position, settings.dataFormat, deps.clock()), cursor);
     } else {
       writer.pass(cursor);
     }
@@ -72,31 +69,33 @@ export async function runConnection(
     }
   }
 
-  const { maxConnectionAgeMs, maxEventBytes, url } = settings;
-  let aged: NodeJS.Timeout | undefined;
-
-  async function open(): Promise<AsyncIterable<Uint8Array> | undefined> {
-    const opening = await openStream(deps, { credentials: run.credentials, settings, told, signal });
-    if (opening.kind === "ended") {
-      finish(opening.end);
-      return undefined;
+  async function readBody(body: AsyncIterable<Uint8Array>): Promise<void> {
+    const parser = new EventStreamParser({ maxEventBytes: settings.maxEventBytes });
+    for await (const chunk of body) {
+      for (const message of parser.read(chunk)) {
+        take(message);
+        const room = writer.room();
+        if (room !== undefined) await room;
+        if (signal.aborted) return;
+      }
     }
-    run.opened();
-    if (run.cursor !== undefined && told === "") {
-      run.warn(
-        "gap",
-        "The server cannot be told where to go on: what it sent between two connections is missing",
-      );
-    }
-    if (maxConnectionAgeMs) {
-      aged = setTimeout(() => finish({ kind: "done", notBeforeMs: deps.clock() }), maxConnectionAgeMs);
-    }
-    return opening.body;
+    finish({ kind: "done" });
   }
 
+  let aged: NodeJS.Timeout | undefined;
   try {
-    await readFrames({ url, maxEventBytes, open, room: () => writer.room(), signal }, listener);
-    finish({ kind: "done" });
+    const opening = await openStream(deps, { credentials: run.credentials, settings, resumeId, signal });
+    if (opening.kind === "ended") {
+      finish(opening.end);
+    } else {
+      run.opened();
+      if (run.cursor !== undefined && resumeId === "") run.warn("gap", GAP);
+      const { maxConnectionAgeMs } = settings;
+      if (maxConnectionAgeMs) {
+        aged = setTimeout(() => finish({ kind: "done", notBeforeMs: deps.clock() }), maxConnectionAgeMs);
+      }
+      await readBody(opening.body);
+    }
   } catch (error) {
     if (!signal.aborted) finish(endOf(error));
   } finally {
@@ -109,8 +108,10 @@ export async function runConnection(
   return { kind: "broken", code: "refused_event", message: failure.error.message };
 }
 
+const GAP = "The server cannot be told where to go on: what it sent between two connections is missing";
+
 /** What the server is told to go on after; empty for nothing. */
-function idToTell(cursor: string | undefined, { resume, startAt }: SseSettings): string {
+function resumeIdOf(cursor: string | undefined, { resume, startAt }: SseSettings): string {
   if (resume.mode === "none") return "";
   if (cursor !== undefined) return readCursor(cursor).lastEventId;
   return startAt === "now" ? "" : startAt.lastEventId;
@@ -118,8 +119,31 @@ function idToTell(cursor: string | undefined, { resume, startAt }: SseSettings):
 
 /** What an open stream breaks with. */
 function endOf(error: unknown): SourceEnd {
+  if (error instanceof EventTooLargeError) {
+    return { kind: "broken", code: "event_too_large", message: error.message };
+  }
   if (!(error instanceof OutboundError)) throw error;
   const { code, message } = error;
   if (code !== "timeout") return { kind: "failed", code, message };
   return { kind: "failed", code: "idle_timeout", message: "Nothing came for too long (idleTimeoutMs)" };
+}
+
+const CONTENT_TYPES: Readonly<Record<SseSettings["dataFormat"], string>> = {
+  json: "application/json",
+  text: "text/plain",
+  jsonLines: "application/x-ndjson",
+};
+
+/** One frame as a delivery: its data is the body, what else it says stands in headers, where `$event` and `$lastEventId` read it. */
+function deliveryOf(
+  { data, event }: Frame,
+  { deliveryId, lastEventId }: EventPosition,
+  dataFormat: SseSettings["dataFormat"],
+  arrivedAtMs: number,
+): FetchedDelivery {
+  const headers = { "content-type": CONTENT_TYPES[dataFormat], event };
+  const body = Buffer.from(data);
+  return deliveryId === undefined
+    ? { headers, body, arrivedAtMs }
+    : { headers: { ...headers, "last-event-id": lastEventId }, body, arrivedAtMs, deliveryId };
 }

@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { FetchedDelivery, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
 import { sseSettings } from "../../../src/channels/sse/settings.ts";
-import { createStreamSource } from "../../../src/channels/sse/stream-source.ts";
+import { createStreamSource } from "../../../src/channels/sse/sse.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
 import { createOutbound } from "../../../src/net/create-outbound.ts";
 

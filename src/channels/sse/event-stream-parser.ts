@@ -1,0 +1,202 @@
+import { MAX_ID_CHARS } from "./settings.ts";
+
+/** What a stream says, in its order. */
+export type StreamMessage =
+  | Frame
+  /** A block without data has set the last event id. */
+  | { readonly kind: "checkpoint"; readonly id: string }
+  | { readonly kind: "retry"; readonly ms: number };
+
+/** One event of the stream. */
+export interface Frame {
+  readonly kind: "frame";
+  /** `message` where the stream names none. */
+  readonly event: string;
+  readonly data: string;
+  /** What its own block says; undefined where it says nothing, and the id of before carries over. */
+  readonly id: string | undefined;
+}
+
+/** The stream holds more than its reader keeps. Nothing can be read after it. */
+export class EventTooLargeError extends Error {
+  override readonly name = "EventTooLargeError";
+}
+
+const FIELDS = ["data", "id", "event", "retry"] as const;
+type Field = (typeof FIELDS)[number];
+
+const LF = 0x0a;
+const CR = 0x0d;
+const BYTE_ORDER_MARK = "\uFEFF";
+/** So many bytes tell which field a line is: a byte order mark and the longest name with its colon. */
+const FIELD_BYTES = 3 + "event:".length;
+const PREFIX_BYTES = "data: ".length;
+const MAX_BYTES_A_CHAR = 3;
+/** V8 copies shorter parts of a string; a longer one keeps the whole string in memory. */
+const MIN_SLICE_CHARS = 13;
+const NO_BYTES = Buffer.alloc(0);
+
+/**
+ * Parses one event stream (WHATWG HTML, section "Interpreting an event stream"), however it is cut into chunks. It keeps one line
+ * and the data of one event at most, and nothing of comments and unknown fields. An event that is incomplete at the end never was
+ * one.
+ */
+export class EventStreamParser {
+  readonly #maxEventBytes: number;
+  readonly #maxLineBytes: number;
+  /** The beginning of a line whose end has not come. */
+  #line = NO_BYTES;
+  #lineBytes = 0;
+  /** The field of that line, once its bytes tell it. */
+  #lineField: Field | "ignored" | undefined;
+  #isAfterCr = false;
+  #isAtStart = true;
+  /** The data lines of this event from chunks before, and from this one; undefined where there are none. */
+  #earlierData: string | undefined;
+  #data: string | undefined;
+  #event = "";
+  #id: string | undefined;
+
+  constructor({ maxEventBytes }: { readonly maxEventBytes: number }) {
+    this.#maxEventBytes = maxEventBytes;
+    this.#maxLineBytes = Math.max(maxEventBytes, (MAX_ID_CHARS + 1) * MAX_BYTES_A_CHAR);
+  }
+
+  /**
+   * Yields what the chunk completes. It parses no further than it is asked to, and must be asked to the end before the next chunk.
+   *
+   * @throws EventTooLargeError
+   */
+  *read(chunk: Uint8Array): Generator<StreamMessage, void, undefined> {
+    let bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
+    if (bytes.length === 0) return;
+    // The second half of a CRLF.
+    if (this.#isAfterCr && bytes[0] === LF) bytes = bytes.subarray(1);
+    this.#isAfterCr = chunk.at(-1) === CR;
+    const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
+    if (end > 0) yield* this.#readLines(this.#decode(bytes.subarray(0, end)));
+    this.#keepLine(bytes.subarray(end));
+    this.#keepEvent();
+  }
+
+  /** Only whole lines are decoded, so that no character is cut. Line ends become LF. */
+  #decode(bytes: Buffer): string {
+    const isIgnored = this.#lineField === "ignored";
+    const head = this.#line.subarray(0, this.#lineBytes);
+    let text = (head.length === 0 ? bytes : Buffer.concat([head, bytes])).toString();
+    if (this.#isAtStart && text.startsWith(BYTE_ORDER_MARK)) text = text.slice(1);
+    this.#isAtStart = false;
+    this.#line = NO_BYTES;
+    this.#lineBytes = 0;
+    this.#lineField = undefined;
+    if (text.includes("\r")) text = text.replace(/\r\n?/g, "\n");
+    return isIgnored ? text.slice(text.indexOf("\n") + 1) : text;
+  }
+
+  *#readLines(text: string): Generator<StreamMessage, void, undefined> {
+    for (let start = 0; start < text.length; ) {
+      const end = text.indexOf("\n", start);
+      const message = end === start ? this.#endBlock() : this.#readLine(text, start, end);
+      if (message !== undefined) yield message;
+      start = end + 1;
+    }
+  }
+
+  #readLine(text: string, start: number, end: number): StreamMessage | undefined {
+    const field = fieldAt(text, start, end);
+    if (field === undefined) return undefined;
+    const at = start + field.length + 1;
+    const value = at >= end ? "" : text.slice(text[at] === " " ? at + 1 : at, end);
+    if (exceeds(value, this.#maxLineBytes)) throw this.#tooLarge();
+    switch (field) {
+      case "data":
+        this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
+        if (this.#dataChars() > this.#maxEventBytes) throw this.#tooLarge();
+        return undefined;
+      case "event":
+        this.#event = value;
+        return undefined;
+      case "id":
+        if (!value.includes("\0")) this.#id = detached(value);
+        return undefined;
+      case "retry":
+        return /^[0-9]+$/.test(value) ? { kind: "retry", ms: Number.parseInt(value, 10) } : undefined;
+      default:
+        return field satisfies never;
+    }
+  }
+
+  #endBlock(): StreamMessage | undefined {
+    const id = this.#id;
+    const event = this.#event === "" ? "message" : this.#event;
+    const data = joined(this.#earlierData, this.#data);
+    this.#id = undefined;
+    this.#event = "";
+    this.#earlierData = undefined;
+    this.#data = undefined;
+    if (data === undefined) return id === undefined ? undefined : { kind: "checkpoint", id };
+    if (exceeds(data, this.#maxEventBytes)) throw this.#tooLarge();
+    return { kind: "frame", event, data, id };
+  }
+
+  /** Keeps the beginning of a line, unless the line is ignored. */
+  #keepLine(rest: Buffer): void {
+    if (rest.length === 0 || this.#lineField === "ignored") return;
+    const total = this.#lineBytes + rest.length;
+    if (total > this.#line.length) {
+      const grown = Buffer.allocUnsafe(Math.max(total, 2 * this.#line.length));
+      this.#line.copy(grown, 0, 0, this.#lineBytes);
+      this.#line = grown;
+    }
+    rest.copy(this.#line, this.#lineBytes);
+    this.#lineBytes = total;
+    if (this.#lineField === undefined && total >= FIELD_BYTES) this.#tellField();
+    const isData = this.#lineField === "data";
+    const valueBytes = this.#lineBytes - PREFIX_BYTES;
+    if (isData && this.#dataChars() + valueBytes > this.#maxEventBytes) throw this.#tooLarge();
+    if (valueBytes > this.#maxLineBytes) throw this.#tooLarge();
+  }
+
+  #tellField(): void {
+    const text = this.#line.toString("utf8", 0, FIELD_BYTES);
+    const name = this.#isAtStart && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
+    this.#lineField = fieldAt(name, 0, name.length) ?? "ignored";
+    if (this.#lineField !== "ignored") return;
+    this.#line = NO_BYTES;
+    this.#lineBytes = 0;
+  }
+
+  /** What an event keeps must not keep its chunks: they may be full of comments. */
+  #keepEvent(): void {
+    if (this.#data !== undefined) this.#earlierData = joined(this.#earlierData, detached(this.#data));
+    this.#data = undefined;
+    this.#event = detached(this.#event);
+  }
+
+  #dataChars(): number {
+    return (this.#earlierData?.length ?? 0) + (this.#data?.length ?? 0);
+  }
+
+  #tooLarge(): EventTooLargeError {
+    return new EventTooLargeError(
+      `An event holds more than ${this.#maxEventBytes} bytes of data (maxEventBytes), or a line as long`,
+    );
+  }
+}
+
+function fieldAt(text: string, start: number, end: number): Field | undefined {
+  const field = FIELDS.find((name) => text.startsWith(name, start));
+  if (field === undefined) return undefined;
+  const at = start + field.length;
+  return at === end || text[at] === ":" ? field : undefined;
+}
+
+const exceeds = (text: string, maxBytes: number): boolean =>
+  text.length * MAX_BYTES_A_CHAR > maxBytes && Buffer.byteLength(text) > maxBytes;
+
+const joined = (before: string | undefined, after: string | undefined): string | undefined =>
+  before === undefined || after === undefined ? (before ?? after) : `${before}\n${after}`;
+
+/** The same text, which keeps no longer one in memory. */
+const detached = (text: string): string =>
+  text.length < MIN_SLICE_CHARS ? text : Buffer.from(text).toString();
