@@ -16,6 +16,7 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:{q.<organization>}:…` | | quarantine (quarantine-store.lua) | by age, budget, or with its channel |
  * | `inlet:sub:<subscription>` | set | the topics of a subscription | with it |
  * | `inlet:sub:<subscription>:paused` | string | nothing: readers are to wait | when it is resumed, or with it |
+ * | `inlet:sub:<subscription>:known` | string | nothing: the subscription stands, with or without topics | with it |
  * | `{<topic>}:dead:<subscription>` | stream | its readers' dead letters (consumer/dead-letter.lua) | 30 days after the last, or with its group |
  * | `inlet:{sub.<subscription>}:readers`, `:owners` | zset, hash | who reads which topic in order (consumer/rebalance.lua) | ten leases after the last renewal |
  * | `inlet:rate:<what>:<whose>` | string | how much of a budget was used (rate-count.lua) | with its window |

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import {
   deadLettersKey,
+  knownSubscriptionKey,
   orderedReadersKeys,
   pausedSubscriptionKey,
   subscriptionKey,
@@ -20,6 +21,8 @@ export interface Entry {
 
 /** A reader's commands to Redis; each rejects with the error of ioredis. */
 export interface Commands {
+  /** Whether the gateway knows the subscription. */
+  readonly isKnown: () => Promise<boolean>;
   /** None while the subscription is paused. */
   readonly listTopics: () => Promise<readonly string[]>;
   /** Reads new entries of topics that one command may read; waits for them up to `blockMs`. */
@@ -72,6 +75,10 @@ export function createCommands(
   const run = createScriptRunner(call);
 
   return {
+    async isKnown() {
+      const keys = [knownSubscriptionKey(group), subscriptionKey(group), pausedSubscriptionKey(group)];
+      return (await Promise.all(keys.map((key) => call("exists", [key])))).includes(1);
+    },
     async listTopics() {
       const [isPaused, topics] = await Promise.all([
         call("exists", [pausedSubscriptionKey(group)]),

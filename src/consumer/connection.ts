@@ -1,10 +1,11 @@
 import { Cluster, Redis } from "ioredis";
-import { parseRedisAddresses, type RedisAddress } from "../lib/redis-address.ts";
+import { addressName, parseRedisAddresses, type RedisAddress } from "../lib/redis-address.ts";
 
 /** A Redis or a Cluster, as a reader needs it. */
-export interface Connection extends AsyncDisposable {
+export interface Connection {
   readonly isCluster: boolean;
   readonly call: (command: string, args: readonly (string | number)[]) => Promise<unknown>;
+  readonly close: () => void;
 }
 
 const OPTIONS = {
@@ -17,17 +18,24 @@ const OPTIONS = {
   retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000),
 } as const;
 
-/** @throws Error of ioredis where nobody answers, or the address is none. */
+/** @throws Error that names the address, with the error of ioredis as its cause; or an address that is none */
 export async function connect(addresses: string, onError: (error: unknown) => void): Promise<Connection> {
   const [first, ...others] = parseRedisAddresses(addresses);
   const single = new Redis({ ...OPTIONS, ...first });
-  single.on("error", onError);
+  let last: unknown;
+  single.on("error", (error) => {
+    last = error;
+    onError(error);
+  });
   try {
     await single.connect();
     if (!/^cluster_enabled:1/m.test(String(await single.info("cluster")))) return asConnection(single, false);
   } catch (error) {
     single.disconnect();
-    throw error;
+    // Where the connection fails, ioredis rejects with "closed" and says why by an event.
+    const cause = last ?? error;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`Redis at ${addressName(first)} cannot be read: ${reason}`, { cause });
   }
   single.disconnect();
   const { host: _, port: __, path: ___, db: ____, ...credentials } = first;
@@ -45,8 +53,6 @@ function asConnection(client: Redis | Cluster, isCluster: boolean): Connection {
   return {
     isCluster,
     call: (command, args) => client.call(command, args.map(String)),
-    async [Symbol.asyncDispose]() {
-      client.disconnect();
-    },
+    close: () => client.disconnect(),
   };
 }

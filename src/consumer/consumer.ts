@@ -1,7 +1,9 @@
 import { type ConsumedEvent, readEvent } from "../event/cloud-event.ts";
-import { connect } from "./connection.ts";
+import { createCommands } from "./commands.ts";
+import { type Connection, connect } from "./connection.ts";
 import { runEngine } from "./engine.ts";
 import type { DeliveredEntry } from "./in-flight-window.ts";
+import { pause } from "./loop.ts";
 import { type ConsumerOptions, type ConsumerSettings, readOptions } from "./options.ts";
 
 export type { ConsumerProblem } from "./options.ts";
@@ -40,14 +42,14 @@ export interface Consumer<T = unknown> {
    * Delivers each event to `handler` and acknowledges it when that resolves. Resolves when `signal` has aborted and everything in
    * flight has ended.
    *
-   * @throws Error of ioredis where Redis is not there at the start; later it is waited for.
+   * @throws Error where at the start Redis cannot be reached, or does not know the subscription; later both are waited for.
    */
   readonly run: (handler: Handler<T>, options?: RunOptions) => Promise<void>;
   /** One event after the other. Leaving the loop ends the reading; the event of the last round is then not acknowledged. */
   readonly events: (options?: RunOptions) => AsyncGenerator<Delivery<T>, void, void>;
 }
 
-/** @throws TypeError that names the option. */
+/** @throws TypeError that names the option, or all that are unknown. */
 export function createConsumer<T = unknown>(options: ConsumerOptions): Consumer<T> {
   const settings = readOptions(options);
   const run = (handler: Handler<T>, { signal = NEVER_ABORTED }: RunOptions = {}): Promise<void> =>
@@ -63,6 +65,7 @@ export function createConsumer<T = unknown>(options: ConsumerOptions): Consumer<
 }
 
 const NEVER_ABORTED = new AbortController().signal;
+const UNKNOWN_AFTER_MS = 2_000;
 
 async function consume<T>(
   settings: ConsumerSettings,
@@ -71,19 +74,45 @@ async function consume<T>(
 ): Promise<void> {
   if (signal.aborted) return;
   const onError = (error: unknown): void => settings.onProblem({ kind: "redis", error });
-  await using opening = new AsyncDisposableStack();
-  const connection = opening.use(await connect(settings.redis, onError));
-  const blocking = opening.use(await connect(settings.redis, onError));
-  await runEngine({
-    settings,
-    connection,
-    blocking,
-    signal,
-    handler(entry) {
-      const { event, text } = readEvent<T>(entry.fields);
-      return handle(event, { ...entry, text });
-    },
-  });
+  const open: Connection[] = [];
+  try {
+    const connection = await connect(settings.redis, onError);
+    open.push(connection);
+    await requireSubscription(settings, connection, signal);
+    const blocking = await connect(settings.redis, onError);
+    open.push(blocking);
+    await runEngine({
+      settings,
+      connection,
+      blocking,
+      signal,
+      handler(entry) {
+        const { event, text } = readEvent<T>(entry.fields);
+        return handle(event, { ...entry, text });
+      },
+    });
+  } finally {
+    for (const connection of open) connection.close();
+  }
+}
+
+/** @throws Error where the gateway does not know the subscription; one that was just made may take it a moment */
+async function requireSubscription(
+  settings: ConsumerSettings,
+  connection: Connection,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name: reader, maxDeadLetters, subscription: group } = settings;
+  const commands = createCommands(connection, { group, reader, maxDeadLetters });
+  const untilMs = performance.now() + UNKNOWN_AFTER_MS;
+  while (!signal.aborted && !(await commands.isKnown())) {
+    if (performance.now() >= untilMs) {
+      throw new Error(
+        `the subscription ${group} is unknown in this Redis: look at its id, and at the address`,
+      );
+    }
+    await pause(200, signal);
+  }
 }
 
 /** Turns a consumer that calls a handler into an iterator. */
@@ -99,18 +128,18 @@ async function* iterate<T>(
 
   const running = start(
     (event, context) => {
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
       let refused: { readonly reason: unknown } | undefined;
-      offers.push({
-        ...context,
-        event,
-        retry: (reason = new Error("to be tried again")) => {
-          refused = { reason };
-        },
-        settle: (left = refused) => (left === undefined ? resolve() : reject(left.reason)),
+      return new Promise((resolve, reject) => {
+        offers.push({
+          ...context,
+          event,
+          retry: (reason = new Error("to be tried again")) => {
+            refused = { reason };
+          },
+          settle: (left = refused) => (left === undefined ? resolve() : reject(left.reason)),
+        });
+        wake();
       });
-      wake();
-      return promise;
     },
     { stop: stopping.signal },
   )

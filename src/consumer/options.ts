@@ -49,10 +49,28 @@ export interface ConsumerSettings extends Required<Omit<ConsumerOptions, "retry"
   readonly name: string;
 }
 
+const OPTIONS: Readonly<Record<keyof ConsumerOptions, true>> = {
+  redis: true,
+  subscription: true,
+  only: true,
+  concurrency: true,
+  ordered: true,
+  maxAttempts: true,
+  retry: true,
+  deadAfterMs: true,
+  stopTimeoutMs: true,
+  maxDeadLetters: true,
+  onProblem: true,
+};
 const RETRY: Backoff = { initialMs: 1_000, maxMs: 300_000, factor: 2, jitter: 0.5 };
 
-/** @throws TypeError that names the option. */
+/** @throws TypeError that names the option, or all that are unknown. */
 export function readOptions(options: ConsumerOptions): ConsumerSettings {
+  const unknown = [
+    ...namesBeyond(OPTIONS, options),
+    ...namesBeyond(RETRY, options.retry ?? {}).map((name) => `retry.${name}`),
+  ];
+  if (unknown.length > 0) throw new TypeError(`unknown options: ${unknown.join(", ")}`);
   const { redis, subscription } = options;
   if (typeof redis !== "string" || redis === "") throw new TypeError("redis must be an address");
   if (typeof subscription !== "string" || subscription === "")
@@ -72,6 +90,9 @@ export function readOptions(options: ConsumerOptions): ConsumerSettings {
     name: `${hostname().slice(0, 64)}-${process.pid}-${crypto.randomUUID().slice(0, 8)}`,
   };
 }
+
+const namesBeyond = (known: object, given: object): readonly string[] =>
+  Object.keys(given).filter((name) => !Object.hasOwn(known, name));
 
 function count(name: string, value: number, least: number, most: number): number {
   if (Number.isInteger(value) && value >= least && value <= most) return value;

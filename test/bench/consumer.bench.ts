@@ -1,5 +1,5 @@
 /**
- * Reading. `inlet/consumer`, each event acknowledged after its handler, against a bare XREADGROUP and XACK loop of batches; a handler on
+ * Reading. `inlet-consumer`, each event acknowledged after its handler, against a bare XREADGROUP and XACK loop of batches; a handler on
  * loopback, called by a gateway, against a bare loop of XREADGROUP, fetch and XACK of the same concurrency; alternating in one run, on
  * one Redis, medians. Then how late events are handled while 10,000 are appended a second.
  *
@@ -67,7 +67,7 @@ async function compareReading(): Promise<void> {
     await client.unlink(topic);
   }
   print(`${EVENTS} events of ${DATA.length} B, one topic`);
-  tell("bare XREADGROUP + XACK loop", bare, "inlet/consumer", ours);
+  tell("bare XREADGROUP + XACK loop", bare, "inlet-consumer", ours);
 }
 
 async function readOurs(subscription: string): Promise<void> {

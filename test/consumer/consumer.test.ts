@@ -1,6 +1,12 @@
 import { CloudEvent } from "cloudevents";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ConsumedEvent, type ConsumerProblem, createConsumer } from "../../src/consumer/consumer.ts";
+import { toCloudEvent } from "../../src/consumer/cloudevents.ts";
+import {
+  type ConsumedEvent,
+  type ConsumerOptions,
+  type ConsumerProblem,
+  createConsumer,
+} from "../../src/consumer/consumer.ts";
 import { until } from "../support/until.ts";
 import { makeSubscription, startTestRedis, type TestRedis } from "./support.ts";
 
@@ -92,7 +98,14 @@ describe("run", () => {
       [undefined, undefined],
     ]);
     const [first] = seen;
-    expect(new CloudEvent({ ...first?.[0] } as object).ext).toBe("x");
+    for (const [event] of seen) expect(Object.isFrozen(event)).toBe(true);
+    expect(new CloudEvent(first?.[0] ?? {}).ext).toBe("x");
+    expect(seen.map(([event]) => toCloudEvent(event).toJSON())).toMatchObject([
+      { id: "1", time: "2026-01-02T03:04:05.006Z", data: { n: 100 }, ext: "x" },
+      { id: "2", data: "[1]" },
+      { id: "3", data_base64: "AP8=" },
+      { id: "4" },
+    ]);
   });
 
   it("retries a failed event, and turns it into a dead letter when it fails too often", async () => {
@@ -175,13 +188,45 @@ describe("run", () => {
     expect(second.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 48 }, (_, i) => i + 2));
   });
 
-  it("fails when no Redis answers, and names an invalid option", async () => {
-    const consumer = createConsumer({ redis: "redis://127.0.0.1:1", subscription: "sub_x" });
-    await expect(consumer.run(() => {})).rejects.toThrow(/ECONNREFUSED|closed/);
-    expect(() => createConsumer({ redis: "redis://h", subscription: "s", concurrency: 0 })).toThrow(
-      "concurrency",
+  it("names the address of a Redis that cannot be reached, and none of its credentials", async () => {
+    const consumer = createConsumer({ redis: "redis://me:hidden@127.0.0.1:1", subscription: "sub_x" });
+    const failure: unknown = await consumer.run(() => {}).catch((error: unknown) => error);
+    expect(String(failure)).toContain("Redis at 127.0.0.1:1 cannot be read");
+    expect(String(failure)).toContain("ECONNREFUSED");
+    expect(String(failure)).not.toContain("hidden");
+  });
+
+  it("rejects a subscription that the gateway does not know, by its id", async () => {
+    const consumer = createConsumer({ redis: server.url, subscription: "sub_unknown" });
+    await expect(consumer.run(() => {})).rejects.toThrow("sub_unknown is unknown");
+    await expect(consumer.events().next()).rejects.toThrow("sub_unknown is unknown");
+  });
+
+  it("waits for the first topic of a known subscription that covers none yet", async () => {
+    await server.client.set("inlet:sub:sub_bare:known", "");
+    const stop = new AbortController();
+    const topic = "events.bare";
+    const seen: number[] = [];
+    const running = createConsumer<number>({ redis: server.url, subscription: "sub_bare" }).run(
+      ({ data = -1 }) => void seen.push(data),
+      { signal: stop.signal },
     );
-    expect(() => createConsumer({ redis: "", subscription: "s" })).toThrow("redis");
+    await server.client.xgroup("CREATE", topic, "sub_bare", "0-0", "MKSTREAM");
+    await server.client.xadd(topic, "*", "specversion", "1.0", "id", "1", "data", "7");
+    await server.client.sadd("inlet:sub:sub_bare", topic);
+    await until(() => seen.includes(7));
+    stop.abort();
+    await running;
+  });
+
+  it("names an invalid option, and all that are unknown, before it connects", () => {
+    const valid = { redis: "redis://h", subscription: "s" };
+    expect(() => createConsumer({ ...valid, concurrency: 0 })).toThrow("concurrency");
+    expect(() => createConsumer({ ...valid, redis: "" })).toThrow("redis");
+    const misspelt = { ...valid, concurency: 2, orderd: true, retry: { maxMS: 1 } };
+    expect(() => createConsumer(misspelt as object as ConsumerOptions)).toThrow(
+      "unknown options: concurency, orderd, retry.maxMS",
+    );
   });
 });
 

@@ -1,4 +1,9 @@
-import { deadLettersKey, pausedSubscriptionKey, subscriptionKey } from "../../event/subscription-keys.ts";
+import {
+  deadLettersKey,
+  knownSubscriptionKey,
+  pausedSubscriptionKey,
+  subscriptionKey,
+} from "../../event/subscription-keys.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { replyCode } from "../connection/redis-errors.ts";
 import { loadScript, runScript } from "../scripts.ts";
@@ -25,10 +30,10 @@ export interface Groups {
   remove(topic: string, group: string): Promise<boolean>;
   list(topic: string): Promise<readonly GroupInfo[]>;
   find(topic: string, group: string): Promise<GroupInfo | undefined>;
-  /** The set at `inlet:sub:<id>` by which readers find the topics of a subscription. */
+  /** The set at `inlet:sub:<id>` by which readers find the topics of a subscription, and the mark that it stands. */
   setTopics(subscriptionId: string, topics: readonly string[]): Promise<void>;
   removeTopics(subscriptionId: string): Promise<void>;
-  /** Tells readers that ask (`inlet/consumer`) to wait, or to go on. */
+  /** Tells readers that ask (`inlet-consumer`) to wait, or to go on. */
   setPaused(subscriptionId: string, isPaused: boolean): Promise<void>;
 }
 
@@ -87,9 +92,11 @@ export function createGroups({ redis }: { readonly redis: RedisBus }): Groups {
       return (await list(topic)).find(({ name }) => name === group);
     },
     async setTopics(subscriptionId, topics) {
+      await redis.call("set", [knownSubscriptionKey(subscriptionId), ""]);
       await runScript(redis, setScript, [subscriptionKey(subscriptionId)], topics);
     },
     async removeTopics(subscriptionId) {
+      await redis.call("unlink", [knownSubscriptionKey(subscriptionId)]);
       await redis.call("unlink", [subscriptionKey(subscriptionId)]);
       await redis.call("unlink", [pausedSubscriptionKey(subscriptionId)]);
     },

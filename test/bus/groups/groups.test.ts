@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { RedisBus } from "../../../src/bus/connection/redis.ts";
 import { createGroups, type Groups, readRedisTimeMs, startIdAt } from "../../../src/bus/groups/groups.ts";
-import { deadLettersKey, subscriptionKey } from "../../../src/event/subscription-keys.ts";
+import {
+  deadLettersKey,
+  knownSubscriptionKey,
+  subscriptionKey,
+} from "../../../src/event/subscription-keys.ts";
 import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
 import {
   now,
@@ -79,4 +83,11 @@ test("the topics of a subscription are replaced as a whole", async () => {
   expect(new Set(await server.client.smembers(subscriptionKey("sub_9")))).toEqual(new Set(many));
   await groups.removeTopics("sub_9");
   expect(await server.client.exists(subscriptionKey("sub_9"))).toBe(0);
+});
+
+test("a subscription without topics stands until it is removed", async () => {
+  await groups.setTopics("sub_10", []);
+  expect(await server.client.exists(knownSubscriptionKey("sub_10"))).toBe(1);
+  await groups.removeTopics("sub_10");
+  expect(await server.client.keys("inlet:sub:sub_10*")).toEqual([]);
 });

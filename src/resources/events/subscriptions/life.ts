@@ -66,7 +66,7 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
       turn(
         "pause",
         "paused",
-        "Its handler gets no more events, and readers by `inlet/consumer` read no more; groups and what they have read stay. Whoever reads its group by other means is not held.",
+        "Its handler gets no more events, and readers by `inlet-consumer` read no more; groups and what they have read stay. Whoever reads its group by other means is not held.",
       ),
       turn("resume", "active", "It goes on where it was paused."),
       defineRoute(
