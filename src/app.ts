@@ -1,29 +1,27 @@
-import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
 import { createHooks, HOOKS_PATH, type HooksDeps } from "./channels/push/hooks.ts";
+import type { ChannelHandle } from "./event/ingest.ts";
 import { answerErrors } from "./http/answers.ts";
+import type { Fetch } from "./http/context.ts";
 import { createDocs } from "./http/docs.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";
 import { requestId } from "./http/request-id.ts";
 import type { Clock } from "./lib/clock.ts";
 import { type ApiDeps, createApi } from "./resources/resources.ts";
 
-export interface AppDeps {
+export interface AppDeps<C extends ChannelHandle> {
   readonly clock: Clock;
   readonly health: HealthDeps;
   /** Undefined: this gateway has not that role. */
-  readonly hooks: HooksDeps | undefined;
+  readonly hooks: HooksDeps<C> | undefined;
   readonly api: ApiDeps | undefined;
 }
-
-/** Answers one request; `bindings` hold Node's own beneath it. */
-export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
 /**
  * Everything that the gateway answers. Requests to hooks go straight to an app of one route: the search through all routes,
  * and what the others share, would cost each delivery.
  */
-export function createApp({ clock, health, hooks, api }: AppDeps): Fetch {
+export function createApp<C extends ChannelHandle>({ clock, health, hooks, api }: AppDeps<C>): Fetch {
   const hooksApp = hooks && createHooks(hooks);
   const app = new Hono<HealthEnv>();
   if (hooksApp) app.route("/", hooksApp);

@@ -1,13 +1,14 @@
 import { createApp } from "./app.ts";
 import { openRedis } from "./bus/connection/redis.ts";
 import { createGroups } from "./bus/groups/groups.ts";
+import type { Appended } from "./bus/publish/publish.ts";
 import { createEntryIndex } from "./bus/topics/entry-index.ts";
 import { createTopics } from "./bus/topics/topics.ts";
 import type { ChannelKinds, ChannelRuntime } from "./channels/kind.ts";
 import { channelKinds as ownKinds } from "./channels/kinds.ts";
 import { createHookLimits, limitedIngest } from "./channels/push/rate-limit.ts";
 import { checkSettings, type SettingsDeps } from "./channels/settings.ts";
-import { type Config, publicUrls } from "./config.ts";
+import { type Config, publicUrls, type Role } from "./config.ts";
 import { bootstrap } from "./data/bootstrap.ts";
 import { createCaptureSecret } from "./data/capture-secret.ts";
 import { startChangeFeed } from "./data/changes.ts";
@@ -15,40 +16,39 @@ import { openDatabase } from "./data/database.ts";
 import { createLiveChannels } from "./data/live-channels.ts";
 import { migrate } from "./data/migrate.ts";
 import { startGroupReconciler } from "./delivery/group-reconciler.ts";
-import type { Handlers, HandlersTiming } from "./delivery/handlers.ts";
+import type { HandlersTiming } from "./delivery/handlers.ts";
 import { startHousekeeper } from "./delivery/housekeeper.ts";
 import { startPauseDrainer } from "./delivery/pause-drainer.ts";
 import type { ChannelKindName } from "./event/channel.ts";
-import type { Ingest } from "./event/ingest.ts";
 import { createCallerPath } from "./gateway/callers.ts";
 import { createConnections } from "./gateway/connections.ts";
 import { openDelivery } from "./gateway/delivery.ts";
-import { createEventPath } from "./gateway/event-path.ts";
-import { createFetchPinned } from "./gateway/fetch-pinned.ts";
-import { greetingOf } from "./gateway/greeting.ts";
-import { createHealthChecks } from "./gateway/health-checks.ts";
+import { createEventPath, createFetchPinned } from "./gateway/event-path.ts";
+import { greetingOf, redisCliOf } from "./gateway/greeting.ts";
+import { createHealthChecks, observeGateway } from "./gateway/health.ts";
 import { startListener } from "./gateway/listener.ts";
 import { createMasterKeyWatch, openMasterKeyring } from "./gateway/master-keys.ts";
-import { redisCliOf } from "./gateway/redis-cli.ts";
-import { createSourceBus, type Sources, type SourcesTiming, startSources } from "./gateway/sources.ts";
+import { createSourceBus, type SourcesTiming, startSources } from "./gateway/sources.ts";
 import { openStores } from "./gateway/stores.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
+import type { LiveChannel } from "./ingest/live-channel.ts";
 import { createClientAddressOf } from "./lib/client-address.ts";
 import { startSchemaCompiler } from "./lib/json-schema/compiler.ts";
+import { createListeners } from "./lib/listeners.ts";
 import { parseRedisAddresses } from "./lib/redis-address.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { createOutbound } from "./net/create-outbound.ts";
 import { readPresets } from "./verify/presets.ts";
 
-/** A running gateway. Disposal drains it: who is inside is answered, what was acknowledged is kept, its own servers end last. */
+/** A running gateway. Disposal drains it: requests under way are answered, acknowledged events kept, its own servers end last. */
 export interface Gateway extends AsyncDisposable {
   readonly port: number;
   /** For the person who started it. */
   readonly greeting: string;
 }
 
-/** What a new channel of the app `welcome` takes: anything. */
+/** The channel of the app `welcome` takes anything. */
 const WELCOME = {
   uid: "inbox",
   title: "Inbox",
@@ -68,8 +68,8 @@ export interface GatewayDeps {
 }
 
 /**
- * Builds the whole graph and opens the door. When `signal` aborts, a start that is under way ends, and `/readyz` says that the
- * end is near.
+ * Builds the whole graph and serves. When `signal` aborts, a start that is under way ends, and `/readyz` says that the end is
+ * near.
  *
  * @throws DataDirInUseError, RedisUnfitError, MigrationError, WrongMasterKeyError, or an Error that says what to do.
  */
@@ -79,16 +79,21 @@ export async function startGateway(
 ): Promise<Gateway> {
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;
+  const has = (role: Role): boolean => config.roles.includes(role);
   const metrics = createMetrics({ ofProcess: true });
   const presets = readPresets();
-  let urls = { baseUrl: "", hooksUrl: "" };
-  const has = (role: Config["roles"][number]): boolean => config.roles.includes(role);
+  const schemas = opening.use(startSchemaCompiler());
+  const outbound = opening.use(createOutbound(config));
 
   const stores = opening.use(await openStores(config, { log, signal }));
+  const listener = opening.use(await startListener(config));
+  const urls = publicUrls(config, listener.port);
+
   const { db } = opening.use(openDatabase({ connection: stores.database }));
   await migrate({ connection: stores.database, log });
   const keyring = await openMasterKeyring(db, stores.keys, clock);
-  const masterKey = createMasterKeyWatch(keyring, log);
+  const changes = opening.use(await startChangeFeed({ db, log, clock }));
+  const masterKey = createMasterKeyWatch({ keyring, changes, log });
   const redis = opening.use(
     await openRedis({
       url: stores.redisUrl,
@@ -98,33 +103,8 @@ export async function startGateway(
       signal,
     }),
   );
-  const schemas = opening.use(startSchemaCompiler());
   const groups = createGroups({ redis });
   const topics = createTopics({ redis });
-  const entries = createEntryIndex({ redis });
-
-  const outbound = opening.use(createOutbound(config));
-  const feedStalenessMs = (): number => clock() - feed.lastReadAtMs();
-  const path = createEventPath({
-    redis,
-    keyring,
-    liveChannels: createLiveChannels({ db, keyring }),
-    channelKinds,
-    presets,
-    schemas,
-    hooksUrl: () => urls.hooksUrl,
-    fetchPinned: createFetchPinned(outbound),
-    captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
-    metrics,
-    clock,
-    feedStalenessMs,
-    onAppended: (topic, ...sizes) => {
-      housekeeper.noteAppended(topic, ...sizes);
-      handlers?.noteAppended(topic);
-    },
-  });
-  const clientAddressOf = createClientAddressOf(config.trustProxy);
-  const callers = createCallerPath({ db, keyring, redis, clientAddressOf, clock, config });
   const settings: SettingsDeps = {
     channelKinds,
     presets,
@@ -138,97 +118,95 @@ export async function startGateway(
     welcome: config.databaseUrl === undefined ? await welcomeChannel(settings) : undefined,
   });
 
-  const groupReconciler = has("delivery")
-    ? opening.use(startGroupReconciler({ db, redis, groups, clock, log }))
-    : undefined;
+  const appended = createListeners<Appended>();
+  const path = createEventPath({
+    redis,
+    keyring,
+    changes,
+    liveChannels: createLiveChannels({ db, keyring }),
+    channelKinds,
+    presets,
+    schemas,
+    hooksUrl: urls.hooksUrl,
+    fetchPinned: createFetchPinned(outbound),
+    captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
+    metrics,
+    clock,
+    onAppended: appended.notify,
+  });
+  const { quarantine, findLiveChannel } = path;
+  const clientAddressOf = createClientAddressOf(config.trustProxy);
+  const limits = createHookLimits({ clientAddressOf, requestsPerSecond: config.hookRequestsPerSecond });
+  const ingestPushed = limitedIngest(path.ingest, limits);
+  const runtimes = new Map<ChannelKindName, ChannelRuntime<LiveChannel>>();
+  for (const kind of channelKinds.values()) {
+    const ingest = kind.addressed ? ingestPushed : path.ingest;
+    runtimes.set(kind.kind, opening.use(await kind.start({ ingest, outbound, clock, log })));
+  }
+
+  if (has("delivery")) opening.use(startGroupReconciler({ db, changes, redis, groups, clock, log }));
   const housekeeper = opening.use(
     startHousekeeper({
-      ...{ db, redis, groups, topics, quarantine: path.quarantine, clock, log },
+      db,
+      appended,
+      redis,
+      groups,
+      topics,
+      quarantine,
+      clock,
+      log,
       takesTurns: config.roles.some((role) => role !== "hooks"),
     }),
   );
-  const pauseDrainer = opening.use(
-    startPauseDrainer({ ...path, db, findLiveChannel: path.findByNumber, log }),
-  );
-  let sources: Sources | undefined;
-  let handlers: Handlers | undefined;
-  const feed = opening.use(
-    await startChangeFeed({
-      db,
-      log,
-      clock,
-      onChange(change) {
-        if (change.kind === "channel") path.rules.drop(Number(change.key));
-        if (change.kind === "access") callers.forgetCallers();
-        if (change.kind === "masterKey") masterKey.noteChange();
-        groupReconciler?.noteChange(change);
-        pauseDrainer.noteChange(change);
-        sources?.noteChange(change);
-        handlers?.noteChange(change);
-      },
-      onReset() {
-        path.rules.clear();
-        callers.forgetCallers();
-        masterKey.noteChange();
-        groupReconciler?.noteReset();
-        sources?.noteReset();
-        handlers?.noteReset();
-      },
-    }),
-  );
-  const stalenessSeconds = () => feedStalenessMs() / 1000;
-  metrics.observe("inlet_changes_blind_seconds", "How long changes could not be read", stalenessSeconds);
-  metrics.observe(
-    "inlet_subscriptions_retention_at_risk",
-    "Subscriptions that are about to lose unread events to retention; 0 on gateways that have not the turn to watch",
-    housekeeper.atRisk,
-  );
-  metrics.observe("inlet_redis_memory_used_ratio", "Of maxmemory; 0 where it is not limited", () => {
-    return redis.state().memoryUsedFraction ?? 0;
-  });
-
-  const limits = createHookLimits({ clientAddressOf, requestsPerSecond: config.hookRequestsPerSecond });
-  const ingest = path.ingest as Ingest;
-  const pushed = limitedIngest(ingest, limits);
+  const { pauses, drainPaused } = path;
+  opening.use(startPauseDrainer({ db, changes, quarantine, pauses, drainPaused, findLiveChannel, log }));
   const connections = opening.use(createConnections({ db, keyring, outbound, clock, log }));
-  const runtimes = new Map<ChannelKindName, ChannelRuntime>();
-  for (const kind of channelKinds.values()) {
-    runtimes.set(
-      kind.kind,
-      opening.use(await kind.start({ ingest: kind.addressed ? pushed : ingest, outbound, clock, log })),
-    );
-  }
-  const { credentialsOf } = connections;
+  const { credentialsOf, issuerFetch } = connections;
   const delivery = opening.use(
     openDelivery({
-      ...{ db, keyring, redis, outbound, credentialsOf, metrics, clock, log },
+      db,
+      changes,
+      appended,
+      keyring,
+      redis,
+      outbound,
+      credentialsOf,
+      metrics,
+      clock,
+      log,
       ...(handlersTiming && { timing: handlersTiming }),
     }),
   );
-  if (has("delivery")) handlers = opening.use(delivery.start());
+  if (has("delivery")) opening.use(delivery.start());
   const sourceBus = createSourceBus(redis);
-  if (has("sources")) {
-    const { pollConcurrency, pollsPerOrigin, pollsPerOrganization } = config;
-    sources = opening.use(
-      startSources({
-        ...{ db, redis, bus: sourceBus, topics, path, channelKinds, runtimes, metrics, clock, log },
-        feedStalenessMs,
-        credentialsOf,
-        polls: {
-          concurrency: pollConcurrency,
-          limits: { perOrigin: pollsPerOrigin, perOrganization: pollsPerOrganization },
-        },
-        stopping: signal,
-        ...(sourcesTiming && { timing: sourcesTiming }),
-      }),
-    );
-  }
+  const sources = has("sources")
+    ? opening.use(
+        startSources({
+          db,
+          changes,
+          redis,
+          bus: sourceBus,
+          topics,
+          path,
+          channelKinds,
+          runtimes,
+          credentialsOf,
+          config,
+          metrics,
+          clock,
+          log,
+          stopping: signal,
+          ...(sourcesTiming && { timing: sourcesTiming }),
+        }),
+      )
+    : undefined;
 
+  observeGateway(metrics, { changes, housekeeper, redis });
   const draining = new AbortController();
   const fetch = createApp({
     clock,
     health: {
-      checks: createHealthChecks({ stores, redis, masterKey, sources, feedStalenessMs, stopping: signal }),
+      checks: createHealthChecks({ stores, redis, masterKey, sources, changes, stopping: signal }),
       metrics,
       metricsToken: config.metricsToken,
     },
@@ -236,29 +214,28 @@ export async function startGateway(
     api: has("api")
       ? {
           ...settings,
-          ...callers,
+          ...createCallerPath({ db, changes, keyring, redis, clientAddressOf, clock, config }),
+          ...sourceBus,
+          ...urls,
           db,
           keyring,
           redis,
           groups,
           topics,
-          entries,
-          quarantine: path.quarantine,
+          entries: createEntryIndex({ redis }),
+          quarantine,
           redrive: path.redrive,
           explain: path.explain,
-          findLiveChannel: path.findByNumber,
-          ...sourceBus,
+          findLiveChannel,
           runtimes,
-          hooksUrl: () => urls.hooksUrl,
           sipProviders: config.sipProviders,
           schemas,
           onDeleted: housekeeper.settleNow,
           outbound,
           credentialsOf,
+          issuerFetch,
           sendAgain: delivery.sendAgain,
-          issuerFetch: connections.issuerFetch,
-          baseUrl: () => urls.baseUrl,
-          readChanges: feed.readNow,
+          readChanges: changes.readNow,
           metrics,
           stopping: AbortSignal.any([signal, draining.signal]),
           clock,
@@ -266,22 +243,18 @@ export async function startGateway(
         }
       : undefined,
   });
-  const listener = opening.use(await startListener({ fetch, host: config.host, port: config.port }));
+  opening.use(listener.serve(fetch));
   // Before the listener waits for its last answers: those that have no end of their own.
   opening.defer(() => draining.abort());
-  urls = publicUrls(config, listener.port);
-  log.info(
-    { port: listener.port, roles: config.roles, durability: redis.state().durability, ...urls },
-    "gateway ready",
-  );
+  const { port } = listener;
+  const { durability } = redis.state();
+  log.info({ event: "gateway.ready", port, roles: config.roles, durability, ...urls }, "gateway is ready");
 
+  const redisCli = redisCliOf(parseRedisAddresses(stores.redisUrl)[0], redis.state());
   const owned = opening.move();
   return {
-    port: listener.port,
-    greeting: greetingOf(firstStart, {
-      ...urls,
-      redisCli: redisCliOf(parseRedisAddresses(stores.redisUrl)[0], redis.state()),
-    }),
+    port,
+    greeting: greetingOf(firstStart, { ...urls, redisCli }),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

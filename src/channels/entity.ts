@@ -12,7 +12,7 @@ const URL_EXAMPLE = `https://hooks.example.com/hooks/${CHANNEL_ID_EXAMPLE}`;
 export interface EntityDeps {
   readonly channelKinds: ChannelKinds;
   /** What stands before `/hooks/{channelId}` in a channel's address. */
-  readonly hooksUrl: () => string;
+  readonly hooksUrl: string;
 }
 
 /** The API document says which names there are: those of the gateway's kinds. */
@@ -56,7 +56,7 @@ export function renderChannel({ channelKinds, hooksUrl }: EntityDeps, row: Chann
     events: row.events,
     connectionId: row.connectionId,
     state: row.state,
-    url: addressed ? `${hooksUrl()}/hooks/${row.id}` : null,
+    url: addressed ? `${hooksUrl}/hooks/${row.id}` : null,
     createdAt: formatTimestamp(row.createdAt.getTime()),
     updatedAt: formatTimestamp(row.updatedAt.getTime()),
   };

@@ -11,8 +11,8 @@ import type { Presets } from "../verify/presets.ts";
 import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
 /** What a channel kind is handed. It knows neither the normalizer nor Redis. */
-export interface ChannelKindDeps {
-  readonly ingest: Ingest;
+export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
+  readonly ingest: Ingest<C>;
   /** For kinds that fetch. */
   readonly outbound: Outbound;
   readonly clock: Clock;
@@ -23,12 +23,12 @@ export interface ChannelKindDeps {
 export type HookContext = Context<{ Bindings: HttpBindings }>;
 
 /** A started kind. Disposal ends what is under way. */
-export interface ChannelRuntime extends AsyncDisposable {
+export interface ChannelRuntime<C extends ChannelHandle = ChannelHandle> extends AsyncDisposable {
   /**
    * Push kinds only: answers one request to the address of one of its channels. What it throws is answered as an error;
    * `UnavailableError` becomes a 503.
    */
-  readonly receive?: (channel: ChannelHandle, context: HookContext) => Promise<Response>;
+  readonly receive?: (channel: C, context: HookContext) => Promise<Response>;
   /** Pull kinds whose senders keep a connection open. */
   readonly stream?: StreamSource;
   /** Pull kinds whose senders are asked. */
@@ -56,7 +56,8 @@ export interface ChannelKind {
   readonly originOf?: (settings: Readonly<Record<string, unknown>>) => string;
   /** True where settings as stored (`config` with its opened secrets) lack something before a delivery can be accepted. */
   readonly needsSetup: (settings: Readonly<Record<string, unknown>>, presets: Presets) => boolean;
-  readonly start: (deps: ChannelKindDeps) => Promise<ChannelRuntime>;
+  /** `C` is all that the gateway knows of a channel; a kind hands it back to `ingest` as it got it. */
+  readonly start: <C extends ChannelHandle>(deps: ChannelKindDeps<C>) => Promise<ChannelRuntime<C>>;
 }
 
 /** The channel kinds of a gateway by their names. */

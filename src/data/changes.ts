@@ -18,14 +18,21 @@ export async function recordChange(trx: Trx, change: Change): Promise<void> {
   await trx.insertInto("changes").values({ kind: change.kind, key: change.key }).execute();
 }
 
-export interface ChangeFeedOptions {
-  readonly db: Queryable;
-  readonly log: Log;
-  readonly clock: Clock;
+/** Caches and loops that follow the database. */
+export interface ChangeListener {
   /** Drop what changed. Must bear being called again: a throw fails the poll, and the next one repeats it. */
   readonly onChange: (change: Change) => void;
   /** Changes may have been missed: drop everything. */
   readonly onReset: () => void;
+}
+
+/** For those who react to changes. What was committed before the call is not handed on: read it after subscribing. */
+export type ChangeSubscriptions = Pick<ChangeFeed, "subscribe">;
+
+export interface ChangeFeedOptions {
+  readonly db: Queryable;
+  readonly log: Log;
+  readonly clock: Clock;
   readonly pollEveryMs?: number;
   /** How long a change stays readable at least. */
   readonly retentionSeconds?: number;
@@ -34,9 +41,10 @@ export interface ChangeFeedOptions {
 }
 
 export interface ChangeFeed extends AsyncDisposable {
-  /** When the last read that succeeded was begun: everything committed before that has been handed on. */
-  readonly lastReadAtMs: () => number;
-  /** Reads now, beside the beat: what was committed before the call is in force when it resolves. */
+  readonly subscribe: (listener: ChangeListener) => void;
+  /** Time since the last read that succeeded was begun: everything committed before that has been handed on. */
+  readonly stalenessMs: () => number;
+  /** Reads now, beside the schedule: what was committed before the call is in force when it resolves. */
   readonly readNow: () => Promise<void>;
 }
 
@@ -51,7 +59,7 @@ interface Mark {
 }
 
 /**
- * Reads what others commit, once a second, from what is visible now on; build caches after it has started.
+ * Reads what others commit, once a second, from what is visible now on; caches are filled after it has started.
  *
  * A read takes the rows that it sees and that the snapshot of the last read did not: whatever the order in which
  * transactions commit, each row comes once and none is passed by. A transaction that is held open, in any database of the
@@ -61,13 +69,14 @@ interface Mark {
  */
 export async function startChangeFeed(options: ChangeFeedOptions): Promise<ChangeFeed> {
   const { db, log, clock, pollEveryMs = 1_000, retentionSeconds = 3_600 } = options;
+  const listeners: ChangeListener[] = [];
   let lastReadAtMs = clock();
   let mark = await readMark(db);
   let reading: Promise<void> | undefined;
   let queued: Promise<void> | undefined;
   let failing = false;
   let closed = false;
-  let beating: Promise<void> | undefined;
+  let ticking: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
 
   const read = async (): Promise<void> => {
@@ -76,13 +85,15 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
     const awayMs = next.mark.atMs - mark.atMs;
     // xmin goes back when the server was replaced by one that lacks its last transactions.
     const missed = awayMs > retentionSeconds * 1_000 * TRUSTED_SHARE || next.mark.xmin < mark.xmin;
-    if (missed || next.overflow) options.onReset();
-    else for (const change of next.changes) options.onChange(change);
+    for (const listener of listeners) {
+      if (missed || next.overflow) listener.onReset();
+      else next.changes.forEach(listener.onChange);
+    }
     mark = next.mark;
     lastReadAtMs = startedAtMs;
   };
 
-  // A read that is under way may have begun before the caller's commit: whoever comes during it shares the next one.
+  // A read that is under way may have begun before the caller's commit: callers that come during it share the next one.
   const readNow = (): Promise<void> => {
     if (!reading) {
       reading = read().finally(() => {
@@ -99,14 +110,14 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
     return queued;
   };
 
-  const beat = async (): Promise<void> => {
+  const tick = async (): Promise<void> => {
     try {
       await readNow();
       await pruneChanges(db, retentionSeconds);
-      if (failing) log.info("the change feed is read again");
+      if (failing) log.info({ event: "changes.read_recovered" }, "change feed is read again");
       failing = false;
     } catch (error) {
-      if (!failing) log.warn({ err: error }, "the change feed cannot be read");
+      if (!failing) log.warn({ event: "changes.read_failed", err: error }, "change feed cannot be read");
       failing = true;
     }
     if (!closed) schedule();
@@ -114,18 +125,19 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
 
   const schedule = (): void => {
     timer = setTimeout(() => {
-      beating = beat();
+      ticking = tick();
     }, pollEveryMs);
   };
 
   schedule();
   return {
-    lastReadAtMs: () => lastReadAtMs,
+    subscribe: (listener) => void listeners.push(listener),
+    stalenessMs: () => clock() - lastReadAtMs,
     readNow,
     async [Symbol.asyncDispose]() {
       closed = true;
       clearTimeout(timer);
-      await Promise.allSettled([beating, reading, queued]);
+      await Promise.allSettled([ticking, reading, queued]);
     },
   };
 }

@@ -19,23 +19,23 @@ export function readyState(
 export type StoppedState = "paused" | "error" | "needsReauth";
 
 /**
- * Stops a channel; one that is stopped stays as it is. With `keepsBack` its deliveries are kept from now on, under the number of
- * this pause, and run again once it is resumed.
+ * Stops a channel; one that is stopped stays as it is. With `buffersWhilePaused` its deliveries are buffered from now on,
+ * under the number of this pause, and run once it is resumed.
  *
  * @param row locked by the transaction
  */
 export async function pauseChannel(
   trx: Trx,
   row: ChannelRow,
-  options: { readonly keepsBack: boolean; readonly nowMs: number },
+  options: { readonly buffersWhilePaused: boolean; readonly nowMs: number },
 ): Promise<ChannelRow> {
   if (row.state === "paused") return row;
-  const pause = options.keepsBack ? row.version + 1 : null;
+  const pause = options.buffersWhilePaused ? row.version + 1 : null;
   return writeState(trx, row, { state: "paused", pause }, options.nowMs);
 }
 
 /**
- * Lets a channel go on that was paused, or stopped by what went wrong with it; any other stays as it is. What was kept back
+ * Lets a channel go on that was paused, or stopped by what went wrong with it; any other stays as it is. What was buffered
  * still stands before what comes now: `pause` goes when all of it is through.
  *
  * @param row locked by the transaction

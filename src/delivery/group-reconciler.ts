@@ -5,7 +5,7 @@ import {
   removeSubscription,
   type SubscriptionGroups,
 } from "../bus/groups/subscription-groups.ts";
-import type { Change } from "../data/changes.ts";
+import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Queryable } from "../data/database.ts";
 import {
   type CoveredTopic,
@@ -22,6 +22,7 @@ import type { Log } from "../log.ts";
 
 export interface GroupReconcilerDeps {
   readonly db: Queryable;
+  readonly changes: ChangeSubscriptions;
   readonly redis: RedisBus;
   readonly groups: Groups;
   readonly clock: Clock;
@@ -33,11 +34,7 @@ export interface GroupReconcilerDeps {
 }
 
 /** Keeps consumer groups and topic sets on Redis as the database has subscriptions. Disposal waits for the work under way. */
-export interface GroupReconciler extends AsyncDisposable {
-  /** Takes what the change feed brings. */
-  readonly noteChange: (change: Change) => void;
-  readonly noteReset: () => void;
-}
+export type GroupReconciler = AsyncDisposable;
 
 /** More changes than this at once are one look at everything. */
 const MAX_PENDING = 1_000;
@@ -87,20 +84,20 @@ export function startGroupReconciler(deps: GroupReconcilerDeps): GroupReconciler
     onRecovered: () =>
       log.info({ event: "group_reconciler.recovered" }, "consumer groups are reconciled again"),
   });
-  return {
-    noteChange({ kind, key }) {
+  deps.changes.subscribe({
+    onChange({ kind, key }) {
       if (kind === "channel") channels.add(Number(key));
       else if (kind === "subscription") subscriptions.add(key);
       else return;
       if (channels.size + subscriptions.size > MAX_PENDING) everything = true;
       loop.wake();
     },
-    noteReset() {
+    onReset() {
       everything = true;
       loop.wake();
     },
-    [Symbol.asyncDispose]: loop[Symbol.asyncDispose],
-  };
+  });
+  return loop;
 }
 
 function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps) {

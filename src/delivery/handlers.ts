@@ -1,6 +1,7 @@
 import type { JobQueue } from "../bus/jobs/job-queue.ts";
 import type { Job } from "../bus/jobs/job-worker.ts";
-import type { Change } from "../data/changes.ts";
+import type { Appended } from "../bus/publish/publish.ts";
+import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Database } from "../data/database.ts";
 import { insertDeadLetter } from "../data/dead-letters.ts";
 import {
@@ -13,6 +14,7 @@ import {
 import type { Keyring } from "../data/keyring.ts";
 import type { HandlerAttempt, PendingDelivery } from "../event/handler.ts";
 import { backoffMs } from "../lib/backoff.ts";
+import type { Listeners } from "../lib/listeners.ts";
 import { startLoop } from "../lib/loop.ts";
 import type { DeliveredEvent } from "./handler-request.ts";
 import { type Lane, type LaneDeps, startLane } from "./lane.ts";
@@ -20,6 +22,9 @@ import { type Lane, type LaneDeps, startLane } from "./lane.ts";
 export interface HandlersDeps
   extends Pick<LaneDeps, "redis" | "attempt" | "retries" | "observe" | "clock" | "log"> {
   readonly db: Database["db"];
+  readonly changes: ChangeSubscriptions;
+  /** Told of each event that this gateway appends. */
+  readonly appended: Pick<Listeners<Appended>, "subscribe">;
   readonly keyring: Keyring;
   readonly queue: Pick<JobQueue<PendingDelivery>, "work">;
   readonly timing?: Partial<HandlersTiming>;
@@ -39,12 +44,7 @@ export interface HandlersTiming {
 }
 
 /** Sends events to the handlers of all subscriptions that have one. Disposal lets attempts under way end. */
-export interface Handlers extends AsyncDisposable {
-  readonly noteChange: (change: Change) => void;
-  readonly noteReset: () => void;
-  /** Something was appended to a topic by this gateway. */
-  readonly noteAppended: (topic: string) => void;
-}
+export type Handlers = AsyncDisposable;
 
 const TIMING: HandlersTiming = {
   firstRetryMs: 5_000,
@@ -208,25 +208,27 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     }
   }
 
+  deps.changes.subscribe({
+    onChange({ kind, key }) {
+      if (kind !== "subscription") return;
+      changed.add(key);
+      loop.wake();
+    },
+    onReset() {
+      everything = true;
+      loop.wake();
+    },
+  });
+  deps.appended.subscribe((topic) => {
+    if (lanes.size === 0) return;
+    for (const lane of lanesOfApp.get(topic.split(".")[5] ?? "") ?? []) lane.wake();
+  });
   const worker = queue.work(retryOrKeep, {
     concurrency: RETRIES_AT_ONCE,
     lockMs: timing.jobLockMs,
     maxDeaths: MAX_DEATHS,
   });
   return {
-    noteChange({ kind, key }) {
-      if (kind !== "subscription") return;
-      changed.add(key);
-      loop.wake();
-    },
-    noteReset() {
-      everything = true;
-      loop.wake();
-    },
-    noteAppended(topic) {
-      if (lanes.size === 0) return;
-      for (const lane of lanesOfApp.get(topic.split(".")[5] ?? "") ?? []) lane.wake();
-    },
     async [Symbol.asyncDispose]() {
       await Promise.all([loop[Symbol.asyncDispose](), worker[Symbol.asyncDispose]()]);
       await Promise.all([...lanes.values()].map((lane) => lane[Symbol.asyncDispose]()));

@@ -1,12 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { RedisBus } from "../bus/connection/redis.ts";
 import type { Groups } from "../bus/groups/groups.ts";
+import type { Appended } from "../bus/publish/publish.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
-import {
-  type RetainedTopic,
-  type RetentionSweeper,
-  startRetentionSweeper,
-} from "../bus/retention/retention.ts";
+import { type RetainedTopic, startRetentionSweeper } from "../bus/retention/retention.ts";
 import { createFindAtRisk } from "../bus/retention/retention-risk.ts";
 import type { Topics } from "../bus/topics/topics.ts";
 import type { Queryable } from "../data/database.ts";
@@ -16,6 +13,7 @@ import { settleRemovals } from "../data/removals.ts";
 import type { TopicRow } from "../data/tables.ts";
 import { forgetRetiredTopic, pageTopics } from "../data/topics.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { Listeners } from "../lib/listeners.ts";
 import { startLoop } from "../lib/loop.ts";
 import { endsWithin } from "../lib/wait.ts";
 import type { Log } from "../log.ts";
@@ -24,6 +22,8 @@ import { startRetentionWatch } from "./retention-watch.ts";
 
 export interface HousekeeperDeps {
   readonly db: Queryable;
+  /** Told of each event that this gateway appends: the gateway that fills a busy topic trims it, between the sweeps. */
+  readonly appended: Pick<Listeners<Appended>, "subscribe">;
   readonly redis: RedisBus;
   readonly groups: Groups;
   readonly topics: Topics;
@@ -55,8 +55,6 @@ export interface HousekeeperTiming {
 export interface Housekeeper extends AsyncDisposable {
   /** Carries out the removals that deletions have left, now, and waits for them a little. Never throws. */
   readonly settleNow: () => Promise<void>;
-  /** Tells of an event appended: a busy topic is trimmed by the gateway that fills it, between the sweeps. */
-  readonly noteAppended: RetentionSweeper["noteAppended"];
   /** Subscriptions that are about to lose unread events to retention, as far as this gateway has the turn. */
   readonly atRisk: () => number;
 }
@@ -104,6 +102,8 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
       await forgetTopic(deps, topic, new Date(clock() - timing.retiredForMs));
     },
   });
+
+  deps.appended.subscribe(sweeper.noteAppended);
 
   const watch = startRetentionWatch({
     ...{ db, log, isHolder, everyMs: timing.watchEveryMs },
@@ -175,7 +175,6 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     : undefined;
   return {
     settleNow: async () => void (await endsWithin(SETTLE_WAIT_MS, settle())),
-    noteAppended: (topic, bytes, maxBytes) => sweeper.noteAppended(topic, bytes, maxBytes),
     atRisk: watch.atRisk,
     async [Symbol.asyncDispose]() {
       stopping.abort();

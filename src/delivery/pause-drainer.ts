@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Pauses } from "../bus/groups/pauses.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
-import type { Change } from "../data/changes.ts";
+import type { ChangeSubscriptions } from "../data/changes.ts";
 import { endPause, listResumed, type ResumedChannel } from "../data/channel-states.ts";
 import type { Queryable } from "../data/database.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
-import type { RedriveKept } from "../ingest/drain-paused.ts";
+import type { DrainPaused } from "../ingest/drain-paused.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
 import { startLoop } from "../lib/loop.ts";
 import { mapBounded } from "../lib/map-bounded.ts";
@@ -13,9 +13,10 @@ import type { Log } from "../log.ts";
 
 export interface PauseDrainerDeps {
   readonly db: Queryable;
+  readonly changes: ChangeSubscriptions;
   readonly quarantine: Pick<QuarantineStore, "list" | "find">;
   readonly pauses: Pauses;
-  readonly redriveKept: RedriveKept;
+  readonly drainPaused: DrainPaused;
   /** The channel in force; undefined where it was deleted. */
   readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
   readonly log: Log;
@@ -35,10 +36,7 @@ export interface PauseDrainerTiming {
 }
 
 /** Disposal waits for the page under way and leaves the rest to others. */
-export interface PauseDrainer extends AsyncDisposable {
-  /** Takes what the change feed brings. */
-  readonly noteChange: (change: Change) => void;
-}
+export type PauseDrainer = AsyncDisposable;
 
 const TIMING: PauseDrainerTiming = { tickMs: 1_000, leaseMs: 15_000, lingerMs: 15_000 };
 const CHANNELS_AT_ONCE = 4;
@@ -51,7 +49,7 @@ const FINDS_AT_ONCE = 16;
  * another goes on with the rest.
  */
 export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
-  const { db, quarantine, pauses, redriveKept, findLiveChannel, log } = deps;
+  const { db, quarantine, pauses, drainPaused, findLiveChannel, log } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const holder = randomUUID();
   const failing = new Set<number>();
@@ -73,7 +71,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
     if (!live) return "empty";
     const found = await mapBounded(records, FINDS_AT_ONCE, ({ id }) => quarantine.find(organizationId, id));
     const kept = found.flatMap((item) => (item ? [{ id: item.record.id, delivery: item.delivery }] : []));
-    await redriveKept.all(live, kept, loop);
+    await drainPaused.all(live, kept, loop);
     return "more";
   }
 
@@ -150,10 +148,13 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
       log.warn({ event: "pause_drainer.failing", err }, "resumed channels cannot be listed"),
     onRecovered: () => log.info({ event: "pause_drainer.recovered" }, "resumed channels are listed again"),
   });
-  return {
-    noteChange({ kind }) {
+  deps.changes.subscribe({
+    onChange({ kind }) {
       if (kind === "channel") loop.wake();
     },
+    onReset: () => loop.wake(),
+  });
+  return {
     async [Symbol.asyncDispose]() {
       await loop[Symbol.asyncDispose]();
       await Promise.all(underWay.values());

@@ -2,6 +2,7 @@ import type { RedisBus } from "../bus/connection/redis.ts";
 import { createRateCounter } from "../bus/limits/rate-counter.ts";
 import type { Config } from "../config.ts";
 import { createCallers } from "../data/callers.ts";
+import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Queryable } from "../data/database.ts";
 import type { Keyring } from "../data/keyring.ts";
 import { type AccessTokens, createAccessTokens } from "../http/access-tokens.ts";
@@ -19,6 +20,7 @@ const FAILED_TOKENS_PER_MINUTE = 60;
 
 export interface CallerPathDeps {
   readonly db: Queryable;
+  readonly changes: ChangeSubscriptions;
   readonly keyring: Pick<Keyring, "accessTokenKey">;
   readonly redis: Pick<RedisBus, "call" | "callBuffer">;
   readonly clientAddressOf: ClientAddressOf;
@@ -26,16 +28,18 @@ export interface CallerPathDeps {
   readonly config: Pick<Config, "oidcIssuer" | "oidcAudience" | "apiRequestsPerMinute">;
 }
 
-/** What tells who calls the management API and how often they may, put together. */
+/** Tells who calls the management API, and how often they may. */
 export interface CallerPath extends AuthenticateDeps, ShowLimitsDeps {
   readonly accessTokens: AccessTokens;
-  /** What decides who may do what has changed. */
-  readonly forgetCallers: () => void;
 }
 
 export function createCallerPath(deps: CallerPathDeps): CallerPath {
-  const { db, keyring, redis, clientAddressOf, clock, config } = deps;
+  const { db, changes, keyring, redis, clientAddressOf, clock, config } = deps;
   const callers = createCallers({ db });
+  changes.subscribe({
+    onChange: ({ kind }) => void (kind === "access" && callers.forget()),
+    onReset: callers.forget,
+  });
   const accessTokens = createAccessTokens({ key: keyring.accessTokenKey, clock });
   const { oidcIssuer: issuer, oidcAudience: audience } = config;
   const oidc =
@@ -52,6 +56,5 @@ export function createCallerPath(deps: CallerPathDeps): CallerPath {
     ),
     clientAddressOf,
     accessTokens,
-    forgetCallers: callers.forget,
   };
 }

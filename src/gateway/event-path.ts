@@ -1,28 +1,30 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
 import { createPauses, type Pauses } from "../bus/groups/pauses.ts";
 import { createFindKnownIds } from "../bus/publish/known-ids.ts";
-import { createPublish } from "../bus/publish/publish.ts";
+import { type Appended, createPublish } from "../bus/publish/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { ChannelKinds } from "../channels/kind.ts";
+import type { ChangeFeed } from "../data/changes.ts";
 import type { Keyring } from "../data/keyring.ts";
 import type { LiveChannels } from "../data/live-channels.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { Ingest, IngestFetched, IngestResult } from "../event/ingest.ts";
-import { createShakeHands, type ShakeHandsDeps } from "../ingest/answer-handshake.ts";
-import { createRedriveKept, type RedriveKept } from "../ingest/drain-paused.ts";
+import { type AnswerHandshakeDeps, createAnswerHandshake } from "../ingest/answer-handshake.ts";
+import { createDrainPaused, type DrainPaused } from "../ingest/drain-paused.ts";
 import { createExplain, type Explain } from "../ingest/explain.ts";
-import { createIngest, type IngestDeps, type MovePosition, type Redrive } from "../ingest/ingest.ts";
+import { createIngest } from "../ingest/ingest.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
-import { createKeepBack } from "../ingest/pause-buffer.ts";
+import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createRulesCache, type RulesCache } from "../ingest/rules-cache.ts";
+import { createWriter, type MovePosition, type Redrive, type WriterDeps } from "../ingest/write.ts";
 import { verifyChannelId } from "../lib/channel-id.ts";
 import type { Clock } from "../lib/clock.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createId } from "../lib/ids.ts";
 import type { CompiledSchema, SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import type { Metrics } from "../metrics.ts";
-import type { NormalizeDeps } from "../normalize/normalize.ts";
+import type { Outbound } from "../net/outbound.ts";
 import { createKeyCache, type FetchPinned } from "../verify/keys/key-cache.ts";
 import type { Presets } from "../verify/presets.ts";
 import { type CompileDeps, compileChannel } from "./compile-channel.ts";
@@ -34,19 +36,18 @@ export interface EventPathDeps {
   readonly channelKinds: ChannelKinds;
   readonly presets: Presets;
   readonly schemas: SchemaCompiler;
-  /** What stands before `/hooks/{channelId}` in addresses. */
-  readonly hooksUrl: () => string;
-  /** Calls what senders' settings name or pin. */
+  /** Stands before `/hooks/{channelId}` in addresses. */
+  readonly hooksUrl: string;
+  /** Calls addresses that senders' settings name or pin. */
   readonly fetchPinned: FetchPinned;
-  readonly captureSecret: ShakeHandsDeps["captureSecret"];
+  readonly captureSecret: AnswerHandshakeDeps["captureSecret"];
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** How long changes could not be read, in ms. */
-  readonly feedStalenessMs: () => number;
-  readonly onAppended: (topic: string, bytes: number, maxBytes: number) => void;
+  readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
+  readonly onAppended: (...appended: Appended) => void;
 }
 
-/** All that a delivery passes through, put together. */
+/** The way of a delivery from a verified channel to the bus. */
 export interface EventPath {
   readonly rules: RulesCache;
   readonly quarantine: QuarantineStore;
@@ -56,13 +57,13 @@ export interface EventPath {
   readonly redrive: Redrive;
   readonly explain: Explain;
   readonly pauses: Pauses;
-  readonly redriveKept: RedriveKept;
+  readonly drainPaused: DrainPaused;
   /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
-  readonly findByNumber: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
 }
 
 export function createEventPath(deps: EventPathDeps): EventPath {
-  const { redis, keyring, liveChannels, fetchPinned, metrics, clock, feedStalenessMs, onAppended } = deps;
+  const { redis, keyring, liveChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
   const compile: CompileDeps = {
     ...deps,
     keys: createKeyCache(fetchPinned),
@@ -82,19 +83,27 @@ export function createEventPath(deps: EventPathDeps): EventPath {
       const found = await liveChannels.findById(channelId);
       return found && { channel: compileChannel(compile, found.channel), leftMs: found.leftMs };
     },
-    feedStalenessMs,
+    feedStalenessMs: changes.stalenessMs,
   });
-  const shared: Pick<IngestDeps, keyof NormalizeDeps | "publish" | "observe"> = {
+  changes.subscribe({
+    onChange: ({ kind, key }) => void (kind === "channel" && rules.drop(Number(key))),
+    onReset: rules.clear,
+  });
+  const shared: WriterDeps = {
     publish,
+    quarantine,
     validatorFor: validators(deps.schemas),
     newEventId: () => createId("evt", clock()),
     observe: (channel, result) => count(metrics, channel.identity.kind, result),
   };
-  const { ingest, ingestFetched, movePosition, redrive } = createIngest({
+  const { write, ingestFetched, movePosition, redrive } = createWriter(shared);
+  const drainPaused = createDrainPaused({ ...shared, quarantine, redrive });
+  const newDeliveryId = () => createId("dl", clock());
+  const ingest = createIngest({
     ...shared,
-    quarantine,
-    keepBack: (...delivery) => keepBack(...delivery),
-    shakeHands: createShakeHands({
+    write,
+    bufferWhilePaused: createPauseBuffer({ quarantine, pauses, drainPaused, newDeliveryId }),
+    answerHandshake: createAnswerHandshake({
       async captureSecret(channel, secret) {
         const isKept = await deps.captureSecret(channel, secret);
         // Here at once; elsewhere by the change feed.
@@ -108,9 +117,6 @@ export function createEventPath(deps: EventPathDeps): EventPath {
       },
     }),
   });
-  const redriveKept = createRedriveKept({ ...shared, quarantine, redrive });
-  const newDeliveryId = () => createId("dl", clock());
-  const keepBack = createKeepBack({ quarantine, pauses, redriveKept, newDeliveryId });
   return {
     rules,
     quarantine,
@@ -120,8 +126,8 @@ export function createEventPath(deps: EventPathDeps): EventPath {
     redrive,
     explain: createExplain({ ...shared, findKnownIds: createFindKnownIds({ redis }) }),
     pauses,
-    redriveKept,
-    async findByNumber(channelNumber) {
+    drainPaused,
+    async findLiveChannel(channelNumber) {
       const stored = await liveChannels.findByNumber(channelNumber);
       return stored && compileChannel(compile, stored);
     },
@@ -147,3 +153,17 @@ function count(metrics: Metrics, kind: ChannelKindName, result: IngestResult): v
   if (duplicates > 0) metrics.events.add(kind, "duplicate", duplicates);
   for (const { reason } of quarantine) metrics.quarantined.add(kind, reason);
 }
+
+const PINNED_LIMITS = { totalTimeoutMs: 5_000, maxBytes: 256 * 1024, maxRedirects: 0 } as const;
+
+/** Keys, certificates and confirmations, from addresses that a channel's settings have named or pinned. */
+export const createFetchPinned =
+  (outbound: Pick<Outbound, "request">): FetchPinned =>
+  async (url, { signal }) => {
+    const { status, body } = await outbound.request(
+      { method: "GET", url, headers: {} },
+      { ...PINNED_LIMITS, signal },
+    );
+    if (status !== 200) throw new Error(`the answer was HTTP ${status}`);
+    return body;
+  };

@@ -3,17 +3,15 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import type { Config } from "../config.ts";
+import type { Fetch } from "../http/context.ts";
+import { type ErrorBody, STATUS_OF } from "../http/problem.ts";
 
-export interface ListenerOptions {
-  readonly fetch: (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
-  readonly host: string;
-  /** 0: any free port. */
-  readonly port: number;
-}
-
-/** The open door. Disposal drains it: nobody new, everybody inside is answered, at most `DRAIN_MS` long. */
+/** A bound port. Until it serves, each request is told to come again (503). Disposal closes it. */
 export interface Listener extends AsyncDisposable {
   readonly port: number;
+  /** Disposal of what it returns drains: no new connection, every request under way is answered, at most `DRAIN_MS` long. */
+  readonly serve: (fetch: Fetch) => AsyncDisposable;
 }
 
 const HEADERS_TIMEOUT_MS = 20_000;
@@ -24,22 +22,34 @@ const KEEP_ALIVE_MS = 75_000;
 const DRAIN_MS = 20_000;
 const DRAIN_POLL_MS = 25;
 
-/** Listens, or rejects with the system's error (`EADDRINUSE`, `EACCES`). */
-export async function startListener({ fetch, host, port }: ListenerOptions): Promise<Listener> {
+/** Listens (port 0: any free one), or rejects with the system's error (`EADDRINUSE`, `EACCES`). */
+export async function startListener({ host, port }: Pick<Config, "host" | "port">): Promise<Listener> {
+  let serving: Fetch = answerStarting;
   // Without HTTP/2 options the adaptor makes a plain HTTP/1.1 server.
   const server = createAdaptorServer({
-    fetch: (request, bindings) => fetch(request, bindings as HttpBindings),
+    fetch: (request, bindings) => serving(request, bindings as HttpBindings),
   }) as Server;
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.listen({ host, port });
   await once(server, "listening");
+  const closing = { [Symbol.asyncDispose]: () => drain(server) };
   return {
+    ...closing,
     port: (server.address() as AddressInfo).port,
-    [Symbol.asyncDispose]: () => drain(server),
+    serve(fetch) {
+      serving = fetch;
+      return closing;
+    },
   };
 }
+
+const answerStarting: Fetch = () =>
+  Response.json({ code: "unavailable", message: "Inlet is starting; try again." } satisfies ErrorBody, {
+    status: STATUS_OF.unavailable,
+    headers: { "retry-after": "1" },
+  });
 
 async function drain(server: Server): Promise<void> {
   if (!server.listening) return;

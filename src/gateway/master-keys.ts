@@ -1,4 +1,5 @@
 import type { Config } from "../config.ts";
+import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Queryable } from "../data/database.ts";
 import { isMasterKeyOf, type Keyring, openKeyring } from "../data/keyring.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -43,26 +44,32 @@ export async function openMasterKeyring(db: Queryable, keys: MasterKeys, clock: 
 
 /** Whether a running gateway still has the master key of the database. */
 export interface MasterKeyWatch {
-  /** The database may have another one. */
-  readonly noteChange: () => void;
   /** For the operator; undefined: all is well. */
   readonly problem: () => string | undefined;
 }
 
 const CHANGED = "the master key was changed: restart this gateway with the new one";
 
-export function createMasterKeyWatch(keyring: Pick<Keyring, "reload">, log: Log): MasterKeyWatch {
+export function createMasterKeyWatch(deps: {
+  readonly keyring: Pick<Keyring, "reload">;
+  readonly changes: ChangeSubscriptions;
+  readonly log: Log;
+}): MasterKeyWatch {
+  const { keyring, changes, log } = deps;
   let isKnown = true;
-  return {
-    noteChange() {
-      keyring.reload().then(
-        (known) => {
-          if (!known && isKnown) log.error(CHANGED);
-          isKnown = known;
-        },
-        (error: unknown) => log.warn({ err: error }, "the master key's change cannot be read"),
-      );
-    },
-    problem: () => (isKnown ? undefined : CHANGED),
+  const reload = (): void => {
+    keyring.reload().then(
+      (known) => {
+        if (!known && isKnown) log.error({ event: "master_key.changed" }, CHANGED);
+        isKnown = known;
+      },
+      (error: unknown) =>
+        log.warn({ event: "master_key.reload_failed", err: error }, "changed master key cannot be read"),
+    );
   };
+  changes.subscribe({
+    onChange: ({ kind }) => void (kind === "masterKey" && reload()),
+    onReset: reload,
+  });
+  return { problem: () => (isKnown ? undefined : CHANGED) };
 }

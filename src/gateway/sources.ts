@@ -8,11 +8,12 @@ import type { Topics } from "../bus/topics/topics.ts";
 import type { ChannelKinds, ChannelRuntime } from "../channels/kind.ts";
 import { createSourceRuns } from "../channels/pull/open-runs.ts";
 import type { PollJob } from "../channels/pull/poll-target.ts";
-import { type PollsDeps, startPolls } from "../channels/pull/polls.ts";
+import { startPolls } from "../channels/pull/polls.ts";
 import { startSilenceWatch } from "../channels/pull/silence.ts";
 import type { SourceObservation } from "../channels/pull/source-runs.ts";
 import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channels/pull/supervisor.ts";
 import type { SourceEnd } from "../channels/source.ts";
+import type { Config } from "../config.ts";
 import { stopSource } from "../data/channel-states.ts";
 import type { Queryable } from "../data/database.ts";
 import { isSourceWanted, listSourceTopics } from "../data/sources.ts";
@@ -24,7 +25,7 @@ import type { Metrics } from "../metrics.ts";
 import type { CredentialsOf } from "../net/credentials.ts";
 import type { EventPath } from "./event-path.ts";
 
-/** Where sources stand, for whoever runs them and for whoever asks. */
+/** Cursors, states and leases of sources, for the workers that run them and for the API that shows them. */
 export interface SourceBus {
   readonly positions: SourcePositions;
   readonly states: SourceStates;
@@ -42,12 +43,12 @@ export interface SourcesDeps {
   readonly redis: RedisBus;
   readonly bus: SourceBus;
   readonly topics: Topics;
-  readonly path: Pick<EventPath, "findByNumber" | "ingestFetched" | "movePosition">;
+  readonly path: Pick<EventPath, "findLiveChannel" | "ingestFetched" | "movePosition">;
   readonly channelKinds: ChannelKinds;
-  readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime>;
+  readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
   readonly credentialsOf: CredentialsOf;
-  readonly polls: Pick<PollsDeps, "concurrency" | "limits">;
-  readonly feedStalenessMs: () => number;
+  readonly config: Pick<Config, "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization">;
+  readonly changes: SupervisorDeps["changes"];
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly log: Log;
@@ -60,19 +61,18 @@ export interface SourcesDeps {
 export type SourcesTiming = NonNullable<SupervisorDeps["timing"]>;
 
 /** The sources that this worker runs. Disposal hands them over. */
-export type Sources = Pick<Supervisor, "noteChange" | "noteReset" | "shards" | "workers"> & AsyncDisposable;
+export type Sources = Pick<Supervisor, "shards" | "workers"> & AsyncDisposable;
 
 export function startSources(deps: SourcesDeps): Sources {
-  const { db, redis, bus, path, runtimes, credentialsOf, feedStalenessMs, metrics, clock, log, stopping } =
-    deps;
-  const { timing } = deps;
+  const { db, redis, bus, path, runtimes, credentialsOf, changes, metrics, clock, log, stopping } = deps;
+  const { config, timing } = deps;
   const worker = createId("wk", clock());
   const runs = createSourceRuns({
     ...bus,
     credentialsOf,
     clock,
     findSource: async (number) =>
-      (await isSourceWanted(db, number)) ? path.findByNumber(number) : undefined,
+      (await isSourceWanted(db, number)) ? path.findLiveChannel(number) : undefined,
     listTopics: (number) => listSourceTopics(db, number),
     ingest: path.ingestFetched,
     move: path.movePosition,
@@ -82,19 +82,39 @@ export function startSources(deps: SourcesDeps): Sources {
       count(metrics, event);
       if (event.kind === "ended" && STOPPING.has(event.end)) {
         const { number, organizationId } = event.channel.identity;
-        log.warn({ channel: number, organization: organizationId, end: event.end }, "a source has stopped");
+        log.warn(
+          { event: "source.stopped", channel: number, organization: organizationId, end: event.end },
+          "source stopped until a person changes it",
+        );
       }
     },
   });
   const queue = openJobQueue<PollJob>({ redis, name: "polls", log });
   const slots = createSlots({ redis, ...(timing?.ttlMs !== undefined && { heldMs: timing.ttlMs }) });
   const polls = startPolls({
-    ...{ queue, slots, runs, runtimes, owner: worker, clock, log, metrics },
-    ...deps.polls,
+    concurrency: config.pollConcurrency,
+    limits: { perOrigin: config.pollsPerOrigin, perOrganization: config.pollsPerOrganization },
+    queue,
+    slots,
+    runs,
+    runtimes,
+    owner: worker,
+    clock,
+    log,
+    metrics,
   });
   const supervisor = startSupervisor({
-    ...{ db, channelKinds: deps.channelKinds, runtimes, leases: bus.leases, runs, polls, worker },
-    ...{ feedStalenessMs, clock, log, ...(timing && { timing }) },
+    db,
+    changes,
+    channelKinds: deps.channelKinds,
+    runtimes,
+    leases: bus.leases,
+    runs,
+    polls,
+    worker,
+    clock,
+    log,
+    ...(timing && { timing }),
   });
   const silence = startSilenceWatch({ db, topics: deps.topics, clock, shards: supervisor.shards, log });
   metrics.observeBy("inlet_sources", "Sources in the shards of this worker by state", "state", () =>
@@ -120,13 +140,13 @@ export function startSources(deps: SourcesDeps): Sources {
     return left;
   };
   const onStopping = (): void => {
-    leave().catch((error: unknown) => log.warn({ err: error }, "sources are not handed over"));
+    leave().catch((error: unknown) =>
+      log.warn({ event: "source.handover_failed", err: error }, "sources are not handed over"),
+    );
   };
   stopping.addEventListener("abort", onStopping, { once: true });
   if (stopping.aborted) onStopping();
   return {
-    noteChange: supervisor.noteChange,
-    noteReset: supervisor.noteReset,
     shards: supervisor.shards,
     workers: supervisor.workers,
     async [Symbol.asyncDispose]() {

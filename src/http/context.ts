@@ -1,5 +1,9 @@
+import type { HttpBindings } from "@hono/node-server";
 import type { ClientAddress } from "../lib/client-address.ts";
 import type { Standing } from "./rate-limiter.ts";
+
+/** Answers one request; `bindings` hold Node's own beneath it. */
+export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
 /** The only thing that a token is good for, as it stands in paths. */
 export interface Confinement {

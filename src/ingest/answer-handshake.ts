@@ -4,7 +4,7 @@ import { err, type Result } from "../lib/result.ts";
 import type { MatchedHandshake } from "../verify/handshake/compile.ts";
 import type { LiveChannel } from "./live-channel.ts";
 
-export interface ShakeHandsDeps {
+export interface AnswerHandshakeDeps {
   /**
    * Keeps the secret that a channel's deliveries will be signed with. True where it is the channel's from now on, or was kept
    * before; false where the channel has another one: that stays.
@@ -19,13 +19,13 @@ export interface ShakeHandsDeps {
  *
  * @throws UnavailableError where it cannot be done now.
  */
-export type ShakeHands = (
+export type AnswerHandshake = (
   channel: LiveChannel,
   handshake: MatchedHandshake,
   options: { readonly signal: AbortSignal },
 ) => Promise<Result<HandshakeReply, string>>;
 
-export function createShakeHands({ captureSecret, visit }: ShakeHandsDeps): ShakeHands {
+export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeDeps): AnswerHandshake {
   return async ({ identity }, { captured, visit: address, reply }, { signal }) => {
     // First, since it touches nothing: a secret must not be kept of a sender who then gets no answer.
     const answer = reply();

@@ -5,36 +5,40 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import type { ItemFailure, Outcome } from "../event/outcome.ts";
 import { type NormalizeDeps, type Normalized, normalize, type Selection } from "../normalize/normalize.ts";
-import type { Redrive } from "./ingest.ts";
 import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
 import { outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
+import type { Redrive } from "./write.ts";
 
-export interface RedriveKeptDeps extends NormalizeDeps {
+export interface DrainPausedDeps extends NormalizeDeps {
   readonly publish: Publish;
   readonly quarantine: Pick<QuarantineStore, "put" | "delete">;
   readonly redrive: Redrive;
   readonly observe: (channel: LiveChannel, result: IngestResult) => void;
 }
 
-/** A delivery that a pause has kept, by its record. */
-export interface KeptDelivery {
+/** A delivery that a pause has buffered, by its record. */
+export interface BufferedDelivery {
   readonly id: string;
   readonly delivery: QuarantinedItem["delivery"];
 }
 
-/** Runs kept deliveries; what becomes of them is as if they came now, but that none is refused any more. */
-export interface RedriveKept {
+/** Runs buffered deliveries as if they came now, but none is refused any more. */
+export interface DrainPaused {
   /** @throws UnavailableError when what became of it is not certain; running it again is safe. */
-  one(channel: LiveChannel, kept: KeptDelivery, options: { readonly signal: AbortSignal }): Promise<Outcome>;
+  one(
+    channel: LiveChannel,
+    buffered: BufferedDelivery,
+    options: { readonly signal: AbortSignal },
+  ): Promise<Outcome>;
   /**
    * In their order. Many that make nothing but events are one write, or a channel that gets new deliveries all the time would
    * never come to the end of the old ones.
    *
-   * @throws UnavailableError: those that are not certain are still kept.
+   * @throws UnavailableError: those that are not certain stay buffered.
    */
   all(
     channel: LiveChannel,
-    kept: readonly KeptDelivery[],
+    buffered: readonly BufferedDelivery[],
     options: { readonly signal: AbortSignal },
   ): Promise<void>;
 }
@@ -44,29 +48,35 @@ const MAX_EVENTS = 500;
 const MAX_BYTES = 4 * 1024 * 1024;
 
 interface Clean {
-  readonly kept: KeptDelivery;
+  readonly buffered: BufferedDelivery;
   readonly received: number;
   readonly events: readonly OutgoingEvent[];
   readonly bytes: number;
 }
 
-export function createRedriveKept(deps: RedriveKeptDeps): RedriveKept {
+export function createDrainPaused(deps: DrainPausedDeps): DrainPaused {
   const { publish, quarantine, redrive, observe } = deps;
 
-  const one: RedriveKept["one"] = async (channel, kept, { signal }) => {
+  const one: DrainPaused["one"] = async (channel, buffered, { signal }) => {
     const { organizationId } = channel.identity;
-    const result = await redrive(channel, { ...selectionOf(kept), delivery: kept.delivery }, { signal });
+    const result = await redrive(
+      channel,
+      { ...selectionOf(buffered), delivery: buffered.delivery },
+      { signal },
+    );
     if (result.kind === "accepted" && result.outcome.quarantined === 0) return result.outcome;
     const outcome =
-      result.kind === "accepted" ? result.outcome : await keepAsInvalid(channel, kept, result, signal);
+      result.kind === "accepted"
+        ? result.outcome
+        : await quarantineAsInvalid(channel, buffered, result, signal);
     // What failed has records of its own now.
-    await quarantine.delete(organizationId, kept.id);
+    await quarantine.delete(organizationId, buffered.id);
     return outcome;
   };
 
-  async function keepAsInvalid(
+  async function quarantineAsInvalid(
     { identity }: LiveChannel,
-    { delivery }: KeptDelivery,
+    { delivery }: BufferedDelivery,
     result: IngestResult,
     signal: AbortSignal,
   ): Promise<Outcome> {
@@ -84,14 +94,14 @@ export function createRedriveKept(deps: RedriveKeptDeps): RedriveKept {
   ): Promise<void> {
     if (batch.length === 0) return;
     const events = batch.flatMap((clean) => clean.events);
-    const release = batch.map(({ kept }) => kept.id);
+    const release = batch.map(({ buffered }) => buffered.id);
     const { receipts } = await publish(
       { channel: channel.identity, events, policy: publishPolicyOf(channel), release },
       { signal },
     );
     if (receipts.some(({ status }) => status === "conflict")) {
       // None was released. Those that are on their streams by now are found there.
-      for (const { kept } of batch) await one(channel, kept, { signal });
+      for (const { buffered } of batch) await one(channel, buffered, { signal });
       return;
     }
     const received = batch.reduce((sum, clean) => sum + clean.received, 0);
@@ -102,30 +112,33 @@ export function createRedriveKept(deps: RedriveKeptDeps): RedriveKept {
     one,
     async all(channel, deliveries, { signal }) {
       let batch: Clean[] = [];
-      for (const kept of deliveries) {
-        const clean = cleanOf(kept, await normalize(channel.rules, kept.delivery, deps, selectionOf(kept)));
+      for (const buffered of deliveries) {
+        const clean = cleanOf(
+          buffered,
+          await normalize(channel.rules, buffered.delivery, deps, selectionOf(buffered)),
+        );
         if (clean && fits(batch, clean)) {
           batch.push(clean);
           continue;
         }
         await publishTogether(channel, batch, signal);
         batch = clean ? [clean] : [];
-        if (!clean) await one(channel, kept, { signal });
+        if (!clean) await one(channel, buffered, { signal });
       }
       await publishTogether(channel, batch, signal);
     },
   };
 }
 
-const selectionOf = ({ id }: KeptDelivery): Selection => ({
+const selectionOf = ({ id }: BufferedDelivery): Selection => ({
   ...{ id, item: null, definitions: [], asNewId: false },
 });
 
 /** Undefined for what makes more than events. */
-function cleanOf(kept: KeptDelivery, normalized: Normalized): Clean | undefined {
+function cleanOf(buffered: BufferedDelivery, normalized: Normalized): Clean | undefined {
   if (normalized.kind !== "normalized" || normalized.failures.length > 0) return undefined;
   const { received, events } = normalized;
-  return { kept, received, events, bytes: sum(events.map(({ bytes }) => bytes)) };
+  return { buffered, received, events, bytes: sum(events.map(({ bytes }) => bytes)) };
 }
 
 function fits(batch: readonly Clean[], next: Clean): boolean {

@@ -1,17 +1,18 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { CLOSES_MS, type PauseState, type Pauses } from "../bus/groups/pauses.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
+import type { IngestResult } from "../event/ingest.ts";
 import type { ItemFailure } from "../event/outcome.ts";
+import type { VerifiedDelivery } from "../event/received.ts";
 import type { NewId } from "../lib/ids.ts";
-import type { RedriveKept } from "./drain-paused.ts";
-import type { KeepBack } from "./ingest.ts";
+import type { DrainPaused } from "./drain-paused.ts";
 import type { LiveChannel } from "./live-channel.ts";
 import { outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
 
-export interface KeepBackDeps {
+export interface PauseBufferDeps {
   readonly quarantine: Pick<QuarantineStore, "put">;
   readonly pauses: Pick<Pauses, "state">;
-  readonly redriveKept: Pick<RedriveKept, "one">;
+  readonly drainPaused: Pick<DrainPaused, "one">;
   readonly newDeliveryId: NewId;
 }
 
@@ -24,12 +25,24 @@ const WHOLE: ItemFailure = {
 const LOOK_EVERY_MS = 20;
 
 /**
- * Deliveries come through in their order: whoever comes after a pause stands behind those that it has kept, until none is left
- * (`Pauses.end`). A delivery that is kept just as the last goes through would stay behind: so each is looked after once it is
- * kept, and run at once where the pause is over by then.
+ * Buffers a delivery of a paused channel, or of one whose buffered deliveries are not all through; undefined where they are,
+ * and it may pass.
+ *
+ * @throws UnavailableError when the quarantine is full, or what became of it is not certain.
  */
-export function createKeepBack(deps: KeepBackDeps): KeepBack {
-  const { quarantine, pauses, redriveKept, newDeliveryId } = deps;
+export type BufferWhilePaused = (
+  channel: LiveChannel,
+  delivery: VerifiedDelivery,
+  options: { readonly signal: AbortSignal },
+) => Promise<IngestResult | undefined>;
+
+/**
+ * Deliveries come through in their order: one that comes after a pause stands behind those that the pause has buffered, until
+ * none is left (`Pauses.end`). One that is buffered just as the last goes through would stay behind: so the pause is looked at
+ * again after each write, and the delivery runs at once if the pause is over by then.
+ */
+export function createPauseBuffer(deps: PauseBufferDeps): BufferWhilePaused {
+  const { quarantine, pauses, drainPaused, newDeliveryId } = deps;
   /** Channels in force whose pause is known to be over; a change of the channel makes it another object. */
   const over = new WeakSet<LiveChannel>();
   const closing = new Map<number, Promise<PauseState>>();
@@ -68,7 +81,7 @@ export function createKeepBack(deps: KeepBackDeps): KeepBack {
     const ids = await quarantine.put(identity, write, { signal });
     if ((await pauses.state({ channel: identity, pause })) === "over") {
       const [id = ""] = ids;
-      return { kind: "accepted", outcome: await redriveKept.one(channel, { id, delivery }, { signal }) };
+      return { kind: "accepted", outcome: await drainPaused.one(channel, { id, delivery }, { signal }) };
     }
     return { kind: "accepted", outcome: outcomeOf(1, [], [], quarantineReceiptsOf([WHOLE], ids)) };
   };

@@ -8,7 +8,7 @@ export interface VerifyContext {
   /** The secrets that are valid at its arrival, in the channel's order. */
   readonly secrets: readonly string[];
   /** What stands before `/hooks/…` in the address as the gateway tells it. */
-  readonly hooksUrl: () => string;
+  readonly hooksUrl: string;
   /** The Content-Type by which the body is read, where that is not what the sender says. */
   readonly readAs?: string | undefined;
   /** Public keys that are fetched. */

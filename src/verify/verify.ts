@@ -40,7 +40,7 @@ export interface CompiledSender extends Pick<Handshakes, "methods"> {
 
 export interface SenderDeps {
   /** What stands before `/hooks/…` in addresses as the gateway tells them. */
-  readonly hooksUrl: () => string;
+  readonly hooksUrl: string;
   readonly keys: KeySource;
   /** Told of each request that is accepted only because the channel tries its settings out. */
   readonly onShadowed: (reason: RefusalReason) => void;
@@ -69,7 +69,7 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
   const verifier = scheme.create(verification);
   const secretsAt = createSecretWindows(sender.secrets);
   const key = secretKeySchema.parse(verification.key);
-  const handshakes = compileHandshakes(isShakingHands(sender) ? sender.handshakes : [], {
+  const handshakes = compileHandshakes(handshakesEnabled(sender) ? sender.handshakes : [], {
     ...{ secretsAt, readAs },
     ownSecrets: sender.secrets.flatMap(({ name, value }) => (name === undefined ? [value] : [])),
     hmacKeyOf: (secret) => deriveKey(key, secret),
@@ -149,7 +149,7 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
   };
 }
 
-function isShakingHands(sender: Sender): boolean {
+function handshakesEnabled(sender: Sender): boolean {
   switch (sender.allowHandshakes) {
     case "always":
       return true;

@@ -1,11 +1,6 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import {
-  type Change,
-  type ChangeFeedOptions,
-  recordChange,
-  startChangeFeed,
-} from "../../src/data/changes.ts";
+import { type ChangeFeedOptions, recordChange, startChangeFeed } from "../../src/data/changes.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
@@ -25,11 +20,10 @@ async function startFeed(options: Partial<ChangeFeedOptions> = {}) {
     db: database.db,
     log: createLog({ level: "silent" }),
     clock: Date.now,
-    onChange: ({ key }: Change) => void seen.push(key),
-    onReset: () => void resets++,
     pollEveryMs: NEVER_MS,
     ...options,
   });
+  feed.subscribe({ onChange: ({ key }) => void seen.push(key), onReset: () => void resets++ });
   return { feed, seen, resets: () => resets, [Symbol.asyncDispose]: () => feed[Symbol.asyncDispose]() };
 }
 
@@ -39,7 +33,7 @@ const change = (key: string) =>
 const INSERT = "INSERT INTO changes (kind, key) VALUES ('channel', $1)";
 
 describe("the change feed", () => {
-  it("delivers committed changes once, on its beat", async () => {
+  it("delivers committed changes once, as scheduled", async () => {
     await change("before");
     await using reader = await startFeed({ pollEveryMs: 10 });
     await change("1");
@@ -130,11 +124,13 @@ describe("the change feed", () => {
   it("reads a change again when applying it failed", async () => {
     let refuse = true;
     const applied: string[] = [];
-    await using reader = await startFeed({
+    await using reader = await startFeed();
+    reader.feed.subscribe({
       onChange: ({ key }) => {
         if (refuse) throw new Error("not now");
         applied.push(key);
       },
+      onReset: () => {},
     });
     await change("1");
     await expect(reader.feed.readNow()).rejects.toThrow("not now");
@@ -153,18 +149,18 @@ describe("the change feed", () => {
     expect(reader.seen).toEqual(["4"]);
   });
 
-  it("tells when it last read, also while it cannot read", async () => {
+  it("tells how stale it is, also while it cannot read", async () => {
     let nowMs = 1_000;
     await using reader = await startFeed({ clock: () => nowMs, pollEveryMs: 5 });
     nowMs = 2_000;
-    await until(() => reader.feed.lastReadAtMs() === 2_000);
+    await until(() => reader.feed.stalenessMs() === 0);
     await sql`ALTER TABLE changes RENAME TO changes_away`.execute(database.db);
     await expect(reader.feed.readNow()).rejects.toThrow();
     nowMs = 3_000;
     await expect(reader.feed.readNow()).rejects.toThrow();
-    expect(reader.feed.lastReadAtMs()).toBe(2_000);
+    expect(reader.feed.stalenessMs()).toBe(1_000);
     await sql`ALTER TABLE changes_away RENAME TO changes`.execute(database.db);
-    await until(() => reader.feed.lastReadAtMs() === 3_000);
+    await until(() => reader.feed.stalenessMs() === 0);
   });
 
   it("removes only changes that have been visible for the retention", async () => {

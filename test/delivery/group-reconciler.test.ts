@@ -7,6 +7,7 @@ import {
   startGroupReconciler,
 } from "../../src/delivery/group-reconciler.ts";
 import { createLog } from "../../src/log.ts";
+import { createTestChanges } from "../support/changes.ts";
 import { startRedis } from "../support/redis.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
@@ -32,7 +33,7 @@ afterEach(async () => {
 });
 
 function startReconciler(
-  options: Partial<Pick<GroupReconcilerDeps, "groups" | "tickMs" | "sweepEveryMs">> = {},
+  options: Partial<Pick<GroupReconcilerDeps, "changes" | "groups" | "tickMs" | "sweepEveryMs">> = {},
   on = spine,
 ): GroupReconciler {
   const log = createLog({
@@ -42,7 +43,18 @@ function startReconciler(
   const { redis, groups } = on;
   const { db } = on.api.database;
   const clock = () => Date.now() + aheadMs;
-  return open.use(startGroupReconciler({ db, redis, groups, log, clock, tickMs: 20, ...options }));
+  return open.use(
+    startGroupReconciler({
+      db,
+      changes: createTestChanges(),
+      redis,
+      groups,
+      log,
+      clock,
+      tickMs: 20,
+      ...options,
+    }),
+  );
 }
 
 const channel = (uid: string, ...types: string[]) => ({
@@ -122,17 +134,12 @@ it("makes a group on the topic of a new definition as soon as the change feed br
   const app = await spine.install(channel("main", "push"));
   const covering = await subscribe(app.id, "main:*");
   const other = await subscribe(app.id, "main:push");
-  const reconciler = startReconciler({ tickMs: 60_000 });
-  await until(async () => (await groupsOf(covering.id)).length === 1);
-  open.use(
-    await startChangeFeed({
-      db: spine.api.database.db,
-      log: createLog({ level: "silent" }),
-      clock: Date.now,
-      onChange: reconciler.noteChange,
-      onReset: reconciler.noteReset,
-    }),
+  const { db } = spine.api.database;
+  const changes = open.use(
+    await startChangeFeed({ db, log: createLog({ level: "silent" }), clock: Date.now }),
   );
+  startReconciler({ changes, tickMs: 60_000 });
+  await until(async () => (await groupsOf(covering.id)).length === 1);
   await spine.api.call("PUT", `/apps/${app.id}/channels/${app.channels[0].id}`, {
     events: [{ type: "push" }, { type: "later" }],
   });
@@ -146,13 +153,14 @@ it("makes a group on the topic of a new definition as soon as the change feed br
 it("keeps the group on the topic of a removed definition, and no group of a deleted channel", async () => {
   const app = await spine.install(channel("main", "push", "gone"), channel("second", "x"));
   const { id, topics } = await subscribe(app.id, "*");
-  const reconciler = startReconciler();
+  const changes = createTestChanges();
+  startReconciler({ changes });
   await spine.api.call("PUT", `/apps/${app.id}/channels/${app.channels[0].id}`, {
     events: [{ type: "push" }],
   });
   await spine.api.call("DELETE", `/apps/${app.id}/channels/${app.channels[1].id}`);
   const left = topics.filter((topic) => topic.includes(".main.")).sort();
-  reconciler.noteReset();
+  changes.reset();
   await until(async () => (await groupsOf(id)).join() === left.join());
 });
 

@@ -2,11 +2,14 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Appended } from "../../src/bus/publish/publish.ts";
 import { createAttempt } from "../../src/delivery/attempt.ts";
 import { type Handlers, type HandlersTiming, startHandlers } from "../../src/delivery/handlers.ts";
 import { createRetryQueue } from "../../src/delivery/retry-queue.ts";
+import { createListeners } from "../../src/lib/listeners.ts";
 import { createLog } from "../../src/log.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
+import { createTestChanges } from "../support/changes.ts";
 import { type HandlerServer, startHandlerServer } from "../support/handler-server.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
@@ -52,6 +55,8 @@ function start(timing: Partial<HandlersTiming> = {}): Handlers {
   handlers = startHandlers({
     ...{ redis, queue, clock, observe: () => {}, timing: { ...FAST, ...timing } },
     db: api.database.db,
+    changes: createTestChanges(),
+    appended: createListeners<Appended>(),
     keyring: api.keyring,
     retries: createRetryQueue(queue),
     attempt: createAttempt({ outbound, credentialsOf, clock }),

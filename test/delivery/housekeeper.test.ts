@@ -1,13 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Appended } from "../../src/bus/publish/publish.ts";
 import { createPublish } from "../../src/bus/publish/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
 import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-write.ts";
 import { insertDeadLetter, listDeadLetters } from "../../src/data/dead-letters.ts";
 import {
   type Housekeeper,
+  type HousekeeperDeps,
   type HousekeeperTiming,
   startHousekeeper,
 } from "../../src/delivery/housekeeper.ts";
+import { createListeners } from "../../src/lib/listeners.ts";
 import { createLog } from "../../src/log.ts";
 import { startRedis } from "../support/redis.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
@@ -43,6 +46,7 @@ interface StartOptions {
   readonly timing?: Partial<HousekeeperTiming>;
   readonly quarantine?: QuarantineStore;
   readonly takesTurns?: boolean;
+  readonly appended?: HousekeeperDeps["appended"];
   readonly db?: TestSpine["api"]["database"]["db"];
   readonly on?: TestSpine;
 }
@@ -54,6 +58,7 @@ function startKeeper({ timing, on = spine, ...options }: StartOptions = {}): Hou
       ...{ redis, groups, topics, quarantine: path.quarantine, db: api.database.db },
       clock: () => Date.now() + aheadMs,
       log: createLog({ level: "silent" }),
+      appended: createListeners<Appended>(),
       ...options,
       timing: { ...FAST, ...timing },
     }),
@@ -257,8 +262,9 @@ describe("among several gateways", () => {
     await Promise.all(
       Array.from({ length: 300 }, (_, i) => client.xadd(topics[0], `${i + 1}-0`, "data", "x".repeat(1_000))),
     );
-    const idle = startKeeper({ takesTurns: false });
-    idle.noteAppended(topics[0], 300_000, 100_000);
+    const appended = createListeners<Appended>();
+    startKeeper({ takesTurns: false, appended });
+    appended.notify(topics[0], 300_000, 100_000);
     await until(async () => (await client.xlen(topics[0])) < 200);
     await spine.api.call.delete(`/apps/${app.id}`);
     expect(await removals()).not.toEqual([]);

@@ -9,6 +9,7 @@ import {
 } from "../../src/delivery/pause-drainer.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
+import { createTestChanges } from "../support/changes.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
@@ -28,9 +29,10 @@ afterEach(async () => {
 });
 
 function start(instead: Partial<PauseDrainerDeps> = {}): PauseDrainer {
-  const { quarantine, pauses, redriveKept, findByNumber: findLiveChannel } = spine.path;
+  const { quarantine, pauses, drainPaused, findLiveChannel } = spine.path;
   const drainer = startPauseDrainer({
-    ...{ db: spine.api.database.db, quarantine, pauses, redriveKept, findLiveChannel, timing },
+    ...{ db: spine.api.database.db, quarantine, pauses, drainPaused, findLiveChannel, timing },
+    changes: createTestChanges(),
     log: createLog({ level: "silent" }),
     ...instead,
   });
@@ -172,15 +174,15 @@ describe("a resumed channel", () => {
     await installed.pause();
     for (const n of range(0, 210)) await spine.send(installed.channelId, { n });
     await installed.resume();
-    const { redriveKept } = spine.path;
+    const { drainPaused } = spine.path;
     let pages = 0;
     const first = start({
-      redriveKept: {
-        ...redriveKept,
+      drainPaused: {
+        ...drainPaused,
         async all(...args) {
           // As if killed after the write, before the answer.
           if (++pages > 1) throw new UnavailableError("gone");
-          await redriveKept.all(...args);
+          await drainPaused.all(...args);
           throw new UnavailableError("gone");
         },
       },
@@ -227,14 +229,14 @@ describe("a resumed channel", () => {
     await installed.pause();
     for (const n of range(0, 110)) await spine.send(installed.channelId, { n });
     await installed.resume();
-    const { redriveKept } = spine.path;
+    const { drainPaused } = spine.path;
     const pausedAgain = Promise.withResolvers<void>();
     let pages = 0;
     start({
-      redriveKept: {
-        ...redriveKept,
+      drainPaused: {
+        ...drainPaused,
         async all(...args) {
-          await redriveKept.all(...args);
+          await drainPaused.all(...args);
           if (++pages === 1) await installed.pause().then(pausedAgain.resolve, pausedAgain.reject);
         },
       },
@@ -266,14 +268,14 @@ describe("a resumed channel", () => {
       await spine.send(one.channelId, { n: 1 });
       await one.resume();
     }
-    const { redriveKept } = spine.path;
+    const { drainPaused } = spine.path;
     let isMended = false;
     start({
-      redriveKept: {
-        ...redriveKept,
+      drainPaused: {
+        ...drainPaused,
         async all(channel, ...rest) {
           if (!isMended && channel.identity.appId !== installed.appId) throw new UnavailableError("full");
-          await redriveKept.all(channel, ...rest);
+          await drainPaused.all(channel, ...rest);
         },
       },
     });

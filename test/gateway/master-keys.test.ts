@@ -9,6 +9,7 @@ import { createMasterKeyWatch, loadMasterKeys, openMasterKeyring } from "../../s
 import { runRotation } from "../../src/gateway/rotate-master-key.ts";
 import { prepareNextMasterKey } from "../../src/lib/master-key.ts";
 import { createLog } from "../../src/log.ts";
+import { createTestChanges } from "../support/changes.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 
@@ -102,13 +103,13 @@ it("a running gateway without the new master key is not ready, and one with it i
   const newMasterKey = Buffer.alloc(32, 2);
   const open = (newKey?: Buffer) =>
     openKeyring({ db: database.db, masterKey, newMasterKey: newKey, clock: Date.now });
+  const changes = createTestChanges();
   const [lacking, having] = [
-    createMasterKeyWatch(await open(), log),
-    createMasterKeyWatch(await open(newMasterKey), log),
+    createMasterKeyWatch({ keyring: await open(), changes, log }),
+    createMasterKeyWatch({ keyring: await open(newMasterKey), changes, log }),
   ];
   await rotateMasterKey({ db: database.db, from: masterKey, to: newMasterKey, signal });
-  lacking.noteChange();
-  having.noteChange();
+  changes.change({ kind: "masterKey", key: "" });
   await until(() => lacking.problem() !== undefined);
   expect(lacking.problem()).toContain("restart");
   expect(having.problem()).toBeUndefined();

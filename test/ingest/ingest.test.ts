@@ -11,6 +11,7 @@ import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { createIngest } from "../../src/ingest/ingest.ts";
 import type { LiveChannel } from "../../src/ingest/live-channel.ts";
+import { createWriter, type WriterDeps } from "../../src/ingest/write.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
 import { openTestRedis, testChannel, testPublish, testTopic } from "../bus/support.ts";
@@ -43,7 +44,7 @@ const { signal } = new AbortController();
 function open(
   config: z.input<typeof webhookSettings> = {},
   definitions: readonly Definition[] = [{ type: "push", idPath: "$.id" }],
-  parts: Partial<Parameters<typeof createIngest>[0]> = {},
+  parts: Partial<WriterDeps> = {},
 ) {
   const settings = webhookSettings.parse(config);
   const rules = compileRules({
@@ -69,15 +70,19 @@ function open(
     sender: senderOf(settings),
   };
   let ids = 0;
-  const { ingest } = createIngest({
+  const deps: WriterDeps = {
     publish: testPublish(redis),
     quarantine,
-    shakeHands: () => Promise.reject(new Error("the channel has no handshakes")),
-    keepBack: () => Promise.reject(new Error("the channel is not paused")),
     validatorFor: () => ({ validate: () => undefined }),
     newEventId: () => `fresh_${++ids}`,
     observe: (_, result) => results.push(result),
     ...parts,
+  };
+  const ingest = createIngest({
+    ...deps,
+    write: createWriter(deps).write,
+    answerHandshake: () => Promise.reject(new Error("the channel has no handshakes")),
+    bufferWhilePaused: () => Promise.reject(new Error("the channel is not paused")),
   });
   return (body: unknown, headers: Record<string, string> = {}, arrivedAtMs = Date.now()) => {
     const text = typeof body === "string" ? body : JSON.stringify(body);
@@ -155,7 +160,7 @@ describe("an id that is known with other data", () => {
   });
 
   it("fails the delivery where it cannot be kept; its sender's retry completes it", async () => {
-    const full: Partial<Parameters<typeof createIngest>[0]> = {
+    const full: Partial<WriterDeps> = {
       quarantine: {
         put: async () => {
           throw new UnavailableError("the quarantine is full");

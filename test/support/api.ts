@@ -20,6 +20,7 @@ import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
 import { type Presets, readPresets } from "../../src/verify/presets.ts";
+import { createTestChanges } from "./changes.ts";
 import { createDocumentCheck, type DocumentCheck } from "./documented.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 import { sharedSchemas } from "./schemas.ts";
@@ -128,7 +129,9 @@ export async function createTestApi(
   const stopping = new AbortController();
   const schemas = sharedSchemas();
   const bus = (await options.openBus?.(database, keyring)) ?? awayBus();
+  const changes = createTestChanges();
   const callers = createCallerPath({
+    changes,
     ...{ db, keyring, clock },
     redis: bus.redis,
     clientAddressOf: createClientAddressOf(options.trustProxy ?? []),
@@ -161,13 +164,13 @@ export async function createTestApi(
       ]),
       checkDefinitions,
       presets: options.presets ?? readPresets(),
-      hooksUrl: () => "https://hooks.example",
-      baseUrl: () => "https://inlet.example/v1",
+      hooksUrl: "https://hooks.example",
+      baseUrl: "https://inlet.example/v1",
       outbound,
       credentialsOf: connections.credentialsOf,
       issuerFetch: connections.issuerFetch,
       sipProviders: ["sip_provider_1", "sip_provider_2", "sip_provider_3"],
-      readChanges: async () => callers.forgetCallers(),
+      readChanges: async () => changes.reset(),
       schemas,
       stopping: stopping.signal,
       async onDeleted() {

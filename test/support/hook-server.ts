@@ -2,7 +2,6 @@ import { Hono } from "hono";
 import { createHooks } from "../../src/channels/push/hooks.ts";
 import { createHookLimits, limitedIngest } from "../../src/channels/push/rate-limit.ts";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
-import type { Ingest } from "../../src/event/ingest.ts";
 import { startListener } from "../../src/gateway/listener.ts";
 import { createClientAddressOf } from "../../src/lib/client-address.ts";
 import { createLog } from "../../src/log.ts";
@@ -37,7 +36,7 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
   const spine = starting.use(await startTestSpine(options));
   const log = createLog({ level: "silent" });
   const limits = createHookLimits({ clientAddressOf: createClientAddressOf([]), requestsPerSecond: 10_000 });
-  const ingest = limitedIngest(spine.path.ingest as Ingest, limits);
+  const ingest = limitedIngest(spine.path.ingest, limits);
   const outbound = starting.use(createOutbound({ allowNetworks: [] }));
   const runtime = starting.use(await webhook.start({ ingest, outbound, clock: Date.now, log }));
   const app = new Hono().route(
@@ -52,7 +51,8 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
       ...{ limits, metrics: createMetrics(), clock: Date.now, log },
     }),
   );
-  const listener = starting.use(await startListener({ fetch: app.fetch, host: "127.0.0.1", port: 0 }));
+  const listener = starting.use(await startListener({ host: "127.0.0.1", port: 0 }));
+  starting.use(listener.serve(app.fetch));
   const installed = await spine.install();
   let channels = 0;
   const owned = starting.move();

@@ -21,6 +21,7 @@ import { createOutbound } from "../../src/net/create-outbound.ts";
 import type { FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import { type Presets, readPresets } from "../../src/verify/presets.ts";
 import { createTestApi, type TestApi } from "./api.ts";
+import { createTestChanges } from "./changes.ts";
 import { sharedSchemas } from "./schemas.ts";
 import { createTestRedis, type TestRedis } from "./test-redis.ts";
 
@@ -110,16 +111,16 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
         made = createEventPath({
           ...{ redis, keyring, channelKinds, schemas },
           presets: options.presets ?? readPresets(),
-          hooksUrl: () => "https://hooks.example",
+          hooksUrl: "https://hooks.example",
           fetchPinned: options.fetchPinned ?? fetchNothing,
           captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
           liveChannels: createLiveChannels({ db, keyring }),
           metrics: createMetrics(),
           clock: Date.now,
-          feedStalenessMs: () => 0,
+          changes: createTestChanges(),
           onAppended: () => {},
         });
-        const { quarantine, redrive, explain, findByNumber: findLiveChannel } = made;
+        const { quarantine, redrive, explain, findLiveChannel } = made;
         const onDeleted = () => hooks.onDeleted();
         return {
           ...{ redis, groups, topics, entries, quarantine, redrive, explain, findLiveChannel, onDeleted },

@@ -33,7 +33,7 @@ function meet({ preset, fetched = {} }: Vectors, one: Case): Met {
     return Buffer.from(text);
   });
   const deps = {
-    hooksUrl: () => one.hooksUrl ?? HOOKS_URL,
+    hooksUrl: one.hooksUrl ?? HOOKS_URL,
     keys,
     onShadowed: (why: RefusalReason) => reasons.push(why),
   };

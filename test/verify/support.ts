@@ -30,7 +30,7 @@ export function senderOf(config: unknown, options: SenderOptions = {}): Compiled
     throw new UnavailableError("this test fetches nothing");
   };
   return compileSender(parseSender(config, options.presets), {
-    hooksUrl: () => HOOKS_URL,
+    hooksUrl: HOOKS_URL,
     keys: createKeyCache(options.fetchPinned ?? away),
     onShadowed: options.onShadowed ?? (() => {}),
   });

@@ -13,7 +13,7 @@ export interface PauseRef {
 export type PauseState = "keeps" | "closes" | "over";
 
 /**
- * Whether all that a pause has kept back in quarantine is through. It is said beside the quarantine itself, so that no worker
+ * Whether all that a pause has buffered in quarantine is through. It is said beside the quarantine itself, so that no worker
  * can be told that nothing is left while another's delivery is being kept.
  */
 export interface Pauses {

@@ -66,12 +66,14 @@ export interface PublishOptions {
   readonly sinceMs?: number;
 }
 
+/** An event that was appended under a policy with `maxBytes`. */
+export type Appended = readonly [topic: string, bytes: number, maxBytes: number];
+
 export interface PublishDeps {
   readonly redis: RedisBus;
   /** Makes the id of a quarantine record. */
   readonly newQuarantineId: NewId;
-  /** Called for each event appended under a policy with `maxBytes`. */
-  readonly onAppended?: (topic: string, bytes: number, maxBytes: number) => void;
+  readonly onAppended?: (...appended: Appended) => void;
   /** Told of each call of the script that was answered, with the seconds that it took. */
   readonly onCall?: (seconds: number) => void;
   /** What may be queued and under way before publishing is refused; default 64 MiB. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type ShardLeases, shardOf } from "../../bus/sources/shard-leases.ts";
 import type { SourceState } from "../../bus/sources/source-states.ts";
-import type { Change } from "../../data/changes.ts";
+import type { ChangeFeed } from "../../data/changes.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
 import { type ShardTiming, startShards } from "./shards.ts";
@@ -13,13 +13,12 @@ import { startStreamRunner } from "./stream-runner.ts";
 import { createStreamRunners } from "./stream-runners.ts";
 
 export interface SupervisorDeps extends SourceListDeps {
+  readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
   readonly leases: ShardLeases;
   readonly runs: SourceRuns;
   readonly polls: SourceEngine;
   /** This worker, unlike all others and all before. */
   readonly worker: string;
-  /** How long changes could not be read, in ms. */
-  readonly feedStalenessMs: () => number;
   readonly clock: Clock;
   readonly log: Log;
   readonly random?: () => number;
@@ -37,9 +36,6 @@ export interface SupervisorTiming {
 
 /** Runs the sources of this worker's shards. Disposal ends them and hands them over. */
 export interface Supervisor extends AsyncDisposable {
-  /** To be told of what the change feed brings. */
-  readonly noteChange: (change: Change) => void;
-  readonly noteReset: () => void;
   /** The sources in this worker's shards by their state: over all workers each counts once. */
   readonly countStates: () => ReadonlyMap<SourceState, number>;
   /** The shards of this worker. */
@@ -62,7 +58,7 @@ const NOTHING: SourceLook = { all: [], streams: new Map(), polled: [] };
  * the database, so that it comes back after any restart.
  */
 export function startSupervisor(deps: SupervisorDeps): Supervisor {
-  const { runtimes, runs, polls, worker, feedStalenessMs, clock, log, random = Math.random } = deps;
+  const { runtimes, runs, polls, worker, changes, clock, log, random = Math.random } = deps;
   const { lookEveryMs, lookGapMs, graceMs } = { ...TIMING, ...deps.timing };
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -80,7 +76,7 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
 
   function reconcile(): void {
     const ours = [...found.streams].filter(([number]) => held.has(shardOf(number)));
-    runners.reconcile(new Map(feedStalenessMs() > MAX_STALENESS_MS ? [] : ours));
+    runners.reconcile(new Map(changes.stalenessMs() > MAX_STALENESS_MS ? [] : ours));
   }
 
   async function vacate(shards: ReadonlySet<number>): Promise<void> {
@@ -147,9 +143,8 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
     polls.requestPoll(channelNumber);
   }
 
-  const running = run();
-  return {
-    noteChange({ kind, key }) {
+  changes.subscribe({
+    onChange({ kind, key }) {
       switch (kind) {
         case "source":
           return beginAnew(Number(key));
@@ -162,7 +157,10 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
         default:
       }
     },
-    noteReset: noteDirty,
+    onReset: noteDirty,
+  });
+  const running = run();
+  return {
     countStates() {
       const counts = new Map<SourceState, number>();
       for (const row of found.all) {

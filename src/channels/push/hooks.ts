@@ -14,14 +14,14 @@ import type { HookLimits } from "./rate-limit.ts";
 /** What every address of a channel begins with. */
 export const HOOKS_PATH = "/hooks/";
 
-export interface HooksDeps {
+export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
   /**
    * The channel behind an address, at once where it is known.
    *
    * @throws UnavailableError when that cannot be known now.
    */
-  readonly findChannel: (channelId: string) => ChannelHandle | undefined | Promise<ChannelHandle | undefined>;
-  readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime>;
+  readonly findChannel: (channelId: string) => C | undefined | Promise<C | undefined>;
+  readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime<C>>;
   readonly limits: Pick<HookLimits, "arrived" | "addressOf">;
   readonly metrics: Pick<Metrics, "deliveries">;
   readonly clock: Clock;
@@ -32,7 +32,7 @@ export interface HooksDeps {
  * The addresses of all push channels: finds the channel, hands the request to its kind. An address is a credential: it
  * stands in no log line and in no answer.
  */
-export function createHooks(deps: HooksDeps): Hono<{ Bindings: HttpBindings }> {
+export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{ Bindings: HttpBindings }> {
   const { findChannel, runtimes, limits } = deps;
   const hooks = new Hono<{ Bindings: HttpBindings }>();
 

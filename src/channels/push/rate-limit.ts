@@ -55,7 +55,7 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
 
 /** The same ingest for deliveries that come to an address. */
 export const limitedIngest =
-  (ingest: Ingest, { verified }: Pick<HookLimits, "verified">): Ingest =>
+  <C extends ChannelHandle>(ingest: Ingest<C>, { verified }: Pick<HookLimits, "verified">): Ingest<C> =>
   (channel, request, { signal }) =>
     ingest(channel, request, { signal, admit: verified });
 

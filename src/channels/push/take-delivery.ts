@@ -8,10 +8,10 @@ import { readDelivery } from "./read-delivery.ts";
 const MAX_BODIES_BYTES = 256 * 1024 * 1024;
 
 /** Reads a request within the channel's limits, hands it to `ingest`, and answers what became of it. */
-export function createTakeDelivery({
+export function createTakeDelivery<C extends ChannelHandle>({
   ingest,
   clock,
-}: Pick<ChannelKindDeps, "ingest" | "clock">): (channel: ChannelHandle, c: HookContext) => Promise<Response> {
+}: Pick<ChannelKindDeps<C>, "ingest" | "clock">): (channel: C, c: HookContext) => Promise<Response> {
   const bodies: BodyBudget = { bytesLeft: MAX_BODIES_BYTES };
   return async (channel, c) => {
     const request = await readDelivery(c.env.incoming, channel, clock(), bodies);

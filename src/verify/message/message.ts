@@ -43,7 +43,6 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
   const isFresh = compileFreshness(settings);
   const hasRightBody = settings.bodyHash && checkBodyHash(settings.bodyHash);
   const { bindDedupe } = settings;
-  const ownBaseUrl = fixedUrl(settings.baseUrl);
   const proves = readId !== undefined || bindDedupe !== "none";
 
   return (request, context) => {
@@ -56,7 +55,7 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
     if (id !== undefined && !isDeliveryId(id)) {
       return refuse("malformed", "the delivery id is empty, too long, or no Unicode");
     }
-    const baseUrl = ownBaseUrl ?? context.hooksUrl;
+    const baseUrl = settings.baseUrl ?? context.hooksUrl;
     const unkeyed = render(view, { secret: "", baseUrl });
     if (!unkeyed.ok) return refuse("missing", `${unkeyed.error} is missing or repeated, and is signed`);
     const pieces = unkeyed.value;
@@ -105,6 +104,3 @@ function digestOf(pieces: readonly (string | Buffer)[]): string {
   for (const piece of pieces) hash.update(piece);
   return hash.digest("base64url");
 }
-
-const fixedUrl = (url: string | undefined): (() => string) | undefined =>
-  url === undefined ? undefined : () => url;

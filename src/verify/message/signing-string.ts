@@ -28,7 +28,7 @@ export interface SigningUse {
   /** The secret that is being tried; empty where the string holds none. */
   readonly secret: string;
   /** The address before `/hooks/…`. */
-  readonly baseUrl: () => string;
+  readonly baseUrl: string;
 }
 
 /** What a template reads, as its placeholders name it: `body`, `header:x-id`, `item:t`. */
@@ -150,14 +150,14 @@ function findReader(name: string, parts: SigningParts, note: (source: string) =>
       return of(({ request }) => request.method);
     case "url":
       note("query");
-      return ok(({ view, baseUrl }) => urlOf(view.request.target, baseUrl()));
+      return ok(({ view, baseUrl }) => urlOf(view.request.target, baseUrl));
     case "target":
       note("query");
-      return ok(({ view, baseUrl }) => pathOfUrl(urlOf(view.request.target, baseUrl())));
+      return ok(({ view, baseUrl }) => pathOfUrl(urlOf(view.request.target, baseUrl)));
     case "path":
-      return ok(({ view, baseUrl }) => withoutQuery(pathOfUrl(urlOf(view.request.target, baseUrl()))));
+      return ok(({ view, baseUrl }) => withoutQuery(pathOfUrl(urlOf(view.request.target, baseUrl))));
     case "host":
-      return ok(({ baseUrl }) => new URL(baseUrl()).host);
+      return ok(({ baseUrl }) => new URL(baseUrl).host);
     default:
       return err("there is no such thing");
   }

@@ -19,7 +19,7 @@ beforeAll(async () => {
   const { db } = spine.api.database;
   runs = createSourceRuns({
     ...bus,
-    findSource: spine.path.findByNumber,
+    findSource: spine.path.findLiveChannel,
     listTopics: (number) => listSourceTopics(db, number),
     credentialsOf: () => {
       throw new Error("there are no connections");

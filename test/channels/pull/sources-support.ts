@@ -170,12 +170,13 @@ export async function startSourceRig(): Promise<SourceRig> {
     const channelKinds = new Map([[kind.kind, kind]]);
     const metrics = createMetrics();
     const stop = new AbortController();
-    const shared = { redis, channelKinds, metrics, clock: Date.now, feedStalenessMs: () => 0 };
+    const changes = beginning.use(await startChangeFeed({ db, log, clock: Date.now, pollEveryMs: NEVER_MS }));
+    const shared = { redis, channelKinds, metrics, clock: Date.now, changes };
     const { keyring } = spine.api;
     const liveChannels = createLiveChannels({ db, keyring });
     const path = createEventPath({
       ...{ ...shared, keyring, liveChannels, schemas, onAppended: () => {}, presets: new Map() },
-      hooksUrl: () => "https://hooks.example",
+      hooksUrl: "https://hooks.example",
       fetchPinned: () => Promise.reject(new Error("this test fetches nothing")),
       captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
     });
@@ -188,22 +189,15 @@ export async function startSourceRig(): Promise<SourceRig> {
       credentialsOf: () => {
         throw new Error("this test has no connections");
       },
-      polls: { concurrency: 1, limits: { perOrigin: 1, perOrganization: 1 } },
+      config: { pollConcurrency: 1, pollsPerOrigin: 1, pollsPerOrganization: 1 },
       stopping: stop.signal,
       timing: { ...TIMING, ...timing },
       ...instead,
     };
     const sources = beginning.use(startSources(deps));
-    const feed = beginning.use(
-      await startChangeFeed({
-        ...{ db, log, clock: Date.now, pollEveryMs: NEVER_MS },
-        onChange: sources.noteChange,
-        onReset: sources.noteReset,
-      }),
-    );
     const owned = beginning.move();
     const worker: TestWorker = {
-      ...{ sources, metrics, stop, readChanges: feed.readNow },
+      ...{ sources, metrics, stop, readChanges: changes.readNow },
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
     workers.push(worker);

@@ -14,11 +14,8 @@ it("a worker reads what has changed once a second", async () => {
   const { db } = database;
   const changes: Change[] = [];
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  await using _ = await startChangeFeed({
-    ...{ db, log: createLog({ level: "silent" }), clock: Date.now },
-    onChange: (change) => void changes.push(change),
-    onReset: () => {},
-  });
+  await using feed = await startChangeFeed({ db, log: createLog({ level: "silent" }), clock: Date.now });
+  feed.subscribe({ onChange: (change) => void changes.push(change), onReset: () => {} });
   await db.transaction().execute((trx) => recordChange(trx, { kind: "source", key: "1" }));
   const timers = vi.getTimerCount();
   vi.advanceTimersByTime(999);

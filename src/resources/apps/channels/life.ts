@@ -74,7 +74,7 @@ export const channelLife: Resource<ChannelDeps> = {
         },
         ({ caller, params }) =>
           act(caller, params, "pause", (trx, before) =>
-            pauseChannel(trx, before, { keepsBack: kindOf(before).addressed, nowMs: clock() }),
+            pauseChannel(trx, before, { buffersWhilePaused: kindOf(before).addressed, nowMs: clock() }),
           ),
       ),
       defineRoute(

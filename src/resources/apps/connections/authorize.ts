@@ -20,7 +20,7 @@ export interface AuthorizeDeps extends ConnectionStoreDeps {
   /** To issuers of tokens. */
   readonly issuerFetch: Fetch;
   /** What stands before the paths of the API, as its clients see it. */
-  readonly baseUrl: () => string;
+  readonly baseUrl: string;
 }
 
 /** Where an issuer sends the person back to; below the API's address. */
@@ -43,7 +43,7 @@ export async function beginAuthorization(
     throw conflict("The connection has no grant that a person gives.");
   }
   const state = randomBytes(STATE_BYTES).toString("base64url");
-  const redirectUri = baseUrl() + CALLBACK_PATH;
+  const redirectUri = baseUrl + CALLBACK_PATH;
   const { url, verifier } = await authorizationRequest(settings, { state, redirectUri }, issuerFetch).catch(
     (error: unknown) => {
       if (error instanceof OutboundError) throw conflict(`The issuer cannot be asked: ${error.message}.`);

@@ -1,7 +1,7 @@
 import type { QuarantineStore } from "../../../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
-import type { Redrive } from "../../../ingest/ingest.ts";
 import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import type { Redrive } from "../../../ingest/write.ts";
 import { type RedriveResult, redriveResultOf, refusedResult } from "./schema.ts";
 
 export interface RedriveDeps {

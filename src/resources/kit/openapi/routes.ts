@@ -6,7 +6,7 @@ import { createDocument } from "./document.ts";
 
 export interface OpenApiDeps {
   readonly routes: () => readonly MountedRoute[];
-  readonly hooksUrl: () => string;
+  readonly hooksUrl: string;
   readonly channelKinds: ReadonlyMap<string, unknown>;
 }
 
@@ -27,7 +27,7 @@ export const openApi: Resource<OpenApiDeps> = {
         },
         async ({ c }) => {
           text ??= JSON.stringify(
-            createDocument({ routes: routes(), hooksUrl: hooksUrl(), kinds: [...channelKinds.keys()] }),
+            createDocument({ routes: routes(), hooksUrl, kinds: [...channelKinds.keys()] }),
           );
           return c.body(text, 200, { "content-type": "application/json" });
         },

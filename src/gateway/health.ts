@@ -1,5 +1,8 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
+import type { ChangeFeed } from "../data/changes.ts";
+import type { Housekeeper } from "../delivery/housekeeper.ts";
 import type { HealthCheck } from "../http/health.ts";
+import type { Metrics } from "../metrics.ts";
 import type { MasterKeyWatch } from "./master-keys.ts";
 import type { Sources } from "./sources.ts";
 import type { Stores } from "./stores.ts";
@@ -9,17 +12,17 @@ const PROMISE_MS = 2_000;
 /** After this long cached channels are no longer served. */
 const MAX_STALENESS_MS = 600_000;
 
-/** What `/readyz` asks: is anything in the way of publishing, and how durable is what is published. */
+/** The checks of `/readyz`: is anything in the way of publishing, and how durable is what is published. */
 export function createHealthChecks(deps: {
   readonly stores: Pick<Stores, "problems">;
   readonly redis: Pick<RedisBus, "state">;
   /** Undefined where this worker runs none. */
   readonly sources: Pick<Sources, "shards" | "workers"> | undefined;
   readonly masterKey: Pick<MasterKeyWatch, "problem">;
-  readonly feedStalenessMs: () => number;
+  readonly changes: Pick<ChangeFeed, "stalenessMs">;
   readonly stopping: AbortSignal;
 }): readonly HealthCheck[] {
-  const { stores, redis, masterKey, sources, feedStalenessMs, stopping } = deps;
+  const { stores, redis, masterKey, sources, changes, stopping } = deps;
   return [
     {
       name: "running",
@@ -51,22 +54,48 @@ export function createHealthChecks(deps: {
     {
       name: "changes",
       check() {
-        const blindSeconds = Math.floor(feedStalenessMs() / 1000);
-        if (feedStalenessMs() > MAX_STALENESS_MS)
-          return { ok: false, reason: `could not be read for ${blindSeconds} s` };
+        const stalenessMs = changes.stalenessMs();
+        const stalenessSeconds = Math.floor(stalenessMs / 1000);
+        if (stalenessMs > MAX_STALENESS_MS)
+          return { ok: false, reason: `could not be read for ${stalenessSeconds} s` };
         // Known channels can publish still: nothing is gained by taking this gateway out.
-        return {
-          ok: true,
-          facts: { inForceWithinTwoSeconds: feedStalenessMs() <= PROMISE_MS + 1_000, blindSeconds },
-        };
+        const inForceWithinTwoSeconds = stalenessMs <= PROMISE_MS + 1_000;
+        return { ok: true, facts: { inForceWithinTwoSeconds, stalenessSeconds } };
       },
     },
     ...(sources === undefined ? [] : [sourcesCheck(sources)]),
   ];
 }
 
-/** Whoever has no shards may still take deliveries: others run the sources. */
+/** A gateway without shards may still take deliveries: others run the sources. */
 const sourcesCheck = (sources: Pick<Sources, "shards" | "workers">): HealthCheck => ({
   name: "sources",
   check: () => ({ ok: true, facts: { shards: sources.shards().size, workers: sources.workers() } }),
 });
+
+/** Figures of the gateway as a whole, for `/metrics`. */
+export function observeGateway(
+  metrics: Metrics,
+  deps: {
+    readonly changes: Pick<ChangeFeed, "stalenessMs">;
+    readonly housekeeper: Pick<Housekeeper, "atRisk">;
+    readonly redis: Pick<RedisBus, "state">;
+  },
+): void {
+  const { changes, housekeeper, redis } = deps;
+  metrics.observe(
+    "inlet_change_feed_staleness_seconds",
+    "Time since the change feed was last read",
+    () => changes.stalenessMs() / 1000,
+  );
+  metrics.observe(
+    "inlet_subscriptions_retention_at_risk",
+    "Subscriptions that are about to lose unread events to retention; 0 on gateways that have not the turn to watch",
+    housekeeper.atRisk,
+  );
+  metrics.observe(
+    "inlet_redis_memory_used_ratio",
+    "Of maxmemory; 0 where it is not limited",
+    () => redis.state().memoryUsedFraction ?? 0,
+  );
+}

@@ -1,18 +1,18 @@
 import { beforeEach, expect, it } from "vitest";
 import type { RedisBus } from "../../src/bus/connection/redis.ts";
-import { createHealthChecks } from "../../src/gateway/health-checks.ts";
+import { createHealthChecks } from "../../src/gateway/health.ts";
 import type { CheckResult } from "../../src/http/health.ts";
 
 let problems: readonly string[];
 let redis: Partial<ReturnType<RedisBus["state"]>>;
 let masterKeyProblem: string | undefined;
-let feedStalenessMs: number;
+let stalenessMs: number;
 let stopping: AbortController;
 beforeEach(() => {
   problems = [];
   redis = { ready: true, problems: [], durability: "fsync" };
   masterKeyProblem = undefined;
-  feedStalenessMs = 0;
+  stalenessMs = 0;
   stopping = new AbortController();
 });
 
@@ -22,7 +22,7 @@ async function check(): Promise<Readonly<Record<string, CheckResult>>> {
     redis: { state: () => redis as ReturnType<RedisBus["state"]> },
     sources: { shards: () => new Set([1, 2]), workers: () => 3 },
     masterKey: { problem: () => masterKeyProblem },
-    feedStalenessMs: () => feedStalenessMs,
+    changes: { stalenessMs: () => stalenessMs },
     stopping: stopping.signal,
   });
   const { signal } = new AbortController();
@@ -54,11 +54,11 @@ it("a gateway that is not ready names the problem: its servers, Redis, the maste
 it("a gateway that cannot read changes stops promising two seconds at once, and is not ready after ten minutes", async () => {
   const changes = async () => (await check()).changes;
   expect(await changes()).toMatchObject({ ok: true, facts: { inForceWithinTwoSeconds: true } });
-  feedStalenessMs = 30_000;
+  stalenessMs = 30_000;
   expect(await changes()).toMatchObject({
     ok: true,
-    facts: { inForceWithinTwoSeconds: false, blindSeconds: 30 },
+    facts: { inForceWithinTwoSeconds: false, stalenessSeconds: 30 },
   });
-  feedStalenessMs = 600_001;
+  stalenessMs = 600_001;
   expect(await changes()).toMatchObject({ ok: false, reason: "could not be read for 600 s" });
 });

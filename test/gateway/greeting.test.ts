@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { redisCliOf } from "../../src/gateway/redis-cli.ts";
+import { redisCliOf } from "../../src/gateway/greeting.ts";
 import { parseRedisAddresses } from "../../src/lib/redis-address.ts";
 
 it.each([
