@@ -160,7 +160,7 @@ describe("the image", () => {
           () => true,
           () => false,
         );
-      await until(() => gateway.exitCode !== null || output.includes('"gateway ready"'));
+      await until(() => gateway.exitCode !== null || output.includes('"gateway is ready"'));
       expect(gateway.exitCode, output).toBe(null);
       expect(await isHealthy(), output).toBe(true);
       gateway.kill("SIGTERM");

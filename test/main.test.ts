@@ -27,7 +27,7 @@ it("drains when npm and its children get the same signal, as from a terminal, an
     output += chunk;
   });
   const exited = once(npm, "exit");
-  await until(() => npm.exitCode !== null || output.includes('"gateway ready"'));
+  await until(() => npm.exitCode !== null || output.includes('"gateway.ready"'));
   process.kill(-pid, "SIGINT");
   await exited;
   await until(() => output.includes('"stopped"'));
