@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
+import { serverEnvironment } from "../lib/server-process.ts";
 import { makeSocketDir, removeSocketDir } from "../lib/socket-dir.ts";
 import { type SupervisedServer, superviseServer } from "../lib/supervise.ts";
 import type { Log } from "../log.ts";
@@ -123,11 +124,6 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
       removeSocketDir(socketDir);
     },
   };
-}
-
-/** Only what it needs: PG* variables of the operator's shell must not steer this server. */
-function serverEnvironment(): Record<string, string> {
-  return { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
 }
 
 async function probe(connection: PostgresSocket): Promise<"ready" | "busy" | "silent"> {

@@ -20,6 +20,13 @@ export interface ServerCommand {
   readonly gid?: number;
 }
 
+/** All that a server's process gets of ours: the operator's variables must not steer it, and hold secrets. */
+export const serverEnvironment = (): Readonly<Record<string, string>> => ({
+  PATH: process.env.PATH ?? "/usr/bin:/bin",
+  LC_ALL: "C",
+  TZ: "UTC",
+});
+
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
 
 /**

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
-import { assert, integer, property, string, uint8Array } from "fast-check";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ARRIVED_AT_MS, findingsOf, HOOKS_URL, isVerified, requestOf, senderOf, TARGET } from "./support.ts";
 
@@ -46,11 +46,11 @@ describe("a signature", () => {
 
   it("is accepted only for the bytes and the secret that it was made with", () => {
     const same = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
-    assert(
-      property(
-        uint8Array({ maxLength: 64 }),
-        uint8Array({ maxLength: 64 }),
-        string({ minLength: 1 }),
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 64 }),
+        fc.uint8Array({ maxLength: 64 }),
+        fc.string({ minLength: 1 }),
         (sent, other, secret) => {
           const sender = senderOf(config({}, secret));
           const headers = { "x-sig": hmac(Buffer.from(sent), secret).toString("hex") };
@@ -63,8 +63,8 @@ describe("a signature", () => {
   });
 
   it("with one bit changed is refused", () => {
-    assert(
-      property(integer({ min: 0, max: 255 }), (bit) => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 255 }), (bit) => {
         const bytes = hmac(body);
         bytes.writeUInt8(bytes.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
         const verdict = senderOf(config({})).verify(

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Redis } from "ioredis";
 import { processIncarnation, worksIn } from "../../lib/process-info.ts";
+import { serverEnvironment } from "../../lib/server-process.ts";
 import { makeSocketDir, removeSocketDir } from "../../lib/socket-dir.ts";
 import { type SupervisedServer, superviseServer } from "../../lib/supervise.ts";
 import type { Log } from "../../log.ts";
@@ -57,7 +58,7 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
         file: program,
         args: [configFile],
         cwd: redisDir,
-        env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" },
+        env: serverEnvironment(),
       },
       logFile: join(dataDir, "log", "redis.log"),
       findOrphan: () => findRunning(redisDir, socketPath),

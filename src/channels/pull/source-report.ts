@@ -35,7 +35,7 @@ export function createSourceReport(write: (facts: SourceFacts) => Promise<boolea
   }
 
   function writeNow(): void {
-    if (writing) return;
+    if (writing !== undefined) return;
     writing = writeWaiting().finally(() => {
       writing = undefined;
       if (timer === undefined && isUrgent(waiting) && !isClosed) writeNow();
