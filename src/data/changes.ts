@@ -1,19 +1,20 @@
 import { sql } from "kysely";
 import type { Clock } from "../lib/clock.ts";
+import { startLoop } from "../lib/loop.ts";
 import type { Log } from "../log.ts";
 import type { Queryable, Trx } from "./database.ts";
 
-/** What can change under a cache, and what its key is. */
+/** Something that can change under a cache, and its key. */
 export interface Change {
   /**
-   * Keyed by the channel's number, as is `source` (its cursor was set by hand); `access` (what decides who may do what: keys,
+   * Keyed by the channel's number, as is `source` (its cursor was set by hand); `access` (permissions: keys,
    * roles, memberships, accounts, identities) by the organization's id; the others by their own.
    */
   readonly kind: "channel" | "source" | "app" | "subscription" | "connection" | "access" | "masterKey";
   readonly key: string;
 }
 
-/** Says what the transaction changes; the feed hands it on once that is committed. */
+/** Records a change of the transaction; the feed hands it on once that is committed. */
 export async function recordChange(trx: Trx, change: Change): Promise<void> {
   await trx.insertInto("changes").values({ kind: change.kind, key: change.key }).execute();
 }
@@ -22,7 +23,7 @@ export async function recordChange(trx: Trx, change: Change): Promise<void> {
 export interface ChangeListener {
   /** Drop what changed. Must bear being called again: a throw fails the poll, and the next one repeats it. */
   readonly onChange: (change: Change) => void;
-  /** Changes may have been missed: drop everything. */
+  /** Changes may have been missed: everything must be dropped. */
   readonly onReset: () => void;
 }
 
@@ -51,7 +52,7 @@ export interface ChangeFeed extends AsyncDisposable {
 /** A reader away for longer than this share of the retention drops everything: a snapshot is older than its clock says. */
 const TRUSTED_SHARE = 0.9;
 
-/** What a read saw: the snapshot in PostgreSQL's text form, and when, by PostgreSQL's clock. */
+/** The snapshot of a read, in PostgreSQL's text form, and its time by PostgreSQL's clock. */
 interface Mark {
   readonly snapshot: string;
   readonly xmin: bigint;
@@ -74,10 +75,6 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
   let mark = await readMark(db);
   let reading: Promise<void> | undefined;
   let queued: Promise<void> | undefined;
-  let failing = false;
-  let closed = false;
-  let ticking: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
 
   const read = async (): Promise<void> => {
     const startedAtMs = clock();
@@ -110,34 +107,23 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
     return queued;
   };
 
-  const tick = async (): Promise<void> => {
-    try {
+  const loop = startLoop({
+    waitsFirst: true,
+    everyMs: pollEveryMs,
+    async step() {
       await readNow();
       await pruneChanges(db, retentionSeconds);
-      if (failing) log.info({ event: "changes.read_recovered" }, "change feed is read again");
-      failing = false;
-    } catch (error) {
-      if (!failing) log.warn({ event: "changes.read_failed", err: error }, "change feed cannot be read");
-      failing = true;
-    }
-    if (!closed) schedule();
-  };
-
-  const schedule = (): void => {
-    timer = setTimeout(() => {
-      ticking = tick();
-    }, pollEveryMs);
-  };
-
-  schedule();
+    },
+    onFailing: (err) => log.warn({ event: "changes.read_failed", err }, "the change feed cannot be read"),
+    onRecovered: () => log.info({ event: "changes.read_recovered" }, "the change feed is read again"),
+  });
   return {
     subscribe: (listener) => void listeners.push(listener),
     stalenessMs: () => clock() - lastReadAtMs,
     readNow,
     async [Symbol.asyncDispose]() {
-      closed = true;
-      clearTimeout(timer);
-      await Promise.allSettled([ticking, reading, queued]);
+      await loop[Symbol.asyncDispose]();
+      await Promise.allSettled([reading, queued]);
     },
   };
 }

@@ -9,6 +9,8 @@ export interface LoopOptions {
   readonly step: (signal: AbortSignal) => Promise<unknown>;
   /** From the end of a round that succeeded to the next one, unless woken; a function is asked after each. */
   readonly everyMs: number | (() => number);
+  /** The first round, too, waits for its interval; default false: it begins at once. */
+  readonly waitsFirst?: boolean;
   /** The least time between two rounds, however often the loop is woken; default 0. */
   readonly gapMs?: number;
   /** Between a failure and the next round; default half a second at first, two seconds at most. */
@@ -37,7 +39,7 @@ const RETRY: Backoff = { initialMs: 500, maxMs: 2_000, factor: 2, jitter: 0.5 };
 
 /** Runs a step again and again until it is disposed of. The first round begins in a later microtask, so that it may use the loop. */
 export function startLoop(options: LoopOptions): Loop {
-  const { step, everyMs, gapMs = 0, retry = RETRY, onFailing, onRecovered } = options;
+  const { step, everyMs, waitsFirst = false, gapMs = 0, retry = RETRY, onFailing, onRecovered } = options;
   const { sleep = sleepByClock, random = Math.random } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -56,15 +58,20 @@ export function startLoop(options: LoopOptions): Loop {
     }
   }
 
+  function rest(): Promise<void> {
+    const restMs = typeof everyMs === "number" ? everyMs : everyMs();
+    return sleep(Math.max(0, restMs - gapMs), woken.signal);
+  }
+
   async function run(): Promise<void> {
+    if (waitsFirst) await rest();
     while (!signal.aborted) {
       woken = new AbortController();
       await runStep();
       if (failures > 0) await sleep(backoffMs(retry, failures, random), signal);
       else {
         if (gapMs > 0) await sleep(gapMs, signal);
-        const restMs = typeof everyMs === "number" ? everyMs : everyMs();
-        await sleep(Math.max(0, restMs - gapMs), woken.signal);
+        await rest();
       }
     }
   }

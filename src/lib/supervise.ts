@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../log.ts";
+import { type Backoff, backoffMs } from "./backoff.ts";
 import { adoptServer, type ServerCommand, type ServerProcess, spawnServer } from "./server-process.ts";
+import { endsWithin, type Sleep, sleep } from "./wait.ts";
 
-/** What a supervised server is doing; `/readyz` is true only while all are `ready`. */
+/** The state of a supervised server; `/readyz` is true only while all are `ready`. */
 export type ServerStatus =
   | { readonly state: "starting" }
   | { readonly state: "ready"; readonly pid: number; readonly adopted: boolean }
@@ -22,7 +23,7 @@ export interface ServerSpec {
   readonly logFile: string;
   /** A running server on the same data, left by a process that died; called before each spawn. */
   findOrphan(): Promise<number | undefined>;
-  /** What that process says of itself; `busy` is alive but not yet serving (it loads, it recovers). Never throws. */
+  /** The state of that process by its own answer; `busy` is alive but not yet serving (it loads, it recovers). Never throws. */
   probe(pid: number): Promise<"ready" | "busy" | "silent">;
   /** Sent in turn, each after `stopGraceMs` without effect; SIGKILL to the whole group is the last. */
   readonly stopSignals: readonly NodeJS.Signals[];
@@ -33,12 +34,12 @@ export interface ServerSpec {
 
 export interface SuperviseOptions {
   readonly log: Log;
-  /** Ends the start only; what runs is ended by disposing it. */
+  /** Ends the start only; the running server is ended by disposing it. */
   readonly signal: AbortSignal;
   readonly timing?: Partial<SuperviseTiming>;
   readonly random?: () => number;
-  /** Waits before a restart, and resolves early where the signal aborts; default: by the clock. */
-  readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Before a restart; default: by the clock. */
+  readonly wait?: Sleep;
 }
 
 export interface SuperviseTiming {
@@ -72,8 +73,10 @@ export async function superviseServer(
 ): Promise<SupervisedServer> {
   const timing = { ...TIMING, ...options.timing };
   const random = options.random ?? Math.random;
-  const wait = options.wait ?? waitByClock;
+  const wait = options.wait ?? sleep;
   const log = options.log.child({ server: spec.name });
+  const { minBackoffMs: initialMs, maxBackoffMs: maxMs } = timing;
+  const backoff: Backoff = { initialMs, maxMs, factor: 2, jitter: 0.5 };
   const stopping = new AbortController();
   const started = Promise.withResolvers<void>();
   let status: ServerStatus = { state: "starting" };
@@ -90,7 +93,7 @@ export async function superviseServer(
     const ready = await untilReady(server, AbortSignal.any([stopping.signal, gone.signal]));
     if (ready && server.pid !== undefined) {
       status = { state: "ready", pid: server.pid, adopted: server.adopted };
-      log.info({ pid: server.pid, adopted: server.adopted }, "server ready");
+      log.info({ event: "server.ready", pid: server.pid, adopted: server.adopted }, "server ready");
       served = true;
       started.resolve();
       await untilAborted(AbortSignal.any([stopping.signal, gone.signal]));
@@ -107,7 +110,7 @@ export async function superviseServer(
       if (answer === "ready") return !ended.aborted;
       if (answer === "busy") heardAtMs = performance.now();
       else if (performance.now() - heardAtMs > spec.maxSilenceMs) return false;
-      await waitByClock(timing.probeMs, ended);
+      await sleep(timing.probeMs, ended);
     }
     return false;
   }
@@ -121,12 +124,12 @@ export async function superviseServer(
       failures = performance.now() - beganAtMs > timing.settledMs ? 1 : failures + 1;
       status = { state: "restarting", reason, attempt: failures };
       const tail = await readLogTail(spec.logFile);
-      log.warn({ reason, attempt: failures, output: tail }, "server ended");
+      log.warn({ event: "server.ended", reason, attempt: failures, output: tail }, "server ended");
       if (!served && failures >= FIRST_START_ATTEMPTS) {
         started.reject(new Error(`${spec.name} does not start: ${reason}\n${tail}`));
         return;
       }
-      await wait(backoffMs(failures, timing, random), stopping.signal);
+      await wait(backoffMs(backoff, failures, random), stopping.signal);
     }
   }
 
@@ -162,24 +165,11 @@ export async function superviseServer(
 async function stopServer(server: ServerProcess, spec: ServerSpec): Promise<void> {
   for (const signal of spec.stopSignals) {
     server.signal(signal, "process");
-    const done = new AbortController();
-    const waited = delay(spec.stopGraceMs, false, { signal: done.signal }).catch(() => false);
-    const exited = await Promise.race([server.exited.then(() => true), waited]);
-    done.abort();
-    if (exited) return;
+    if (await endsWithin(spec.stopGraceMs, server.exited)) return;
   }
   server.signal("SIGKILL", "group");
   await server.exited;
 }
-
-/** Half to whole of a wait that doubles with each failure, so that servers that fell together do not rise together. */
-function backoffMs(failures: number, timing: SuperviseTiming, random: () => number): number {
-  const wholeMs = Math.min(timing.maxBackoffMs, timing.minBackoffMs * 2 ** Math.min(failures - 1, 20));
-  return wholeMs * (0.5 + random() / 2);
-}
-
-const waitByClock = (ms: number, signal: AbortSignal): Promise<void> =>
-  delay(ms, undefined, { signal }).catch(() => {});
 
 const untilAborted = (signal: AbortSignal): Promise<void> =>
   signal.aborted

@@ -43,6 +43,13 @@ it("a loop waits its interval after each round that succeeded", async () => {
   }
 });
 
+it("a loop that waits first begins after its interval, or when it is woken", async () => {
+  await using run = start({ waitsFirst: true });
+  expect([(await run.wait(1)).ms, run.state.rounds]).toEqual([1_000, 0]);
+  run.loop.wake();
+  await until(() => run.state.rounds === 1);
+});
+
 it("a loop asks for its interval after each round", async () => {
   let everyMs = 5;
   await using run = start({ everyMs: () => everyMs });

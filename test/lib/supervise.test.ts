@@ -97,7 +97,7 @@ describe("superviseServer", () => {
     await using supervised = await superviseServer(server(`${starts}; ${SERVE}`), {
       ...options,
       timing: { ...timing, ...changes },
-      random: () => 1,
+      random: () => 0,
       wait,
     });
     process.kill(readyPid(supervised), "SIGKILL");

@@ -1,6 +1,6 @@
 import { Cluster, Command, Redis } from "ioredis";
-import { UnavailableError } from "../../lib/errors.ts";
 import type { RedisAddress } from "../../lib/redis-address.ts";
+import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { toBusError } from "./redis-errors.ts";
 
@@ -20,7 +20,7 @@ export interface RedisCaller {
   callBuffer(command: string, args: readonly CommandArg[]): Promise<unknown>;
 }
 
-/** Which Redis it is: what it takes to open another connection to it. */
+/** Which Redis it is: all that opening another connection to it takes. */
 export interface RedisEndpoint {
   readonly isCluster: boolean;
   /** The server, or nodes to begin with; the credentials of the first serve for all. */
@@ -61,7 +61,7 @@ export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): Genera
   return overClient(client, client instanceof Cluster ? client : undefined, log);
 }
 
-/** A client of its own that reconnects for ever; whoever opens it listens to its errors and disconnects it. */
+/** A client of its own that reconnects for ever; its opener listens to its errors and disconnects it. */
 export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientOptions): Redis | Cluster {
   const [first] = seeds;
   if (!isCluster) return new Redis({ ...first, ...shared, ...options, retryStrategy: backoff });
@@ -85,25 +85,21 @@ export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientO
 }
 
 function overClient(client: Redis | Cluster, cluster: Cluster | undefined, log: Log): GeneralConnection {
-  client.on("error", (error: Error) => log.debug({ err: error }, "Redis connection"));
+  client.on("error", (error: Error) => log.debug({ event: "redis.error", err: error }, "Redis connection"));
 
   async function send(
     command: string,
     args: readonly CommandArg[],
     encoding: "utf8" | null,
   ): Promise<unknown> {
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => reject(new UnavailableError(`Redis has not answered ${command} within ${COMMAND_TIMEOUT_MS} ms`)),
-      COMMAND_TIMEOUT_MS,
-    );
     try {
-      const sent = client.sendCommand(new Command(command, [...args], { replyEncoding: encoding }));
-      return await Promise.race([sent, late]);
+      const sent = client.sendCommand(
+        new Command(command, [...args], { replyEncoding: encoding }),
+      ) as Promise<unknown>;
+      const late = `Redis has not answered ${command} within ${COMMAND_TIMEOUT_MS} ms`;
+      return await withTimeout(COMMAND_TIMEOUT_MS, sent, late);
     } catch (error) {
       throw toBusError(error);
-    } finally {
-      clearTimeout(timer);
     }
   }
 

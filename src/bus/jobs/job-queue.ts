@@ -1,6 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { type Job as BullJob, type JobsOptions, Queue } from "bullmq";
-import { UnavailableError } from "../../lib/errors.ts";
+import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { openClient } from "../connection/general-connection.ts";
 import type { RedisBus } from "../connection/redis.ts";
@@ -65,7 +64,7 @@ const PATIENCE_MS = 4_000;
 /** Nobody reads the stream of a queue's events; it cannot be turned off. */
 const EVENTS_KEPT = 100;
 const PAGE = 500;
-/** What a job that is over leaves behind: nothing. Its outcome is written where it belongs. */
+/** A job that is over leaves nothing behind: its outcome is written where it belongs. */
 const LEAVE_NOTHING = { removeOnComplete: true, removeOnFail: true } as const;
 
 /** Opens a queue over BullMQ; in Cluster all of a queue is in one slot. Does not wait for Redis. */
@@ -74,7 +73,9 @@ export function openJobQueue<D extends object>(deps: JobQueueDeps): JobQueue<D> 
   const log = deps.log.child({ queue: name });
   const prefix = jobsPrefix(name);
   const client = openClient(redis.endpoint, {});
-  client.on("error", (error: Error) => log.debug({ err: error }, "Redis connection of a queue"));
+  client.on("error", (error: Error) =>
+    log.debug({ event: "redis.error", err: error }, "Redis connection of a queue"),
+  );
   const queue = new Queue<object, void, string, D, void, string>(name, {
     connection: client,
     prefix,
@@ -84,7 +85,7 @@ export function openJobQueue<D extends object>(deps: JobQueueDeps): JobQueue<D> 
     streams: { events: { maxLen: EVENTS_KEPT } },
     settings: { repeatStrategy },
   });
-  queue.on("error", (error) => log.debug({ err: error }, "queue"));
+  queue.on("error", (error) => log.debug({ event: "jobs.queue_error", err: error }, "an error of a queue"));
 
   async function find(id: string): Promise<BullJob<D> | undefined> {
     return (await queue.getJob(id)) as BullJob<D> | undefined;
@@ -131,12 +132,16 @@ export function openJobQueue<D extends object>(deps: JobQueueDeps): JobQueue<D> 
     async [Symbol.asyncDispose]() {
       // A queue that was never ready would wait for that.
       client.disconnect();
-      await queue.close().catch((error: unknown) => log.debug({ err: error }, "closing a queue"));
+      await queue
+        .close()
+        .catch((error: unknown) =>
+          log.debug({ event: "jobs.queue_error", err: error }, "a queue did not close cleanly"),
+        );
     },
   };
 }
 
-/** BullMQ's name for what computes the next time; its `pattern` is ours to read. */
+/** The function by which BullMQ computes the next time; its `pattern` is ours to read. */
 const repeatStrategy = (afterMs: number, { pattern }: { readonly pattern?: string }): number | undefined =>
   pattern === undefined ? undefined : nextTimeMs(parsePlan(pattern), afterMs);
 
@@ -146,16 +151,9 @@ function ignoreGone(error: unknown): void {
 }
 
 async function ask<T>(call: () => Promise<T>): Promise<T> {
-  const waited = new AbortController();
-  const late = delay(PATIENCE_MS, undefined, { signal: waited.signal }).then(() => {
-    throw new UnavailableError(`Redis has not answered within ${PATIENCE_MS} ms`);
-  });
   try {
-    return await Promise.race([call(), late]);
+    return await withTimeout(PATIENCE_MS, call(), `Redis has not answered within ${PATIENCE_MS} ms`);
   } catch (error) {
     throw toBusError(error);
-  } finally {
-    waited.abort();
-    late.catch(() => {});
   }
 }

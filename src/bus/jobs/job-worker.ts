@@ -1,5 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { type Job as BullJob, DelayedError, Worker } from "bullmq";
+import { endsWithin, sleep } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { openClient } from "../connection/general-connection.ts";
 import type { RedisBus } from "../connection/redis.ts";
@@ -39,7 +39,7 @@ export interface WorkOptions {
   readonly maxDeaths?: number;
 }
 
-/** Disposal takes no more jobs, waits for those under way, and leaves to others what does not end in time. */
+/** Disposal takes no more jobs, waits for those under way, and leaves to others those that do not end in time. */
 export type JobWorker = AsyncDisposable;
 
 export interface JobWorkerDeps {
@@ -57,6 +57,8 @@ const LOOK_EVERY_S = 1;
 const SILENCE_MS = 15_000;
 /** BullMQ asks again at once after an error reply (full, read-only): no jobs are taken for so long. */
 const REST_MS = 1_000;
+/** An error that comes so long after the last one is another outage, and is a warning again. */
+const QUIET_MS = 30_000;
 const ABORTED_GRACE_MS = 2_000;
 
 export function startJobWorker<D extends object>(
@@ -69,7 +71,7 @@ export function startJobWorker<D extends object>(
   /** One of each job under way: signals that outlive them by far would gather what listens to them. */
   const underWay = new Set<AbortController>();
   let onIdle = (): void => {};
-  let failing = false;
+  let failedAtMs = Number.NEGATIVE_INFINITY;
   let resting: Promise<void> | undefined;
 
   async function process(
@@ -79,7 +81,6 @@ export function startJobWorker<D extends object>(
   ): Promise<void> {
     const ending = new AbortController();
     underWay.add(ending);
-    failing = false;
     try {
       const signal = held ? AbortSignal.any([ending.signal, held]) : ending.signal;
       const result = await handler(describe(job), { signal });
@@ -97,7 +98,9 @@ export function startJobWorker<D extends object>(
     autoResendUnfulfilledCommands: true,
     socketTimeout: SILENCE_MS,
   });
-  client.on("error", (error: Error) => log.debug({ err: error }, "Redis connection of a worker"));
+  client.on("error", (error: Error) =>
+    log.debug({ event: "redis.error", err: error }, "Redis connection of a worker"),
+  );
   const worker = new Worker<D, void>(name, process, {
     connection: client,
     prefix,
@@ -112,19 +115,20 @@ export function startJobWorker<D extends object>(
     settings: { repeatStrategy, backoffStrategy: backoffMs },
   });
   worker.on("error", (error) => {
-    if (failing || stopping.signal.aborted) log.debug({ err: error }, "jobs have to wait");
-    else log.warn({ err: error }, "jobs have to wait");
-    failing = true;
+    // A job that begins meanwhile says nothing: a full Redis refuses BullMQ's look for jobs, and lets one that was delayed begin.
+    const isNew = performance.now() - failedAtMs > QUIET_MS && !stopping.signal.aborted;
+    failedAtMs = performance.now();
+    log[isNew ? "warn" : "debug"]({ event: "jobs.failing", err: error }, "jobs have to wait");
     if (replyCode(error) !== undefined) resting ??= rest().catch(() => {});
   });
-  worker.on("failed", (job, error) => log.warn({ err: error, job: job?.id }, "a job has failed"));
+  worker.on("failed", (job, err) => log.warn({ event: "job.failed", err, job: job?.id }, "a job has failed"));
   worker.on("lockRenewalFailed", (ids: string[]) => {
     for (const id of ids) worker.cancelJob(id, "held for lost");
   });
 
   async function rest(): Promise<void> {
     await worker.pause(true);
-    await delay(REST_MS, undefined, { signal: stopping.signal }).catch(() => {});
+    await sleep(REST_MS, stopping.signal);
     resting = undefined;
     if (!stopping.signal.aborted) await worker.resume();
   }
@@ -140,13 +144,13 @@ export function startJobWorker<D extends object>(
     stopping.abort();
     // While Redis is away BullMQ would wait, without end, for a connection to close that there is not.
     const ended = client.status === "ready" ? worker.close() : idle();
-    if (!(await isWithin(ended, graceMs))) {
+    if (!(await endsWithin(graceMs, ended))) {
       for (const ending of underWay) ending.abort();
-      if (!(await isWithin(ended, ABORTED_GRACE_MS))) {
-        log.warn({ jobs: underWay.size }, "jobs are left to the other workers");
+      if (!(await endsWithin(ABORTED_GRACE_MS, ended))) {
+        log.warn({ event: "jobs.left", jobs: underWay.size }, "jobs are left to the other workers");
       }
     }
-    // What has not ended by now is not waited for, nor are its locks renewed.
+    // Jobs that have not ended by now are not waited for, nor are their locks renewed.
     worker.closing = undefined;
     await worker.close(true);
     client.disconnect();
@@ -174,12 +178,3 @@ function describe<D>(job: BullJob<D>): Job<D> {
 }
 
 const doubledSecond = (failures: number): number => 1_000 * 2 ** Math.min(failures - 1, 16);
-
-/** Whether the promise has resolved within the time; goes on without it else. */
-async function isWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const waited = new AbortController();
-  const late = delay(ms, false, { signal: waited.signal }).catch(() => false);
-  const ended = await Promise.race([promise.then(() => true), late]);
-  waited.abort();
-  return ended;
-}

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { startLoop } from "../../lib/loop.ts";
 import type { Log } from "../../log.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { loadScript, runScript } from "../scripts.ts";
@@ -70,7 +70,6 @@ export interface RetentionSweeperDeps {
 export function startRetentionSweeper(deps: RetentionSweeperDeps): RetentionSweeper {
   const { log, topics, onSwept, intervalMs = DEFAULT_INTERVAL_MS } = deps;
   const trim = createTrimTopic(deps);
-  const stop = new AbortController();
   const growth = new Map<string, number>();
   const due = new Map<string, number>();
   let trimming: Promise<void> | undefined;
@@ -78,41 +77,43 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps): RetentionSwee
   async function trimDue() {
     for (const [topic, maxBytes] of due) {
       due.delete(topic);
-      await trim({ topic, ...UNLIMITED, maxBytes }).catch((error: unknown) => {
-        log.warn({ topic, err: error }, "a busy topic could not be trimmed");
+      await trim({ topic, ...UNLIMITED, maxBytes }).catch((err: unknown) => {
+        log.warn({ event: "retention.trim_failed", topic, err }, "a busy topic could not be trimmed");
       });
     }
     trimming = undefined;
   }
 
-  async function sweep() {
+  async function sweep(signal: AbortSignal) {
     let swept = 0;
     let removed = 0;
     let failedInARow = 0;
     for await (const topic of topics()) {
-      if (stop.signal.aborted) return;
+      if (signal.aborted) return;
       try {
         const trimmed = await trim(topic);
         swept++;
         removed += trimmed.removed;
         await onSwept?.(topic.topic, trimmed.length);
         failedInARow = 0;
-      } catch (error) {
-        // Whatever is wrong with one topic, the others are not to fill the memory meanwhile.
-        if (++failedInARow >= MOST_FAILURES_IN_A_ROW) throw error;
-        log.warn({ topic: topic.topic, err: error }, "a topic could not be swept");
+      } catch (err) {
+        // One topic that fails must not let the others fill the memory.
+        if (++failedInARow >= MOST_FAILURES_IN_A_ROW) throw err;
+        log.warn({ event: "retention.trim_failed", topic: topic.topic, err }, "a topic could not be swept");
       }
     }
-    log.debug({ swept, removed }, "retention sweep");
+    log.debug({ event: "retention.swept", swept, removed }, "retention sweep");
   }
 
-  async function run() {
-    while (!stop.signal.aborted) {
-      await sweep().catch((error: unknown) => log.warn({ err: error }, "the retention sweep was cut short"));
-      await delay(intervalMs, undefined, { signal: stop.signal }).catch(() => {});
-    }
-  }
-  const running = run();
+  const loop = startLoop({
+    step: sweep,
+    everyMs: intervalMs,
+    retry: { initialMs: intervalMs, maxMs: intervalMs, factor: 1, jitter: 0.5 },
+    onFailing: (err) =>
+      log.warn({ event: "retention_sweep.failing", err }, "the retention sweep was cut short"),
+    onRecovered: () =>
+      log.info({ event: "retention_sweep.recovered" }, "the retention sweep gets through again"),
+  });
 
   return {
     noteAppended(topic, bytes, maxBytes) {
@@ -128,9 +129,8 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps): RetentionSwee
       trimming ??= trimDue();
     },
     async [Symbol.asyncDispose]() {
-      stop.abort();
       due.clear();
-      await running;
+      await loop[Symbol.asyncDispose]();
       await trimming;
     },
   };

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
+import { unlessAborted } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { NeedsReauthError } from "../credentials.ts";
 import { type OAuth2Settings, oauth2 } from "./oauth2.ts";
@@ -165,8 +166,9 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
     async renew(connectionId, generation, { signal }) {
       for (;;) {
         const running = underWay.get(connectionId) ?? start(connectionId, generation);
-        const connection = await unless(signal, running);
-        // Whoever began it may have known less.
+        // An abort stops the wait, not the call: its answer may be the only refresh token that works from now on.
+        const connection = await unlessAborted(signal, running);
+        // The caller that began it may have known less.
         if (connection.tokens.generation > generation) return connection;
       }
     },
@@ -178,16 +180,3 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
 
 const dead = (code?: string): NeedsReauthError =>
   new NeedsReauthError(`the issuer refuses the connection's grant${code ? ` (${code})` : ""}`);
-
-/** Whoever stops waiting does not stop the call: its answer may be the only refresh token that works from now on. */
-async function unless<T>(signal: AbortSignal, running: Promise<T>): Promise<T> {
-  signal.throwIfAborted();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([running, promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
