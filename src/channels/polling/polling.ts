@@ -6,7 +6,7 @@ import { dryRunPoll } from "./dry-run.ts";
 import { compilePlan, type Plan } from "./plan.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
 import { pollingProfile } from "./profile.ts";
-import { originOf } from "./request-settings.ts";
+import { originOf } from "./request-template.ts";
 import { scheduleOf } from "./schedule-settings.ts";
 import { pollingSettings } from "./settings.ts";
 

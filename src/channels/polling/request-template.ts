@@ -1,9 +1,70 @@
+import { z } from "zod";
 import type { Finding } from "../../lib/errors.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compileTemplate, type Template } from "../../lib/template.ts";
 import type { OutboundRequest } from "../../net/outbound.ts";
-import type { RequestSettings } from "./request-settings.ts";
-import { bindPlaceholder, type TemplateContext, type TemplateNames } from "./template-values.ts";
+import { exceedsDepth } from "../../normalize/depth.ts";
+import {
+  FIELD_VALUE,
+  flawOfUrl,
+  headersSettings,
+  querySettings,
+  urlSettings,
+} from "../pull/request-settings.ts";
+import {
+  bindPlaceholder,
+  FILTER_NAMES,
+  type TemplateContext,
+  type TemplateNames,
+} from "./template-values.ts";
+
+const MIB = 1024 * 1024;
+/** Deeper bodies are nobody's query, and would be walked on every request. */
+const MAX_BODY_DEPTH = 16;
+/** What stands before the first placeholder must hold all that decides who is called. */
+const ORIGIN = /^https?:\/\/[^/?#\\{}]+(?:[/?]|$)/i;
+
+const bodySchema = z
+  .union([z.string().max(MIB), z.record(z.string(), z.unknown())])
+  .refine((body) => !exceedsDepth(body, MAX_BODY_DEPTH), {
+    message: `nests deeper than ${MAX_BODY_DEPTH}`,
+  });
+
+/** The request of a poll. All texts of it but names are templates. */
+export const requestSettings = z
+  .strictObject({
+    method: z
+      .enum(["GET", "POST"])
+      .default("GET")
+      .describe("Failed calls are tried again within a poll only where it is GET."),
+    url: urlSettings(flawOfTemplate).describe(
+      "Where items are asked for. What is put in after a placeholder is percent-encoded; scheme, host and port hold none.",
+    ),
+    headers: headersSettings(["if-modified-since", "if-none-match"]),
+    query: querySettings,
+    body: bodySchema
+      .optional()
+      .describe(
+        "Sent with a POST: an object as JSON, in which each text is a template; or a text, for which `headers` names the content-type.",
+      ),
+  })
+  .describe(
+    `How items are asked for, with placeholders: {{cursor}} is where the source stands (an instant, a number, a token), {{page}} the page of \`pagination\`, {{now}} the time of the poll, {{lastPollAt}} that of the last one that came to its end. Filters say how they are written: {{cursor | iso}}; there are ${FILTER_NAMES.join(", ")}. Query parameters, headers and members of the body whose value does not exist yet are left out.`,
+  );
+
+export type RequestSettings = z.output<typeof requestSettings>;
+
+/** Scheme, host and port of all calls of a channel. */
+export const originOf = ({ url }: Pick<RequestSettings, "url">): string =>
+  new URL(ORIGIN.exec(url)?.[0] ?? url).origin;
+
+function flawOfTemplate(text: string): string | undefined {
+  const start = ORIGIN.exec(text)?.[0];
+  if (start === undefined || URL.parse(start) === null) {
+    return "must name its host and port without placeholders, and end or go on with / after them";
+  }
+  return flawOfUrl(text.replace(/\{\{[^{}]*\}\}/g, "x"));
+}
 
 /** What one page asks for besides what all of them do. */
 export interface PageParameters {
@@ -39,9 +100,6 @@ type Leaf = Part | Leaves | readonly Leaf[] | { readonly literal: unknown };
 interface Leaves {
   readonly members: readonly (readonly [name: string, value: Leaf])[];
 }
-
-/** RFC 9110 section 5.5. */
-const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Compiles the request of a channel; the findings name the fields in which a placeholder is wrong. */
 export function compileRequest(

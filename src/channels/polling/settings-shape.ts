@@ -5,7 +5,7 @@ import { discriminatorSettings } from "./discriminators/discriminators.ts";
 import { DECODINGS } from "./page.ts";
 import { paginationSettings } from "./pagination/settings.ts";
 import { polledItemSettings } from "./profile.ts";
-import { requestSettings } from "./request-settings.ts";
+import { requestSettings } from "./request-template.ts";
 import { jitterSettings, scheduleSettings } from "./schedule-settings.ts";
 import { startAtSettings } from "./start-at.ts";
 

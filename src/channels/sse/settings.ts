@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
 import { pullSettings } from "../pull/pull-settings.ts";
-import { headersSchema, urlSchema } from "./request-settings.ts";
+import { headersSettings, querySettings, urlSettings } from "../pull/request-settings.ts";
 
 const MIB = 1024 * 1024;
 const DAY_MS = 86_400_000;
@@ -14,17 +14,10 @@ const lineText = z.string().regex(/^[^\r\n\0]*$/, "must not contain line breaks 
 const sseShape = {
   ...commonSettings,
   ...pullSettings,
-  url: urlSchema.describe("Where the stream is."),
+  url: urlSettings().describe("Where the stream is."),
   method: z.enum(["GET", "POST"]).default("GET").describe("How the stream is asked for."),
-  headers: headersSchema
-    .default({})
-    .describe(
-      "Sent with every request. They are shown to whoever reads the channel: secrets belong into a connection.",
-    ),
-  query: z
-    .record(z.string().min(1).max(256), z.string().max(4096))
-    .default({})
-    .describe("Added to the url. Shown like the headers: secrets belong into a connection."),
+  headers: headersSettings(["accept", "last-event-id"]),
+  query: querySettings,
   body: z
     .string()
     .max(MIB)

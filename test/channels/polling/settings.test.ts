@@ -48,6 +48,7 @@ describe("the settings of a polling channel", () => {
       "request.headers.Authorization",
       { ...base, request: { ...base.request, headers: { Authorization: "x" } } },
     ],
+    ["request.headers.x-a", { ...base, request: { ...base.request, headers: { "x-a": " a " } } }],
     [
       "request.headers.If-None-Match",
       { ...base, request: { ...base.request, headers: { "If-None-Match": "x" } } },

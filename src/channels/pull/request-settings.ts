@@ -1,0 +1,94 @@
+import { z } from "zod";
+
+/** Set by the connection, the body or the protocol, for every kind. */
+const RESERVED_HEADERS: readonly string[] = [
+  "accept-encoding",
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
+
+/** Settings are shown to everyone who may read the channel. */
+const SECRET_HEADERS: readonly string[] = [
+  "api-key",
+  "authorization",
+  "cookie",
+  "proxy-authorization",
+  "x-api-key",
+  "x-auth-token",
+];
+
+const MAX_HEADERS = 50;
+
+/** RFC 9110, section 5.1. */
+const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** RFC 9110, section 5.5: white space around a value is no part of it, and would not arrive. */
+export const FIELD_VALUE = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
+
+/** An absolute address of HTTP that may be shown: credentials belong into a connection. */
+export function flawOfUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null) return "is not a URL";
+  if (url.username !== "" || url.password !== "") {
+    return "must not hold credentials: they belong into a connection";
+  }
+  return url.hash === "" ? undefined : "must not have a fragment: it is never sent";
+}
+
+export const urlSettings = (flawOf = flawOfUrl) =>
+  z
+    .string()
+    .max(2048)
+    .regex(/^https?:\/\//i, { error: "must begin with https:// or http://", abort: true })
+    .superRefine((text, context) => {
+      const message = flawOf(text);
+      if (message !== undefined) context.addIssue({ code: "custom", message });
+    });
+
+const NOT_A_VALUE = "is not the value of a header: no line breaks, no white space around it";
+
+/** @param reserved names in lower case that the kind sets itself, besides those that all do */
+export const headersSettings = (reserved: readonly string[]) =>
+  z
+    .record(
+      z.string().max(256).regex(FIELD_NAME, "is not the name of a header"),
+      z.string().max(4096).regex(FIELD_VALUE, NOT_A_VALUE),
+    )
+    .superRefine((headers, context) => {
+      const seen = new Set<string>();
+      for (const path of Object.keys(headers)) {
+        const name = path.toLowerCase();
+        const message = flawOfName(name, seen, reserved);
+        seen.add(name);
+        if (message !== undefined) context.addIssue({ code: "custom", path: [path], message });
+      }
+      if (seen.size > MAX_HEADERS) {
+        context.addIssue({ code: "custom", message: `holds more than ${MAX_HEADERS}` });
+      }
+    })
+    .default({})
+    .describe(
+      "Sent with every request. They are shown to whoever reads the channel: secrets belong into a connection.",
+    );
+
+export const querySettings = z
+  .record(z.string().min(1).max(256), z.string().max(4096))
+  .default({})
+  .describe("Added to the url, encoded. Shown like the headers: secrets belong into a connection.");
+
+function flawOfName(
+  name: string,
+  seen: ReadonlySet<string>,
+  reserved: readonly string[],
+): string | undefined {
+  if (SECRET_HEADERS.includes(name)) return "is a secret, and belongs into a connection";
+  if (RESERVED_HEADERS.includes(name) || reserved.includes(name)) return "is set by Inlet itself";
+  return seen.has(name) ? "stands twice, in other letters" : undefined;
+}
