@@ -1,18 +1,13 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs, parseEnv } from "node:util";
+import type { z } from "zod";
 import type { Finding } from "./lib/errors.ts";
 import { findNearest } from "./lib/nearest.ts";
 import { err, ok, type Result } from "./lib/result.ts";
-import {
-  renderSettingsFile,
-  renderSettingsMarkdown,
-  renderSettingsText,
-  type SettingInfo,
-} from "./lib/setting-help.ts";
-import { type Config, SETTING_LIST, SETTINGS, type Setting } from "./lib/settings.ts";
+import { type Config, SETTING_LIST, type SettingInfo, settingsSchema } from "./settings.ts";
 
-export type { Config, Durability, Role } from "./lib/settings.ts";
+export type { Config, Durability, Role } from "./settings.ts";
 
 export type Command =
   | { readonly kind: "start"; readonly config: Config }
@@ -47,12 +42,11 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
   findings.push(...findUnknown(Object.keys(fromFile)));
 
   const textOf = (name: string) => env[name]?.trim() || fromFile[name]?.trim() || undefined;
-  const config: Record<string, unknown> = {};
-  for (const [key, setting] of Object.entries<Setting<unknown>>(SETTINGS)) {
-    const text = textOf(setting.name) ?? setting.defaultText;
-    const result = text === undefined ? ok(undefined) : setting.type(text);
-    if (result.ok) config[key] = result.value;
-    else findings.push({ path: setting.name, message: describe(setting, text, result.error) });
+  const texts = Object.fromEntries(SETTING_LIST.map(({ key, name }) => [key, textOf(name)]));
+  const parsed = settingsSchema.safeParse(texts);
+  for (const setting of SETTING_LIST) {
+    const issue = parsed.error?.issues.find(({ path }) => path[0] === setting.key);
+    if (issue) findings.push({ path: setting.name, message: describe(setting, texts[setting.key], issue) });
   }
   if (textOf("DATABASE_URL") && !textOf("INLET_MASTER_KEY")) {
     findings.push({
@@ -73,14 +67,13 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
       message: "is required with INLET_OIDC_ISSUER: the issuer signs tokens for others too",
     });
   }
-  if (findings.length > 0) return err(findings);
-  // The table has every key of Config, and each was read: else there would be a finding.
-  const read = config as unknown as Config;
-  if (rotates) return ok({ kind: "rotateMasterKey", config: read });
+  if (findings.length > 0 || !parsed.success) return err(findings);
+  const config = parsed.data;
+  if (rotates) return ok({ kind: "rotateMasterKey", config });
   return ok(
     apply === undefined
-      ? { kind: "start", config: read }
-      : { kind: "apply", config: read, file: resolve(apply), planOnly },
+      ? { kind: "start", config }
+      : { kind: "apply", config, file: resolve(apply), planOnly },
   );
 }
 
@@ -110,19 +103,38 @@ Takes events from webhooks to de-duplicated Redis streams by topic.
 
 Settings, with their defaults:
 
-${renderSettingsText(SETTING_LIST)}
+${SETTING_LIST.map(renderHelpOf).join("\n")}
 `;
 }
 
-/** The table of the documentation. */
-export const renderSettingsTable = (): string => renderSettingsMarkdown(SETTING_LIST);
+function renderHelpOf({ name, description, unsetMeans, defaultText }: SettingInfo): string {
+  const fallback = unsetMeans ?? defaultText;
+  return `  ${name}${fallback ? `  [${fallback}]` : ""}\n      ${description}`;
+}
 
-/** The documented settings file. */
-export const renderExampleFile = (): string =>
-  renderSettingsFile(SETTING_LIST, [
-    "Settings of Inlet. Copy this file, take the # away from what you change, and start with",
-    "`npm start -- --config FILE`. The environment wins over the file.",
-  ]);
+/** The table of the documentation, in GitHub-flavoured Markdown. */
+export function renderSettingsTable(): string {
+  const rows = SETTING_LIST.map(({ name, description, unsetMeans, defaultText, secret }) => {
+    const fallback = unsetMeans ?? (defaultText ? `\`${defaultText}\`` : "");
+    const cells = [`\`${name}\``, fallback, description + (secret ? " Secret." : "")];
+    return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  });
+  return ["| Setting | Default | What it does |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** The documented settings file. Every setting is commented out: as it stands the file changes nothing. */
+export function renderExampleFile(): string {
+  const blocks = SETTING_LIST.map(({ name, description, unsetMeans, defaultText = "" }) =>
+    unsetMeans
+      ? `# ${description} Default: ${unsetMeans}.\n#${name}=`
+      : `# ${description}\n#${name}=${defaultText}`,
+  );
+  return `# Settings of Inlet. Copy this file, take the # away from what you change, and start with
+# \`npm start -- --config FILE\`. The environment wins over the file.
+
+${blocks.join("\n\n")}
+`;
+}
 
 function parseOptions(argv: readonly string[]) {
   try {
@@ -166,5 +178,11 @@ function findUnknown(names: readonly string[]): Finding[] {
     });
 }
 
-const describe = (setting: SettingInfo, text: string | undefined, problem: string): string =>
-  setting.secret ? problem : `${problem}, not ${JSON.stringify(text?.slice(0, 80))}`;
+function describe(
+  { secret }: SettingInfo,
+  text: string | undefined,
+  { path, message }: z.core.$ZodIssue,
+): string {
+  const problem = path.length > 1 ? `each part ${message}` : message;
+  return secret ? problem : `${problem}, not ${JSON.stringify(text?.slice(0, 80))}`;
+}

@@ -6,7 +6,7 @@ const SRC = join(import.meta.dirname, "..", "src");
 
 /** Rooms by floor: a file imports from lower floors or from its own room; rooms on one floor never import each other. */
 const FLOORS: readonly (readonly string[])[] = [
-  ["lib", "config.ts", "log.ts", "metrics.ts"],
+  ["lib", "config.ts", "settings.ts", "log.ts", "metrics.ts"],
   ["event"],
   ["normalize", "verify"],
   ["data", "bus", "net"],

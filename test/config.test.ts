@@ -12,7 +12,7 @@ import {
   renderSettingsTable,
 } from "../src/config.ts";
 import type { Finding } from "../src/lib/errors.ts";
-import { SETTING_LIST } from "../src/lib/settings.ts";
+import { SETTING_LIST } from "../src/settings.ts";
 
 const KEY = Buffer.alloc(32, 7);
 const dir = mkdtempSync(join(tmpdir(), "inlet-config-"));

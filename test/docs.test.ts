@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { renderSettingsTable } from "../src/config.ts";
 import { QUARANTINE_REASONS } from "../src/event/outcome.ts";
 import { STATUS_OF } from "../src/http/problem.ts";
-import { SETTINGS } from "../src/lib/settings.ts";
+import { SETTING_LIST } from "../src/settings.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const read = (name: string): string => readFileSync(join(ROOT, name), "utf8");
@@ -49,7 +49,7 @@ describe("the README and the pages of src/docs", () => {
   });
 
   it("name only settings, metrics and presets that exist", () => {
-    const settings = Object.values(SETTINGS).map(({ name }) => name);
+    const settings = SETTING_LIST.map(({ name }) => name);
     expect(find(/\b(INLET_[A-Z_]+)\b/g).filter(({ found }) => !settings.includes(found))).toEqual([]);
     const source = globSync("src/**/*.ts", { cwd: ROOT }).map(read).join("\n");
     expect(find(/\b(inlet_[a-z_]+)\b/g).filter(({ found }) => !source.includes(`"${found}"`))).toEqual([]);
