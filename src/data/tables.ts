@@ -33,7 +33,6 @@ import type { StatesTable, VariablesTable } from "./state-tables.ts";
 import type { ArtifactsTable, StoreOrdersTable, StoreReviewsTable, StoresTable } from "./store-tables.ts";
 import type { DeadLettersTable, SubscriptionsTable } from "./subscription-tables.ts";
 import type { TasksTable } from "./task-tables.ts";
-import type { PhoneNumbersTable, SipTrunksTable } from "./telephony-tables.ts";
 
 export interface OrganizationsTable extends Timestamps {
   id: string;
@@ -248,8 +247,6 @@ export interface Tables {
   conversations: ConversationsTable;
   messages: MessagesTable;
   tasks: TasksTable;
-  sipTrunks: SipTrunksTable;
-  phoneNumbers: PhoneNumbersTable;
   states: StatesTable;
   variables: VariablesTable;
   forms: FormsTable;

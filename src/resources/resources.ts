@@ -69,10 +69,8 @@ import { storeOrders } from "./store/orders/routes.ts";
 import { storePricingPlans } from "./store/pricing-plans/routes.ts";
 import { storeReviews } from "./store/reviews/routes.ts";
 import { stores } from "./store/stores/routes.ts";
-import type { PhoneNumberDeps } from "./telephony/phone-numbers/queries.ts";
-import { phoneNumbers } from "./telephony/phone-numbers/routes.ts";
-import type { SipTrunkDeps } from "./telephony/sip-trunks/queries.ts";
-import { sipTrunks } from "./telephony/sip-trunks/routes.ts";
+import { type PhoneNumberDeps, phoneNumbers } from "./telephony/phone-numbers/routes.ts";
+import { type SipTrunkDeps, sipTrunks } from "./telephony/sip-trunks/routes.ts";
 
 /** What the resources need, all of them together. */
 export type ApiDeps = BlueprintDeps &

@@ -106,8 +106,9 @@ export const decimal = <S extends z.ZodType<number>>(
 /** Given when it is made, and never changed. */
 export const once = <E extends Entry>(entry: E): With<E, "once"> => change(entry, { written: "once" });
 
-/** Never in a body: `orElse` or hooks write it. */
-export const kept = <E extends Entry>(entry: E): With<E, "never"> => change(entry, { written: "never" });
+/** Never in a body: `orElse` or hooks write it. A schema is that of the answer, as it is. */
+export const kept = <E extends Entry>(entry: E): With<E, "never", E extends z.ZodType ? E : AnswerOf<E>> =>
+  change(entry, { written: "never", ...(entry instanceof z.ZodType && { answer: entry }) });
 
 /** Never in a body or an answer. */
 export const hidden = <E extends Entry>(entry: E): With<E, "never", null> =>

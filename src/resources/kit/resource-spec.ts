@@ -1,16 +1,16 @@
 import type { z } from "zod";
 import type { AuditEntity } from "../../data/audit-entry.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
+import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
 import type { Fields } from "./field.ts";
-import type { OwnedRows, OwnedTable, RowDeps } from "./owned-rows.ts";
+import type { OwnedTable, RowDeps } from "./owned-rows.ts";
 import type { Reference } from "./references.ts";
 import type { Route, RouteSpec } from "./route.ts";
 import type { EntityOf, InsideOf, RowOf, Shape, ValuesOf } from "./shape.ts";
 
 /** What is said of a resource: see `standardResource`. */
 export interface ResourceSpec<
-  T extends OwnedTable,
   F extends Fields,
   X extends z.ZodRawShape,
   D extends RowDeps,
@@ -25,7 +25,8 @@ export interface ResourceSpec<
   readonly plural?: string;
   /** As it is written in a sentence; default: the name in words. */
   readonly words?: string;
-  readonly table: T;
+  /** The table of these fields: see `TableOf`. */
+  readonly table: TableWith<F>;
   readonly shape: Shape<F, X>;
   /** As what the audit keeps its changes; default: it keeps none. */
   readonly audit?: AuditEntity;
@@ -74,7 +75,7 @@ export interface ResourceSpec<
   readonly notes?: { readonly [O in Operation]?: Notes };
   /** Operations that it does not have, or that are among `more`. */
   readonly without?: readonly Operation[];
-  readonly more?: (deps: D, kit: Kit<T, F, X>) => readonly Route[];
+  readonly more?: (deps: D, kit: Kit<Shape<F, X>>) => readonly Route[];
 }
 
 export type Operation = "create" | "list" | "get" | "update" | "delete";
@@ -82,6 +83,10 @@ type Notes = Pick<
   RouteSpec<Record<never, never>, z.ZodType, z.ZodType, z.ZodType>,
   "description" | "missing" | "conflict" | "confined"
 >;
+
+type TableWith<F extends Fields> = {
+  [T in OwnedTable]: [RowOf<F>, Row<T>] extends [Row<T>, RowOf<F>] ? T : never;
+}[OwnedTable];
 
 /** A 409: when it is answered, for the documentation; and its message. */
 export interface Refusal {
@@ -113,10 +118,10 @@ export interface Write<F extends Fields, D> {
   readonly values: ValuesOf<F>;
 }
 
-/** What routes under `more` can build on. */
-export interface Kit<T extends OwnedTable, F extends Fields, X extends z.ZodRawShape> {
-  readonly rows: OwnedRows<T>;
-  readonly answer: (db: Queryable, caller: Caller, row: RowOf<F>) => Promise<EntityOf<Shape<F, X>>>;
+/** What routes under `more` can build on; `S` is the type of the shape. */
+export interface Kit<S extends { readonly render: (row: never) => unknown; readonly entity: z.ZodType }> {
+  /** The row as GET answers it. */
+  readonly answer: (db: Queryable, caller: Caller, row: Parameters<S["render"]>[0]) => Promise<EntityOf<S>>;
 }
 
 /** A query of a resource's table, by which rows are found: `db.selectFrom("stores").where(…)`. */

@@ -1,11 +1,12 @@
 import type { z } from "zod";
 import type { Fields } from "./field.ts";
 import { identifiedPatchOf, patchOf, withoutId } from "./merge.ts";
-import type { OwnedTable, RowDeps } from "./owned-rows.ts";
+import type { RowDeps } from "./owned-rows.ts";
 import { pathId } from "./params.ts";
 import type { Resource } from "./resource.ts";
 import type { Kit, Operation, ResourceSpec } from "./resource-spec.ts";
 import type { Route } from "./route.ts";
+import type { Shape } from "./shape.ts";
 import { standardRoutes } from "./standard-routes.ts";
 import { standardRows } from "./standard-rows.ts";
 
@@ -37,12 +38,11 @@ import { standardRows } from "./standard-rows.ts";
  * its audit entry, `afterWrite`, answer.
  */
 export function standardResource<
-  T extends OwnedTable,
   F extends Fields,
   X extends z.ZodRawShape = Record<never, never>,
   D extends RowDeps = RowDeps,
   Q extends z.ZodRawShape = Record<never, never>,
->(given: ResourceSpec<T, F, X, D, Q>): Resource<D> {
+>(given: ResourceSpec<F, X, D, Q>): Resource<D> {
   const { words = wordsOf(given.name) } = given;
   const spec = { ...given, words };
   const { path, tag, name, plural, shape, within, filters, narrow, taken, inUse, notes, without = [] } = spec;
@@ -111,7 +111,7 @@ export function standardResource<
       const standard = (Object.keys(operations) as Operation[]).filter((one) => !without.includes(one));
       return [
         ...standard.map((one) => operations[one]()),
-        ...(spec.more?.(deps, run as unknown as Kit<T, F, X>) ?? []),
+        ...(spec.more?.(deps, run as unknown as Kit<Shape<F, X>>) ?? []),
       ];
     },
   };

@@ -8,7 +8,7 @@ import { createId, isId } from "../../lib/ids.ts";
 import type { Field, Fields } from "./field.ts";
 import { listPage } from "./list-page.ts";
 import { applyPatch } from "./merge.ts";
-import { type OwnedTable, ownedRows, type RowDeps } from "./owned-rows.ts";
+import { ownedRows, type RowDeps } from "./owned-rows.ts";
 import { requireRow } from "./references.ts";
 import { refuseInUse, refuseTaken } from "./refusals.ts";
 import type { ResourceSpec, Selection } from "./resource-spec.ts";
@@ -21,14 +21,13 @@ type Place = Readonly<Record<string, string>>;
 
 /** What the five operations do with rows, apart from HTTP; `spec` says what is particular. */
 export function standardRows<
-  T extends OwnedTable,
   F extends Fields,
   X extends z.ZodRawShape,
   D extends RowDeps,
   Q extends z.ZodRawShape,
->(given: ResourceSpec<T, F, X, D, Q> & { readonly words: string }) {
+>(given: ResourceSpec<F, X, D, Q> & { readonly words: string }) {
   // In here one resource is like another: what its types tell is known to its declaration alone.
-  const spec = given as unknown as ResourceSpec<OwnedTable, Fields, z.ZodRawShape, D, z.ZodRawShape>;
+  const spec = given as unknown as ResourceSpec<Fields, z.ZodRawShape, D, z.ZodRawShape>;
   const { words } = given;
   const { table, shape, audit, access, within, references = {}, taken, inUse } = spec;
   const { prefix } = shape;
@@ -182,7 +181,7 @@ export function standardRows<
       return { items: await renderAll(db, caller, items), total };
     };
 
-    return { rows, answer, create, update, remove, get, list };
+    return { answer, create, update, remove, get, list };
   };
 }
 

@@ -1,41 +1,17 @@
-import type { Queryable, Trx } from "../../../data/database.ts";
-import type { SipTrunkRow } from "../../../data/telephony-tables.ts";
+import type { Trx } from "../../../data/database.ts";
+import type { Row } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
-import type { Listed, Page } from "../../../http/page.ts";
-import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
-import type { Clock } from "../../../lib/clock.ts";
-import { isId } from "../../../lib/ids.ts";
-import { mapPage } from "../../kit/list-page.ts";
-import { applyPatch } from "../../kit/merge.ts";
+import { conflict, invalidParameters } from "../../../http/problem.ts";
+import type { RowDeps } from "../../kit/owned-rows.ts";
 import { ownedRows } from "../../kit/owned-rows.ts";
 import { refuseTaken } from "../../kit/refusals.ts";
 import { toE164 } from "./e164.ts";
-import {
-  type AssignInput,
-  type PhoneNumber,
-  phoneNumberInput,
-  type RegisterInput,
-  renderPhoneNumber,
-} from "./schema.ts";
-
-export interface PhoneNumberDeps {
-  readonly db: Queryable;
-  readonly clock: Clock;
-  /** The carriers that there are, by name. */
-  readonly sipProviders: readonly string[];
-}
-type Deps = Omit<PhoneNumberDeps, "sipProviders">;
+import type { RegisterInput } from "./schema.ts";
 
 const rows = ownedRows("phoneNumbers", { prefix: "pn", entity: "phoneNumber", words: "phone number" });
+const trunks = ownedRows("sipTrunks", { prefix: "trk", words: "SIP trunk" });
 
-export const getPhoneNumber = async ({ db }: Deps, caller: Caller, id: string): Promise<PhoneNumber> =>
-  renderPhoneNumber(await rows.get(db, caller, id));
-
-export const listPhoneNumbers = async (
-  { db }: Deps,
-  caller: Caller,
-  page: Page,
-): Promise<Listed<PhoneNumber>> => mapPage(await rows.list(db, caller, page), renderPhoneNumber);
+type PhoneNumberRow = Row<"phoneNumbers">;
 
 /**
  * Registers the number for the caller's organization, which has it until it deletes it.
@@ -44,14 +20,15 @@ export const listPhoneNumbers = async (
  * trunk; 409 where anybody has the number
  */
 export async function registerPhoneNumber(
-  { db, clock }: Deps,
+  { db, clock }: RowDeps,
   caller: Caller,
   { countryCode, phoneNumber, sipProvider, sipTrunkId }: RegisterInput,
-): Promise<PhoneNumber> {
+): Promise<PhoneNumberRow> {
   const e164 = await toE164(countryCode, phoneNumber);
   if (!e164.ok) throw invalidParameters([e164.error]);
   const registered = db.transaction().execute(async (trx) => {
-    const trunk = await requireTrunk(trx, caller, sipTrunkId);
+    // Nobody changes or deletes the trunk until the number is there.
+    const trunk = await trunks.lockShared(trx, caller, sipTrunkId);
     if (trunk.sipProvider !== sipProvider) throw unlikeTrunk("sipProvider");
     const content = {
       ...{ countryCode, e164: e164.value, trunkId: trunk.id, channelId: null },
@@ -59,88 +36,44 @@ export async function registerPhoneNumber(
     };
     return rows.insert(trx, caller, content, clock());
   });
-  return renderPhoneNumber(await refuseTaken("The phone number is registered already.", registered));
+  return refuseTaken("The phone number is registered already.", registered);
 }
 
-/** @throws ApiError 404, and 409 where it is assigned already */
+/** Gives the number to its organization again, or takes it away. @throws ApiError 404, and 409 where it is so already */
 export async function assignPhoneNumber(
-  { db, clock }: Deps,
-  caller: Caller,
-  { phoneNumberId, channelId }: AssignInput,
-): Promise<PhoneNumber> {
-  return db.transaction().execute(async (trx) => {
-    const row = await rows.lock(trx, caller, phoneNumberId);
-    if (row.assigned) throw conflict("The phone number is assigned already.");
-    return renderPhoneNumber(await rows.update(trx, caller, row, { assigned: true, channelId }, clock()));
-  });
-}
-
-/** @throws ApiError 404, and 409 where it is not assigned */
-export async function unassignPhoneNumber(
-  { db, clock }: Deps,
-  caller: Caller,
-  phoneNumberId: string,
-): Promise<PhoneNumber> {
-  return db.transaction().execute(async (trx) => {
-    const row = await rows.lock(trx, caller, phoneNumberId);
-    if (!row.assigned) throw notAssigned();
-    const content = { assigned: false, channelId: null, status: "pending_activation" as const };
-    return renderPhoneNumber(await rows.update(trx, caller, row, content, clock()));
-  });
-}
-
-/** @throws ApiError 400, 404 where the number or the trunk is not there, 409 where it is not assigned */
-export async function updatePhoneNumber(
-  { db, clock }: Deps,
+  { db, clock }: RowDeps,
   caller: Caller,
   id: string,
-  patch: object,
-): Promise<PhoneNumber> {
+  change: { readonly assigned: true; readonly channelId: string | null } | { readonly assigned: false },
+): Promise<PhoneNumberRow> {
   return db.transaction().execute(async (trx) => {
     const row = await rows.lock(trx, caller, id);
-    const { channelId, trunkId, status } = row;
-    const input = applyPatch(phoneNumberInput, { channelId, trunkId, status }, patch);
-    if (input.trunkId !== trunkId) {
-      const next = await requireTrunk(trx, caller, input.trunkId);
-      // Not locked: a trunk with numbers keeps its carrier.
-      const before = await trx
-        .selectFrom("sipTrunks")
-        .select("sipProvider")
-        .where("id", "=", trunkId)
-        .executeTakeFirstOrThrow();
-      if (next.sipProvider !== before.sipProvider) throw unlikeTrunk("trunkId");
-    }
-    if (!row.assigned) throw notAssigned();
-    return renderPhoneNumber(await rows.update(trx, caller, row, input, clock()));
+    if (!change.assigned) requireAssigned(row);
+    else if (row.assigned) throw conflict("The phone number is assigned already.");
+    const taken = { channelId: null, status: "pending_activation" as const };
+    return rows.update(trx, caller, row, change.assigned ? change : { ...change, ...taken }, clock());
   });
 }
 
-/** It can be registered anew, by anybody. */
-export async function deletePhoneNumber({ db, clock }: Deps, caller: Caller, id: string): Promise<void> {
-  await db.transaction().execute(async (trx) => {
-    await rows.remove(trx, caller, await rows.lock(trx, caller, id), clock());
-  });
-}
-
-/** The trunk, which nobody changes or deletes until the transaction ends. @throws ApiError 404 */
-async function requireTrunk(
+/** @throws ApiError 404 without such a trunk, 400 for one of another carrier, 409 where the number is not assigned */
+export async function requireChangeable(
   trx: Trx,
-  { organizationId }: Caller,
-  id: string,
-): Promise<Pick<SipTrunkRow, "id" | "sipProvider">> {
-  const found = isId("trk", id)
-    ? await trx
-        .selectFrom("sipTrunks")
-        .select(["id", "sipProvider"])
-        .where("id", "=", id)
-        .where("organizationId", "=", organizationId)
-        .forShare()
-        .executeTakeFirst()
-    : undefined;
-  if (!found) throw notFound("SIP trunk");
-  return found;
+  caller: Caller,
+  before: PhoneNumberRow,
+  { trunkId }: { readonly trunkId: string },
+): Promise<void> {
+  if (trunkId !== before.trunkId) {
+    const next = await trunks.lockShared(trx, caller, trunkId);
+    // Not locked: a trunk with numbers keeps its carrier.
+    const present = await trunks.get(trx, caller, before.trunkId);
+    if (next.sipProvider !== present.sipProvider) throw unlikeTrunk("trunkId");
+  }
+  requireAssigned(before);
 }
 
-const notAssigned = () => conflict("The phone number is not assigned.");
+function requireAssigned({ assigned }: PhoneNumberRow): void {
+  if (!assigned) throw conflict("The phone number is not assigned.");
+}
+
 const unlikeTrunk = (path: string) =>
   invalidParameters([{ path, message: "is not of the same carrier as the SIP trunk" }]);
