@@ -19,7 +19,7 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:sub:<subscription>:known` | string | nothing: the subscription stands, with or without topics | with it |
  * | `{<topic>}:dead:<subscription>` | stream | its readers' dead letters (consumer/dead-letter.lua) | 30 days after the last, or with its group |
  * | `inlet:{sub.<subscription>}:readers`, `:owners` | zset, hash | who reads which topic in order (consumer/rebalance.lua) | ten leases after the last renewal |
- * | `inlet:rate:<what>:<whose>` | string | how much of a budget was used (rate-count.lua) | with its window |
+ * | `inlet:rate:<what>:<whose>` | string | how much of a rate limit was used (rate-count.lua) | with its window |
  * | `inlet:{jobs.<queue>}:…` | | a queue of jobs, laid out by BullMQ | jobs when they are over; schedulers with what they serve |
  * | `inlet:{slots}:<what>` | sorted set | who runs, by when that ends unless renewed (slots-take.lua) | when the last ends |
  * | `inlet:{slots}:<what>:w` | sorted set | who waits for it, by since when | ten minutes after the last came |
@@ -29,7 +29,7 @@ import calculateSlot from "cluster-key-slot";
 export const cursorKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:cursor`;
 export const sourceStateKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:source`;
 export const SHARD_KEYS = { workers: "inlet:{shards}:workers", owners: "inlet:{shards}:owners" } as const;
-export const rateKeyPrefix = (what: string): string => `inlet:rate:${what}`;
+export const rateKey = (what: string, whose: string): string => `inlet:rate:${what}:${whose}`;
 export const jobsPrefix = (queue: string): string => `inlet:{jobs.${queue}}`;
 /** All in one slot of a Cluster: several are taken in one script. */
 export const slotsKey = (what: string): string => `inlet:{slots}:${what}`;

@@ -1,5 +1,5 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
-import { createRateCounter } from "../bus/limits/rate-counter.ts";
+import { createRateLimiters } from "../bus/limits/rate-limiter.ts";
 import type { Config } from "../config.ts";
 import { createCallers } from "../data/callers.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
@@ -11,7 +11,6 @@ import { createFailedTokens } from "../http/failed-tokens.ts";
 import { createIdentify } from "../http/identify.ts";
 import type { ShowLimitsDeps } from "../http/limits.ts";
 import { createOidcIssuer } from "../http/oidc.ts";
-import { createBudget } from "../http/rate-limiter.ts";
 import type { ClientAddressOf } from "../lib/client-address.ts";
 import type { Clock } from "../lib/clock.ts";
 
@@ -46,13 +45,12 @@ export function createCallerPath(deps: CallerPathDeps): CallerPath {
     issuer === undefined || audience === undefined
       ? undefined
       : createOidcIssuer({ issuer, audience, clock });
-  const count = createRateCounter({ redis });
-  const perMinute = { count, windowSeconds: 60 };
+  const limiter = createRateLimiters({ redis });
   return {
     identify: createIdentify({ callers, accessTokens, oidc, clock }),
-    requests: createBudget({ ...perMinute, name: "requests", limit: config.apiRequestsPerMinute }),
+    requests: limiter({ windowSeconds: 60, name: "requests", limit: config.apiRequestsPerMinute }),
     failedTokens: createFailedTokens(
-      createBudget({ ...perMinute, name: "failed-tokens", limit: FAILED_TOKENS_PER_MINUTE }),
+      limiter({ windowSeconds: 60, name: "failed-tokens", limit: FAILED_TOKENS_PER_MINUTE }),
     ),
     clientAddressOf,
     accessTokens,

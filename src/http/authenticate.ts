@@ -1,15 +1,15 @@
 import type { MiddlewareHandler } from "hono";
+import type { RateLimiter } from "../bus/limits/rate-limiter.ts";
 import type { ApiEnv, Caller } from "./context.ts";
 import type { FailedTokens } from "./failed-tokens.ts";
 import type { Identified, Identify } from "./identify.ts";
 import { rateLimited } from "./limits.ts";
 import { ApiError } from "./problem.ts";
-import type { Budget } from "./rate-limiter.ts";
 
 export interface AuthenticateDeps {
   readonly identify: Identify;
-  /** What each key, each account that comes without one, and each live conversation may ask for. */
-  readonly requests: Budget;
+  /** Limits each key, each account that comes without one, and each live conversation. */
+  readonly requests: RateLimiter;
   readonly failedTokens: FailedTokens;
 }
 
@@ -17,7 +17,7 @@ export interface AuthenticateDeps {
 export const ORGANIZATION_HEADER = "X-Organization-Id";
 
 /**
- * Lets in who brings a valid bearer token, within its budget, and says for the rest of the request who that is.
+ * Lets in who brings a valid bearer token, within its limit, and says for the rest of the request who that is.
  *
  * @throws ApiError 401, 429, 403 where it is not clear for which organization an account calls; UnavailableError where it
  * cannot be known who it is.
@@ -26,18 +26,18 @@ export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> 
   const { identify, requests, failedTokens } = deps;
   return async (c, next) => {
     const { network } = c.get("client");
-    if (!failedTokens.standingOf(network).allowed) throw tooManyGuesses(failedTokens.standingOf(network));
+    if (!failedTokens.stateOf(network).allowed) throw tooManyGuesses(failedTokens.stateOf(network));
     const token = bearerToken(c.req.header("authorization"));
     if (token === undefined) throw unauthenticated("Bearer");
     const identified = await identify(token);
     if (identified === undefined) {
-      const standing = await failedTokens.note(network, token);
-      c.set("standing", standing);
-      throw standing.allowed ? unauthenticated('Bearer error="invalid_token"') : tooManyGuesses(standing);
+      const state = await failedTokens.note(network, token);
+      c.set("limitState", state);
+      throw state.allowed ? unauthenticated('Bearer error="invalid_token"') : tooManyGuesses(state);
     }
-    const standing = await requests.take(budgetKeyOf(identified));
-    c.set("standing", standing);
-    if (!standing.allowed) throw rateLimited(standing, "This key has asked for too much; wait.");
+    const state = await requests.take(limitKeyOf(identified));
+    c.set("limitState", state);
+    if (!state.allowed) throw rateLimited(state, "This key has asked for too much; wait.");
     const caller = callerOf(identified, c.req.header(ORGANIZATION_HEADER));
     c.set("caller", { ...caller, requestId: c.get("requestId") });
     await next();
@@ -54,10 +54,10 @@ const unauthenticated = (challenge: string): ApiError =>
     headers: { "www-authenticate": challenge },
   });
 
-const tooManyGuesses = (standing: Parameters<typeof rateLimited>[0]): ApiError =>
-  rateLimited(standing, "Too many wrong tokens came from this address; wait.");
+const tooManyGuesses = (state: Parameters<typeof rateLimited>[0]): ApiError =>
+  rateLimited(state, "Too many wrong tokens came from this address; wait.");
 
-function budgetKeyOf(identified: Identified): string {
+function limitKeyOf(identified: Identified): string {
   switch (identified.by) {
     case "apiKey":
     case "accessToken":

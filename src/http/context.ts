@@ -1,6 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
+import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
 import type { ClientAddress } from "../lib/client-address.ts";
-import type { Standing } from "./rate-limiter.ts";
 
 /** Answers one request; `bindings` hold Node's own beneath it. */
 export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
@@ -34,5 +34,5 @@ export interface RequestEnv {
 
 /** What a request of the management API carries once it is authenticated. */
 export interface ApiEnv {
-  Variables: RequestEnv["Variables"] & { client: ClientAddress; standing: Standing; caller: Caller };
+  Variables: RequestEnv["Variables"] & { client: ClientAddress; limitState: RateLimitState; caller: Caller };
 }

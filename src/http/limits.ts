@@ -1,22 +1,22 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
+import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
 import type { ClientAddress, ClientAddressOf } from "../lib/client-address.ts";
 import type { ApiEnv } from "./context.ts";
 import type { FailedTokens } from "./failed-tokens.ts";
 import { ApiError } from "./problem.ts";
-import type { Standing } from "./rate-limiter.ts";
 
 /** How much may still be asked for, in how many seconds the window begins anew. */
-export const limitHeaders = ({ limit, remaining, resetSeconds }: Standing): Record<string, string> => ({
+export const limitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState): Record<string, string> => ({
   "RateLimit-Limit": String(limit),
   "RateLimit-Remaining": String(remaining),
   "RateLimit-Reset": String(resetSeconds),
 });
 
 /** 429, with the time after which it is worth trying again. */
-export const rateLimited = (standing: Standing, message: string): ApiError =>
+export const rateLimited = (state: RateLimitState, message: string): ApiError =>
   new ApiError("rate_limited", message, {
-    headers: { ...limitHeaders(standing), "Retry-After": String(standing.resetSeconds) },
+    headers: { ...limitHeaders(state), "Retry-After": String(state.resetSeconds) },
   });
 
 export interface ShowLimitsDeps {
@@ -25,16 +25,16 @@ export interface ShowLimitsDeps {
 }
 
 /**
- * Learns where the request comes from, and shows on every answer where the caller stands: the budget of its key, or, before
- * it is known, that of wrong tokens from its address.
+ * Finds the client's address, and shows on every answer what is left of the caller's limit: its key's, or, before the key
+ * is known, that of wrong tokens from its address.
  */
 export function showLimits({ clientAddressOf, failedTokens }: ShowLimitsDeps): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     const client = clientOf(c, clientAddressOf);
     c.set("client", client);
-    c.set("standing", failedTokens.standingOf(client.network));
+    c.set("limitState", failedTokens.stateOf(client.network));
     await next();
-    for (const [name, value] of Object.entries(limitHeaders(c.get("standing")))) c.header(name, value);
+    for (const [name, value] of Object.entries(limitHeaders(c.get("limitState")))) c.header(name, value);
   };
 }
 

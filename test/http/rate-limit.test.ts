@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openRedis, type RedisBus } from "../../src/bus/connection/redis.ts";
-import { createRateCounter } from "../../src/bus/limits/rate-counter.ts";
-import { createBudget } from "../../src/http/rate-limiter.ts";
+import { createRateLimiters } from "../../src/bus/limits/rate-limiter.ts";
 import { createLog } from "../../src/log.ts";
 import { awayBus, createTestApi, type TestApi } from "../support/api.ts";
 import { createTestIam } from "../support/iam.ts";
@@ -34,18 +33,16 @@ const limitsOf = ({ headers }: { headers: Headers }) =>
 
 const isWithinWindow = (seconds = 0): boolean => seconds > 0 && seconds <= 60;
 
-describe("a budget", () => {
+describe("a rate limit", () => {
   it("is shared by all gateways, apart for each key, and full again after its window", async () => {
     await using otherRedis = await open(server);
     const options = { name: "shared", limit: 5, windowSeconds: 600 };
-    const [one, other] = [redis, otherRedis].map((each) =>
-      createBudget({ ...options, count: createRateCounter({ redis: each }) }),
-    );
-    if (!one || !other) throw new Error("no budgets");
-    const standings = [];
-    for (let i = 0; i < 6; i++) standings.push(await (i % 2 ? one : other).take("a"));
-    expect(standings.map(({ remaining }) => remaining)).toEqual([4, 3, 2, 1, 0, 0]);
-    expect(standings.map(({ allowed }) => allowed)).toEqual([true, true, true, true, true, false]);
+    const [one, other] = [redis, otherRedis].map((each) => createRateLimiters({ redis: each })(options));
+    if (!one || !other) throw new Error("no limiters");
+    const states = [];
+    for (let i = 0; i < 6; i++) states.push(await (i % 2 ? one : other).take("a"));
+    expect(states.map(({ remaining }) => remaining)).toEqual([4, 3, 2, 1, 0, 0]);
+    expect(states.map(({ allowed }) => allowed)).toEqual([true, true, true, true, true, false]);
     expect((await one.take("b")).remaining).toBe(4);
     const key = "inlet:rate:shared:a";
     const leftMs = await server.client.pttl(key);
@@ -58,27 +55,29 @@ describe("a budget", () => {
   it("is counted by each gateway for itself while Redis does not answer, and by Redis when it is back", async () => {
     await using own = await startRedis();
     await using ownRedis = await open(own);
-    const count = createRateCounter({ redis: ownRedis });
-    const budget = createBudget({ name: "outage", limit: 10, windowSeconds: 600, count });
-    expect((await budget.take("a")).remaining).toBe(9);
+    const limiter = createRateLimiters({ redis: ownRedis })({
+      name: "outage",
+      limit: 10,
+      windowSeconds: 600,
+    });
+    expect((await limiter.take("a")).remaining).toBe(9);
     own.signal("SIGSTOP");
     // None of these waits for Redis, which goes on only after the last one is answered.
     const away = [];
-    for (let i = 0; i < 12; i++) away.push(await budget.take("a"));
+    for (let i = 0; i < 12; i++) away.push(await limiter.take("a"));
     expect(away.map(({ allowed }) => allowed)).toEqual([...Array(10).fill(true), false, false]);
     own.signal("SIGCONT");
-    await until(async () => (await budget.take("b")) && Number(await own.client.exists(keyOf("b"))) === 1);
-    expect((await budget.take("a")).allowed).toBe(true);
+    await until(async () => (await limiter.take("b")) && Number(await own.client.exists(keyOf("b"))) === 1);
+    expect((await limiter.take("a")).allowed).toBe(true);
   });
 
   it("is counted by each gateway for itself while Redis is full", async () => {
     await using own = await startRedis();
     await using ownRedis = await open(own);
     await own.client.config("SET", "maxmemory", "1");
-    const count = createRateCounter({ redis: ownRedis });
-    const budget = createBudget({ name: "full", limit: 2, windowSeconds: 600, count });
+    const limiter = createRateLimiters({ redis: ownRedis })({ name: "full", limit: 2, windowSeconds: 600 });
     const allowed = [];
-    for (let i = 0; i < 3; i++) allowed.push((await budget.take("a")).allowed);
+    for (let i = 0; i < 3; i++) allowed.push((await limiter.take("a")).allowed);
     expect(allowed).toEqual([true, true, false]);
   });
 

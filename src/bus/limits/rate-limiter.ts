@@ -1,0 +1,103 @@
+import { LRUCache } from "lru-cache";
+import { UnavailableError } from "../../lib/errors.ts";
+import { withTimeout } from "../../lib/wait.ts";
+import type { RedisCaller } from "../connection/general-connection.ts";
+import { rateKey } from "../keys.ts";
+import { loadScript, runScript } from "../scripts.ts";
+
+/** How much of a limit a key has left in its window. */
+export interface RateLimitState {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetSeconds: number;
+  /** False: this was one too many. */
+  readonly allowed: boolean;
+}
+
+/** So many in a window of fixed length, for each key; a window begins with its first count. */
+export interface RateLimiter {
+  /** The state of a key that has taken nothing. */
+  readonly untouched: RateLimitState;
+  /** Counts one. Never throws. */
+  readonly take: (key: string) => Promise<RateLimitState>;
+}
+
+export interface RateLimit {
+  /** Names the counted thing in the keys of Redis. */
+  readonly name: string;
+  readonly limit: number;
+  readonly windowSeconds: number;
+}
+
+interface RateCount {
+  readonly counted: number;
+  readonly endsInMs: number;
+}
+
+/** A request must not wait for its counter for long. */
+const PATIENCE_MS = 300;
+const REST_MS = 1_000;
+/** Keys counted in this process while Redis is away; beyond it the least recent window begins anew. */
+const MAX_LOCAL_KEYS = 50_000;
+
+/**
+ * Makes limiters that all gateways share through Redis, by one script call a count. While Redis is away or slow each gateway
+ * counts for itself, from nothing: of n gateways a caller may have up to n times the limit, and is never turned away because a
+ * counter is missing. Redis is then left alone for a second at a time: one request of each second finds out whether it is back.
+ */
+export function createRateLimiters({
+  redis,
+}: {
+  readonly redis: RedisCaller;
+}): (limit: RateLimit) => RateLimiter {
+  const script = loadScript(new URL("./rate-count.lua", import.meta.url));
+  const windows = new LRUCache<string, { readonly counted: number; readonly endsAtMs: number }>({
+    max: MAX_LOCAL_KEYS,
+  });
+  let restsUntilMs = 0;
+  let failing = false;
+
+  async function countInRedis(key: string, windowSeconds: number): Promise<RateCount> {
+    const nowMs = performance.now();
+    if (nowMs < restsUntilMs) throw new UnavailableError("Redis is not asked for counters just now");
+    if (failing) restsUntilMs = nowMs + REST_MS;
+    try {
+      const sent = runScript(redis, script, [key], [windowSeconds]);
+      const reply = await withTimeout(PATIENCE_MS, sent, `Redis has not counted within ${PATIENCE_MS} ms`);
+      failing = false;
+      restsUntilMs = 0;
+      const [counted, endsInMs] = reply as [number, number];
+      return { counted, endsInMs };
+    } catch (error) {
+      failing = true;
+      restsUntilMs = performance.now() + REST_MS;
+      throw error;
+    }
+  }
+
+  function countHere(key: string, windowSeconds: number): RateCount {
+    const nowMs = performance.now();
+    const known = windows.get(key);
+    const isOpen = known !== undefined && known.endsAtMs > nowMs;
+    const counted = isOpen ? known.counted + 1 : 1;
+    const endsAtMs = isOpen ? known.endsAtMs : nowMs + windowSeconds * 1_000;
+    windows.set(key, { counted, endsAtMs });
+    return { counted, endsInMs: endsAtMs - nowMs };
+  }
+
+  return ({ name, limit, windowSeconds }) => ({
+    untouched: { limit, remaining: limit, resetSeconds: windowSeconds, allowed: true },
+    async take(key) {
+      const counter = rateKey(name, key);
+      const { counted, endsInMs } = await countInRedis(counter, windowSeconds).catch(() =>
+        countHere(counter, windowSeconds),
+      );
+      return {
+        limit,
+        remaining: Math.max(0, limit - counted),
+        resetSeconds: Math.max(1, Math.ceil(endsInMs / 1_000)),
+        allowed: counted <= limit,
+      };
+    },
+  });
+}
