@@ -4,26 +4,42 @@ import { describe, expect, it } from "vitest";
 
 const SRC = join(import.meta.dirname, "..", "src");
 
-/** Rooms by floor: a file imports from lower floors or from its own room; rooms on one floor never import each other. */
+/**
+ * Rooms from the lowest floor to the highest: a file imports from lower floors or from its own room, and rooms of one floor never
+ * import each other. `*` stands for any one folder.
+ */
 const FLOORS: readonly (readonly string[])[] = [
-  ["lib", "config.ts", "settings.ts", "log.ts", "metrics.ts"],
-  ["event"],
-  ["normalize", "verify"],
-  ["data", "bus", "net"],
-  ["http"],
-  ["ingest", "channels", "resources/kit"],
-  ["channels/push", "channels/pull", "resources/iam"],
+  // Vocabulary, and what is written about it.
+  ["event", "log.ts", "metrics.ts"],
+  // Each file one idea that knows no Inlet.
+  ["lib"],
+  // PostgreSQL, Redis, outbound HTTP; two that only compute.
+  ["data", "bus", "net", "normalize", "verify", "settings.ts"],
+  // Engines.
+  ["ingest", "http", "consumer", "config.ts"],
+  // Plug-ins: their contract, what several of them stand on, they themselves, their list.
+  ["channels"],
+  ["channels/push", "channels/pull"],
+  ["channels/*", "delivery"],
+  ["channels/kinds.ts"],
+  // The management API: what all stand on, what a group shares (accounts and spaces first: others show them), each resource, their list.
+  ["resources/kit"],
+  ["resources/iam"],
   ["resources/*"],
-  ["channels/*", "resources/*/*", "resources/forms", "delivery", "console"],
-  ["channels/kinds.ts", "resources/resources.ts"],
-  ["app.ts", "gateway"],
+  ["resources/*/*", "resources/forms"],
+  ["resources/resources.ts"],
+  // What answers HTTP.
+  ["app.ts", "console"],
+  // The only place that builds the graph.
+  ["gateway"],
   ["gateway.ts"],
+  // Process, commands, exit codes.
+  ["cli"],
   ["main.ts"],
 ];
 
-/** The reader's library is a package of its own: it takes along the vocabulary and ideas that know no Inlet, nothing else. */
-const OWN_WORLD = ["consumer"];
-const TAKEN_ALONG = ["event", "lib"];
+/** A reader's process loads these and nothing else of ours. */
+const LOADED_BY_READERS = ["consumer", "event", "lib"];
 
 interface Import {
   readonly from: string;
@@ -49,6 +65,15 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   bullmq: ["bus"],
   kysely: ["data", "resources", "gateway"],
   pg: ["data"],
+  undici: ["net"],
+  oauth4webapi: ["net"],
+  ajv: ["lib"],
+  re2js: ["lib"],
+  "json-p3": ["normalize"],
+  "jsonpath-plus": ["normalize"],
+  "fast-xml-parser": ["normalize"],
+  pino: ["log.ts"],
+  "prom-client": ["metrics.ts"],
   hono: ["app.ts", "http", "channels", "resources"],
   "@hono/": ["app.ts", "gateway", "http", "channels", "resources"],
 };
@@ -82,24 +107,20 @@ function floorOf(file: string): number {
 
 describe("the floors of src", () => {
   it("hold every file", () => {
-    expect(files.filter((file) => floorOf(file) < 0 && !OWN_WORLD.includes(roomOf(file)))).toEqual([]);
+    expect(files.filter((file) => floorOf(file) < 0)).toEqual([]);
   });
 
   it("import only downwards or within a room", () => {
     expect(imports.length).toBeGreaterThan(files.length / 2);
     const climbing = imports.filter(
-      ({ from, to }) =>
-        roomOf(from) !== roomOf(to) && !OWN_WORLD.includes(roomOf(from)) && floorOf(to) >= floorOf(from),
+      ({ from, to }) => roomOf(from) !== roomOf(to) && floorOf(to) >= floorOf(from),
     );
-    expect(climbing.filter(({ from, to }) => !(floorOf(from) === 0 && floorOf(to) === 0))).toEqual([]);
+    expect(climbing).toEqual([]);
   });
 
-  it("pack nothing of the gateway into the reader's library", () => {
-    const taken = imports.filter(
-      ({ from, to }) => OWN_WORLD.includes(roomOf(from)) && roomOf(to) !== roomOf(from),
-    );
-    expect(taken).not.toHaveLength(0);
-    expect(taken.filter(({ to }) => !TAKEN_ALONG.includes(roomOf(to)))).toEqual([]);
+  it("give a reader's process nothing of the gateway", () => {
+    const loaded = imports.filter(({ from }) => roomOf(from) === "consumer");
+    expect(loaded.filter(({ to }) => !LOADED_BY_READERS.includes(roomOf(to)))).toEqual([]);
   });
 
   it("import only files of src, or package.json", () => {
@@ -111,7 +132,7 @@ describe("the floors of src", () => {
 });
 
 describe("the rooms of src", () => {
-  it("import each driver of PostgreSQL, Redis and HTTP only where it is allowed", () => {
+  it("import each library that is to be exchanged in one place only there", () => {
     const passed = new Set<string>();
     const strangers = files.flatMap((file) =>
       packagesOf(file).flatMap((name) => {
@@ -142,8 +163,8 @@ describe("the rooms of src", () => {
 });
 
 describe("the files of src", () => {
-  it("have at most 300 lines", () => {
-    const long = files.filter((file) => readFileSync(join(SRC, file), "utf8").split("\n").length > 301);
+  it("hold one idea each: none has more than 400 lines", () => {
+    const long = files.filter((file) => readFileSync(join(SRC, file), "utf8").split("\n").length > 401);
     expect(long).toEqual([]);
   });
 });
