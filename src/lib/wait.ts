@@ -43,3 +43,21 @@ export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): P
     signal.removeEventListener("abort", onAbort);
   }
 }
+
+/** The outcome of work that the signal tells to end; undefined where it takes longer than the grace after that, and goes on alone. */
+export async function withinGrace<T>(
+  graceMs: number,
+  work: Promise<T>,
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  const over = new AbortController();
+  const told = new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true, signal: over.signal });
+    if (signal.aborted) resolve();
+  });
+  try {
+    return await Promise.race([work, told.then(() => sleep(graceMs, over.signal)).then(() => undefined)]);
+  } finally {
+    over.abort();
+  }
+}

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { UnavailableError } from "../../src/lib/errors.ts";
-import { endsWithin, sleep, unlessAborted, withTimeout } from "../../src/lib/wait.ts";
+import { endsWithin, sleep, unlessAborted, withinGrace, withTimeout } from "../../src/lib/wait.ts";
 
 const NEVER_MS = 3_600_000;
 const never = new Promise<never>(() => {});
@@ -32,4 +32,13 @@ it("a wait for work ends with the signal's reason, also under a signal that has 
   await expect(waiting).rejects.toThrow("left");
   await expect(unlessAborted(leaving.signal, Promise.resolve(1))).rejects.toThrow("left");
   expect(await unlessAborted(new AbortController().signal, Promise.resolve(1))).toBe(1);
+});
+
+it("work that is told to end has its grace for it, and is left behind after that", async () => {
+  const told = new AbortController();
+  expect(await withinGrace(1, Promise.resolve(1), told.signal)).toBe(1);
+  const left = withinGrace(1, never, told.signal);
+  told.abort();
+  expect(await left).toBeUndefined();
+  expect(await withinGrace(NEVER_MS, Promise.resolve(2), told.signal)).toBe(2);
 });

@@ -90,7 +90,7 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
     } finally {
       if (underWay.get(channel) === ending) underWay.delete(channel);
       await asked.slot.release().then(tell, (error: unknown) => {
-        log.debug({ err: error, channel }, "slots are left to run out");
+        log.debug({ event: "poll.slot_not_released", err: error, channel }, "limit slot is left to run out");
       });
     }
   }
@@ -98,7 +98,10 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
   async function tell(turns: readonly Turn[]): Promise<void> {
     for (const turn of turns) {
       await addTurn(queue, turn).catch((error: unknown) => {
-        log.debug({ err: error, channel: Number(turn.name) }, "a poll was not told that it is its turn");
+        log.debug(
+          { event: "poll.turn_not_added", err: error, channel: Number(turn.name) },
+          "next poll in line could not be added",
+        );
       });
     }
   }
@@ -110,8 +113,13 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
       return handled;
     } catch (error) {
       const { channel } = job.data;
-      if (!(error instanceof UnavailableError)) log.error({ err: error, channel }, "a poll was not begun");
-      else if (!failing && !signal.aborted) log.warn({ err: error, channel }, "polls have to wait");
+      if (!(error instanceof UnavailableError))
+        log.error({ event: "poll.failed", err: error, channel }, "poll could not begin");
+      else if (!failing && !signal.aborted)
+        log.warn(
+          { event: "poll.delayed", err: error, channel },
+          "polls wait until Redis and the database answer",
+        );
       failing = true;
       const waitMs = Math.min(OUTAGE_WAIT_MS * 2 ** Math.min(job.starts - 1, 10), MAX_OUTAGE_WAIT_MS);
       return { result: "unavailable", againAtMs: clock() + waitMs * (0.5 + random()) };
@@ -127,7 +135,10 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
       // One by the plan that is not yet sure to be wanted keeps its place in the plan; else there would be two.
       if (job.scheduleId === undefined || result === "unwanted") return { putOffMs: delayMs };
       await addPoll(queue, job.data.channel, delayMs).catch((error: unknown) => {
-        log.debug({ err: error, channel: job.data.channel }, "a poll comes only when it is due");
+        log.debug(
+          { event: "poll.not_added", err: error, channel: job.data.channel },
+          "poll beside the plan could not be added",
+        );
       });
       return undefined;
     },

@@ -1,8 +1,8 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { StaleSourceError } from "../../bus/errors.ts";
 import { type JobPlan, nextTimeMs } from "../../bus/jobs/job-plan.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
+import { withinGrace } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import type { SourceEnd } from "../source.ts";
 import type { PollTarget } from "./poll-target.ts";
@@ -59,10 +59,12 @@ export async function pollOnce(
     }
     const { run, failures, report, end: writeEnd } = opening.open;
     report({ lagMs });
-    const ended = await endOf((async () => polled.poll(run))(), running).catch((error: unknown) =>
-      failureOf(error, (unexpected) => {
-        if (!running.aborted) log.error({ err: unexpected, channel }, "a poll has failed unexpectedly");
-      }),
+    const ended = await withinGrace(ABORT_GRACE_MS, (async () => polled.poll(run))(), running).catch(
+      (error: unknown) =>
+        failureOf(error, (unexpected) => {
+          if (!running.aborted)
+            log.error({ event: "poll.failed", err: unexpected, channel }, "poll failed unexpectedly");
+        }),
     );
     const end = signal.aborted ? undefined : deadline.signal.aborted ? overdue(deadlineMs) : ended;
     const went = whatNext(end, { plan, failures, nowMs: clock(), random });
@@ -70,7 +72,7 @@ export async function pollOnce(
       await writeEnd(end, went.nextAtMs === undefined ? {} : { nextAtMs: went.nextAtMs });
     } catch (error) {
       // What was published stands with its cursor. Lost is what people see of the end, and a wait that was asked for.
-      log.warn({ err: error, channel }, "the end of a poll could not be written down");
+      log.warn({ event: "poll.end_not_written", err: error, channel }, "end of a poll could not be written");
     }
     return { result: end?.kind ?? "ended", ...(went.isExtra ? { againAtMs: went.nextAtMs } : {}) };
   } finally {
@@ -115,22 +117,6 @@ function whatNext(
       return { isExtra: false, nextAtMs: undefined };
     default:
       return end satisfies never;
-  }
-}
-
-/** How a poll ended, without waiting for one that does not end when it is told to. */
-async function endOf(polling: Promise<SourceEnd>, running: AbortSignal): Promise<SourceEnd | undefined> {
-  const over = new AbortController();
-  const told = new Promise<void>((resolve) => {
-    running.addEventListener("abort", () => resolve(), { once: true, signal: over.signal });
-    if (running.aborted) resolve();
-  });
-  const leftBehind = told.then(() => delay(ABORT_GRACE_MS, undefined, { signal: over.signal }));
-  leftBehind.catch(() => {});
-  try {
-    return await Promise.race([polling, leftBehind]);
-  } finally {
-    over.abort();
   }
 }
 

@@ -1,7 +1,8 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { nextTimeMs } from "../../bus/jobs/job-plan.ts";
+import type { Backoff } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
+import { startLoop } from "../../lib/loop.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { Log } from "../../log.ts";
 import { addPoll, type PollQueue, type PollTarget, removePoll } from "./poll-target.ts";
@@ -27,6 +28,7 @@ export interface PollSchedules extends AsyncDisposable {
 
 const CALLS_AT_ONCE = 16;
 const RETRY_MS = 1_000;
+const RETRY: Backoff = { initialMs: RETRY_MS, maxMs: RETRY_MS, factor: 1, jitter: 0 };
 /** The first poll of a source that begins to run does not wait for its plan; those of many that begin together follow each other. */
 const FIRST_POLL_MS = 100;
 const SPACING_MS = 5;
@@ -41,14 +43,11 @@ const SOON_MS = 1_500;
  */
 export function startPollSchedules(deps: PollSchedulesDeps): PollSchedules {
   const { queue, targets, clock, log, random, auditEveryMs } = deps;
-  const stopping = new AbortController();
-  const { signal } = stopping;
   /** The schedules that are there as far as it is known here, by channel number. */
   const known = new Map<number, string>();
   const soon = new Set<number>();
   let unknownSchedules = new Set<string>();
   let auditAtMs = 0;
-  let woken = Promise.withResolvers<void>();
 
   async function audit(): Promise<void> {
     const there = new Set<string>();
@@ -71,7 +70,7 @@ export function startPollSchedules(deps: PollSchedulesDeps): PollSchedules {
   async function each<T>(items: readonly T[], act: (item: T, index: number) => Promise<void>): Promise<void> {
     const refusals: unknown[] = [];
     await mapBounded(items, CALLS_AT_ONCE, async (item, i) => {
-      signal.throwIfAborted();
+      loop.signal.throwIfAborted();
       await act(item, i).catch((error: unknown) => {
         if (error instanceof UnavailableError) throw error;
         refusals.push(error);
@@ -112,38 +111,23 @@ export function startPollSchedules(deps: PollSchedulesDeps): PollSchedules {
     });
   }
 
-  async function run(): Promise<void> {
-    let failing = false;
-    while (!signal.aborted) {
-      woken = Promise.withResolvers();
-      let waitMs = RETRY_MS;
-      try {
-        if (performance.now() >= auditAtMs) await audit();
-        await settle();
-        if (failing) log.info("schedules of polls are kept again");
-        failing = false;
-        waitMs = soon.size > 0 ? RETRY_MS : auditAtMs - performance.now();
-      } catch (error) {
-        if (!failing && !signal.aborted) log.warn({ err: error }, "schedules of polls have to wait");
-        failing = true;
-      }
-      const next = new AbortController();
-      const tick = delay(Math.max(waitMs, 0), undefined, { signal: AbortSignal.any([signal, next.signal]) });
-      await Promise.race([tick.catch(() => {}), ...(failing ? [] : [woken.promise])]);
-      next.abort();
-    }
-  }
-
-  const running = run();
+  const loop = startLoop({
+    async step() {
+      if (performance.now() >= auditAtMs) await audit();
+      await settle();
+    },
+    everyMs: () => (soon.size > 0 ? RETRY_MS : Math.max(0, auditAtMs - performance.now())),
+    retry: RETRY,
+    random,
+    onFailing: (err) => log.warn({ event: "poll_schedules.failing", err }, "poll schedules cannot be set"),
+    onRecovered: () => log.info({ event: "poll_schedules.recovered" }, "poll schedules are set again"),
+  });
   return {
-    wake: () => woken.resolve(),
+    wake: loop.wake,
     pollSoon(channel) {
       soon.add(channel);
-      woken.resolve();
+      loop.wake();
     },
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await running;
-    },
+    [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose](),
   };
 }

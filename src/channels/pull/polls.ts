@@ -61,7 +61,10 @@ export function startPolls(deps: PollsDeps): SourceEngine {
     try {
       return pollTargetOf(source, polled, { limits, nowMs: clock() });
     } catch (error) {
-      log.error({ err: error, channel: source.channelNumber }, "a source cannot be polled by its settings");
+      log.error(
+        { event: "source.schedule_invalid", err: error, channel: source.channelNumber },
+        "source has a schedule that cannot be read",
+      );
       refused.add(source);
       return undefined;
     }

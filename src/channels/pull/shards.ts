@@ -1,5 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { ShardLeases } from "../../bus/sources/shard-leases.ts";
+import { startLoop } from "../../lib/loop.ts";
 import type { Log } from "../../log.ts";
 
 export interface ShardsDeps {
@@ -45,14 +45,12 @@ export function startShards(deps: ShardsDeps): Shards {
   const { leases, worker, log, onHeld, vacate } = deps;
   const { ttlMs, mostTaken, mostGiven, ...timing } = { ...TIMING, ...deps.timing };
   const tickEveryMs = Math.min(timing.tickEveryMs, ttlMs / 3);
-  const stopping = new AbortController();
   /** Those that are being given away, until they are. */
   const giving = new Set<number>();
   const givings = new Set<Promise<void>>();
   let held = NONE;
   let workers = 0;
   let watchdog: NodeJS.Timeout | undefined;
-  let isFailing = false;
 
   function setHeld(shards: readonly number[]): void {
     if (shards.length === held.size && shards.every((shard) => held.has(shard))) return;
@@ -60,11 +58,11 @@ export function startShards(deps: ShardsDeps): Shards {
     onHeld(held);
   }
 
-  async function tick(): Promise<void> {
+  async function tick(signal: AbortSignal): Promise<void> {
     const sentAtMs = performance.now();
     const { workers: live, share, held: leased } = await leases.renew(worker, { ttlMs, most: mostTaken });
     const leftMs = sentAtMs + ttlMs * (1 - RESERVE) - performance.now();
-    if (stopping.signal.aborted) return;
+    if (signal.aborted) return;
     // The answer came so late that it is worth nothing.
     if (leftMs <= 0) return setHeld([]);
     clearTimeout(watchdog);
@@ -80,7 +78,10 @@ export function startShards(deps: ShardsDeps): Shards {
 
   function expire(): void {
     if (held.size === 0) return;
-    log.warn({ shards: held.size }, "the lease on sources could not be renewed; they stop here");
+    log.warn(
+      { event: "source.lease_lost", shards: held.size },
+      "lease on shards ran out; their sources stop on this worker",
+    );
     setHeld([]);
   }
 
@@ -88,7 +89,9 @@ export function startShards(deps: ShardsDeps): Shards {
     const given = vacate(new Set(shards))
       .then(() => leases.release(worker, shards))
       // Where it fails, the next tick finds them still held, and they are taken up again or given anew.
-      .catch((error: unknown) => log.debug({ err: error }, "shards are not given back"))
+      .catch((error: unknown) =>
+        log.debug({ event: "source.shards_not_released", err: error }, "shards could not be given back"),
+      )
       .finally(() => {
         for (const shard of shards) giving.delete(shard);
         givings.delete(given);
@@ -96,33 +99,25 @@ export function startShards(deps: ShardsDeps): Shards {
     givings.add(given);
   }
 
-  async function run(): Promise<void> {
-    const { signal } = stopping;
-    while (!signal.aborted) {
-      try {
-        await tick();
-        if (isFailing) log.info("the lease on sources is renewed again");
-        isFailing = false;
-      } catch (error) {
-        if (!isFailing && !signal.aborted) log.warn({ err: error }, "the lease on sources is not renewed");
-        isFailing = true;
-      }
-      await delay(tickEveryMs, undefined, { signal }).catch(() => {});
-    }
-  }
-
-  const running = run();
+  const loop = startLoop({
+    step: tick,
+    everyMs: tickEveryMs,
+    retry: { initialMs: tickEveryMs, maxMs: tickEveryMs, factor: 1, jitter: 0 },
+    onFailing: (err) =>
+      log.warn({ event: "source.lease_failing", err }, "the lease on shards is not renewed"),
+    onRecovered: () => log.info({ event: "source.lease_renewed" }, "the lease on shards is renewed again"),
+  });
   return {
     held: () => held,
     workers: () => workers,
     async [Symbol.asyncDispose]() {
-      stopping.abort();
+      const stopped = loop[Symbol.asyncDispose]();
       clearTimeout(watchdog);
       const left = held;
       setHeld([]);
-      await Promise.all([vacate(left), running, ...givings]);
+      await Promise.all([vacate(left), stopped, ...givings]);
       await leases.leave(worker).catch((error: unknown) => {
-        log.warn({ err: error }, "the lease on sources is left to run out");
+        log.warn({ event: "source.lease_not_released", err: error }, "lease on shards is left to run out");
       });
     },
   };

@@ -1,9 +1,9 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { shardOf } from "../../bus/sources/shard-leases.ts";
 import type { Topics } from "../../bus/topics/topics.ts";
 import type { Queryable } from "../../data/database.ts";
 import { type ExpectedChannel, pageExpected } from "../../data/sources.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { startLoop } from "../../lib/loop.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { Log } from "../../log.ts";
 
@@ -36,11 +36,9 @@ export async function isSilent(
 
 export function startSilenceWatch(deps: SilenceDeps): SilenceWatch {
   const { db, shards, log, everyMs = 30_000 } = deps;
-  const stopping = new AbortController();
-  const { signal } = stopping;
   let silent = new Set<number>();
 
-  async function look(): Promise<void> {
+  async function look(signal: AbortSignal): Promise<void> {
     const found = new Set<number>();
     for (let after = 0; !signal.aborted; ) {
       const page = await pageExpected(db, { after, limit: PAGE });
@@ -52,26 +50,16 @@ export function startSilenceWatch(deps: SilenceDeps): SilenceWatch {
       if (last === undefined || page.length < PAGE) break;
       after = last.number;
     }
-    for (const channel of found) if (!silent.has(channel)) log.warn({ channel }, "a channel is silent");
+    for (const channel of found)
+      if (!silent.has(channel))
+        log.warn({ event: "channel.silent", channel }, "no event for longer than the channel expects");
     silent = found;
   }
 
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      // Whatever keeps it from looking is told of by others.
-      await look().catch((error: unknown) =>
-        log.debug({ err: error }, "silent channels cannot be looked for"),
-      );
-      await delay(everyMs, undefined, { signal }).catch(() => {});
-    }
-  }
-
-  const running = run();
-  return {
-    silent: () => silent.size,
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await running;
-    },
-  };
+  const loop = startLoop({
+    step: look,
+    everyMs,
+    onFailing: (err) => log.debug({ event: "silence.failing", err }, "silent channels cannot be counted"),
+  });
+  return { silent: () => silent.size, [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose]() };
 }

@@ -1,20 +1,21 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { StaleSourceError } from "../../bus/errors.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
+import type { Limiter } from "../../lib/limiter.ts";
+import { startLoop } from "../../lib/loop.ts";
+import { withinGrace } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import type { ReconnectPolicy, SourceEnd, StreamSource } from "../source.ts";
 import type { OpeningRun, OpenRun, SourceRuns } from "./source-runs.ts";
-import type { Admission } from "./start-gate.ts";
 
 export interface StreamRunnerDeps {
   readonly runs: SourceRuns;
   readonly stream: StreamSource;
   /** This worker's name. */
   readonly owner: string;
-  /** Lets only so many begin at a time. */
-  readonly admit: (options: { readonly signal: AbortSignal }) => Promise<Admission>;
+  /** One for each that begins: thousands at once would be in each other's way. */
+  readonly starts: Limiter;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
@@ -31,6 +32,8 @@ export interface StreamRunner {
   readonly stop: () => Promise<void>;
 }
 
+/** Streams that take longer to begin no longer keep others from it. */
+const MAX_START_MS = 2_000;
 const MAX_WAIT_MS = 24 * 3_600_000;
 /** How long a run may take to end once it is told to. */
 const MAX_ENDING_MS = 10_000;
@@ -45,18 +48,23 @@ const ENGINE: ReconnectPolicy = {
 
 /** Runs a stream again and again until it is stopped. What happens is written by its runs; this decides when the next one begins. */
 export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps): StreamRunner {
-  const { runs, stream, owner, admit, clock, random } = deps;
+  const { runs, stream, owner, starts, clock, random } = deps;
   const log = deps.log.child({ channel: channelNumber });
-  const stopping = new AbortController();
   let state: StreamState = "waiting";
   let restarting = new AbortController();
+  let waitMs = 0;
   let skipBackoff = false;
   /** Times in a row that a run could not even begin, or was taken away. */
   let misses = 0;
 
   /** One run. Answers how long to wait before the next one. */
   async function runOnce(signal: AbortSignal): Promise<number> {
-    const admission = await admit({ signal });
+    const start = await starts.acquire(1, { signal });
+    const timer = setTimeout(() => start[Symbol.dispose](), MAX_START_MS).unref();
+    const begun = (): void => {
+      clearTimeout(timer);
+      start[Symbol.dispose]();
+    };
     try {
       state = "connecting";
       const opening = await begin(signal);
@@ -67,12 +75,12 @@ export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps)
         case "backoff":
           return opening.waitMs;
         case "open":
-          return await runOpened(opening.open, admission);
+          return await runOpened(opening.open, begun);
         default:
           return opening satisfies never;
       }
     } finally {
-      admission.done();
+      begun();
       state = "waiting";
     }
   }
@@ -88,14 +96,14 @@ export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps)
     }
   }
 
-  async function runOpened(open: OpenRun, admission: Admission): Promise<number> {
+  async function runOpened(open: OpenRun, begun: () => void): Promise<number> {
     const { run } = open;
     const policy = stream.reconnect(run.settings);
     let openedAtMs: number | undefined;
     const opened = (): void => {
       openedAtMs ??= performance.now();
       state = "open";
-      admission.done();
+      begun();
       run.opened();
     };
     const openMs = (): number => (openedAtMs === undefined ? 0 : performance.now() - openedAtMs);
@@ -134,18 +142,19 @@ export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps)
     signal: AbortSignal,
   ): Promise<SourceEnd | "left" | "stale"> {
     try {
-      const end = await withinGrace(running, signal);
-      if (end === undefined) log.error("a stream does not end; its next run fences it");
+      const end = await withinGrace(MAX_ENDING_MS, running, signal);
+      if (end === undefined)
+        log.error({ event: "source.not_ended" }, "stream does not end; its next run fences it");
       return end === undefined || signal.aborted ? "left" : end;
     } catch (error) {
       if (signal.aborted) return "left";
       // The next run finds out where the source stands.
       if (error instanceof StaleSourceError) return "stale";
       if (error instanceof UnavailableError) {
-        log.debug({ err: error }, "a stream could not be written");
+        log.debug({ event: "source.write_failed", err: error }, "stream ended by a failed write");
         return { kind: "failed", code: "unavailable", message: "What came could not be published." };
       }
-      log.error({ err: error }, "a stream ended with an error of its kind");
+      log.error({ event: "source.failed", err: error }, "stream ended with an unexpected error");
       return { kind: "failed", code: "internal", message: "The stream ended with an internal error." };
     }
   }
@@ -157,49 +166,31 @@ export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps)
       if (signal.aborted) return 0;
       misses++;
       const isExpected = error instanceof StaleSourceError || error instanceof UnavailableError;
-      if (isExpected) log.debug({ err: error }, "a stream has to begin again");
-      else log.error({ err: error }, "a stream cannot be held");
+      if (isExpected)
+        log.debug({ event: "source.not_opened", err: error }, "run of a stream could not begin");
+      else log.error({ event: "source.failed", err: error }, "run of a stream failed unexpectedly");
       return backoffMs(ENGINE, misses, random);
     }
   }
 
-  async function keepGoing(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const signal = AbortSignal.any([stopping.signal, restarting.signal]);
-      const waitMs = await attempt(signal);
-      if (!signal.aborted) await delay(waitMs, undefined, { signal }).catch(() => {});
-      if (restarting.signal.aborted) restarting = new AbortController();
-    }
-  }
-
-  const going = keepGoing();
+  const loop = startLoop({
+    async step(stopping) {
+      restarting = new AbortController();
+      waitMs = await attempt(AbortSignal.any([stopping, restarting.signal]));
+    },
+    everyMs: () => waitMs,
+    onFailing: (err) => log.error({ event: "source.runner_failed", err }, "stream runner failed"),
+  });
   return {
     state: () => state,
     restart() {
       skipBackoff = true;
       misses = 0;
       restarting.abort();
+      loop.wake();
     },
     async stop() {
-      stopping.abort();
-      await going;
+      await loop[Symbol.asyncDispose]();
     },
   };
-}
-
-/** Undefined where it goes on for too long after the abort. */
-async function withinGrace<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  let timer: NodeJS.Timeout | undefined;
-  const onAbort = (): void => {
-    timer = setTimeout(resolve, MAX_ENDING_MS, undefined);
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-    clearTimeout(timer);
-  }
 }

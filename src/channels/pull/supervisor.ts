@@ -1,14 +1,16 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { type ShardLeases, shardOf } from "../../bus/sources/shard-leases.ts";
 import type { SourceState } from "../../bus/sources/source-states.ts";
 import type { ChangeFeed } from "../../data/changes.ts";
+import type { Backoff } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { createLimiter } from "../../lib/limiter.ts";
+import { startLoop } from "../../lib/loop.ts";
+import { endsWithin } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { type ShardTiming, startShards } from "./shards.ts";
 import type { SourceEngine } from "./source-engine.ts";
 import { createSourceList, type SourceListDeps, type SourceLook } from "./source-list.ts";
 import type { SourceRuns } from "./source-runs.ts";
-import { createStartGate } from "./start-gate.ts";
 import { startStreamRunner } from "./stream-runner.ts";
 import { createStreamRunners } from "./stream-runners.ts";
 
@@ -47,7 +49,7 @@ export interface Supervisor extends AsyncDisposable {
 const TIMING: SupervisorTiming = { lookEveryMs: 30_000, lookGapMs: 200, graceMs: 1_500 };
 /** So many streams begin at a time; thousands at once would stand in each other's way, and at one server's door. */
 const STARTS_AT_ONCE = 64;
-const START_MOST_MS = 2_000;
+const RETRY: Backoff = { initialMs: 1_000, maxMs: 1_000, factor: 1, jitter: 0 };
 /** After this long without news of changes nothing that is kept running is known to be wanted. */
 const MAX_STALENESS_MS = 600_000;
 const NOTHING: SourceLook = { all: [], streams: new Map(), polled: [] };
@@ -60,85 +62,55 @@ const NOTHING: SourceLook = { all: [], streams: new Map(), polled: [] };
 export function startSupervisor(deps: SupervisorDeps): Supervisor {
   const { runtimes, runs, polls, worker, changes, clock, log, random = Math.random } = deps;
   const { lookEveryMs, lookGapMs, graceMs } = { ...TIMING, ...deps.timing };
-  const stopping = new AbortController();
-  const { signal } = stopping;
   const find = createSourceList(deps);
-  const gate = createStartGate({ places: STARTS_AT_ONCE, mostMs: START_MOST_MS });
+  const starts = createLimiter(STARTS_AT_ONCE);
   const runners = createStreamRunners(({ number, kind }) => {
     const stream = runtimes.get(kind)?.stream;
     if (!stream) throw new Error(`channels of kind ${kind} are not streams`);
-    return startStreamRunner(number, { runs, stream, owner: worker, admit: gate.admit, clock, random, log });
+    return startStreamRunner(number, { runs, stream, owner: worker, starts, clock, random, log });
   });
   let found = NOTHING;
   let held: ReadonlySet<number> = new Set();
-  let isDirty = true;
-  let wake: () => void = () => {};
 
   function reconcile(): void {
     const ours = [...found.streams].filter(([number]) => held.has(shardOf(number)));
     runners.reconcile(new Map(changes.stalenessMs() > MAX_STALENESS_MS ? [] : ours));
   }
 
-  async function vacate(shards: ReadonlySet<number>): Promise<void> {
-    const waited = new AbortController();
-    await Promise.race([
-      runners.ended(shards),
-      delay(graceMs, undefined, { signal: waited.signal }).catch(() => {}),
-    ]);
-    waited.abort();
-  }
-
   const shards = startShards({
     ...deps,
-    vacate,
+    async vacate(shards) {
+      await endsWithin(graceMs, runners.ended(shards));
+    },
     onHeld(now) {
       held = now;
       reconcile();
     },
   });
 
-  async function look(): Promise<void> {
-    isDirty = false;
-    found = await find();
-    if (signal.aborted) return;
-    polls.sync(found.polled);
-    reconcile();
-  }
-
-  function noteDirty(): void {
-    isDirty = true;
-    wake();
-  }
-
-  async function run(): Promise<void> {
-    let isFailing = false;
-    while (!signal.aborted) {
-      const woken = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      try {
-        await look();
-        if (isFailing) log.info("sources are looked for again");
-        isFailing = false;
-      } catch (error) {
-        isDirty = true;
-        if (!isFailing && !signal.aborted) log.warn({ err: error }, "sources cannot be looked for");
-        isFailing = true;
-        reconcile();
-      }
-      await delay(isFailing ? 1_000 : lookGapMs, undefined, { signal }).catch(() => {});
-      if (isDirty) continue;
-      const next = new AbortController();
-      await Promise.race([
-        woken,
-        delay(lookEveryMs, undefined, { signal: AbortSignal.any([signal, next.signal]) }).catch(() => {}),
-      ]);
-      next.abort();
+  async function look(signal: AbortSignal): Promise<void> {
+    try {
+      const next = await find();
+      if (signal.aborted) return;
+      found = next;
+      polls.sync(found.polled);
+    } finally {
+      if (!signal.aborted) reconcile();
     }
   }
 
+  const loop = startLoop({
+    step: look,
+    everyMs: lookEveryMs,
+    gapMs: lookGapMs,
+    retry: RETRY,
+    random,
+    onFailing: (err) => log.warn({ event: "supervisor.failing", err }, "sources cannot be listed"),
+    onRecovered: () => log.info({ event: "supervisor.recovered" }, "sources are listed again"),
+  });
+
   /** A run under way goes by what was there when it began. */
-  function beginAnew(channelNumber: number): void {
+  function restart(channelNumber: number): void {
     runners.restart(channelNumber);
     polls.requestPoll(channelNumber);
   }
@@ -147,19 +119,18 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
     onChange({ kind, key }) {
       switch (kind) {
         case "source":
-          return beginAnew(Number(key));
+          return restart(Number(key));
         case "connection":
-          for (const { number, connectionId } of found.all) if (connectionId === key) beginAnew(number);
-          return noteDirty();
+          for (const { number, connectionId } of found.all) if (connectionId === key) restart(number);
+          return loop.wake();
         case "channel":
         case "subscription":
-          return noteDirty();
+          return loop.wake();
         default:
       }
     },
-    onReset: noteDirty,
+    onReset: loop.wake,
   });
-  const running = run();
   return {
     countStates() {
       const counts = new Map<SourceState, number>();
@@ -173,8 +144,7 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
     shards: shards.held,
     workers: shards.workers,
     async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await Promise.all([running, shards[Symbol.asyncDispose]()]);
+      await Promise.all([loop[Symbol.asyncDispose](), shards[Symbol.asyncDispose]()]);
     },
   };
 }

@@ -35,14 +35,17 @@ function startWorker(vacate: () => Promise<void> = async () => {}) {
   const timing = { ttlMs: TTL_MS, tickEveryMs: 1 };
   const onHeld = (held: ReadonlySet<number>) => void told.push(held.size);
   const shards = startShards({ leases, worker: "wk_1", log, onHeld, vacate, timing });
-  /** Answers the next renewal, and waits for the one after it. */
-  async function answer(held: readonly number[], share = 256): Promise<void> {
-    while (renewals.length === 0) await turn();
-    renewals.shift()?.resolve({ workers: 1, share, held });
+  async function asked(): Promise<void> {
     while (renewals.length === 0) await turn();
   }
+  /** Answers the next renewal, and waits for the one after it. */
+  async function answer(held: readonly number[], share = 256): Promise<void> {
+    await asked();
+    renewals.shift()?.resolve({ workers: 1, share, held });
+    await asked();
+  }
   return {
-    ...{ shards, told, released, answer },
+    ...{ shards, told, released, asked, answer },
     async [Symbol.asyncDispose]() {
       const disposing = shards[Symbol.asyncDispose]();
       for (const renewal of renewals) renewal.resolve({ workers: 1, share: 256, held: [] });
@@ -77,6 +80,7 @@ it("a worker that renews its lease keeps its shards for another lease from when 
 
 it("a worker gains no shards from an answer that comes after its lease may have ended", async () => {
   await using worker = startWorker();
+  await worker.asked();
   vi.advanceTimersByTime(USED_MS);
   await worker.answer([1, 2, 3]);
   expect(worker.told).toEqual([]);

@@ -1,11 +1,14 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { RunPlan, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { startStreamRunner } from "../../../src/channels/pull/stream-runner.ts";
 import type { SourceEnd, SourceRun, StreamSource } from "../../../src/channels/source.ts";
+import { createLimiter } from "../../../src/lib/limiter.ts";
+import { unlessAborted } from "../../../src/lib/wait.ts";
 import { createLog } from "../../../src/log.ts";
 import { until } from "../../support/until.ts";
 
 const NOW_MS = 1_000_000;
+const POLICY = { initialMs: 1, maxMs: 20, factor: 2, jitter: 0, resetAfterMs: 3_600_000 };
 const FAILED: SourceEnd = { kind: "failed", code: "reset", message: "cut" };
 
 /** Ends each run of a stream as it is told, and keeps what was planned after it. */
@@ -28,11 +31,10 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
       return { kind: "open", open };
     },
   };
-  const policy = { initialMs: 1, maxMs: 20, factor: 2, jitter: 0, resetAfterMs: 3_600_000 };
-  const stream: StreamSource = { reconnect: () => policy, runConnection: async () => end(plans.length) };
+  const stream: StreamSource = { reconnect: () => POLICY, runConnection: async () => end(plans.length) };
   const runner = startStreamRunner(1, {
     ...{ runs, stream, owner: "wk_1", clock: () => NOW_MS, random: () => 0.5 },
-    admit: async () => ({ done() {} }),
+    starts: createLimiter(64),
     log: createLog({ level: "silent" }),
   });
   return { runner, plans, fresh, [Symbol.asyncDispose]: () => runner.stop() };
@@ -72,4 +74,36 @@ describe("a stream", () => {
     await until(() => stream.plans.length === 2);
     expect(stream.fresh).toEqual([false, true]);
   });
+});
+
+it("a stream that takes long to begin keeps no other from beginning", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const starts = createLimiter(1);
+    const begun: number[] = [];
+    const runs: SourceRuns = {
+      async openRun(number, { signal }) {
+        begun.push(number);
+        return unlessAborted(signal, new Promise(() => {}));
+      },
+    };
+    const start = (number: number) =>
+      startStreamRunner(number, {
+        stream: { reconnect: () => POLICY, runConnection: async () => FAILED },
+        ...{ runs, starts, owner: "wk_1", clock: () => NOW_MS, random: () => 0.5 },
+        log: createLog({ level: "silent" }),
+      });
+    const runners = [1, 2, 3].map(start);
+    for (const most of [1, 2, 3]) {
+      while (begun.length < most) await new Promise((resolve) => setImmediate(resolve));
+      vi.advanceTimersByTime(1_999);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(begun.length).toBe(most);
+      vi.advanceTimersByTime(1);
+    }
+    expect(begun).toEqual([1, 2, 3]);
+    await Promise.all(runners.map((runner) => runner.stop()));
+  } finally {
+    vi.useRealTimers();
+  }
 });
