@@ -63,6 +63,7 @@ const imports: readonly Import[] = files.flatMap((from) =>
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   ioredis: ["bus", "consumer"],
   bullmq: ["bus"],
+  cloudevents: ["event", "consumer"],
   kysely: ["data", "resources", "gateway"],
   pg: ["data"],
   undici: ["net"],

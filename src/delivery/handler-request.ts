@@ -1,4 +1,6 @@
 import { createHmac } from "node:crypto";
+import { readAttributes } from "../event/cloud-event.ts";
+import { binaryHeaders } from "../event/typed-event.ts";
 import type { OutboundRequest } from "../net/outbound.ts";
 
 /** An event as its entry has it, and where that stands. */
@@ -10,7 +12,7 @@ export interface DeliveredEvent {
 }
 
 /**
- * The request that hands an event to a handler: CloudEvents 1.0.2 in binary mode (HTTP binding, section 3.1), signed as
+ * The request that hands an event to a handler: CloudEvents 1.0 in binary mode with the data as it was received, signed as
  * Standard Webhooks says (v1). Its `webhook-id` is the same at each attempt, and unlike that of any other event.
  *
  * @param options.secret `whsec_` and base64, or base64 alone
@@ -26,17 +28,9 @@ export function createHandlerRequest(
   },
 ): OutboundRequest {
   const { secret, subscriptionId, atMs, url } = options;
-  const headers: Record<string, string> = {};
-  let body: string | Buffer = "";
-  for (let at = 0; at + 1 < event.fields.length; at += 2) {
-    const name = event.fields[at] ?? "";
-    const value = event.fields[at + 1] ?? "";
-    if (name === "data") body = value;
-    else if (name === "data_base64") body = Buffer.from(value, "base64");
-    else if (name === "datacontenttype") headers["content-type"] = value;
-    else headers[`ce-${name}`] = encodeHeader(value);
-    if (name === "traceparent") headers.traceparent = value;
-  }
+  const { attributes, text = "" } = readAttributes(event.fields);
+  const { data_base64: base64, traceparent } = attributes;
+  const body = base64 === undefined ? text : Buffer.from(base64, "base64");
   const id = `msg_${subscriptionId}_${event.entryId}_${topicMark(event.topic)}`;
   const timestamp = String(Math.floor(atMs / 1000));
   const signature = createHmac("sha256", signingKey(secret))
@@ -47,7 +41,8 @@ export function createHandlerRequest(
     method: "POST",
     url,
     headers: {
-      ...headers,
+      ...binaryHeaders(event.fields),
+      ...(traceparent === undefined ? {} : { traceparent }),
       "webhook-id": id,
       "webhook-timestamp": timestamp,
       "webhook-signature": `v1,${signature}`,
@@ -61,14 +56,3 @@ export const topicMark = (topic: string): string =>
   createHmac("sha256", "topic").update(topic).digest("base64url").slice(0, 12);
 
 export const signingKey = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64");
-
-/** HTTP binding, section 3.1.3.2: all but printable ASCII, and blanks, quotes and percent signs, by their UTF-8 bytes. */
-function encodeHeader(value: string): string {
-  return value
-    .toWellFormed()
-    .replace(/[^\x21\x23\x24\x26-\x7e]/gu, (character) =>
-      [...Buffer.from(character)]
-        .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`)
-        .join(""),
-    );
-}

@@ -44,13 +44,13 @@ export function readEvent<T>(fields: readonly string[]): {
   const { data_base64: base64, datacontenttype } = attributes;
   let data: unknown;
   if (base64 !== undefined) data = Buffer.from(base64, "base64");
-  else if (text !== undefined) data = isJson(datacontenttype) ? JSON.parse(text) : text;
+  else if (text !== undefined) data = isJsonData(datacontenttype) ? JSON.parse(text) : text;
   const event = data === undefined ? attributes : { ...attributes, data };
   return { event: Object.freeze(event) as unknown as ConsumedEvent<T>, text };
 }
 
 /** By media type, as the JSON format of CloudEvents has it (section 3.1.1); data without a type is JSON. */
-function isJson(contentType: string | undefined): boolean {
+export function isJsonData(contentType: string | undefined): boolean {
   if (contentType === undefined) return true;
   const subtype = contentType.split(";", 1)[0]?.trim().toLowerCase().split("/")[1] ?? "";
   return subtype === "json" || subtype.endsWith("+json");

@@ -1,5 +1,6 @@
 import type { OutgoingEvent } from "./event.ts";
 import type { ItemFailure } from "./outcome.ts";
+import type { StructuredEvent } from "./typed-event.ts";
 
 /** What a path says of an item. */
 export interface ExplainedPath {
@@ -26,10 +27,15 @@ export interface ExplainedRule extends ExplainedDefinition {
   readonly failure: Pick<ItemFailure, "reason" | "path" | "detail"> | null;
 }
 
+/** The longest data that is shown. */
+export const MAX_EXPLAINED_DATA_CHARS = 4_096;
+
 /** An event as it would stand on its topic. */
 export interface ExplainedEvent extends Pick<OutgoingEvent, "id" | "type" | "topic"> {
   /** As text; null where it has none, or is bytes. */
   readonly data: string | null;
+  /** The event itself; without its data where that is longer than `MAX_EXPLAINED_DATA_CHARS`. */
+  readonly event: StructuredEvent;
   /** What the bus would find: `new` is appended, `duplicate` is not; what becomes of a `conflict` the channel says. */
   readonly status: "new" | "duplicate" | "conflict";
   /** The entry that has its id already. */

@@ -1,8 +1,15 @@
 import type { FindKnownIds, KnownId } from "../bus/publish/known-ids.ts";
+import { readAttributes } from "../event/cloud-event.ts";
 import type { OutgoingEvent } from "../event/event.ts";
-import type { ExplainedDefinition, ExplainedEvent, ExplainedItem } from "../event/explained.ts";
+import {
+  type ExplainedDefinition,
+  type ExplainedEvent,
+  type ExplainedItem,
+  MAX_EXPLAINED_DATA_CHARS,
+} from "../event/explained.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
+import { structuredEvent } from "../event/typed-event.ts";
 import { findNearest } from "../lib/nearest.ts";
 import { explainItem } from "../normalize/explain.ts";
 import type { Fault } from "../normalize/fault.ts";
@@ -74,10 +81,10 @@ export function createExplain(deps: NormalizeDeps & { readonly findKnownIds: Fin
 }
 
 function explained({ id, type, topic, fields }: OutgoingEvent, known: KnownId | undefined): ExplainedEvent {
-  const names = fields.filter((_, i) => i % 2 === 0);
-  const data = fields[names.indexOf("data") * 2 + 1] ?? null;
+  const data = readAttributes(fields).text ?? null;
+  const event = structuredEvent(fields, MAX_EXPLAINED_DATA_CHARS);
   const entryId = known === undefined || known.kind === "new" ? null : known.entryId;
-  return { id, type, topic, data, status: known?.kind ?? "new", entryId };
+  return { id, type, topic, data, event, status: known?.kind ?? "new", entryId };
 }
 
 /** By the type that its path yields, where that is nearly its own; else the first whose path yields anything. */

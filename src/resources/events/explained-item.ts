@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ExplainedItem, ExplainedPath } from "../../event/explained.ts";
+import { type ExplainedItem, type ExplainedPath, MAX_EXPLAINED_DATA_CHARS } from "../../event/explained.ts";
 import { QUARANTINE_REASONS } from "../../event/outcome.ts";
 import type { Shown } from "../../http/fields.ts";
 
@@ -34,6 +34,9 @@ export const explainedItemSchema = z
         }),
         entryId: z.string().nullable().meta({ description: "The entry that has its id." }),
         data: z.string().nullable().meta({ description: "The event's data as text, its beginning." }),
+        event: z.record(z.string(), z.unknown()).meta({
+          description: `The event in the JSON format of CloudEvents 1.0 (structured mode), numbers as spelled; without \`data\` or \`data_base64\` where that is longer than ${MAX_EXPLAINED_DATA_CHARS} characters.`,
+        }),
       }),
     ),
     failures: z.array(z.object({ ...faultFields, definitions: z.array(z.string()) })).meta({
@@ -59,13 +62,15 @@ export type ExplainedItemEntity = Shown<z.output<typeof explainedItemSchema>>;
 
 /** What is shown of many. */
 export const MAX_EXPLAINED_ITEMS = 100;
-const MAX_DATA_CHARS = 4_096;
 
 export function renderExplainedItem(explained: ExplainedItem): ExplainedItemEntity {
   const { item, events, failures, definitions, closest } = explained;
   return {
     item,
-    events: events.map(({ data, ...event }) => ({ ...event, data: data?.slice(0, MAX_DATA_CHARS) ?? null })),
+    events: events.map(({ data, ...event }) => ({
+      ...event,
+      data: data?.slice(0, MAX_EXPLAINED_DATA_CHARS) ?? null,
+    })),
     failures: failures.map((failure) => ({ ...renderFault(failure), definitions: failure.definitions })),
     definitions: definitions.map(({ type, topic, matches, typePath, idPath, payloadPath, failure }) => ({
       ...{ type, topic, matches },

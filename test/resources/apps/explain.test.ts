@@ -1,3 +1,4 @@
+import { CloudEvent } from "cloudevents";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestSpine, type TestSpine } from "../../support/spine.ts";
 
@@ -61,6 +62,17 @@ describe("an explanation", () => {
     expect(await spine.api.call.get(`${path}/quarantine`)).toEqual([]);
     const topics = await spine.api.call.get(`${path}/topics`);
     expect(topics.every(({ length }: { length: number }) => length === 0)).toBe(true);
+  });
+
+  it("shows each event in structured mode, as it is published", async () => {
+    const { explain, send, path } = await install();
+    const body = { type: "pull", id: "a", data: { n: 1.5, text: "ü" } };
+    const { items } = await explain({ body: JSON.stringify(body) });
+    const [{ event, topic }] = items[0].events;
+    expect(new CloudEvent(event)).toMatchObject({ id: "a", type: "pull", data: body.data });
+    const sent = await send(body);
+    const published = await spine.api.call.get(`${path}/events/${topic}/${sent.events[0]?.entryId}`);
+    expect(published).toMatchObject({ ...event, time: expect.any(String) });
   });
 
   it("tells a duplicate, and a conflict of other data under a known id", async () => {

@@ -1,0 +1,46 @@
+import { type CloudEvent, HTTP } from "cloudevents";
+import { describe, expect, it } from "vitest";
+import { structuredEvent } from "../../src/event/typed-event.ts";
+
+const base = ["specversion", "1.0", "id", "1", "source", "/s", "type", "t"];
+const attributes = { specversion: "1.0", id: "1", source: "/s", type: "t" };
+const printed = (fields: readonly string[], maxDataChars = 1_000): string =>
+  JSON.stringify(structuredEvent([...base, ...fields], maxDataChars));
+
+describe("an event in structured mode", () => {
+  it("has the data with its numbers as they were spelled", () => {
+    const data = '{"big":12345678901234567890,"f":[1.0e2,-0,0.10],"n":7}';
+    const text = printed(["datacontenttype", "application/json", "data", data]);
+    expect(text).toContain(`"data":${data}`);
+    const headers = { "content-type": "application/cloudevents+json" };
+    const event = HTTP.toEvent({ headers, body: text }) as CloudEvent<{ n: number }>;
+    expect(event).toMatchObject({ ...attributes, datacontenttype: "application/json", data: { n: 7 } });
+  });
+
+  it.each<readonly [string, readonly string[], object]>([
+    ["text as a string", ["datacontenttype", "text/plain", "data", "[1]"], { data: "[1]" }],
+    ["bytes in base64", ["datacontenttype", "image/png", "data_base64", "AP8="], { data_base64: "AP8=" }],
+    ["no data", [], {}],
+    ["a JSON string", ["data", '"x"'], { data: "x" }],
+    ["as text what is not the JSON that it claims to be", ["data", "{"], { data: "{" }],
+    ["null", ["data", "null"], { data: null }],
+    [
+      "its sender's time",
+      ["time", "2016-12-31T23:59:60.123456+02:00"],
+      { time: "2016-12-31T23:59:60.123456+02:00" },
+    ],
+    [
+      "extensions of any name",
+      ["constructor", "a", "validate", "b", "schemaurl", "c", "emit", "d", "datacontentencoding", "e"],
+      { constructor: "a", validate: "b", schemaurl: "c", emit: "d", datacontentencoding: "e" },
+    ],
+  ])("has %s", (_, fields, expected) => {
+    const type = fields[0] === "datacontenttype" ? { datacontenttype: fields[1] } : {};
+    expect(JSON.parse(printed(fields))).toEqual({ ...attributes, ...type, ...expected });
+  });
+
+  it("leaves out data that is too long", () => {
+    expect(JSON.parse(printed(["data", '"long"'], 5))).toEqual(attributes);
+    expect(JSON.parse(printed(["data_base64", "AP8AAP8="], 5))).toEqual(attributes);
+  });
+});
