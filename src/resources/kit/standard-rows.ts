@@ -113,8 +113,10 @@ export function standardRows<
         const nowMs = clock();
         const id = createId(prefix, nowMs);
         const sent: Values = { ...body, ...place };
-        const given = ([name, { written, orElse }]: NamedField) =>
-          sent[name] ?? orElse?.({ id, caller }) ?? (written === "never" ? undefined : null);
+        const given = ([name, { written, orElse }]: NamedField) => {
+          const { [name]: value = orElse?.({ id, caller }) } = sent;
+          return value === undefined && written !== "never" ? null : value;
+        };
         const values = { ...sent, ...Object.fromEntries(fields.map((one) => [one[0], given(one)])) };
         await requireReferences(trx, caller, values);
         const write = { trx, caller, deps, nowMs, id, before: undefined, values: values as never };

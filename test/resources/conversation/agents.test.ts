@@ -124,6 +124,16 @@ describe("a knowledge base", () => {
     expect(await api.call.delete(`/knowledge-bases/${made.id}`)).toEqual({ id: made.id });
   });
 
+  it("belongs to the caller and its default space unless it says otherwise: null is nobody and no space", async () => {
+    const [account] = await api.call.get("/iam/accounts");
+    const [space] = await api.call.get("/spaces");
+    const made = await api.call.post("/knowledge-bases", { name: "K" });
+    expect(made).toMatchObject({ ownerId: account.id, spaceId: space.id });
+    const nobodys = await api.call.post("/knowledge-bases", { name: "K", ownerId: null, spaceId: null });
+    expect(nobodys).toMatchObject({ ownerId: null, spaceId: null });
+    for (const { id } of [made, nobodys]) await api.call.delete(`/knowledge-bases/${id}`);
+  });
+
   it("accepts any member name in its metadata, __proto__ too", async () => {
     const text = '{"name":"K","metadata":{"__proto__":{"a":1},"constructor":2}}';
     const made = await api.call("POST", "/knowledge-bases", text);

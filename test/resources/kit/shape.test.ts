@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { timestamp } from "../../../src/http/fields.ts";
+import { decimal, hidden, json, kept, once, time } from "../../../src/resources/kit/field.ts";
+import { organizationId, spaceId, uidOf } from "../../../src/resources/kit/fields.ts";
+import { createSchemaWriter } from "../../../src/resources/kit/openapi/schemas.ts";
+import { shape } from "../../../src/resources/kit/shape.ts";
+
+const board = shape({
+  prefix: "brd",
+  fields: {
+    uid: uidOf("board"),
+    organizationId,
+    spaceId,
+    name: z.string().min(1).max(3).meta({ description: "Its name.", example: "A" }),
+    owner: once(z.string().max(9).nullable().default(null)),
+    rate: decimal(z.number().max(100).default(0)),
+    opensAt: time(z.iso.datetime({ offset: true }).nullable().default(null)),
+    closedAt: kept(time(timestamp.nullable())),
+    tags: json(z.array(z.string().max(4)).default([])),
+    secret: hidden(z.string()),
+  },
+  inside: { cards: z.array(z.object({ id: z.string() })), cover: z.object({ id: z.string() }).nullable() },
+  meta: { id: "Board", description: "A board." },
+});
+const createdAt = new Date("2026-01-31T09:30:00Z");
+const row = {
+  ...{ id: "brd_1", organizationId: "org_1", uid: "b", spaceId: null, name: "long ago", owner: "me" },
+  ...{ rate: "12.5000", opensAt: createdAt, closedAt: null, tags: ["a"], secret: "s" },
+  ...{ createdAt, updatedAt: createdAt },
+};
+
+describe("a shape", () => {
+  it("answers a row with times and decimals as the API has them, and without what is hidden", () => {
+    const cards = [{ id: "card_1" }];
+    expect(board.render(row, { cards })).toEqual({
+      ...{ id: "brd_1", organizationId: "org_1", uid: "b", spaceId: null, name: "long ago", owner: "me" },
+      ...{ rate: 12.5, opensAt: "2026-01-31T09:30:00.000Z", closedAt: null, tags: ["a"] },
+      ...{ cards, cover: null },
+      ...{ createdAt: "2026-01-31T09:30:00.000Z", updatedAt: "2026-01-31T09:30:00.000Z" },
+    });
+    expect(board.render(row)).toMatchObject({ cards: [], cover: null });
+  });
+
+  it("answers what was written under other limits", () => {
+    expect(board.input.safeParse({ name: "long ago" }).success).toBe(false);
+    expect(board.entity.parse(board.render(row))).toMatchObject({ name: "long ago" });
+  });
+
+  it("takes in a POST what clients write, and in a PUT what may be changed of it", () => {
+    const changeable = ["uid", "spaceId", "name", "rate", "opensAt", "tags"];
+    expect(Object.keys(board.content.shape)).toEqual(changeable);
+    expect(Object.keys(board.input.shape).sort()).toEqual([...changeable, "owner"].sort());
+    expect(board.patch.safeParse({ name: "b", opensAt: null }).success).toBe(true);
+    expect(board.patch.safeParse({ owner: "me" }).success).toBe(false);
+  });
+
+  it("documents a field with its description and example, but limits where it is written alone", () => {
+    const schemas = createSchemaWriter();
+    schemas.output(board.entity);
+    const { properties } = schemas.components().Board as { properties: Record<string, unknown> };
+    expect(properties.name).toEqual({ type: "string", description: "Its name.", examples: ["A"] });
+    expect(schemas.input(board.input)).toMatchObject({ properties: { name: { maxLength: 3 } } });
+  });
+
+  it("writes times and JSON as their columns keep them", () => {
+    const { opensAt, tags, name } = board.fields;
+    expect(opensAt.toColumn("2026-01-31T10:30:00+01:00")).toEqual(createdAt);
+    expect([opensAt.toColumn(null), tags.toColumn(["a"]), name.toColumn("a")]).toEqual([null, '["a"]', "a"]);
+  });
+});
