@@ -2,7 +2,7 @@ import { ApiError } from "../../http/problem.ts";
 import { ITEM_ROOT, type KindProfile, type RootSource } from "../../normalize/profile.ts";
 import { needsSetup } from "../../verify/sender.ts";
 import type { ChannelKind } from "../kind.ts";
-import { createTakeDelivery } from "../push/take-delivery.ts";
+import { createReceiveDelivery, requireMethod } from "../push/receive-delivery.ts";
 import { acceptsContentType, readEvents } from "./read-events.ts";
 import { type CloudEventsSettings, cloudEventsSettings } from "./settings.ts";
 import { createValidationRequests } from "./validation-request.ts";
@@ -37,7 +37,7 @@ export const cloudevents: ChannelKind = {
   profile,
   needsSetup,
   async start({ ingest, outbound, clock, log }) {
-    const takeDelivery = createTakeDelivery({ ingest, clock });
+    const receiveDelivery = createReceiveDelivery({ ingest, clock });
     const validations = createValidationRequests({ outbound, log });
     return {
       async receive(channel, c) {
@@ -47,14 +47,11 @@ export const cloudevents: ChannelKind = {
         if (method === "OPTIONS" && !channel.methods.includes(method)) {
           return validations.answer(c, { allowedOrigins, requestsPerSecond: limits.requestsPerSecond });
         }
-        if (!channel.methods.includes(method)) {
-          const allow = [...channel.methods, ...(allowedOrigins.length > 0 ? ["OPTIONS"] : [])].join(", ");
-          throw new ApiError("method_not_allowed", `This address takes ${allow}.`, { headers: { allow } });
-        }
+        requireMethod(c, allowedOrigins.length > 0 ? [...channel.methods, "OPTIONS"] : channel.methods);
         if (batch === "refuse" && BATCH.test(c.req.header("content-type") ?? "")) {
           throw new ApiError("unsupported_media_type", "This channel takes no batches.");
         }
-        return takeDelivery(channel, c);
+        return receiveDelivery(channel, c);
       },
       [Symbol.asyncDispose]: () => validations[Symbol.asyncDispose](),
     };

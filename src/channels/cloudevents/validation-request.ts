@@ -3,7 +3,7 @@ import type { Log } from "../../log.ts";
 import type { Outbound } from "../../net/outbound.ts";
 import type { HookContext } from "../kind.ts";
 
-/** What a sender asked for, and got. */
+/** The permission that a sender is given. */
 interface Grant {
   readonly origin: string;
   /** Requests a minute. */
@@ -15,7 +15,7 @@ const CALLBACK_TIMEOUT_MS = 10_000;
 const MAX_CALLBACK_BYTES = 16 * 1024;
 
 export interface ValidationRequests extends AsyncDisposable {
-  /** @throws ApiError 405 where nobody is to be granted anything, 403 for an origin that the channel does not allow. */
+  /** @throws ApiError 405 where no origin is allowed, 403 for an origin that the channel does not allow. */
   readonly answer: (
     c: HookContext,
     channel: { readonly allowedOrigins: readonly string[]; readonly requestsPerSecond: number | undefined },
@@ -24,8 +24,8 @@ export interface ValidationRequests extends AsyncDisposable {
 
 /**
  * Answers a sender that asks whether it may send (HTTP webhooks for event delivery 1.0.2, section 4). It proves nothing about the
- * sender: its deliveries are verified all the same. A callback is called once, after the answer, and what comes of it is
- * nobody's but the log's.
+ * sender: its deliveries are verified all the same. A callback is called once, after the answer; its result goes to
+ * the log alone.
  */
 export function createValidationRequests({
   outbound,
@@ -38,6 +38,7 @@ export function createValidationRequests({
   const calls = new Set<Promise<void>>();
 
   async function confirm(url: URL, grant: Grant): Promise<void> {
+    const facts = { origin: grant.origin, host: url.host };
     const headers = { "webhook-allowed-origin": grant.origin, "webhook-allowed-rate": grant.rate };
     try {
       const { status } = await outbound.request(
@@ -49,9 +50,10 @@ export function createValidationRequests({
           maxRedirects: 0,
         },
       );
-      log.info({ origin: grant.origin, host: url.host, status }, "granted by callback");
+      log.info({ event: "cloudevents.callback_made", ...facts, status }, "granted by callback");
     } catch (err) {
-      if (!ending.signal.aborted) log.warn({ origin: grant.origin, host: url.host, err }, "callback failed");
+      if (!ending.signal.aborted)
+        log.warn({ event: "cloudevents.callback_failed", ...facts, err }, "callback failed");
     }
   }
 

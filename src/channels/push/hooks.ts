@@ -8,8 +8,8 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
 import type { Metrics } from "../../metrics.ts";
 import type { ChannelRuntime } from "../kind.ts";
-import { DeliveryRefusedError } from "./answer-delivery.ts";
 import type { HookLimits } from "./rate-limit.ts";
+import { DeliveryRefusedError } from "./receive-delivery.ts";
 
 /** What every address of a channel begins with. */
 export const HOOKS_PATH = "/hooks/";
@@ -71,12 +71,18 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{
       organizationId: channel?.organizationId,
       clientAddress: limits.addressOf(c.env.incoming),
     };
-    // Whoever guesses addresses, or sends too much, must not fill the log.
-    if (channel === undefined && result === "refused") deps.log.debug(line, "no such channel");
-    else if (error.code === "rate_limited") deps.log.debug(line, "delivery refused");
-    else if (result === "refused")
-      deps.log.info({ ...line, details: error.details, reason: refusal?.reason }, "delivery refused");
-    else deps.log[result === "internal" ? "error" : "warn"]({ ...line, err: failure }, "delivery failed");
+    // Guessed addresses and floods must not fill the log.
+    if (channel === undefined && result === "refused")
+      deps.log.debug({ event: "hook.no_channel", ...line }, "no such channel");
+    else if (error.code === "rate_limited")
+      deps.log.debug({ event: "hook.rate_limited", ...line }, "delivery refused");
+    else if (result === "refused") {
+      const facts = { event: "hook.refused", ...line, details: error.details, reason: refusal?.reason };
+      deps.log.info(facts, "delivery refused");
+    } else {
+      const level = result === "internal" ? "error" : "warn";
+      deps.log[level]({ event: "hook.failed", ...line, err: failure }, "delivery failed");
+    }
     return answerError(c, error);
   });
 

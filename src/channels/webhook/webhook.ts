@@ -1,8 +1,7 @@
-import { ApiError } from "../../http/problem.ts";
 import { BODY_ROOT, HEADERS_ROOT, type RootSource } from "../../normalize/profile.ts";
 import { needsSetup } from "../../verify/sender.ts";
 import type { ChannelKind } from "../kind.ts";
-import { createTakeDelivery } from "../push/take-delivery.ts";
+import { createReceiveDelivery, requireMethod } from "../push/receive-delivery.ts";
 import { webhookSettings } from "./settings.ts";
 
 /** An external system sends its own format to the channel's address. */
@@ -20,15 +19,11 @@ export const webhook: ChannelKind = {
   },
   needsSetup,
   async start({ ingest, clock }) {
-    const takeDelivery = createTakeDelivery({ ingest, clock });
+    const receiveDelivery = createReceiveDelivery({ ingest, clock });
     return {
       async receive(channel, c) {
-        const { methods } = channel;
-        if (!methods.includes(c.req.method)) {
-          const allow = methods.join(", ");
-          throw new ApiError("method_not_allowed", `This address takes ${allow}.`, { headers: { allow } });
-        }
-        return takeDelivery(channel, c);
+        requireMethod(c, channel.methods);
+        return receiveDelivery(channel, c);
       },
       async [Symbol.asyncDispose]() {},
     };

@@ -2,8 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { type BodyBudget, readWithin } from "../../../src/channels/push/body-budget.ts";
-import { readBody } from "../../../src/channels/push/read-body.ts";
+import { type BodyBudget, readBody } from "../../../src/channels/push/read-delivery.ts";
 import { until } from "../../support/until.ts";
 
 const MIB = 1024 * 1024;
@@ -13,8 +12,8 @@ let budget: BodyBudget;
 beforeEach(async () => {
   budget = { bytesLeft: 3 * MIB };
   server = createServer(async (incoming: IncomingMessage, response) => {
-    const answer = await readWithin(budget, incoming, () => readBody(incoming, 10 * MIB)).then(
-      (body) => (body.ok ? String(body.value.length) : body.error),
+    const answer = await readBody(incoming, 10 * MIB, budget).then(
+      (body) => String(body.length),
       (error) => error.code,
     );
     response.setHeader("connection", "close").end(answer);
@@ -57,7 +56,7 @@ it("bodies that are being read hold no more than the budget together, and give i
 
 it("a body above its own limit is answered as too large, and gives its bytes back", async () => {
   budget.bytesLeft = 30 * MIB;
-  expect(await start(Buffer.alloc(11 * MIB)).answer).toBe("tooLarge");
+  expect(await start(Buffer.alloc(11 * MIB)).answer).toBe("payload_too_large");
   expect(budget.bytesLeft).toBe(30 * MIB);
 });
 

@@ -1,7 +1,11 @@
 import type { ChannelHandle, HandshakeReply, IngestResult } from "../../event/ingest.ts";
 import { ApiError, type ErrorCode } from "../../http/problem.ts";
 import type { Finding } from "../../lib/errors.ts";
-import type { HookContext } from "../kind.ts";
+import type { ChannelKindDeps, HookContext } from "../kind.ts";
+import { type BodyBudget, readDelivery } from "./read-delivery.ts";
+
+/** Bodies of one kind that are being read. */
+const MAX_BODIES_BYTES = 256 * 1024 * 1024;
 
 /** A delivery that `ingest` has refused, and counted. */
 export class DeliveryRefusedError extends ApiError {
@@ -19,11 +23,34 @@ export class DeliveryRefusedError extends ApiError {
 }
 
 /**
- * What a sender is told. 200 is the promise that every event is on its stream.
+ * Reads a request within the channel's limits, hands it to `ingest`, and answers what became of it.
  *
- * @throws DeliveryRefusedError for all that is not accepted.
+ * @throws ApiError, DeliveryRefusedError for all that is not accepted.
  */
-export function answerDelivery(
+export function createReceiveDelivery<C extends ChannelHandle>({
+  ingest,
+  clock,
+}: Pick<ChannelKindDeps<C>, "ingest" | "clock">): (channel: C, c: HookContext) => Promise<Response> {
+  const bodies: BodyBudget = { bytesLeft: MAX_BODIES_BYTES };
+  return async (channel, c) => {
+    const request = await readDelivery(c.env.incoming, channel, clock(), bodies);
+    // A sender that hangs up does not undo its delivery: what was read is carried through.
+    const result = await ingest(channel, request, { signal: NEVER_ABORTED });
+    return answerDelivery(c, channel, result);
+  };
+}
+
+const NEVER_ABORTED = new AbortController().signal;
+
+/** @throws ApiError 405 for a method that is none of those. */
+export function requireMethod(c: HookContext, methods: readonly string[]): void {
+  if (methods.includes(c.req.method)) return;
+  const allow = methods.join(", ");
+  throw new ApiError("method_not_allowed", `This address takes ${allow}.`, { headers: { allow } });
+}
+
+/** 200 is the promise that every event is on its stream. */
+function answerDelivery(
   c: HookContext,
   { answer }: Pick<ChannelHandle, "answer">,
   result: IngestResult,
