@@ -57,7 +57,7 @@ export interface TestGateway extends Pick<GatewayProcess, "origin" | "api" | typ
 /** Starts a gateway on a free port, as `src/main.ts` does with these settings. Disposal drains it. */
 export async function startTestGateway(
   env: Readonly<Record<string, string>>,
-  timing: Pick<GatewayDeps, "sourcesTiming" | "handlersTiming"> = {},
+  deps: Pick<GatewayDeps, "channelKinds" | "sourcesTiming" | "handlersTiming"> = {},
 ): Promise<TestGateway> {
   const settings = { INLET_PORT: "0", INLET_API_KEY: API_KEY, ...UNLIMITED, ...env };
   const parsed = parseConfig(settings, []);
@@ -69,7 +69,7 @@ export async function startTestGateway(
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
   const stopping = new AbortController();
-  const gateway = await startGateway(config, { log, signal: stopping.signal, ...timing });
+  const gateway = await startGateway(config, { log, signal: stopping.signal, ...deps });
   const origin = `http://127.0.0.1:${gateway.port}`;
   return {
     origin,

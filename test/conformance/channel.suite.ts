@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { ChannelKind } from "../../src/channels/kind.ts";
+import { checkSettings, findSecretSettings, type SettingsDeps } from "../../src/channels/settings.ts";
+import { commonSettings } from "../../src/event/channel.ts";
+import { createLog } from "../../src/log.ts";
+import { createOutbound } from "../../src/net/create-outbound.ts";
+import { compileRules } from "../../src/normalize/compile.ts";
+
+export interface ChannelSamples {
+  readonly kind: ChannelKind;
+  /** Settings that are accepted. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Each with the name of the setting that its refusal must name. */
+  readonly refused: readonly (readonly [setting: string, config: object])[];
+  /** Secret settings, and a text in them that must be shown nowhere. */
+  readonly secret?: { readonly config: object; readonly text: string };
+}
+
+const events = [{ type: "thing" }];
+const identity = { number: 1, uid: "in", appId: "app_1", organizationId: "org_1" };
+
+/** The guarantees of every channel kind. */
+export function describeChannelKind({ kind, config, refused, secret }: ChannelSamples): void {
+  const deps: SettingsDeps = {
+    channelKinds: new Map([[kind.kind, kind]]),
+    presets: new Map(),
+    checkDefinitions: async ({ profile, config, definitions }) => {
+      const rules = compileRules({ channel: { ...identity, kind: kind.kind }, profile, config, definitions });
+      return rules.ok ? [] : rules.error;
+    },
+  };
+  const check = (config: object, definitions: readonly { readonly type: string }[] = events) =>
+    checkSettings(deps, { kind: kind.kind, config: { ...config }, events: definitions });
+  const stored = async (config: object) => {
+    const checked = await check(config);
+    if (!checked.ok) throw new Error(JSON.stringify(checked.error));
+    return checked.value;
+  };
+
+  describe(`the channel kind ${kind.kind}`, () => {
+    it.each([
+      ...refused,
+      ["unheardOf", { ...config, unheardOf: 1 }] as const,
+    ])("refuses settings with the field and the reason: %s", async (setting, wrong) => {
+      const checked = await check(wrong);
+      const findings = checked.ok ? [] : checked.error;
+      expect(findings).toHaveLength(1);
+      expect(`${findings[0]?.path}: ${findings[0]?.message}`).toContain(setting);
+      expect(findings[0]?.message).toMatch(/.+/);
+    });
+
+    it("reads its settings from what is stored as they were written", async () => {
+      const { config: plain, secrets } = await stored({ ...config, ...secret?.config });
+      const whole = { ...plain, ...secrets };
+      expect(kind.settings.parse(JSON.parse(JSON.stringify(whole)))).toEqual(whole);
+    });
+
+    it("documents each setting by the schema that validates it", () => {
+      const { properties = {}, additionalProperties } = z.toJSONSchema(kind.settings, { io: "input" });
+      expect(additionalProperties).toBe(false);
+      expect(Object.keys(properties)).toEqual(expect.arrayContaining(Object.keys(commonSettings)));
+      for (const [name, property] of Object.entries(properties)) {
+        expect([name, typeof property === "object" && property.description]).toEqual([
+          name,
+          expect.any(String),
+        ]);
+      }
+    });
+
+    it("shows no secret setting, and takes none in a blueprint", async ({ skip }) => {
+      if (secret === undefined) {
+        expect(kind.secretSettings).toEqual([]);
+        return skip("it has no secret settings: its credentials are a connection's");
+      }
+      const { config: shown, secrets } = await stored({ ...config, ...secret.config });
+      expect(JSON.stringify(shown)).not.toContain(secret.text);
+      expect(JSON.stringify(secrets)).toContain(secret.text);
+      const inBlueprint = { kind: kind.kind, config: { ...config, ...secret.config }, events };
+      expect(findSecretSettings(deps, inBlueprint).map(({ path }) => path)).toEqual(
+        kind.secretSettings.map((name) => `config.${name}`),
+      );
+    });
+
+    it("compiles definitions by the roots of its profile, and refuses other roots", async () => {
+      for (const name of kind.profile.roots.keys()) {
+        const fixed = kind.profile.fixedPaths !== undefined;
+        const checked = await check(config, [{ type: "a", ...(!fixed && { idPath: `$${name}` }) }] as never);
+        expect([name, checked.ok]).toEqual([name, true]);
+      }
+      const checked = await check(config, [{ type: "a", idPath: "$unheardOf" }] as never);
+      expect(checked.ok ? [] : checked.error.map(({ path }) => path)).toEqual(["events[0].idPath"]);
+    });
+
+    it("has either an address or an origin that it calls, and a cursor with the latter", async () => {
+      const { config: settings } = await stored(config);
+      expect(kind.originOf === undefined).toBe(kind.addressed);
+      expect(kind.cursor === undefined).toBe(kind.addressed);
+      expect(kind.originOf?.(settings) ?? "https://none.example").toMatch(/^https?:\/\/[^/]+$/);
+    });
+
+    it("starts as what it says it is, and ends", async () => {
+      await using outbound = createOutbound({ allowNetworks: [] });
+      const runtime = await kind.start({
+        ingest: () => Promise.reject(new Error("nothing is delivered here")),
+        outbound,
+        clock: Date.now,
+        log: createLog({ level: "silent" }),
+      });
+      const { receive, stream, polled } = runtime;
+      const parts = [receive, stream, polled].filter((part) => part !== undefined);
+      expect(parts).toHaveLength(1);
+      expect(receive !== undefined).toBe(kind.addressed);
+      await runtime[Symbol.asyncDispose]();
+    });
+  });
+}

@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import { discriminatorOf } from "../../src/channels/polling/discriminators/discriminators.ts";
+import { pollingSettings } from "../../src/channels/polling/settings.ts";
+import { findingsOf } from "../../src/http/findings.ts";
+import { type Config, PollRig } from "../channels/polling/support.ts";
+import { PollUpstream, type View } from "../support/poll-upstream.ts";
+
+export interface DiscriminatorSamples {
+  readonly settings: Config["discriminator"];
+  /** The address below the upstream, with its query. */
+  readonly path: "/rows" | "/changes" | "/document";
+  readonly query?: Readonly<Record<string, string>>;
+  readonly view?: Partial<View>;
+  readonly paged?: Config["pagination"];
+  /** Other settings of the discriminator, each with the setting of the channel that its refusal names. */
+  readonly refused: readonly (readonly [setting: string, settings: object, changes?: object])[];
+}
+
+/** The guarantees of every way to tell what is new. */
+export function describeDiscriminator(samples: DiscriminatorSamples): void {
+  const { settings, path, query = {}, view, paged } = samples;
+  const configAt = (origin: string): Config => ({
+    request: { url: `${origin}${path}`, query: { ...query } },
+    itemsPath: "$.rows",
+    itemId: "$.id",
+    startAt: "earliest",
+    discriminator: settings,
+    ...(paged && { pagination: paged }),
+  });
+
+  async function open() {
+    const upstream = await PollUpstream.start();
+    upstream.clear(view);
+    const rig = () => new PollRig({ config: configAt(upstream.origin), clock: () => upstream.nowMs });
+    return { upstream, rig, [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose]() };
+  }
+
+  describe(`the discriminator ${settings.by}`, () => {
+    it("takes each new item once, and skips none", async () => {
+      await using server = await open();
+      const rig = server.rig();
+      const made: string[] = [];
+      for (const count of [1, 0, 7, 2, 0, 4]) {
+        for (let at = 0; at < count; at++) {
+          server.upstream.nowMs += 1_000;
+          made.push(server.upstream.insert().id);
+        }
+        expect(await rig.pollAll()).toMatchObject({ kind: "done" });
+        expect(rig.log.map(({ id }) => id).toSorted()).toEqual(made);
+      }
+    });
+
+    it("goes on from a cursor that was stored in between, also by another worker", async () => {
+      await using server = await open();
+      const [first, second] = [server.rig(), server.rig()];
+      for (let at = 0; at < 4; at++) server.upstream.insert();
+      await first.pollAll();
+      second.cursor = first.cursor;
+      const { id } = server.upstream.insert();
+      await second.pollAll();
+      expect(second.log.map((published) => published.id)).toEqual([id]);
+    });
+
+    it("brings again what was refused, and what was written before the worker died at most twice", async () => {
+      await using server = await open();
+      const rig = server.rig();
+      const { id } = server.upstream.insert();
+      rig.crashes = ["refused"];
+      expect(await rig.poll()).toBeUndefined();
+      expect([rig.log, rig.cursor]).toEqual([[], undefined]);
+      await rig.pollAll();
+      expect(rig.log.map((published) => published.id)).toEqual([id]);
+    });
+
+    it("shows a stored position without the keys of items", async () => {
+      await using server = await open();
+      const rig = server.rig();
+      server.upstream.insert();
+      await rig.pollAll();
+      const { by, position } = JSON.parse(rig.cursor ?? "");
+      expect(by).toBe(settings.by);
+      const shown = JSON.stringify(discriminatorOf(by).show(position));
+      expect(shown.length).toBeLessThan(100);
+    });
+
+    for (const [setting, other, changes] of samples.refused) {
+      it(`refuses settings with the field: ${setting}`, () => {
+        const config = { ...configAt("https://api.example.com"), discriminator: other, ...changes };
+        const parsed = pollingSettings.safeParse(config);
+        const findings = parsed.success ? [] : findingsOf(parsed.error);
+        expect(findings.map(({ path: at }) => at)).toEqual([setting]);
+        expect(findings[0]?.message).toEqual(expect.any(String));
+      });
+    }
+  });
+}

@@ -1,0 +1,186 @@
+import { describe, expect, it } from "vitest";
+import type { ChannelKind } from "../../src/channels/kind.ts";
+import type { FetchedDelivery, SourceEnd, SourceRun } from "../../src/channels/source.ts";
+import type { IngestResult } from "../../src/event/ingest.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { createLog } from "../../src/log.ts";
+import { createOutbound } from "../../src/net/create-outbound.ts";
+import { until } from "../support/until.ts";
+
+/** A sender of events that are counted from 1. */
+export interface SourceUpstream extends AsyncDisposable {
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Makes so many more events. */
+  readonly add: (count: number) => void;
+}
+
+export interface SourceSamples {
+  readonly kind: ChannelKind;
+  readonly openUpstream: () => Promise<SourceUpstream>;
+  /** The numbers of the events in a delivery. */
+  readonly numbersIn: (delivery: FetchedDelivery) => readonly number[];
+}
+
+const ACCEPTED: IngestResult = {
+  kind: "accepted",
+  outcome: { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
+};
+
+/** The guarantees of every kind that fetches: what the gateway relies on to lose nothing. */
+export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples): void {
+  async function open() {
+    await using opening = new AsyncDisposableStack();
+    const upstream = opening.use(await openUpstream());
+    const outbound = opening.use(createOutbound({ allowNetworks: ["127.0.0.0/8"] }));
+    const log = createLog({ level: "silent" });
+    const ingest = () => Promise.reject(new Error("a source has an ingest of its own"));
+    const runtime = opening.use(await kind.start({ ingest, outbound, clock: Date.now, log }));
+    const start = runtime.stream?.runConnection ?? runtime.polled?.poll;
+    if (start === undefined) throw new Error(`${kind.kind} fetches nothing`);
+    const owned = opening.move();
+    const settings = kind.settings.parse(upstream.config);
+    return {
+      upstream,
+      settings,
+      start: (cursor?: string, ingest?: () => Promise<void>) =>
+        startRun(start, { kind: kind.kind, settings, cursor, numbersIn, ...(ingest && { ingest }) }),
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    };
+  }
+
+  describe(`a source of the kind ${kind.kind}`, () => {
+    it("hands all that there is to ingest, in its order and once, each write with a cursor", async () => {
+      await using source = await open();
+      source.upstream.add(5);
+      await using run = source.start();
+      await until(() => run.numbers.length >= 5);
+      expect(run.numbers).toEqual([1, 2, 3, 4, 5]);
+      await until(() => run.stored !== undefined);
+    });
+
+    it("moves no cursor before ingest has resolved", async () => {
+      await using source = await open();
+      source.upstream.add(3);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      await using run = source.start(undefined, () => promise);
+      await until(() => run.numbers.length > 0);
+      expect([run.moves, run.stored]).toEqual([[], undefined]);
+      resolve();
+      await until(() => run.stored !== undefined && run.numbers.length === 3);
+    });
+
+    it("ends when ingest throws, its cursor where it was, and brings the same again", async () => {
+      await using source = await open();
+      source.upstream.add(3);
+      await using failing = source.start(undefined, () => Promise.reject(new UnavailableError("away")));
+      expect(await failing.ended).toBeInstanceOf(UnavailableError);
+      expect([failing.moves, failing.stored]).toEqual([[], undefined]);
+      await using again = source.start(failing.stored);
+      await until(() => again.numbers.length >= 3);
+      expect(again.numbers).toEqual([1, 2, 3]);
+    });
+
+    it("goes on where the stored cursor stands", async () => {
+      await using source = await open();
+      source.upstream.add(3);
+      const first = source.start();
+      await until(() => first.numbers.length === 3 && first.pending === 0);
+      await first[Symbol.asyncDispose]();
+      source.upstream.add(2);
+      await using second = source.start(first.stored);
+      await until(() => second.numbers.length >= 2);
+      expect(second.numbers).toEqual([4, 5]);
+    });
+
+    it("ends when its signal aborts, also while it waits for ingest", async () => {
+      await using source = await open();
+      source.upstream.add(1);
+      await using run = source.start(undefined, () => new Promise<never>(() => {}));
+      await until(() => run.pending > 0);
+      run.abort();
+      await run.ended;
+      expect(run.stored).toBeUndefined();
+    });
+
+    it("shows its cursor as JSON, and takes back what it shows", async () => {
+      await using source = await open();
+      source.upstream.add(2);
+      const run = source.start();
+      await until(() => run.numbers.length === 2 && run.pending === 0 && run.stored !== undefined);
+      await run[Symbol.asyncDispose]();
+      const shown: unknown = JSON.parse(JSON.stringify(kind.cursor?.show(run.stored ?? "")));
+      const parsed = kind.cursor?.parse(shown, source.settings);
+      expect(parsed?.ok && kind.cursor?.show(parsed.value)).toEqual(shown);
+      const refused = kind.cursor?.parse({ unheardOf: 1 }, source.settings);
+      expect(refused?.ok === false && refused.error[0]?.message).toEqual(expect.any(String));
+    });
+  });
+}
+
+interface StartedRun extends AsyncDisposable {
+  readonly numbers: number[];
+  readonly moves: string[];
+  readonly stored: string | undefined;
+  /** Calls of ingest that have not settled. */
+  readonly pending: number;
+  /** How the run ended: an error where it threw. */
+  readonly ended: Promise<SourceEnd | Error>;
+  readonly abort: () => void;
+}
+
+function startRun(
+  start: (run: SourceRun) => Promise<SourceEnd>,
+  options: {
+    readonly kind: string;
+    readonly settings: unknown;
+    readonly cursor: string | undefined;
+    readonly numbersIn: SourceSamples["numbersIn"];
+    readonly ingest?: () => Promise<void>;
+  },
+): StartedRun {
+  const ending = new AbortController();
+  const { signal } = ending;
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+  aborted.catch(() => {});
+  const state = { numbers: [] as number[], moves: [] as string[], pending: 0, stored: options.cursor };
+  const run: SourceRun = {
+    channel: {
+      identity: { number: 1, uid: "in", kind: options.kind, appId: "app_1", organizationId: "org_1" },
+      ...{ state: "active", limits: { maxBodyBytes: 1, maxDepth: 128 }, settings: options.settings },
+      ...{ acceptsContentType: () => true, methods: [], answer: "outcome" },
+    },
+    settings: options.settings,
+    credentials: undefined,
+    cursor: options.cursor,
+    startedAtMs: 0,
+    async ingest(delivery, { cursor }) {
+      state.numbers.push(...options.numbersIn(delivery));
+      state.pending++;
+      try {
+        await Promise.race([options.ingest?.(), aborted]);
+      } finally {
+        state.pending--;
+      }
+      state.stored = cursor ?? state.stored;
+      return ACCEPTED;
+    },
+    async moveTo(cursor) {
+      state.moves.push(cursor);
+      state.stored = cursor;
+    },
+    opened() {},
+    warn() {},
+    signal,
+  };
+  const ended = start(run).catch((error: Error) => error);
+  return Object.assign(state, {
+    ended,
+    abort: () => ending.abort(new Error("the run is to end")),
+    async [Symbol.asyncDispose]() {
+      ending.abort(new Error("the run is to end"));
+      await ended;
+    },
+  });
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { queryValues } from "../../src/event/values.ts";
+import { isVerified, type RequestParts, requestOf, senderOf } from "../verify/support.ts";
+
+export interface VerifierSamples {
+  readonly name: string;
+  /** `verification` and `secrets`. */
+  readonly config: object;
+  /** The same with another key of the same form; absent: why there is none. */
+  readonly otherKey: { readonly config: object } | { readonly none: string };
+  /** A request that the scheme accepts. */
+  readonly parts: RequestParts;
+  /** Absent: each byte of the body counts. */
+  readonly bodyIsNotSigned?: string;
+  /** Absent: it is refused without what it looks for. */
+  readonly needsNothing?: string;
+}
+
+/** The guarantees of every verification scheme. */
+export function describeVerifier(samples: VerifierSamples): void {
+  const { config, name, otherKey, parts } = samples;
+  const sender = senderOf(config);
+
+  describe(name, () => {
+    it("accepts its own vector", async () => {
+      expect(await isVerified(sender, parts)).toBe(true);
+    });
+
+    it("refuses it when any one byte of the body is changed, added or missing", async ({ skip }) => {
+      if (samples.bodyIsNotSigned !== undefined) return skip(samples.bodyIsNotSigned);
+      const whole = Buffer.from(parts.body ?? "");
+      for (let at = 0; at < whole.length; at++) {
+        const body = Buffer.from(whole);
+        body.writeUInt8((body.readUInt8(at) ^ 1) & 0xff, at);
+        expect([at, await isVerified(sender, { ...parts, body })]).toEqual([at, false]);
+      }
+      for (const body of [Buffer.concat([whole, Buffer.from("x")]), whole.subarray(0, -1)]) {
+        expect(await isVerified(sender, { ...parts, body })).toBe(false);
+      }
+    });
+
+    it("refuses it under another key", async ({ skip }) => {
+      if ("none" in otherKey) return skip(otherKey.none);
+      expect(await isVerified(senderOf(otherKey.config), parts)).toBe(false);
+    });
+
+    it("refuses it without its headers and query, and an empty request, with a reason", async ({ skip }) => {
+      if (samples.needsNothing !== undefined) return skip(samples.needsNothing);
+      for (const bare of [{ body: parts.body ?? "" }, {}]) {
+        const verified = await sender.verify(requestOf({ ...bare, arrivedAtMs: parts.arrivedAtMs ?? 0 }));
+        expect(verified.ok ? "" : verified.error.message).not.toBe("");
+      }
+    });
+
+    it("passes on none of what it has read as a credential", async ({ skip }) => {
+      if (samples.needsNothing !== undefined) return skip(samples.needsNothing);
+      const verified = await sender.verify(requestOf(parts));
+      const named = (values: object, query: object): number => Object.keys({ ...values, ...query }).length;
+      const passed = verified.ok ? named(verified.value.headers, verified.value.query) : Number.NaN;
+      expect(passed).toBeLessThan(named(parts.headers ?? {}, queryValues(parts.target ?? "")));
+    });
+  });
+}
