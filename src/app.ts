@@ -1,11 +1,11 @@
 import { Hono } from "hono";
 import { createHooks, HOOKS_PATH, type HooksDeps } from "./channels/push/hooks.ts";
 import type { ChannelHandle } from "./event/ingest.ts";
-import { answerErrors } from "./http/answers.ts";
 import type { Fetch } from "./http/context.ts";
 import { createDocs } from "./http/docs.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";
-import { requestId } from "./http/request-id.ts";
+import { answerErrors } from "./http/problem.ts";
+import { requestId } from "./http/request.ts";
 import type { Clock } from "./lib/clock.ts";
 import { type ApiDeps, createApi } from "./resources/resources.ts";
 

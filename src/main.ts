@@ -6,7 +6,7 @@ import { DataDirInUseError } from "./gateway/stores.ts";
 import { startGateway } from "./gateway.ts";
 import { createLog } from "./log.ts";
 
-/** What the process's end says to whoever started it. 128 + the signal's number: cut off by a second signal. */
+/** Exit codes. 128 + the signal's number: cut off by a second signal. */
 const EXIT = { drained: 0, failed: 1, wrongSettings: 2, dataDirInUse: 3 } as const;
 const SET_UP_EXIT = { done: EXIT.drained, refused: EXIT.wrongSettings } as const;
 /** SIGHUP: the terminal is closed. */
@@ -40,8 +40,8 @@ async function main(): Promise<number> {
     ...((applies || rotates) && { destination: process.stderr }),
   });
   const stopping = new AbortController();
-  onSignals(stopping, (signal) => log.info({ signal }, "stopping"));
-  // Whoever read the output has gone (`npm start | head`): no reason to stop receiving.
+  onSignals(stopping, (signal) => log.info({ event: "gateway.stopping", signal }, "stopping"));
+  // A reader that closes the output (`npm start | head`) is no reason to stop receiving.
   process.stdout.on("error", () => {});
   let started = false;
   try {
@@ -61,7 +61,8 @@ async function main(): Promise<number> {
     await aborted(stopping.signal);
   } catch (error) {
     if (stopping.signal.aborted) {
-      if (error !== stopping.signal.reason) log.warn({ err: error }, "stopped, not without an error");
+      if (error !== stopping.signal.reason)
+        log.warn({ event: "gateway.stopped", err: error }, "stopped with an error");
       return applies || rotates ? EXIT.failed : EXIT.drained;
     }
     // For the person who starts it, beside the log and whatever its level.
@@ -72,10 +73,10 @@ async function main(): Promise<number> {
       process.stderr.write(`${what}: ${error instanceof Error ? error.message : error}\n`);
     }
     if (error instanceof DataDirInUseError) return EXIT.dataDirInUse;
-    log.fatal({ err: error }, "gateway failed");
+    log.fatal({ event: "gateway.failed", err: error }, "gateway failed");
     return EXIT.failed;
   }
-  log.info("stopped");
+  log.info({ event: "gateway.stopped" }, "stopped");
   return EXIT.drained;
 }
 

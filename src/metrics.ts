@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
-/** What the gateway counts. Labels come from closed sets only: kinds, states, reasons; never ids, types or paths. */
+/** Counters of the gateway. Labels come from closed sets only: kinds, states, reasons; never ids, types or paths. */
 export interface Metrics {
   readonly registry: Registry;
   /** Deliveries by channel kind and by what became of them: the kinds of an ingest result, `refused`, `unavailable`. */

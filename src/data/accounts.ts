@@ -5,7 +5,7 @@ import type { AccountsTable } from "./tables.ts";
 
 export type AccountRow = Selectable<AccountsTable>;
 
-/** What is written of an account; what is not given has no value. */
+/** The fields of an account; one that is not given has no value. */
 export type NewAccount = Pick<AccountRow, "name" | "isService" | "status"> &
   Partial<Omit<AccountRow, "id" | "organizationId" | "createdAt" | "updatedAt">>;
 

@@ -4,7 +4,7 @@ import type { Queryable } from "./database.ts";
 
 const PREFIX = "ik_";
 const KEY_BYTES = 25;
-/** What of a key may be shown to tell it from others: 8 of its 40 random characters. */
+/** The shown part of a key: 8 of its 40 random characters. */
 const SHOWN_CHARS = PREFIX.length + 8;
 
 /** Whose key it is, and what it may do: its `permissions`, and those that its roles have whenever it is used. */
@@ -71,7 +71,7 @@ async function insertKey(
 }
 
 /**
- * What is kept of a key, and what it is found by: whoever measures how long a search takes learns of the hash, not of
+ * A key is stored and found by its hash: the time of a search tells something of the hash, not of
  * the key. A key has too many random bits for a slow hash to add anything.
  */
 export const hashOfToken = (token: string): Buffer => createHash("sha256").update(token).digest();

@@ -1,4 +1,4 @@
-/** What changes are kept of. */
+/** Kinds of objects whose changes are recorded. */
 export const AUDIT_ENTITIES = [
   "account",
   "apiKey",
@@ -49,7 +49,7 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** Who makes a change, and in which request: a caller of the API, or whoever runs the gateway (`operatorOf`). */
+/** Who makes a change, and in which request: a caller of the API, or the operator (`operatorOf`). */
 export interface Author {
   /** In whose list it stands. */
   readonly organizationId: string;
@@ -58,7 +58,7 @@ export interface Author {
   readonly requestId: string | null;
 }
 
-/** The author of what a declared set-up or the first start makes: whoever runs the gateway. */
+/** The author of changes by a declared set-up or the first start: the operator. */
 export const operatorOf = (organizationId: string): Author => ({
   organizationId,
   accountId: null,

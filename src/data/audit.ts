@@ -4,7 +4,7 @@ import type { Trx } from "./database.ts";
 
 const MAX_FIELDS = 100;
 
-/** Notes who changes what, in the transaction of the change itself: neither stands without the other. */
+/** Records who changes what, in the transaction of the change itself: neither stands without the other. */
 export async function recordAudit(trx: Trx, author: Author, entry: AuditEntry, nowMs: number): Promise<void> {
   const { organizationId, accountId, keyId, requestId } = author;
   const { action, entity, id, fields = [] } = entry;
@@ -12,7 +12,12 @@ export async function recordAudit(trx: Trx, author: Author, entry: AuditEntry, n
     .insertInto("audit")
     .values({
       id: createId("aud", nowMs),
-      ...{ organizationId, accountId, keyId, requestId, action, entity },
+      organizationId,
+      accountId,
+      keyId,
+      requestId,
+      action,
+      entity,
       entityId: id,
       fields: fields.slice(0, MAX_FIELDS),
       createdAt: new Date(nowMs),

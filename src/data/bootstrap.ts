@@ -19,7 +19,7 @@ export interface BootstrapOptions {
   readonly welcome?: NewChannel | undefined;
 }
 
-/** What the first start has made; each is told once. */
+/** Made by the first start; each is told once. */
 export interface Bootstrapped {
   /** The first key, where none was handed in. Never seen again. */
   readonly apiKey?: string | undefined;
@@ -29,7 +29,7 @@ export interface Bootstrapped {
         readonly appId: string;
         /** The channel's address: `<hooks>/hooks/<channelId>`. */
         readonly channelId: string;
-        /** What its definitions publish to, in their order. */
+        /** Topics of its definitions, in their order. */
         readonly topics: readonly string[];
       }
     | undefined;

@@ -19,7 +19,7 @@ export interface KnownKey {
 /** An account in force, as an identity opens it. */
 export interface KnownAccount {
   readonly id: string;
-  /** What it may do, by organization: by itself and by its roles there. */
+  /** Permissions by organization: its own and those of its roles there. */
   readonly memberships: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -42,7 +42,7 @@ export interface Callers {
   /** Looked up each time: a token ends with its conversation, at once and everywhere. One that is none never becomes one. */
   readonly findConversation: (liveToken: string) => Promise<KnownConversation | undefined>;
   readonly findAccount: (provider: string, identifier: string) => Promise<KnownAccount | undefined>;
-  /** What decides who may do what has changed. */
+  /** Keys, roles, memberships, accounts or identities have changed. */
   readonly forget: () => void;
 }
 
@@ -103,7 +103,7 @@ async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<K
   };
 }
 
-/** Whoever is disabled has lent nothing to anybody any more. */
+/** A disabled account lends nothing to anybody any more. */
 async function readConversation(db: Queryable, hash: Buffer): Promise<KnownConversation | undefined> {
   return db
     .selectFrom("conversations")
@@ -125,7 +125,7 @@ interface KeyRow {
 
 /**
  * An identity opens all memberships of its account where the account's own organization has made it; made by another, it
- * opens that one's only. Else whoever has an account as a guest could lend its other memberships to anybody.
+ * opens that one's only. Else a host of a guest account could lend its other memberships to anybody.
  */
 async function readAccount(
   db: Queryable,

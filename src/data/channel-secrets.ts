@@ -18,5 +18,5 @@ export function openSettings(
   return JSON.parse(keyring.open(channel.sealedSettings, settingsPlace(channel.number)));
 }
 
-/** What the secret settings are sealed for. */
+/** Where the secret settings are sealed. */
 export const settingsPlace = (channelNumber: number): string => `channels/${channelNumber}/settings`;

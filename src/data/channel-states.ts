@@ -2,7 +2,7 @@ import { recordChange } from "./changes.ts";
 import type { Queryable, Trx } from "./database.ts";
 import type { ChannelRow } from "./tables.ts";
 
-/** What a channel is in that nobody has stopped: it works, or it lacks something. */
+/** States of a channel that is not stopped: it works, or it lacks something. */
 export type ReadyState = "active" | "needsSetup" | "needsConnection";
 
 /** @param setUp whether its kind finds all settings that it needs */
@@ -15,7 +15,7 @@ export function readyState(
   return setUp;
 }
 
-/** What stops a channel that fetches, until a person resumes it or changes its settings. */
+/** These states stop a channel that fetches, until a person resumes it or changes its settings. */
 export type StoppedState = "paused" | "error" | "needsReauth";
 
 /**

@@ -1,8 +1,7 @@
 import { sql } from "kysely";
-import type { CommonSettings } from "../event/channel.ts";
+import type { ChannelIdentity, CommonSettings } from "../event/channel.ts";
 import { createChannelId } from "../lib/channel-id.ts";
 import { recordChange } from "./changes.ts";
-import { identityOf } from "./channel-identity.ts";
 import { sealSettings } from "./channel-secrets.ts";
 import { readyState } from "./channel-states.ts";
 import type { Trx } from "./database.ts";
@@ -11,7 +10,7 @@ import { type Removal, recordRemovals } from "./removals.ts";
 import type { AppRow, BlueprintChannel, ChannelRow } from "./tables.ts";
 import { retireTopics, writeTopics } from "./topics.ts";
 
-/** What is written of a channel: settings that its kind has accepted, the secret ones apart. */
+/** The fields of a channel: settings that its kind has accepted, the secret ones apart. */
 export interface ChannelContent {
   readonly title: string | null;
   readonly config: BlueprintChannel["config"];
@@ -92,7 +91,7 @@ export async function updateChannel(
       sealedSettings: sealSettings(keyring, before.number, content.secrets),
       events: JSON.stringify(content.events),
       connectionId,
-      // What was stopped by hand stays so whatever is written.
+      // A channel stopped by hand stays so whatever is written.
       state: before.state === "paused" ? "paused" : readyState(content.state, { config, connectionId }),
       version: before.version + 1,
       updatedAt: new Date(nowMs),
@@ -121,4 +120,10 @@ export async function deleteChannel(
   await recordChange(trx, { kind: "channel", key: String(row.number) });
   const removal: Removal = { kind: "channel", channel: identityOf(row), topics, purge: options.purge };
   await recordRemovals(trx, [removal], options.nowMs);
+}
+
+/** The part of a channel's row that never changes. */
+export function identityOf(row: ChannelRow): ChannelIdentity {
+  const { number, uid, kind, appId, organizationId } = row;
+  return { number, uid, kind, appId, organizationId };
 }

@@ -45,7 +45,10 @@ export async function insertAuthorization(
   await trx
     .insertInto("connectionAuthorizations")
     .values({
-      ...{ stateHash, connectionId, connectionVersion, redirectUri },
+      stateHash,
+      connectionId,
+      connectionVersion,
+      redirectUri,
       accountId: author.accountId,
       keyId: author.keyId,
       sealedVerifier: keyring.seal(verifier, verifierPlace(connectionId, stateHash)),
@@ -56,8 +59,8 @@ export async function insertAuthorization(
 }
 
 /**
- * What was kept under that state, which is used up by the look. Undefined where there is none, it has expired, its connection was
- * changed since, or whoever asked may not ask any longer.
+ * The authorization of that state, which is used up by the look. Undefined where there is none, it has expired, its connection was
+ * changed since, or the account that asked may not ask any longer.
  */
 export async function takeAuthorization(
   db: Queryable,
@@ -114,6 +117,6 @@ async function isInForce(
 
 const hashOf = (state: string): Buffer => createHash("sha256").update(state).digest();
 
-/** What the verifier is sealed for. */
+/** Where the verifier is sealed. */
 export const verifierPlace = (connectionId: string, stateHash: Buffer): string =>
   `connections/${connectionId}/authorizations/${stateHash.toString("hex")}`;

@@ -4,7 +4,7 @@ import { writeConnectionState } from "./connections.ts";
 import type { Queryable, Trx } from "./database.ts";
 import type { Keyring } from "./keyring.ts";
 
-/** What an issuer has given. */
+/** Tokens of an issuer. */
 export interface IssuedTokens {
   readonly accessToken: string;
   /** From when on it is renewed before it is used, in ms; undefined where the issuer does not say when it expires. */
@@ -92,7 +92,7 @@ export async function yieldRenewal(db: Queryable, turn: RenewalTurn, restMs: num
 }
 
 /**
- * Keeps what the issuer has given, if nothing was given since the turn began; false otherwise. Whoever holds the turn by now
+ * Stores the tokens of the issuer, if none were stored since the turn began; false otherwise. Whoever holds the turn by now
  * does not count: a holder that was slow still has the only refresh token that works.
  *
  * @param connectionVersion of the settings that the tokens were asked for with
@@ -173,6 +173,6 @@ function open(keyring: Keyring, row: ConnectionTokensRow): Sealed {
   return JSON.parse(keyring.open(row.sealedTokens, tokensPlace(row.connectionId, row.generation)));
 }
 
-/** What the tokens are sealed for. */
+/** Where the tokens are sealed. */
 export const tokensPlace = (connectionId: string, generation: number): string =>
   `connections/${connectionId}/tokens/${generation}`;

@@ -17,7 +17,7 @@ export const openConnectionSecrets = (
   { id, sealedSecrets }: Pick<ConnectionRow, "id" | "sealedSecrets">,
 ): Settings => JSON.parse(keyring.open(sealedSecrets, connectionSecretsPlace(id)));
 
-/** What the secret settings are sealed for. */
+/** Where the secret settings are sealed. */
 export const connectionSecretsPlace = (connectionId: string): string => `connections/${connectionId}/secrets`;
 
 /** A connection of the organization's; undefined where it has none of that id. */

@@ -3,7 +3,7 @@ import pg from "pg";
 import { UnavailableError } from "../lib/errors.ts";
 import type { Tables } from "./tables.ts";
 
-/** What a query runs on: the pool, or a transaction. */
+/** Runs queries: the pool, or a transaction. */
 export type Queryable = Kysely<Tables>;
 export type Trx = Transaction<Tables>;
 
@@ -34,7 +34,7 @@ export interface Database extends AsyncDisposable {
  * Opens a bounded pool; nothing is connected before the first query. Columns are camelCase on this side. `bigint` is read
  * as number (all of ours are far below 2^53), `timestamptz` as Date, `json` parsed.
  *
- * What a query throws: `UnavailableError` when PostgreSQL is away, overloaded or too slow; else the driver's
+ * The error of a query: `UnavailableError` when PostgreSQL is away, overloaded or too slow; else the driver's
  * `DatabaseError` as it is.
  */
 export function openDatabase(options: DatabaseOptions): Database {

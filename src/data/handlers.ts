@@ -17,7 +17,7 @@ export interface HandledSubscription {
 
 const PAGE = 200;
 
-/** What a handler's secret is sealed for. */
+/** Where a handler's secret is sealed. */
 export const handlerSecretPlace = (subscriptionId: string): string =>
   `subscriptions/${subscriptionId}/handler`;
 

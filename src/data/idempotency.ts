@@ -61,7 +61,7 @@ export async function keepAnswer(db: Queryable, named: NamedRequest, sealedAnswe
   await db.updateTable("idempotencyKeys").set({ sealedAnswer }).where(isNamed(named)).execute();
 }
 
-/** What the answer is sealed for. */
+/** Where the answer is sealed. */
 export const answerPlace = (named: Pick<NamedRequest, "organizationId" | "accountId" | "key">): string =>
   `idempotency_keys/${named.organizationId}/${named.accountId}/${named.key}`;
 

@@ -29,7 +29,7 @@ export class WrongMasterKeyError extends Error {
   override readonly name = "WrongMasterKeyError";
 }
 
-/** What the check value opens to under the right key. */
+/** The check value opens to this under the right key. */
 export const CHECK_TEXT = "inlet master key";
 export const CHECK_ROW = "cluster/masterKeyCheck";
 export const CHANNEL_ID_KEY_ROW = "cluster/channelIdKey";

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Queryable } from "./database.ts";
 
 export interface LeaseClaim {
-  /** What may be done by one gateway at a time. */
+  /** Work of one gateway at a time. */
   readonly name: string;
   /** Unlike that of all others. */
   readonly holder: string;

@@ -1,8 +1,8 @@
 import type { ChannelIdentity, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import { findFormerAddress } from "./channel-addresses.ts";
-import { identityOf } from "./channel-identity.ts";
 import { openSettings } from "./channel-secrets.ts";
+import { identityOf } from "./channels.ts";
 import type { Queryable } from "./database.ts";
 import type { Keyring } from "./keyring.ts";
 import type { ChannelRow } from "./tables.ts";

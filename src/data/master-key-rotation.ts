@@ -72,7 +72,7 @@ export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
 
 const BATCH = 500;
 
-/** What a rotation did. `already`: the database has the new key, by a rotation of before. */
+/** The result of a rotation. `already`: the database has the new key, by a rotation of before. */
 export type Rotation = { readonly kind: "rotated"; readonly resealed: number } | { readonly kind: "already" };
 
 export interface RotationOptions {

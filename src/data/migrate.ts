@@ -77,7 +77,7 @@ async function applyMissing(db: Queryable, migrations: readonly Migration[], log
         trx,
       );
     });
-    log.info({ migration: migration.name }, "applied a migration");
+    log.info({ event: "database.migrated", migration: migration.name }, "applied a migration");
   }
 }
 

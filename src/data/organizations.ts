@@ -2,7 +2,7 @@ import { createId } from "../lib/ids.ts";
 import { insertAccount } from "./accounts.ts";
 import type { Trx } from "./database.ts";
 
-/** What a new organization starts with. */
+/** A new organization starts with these. */
 export interface NewOrganization {
   readonly organizationId: string;
   readonly spaceId: string;

@@ -4,7 +4,7 @@ import { UnavailableError } from "../lib/errors.ts";
 import type { Queryable, Trx } from "./database.ts";
 
 /**
- * What a deleted row leaves behind on the bus. `channel`: groups, cursor, dedupe and quarantine of the channel, and with
+ * Left behind on the bus by a deleted row. `channel`: groups, cursor, dedupe and quarantine of the channel, and with
  * `purge` its topics, which else stay until retention. `subscription`: its groups and its set of topics.
  */
 export type Removal =

@@ -11,7 +11,7 @@ export interface CoveredTopic {
   readonly since: Date;
 }
 
-/** What a group needs to be placed. */
+/** Needed to make a consumer group. */
 export type SubscriptionStart = Pick<SubscriptionRow, "id" | "startMs" | "state">;
 
 /**

@@ -38,10 +38,10 @@ const ISSUER_LIMITS = {
   maxBytes: 1024 * 1024,
 } as const;
 
-/** A use is noted no more often; the database keeps to it over all workers. */
-const NOTE_EVERY_MS = 60_000;
-/** More connections than this are noted anew too early, which the database then leaves out. */
-const MAX_NOTED = 10_000;
+/** The time of last use is recorded no more often; the database keeps to it over all workers. */
+const RECORD_EVERY_MS = 60_000;
+/** Beyond this many connections, uses are recorded too early, and the database leaves them out. */
+const MAX_RECORDED = 10_000;
 
 export function createConnections(deps: ConnectionsDeps): Connections {
   const { outbound, clock, log } = deps;
@@ -49,7 +49,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
   const store = createTokenStore(deps);
   const renewer = createRenewer({ store, fetch: issuerFetch, clock, log });
   return {
-    credentialsOf: createCredentialsOf({ load: store.load, renewer, noteUse: createNoteUse(deps), clock }),
+    credentialsOf: createCredentialsOf({ load: store.load, renewer, noteUse: createRecordUse(deps), clock }),
     issuerFetch,
     [Symbol.asyncDispose]: () => renewer[Symbol.asyncDispose](),
   };
@@ -82,16 +82,19 @@ function createTokenStore({ db, keyring, clock }: ConnectionsDeps): TokenStore {
   };
 }
 
-function createNoteUse({ db, clock, log }: ConnectionsDeps): (connectionId: string) => void {
-  const notedAtMs = new Map<string, number>();
+function createRecordUse({ db, clock, log }: ConnectionsDeps): (connectionId: string) => void {
+  const recordedAtMs = new Map<string, number>();
   return (connectionId) => {
     const nowMs = clock();
-    if (nowMs - (notedAtMs.get(connectionId) ?? Number.NEGATIVE_INFINITY) < NOTE_EVERY_MS) return;
-    if (notedAtMs.size >= MAX_NOTED) notedAtMs.clear();
-    notedAtMs.set(connectionId, nowMs);
+    if (nowMs - (recordedAtMs.get(connectionId) ?? Number.NEGATIVE_INFINITY) < RECORD_EVERY_MS) return;
+    if (recordedAtMs.size >= MAX_RECORDED) recordedAtMs.clear();
+    recordedAtMs.set(connectionId, nowMs);
     noteConnectionUse(db, connectionId).catch((error: unknown) => {
-      notedAtMs.delete(connectionId);
-      log.debug({ err: error, connection: connectionId }, "a use is not noted");
+      recordedAtMs.delete(connectionId);
+      log.debug(
+        { event: "connection.use_not_recorded", err: error, connection: connectionId },
+        "time of last use of a connection is not recorded",
+      );
     });
   };
 }

@@ -4,8 +4,8 @@ import { rotateMasterKey } from "../data/master-key-rotation.ts";
 import { migrate } from "../data/migrate.ts";
 import { adoptNextMasterKey, prepareNextMasterKey } from "../lib/master-key.ts";
 import type { Log } from "../log.ts";
-import { openDatabaseStore } from "./database-store.ts";
 import { loadMasterKeys, openMasterKeyring } from "./master-keys.ts";
+import { openDatabaseStore } from "./stores.ts";
 
 export interface RotateOptions {
   readonly log: Log;
@@ -28,7 +28,7 @@ export async function runRotation(config: Config, { log, signal, print }: Rotate
   const { db } = opening.use(
     openDatabase({ connection: store.database, maxConnections: 1, statementTimeoutMs: 0 }),
   );
-  // What an earlier call left half done is ended first.
+  // A rotation that was cut off is ended first.
   await openMasterKeyring(db, store.keys, Date.now);
   const { dataDir } = store.keys;
   const { masterKey: from } = dataDir === undefined ? store.keys : await loadMasterKeys(config, dataDir);

@@ -10,13 +10,13 @@ import { startSchemaCompiler } from "../lib/json-schema/compiler.ts";
 import { err, type Result } from "../lib/result.ts";
 import type { Log } from "../log.ts";
 import { readPresets } from "../verify/presets.ts";
-import { openDatabaseStore } from "./database-store.ts";
 import { openMasterKeyring } from "./master-keys.ts";
 import { type ApplyDeps, applySetUp, planSetUp } from "./setup/apply.ts";
 import { checkSetUp, type WantedOrganization } from "./setup/check.ts";
 import type { Variables } from "./setup/environment.ts";
 import { parseSetUp } from "./setup/file.ts";
 import { isChange, renderFindings, renderSteps } from "./setup/plan.ts";
+import { openDatabaseStore } from "./stores.ts";
 
 export interface SetUpOptions {
   readonly file: string;

@@ -2,17 +2,17 @@ import { type LocalRedis, startLocalRedis } from "../bus/connection/local-redis.
 import type { Config } from "../config.ts";
 import type { DatabaseConnection } from "../data/database.ts";
 import { type LocalPostgres, startLocalPostgres } from "../data/local-postgres.ts";
-import { acquireDataLock } from "../lib/data-lock.ts";
+import { acquireDataLock, type DataLock } from "../lib/data-lock.ts";
 import type { Log } from "../log.ts";
 import { loadMasterKeys, type MasterKeys } from "./master-keys.ts";
 
-/** Where the gateway keeps what it knows: servers it was pointed at, or its own, which end with it. */
+/** The PostgreSQL and the Redis of the gateway: given by the settings, or its own, which end with it. */
 export interface Stores extends AsyncDisposable {
   readonly database: DatabaseConnection;
   /** As `openRedis` takes it. */
   readonly redisUrl: string;
   readonly keys: MasterKeys;
-  /** What is wrong with the servers of its own; empty when they run. */
+  /** Of its own servers; empty when they run. */
   readonly problems: () => readonly string[];
 }
 
@@ -29,19 +29,14 @@ export async function openStores(
   await using opening = new AsyncDisposableStack();
   const { databaseUrl, redisUrls } = config;
   const ownsData = databaseUrl === undefined || redisUrls.length === 0;
-  let { dataDir } = config;
-  if (ownsData) {
-    const lock = acquireDataLock(config.dataDir);
-    if (!lock.ok) throw new DataDirInUseError(lock.error.message);
-    dataDir = opening.use(lock.value).dataDir;
-  }
+  const dataDir = ownsData ? opening.use(lockDataDir(config)).dataDir : config.dataDir;
 
   const starting = { dataDir, log, signal };
   const [postgres, redis] = await Promise.allSettled([
     databaseUrl === undefined ? startLocalPostgres(starting) : undefined,
     redisUrls.length === 0 ? startLocalRedis(starting) : undefined,
   ]);
-  // What did start must be stopped when the other did not.
+  // If only one has started it must be stopped again.
   if (postgres.status === "fulfilled") opening.use(postgres.value);
   if (redis.status === "fulfilled") opening.use(redis.value);
   if (postgres.status === "rejected") throw postgres.reason;
@@ -60,6 +55,31 @@ export async function openStores(
     ],
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** The database without Redis, for commands. @throws as `openStores` does */
+export async function openDatabaseStore(
+  config: Config,
+  { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
+): Promise<Pick<Stores, "database" | "keys"> & AsyncDisposable> {
+  await using opening = new AsyncDisposableStack();
+  const { databaseUrl } = config;
+  const dataDir = databaseUrl === undefined ? opening.use(lockDataDir(config)).dataDir : config.dataDir;
+  const postgres =
+    databaseUrl === undefined ? opening.use(await startLocalPostgres({ dataDir, log, signal })) : undefined;
+  const keys = await loadMasterKeys(config, dataDir);
+  const owned = opening.move();
+  return {
+    database: databaseConnection(databaseUrl, postgres),
+    keys,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function lockDataDir({ dataDir }: Config): DataLock {
+  const lock = acquireDataLock(dataDir);
+  if (!lock.ok) throw new DataDirInUseError(lock.error.message);
+  return lock.value;
 }
 
 function databaseConnection(url: string | undefined, own: LocalPostgres | undefined): DatabaseConnection {

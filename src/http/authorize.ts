@@ -1,4 +1,7 @@
-import type { Caller } from "./context.ts";
+import type { Context } from "hono";
+import { bearerToken, callerOf, ORGANIZATION_HEADER } from "./authenticate.ts";
+import type { ApiEnv, Caller } from "./context.ts";
+import type { Identify } from "./identify.ts";
 import { ApiError } from "./problem.ts";
 
 /** Holds every permission, of today and of tomorrow. */
@@ -10,7 +13,7 @@ export function requirePermission(caller: Caller, permission: string): void {
   throw new ApiError("permission_denied", `This needs the permission ${permission}.`);
 }
 
-/** What a route asks of its caller. */
+/** The permission that a route demands of its caller. */
 export interface Asked {
   /** Null: nothing. */
   readonly permission: string | null;
@@ -48,4 +51,28 @@ const holds = ({ permissions }: Caller, permission: string): boolean =>
 export function permissionCatalog(asked: Iterable<string | null>): readonly string[] {
   const names = [...asked].filter((name) => name !== null);
   return [ALL_PERMISSIONS, ...new Set(names.sort())];
+}
+
+/**
+ * Whether the caller of an answer that goes on may still have it: its token is in force, for the same organization, with that
+ * permission.
+ *
+ * @throws UnavailableError when that cannot be known.
+ */
+export type StillAllowed = (c: Context<ApiEnv>, permission: string) => Promise<boolean>;
+
+export function createStillAllowed({ identify }: { readonly identify: Identify }): StillAllowed {
+  return async (c, permission) => {
+    const identified = await identify(bearerToken(c.req.header("authorization")) ?? "");
+    if (identified === undefined) return false;
+    const before = c.get("caller");
+    try {
+      const caller = callerOf(identified, c.req.header(ORGANIZATION_HEADER));
+      requirePermission({ ...before, ...caller }, permission);
+      return caller.organizationId === before.organizationId;
+    } catch (error) {
+      if (error instanceof ApiError) return false;
+      throw error;
+    }
+  };
 }

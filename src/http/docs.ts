@@ -49,7 +49,7 @@ const START = `window.addEventListener("load", () => {
 });
 `;
 
-/** What is served from the package `swagger-ui-dist`. */
+/** Files served from the package `swagger-ui-dist`. */
 const ASSETS = {
   "swagger-ui.css": { file: "swagger-ui.css", type: "text/css; charset=utf-8" },
   "swagger-ui.js": { file: "swagger-ui-bundle.js", type: "text/javascript; charset=utf-8" },

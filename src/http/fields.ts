@@ -7,8 +7,8 @@ export const timestamp = z.iso.datetime({ precision: 3 }).meta({ example: "2026-
 export const id = (prefix: string): z.ZodString =>
   z.string().meta({ example: `${prefix}_01jc9x2k4v8m3n5p7q9r1s0` });
 
-/** What a DELETE answers. */
+/** The answer to a DELETE. */
 export const deleted = z.object({ id: z.string() }).meta({ id: "Deleted", description: "What was deleted." });
 
-/** What a schema yields, for reading only: rows and constants go out as they are. */
+/** The output of a schema, for reading only: rows and constants go out as they are. */
 export type Shown<T> = T extends object ? { readonly [K in keyof T]: Shown<T[K]> } : T;

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Finding } from "../lib/errors.ts";
 
-/** What zod found, one finding per field, each under its path: `channels[0].config.dedupe.windowSeconds`. */
+/** The issues of zod as findings, one per field, each under its path: `channels[0].config.dedupe.windowSeconds`. */
 export function findingsOf(error: z.ZodError, base: readonly PropertyKey[] = []): readonly Finding[] {
   return error.issues.flatMap((issue) => {
     const path = [...base, ...issue.path];

@@ -6,7 +6,7 @@ import { bearerToken } from "./authenticate.ts";
 import type { RequestEnv } from "./context.ts";
 import { ApiError } from "./problem.ts";
 
-/** What one check says. `facts` are shown beside it (which durability holds); a reason is for everybody to read. */
+/** The result of one check. `facts` are shown beside it (which durability holds); a reason is for everybody to read. */
 export type CheckResult =
   | { readonly ok: true; readonly facts?: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly reason: string; readonly facts?: Readonly<Record<string, unknown>> };

@@ -73,7 +73,10 @@ export function createDoOnce({ db, keyring, clock, log }: IdempotencyDeps): DoOn
 }
 
 const logLoss = (log: Log, error: unknown): void =>
-  log.warn({ err: error }, "an idempotency key stays without an answer");
+  log.warn(
+    { event: "idempotency.answer_not_stored", err: error },
+    "answer of an idempotent request is not stored",
+  );
 
 function nameOf(c: Context<ApiEnv>, key: string, body: unknown): NamedRequest {
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
@@ -85,7 +88,7 @@ function nameOf(c: Context<ApiEnv>, key: string, body: unknown): NamedRequest {
   const request = createHash("sha256")
     .update(`${keyId}\n${c.req.method} ${pathname}${search}\n${canonicalJson(body)}`)
     .digest();
-  // Whoever has a confined token names requests apart from the account that has lent it; no key of others has a space.
+  // Requests with a confined token are named apart from those of the account that has lent it; no key of others has a space.
   return { organizationId, accountId, key: confinedTo ? `${confinedTo.id} ${key}` : key, request };
 }
 

@@ -8,7 +8,6 @@ import {
 } from "jose";
 import type { Clock } from "../lib/clock.ts";
 import { UnavailableError } from "../lib/errors.ts";
-import { fetchJson } from "./issuer-fetch.ts";
 
 /** Tokens of another issuer. */
 export interface OidcIssuer {
@@ -100,7 +99,7 @@ export function createOidcIssuer({
       return await keys(header, token);
     } catch (error) {
       if (isTokensFault(error)) throw error;
-      // Keys that are known serve on, whoever made us ask for another one; else the issuer may have moved them.
+      // Known keys serve on when an unknown one was asked for; else the issuer may have moved them.
       if (!keys?.fresh) known = undefined;
       throw new UnavailableError(`the keys of ${issuer} cannot be had`, { cause: error });
     }
@@ -142,3 +141,33 @@ const isSubject = (text: string | undefined): text is string =>
   text.length <= MAX_SUBJECT_CHARS &&
   text.isWellFormed() &&
   !text.includes("\0");
+
+const DOCUMENT_TIMEOUT_MS = 3_000;
+const MAX_DOCUMENT_BYTES = 1024 * 1024;
+
+/** A JSON document of an issuer: three seconds, 1 MiB, no redirects. @throws Error when it cannot be had so */
+async function fetchJson(url: string): Promise<unknown> {
+  const response = await fetch(url, {
+    headers: { accept: "application/json" },
+    redirect: "error",
+    signal: AbortSignal.timeout(DOCUMENT_TIMEOUT_MS),
+  });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`${url} answers ${response.status}`);
+  }
+  return JSON.parse(await readText(response));
+}
+
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_DOCUMENT_BYTES)
+      throw new Error(`${response.url} answers more than ${MAX_DOCUMENT_BYTES} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}

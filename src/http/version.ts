@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { conflict } from "./problem.ts";
 
-/** What of a row its `ETag` is made of. */
+/** The `ETag` of a row is made of these. */
 export interface Versioned {
   readonly id: string;
   readonly version: number;

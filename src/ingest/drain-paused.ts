@@ -43,7 +43,7 @@ export interface DrainPaused {
   ): Promise<void>;
 }
 
-/** What fits one script call (publish-lanes.ts): all or nothing. */
+/** The bounds of one script call (publish-lanes.ts): all or nothing. */
 const MAX_EVENTS = 500;
 const MAX_BYTES = 4 * 1024 * 1024;
 
@@ -69,7 +69,7 @@ export function createDrainPaused(deps: DrainPausedDeps): DrainPaused {
       result.kind === "accepted"
         ? result.outcome
         : await quarantineAsInvalid(channel, buffered, result, signal);
-    // What failed has records of its own now.
+    // Items that failed have records of their own now.
     await quarantine.delete(organizationId, buffered.id);
     return outcome;
   };
@@ -131,7 +131,10 @@ export function createDrainPaused(deps: DrainPausedDeps): DrainPaused {
 }
 
 const selectionOf = ({ id }: BufferedDelivery): Selection => ({
-  ...{ id, item: null, definitions: [], asNewId: false },
+  id,
+  item: null,
+  definitions: [],
+  asNewId: false,
 });
 
 /** Undefined for what makes more than events. */

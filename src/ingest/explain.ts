@@ -107,6 +107,8 @@ const whole = (failure: ItemFailure): ExplainedItem => ({
 });
 
 const tooMany = (limit: number): ItemFailure => ({
-  ...{ item: null, reason: "invalid_body", definitions: [] },
+  item: null,
+  reason: "invalid_body",
+  definitions: [],
   detail: `the delivery holds more than ${limit} items`,
 });

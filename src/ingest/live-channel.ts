@@ -17,7 +17,7 @@ export interface LiveChannel extends ChannelHandle {
   readonly sender: CompiledSender;
 }
 
-/** What the channel's settings ask of a write. */
+/** The channel's settings for a write. */
 export function publishPolicyOf({ config }: LiveChannel): PublishPolicy {
   const { dedupe, retention } = config;
   return {

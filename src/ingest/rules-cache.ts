@@ -6,7 +6,7 @@ import type { LiveChannel } from "./live-channel.ts";
 const MAX_CHANNELS = 10_000;
 /** How long a channel may be served after the last moment at which this worker knew all changes. */
 const MAX_STALENESS_MS = 600_000;
-/** How long a sender waits for a look-up; it goes on for whoever asks next. */
+/** How long a sender waits for a look-up; it goes on for the next sender. */
 const LOOK_UP_TIMEOUT_MS = 4_000;
 
 export interface RulesCacheDeps {
@@ -83,7 +83,7 @@ export function createRulesCache(deps: RulesCacheDeps): RulesCache {
     return started;
   }
 
-  /** Whoever asks from now on must not be answered by a read that began before the change. */
+  /** A look-up from now on must not be answered by a read that began before the change. */
   function startGeneration(): void {
     generation++;
     loading.clear();

@@ -123,7 +123,7 @@ interface WriteOptions {
   readonly position?: SourcePosition;
 }
 
-/** What a fetched delivery with too many items is: nobody can be told to send less, and the next one must not wait for it. */
+/** A fetched delivery with too many items: no sender can be told to send less, and the next delivery must not wait for it. */
 const keptWhole = (limit: number) => ({
   received: 1,
   events: [],
@@ -137,7 +137,7 @@ const keptWhole = (limit: number) => ({
   ],
 });
 
-/** What the channel's settings ask for where an item fails. */
+/** The channel's settings decide where a failed item goes. */
 function dispositionOf({ config }: LiveChannel, { reason }: ItemFailure): "reject" | QuarantineItem["keep"] {
   if (reason !== "no_match") return config.onInvalid === "reject" ? "reject" : "all";
   switch (config.onNoMatch) {

@@ -15,7 +15,7 @@ const DEFAULTS = {
 const TOTAL_TIMEOUT_MS = 60_000;
 const MAX_BYTES = 10 * 1024 * 1024;
 
-/** Some servers refuse whoever does not say who calls. */
+/** Some servers refuse calls without a User-Agent. */
 const USER_AGENT = "inlet";
 
 /** Calls to other servers under one guard; connections are kept alive between them. Disposal ends all that are under way. */

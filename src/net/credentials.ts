@@ -20,7 +20,7 @@ export interface AuthorizedRequest {
   readonly generation: number | undefined;
 }
 
-/** The stored credentials of a connection, for whoever calls on behalf of a channel. */
+/** The stored credentials of a connection, for calls on behalf of a channel. */
 export interface Credentials {
   /**
    * The request with the credentials in it. A token that ends soon is renewed first, by one worker at a time.

@@ -21,10 +21,10 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
   zstd: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: 23 } }),
 };
 
-/** What `decodeBody` can undo, as an `Accept-Encoding`. */
+/** The encodings that `decodeBody` can undo, as an `Accept-Encoding`. */
 export const ACCEPT_ENCODING = "gzip, br, zstd, deflate";
 
-/** More than one after the other serves nobody but whoever wants to see us work. */
+/** More than one after the other serves only an attacker. */
 const MAX_CODINGS = 2;
 
 /**

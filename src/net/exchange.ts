@@ -20,7 +20,7 @@ export type ExchangeLimits = Required<
   Pick<OutboundLimits, "connectTimeoutMs" | "headTimeoutMs" | "idleTimeoutMs">
 >;
 
-/** What waits for its reader before the socket is left unread. */
+/** Bytes that wait for their reader before the socket is left unread. */
 const BUFFER_BYTES = 64 * 1024;
 
 /**
@@ -114,7 +114,7 @@ function createHandler(
       if ((stream.desiredSize ?? 0) > 0) {
         timer?.refresh();
       } else {
-        // Whoever reads takes the time; the sender is not late.
+        // The reader takes the time; the sender is not late.
         clearTimeout(timer);
         controller.pause();
       }

@@ -21,7 +21,7 @@ const FAILURES: readonly (readonly [RegExp, OutboundFailure, string])[] = [
   ],
 ];
 
-/** What undici, sockets and decoders throw as an `OutboundError`; one stays as it is. */
+/** Errors of undici, sockets and decoders as an `OutboundError`; one stays as it is. */
 export function toOutboundError(thrown: unknown): OutboundError {
   if (thrown instanceof OutboundError) return thrown;
   const code = codeOf(thrown);

@@ -48,7 +48,7 @@ function createGuardedConnector({ allowNetworks, lookup = systemLookup }: GuardO
       if (error || !socket) {
         callback(error ?? new Error("no socket"), null);
       } else if (socket.remoteAddress === undefined) {
-        // Whoever was there has hung up already: that is bad luck, and no address that may not be reached.
+        // The server has hung up already; its address is not known to be forbidden.
         socket.destroy();
         callback(hungUp(), null);
       } else if (!isAllowed(socket.remoteAddress)) {

@@ -3,7 +3,7 @@ import { OutboundError, type OutboundRequest } from "./outbound.ts";
 /** Statuses that name another place (Fetch standard, "redirect status"). */
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
-/** What describes a body that is not sent again (Fetch standard, "request-body-header name"). */
+/** Headers of a body that is not sent again (Fetch standard, "request-body-header name"). */
 const BODY_HEADERS: readonly string[] = [
   "content-encoding",
   "content-language",
@@ -12,7 +12,7 @@ const BODY_HEADERS: readonly string[] = [
   "content-type",
 ];
 
-/** What another origin may see, and no credential stands in. Any other header may hold one, whatever its name. */
+/** Headers that another origin may see: they hold no credential. Any other header may, whatever its name. */
 export const HARMLESS_HEADERS: readonly string[] = [
   "accept",
   "accept-encoding",

@@ -8,7 +8,7 @@ const MAX_WAIT_MS = 86_400_000;
 const EPOCH_SECONDS_FROM = 1_000_000_000;
 const EPOCH_MS_FROM = 100_000_000_000;
 
-/** What the budget of requests is called, before and after its standard: what is left of it, and when it is full again. */
+/** Header names of rate limits, before and after their standard: how much is left, and when the limit resets. */
 const BUDGETS = [
   { remaining: "ratelimit-remaining", reset: "ratelimit-reset" },
   { remaining: "x-ratelimit-remaining", reset: "x-ratelimit-reset" },

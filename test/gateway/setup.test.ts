@@ -158,9 +158,9 @@ describe("a declared set-up", () => {
       organization.apps = [{ uid: "github", blueprint: "github" }];
     });
     expect(changed(await apply(lessens))).toEqual([
-      { action: "left alone", object: "blueprint by-hand in lessens" },
-      { action: "left alone", object: "app default/sensors in lessens" },
-      { action: "left alone", object: "channel default/github/extra in lessens" },
+      { action: "unmanaged", object: "blueprint by-hand in lessens" },
+      { action: "unmanaged", object: "app default/sensors in lessens" },
+      { action: "unmanaged", object: "channel default/github/extra in lessens" },
     ]);
     // That of the secret as well, without which it would need set-up.
     const states = (await owner.get(path)).map(({ state }: { state: string }) => state);

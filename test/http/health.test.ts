@@ -2,9 +2,9 @@ import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it } from "vitest";
-import { answerErrors } from "../../src/http/answers.ts";
 import { createHealth, type HealthCheck, type HealthEnv } from "../../src/http/health.ts";
-import { requestId } from "../../src/http/request-id.ts";
+import { answerErrors } from "../../src/http/problem.ts";
+import { requestId } from "../../src/http/request.ts";
 import { createMetrics } from "../../src/metrics.ts";
 
 const closing: (() => Promise<void>)[] = [];

@@ -3,7 +3,7 @@ import { Hono } from "hono";
 import type { ChannelKindName } from "../../event/channel.ts";
 import type { ChannelHandle } from "../../event/ingest.ts";
 import { answerError, notFound, toApiError } from "../../http/problem.ts";
-import { requestIdOf } from "../../http/request-id.ts";
+import { requestIdOf } from "../../http/request.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
 import type { Metrics } from "../../metrics.ts";

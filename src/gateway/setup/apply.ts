@@ -15,7 +15,7 @@ export interface ApplyDeps extends Omit<ChannelDeps, "nowMs"> {
 /** One set-up is applied at a time, so that none finds missing what another is making. Any number will do. */
 const LOCK = 4_713_202;
 
-/** What applying would do: it is done, all of it in one transaction, which is then undone. */
+/** Plans by applying everything in one transaction, which is then rolled back. */
 export async function planSetUp(deps: ApplyDeps, wanted: readonly WantedOrganization[]): Promise<Report> {
   const { db, clock } = deps;
   const trx = await db.startTransaction().execute();

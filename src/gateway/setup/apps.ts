@@ -12,7 +12,7 @@ import { SetUpConflict, type Step } from "./plan.ts";
 
 export interface Place {
   readonly organization: { readonly id: string; readonly name: string };
-  /** What a step calls the app: `github in acme/default`. */
+  /** The app's name in a step: `github in acme/default`. */
   readonly called: string;
 }
 
@@ -82,7 +82,7 @@ async function updateFound(
   return { action: "update", object, fields };
 }
 
-/** What the file names was made before, or stood against it. */
+/** The object was made before, or conflicts. */
 async function idOf(
   trx: Trx,
   table: "spaces" | "blueprints",

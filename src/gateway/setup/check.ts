@@ -102,7 +102,7 @@ async function checkChannels(
   for (const template of [...fromBlueprint, ...own]) {
     const index = app.channels.findIndex(({ uid }) => uid === template.uid);
     const said = app.channels[index];
-    // What the app says nothing of is checked as the blueprint's.
+    // Settings that the app leaves out are checked as the blueprint has them.
     const at = said ? [...base, "channels", index] : [...base, "blueprint"];
     const checked = await checkChannel(deps, template === said ? {} : template, said ?? template, at);
     if (checked.ok) wanted.push({ ...checked.value, fromBlueprint: template !== said });

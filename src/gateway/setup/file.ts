@@ -50,7 +50,7 @@ const file = z.strictObject({
   organizations: z.array(organization),
 });
 
-/** What a file declares, as far as its shape tells. */
+/** The declarations of a file, checked by their shape only. */
 export function parseSetUp(text: string): Result<readonly DeclaredOrganization[], readonly Finding[]> {
   let json: unknown;
   try {

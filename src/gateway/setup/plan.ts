@@ -1,13 +1,13 @@
 import type { Finding } from "../../lib/errors.ts";
 
-export type StepAction = "create" | "update" | "unchanged" | "left alone";
+export type StepAction = "create" | "update" | "unchanged" | "unmanaged";
 
-/** What becomes of one object. */
+/** The action on one object. */
 export interface Step {
   readonly action: StepAction;
   /** `channel hooks of github in acme` */
   readonly object: string;
-  /** What differs, of an update; secrets are marked, no value is told. */
+  /** Fields that an update changes; secrets are marked, no value is told. */
   readonly fields?: readonly string[];
 }
 
@@ -16,10 +16,10 @@ export class SetUpConflict extends Error {
   override readonly name = "SetUpConflict";
 }
 
-/** What was found to be done, or was done, in order. */
+/** Actions to be done, or done, in order. */
 export interface Report {
   readonly steps: readonly Step[];
-  /** What stands against it; `path` names the object. */
+  /** Conflicts; `path` names the object. */
   readonly conflicts: readonly Finding[];
   /** The first keys of organizations that were made: shown once. */
   readonly keys: readonly { readonly organization: string; readonly token: string }[];
@@ -29,7 +29,7 @@ const MARKS: Readonly<Record<StepAction, string>> = {
   create: "+",
   update: "~",
   unchanged: "=",
-  "left alone": ".",
+  unmanaged: ".",
 };
 
 /** One line per object, then the sum of it. */

@@ -6,7 +6,7 @@ import { type ChannelDeps, reconcileChannel } from "./channels.ts";
 import type { WantedApp, WantedOrganization } from "./check.ts";
 import { reconcileOrganization, reconcileSpace } from "./organizations.ts";
 import { type Report, SetUpConflict, type Step } from "./plan.ts";
-import { findLeftAlone } from "./unmanaged.ts";
+import { findUnmanaged } from "./unmanaged.ts";
 
 /** Runs it in a transaction: one of its own, or one that is undone in the end. */
 export type InTransaction = <T>(run: (trx: Trx) => Promise<T>) => Promise<T>;
@@ -74,7 +74,7 @@ export async function reconcile(
       note(await attempt(object, (trx) => reconcileBlueprint(trx, organization, blueprint, deps.nowMs)));
     }
     for (const app of one.apps) await bringApp(organization, app);
-    steps.push(...(await within((trx) => findLeftAlone(trx, organization, one))));
+    steps.push(...(await within((trx) => findUnmanaged(trx, organization, one))));
   }
   return { steps, conflicts, keys };
 }

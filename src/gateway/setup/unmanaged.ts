@@ -5,8 +5,8 @@ import type { Step } from "./plan.ts";
 
 const SHOWN = 20;
 
-/** What the organization has beside what is declared; nothing of it is touched. Long lists end in a count. */
-export async function findLeftAlone(
+/** Objects of the organization that the file does not declare; none is touched. Long lists end in a count. */
+export async function findUnmanaged(
   trx: Trx,
   organization: { readonly id: string; readonly name: string },
   { spaces, blueprints, apps }: WantedOrganization,
@@ -40,9 +40,7 @@ export async function findLeftAlone(
             AND spaces.name || '/' || apps.uid = ANY(${declaredApps})`,
     ),
   ];
-  return found
-    .flat()
-    .map((called) => ({ action: "left alone", object: `${called} in ${organization.name}` }));
+  return found.flat().map((called) => ({ action: "unmanaged", object: `${called} in ${organization.name}` }));
 }
 
 async function list(

@@ -45,7 +45,7 @@ export async function authorizationRequest(
   return { url: url.href, verifier };
 }
 
-/** What a callback came to. `denied`: the issuer, or the person there, said no. `strange`: it is not the issuer's that was asked. */
+/** The result of a callback. `denied`: the issuer, or the person there, said no. `strange`: it is not the issuer's that was asked. */
 export type CallbackAnswer = TokenAnswer | { readonly kind: "denied" | "strange" };
 
 /**

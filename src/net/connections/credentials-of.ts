@@ -33,7 +33,7 @@ export function createCredentialsOf({ load, renewer, noteUse, clock }: Credentia
         !kind.issuesTokens || isFresh(stored)
           ? stored
           : await renewer.renew(connectionId, stored.tokens.generation, options);
-      // Whoever changed the settings meanwhile may have taken origins away.
+      // A change of the settings meanwhile may have taken origins away.
       requireAllowed(connection, request.url);
       const { accessToken, generation } = connection.tokens;
       const applied = kind.apply(connection.settings, accessToken);

@@ -5,7 +5,7 @@ const MAX_SECRET_CHARS = 8_192;
 
 /** A token of RFC 9110, section 5.6.2. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** What a header may hold without being changed on its way: visible characters, with spaces between them. */
+/** A header holds these without being changed on its way: visible characters, with spaces between them. */
 const HEADER_TEXT = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/;
 /** Headers that frame the message or its connection. */
 const FRAMING = [

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { OutboundRequest } from "../outbound.ts";
 
-/** What a kind adds to a request. All of it is secret. */
+/** Added to a request by a kind. All of it is secret. */
 export interface AppliedCredentials {
   /** Names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;

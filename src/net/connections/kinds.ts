@@ -10,7 +10,7 @@ export const CONNECTION_KINDS = [apiKey, basic, bearer, oauth2, custom] as const
 
 export type ConnectionKindName = (typeof CONNECTION_KINDS)[number]["kind"];
 
-/** What of a kind is the same for all. */
+/** The same for all kinds. */
 export interface AnyConnectionKind {
   readonly kind: ConnectionKindName;
   readonly secretSettings: readonly string[];

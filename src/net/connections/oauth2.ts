@@ -2,7 +2,7 @@ import { z } from "zod";
 import { httpUrl, secretText } from "./fields.ts";
 import type { ConnectionKind } from "./kind.ts";
 
-/** What the protocol sets itself (RFC 6749, RFC 7636). */
+/** Parameters that the protocol sets itself (RFC 6749, RFC 7636). */
 const RESERVED = [
   "client_assertion",
   "client_assertion_type",
@@ -109,7 +109,11 @@ export const oauth2: ConnectionKind<typeof settings, "oauth2"> = {
   },
 };
 
-/** What tokens were given for: where one of these changes, those of before are of no use. */
+/** Tokens are bound to these: where one changes, earlier tokens are of no use. */
 export const grantOf = ({ grant, issuer, tokenEndpoint, clientId, refreshToken }: OAuth2Settings) => ({
-  ...{ grant, issuer, tokenEndpoint, clientId, refreshToken },
+  grant,
+  issuer,
+  tokenEndpoint,
+  clientId,
+  refreshToken,
 });

@@ -34,7 +34,7 @@ export interface Turn {
   readonly holder: string;
 }
 
-/** What all workers share. Each throws UnavailableError when it is away. */
+/** Shared by all workers. Each call throws UnavailableError when the store is away. */
 export interface TokenStore {
   readonly load: (connectionId: string) => Promise<LoadedConnection | undefined>;
   /** False where another has the turn, or something was given since that generation. A turn ends by itself after `leaseMs`. */
@@ -77,7 +77,7 @@ const MAX_WAIT_MS = 30_000;
 const REST_MS = 1_000;
 /** A dead grant is tried no more often. */
 const RETRY_DEAD_MS = 60_000;
-/** What an issuer gave is lost for good unless it is stored. */
+/** Tokens of an issuer are lost for good unless they are stored. */
 const STORE_FOR_MS = 60_000;
 
 /**
@@ -96,7 +96,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
       if (tokens.generation > generation && tokens.accessToken !== undefined) return connection;
       if (tokens.refusedAtMs !== undefined && clock() - tokens.refusedAtMs < RETRY_DEAD_MS) throw dead();
       const turn: Turn = { connectionId, generation: tokens.generation, holder: randomUUID() };
-      // What it brings may be of no use by then: the settings were changed meanwhile.
+      // The tokens may be of no use by then: the settings were changed meanwhile.
       if (await store.claim(turn, LEASE_MS)) await ask(connection, turn);
       else await delay(LOOK_EVERY_MS);
     }
@@ -119,7 +119,10 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
       return;
     }
     await store.noteRefusal(turn, answer.kind === "dead" ? "needsReauth" : "error");
-    log.warn({ connection: connection.id, code: answer.code }, "an issuer refuses a connection's token");
+    log.warn(
+      { event: "connection.token_refused", connection: connection.id, code: answer.code },
+      "issuer refuses the token of a connection",
+    );
     throw dead(answer.code);
   }
 
@@ -145,8 +148,8 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
       } catch (error) {
         if (!(error instanceof UnavailableError) || performance.now() + waitMs > untilMs) {
           log.error(
-            { err: error, connection: turn.connectionId },
-            "a new token cannot be stored and is lost",
+            { event: "connection.token_lost", err: error, connection: turn.connectionId },
+            "new token of a connection cannot be stored and is lost",
           );
           throw error;
         }

@@ -5,7 +5,7 @@ import type { OAuth2Settings } from "./oauth2.ts";
 /** Fits `Outbound.fetch`. */
 export type Fetch = typeof globalThis.fetch;
 
-/** What an issuer gave. */
+/** Tokens as an issuer gave them. */
 export interface Tokens {
   readonly accessToken: string;
   /** From when on it is to be renewed before use, in ms; undefined where the issuer does not say how long it lasts. */
@@ -29,7 +29,7 @@ const MAX_LIFE_SECONDS = 365 * 86_400;
 
 /** Of a dead grant (RFC 6749, section 5.2), and what a large issuer says instead. */
 const DEAD: readonly string[] = ["invalid_grant", "bad_refresh_token"];
-/** Errors that pass, of whoever answers them as refusals. */
+/** Errors that pass, though some issuers answer them as refusals. */
 const PASSING: readonly string[] = ["server_error", "slow_down", "temporarily_unavailable"];
 
 /**
@@ -121,7 +121,7 @@ export async function findServer(settings: OAuth2Settings, fetch: Fetch): Promis
   return { ...(await discover(new URL(issuer), fetch)), ...set };
 }
 
-/** No issuer's name: whoever names itself in a callback is another one. */
+/** No issuer's name: an issuer that names itself in a callback is another one. */
 const NAMELESS = "urn:inlet:issuer:unnamed";
 
 async function discover(issuer: URL, fetch: Fetch): Promise<oauth.AuthorizationServer> {
@@ -200,7 +200,7 @@ function clientAuthentication({ clientAuthentication: method, clientSecret = "" 
   }
 }
 
-/** What the library hands to a `fetch`. */
+/** Arguments of a `fetch` by the library. */
 interface LibraryRequest extends Pick<RequestInit, "headers" | "method" | "redirect" | "signal"> {
   readonly body?: URLSearchParams | undefined;
 }

@@ -1,0 +1,88 @@
+import type { Context, MiddlewareHandler } from "hono";
+import { routePath } from "hono/route";
+import type { Clock } from "../lib/clock.ts";
+import { createId, isId } from "../lib/ids.ts";
+import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
+import type { ApiEnv, RequestEnv } from "./context.ts";
+import { toApiError } from "./problem.ts";
+
+const SANE = /^[A-Za-z0-9_.:-]{1,128}$/;
+
+/** The id of a request: the client's `X-Request-Id` where that is sane, else a new id. */
+export const requestIdOf = (given: string | undefined, nowMs: number): string =>
+  given !== undefined && SANE.test(given) ? given : createId("req", nowMs);
+
+/** Gives each request its id; every answer carries it. */
+export function requestId(clock: Clock): MiddlewareHandler<RequestEnv> {
+  return async (c, next) => {
+    const id = requestIdOf(c.req.header("x-request-id"), clock());
+    c.set("requestId", id);
+    await next();
+    // After the fact: a header set before it is lost when a route answers with a Response of its own.
+    c.header("X-Request-Id", id);
+  };
+}
+
+const COUNTED_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE"]);
+
+/** Counts and times the answers of the management API. */
+export function requestMetrics({
+  apiRequests,
+  apiRequestSeconds,
+}: Pick<Metrics, "apiRequests" | "apiRequestSeconds">): MiddlewareHandler {
+  return async (c, next) => {
+    const startedAt = performance.now();
+    await next();
+    const method = COUNTED_METHODS.has(c.req.method) ? c.req.method : "other";
+    apiRequests.inc({ method, status: c.res.status });
+    apiRequestSeconds.observe((performance.now() - startedAt) / 1000);
+  };
+}
+
+/**
+ * One wide line for each request of the management API that went wrong or was made to change something. It names the route,
+ * not the path: an address of a channel is a credential. The cause of an internal error stands here and nowhere else.
+ */
+export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): MiddlewareHandler<ApiEnv> {
+  return async (c, next) => {
+    const startedAtMs = deps.clock();
+    await next();
+    const { method } = c.req;
+    const { status } = c.res;
+    if (status < 400 && (method === "GET" || method === "HEAD")) return;
+    const line = { ...describe(c), status, durationMs: deps.clock() - startedAtMs };
+    if (status < 500) deps.log.info({ event: "http.request", ...line }, "request");
+    else
+      deps.log[status === 503 ? "warn" : "error"](
+        { event: "http.request_failed", ...line, err: causeOf(c.error) },
+        "request failed",
+      );
+  };
+}
+
+function describe(c: Context<ApiEnv>): Readonly<Record<string, unknown>> {
+  const { client, caller }: Partial<ApiEnv["Variables"]> = c.var;
+  return {
+    requestId: c.get("requestId"),
+    method: c.req.method,
+    route: routePath(c, -1),
+    appId: appIdOf(c),
+    organizationId: caller?.organizationId,
+    accountId: caller?.accountId,
+    keyId: caller?.keyId ?? undefined,
+    confinedTo: caller?.confinedTo?.id,
+    clientAddress: client?.address,
+  };
+}
+
+/** In a wrong path the parameter may be anything, an address included. */
+function appIdOf(c: Context<ApiEnv>): string | undefined {
+  const appId = c.req.param("appId");
+  return appId !== undefined && isId("app", appId) ? appId : undefined;
+}
+
+function causeOf(error: Error | undefined): unknown {
+  if (error === undefined) return undefined;
+  return toApiError(error).cause ?? error;
+}
