@@ -4,7 +4,10 @@ const MAX_SEQUENCE = "18446744073709551615";
 /** An id of the form `<ms>-<sequence>`, two numbers of 64 bits without leading zeros. */
 export const ENTRY_ID = /^(?:0|[1-9]\d{0,19})-(?:0|[1-9]\d{0,19})$/;
 
-/** The id after which everything of that millisecond and later stands. */
+/**
+ * The id just before every entry of that millisecond; 0 is the start of the stream. A group begins there: an entry with exactly
+ * the id of a group is never delivered to it.
+ */
 export const idBefore = (ms: number): string => (ms <= 0 ? "0-0" : `${ms - 1}-${MAX_SEQUENCE}`);
 
 /** Milliseconds of an id; beyond 2^53 not exact. */

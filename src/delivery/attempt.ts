@@ -8,7 +8,7 @@ import { type Outbound, OutboundError, type OutboundResponse } from "../net/outb
 import { notBeforeOf } from "../net/retry-after.ts";
 import { createHandlerRequest, type DeliveredEvent } from "./handler-request.ts";
 
-/** What one attempt came to. `gone`: the handler wants no more, ever (410). */
+/** The result of one attempt. `isGone`: the handler wants no more, ever (410). */
 export type AttemptResult =
   | { readonly kind: "taken"; readonly attempt: HandlerAttempt }
   | {
@@ -19,7 +19,7 @@ export type AttemptResult =
       readonly notBeforeMs: number | undefined;
     };
 
-/** Sends an event to its handler once. Never throws for what the handler does; rejects where `signal` aborts. */
+/** Sends an event to its handler once. Never throws for the handler's faults; rejects where `signal` aborts. */
 export type Attempt = (
   subscription: HandledSubscription,
   event: DeliveredEvent,

@@ -17,7 +17,7 @@ export interface ClearRemovalDeps {
 
 const CONCURRENCY = 16;
 
-/** Clears away what a deleted row has left on the bus; does no harm when it is called again. @throws UnavailableError */
+/** Clears away the keys that a deleted row has left on the bus; does no harm when it is called again. @throws UnavailableError */
 export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Promise<void> {
   const { redis, topics, quarantine } = deps;
   switch (removal.kind) {

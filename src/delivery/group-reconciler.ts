@@ -57,7 +57,7 @@ export function startGroupReconciler(deps: GroupReconcilerDeps): GroupReconciler
 
   async function tick(signal: AbortSignal): Promise<void> {
     if (!redis.state().ready) {
-      // What it holds when it is back is not known.
+      // It may come back empty.
       everything = true;
       return;
     }

@@ -16,7 +16,7 @@ export interface DeliveredEvent {
  * Standard Webhooks says (v1). Its `webhook-id` is the same at each attempt, and unlike that of any other event.
  *
  * @param options.secret `whsec_` and base64, or base64 alone
- * @param options.atMs when it is sent: receivers refuse what was signed long ago
+ * @param options.atMs when it is sent: receivers refuse old signatures
  */
 export function createHandlerRequest(
   event: DeliveredEvent,

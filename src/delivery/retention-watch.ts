@@ -18,7 +18,7 @@ export interface RetentionWatchDeps {
   readonly everyMs: number;
 }
 
-/** Raises the alarm before retention takes what a subscription has not handled. Disposal waits for the look under way. */
+/** Raises the alarm before retention takes unread events of a subscription. Disposal waits for the look under way. */
 export interface RetentionWatch extends AsyncDisposable {
   /** Subscriptions at risk, as this gateway saw last; 0 where it is another's turn. */
   readonly atRisk: () => number;

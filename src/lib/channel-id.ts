@@ -6,7 +6,7 @@ const RANDOM_BYTES = 16;
 const RANDOM_CHARS = 26;
 const MAC_BYTES = 6;
 const MAC_CHARS = 10;
-/** What a channel's address looks like, be it a true one or not. */
+/** The form of a channel's address, be it a true one or not. */
 export const CHANNEL_ID_PATTERN = /^ch_[a-z0-9]{36}$/;
 
 /**

@@ -5,7 +5,7 @@ import { LRUCache } from "lru-cache";
 export interface ClientAddress {
   /** IPv4 in dotted form, also where it was mapped into IPv6; `unknown` where there is none. */
   readonly address: string;
-  /** What counts as one sender: an IPv4 address, or the /64 of an IPv6 one, all of which one host has at its command. */
+  /** The network that counts as one sender: an IPv4 address, or the /64 of an IPv6 one, all of which one host has at its command. */
   readonly network: string;
 }
 

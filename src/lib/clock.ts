@@ -1,7 +1,7 @@
 /** Milliseconds since the Unix epoch. Handed in as an argument wherever time decides something. */
 export type Clock = () => number;
 
-/** What was formatted last: many deliveries come within one millisecond. */
+/** The last formatted time: many deliveries come within one millisecond. */
 let last = { ms: 0, text: new Date(0).toISOString() };
 
 /** RFC 3339 UTC with milliseconds, the one timestamp format of the API and of the bus. */

@@ -1,5 +1,3 @@
-import { repeat } from "./re2-repeat.ts";
-
 /** WhiteSpace and LineTerminator (ECMA-262 sections 12.2, 12.3); RE2's own `\s` is ASCII without `\v`. */
 const SPACE =
   "\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
@@ -54,7 +52,7 @@ function unescapePunctuation(source: string): string {
   });
 }
 
-/** One walk over a pattern that V8 has parsed: only what RE2 spells otherwise is looked at. */
+/** One walk over a pattern that V8 has parsed: only the parts that RE2 spells otherwise change. */
 class Translation {
   readonly #pattern: string;
   readonly #dotAll: boolean;
@@ -218,3 +216,24 @@ class Translation {
 const literal = (char: string): string => (/^[\w ]$/.test(char) ? char : member(char.codePointAt(0) ?? 0));
 
 const member = (codePoint: number): string => `\\x{${codePoint.toString(16)}}`;
+
+/** RE2 refuses higher counts in `{n,m}`. */
+const MAX_COUNT = 1000;
+
+/** `atom{least,most}` in RE2's syntax; higher counts become a row of repetitions. */
+function repeat(atom: string, least: number, most: number): string {
+  if (most <= MAX_COUNT) return `${atom}{${least},${most}}`;
+  if (most === Number.POSITIVE_INFINITY) {
+    return least <= MAX_COUNT ? `${atom}{${least},}` : `(?:${exactly(atom, least)}${atom}*)`;
+  }
+  return `(?:${exactly(atom, least)}${upTo(atom, most - least)})`;
+}
+
+const exactly = (atom: string, count: number): string => row(atom, count, (part) => `{${part}}`);
+
+const upTo = (atom: string, count: number): string => row(atom, count, (part) => `{0,${part}}`);
+
+function row(atom: string, count: number, quantifier: (part: number) => string): string {
+  const parts = [...Array<number>(Math.floor(count / MAX_COUNT)).fill(MAX_COUNT), count % MAX_COUNT];
+  return parts.map((part) => (part === 0 ? "" : atom + quantifier(part))).join("");
+}

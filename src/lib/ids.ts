@@ -45,7 +45,7 @@ export function encodeBase32(bytes: Uint8Array): string {
   return bits > 0 ? text + ALPHABET.charAt((held << (5 - bits)) & 31) : text;
 }
 
-/** True for what `createId` makes under that prefix; a path parameter that fails it names nothing (404). */
+/** True for an id that `createId` makes under that prefix; a path parameter that fails it names nothing (404). */
 export function isId(prefix: string, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9a-hjkmnp-tv-z]{23}$/.test(text.slice(prefix.length + 1));
 }

@@ -28,7 +28,7 @@ export interface LoopOptions {
 export interface Loop extends AsyncDisposable {
   /**
    * There is something to do: the next round begins now, or as soon as the one under way has ended and `gapMs` is over. After a
-   * failure it changes nothing: many wakes must not become as many tries at what is broken.
+   * failure it changes nothing: many wakes must not become as many failures.
    */
   readonly wake: () => void;
   /** Aborts on disposal. */

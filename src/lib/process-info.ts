@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 
 /**
- * What tells one life of a process id from the next: its start time in clock ticks since boot (proc_pid_stat(5), field
+ * Tells one life of a process id from the next: its start time in clock ticks since boot (proc_pid_stat(5), field
  * 22), or the constant "alive" where there is no /proc. Undefined: no such process, or a zombie that only awaits its
  * parent.
  */

@@ -43,7 +43,7 @@ export function sealSecret(key: SealingKey, plaintext: string, context: string):
 }
 
 /**
- * Opens what `sealSecret` made under the same key for the same context.
+ * Opens a secret that `sealSecret` made under the same key for the same context.
  *
  * @throws OtherKeyError, or another Error where it was changed or moved; no message holds key or text.
  */

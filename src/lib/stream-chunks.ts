@@ -3,7 +3,7 @@ import calculateSlot from "cluster-key-slot";
 /** Reading costs Redis 49 µs an event with one stream and 403 with 1,000. */
 const MAX_STREAMS = 64;
 
-/** Parts topics into what one XREADGROUP may read: at most 64 streams, in a Cluster of one slot. */
+/** Parts topics into chunks for one XREADGROUP each: at most 64 streams, in a Cluster of one slot. */
 export function chunkTopics(topics: readonly string[], isCluster: boolean): readonly (readonly string[])[] {
   const chunks: string[][] = [];
   const open = new Map<number, string[]>();

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Appended } from "../../src/bus/publish/publish.ts";
 import { createPublish } from "../../src/bus/publish/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
-import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-write.ts";
+import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
 import { insertDeadLetter, listDeadLetters } from "../../src/data/dead-letters.ts";
 import {
   type Housekeeper,

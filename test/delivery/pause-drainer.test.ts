@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { quarantineBudgetKey } from "../../src/bus/keys.ts";
-import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-write.ts";
+import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
 import {
   type PauseDrainer,
   type PauseDrainerDeps,

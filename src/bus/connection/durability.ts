@@ -1,18 +1,18 @@
 import type { NodeFacts } from "./node-facts.ts";
 
 /**
- * What an acknowledged write survives, weakest first: nothing, the process, the machine, the machine's loss.
+ * The loss that an acknowledged write survives, weakest first: none, the process, the machine, the machine's disk.
  */
 export const DURABILITY_LEVELS = ["none", "process", "fsync", "replica"] as const;
 export type DurabilityLevel = (typeof DURABILITY_LEVELS)[number];
 
-/** What is asked for, and whether the operator vouches for what Redis does not tell. */
+/** The level asked for, and whether the operator vouches for settings that Redis does not show. */
 export interface DurabilityDemand {
   readonly level: DurabilityLevel;
   readonly asserted: boolean;
 }
 
-/** What must be waited for after a batch, on the connection that wrote it. */
+/** The waits after a batch, on the connection that wrote it. */
 export interface DurabilityWait {
   /** WAITAOF 1 0: the append-only file of this server. */
   readonly localFsync: boolean;

@@ -85,7 +85,9 @@ export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientO
 }
 
 function overClient(client: Redis | Cluster, cluster: Cluster | undefined, log: Log): GeneralConnection {
-  client.on("error", (error: Error) => log.debug({ event: "redis.error", err: error }, "Redis connection"));
+  client.on("error", (error: Error) =>
+    log.debug({ event: "redis.error", err: error }, "an error of a Redis connection"),
+  );
 
   async function send(
     command: string,

@@ -67,7 +67,7 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
         if (seen?.pid !== pid) return "silent";
         return seen.loading ? "busy" : "ready";
       },
-      // SIGTERM writes out what the append-only file still lacks.
+      // On SIGTERM Redis completes the append-only file.
       stopSignals: ["SIGTERM"],
       stopGraceMs: 30_000,
       maxSilenceMs: options.maxSilenceMs ?? 20_000,
@@ -134,7 +134,7 @@ function availableMemoryBytes(): number {
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }
 
-/** By its socket, where it says whose it is; by its pid file where it does not answer, since two would spoil the file. */
+/** Found by its socket, or by its pid file where it does not answer: two servers would spoil the append-only file. */
 async function findRunning(redisDir: string, socketPath: string): Promise<number | undefined> {
   const seen = await lookAt(socketPath);
   if (seen && seen.dir === redisDir) return seen.pid;

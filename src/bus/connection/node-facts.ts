@@ -1,4 +1,4 @@
-/** What one Redis server says of itself. */
+/** The facts that one Redis server reports. */
 export interface NodeFacts {
   readonly version: string;
   readonly isLoading: boolean;
@@ -19,7 +19,7 @@ export const MEMORY_ALARM_FRACTION = 0.85;
 /** Sends a command and resolves with its reply; strings as strings. */
 export type SendCommand = (command: string, args: readonly string[]) => Promise<unknown>;
 
-/** Reads the facts; what the server may not tell counts as unknown, not as an error, except INFO itself. */
+/** Reads the facts; one that the server may not show is unknown, not an error, except INFO itself. */
 export async function readNodeFacts(send: SendCommand): Promise<NodeFacts> {
   const [info, config, waitAof] = await Promise.all([
     send("info", []),
@@ -42,7 +42,7 @@ export async function readNodeFacts(send: SendCommand): Promise<NodeFacts> {
   };
 }
 
-/** What makes a server unfit whatever is asked of it; these stop the start. */
+/** A reason why the server is unfit at any durability; it stops the start. */
 export function unfitness(facts: NodeFacts): string | undefined {
   if (Number.parseInt(facts.version, 10) < 7) {
     return `Redis ${facts.version} is too old: 7.0 or later is needed`;
@@ -53,7 +53,7 @@ export function unfitness(facts: NodeFacts): string | undefined {
   return undefined;
 }
 
-/** What passes by itself: the server loads, or is a replica until a failover or the next look. */
+/** A state that passes by itself: the server loads, or is a replica until a failover or the next look. */
 export function passingProblem(facts: NodeFacts): string | undefined {
   if (facts.isLoading) return "Redis is loading its data";
   return facts.isReplica ? "Redis is a read-only replica" : undefined;

@@ -2,7 +2,7 @@ import { atLeast, type DurabilityDemand, type DurabilityLevel, heldLevel } from 
 import { MEMORY_ALARM_FRACTION } from "./node-facts.ts";
 import type { WriteConnection } from "./write-connection.ts";
 
-/** What `/readyz` says of Redis. */
+/** The state of Redis that `/readyz` shows. */
 export interface RedisState {
   /** True when events can be published. */
   readonly ready: boolean;

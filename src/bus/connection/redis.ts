@@ -34,7 +34,7 @@ export interface RedisBus extends RedisCaller, AsyncDisposable {
   readonly isCluster: boolean;
   /** For those who need a connection of their own. */
   readonly endpoint: RedisEndpoint;
-  /** What `/readyz` says; from memory. */
+  /** The state that `/readyz` shows; from memory. */
   state(): RedisState;
   /** The connections that events are written through; only `createPublish` uses them. */
   readonly writes: WriteRouter;
@@ -105,7 +105,8 @@ async function firstContact(
         if (facts.isCluster || !facts.isReplica) return { address, facts };
         replica ??= { address, facts };
       } catch (error) {
-        if (attempt % 20 === 0) log.warn({ redis: addressName(address), err: error }, "waiting for Redis");
+        if (attempt % 20 === 0)
+          log.warn({ event: "redis.awaited", redis: addressName(address), err: error }, "waiting for Redis");
       }
     }
     if (replica !== undefined) return replica;

@@ -29,12 +29,12 @@ export interface WriteConnectionOptions {
  */
 export interface WriteConnection extends AsyncDisposable {
   readonly name: string;
-  /** What was last seen; undefined until the first look. */
+  /** The facts of the last look; undefined until the first one. */
   readonly facts: NodeFacts | undefined;
   /** Why nothing can be written now. */
   readonly problem: string | undefined;
   /**
-   * Sends one command. What follows in the same tick follows on the wire.
+   * Sends one command. Commands of one tick keep their order on the wire.
    *
    * @param sinceMs when the write began to wait (`performance.now()`): it fails `writeTimeoutMs` later.
    * @throws UnavailableError when it was not sent or its outcome is unknown; Redis' own error replies as they are.
@@ -67,10 +67,10 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     if (next === problem) return;
     problem = next;
     if (next === undefined) {
-      log.info({ redis: name }, "Redis accepts events");
+      log.info({ event: "redis.ready", redis: name }, "Redis accepts events");
       for (const wake of waiters) wake();
     } else {
-      log.warn({ redis: name, problem: next }, "Redis does not accept events");
+      log.warn({ event: "redis.not_ready", redis: name, problem: next }, "Redis does not accept events");
     }
   }
 
@@ -98,7 +98,9 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     next.on("close", () => {
       if (next === redis && !isClosed) setProblem(`not connected to ${name}`);
     });
-    next.on("error", (error: Error) => log.debug({ redis: name, err: error }, "Redis connection"));
+    next.on("error", (error: Error) =>
+      log.debug({ event: "redis.error", redis: name, err: error }, "an error of a Redis connection"),
+    );
     next.connect().catch(() => {});
     return next;
   }
@@ -152,7 +154,10 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     checkedAtMs = nowMs;
     if (cameLate) return;
     if (![...pending].some(({ sinceMs }) => sinceMs <= nowMs - writeTimeoutMs)) return;
-    log.warn({ redis: name, pending: pending.size }, "Redis does not answer; the connection is made anew");
+    log.warn(
+      { event: "redis.silent", redis: name, pending: pending.size },
+      "Redis does not answer; the connection is made anew",
+    );
     const stuck = redis;
     redis = connect();
     setProblem(`${name} does not answer`);

@@ -8,7 +8,7 @@ import type { RedisBus } from "../connection/redis.ts";
 import { replyCode } from "../connection/redis-errors.ts";
 import { loadScript, runScript } from "../scripts.ts";
 
-/** A consumer group as XINFO tells it. */
+/** A consumer group as XINFO describes it. */
 export interface GroupInfo {
   readonly name: string;
   readonly consumers: number;
@@ -36,15 +36,6 @@ export interface Groups {
   /** Tells readers that ask (`inlet-consumer`) to wait, or to go on. */
   setPaused(subscriptionId: string, isPaused: boolean): Promise<void>;
 }
-
-/**
- * The id just before every entry of `startMs` (Redis time): an entry with exactly the id of a group is never
- * delivered to it. 0 is the start of the stream.
- */
-export const startIdAt = (startMs: number): string =>
-  startMs <= 0 ? "0-0" : `${startMs - 1}-${LAST_SEQUENCE}`;
-
-const LAST_SEQUENCE = "18446744073709551615";
 
 /** Redis time. */
 export async function readRedisTimeMs(redis: RedisBus): Promise<number> {

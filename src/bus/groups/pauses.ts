@@ -27,7 +27,7 @@ export interface Pauses {
   end(ref: PauseRef, options: { readonly closes: boolean; readonly little: number }): Promise<boolean>;
 }
 
-/** Longer than the last deliveries take to come through; whoever waits for it then no longer does. */
+/** Longer than the last deliveries take to come through; a delivery waits for the end no longer. */
 export const CLOSES_MS = 1_000;
 
 const STATES: readonly PauseState[] = ["keeps", "closes", "over"];

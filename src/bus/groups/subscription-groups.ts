@@ -1,8 +1,9 @@
 import { subscriptionKey } from "../../event/subscription-keys.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { RedisBus } from "../connection/redis.ts";
+import { idBefore } from "../entry-id.ts";
 import type { EntryIndex } from "../topics/entry-index.ts";
-import { type Groups, startIdAt } from "./groups.ts";
+import type { Groups } from "./groups.ts";
 
 /** The groups of a subscription as they should stand: one on each of its topics, just before the start. */
 export interface SubscriptionGroups {
@@ -20,12 +21,12 @@ const MAX_COUNTED = 500;
 const MAX_LAG_TOPICS = 2_000;
 
 /**
- * Makes what is missing and leaves the rest alone; answers the topics whose group was made. Groups come before the set by
+ * Makes missing groups and leaves the others alone; answers the topics whose group was made. Groups come before the set by
  * which readers find their topics, so that no reader is sent to a topic without its group.
  */
 export async function ensureGroups(groups: Groups, wanted: SubscriptionGroups): Promise<readonly string[]> {
   const { id, startMs, topics, isPaused } = wanted;
-  const startId = startIdAt(startMs);
+  const startId = idBefore(startMs);
   await groups.setPaused(id, isPaused);
   const made = await mapBounded(topics, CONCURRENCY, (topic) => groups.ensure(topic, id, startId));
   await groups.setTopics(id, topics);
@@ -37,7 +38,7 @@ export async function rewindSubscription(
   groups: Groups,
   { id, startMs, topics }: Omit<SubscriptionGroups, "isPaused">,
 ): Promise<number> {
-  const startId = startIdAt(startMs);
+  const startId = idBefore(startMs);
   const dropped = await mapBounded(topics, CONCURRENCY, (topic) => groups.reset(topic, id, startId));
   return dropped.reduce((sum, count) => sum + count, 0);
 }

@@ -4,7 +4,7 @@ import { CronExpressionParser } from "cron-parser";
 /**
  * When a scheduled job comes, for ever: each `everyMs` since the Unix epoch, or by a cron expression (five fields, or six with
  * seconds in front) on the clock of an IANA timezone; in either case `offsetMs` later, and less than `jitterMs` more, which
- * differs from time to time. The jitter is no chance: whoever computes a plan gets the same times, so that workers that set the
+ * differs from time to time. The jitter is no chance: each computation of a plan gives the same times, so that workers that set the
  * same plan do not push each other's jobs about.
  */
 export type JobPlan = Repetition & { readonly offsetMs: number; readonly jitterMs: number };
@@ -73,7 +73,7 @@ function* cronTimes(
     try {
       atMs = times.next().getTime();
     } catch {
-      // It says by a throw that it has found no time; what cannot be read was thrown before.
+      // A throw here means that there is no such time; an expression that cannot be read has thrown before.
       return;
     }
     yield atMs;

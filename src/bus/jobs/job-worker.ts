@@ -35,7 +35,7 @@ export interface WorkOptions {
   readonly lockMs?: number;
   /** How long disposal waits for the jobs under way before their signal aborts; default 2,000. */
   readonly graceMs?: number;
-  /** A job whose workers died more often is dropped: it was perhaps why; default 5. */
+  /** A job whose workers died more often is dropped: it was perhaps the cause; default 5. */
   readonly maxDeaths?: number;
 }
 
@@ -68,7 +68,7 @@ export function startJobWorker<D extends object>(
 ): JobWorker {
   const { concurrency, backoffMs = doubledSecond, lockMs = 15_000, graceMs = 2_000 } = options;
   const stopping = new AbortController();
-  /** One of each job under way: signals that outlive them by far would gather what listens to them. */
+  /** One of each job under way: signals that outlive them by far would gather listeners. */
   const underWay = new Set<AbortController>();
   let onIdle = (): void => {};
   let failedAtMs = Number.NEGATIVE_INFINITY;

@@ -1,7 +1,7 @@
 #!lua
--- Gives slots back, and keeps what is free for those who wait.
+-- Gives slots back, and keeps free ones for those who wait.
 -- KEYS: the places (slots.lua)
--- ARGV: token of the holder, how long one is kept for whoever is told (ms), then the limit of each place
+-- ARGV: token of the holder, how long one is kept for the next in line (ms), then the limit of each place
 -- Reply: of each whose turn it is now its name, since when it waits, …
 local call = redis.call
 local keptMs = tonumber(ARGV[2])

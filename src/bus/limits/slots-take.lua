@@ -2,7 +2,7 @@
 -- Takes a slot of each of several places, or none; who finds one full waits there, where it is a place to wait at.
 -- KEYS: the places (slots.lua)
 -- ARGV: token of the holder, name of who asks, since when it waits (ms), how long the slots are held (ms), how long one is kept
---   for whoever is told (ms); then of each place its limit and 1 where it is one to wait at
+--   for the next in line (ms); then of each place its limit and 1 where it is one to wait at
 -- Reply: {the first place that is full, counted from 1, or 0; of each other whose turn it is now its name, since when it waits, …}
 local call = redis.call
 local token, name, since, heldMs, keptMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -26,7 +26,7 @@ elseif ARGV[5 + 2 * full] == '1' then
   call('ZADD', KEYS[full] .. ':w', 'LT', since, name)
   call('PEXPIRE', KEYS[full] .. ':w', WAITING_KEPT_MS)
 end
--- What was kept for it where it does not get in, and slots whose holders died.
+-- Slots kept for it where it does not get in, and those of holders that died.
 for i, place in ipairs(KEYS) do
   handOver(place, tonumber(ARGV[4 + 2 * i]), turns)
 end

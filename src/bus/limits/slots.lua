@@ -2,7 +2,7 @@
 -- and defines `now`, taken and handOver.
 --
 -- A place is a sorted set: who holds a slot of it, by when that ends (ms, by Redis TIME). Beside it <place>:w, who waits for one,
--- by since when. A slot that comes free is kept for whoever has waited longest, as `r:<name>`, for `keptMs`, so that nobody
+-- by since when. A slot that comes free is kept for the one that has waited longest, as `r:<name>`, for `keptMs`, so that nobody
 -- takes it before.
 local WAITING_KEPT_MS = 600000
 local time = call('TIME')
@@ -13,7 +13,7 @@ local function taken(place)
   return call('ZCARD', place)
 end
 
--- Keeps what is free for those who wait; adds to `turns` their names, each with since when it has waited.
+-- Keeps free slots for those who wait; adds to `turns` their names, each with since when it has waited.
 local function handOver(place, limit, turns)
   while taken(place) < limit do
     local first = call('ZPOPMIN', place .. ':w')

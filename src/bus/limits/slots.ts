@@ -8,7 +8,7 @@ export interface Place {
   /** Names it among all; any text. */
   readonly key: string;
   readonly limit: number;
-  /** Whoever finds it full gets in line, and is told when it is their turn. */
+  /** A request that finds it full gets in line, and is told of its turn. */
   readonly waits: boolean;
 }
 
@@ -26,11 +26,11 @@ export interface Turn {
   readonly sinceMs: number;
 }
 
-/** A slot of each place. Whoever takes it releases it. */
+/** A slot of each place; its taker releases it. */
 export interface Slot {
   /** Aborts when it may be another's: it could not be renewed in time. */
   readonly lost: AbortSignal;
-  /** Answers whose turn it is now. @throws UnavailableError: then it comes free when it runs out. */
+  /** Answers the next in line. @throws UnavailableError: then it comes free when it runs out. */
   readonly release: () => Promise<readonly Turn[]>;
 }
 
@@ -53,7 +53,7 @@ export interface SlotsDeps {
   readonly redis: RedisBus;
   /** How long a worker that died keeps its slots; default 15,000. */
   readonly heldMs?: number;
-  /** How long one is kept for whoever is told that it is their turn; default 3,000. */
+  /** How long one is kept for the next in line; default 3,000. */
   readonly keptMs?: number;
 }
 

@@ -3,13 +3,13 @@ import type { RedisBus } from "../connection/redis.ts";
 import { loadScript, runScript } from "../scripts.ts";
 import { slicingOf } from "./publish.ts";
 
-/** What the bus knows of an event's id: nothing, the same event, or another one under its id. */
+/** An event's id on the bus: not there, there with the same data, or there with other data. */
 export type KnownId =
   | { readonly kind: "new" }
   | { readonly kind: "duplicate" | "conflict"; readonly entryId: string };
 
 /**
- * What publishing the events would find, in their order; nothing is written, and of two alike both are new. Events that are not
+ * Looks up ids as publishing the events would, in their order; nothing is written, and of two alike both are new. Events that are not
  * remembered are new.
  *
  * @throws UnavailableError

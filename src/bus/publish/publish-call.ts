@@ -1,6 +1,6 @@
 import type { OutgoingEvent } from "../../event/event.ts";
 import type { SourcePosition } from "../../event/received.ts";
-import type { EncodedQuarantine } from "../quarantine/quarantine-write.ts";
+import type { EncodedQuarantine } from "../quarantine/quarantine-record.ts";
 
 /** A part of a delivery that one script call writes as a whole. Where its keys lie is the caller's care. */
 export interface PublishGroup {
@@ -18,9 +18,9 @@ export interface PublishGroup {
   readonly bytes: number;
 }
 
-/** What the groups of a call have in common. */
+/** Settings of all groups of a call. */
 export interface CallSettings {
-  /** True where a WAIT follows, which must cover what the call only found. */
+  /** True where a WAIT follows, which must cover duplicates too. */
   readonly mustWrite: boolean;
   readonly quarantineLimits: string;
 }
@@ -73,7 +73,7 @@ function encodeEvent(event: OutgoingEvent, args: (string | Buffer)[], place: num
   args.push(`${place} 0\n${source}\n${type}\n${contentType}`, mark, id, time, data);
 }
 
-/** What stands on the lines of its shape must be one line each. */
+/** Each of its short values is sent on a line of its own, so none may hold a line break. */
 function isUsual(fields: readonly string[]): boolean {
   return (
     fields.length === 14 &&

@@ -6,7 +6,7 @@ import { StaleSourceError } from "../errors.ts";
 import { isNoScript } from "../scripts.ts";
 import { encodeCall, type PublishGroup } from "./publish-call.ts";
 
-/** What one script call may hold, so that no call keeps Redis from the others for long. */
+/** The most that one script call holds, so that no call keeps Redis from the others for long. */
 export const MAX_CALL_EVENTS = 500;
 export const MAX_CALL_BYTES = 4 * 1024 * 1024;
 /**
@@ -41,14 +41,14 @@ interface Lane {
  */
 export type SubmitGroup = (slot: number, group: PublishGroup, delivery: DeliveryOnItsWay) => Promise<string>;
 
-/** What all groups of a delivery share: they end together, however many they are. */
+/** All groups of a delivery share it: they end together, however many they are. */
 export interface DeliveryOnItsWay {
   readonly signal: AbortSignal;
   /** When it came, by `performance.now()`; a write of it fails so and so much later. */
   readonly sinceMs: number;
 }
 
-/** Gathers what is submitted within one turn of the event loop into one call per slot. */
+/** Gathers the groups submitted within one turn of the event loop into one call per slot. */
 export function createLanes(
   redis: RedisBus,
   quarantineLimits: string,
@@ -130,7 +130,7 @@ export function createLanes(
         if (isAsking) connection.send("asking", [], sinceMs).catch(() => {});
         const reply = connection.send(script[0], [script[1], ...args], sinceMs);
         if (wait === undefined) return (await reply) as readonly string[];
-        const [replies] = await Promise.all([reply, holdTo(connection, wait, sinceMs)]);
+        const [replies] = await Promise.all([reply, awaitDurability(connection, wait, sinceMs)]);
         return replies as readonly string[];
       } catch (error) {
         if (attempt >= REDIRECTS) throw error;
@@ -161,7 +161,7 @@ export function createLanes(
 }
 
 /**
- * Takes what fits into one call from the head of the queue; what was given up meanwhile is refused and left
+ * Takes as many groups from the head of the queue as fit into one call; groups given up meanwhile are refused and left
  * out.
  */
 function takeCall(queue: Queued[]): Queued[] {
@@ -194,7 +194,11 @@ function takeCall(queue: Queued[]): Queued[] {
 /**
  * Sends the waits in the same tick as the write, so that they follow it; resolves when enough is reported.
  */
-async function holdTo(connection: WriteConnection, wait: DurabilityWait, sinceMs: number): Promise<void> {
+async function awaitDurability(
+  connection: WriteConnection,
+  wait: DurabilityWait,
+  sinceMs: number,
+): Promise<void> {
   const timeout = String(WAIT_TIMEOUT_MS);
   const fsync = wait.localFsync ? connection.send("waitaof", ["1", "0", timeout], sinceMs) : undefined;
   const replicas =
@@ -209,8 +213,7 @@ async function holdTo(connection: WriteConnection, wait: DurabilityWait, sinceMs
 }
 
 /**
- * Whatever Redis says to the script, the events are not certain: a permission that it lacks is mended by an
- * operator.
+ * After any error the events are not certain, also after one that only an operator can mend, such as a missing permission.
  */
 function asUnavailable(error: unknown): UnavailableError {
   if (error instanceof UnavailableError) return error;

@@ -5,20 +5,19 @@ import { UnavailableError } from "../../lib/errors.ts";
 import type { NewId } from "../../lib/ids.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { cursorKey, quarantineBudgetKey, slotOf } from "../keys.ts";
-import type { QuarantineWrite } from "../quarantine/quarantine-record.ts";
 import {
   encodeLimits,
   encodeQuarantine,
   QUARANTINE_LIMITS,
   type QuarantineLimits,
-} from "../quarantine/quarantine-write.ts";
+  type QuarantineWrite,
+} from "../quarantine/quarantine-record.ts";
 import type { PublishGroup } from "./publish-call.ts";
 import { createLanes, type DeliveryOnItsWay, MAX_CALL_BYTES, MAX_CALL_EVENTS } from "./publish-lanes.ts";
-import { cutEvents, partBySlot, type SlotEvents } from "./publish-pieces.ts";
 
 export interface PublishPolicy {
   readonly dedupeWindowMs: number;
-  /** What a known id with other data is: reported as a conflict, or taken for a duplicate. */
+  /** A known id with other data: reported as a conflict, or taken for a duplicate. */
   readonly onConflict: "report" | "duplicate";
   readonly maxEntries: number;
   /** Of each topic; handed on to `onAppended`, by which retention keeps up with busy topics. */
@@ -52,7 +51,7 @@ export interface PublishResult {
  * Appends the events of a delivery, each at most once within the dedupe window, and writes its quarantine
  * records. Resolves when all of it is as durable as the gateway promises. On one Redis up to 500 events and 4
  * MiB are one script, all or nothing; more goes in such pieces, in order. In a Cluster it is one script per
- * slot, then what must come last: the release and the cursor. Ends within five seconds; once sent, a call is
+ * slot, then the release and the cursor. Ends within five seconds; once sent, a call is
  * no longer given up for `signal`.
  *
  * @throws UnavailableError when it was refused or its outcome is unknown; a retry is safe.
@@ -76,7 +75,7 @@ export interface PublishDeps {
   readonly onAppended?: (...appended: Appended) => void;
   /** Told of each call of the script that was answered, with the seconds that it took. */
   readonly onCall?: (seconds: number) => void;
-  /** What may be queued and under way before publishing is refused; default 64 MiB. */
+  /** Bytes queued and under way, beyond which publishing is refused; default 64 MiB. */
   readonly maxBytesInFlight?: number;
   readonly quarantineLimits?: QuarantineLimits;
 }
@@ -151,7 +150,7 @@ export function createPublish(deps: PublishDeps): Publish {
     return [...answers, ...quarantineIds];
   }
 
-  /** A Cluster: a call per slot at once, then what says that they are done. */
+  /** A Cluster: a call per slot at once, then the release and the cursor. */
   async function writeBySlot(whole: PublishGroup, delivery: DeliveryOnItsWay): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release } = whole;
     const answers = new Array<string>(events.length).fill("");
@@ -241,4 +240,58 @@ function receiptOf(word: string): Receipt {
   return word.startsWith("=")
     ? { status: "duplicate", entryId: word.slice(1) }
     : { status: "published", entryId: word };
+}
+
+interface Piece {
+  readonly events: readonly OutgoingEvent[];
+  readonly bytes: number;
+}
+
+/**
+ * Cuts events into pieces that fit one script call each, in order; one that is larger than a call is its own
+ * piece.
+ */
+function cutEvents(events: readonly OutgoingEvent[]): readonly Piece[] {
+  const pieces: Piece[] = [];
+  let piece: OutgoingEvent[] = [];
+  let bytes = 0;
+  for (const event of events) {
+    if (piece.length === MAX_CALL_EVENTS || (piece.length > 0 && bytes + event.bytes > MAX_CALL_BYTES)) {
+      pieces.push({ events: piece, bytes });
+      piece = [];
+      bytes = 0;
+    }
+    piece.push(event);
+    bytes += event.bytes;
+  }
+  if (piece.length > 0) pieces.push({ events: piece, bytes });
+  return pieces;
+}
+
+interface SlotEvents {
+  readonly slot: number;
+  /** Where each event stood among all. */
+  readonly places: number[];
+  readonly events: OutgoingEvent[];
+}
+
+/** Parts events by the slot of their topic, each slot's in order. */
+function partBySlot(events: readonly OutgoingEvent[]): readonly SlotEvents[] {
+  const bySlot = new Map<number, SlotEvents>();
+  const slots = new Map<string, number>();
+  events.forEach((event, place) => {
+    let slot = slots.get(event.topic);
+    if (slot === undefined) {
+      slot = slotOf(event.topic);
+      slots.set(event.topic, slot);
+    }
+    let part = bySlot.get(slot);
+    if (part === undefined) {
+      part = { slot, places: [], events: [] };
+      bySlot.set(slot, part);
+    }
+    part.places.push(place);
+    part.events.push(event);
+  });
+  return [...bySlot.values()];
 }

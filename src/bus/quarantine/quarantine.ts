@@ -5,8 +5,13 @@ import type { RedisBus } from "../connection/redis.ts";
 import { quarantineBudgetKey, quarantineDeliveryKey, quarantineRecordKey } from "../keys.ts";
 import type { Publish, PublishBatch, PublishOptions } from "../publish/publish.ts";
 import { loadScript, runScript } from "../scripts.ts";
-import type { QuarantinedItem, QuarantineRecord, QuarantineWrite } from "./quarantine-record.ts";
-import { QUARANTINE_LIMITS, type QuarantineLimits } from "./quarantine-write.ts";
+import {
+  QUARANTINE_LIMITS,
+  type QuarantinedItem,
+  type QuarantineLimits,
+  type QuarantineRecord,
+  type QuarantineWrite,
+} from "./quarantine-record.ts";
 
 export interface QuarantineFilter {
   readonly organizationId: string;
@@ -40,7 +45,7 @@ export interface QuarantineStore {
   delete(organizationId: string, id: string): Promise<boolean>;
   /** Removes all of a channel. */
   purge(organizationId: string, channelNumber: number): Promise<void>;
-  /** Removes what is older than its keep. */
+  /** Removes records past their keep. */
   expire(organizationId: string): Promise<void>;
   /** Items that gave way to newer ones. */
   countDropped(organizationId: string, channelNumber: number): Promise<number>;
@@ -54,10 +59,10 @@ export interface QuarantineStoreDeps {
 
 /** A bounded time in which Redis answers nobody else. */
 const RECORDS_AT_ONCE = 200;
-/** Also what a server with a clock ahead has written. */
+/** Also records that a server with a clock ahead has written. */
 const EVERY_AGE_MS = -1_000_000_000_000;
 const NEVER_REMEMBERED = { dedupeWindowMs: 0, onConflict: "report", maxEntries: 1 } as const;
-/** Both indexes of each reason: of what is kept for days, and of what gives way to newer ones. */
+/** Both indexes of each reason: of records kept for days, and of those that give way to newer ones. */
 const INDEXES = QUARANTINE_REASONS.flatMap((reason) => [reason, `${reason}:last`]);
 
 /** Items that could not be published, in Redis beside the events and as durable as they. */
@@ -84,7 +89,7 @@ export function createQuarantineStore({ redis, publish, limits }: QuarantineStor
     };
   }
 
-  /** Removes what an expiry script finds, a bounded number at a time. */
+  /** Removes the records that an expiry script finds, a bounded number at a time. */
   async function removeOlder(
     organizationId: string,
     channels: readonly string[],

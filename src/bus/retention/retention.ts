@@ -6,7 +6,7 @@ import { loadScript, runScript } from "../scripts.ts";
 export interface RetentionLimits {
   readonly maxAgeSeconds: number;
   readonly maxEntries: number;
-  /** Estimated by MEMORY USAGE: what the stream takes in Redis, not what was sent. */
+  /** Estimated by MEMORY USAGE: the memory of the stream in Redis, not the bytes sent. */
   readonly maxBytes: number;
 }
 

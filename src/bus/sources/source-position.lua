@@ -2,7 +2,7 @@
 -- and topics {key, prefix, notes}, and defines readPosition, checkCursor, commitCursor, checkEpoch and stampEpoch.
 --
 -- Each topic holds the highest epoch that it has seen of a source: {<topic>}:e, field s<source>. The cursor is a hash: e epoch,
--- v version, c value, made by whoever takes the source over (source-take-over.lua), and gone with its channel: only the epoch that
+-- v version, c value, made when the source is taken over (source-take-over.lua), and gone with its channel: only the epoch that
 -- took over last may commit, by compare-and-set on the version.
 local function readPosition()
   local place = tonumber(ARGV[at + 3])

@@ -11,7 +11,7 @@ export interface SourceRef {
   readonly topics: readonly string[];
 }
 
-/** What whoever has taken a source over begins with. */
+/** A source just taken over, as its new owner begins with it. */
 export interface AcquiredSource {
   readonly kind: "acquired";
   /** The fencing token: all that is written under a lower one is refused from now on. */
@@ -65,7 +65,7 @@ export interface SourcePositions {
   ): Promise<AcquiredSource | BackoffPending>;
   read(channelNumber: number): Promise<StoredCursor>;
   /**
-   * Sets the cursor; undefined begins anew. Whoever runs the source is fenced, and it is left alone no longer. Answers the new
+   * Sets the cursor; undefined begins anew. Its runner is fenced, and it is left alone no longer. Answers the new
    * version, or undefined where the cursor is at another than the given one.
    */
   set(
@@ -103,7 +103,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }): 
     return Math.max(0, ...seen.map(Number));
   }
 
-  /** Cluster: what was read with the epoch may have moved before the last topic was stamped. */
+  /** Cluster: the cursor may have moved before the last topic was stamped. */
   async function readAgain(number: number, epoch: number): Promise<AcquiredSource> {
     const row = await redis.call("hmget", [cursorKey(number), "e", "v", "s", "f", "c"]);
     const [held, ...rest] = row as (string | null)[];

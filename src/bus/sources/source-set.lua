@@ -1,5 +1,5 @@
 #!lua
--- Sets the cursor of a pull source by hand, or resets it. Whoever runs the source is refused from now on, and no wait goes on: not
+-- Sets the cursor of a pull source by hand, or resets it. Its runner is refused from now on, and no wait goes on: not
 -- even one that its sender asked for, which may have been a mistake, or another sender.
 -- KEYS: cursor; then, on one Redis, the topics of the source
 -- ARGV: source; the version that it must be at, or ""; ">" and the new value, or "" to begin anew

@@ -1,5 +1,5 @@
 #!lua
--- Writes what the state of a pull source shows, unless another has taken the source over.
+-- Writes the state of a pull source, unless another has taken the source over.
 -- KEYS: cursor, state
 -- ARGV: the run's epoch; names and values in turn, "" removes; "at" is "since" where it changes "state"
 -- Reply: 1 where it is written, 0 where the source is another's

@@ -11,7 +11,7 @@ export interface SourceError {
   readonly atMs: number;
 }
 
-/** What a run leaves of itself for people to see. Absent fields stay as they were; null takes them away. */
+/** The visible state of a run. Absent fields stay as they were; null takes them away. */
 export interface SourceFacts {
   readonly state?: SourceState;
   /** The worker that runs the source, or ran it last. */
@@ -22,7 +22,7 @@ export interface SourceFacts {
   readonly nextAtMs?: number | null;
 }
 
-/** What was last told of a source. Its owner may have died since. */
+/** The last known state of a source. Its owner may have died since. */
 export interface SourceSnapshot {
   readonly state: SourceState | undefined;
   readonly sinceMs: number | undefined;
@@ -33,7 +33,7 @@ export interface SourceSnapshot {
   readonly nextAtMs: number | undefined;
 }
 
-/** What can be seen of pull sources. Each method throws UnavailableError when Redis cannot tell. */
+/** The visible state of pull sources. Each method throws UnavailableError when Redis cannot tell. */
 export interface SourceStates {
   /** False where another has taken the source over, and nothing was written. */
   write(channelNumber: number, epoch: number, facts: SourceFacts, nowMs: number): Promise<boolean>;

@@ -1,5 +1,5 @@
 #!lua
--- Takes a pull source over: a new epoch, higher than all before, so that whoever ran it is refused from now on.
+-- Takes a pull source over: a new epoch, higher than all before, so that its runner is refused from now on.
 -- KEYS: cursor; then, on one Redis, the topics of the source (in Cluster source-stamp.lua stamps them, slot by slot)
 -- ARGV: source; the least epoch to take; "1" where a wait after a failure is over
 -- Reply: "backoff" and for how many ms the source is to be left alone, with nothing taken; or "acquired", the epoch, version, when the

@@ -13,7 +13,7 @@ export interface EntryIds {
   readonly ended: boolean;
 }
 
-/** What stands on a topic, without what is in it: payloads stay in Redis. */
+/** The entries of a topic by id, without their payloads: those stay in Redis. */
 export interface EntryIndex {
   /** The oldest entries of a range, at most `limit`; fewer, but at least one, where there are many or they are large. */
   listIds(topic: string, range: EntryRange, limit: number): Promise<EntryIds>;

@@ -4,7 +4,7 @@ import type { RedisBus } from "../connection/redis.ts";
 import { loadScript, runScript } from "../scripts.ts";
 import { parseEntry, type RawEntry, type TopicEntry } from "./topics.ts";
 
-/** Of one call; what a page holds is bounded by it. */
+/** Bounds of one call, and so of a page. */
 export interface TailLimits {
   readonly entries: number;
   /** The entry that passes it is the last. */
@@ -24,7 +24,7 @@ export interface TailRead {
 /** Reads on in many topics, from any place. */
 export interface Tail {
   /**
-   * Hands on what stands after the given ids, each topic's in order; in calls of at most 64 topics, each within `limits`.
+   * Hands on the entries after the given ids, each topic's in order; in calls of at most 64 topics, each within `limits`.
    *
    * @throws UnavailableError
    */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { RedisBus } from "../../../src/bus/connection/redis.ts";
-import { createGroups, type Groups, readRedisTimeMs, startIdAt } from "../../../src/bus/groups/groups.ts";
+import { idBefore } from "../../../src/bus/entry-id.ts";
+import { createGroups, type Groups, readRedisTimeMs } from "../../../src/bus/groups/groups.ts";
 import {
   deadLettersKey,
   knownSubscriptionKey,
@@ -44,12 +45,12 @@ test("a group is given every entry from its start time on, however late it is ma
   const { receipts } = await publish({ channel, events, policy: testPolicy }, now);
   const [first] = receipts.flatMap((receipt) => ("entryId" in receipt ? [receipt.entryId] : []));
   const startMs = Number(first?.split("-")[0]);
-  expect(await groups.ensure(topic, "sub_1", startIdAt(startMs))).toBe(true);
-  expect(await groups.ensure(topic, "sub_1", startIdAt(startMs + 10_000))).toBe(false);
+  expect(await groups.ensure(topic, "sub_1", idBefore(startMs))).toBe(true);
+  expect(await groups.ensure(topic, "sub_1", idBefore(startMs + 10_000))).toBe(false);
   expect(await read(topic, "sub_1")).toHaveLength(3);
-  await groups.ensure(topic, "sub_2", startIdAt(0));
+  await groups.ensure(topic, "sub_2", idBefore(0));
   expect(await read(topic, "sub_2")).toHaveLength(3);
-  await groups.ensure(topic, "sub_3", startIdAt((await readRedisTimeMs(redis)) + 1));
+  await groups.ensure(topic, "sub_3", idBefore((await readRedisTimeMs(redis)) + 1));
   expect(await read(topic, "sub_3")).toHaveLength(0);
 });
 

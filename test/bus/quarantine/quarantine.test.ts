@@ -2,8 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RedisBus } from "../../../src/bus/connection/redis.ts";
 import type { Publish } from "../../../src/bus/publish/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../../../src/bus/quarantine/quarantine.ts";
-import type { QuarantineItem, QuarantineWrite } from "../../../src/bus/quarantine/quarantine-record.ts";
-import type { QuarantineLimits } from "../../../src/bus/quarantine/quarantine-write.ts";
+import type {
+  QuarantineItem,
+  QuarantineLimits,
+  QuarantineWrite,
+} from "../../../src/bus/quarantine/quarantine-record.ts";
 import type { ChannelIdentity } from "../../../src/event/channel.ts";
 import type { QuarantineReason } from "../../../src/event/outcome.ts";
 import type { VerifiedDelivery } from "../../../src/event/received.ts";
