@@ -5,6 +5,7 @@ import { compileLinearRegExp, type LinearRegExp } from "../linear-regexp.ts";
 import { err, ok, type Result } from "../result.ts";
 import type { JsonSchema } from "./compiled-schema.ts";
 import { FORMATS } from "./formats.ts";
+import { OWN_KEYWORDS } from "./keywords.ts";
 
 /** A draft of JSON Schema that is understood. */
 export type Dialect = "draft-07" | "2020-12";
@@ -37,6 +38,7 @@ export function createAjv(
   const ajv = new AjvOfDialect({
     ...options,
     strict: false,
+    ignoreKeywordsWithRef: dialect === "draft-07",
     logger: false,
     formats: FORMATS,
     code: { ...options.code, regExp: asGenerated(compilePattern), formats: _`require("formats").FORMATS` },
@@ -47,6 +49,10 @@ export function createAjv(
   Object.setPrototypeOf(ajv.RULES.keywords, null);
   // Draft 4's word for `$id`, on which Ajv throws: an annotation like any other unknown keyword.
   ajv.removeKeyword("id");
+  for (const definition of OWN_KEYWORDS[dialect]) {
+    ajv.removeKeyword(String(definition.keyword));
+    ajv.addKeyword(definition);
+  }
   return ajv;
 }
 

@@ -4,6 +4,7 @@ import type { ErrorObject } from "ajv";
 import { compileLinearRegExp, type LinearRegExp } from "../linear-regexp.ts";
 import type { SchemaViolation } from "./compiled-schema.ts";
 import { FORMATS } from "./formats.ts";
+import { isMultipleOf } from "./multiple-of.ts";
 import { firstViolation } from "./violation.ts";
 
 /** Thrown by `check` when the patterns would take longer than its bound; a caller that may wait asks elsewhere. */
@@ -18,8 +19,8 @@ const AJV_RUNTIME = new Set(["ajv/dist/runtime/equal", "ajv/dist/runtime/ucs2len
 export type Check = (value: unknown) => SchemaViolation | undefined;
 
 /**
- * Evaluates what `generateCode` made. The code sees the runtime of Ajv, the formats and the linear patterns, and no
- * other module.
+ * Evaluates what `generateCode` made. The code sees the runtime of Ajv, the formats, the linear patterns and `isMultipleOf`,
+ * and no other module.
  *
  * `patternBudget` bounds what all patterns together may do in one check, in characters × instructions: 50 ns each at
  * worst, a small part of it as a rule.
@@ -39,6 +40,7 @@ export function evaluateCode(code: string, options: { readonly patternBudget: nu
   const require = (name: string): unknown => {
     if (name === "linear-regexp") return { compileLinearRegExp: metered };
     if (name === "formats") return { FORMATS };
+    if (name === "multiple-of") return { isMultipleOf };
     if (!AJV_RUNTIME.has(name)) throw new Error(`generated code asks for ${name}`);
     return createRequire(import.meta.url)(name);
   };

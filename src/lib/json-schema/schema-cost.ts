@@ -1,31 +1,7 @@
 import type { JsonSchema } from "./compiled-schema.ts";
 import { resolvePointer } from "./places.ts";
+import { isDefinition, subschemasOf } from "./subschemas.ts";
 
-/** Keywords whose value is one subschema, a list of them, or a map of them; `items` may be the first or the second. */
-const SUBSCHEMAS = new Set([
-  ...[
-    "additionalItems",
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "contains",
-    "dependencies",
-    "dependentSchemas",
-  ],
-  ...[
-    "else",
-    "if",
-    "items",
-    "not",
-    "oneOf",
-    "patternProperties",
-    "prefixItems",
-    "properties",
-    "propertyNames",
-  ],
-  ...["then", "unevaluatedItems", "unevaluatedProperties"],
-]);
-const MAPS = new Set(["dependencies", "dependentSchemas", "patternProperties", "properties"]);
 /** `uniqueItems` compares each item with each other one unless all are scalars. */
 const MAX_COMPARED_ITEMS = 256;
 
@@ -54,20 +30,16 @@ export function schemaCost(root: JsonSchema): number {
         return Number.POSITIVE_INFINITY;
       else if (keyword === "uniqueItems" && value === true && comparesPairs(schema)) {
         return Number.POSITIVE_INFINITY;
-      } else if (SUBSCHEMAS.has(keyword))
-        sum += children(keyword, value).reduce<number>((all, each) => all + cost(each), 0);
+      }
+    }
+    for (const { keyword, schema: child } of subschemasOf(schema)) {
+      if (!isDefinition(keyword)) sum += cost(child);
     }
     known.set(schema, sum);
     return sum;
   }
 
   return cost(root);
-}
-
-function children(keyword: string, value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value;
-  if (MAPS.has(keyword) && typeof value === "object" && value !== null) return Object.values(value);
-  return [value];
 }
 
 /** A schema that recurses stands for what cannot be followed here: it costs Infinity. */

@@ -129,7 +129,7 @@ test.each<[string, JsonSchema, string, string]>([
     '"https://x.example/s.json"',
   ],
   ["a reference to nothing", { items: { $ref: "#/$defs/no" } }, "/items/$ref", '"#/$defs/no" leads nowhere'],
-  ["a reference to Object's own", { $ref: "toString" }, "/$ref", "leads nowhere"],
+  ["a reference to Object's own", { $ref: "toString" }, "/$ref", "is not part of this schema"],
   ["a pointer to Object's own", { $ref: "#/$defs/toString", $defs: {} }, "/$ref", "leads nowhere"],
   ["a reference to itself", { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/a" } } }, "", "without end"],
   ["look-around", { properties: { a: { pattern: "(?=a)" } } }, "/properties/a/pattern", "look-around"],

@@ -1,0 +1,62 @@
+/**
+ * The required cases of the JSON Schema test suite (https://github.com/json-schema-org/JSON-Schema-Test-Suite), from the clone
+ * that `JSON_SCHEMA_SUITE` names: each is judged rightly, or its schema is refused and the keyword named.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { JsonSchema } from "../../src/lib/json-schema/compiled-schema.ts";
+import { FORMATS } from "../../src/lib/json-schema/formats.ts";
+import { sharedSchemas } from "../support/schemas.ts";
+
+interface Group {
+  readonly description: string;
+  readonly schema: JsonSchema;
+  readonly tests: readonly {
+    readonly description: string;
+    readonly data: unknown;
+    readonly valid: boolean;
+  }[];
+}
+
+const root = process.env.JSON_SCHEMA_SUITE;
+const { signal } = new AbortController();
+/** What ends the path of a refusal: the keyword that was not understood. */
+const REFUSED = /\/(?:\$ref|\$dynamicRef|\$schema|contains|enum)$/;
+const DRAFT_07 = { $schema: "http://json-schema.org/draft-07/schema#" };
+
+const groupsOf = (draft: string): readonly [string, Group][] => {
+  const folder = join(root ?? "", "tests", draft);
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".json"))
+    .flatMap((file) => {
+      const groups: readonly Group[] = JSON.parse(readFileSync(join(folder, file), "utf8"));
+      return groups.map((group): [string, Group] => [`${file}: ${group.description}`, group]);
+    });
+};
+
+/** Formats that are known are asserted: the cases that take them for annotations end the other way. */
+function isExpected(schema: JsonSchema, { description, valid }: Group["tests"][number]): boolean {
+  const format = typeof schema === "object" ? String(schema.format) : "";
+  return description.includes("only an annotation") && format in FORMATS ? false : valid;
+}
+
+describe.skipIf(root === undefined)("needs JSON_SCHEMA_SUITE, a clone of the suite:", () => {
+  describe.each(["draft2020-12", "draft7"])("%s", (draft) => {
+    it.each(root === undefined ? [] : groupsOf(draft))("%s", async (_, { schema, tests }) => {
+      const named = draft === "draft7" && typeof schema === "object" ? { ...DRAFT_07, ...schema } : schema;
+      const compiled = await sharedSchemas().compile(named, { signal });
+      if (!compiled.ok) {
+        expect(compiled.error.map(({ path }) => path)).toEqual([expect.stringMatching(REFUSED)]);
+        return;
+      }
+      for (const test of tests) {
+        const violation = await compiled.value.validate(test.data);
+        expect([test.description, violation === undefined]).toEqual([
+          test.description,
+          isExpected(schema, test),
+        ]);
+      }
+    });
+  });
+});
