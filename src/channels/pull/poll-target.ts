@@ -4,7 +4,7 @@ import type { JobQueue } from "../../bus/jobs/job-queue.ts";
 import type { Place, Turn } from "../../bus/limits/slots.ts";
 import type { PolledSource } from "../source.ts";
 import { planOf } from "./poll-timing.ts";
-import type { DesiredSource } from "./source-engine.ts";
+import type { DesiredSource } from "./source-list.ts";
 
 /** A job only says of which channel it is: what is to be done is read when it runs. */
 export interface PollJob {

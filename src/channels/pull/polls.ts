@@ -8,7 +8,7 @@ import type { ChannelRuntime } from "../kind.ts";
 import { createPollJobs } from "./poll-jobs.ts";
 import { type PollSchedules, startPollSchedules } from "./poll-schedules.ts";
 import { type PollLimits, type PollQueue, type PollTarget, pollTargetOf } from "./poll-target.ts";
-import type { DesiredSource, SourceEngine } from "./source-engine.ts";
+import type { DesiredSource } from "./source-list.ts";
 import type { SourceRuns } from "./source-runs.ts";
 
 export interface PollsDeps {
@@ -38,13 +38,24 @@ export interface PollsTiming {
   readonly graceMs: number;
 }
 
+/** Keeps scheduled sources going. Disposal ends the runs under way and leaves the schedules to the other workers. */
+export interface Polls extends AsyncDisposable {
+  /**
+   * All the sources that should run now, whichever worker runs them; each call replaces the list before. A source whose
+   * version is the one of before is the same object. Called on every worker, so that what it does must bear being done twice.
+   */
+  readonly sync: (sources: readonly DesiredSource[]) => void;
+  /** The source's cursor was set by hand, or its connection has changed: its next run should not wait for an old reason. */
+  readonly requestPoll: (channelNumber: number) => void;
+}
+
 const TIMING: PollsTiming = { deadlineMs: 300_000, auditEveryMs: 30_000, graceMs: 2_000 };
 
 /**
  * Polls sources by their schedules, each by one worker at a time, whichever takes its job. A job is a requestPoll: one that is lost
  * costs a poll, and one too many finds its source busy or left alone. Works no jobs before it was told what should run.
  */
-export function startPolls(deps: PollsDeps): SourceEngine {
+export function startPolls(deps: PollsDeps): Polls {
   const { queue, runtimes, concurrency, limits, clock, log, random = Math.random } = deps;
   const { deadlineMs, auditEveryMs, graceMs } = { ...TIMING, ...deps.timing };
   const targets = new Map<number, PollTarget>();

@@ -2,7 +2,17 @@ import type { Queryable } from "../../data/database.ts";
 import { listSources, readSourceConfigs, type SourceRow } from "../../data/sources.ts";
 import type { ChannelKindName } from "../../event/channel.ts";
 import type { ChannelKind, ChannelRuntime } from "../kind.ts";
-import type { DesiredSource } from "./source-engine.ts";
+
+/** A pull source that should run, as far as what keeps it going must know. */
+export interface DesiredSource {
+  readonly channelNumber: number;
+  readonly kind: ChannelKindName;
+  readonly organizationId: string;
+  /** Changes with every write to the channel. */
+  readonly version: number;
+  /** The channel's `config` without its secret settings, defaults filled in by the kind's schema. */
+  readonly settings: unknown;
+}
 
 export interface SourceListDeps {
   readonly db: Queryable;

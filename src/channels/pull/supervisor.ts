@@ -7,8 +7,8 @@ import { createLimiter } from "../../lib/limiter.ts";
 import { startLoop } from "../../lib/loop.ts";
 import { endsWithin } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
+import type { Polls } from "./polls.ts";
 import { type ShardTiming, startShards } from "./shards.ts";
-import type { SourceEngine } from "./source-engine.ts";
 import { createSourceList, type SourceListDeps, type SourceLook } from "./source-list.ts";
 import type { SourceRuns } from "./source-runs.ts";
 import { startStreamRunner } from "./stream-runner.ts";
@@ -18,7 +18,7 @@ export interface SupervisorDeps extends SourceListDeps {
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
   readonly leases: ShardLeases;
   readonly runs: SourceRuns;
-  readonly polls: SourceEngine;
+  readonly polls: Polls;
   /** This worker, unlike all others and all before. */
   readonly worker: string;
   readonly clock: Clock;

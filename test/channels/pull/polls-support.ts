@@ -3,11 +3,12 @@ import { openJobQueue } from "../../../src/bus/jobs/job-queue.ts";
 import { createSlots } from "../../../src/bus/limits/slots.ts";
 import { createSourcePositions } from "../../../src/bus/sources/source-positions.ts";
 import { createSourceStates } from "../../../src/bus/sources/source-states.ts";
-import { createSourceRuns } from "../../../src/channels/pull/open-runs.ts";
 import type { PollJob } from "../../../src/channels/pull/poll-target.ts";
+import type { Polls } from "../../../src/channels/pull/polls.ts";
 import { type PollsDeps, startPolls } from "../../../src/channels/pull/polls.ts";
-import type { DesiredSource, SourceEngine } from "../../../src/channels/pull/source-engine.ts";
+import type { DesiredSource } from "../../../src/channels/pull/source-list.ts";
 import type { SourceChannel } from "../../../src/channels/pull/source-runs.ts";
+import { createSourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import type { PolledSource, PollSchedule, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
 import { createLog, type Log } from "../../../src/log.ts";
 import { createMetrics, type Metrics } from "../../../src/metrics.ts";
@@ -39,7 +40,7 @@ export function wanted(
 export type Poll = (run: SourceRun) => Promise<SourceEnd>;
 
 export interface PollsWorker extends AsyncDisposable {
-  readonly engine: SourceEngine;
+  readonly engine: Polls;
   /** The channels that may run, whatever was synced; undefined: all. */
   active: ReadonlySet<number> | undefined;
   readonly metrics: Metrics;

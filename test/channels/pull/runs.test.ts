@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createSourceRuns } from "../../../src/channels/pull/open-runs.ts";
 import type { OpenRun, SourceObservation, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
+import { createSourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { stopSource } from "../../../src/data/channel-states.ts";
 import { listSourceTopics } from "../../../src/data/sources.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
