@@ -18,6 +18,8 @@ interface Target extends Place {
 
 /** Of a schema without an address: only relative ones meet in it. */
 const NO_ADDRESS = "schema://self/";
+/** Of a reference that is wrong. */
+const SHOWN_LENGTH = 200;
 
 export const isNode = (value: unknown): value is SchemaNode =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -100,7 +102,10 @@ export class References {
       const path = `${place.pointer}/${keyword}`;
       const target = this.#locate(reference, place.base);
       if (typeof target === "string") {
-        this.findings.push({ path, message: `the ${keyword} ${JSON.stringify(reference)} ${target}` });
+        this.findings.push({
+          path,
+          message: `the ${keyword} ${JSON.stringify(reference.slice(0, SHOWN_LENGTH))} ${target}`,
+        });
         continue;
       }
       if (keyword === "$dynamicRef" && this.#isDynamic(reference, target)) {

@@ -16,6 +16,7 @@ export function toTheLetter(root: SchemaNode, dialect: Dialect): readonly Findin
   const findings = [...references.findings];
   const nodes = [...references.places].map(([node, { pointer }]) => ({ node, pointer }));
   const countsProperties = nodes.some(({ node }) => node.unevaluatedProperties !== undefined);
+  const hasContains = nodes.some(({ node }) => node.contains !== undefined);
   for (const { node, pointer } of nodes) {
     if (node !== root) findings.push(...otherDialect(node, pointer, dialect));
     if (node.$async === true) findings.push({ path: `${pointer}/$async`, message: "is not supported" });
@@ -28,7 +29,7 @@ export function toTheLetter(root: SchemaNode, dialect: Dialect): readonly Findin
         "a property of this name is not supported here, or not together with unevaluatedProperties";
       findings.push({ path: `${pointer}/${named}/${PROTO}`, message });
     }
-    if (node.unevaluatedItems !== undefined && node.unevaluatedItems !== true) {
+    if (hasContains && node.unevaluatedItems !== undefined && node.unevaluatedItems !== true) {
       const place = findContains(node, references);
       if (place !== undefined) {
         const message = "is not supported where unevaluatedItems counts the items that it finds";
