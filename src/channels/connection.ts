@@ -2,7 +2,7 @@ import type { ConnectionRow } from "../data/connection-tables.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { ChannelKind } from "./kind.ts";
 
-/** What of a channel decides whether a connection fits it. */
+/** The part of a channel that a connection must fit. */
 export interface ConnectedChannel {
   readonly kind: ChannelKind | undefined;
   /** The settings as stored, with or without the secret ones. */

@@ -11,7 +11,7 @@ const URL_EXAMPLE = `https://hooks.example.com/hooks/${CHANNEL_ID_EXAMPLE}`;
 
 export interface EntityDeps {
   readonly channelKinds: ChannelKinds;
-  /** What stands before `/hooks/{channelId}` in a channel's address. */
+  /** The part of a channel's address before `/hooks/{channelId}`. */
   readonly hooksUrl: string;
 }
 

@@ -10,7 +10,7 @@ import type { KindProfile } from "../normalize/profile.ts";
 import type { Presets } from "../verify/presets.ts";
 import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
-/** What a channel kind is handed. It knows neither the normalizer nor Redis. */
+/** The dependencies of a channel kind. It knows neither the normalizer nor Redis. */
 export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
   readonly ingest: Ingest<C>;
   /** For kinds that fetch. */

@@ -21,7 +21,7 @@ export const channelInputSchema = z.strictObject({
 
 export type ChannelInput = z.output<typeof channelInputSchema>;
 
-/** What of a channel must compile: paths and schemas. */
+/** The parts of a channel that must compile: paths and schemas. */
 export interface DefinitionSource {
   readonly profile: KindProfile;
   readonly config: CommonSettings;
@@ -37,7 +37,7 @@ export interface SettingsDeps {
   readonly presets: Presets;
 }
 
-/** What of a channel its kind reads. */
+/** The part of a channel that its kind reads. */
 export interface ChannelSettings {
   readonly kind: string;
   readonly config: Readonly<Record<string, unknown>>;
@@ -54,7 +54,7 @@ export interface CheckedSettings {
   readonly state: "active" | "needsSetup";
 }
 
-/** What a channel of a provider publishes that was told nothing of its events: all that comes, as one type. */
+/** A channel with a preset and no definitions publishes all that comes, as one type. */
 const ALL_OF_PRESET: readonly Definition[] = [{ type: "received", typePath: null }];
 
 /** Checks a channel's settings by its kind, its definitions by compiling them. */

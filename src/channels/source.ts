@@ -6,7 +6,7 @@ import type { Credentials } from "../net/credentials.ts";
 
 /** One frame or page that the gateway fetched itself. What of it is secret was taken out before. */
 export interface FetchedDelivery {
-  /** What its rules and its quarantine record see of it besides the body; names in lower case. */
+  /** Seen by its rules and its quarantine record; names in lower case. */
   readonly headers: Values;
   readonly body: Buffer;
   readonly arrivedAtMs: number;
@@ -15,7 +15,7 @@ export interface FetchedDelivery {
 }
 
 /**
- * What a source is handed for one run: one connection of a stream, one poll. Everything in it is fenced: once another worker
+ * The arguments of one run of a source: one connection of a stream, one poll. Everything in it is fenced: once another worker
  * has taken the source over, or its cursor was set by hand, `ingest` and `moveTo` refuse with `StaleSourceError`, and the run ends.
  */
 export interface SourceRun {
@@ -89,7 +89,7 @@ export type PollSchedule =
   | { readonly everySeconds: number; readonly jitter: number }
   | { readonly cron: string; readonly timezone: string; readonly jitter: number };
 
-/** What a dry run shows: nothing of it was published, and no cursor moved. */
+/** The result of a dry run: nothing was published, and no cursor moved. */
 export interface DryRun {
   /** As it was sent, secrets replaced. */
   readonly request: {
@@ -110,13 +110,13 @@ export interface PolledSource {
   /** For limits on calls to one server: scheme, host and port. */
   readonly origin: (settings: unknown) => string;
   readonly poll: (run: SourceRun) => Promise<SourceEnd>;
-  /** What the next poll would do; `cursor` in place of the stored one. At most one page. */
+  /** Does as the next poll would, with `cursor` in place of the stored one. At most one page. */
   readonly dryRun: (
     run: Pick<SourceRun, "channel" | "settings" | "credentials" | "cursor" | "startedAtMs" | "signal">,
   ) => Promise<DryRun>;
 }
 
-/** What a pull kind knows of its cursors beyond that they are texts. */
+/** How a pull kind reads and shows its cursors. */
 export interface CursorFormat {
   /** As the API shows it: JSON. */
   readonly show: (cursor: string) => unknown;

@@ -9,7 +9,7 @@ export interface OutgoingEvent {
   readonly topic: string;
   /** The item of the delivery that it came from, from 0; null: the delivery as a whole. */
   readonly item: number | null;
-  /** What dedupe goes by: a hash of at least 128 bits as 22 base64url characters; "" where nothing is remembered. */
+  /** The identity for dedupe: a hash of at least 128 bits as 22 base64url characters; "" where nothing is remembered. */
   readonly identity: string;
   /** 64 bits of a hash of the data, as 11 base64url characters: tells a repeat from a conflict. */
   readonly digest: string;

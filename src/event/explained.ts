@@ -2,7 +2,7 @@ import type { OutgoingEvent } from "./event.ts";
 import type { ItemFailure } from "./outcome.ts";
 import type { StructuredEvent } from "./typed-event.ts";
 
-/** What a path says of an item. */
+/** The values that a path yields of an item. */
 export interface ExplainedPath {
   readonly path: string;
   /** As they would be compared or taken: strings as they are, numbers as spelled; others as JSON. The first ten, each cut. */
@@ -36,17 +36,17 @@ export interface ExplainedEvent extends Pick<OutgoingEvent, "id" | "type" | "top
   readonly data: string | null;
   /** The event itself; without its data where that is longer than `MAX_EXPLAINED_DATA_CHARS`. */
   readonly event: StructuredEvent;
-  /** What the bus would find: `new` is appended, `duplicate` is not; what becomes of a `conflict` the channel says. */
+  /** `new` would be appended, `duplicate` would not; the channel's settings decide about a `conflict`. */
   readonly status: "new" | "duplicate" | "conflict";
   /** The entry that has its id already. */
   readonly entryId: string | null;
 }
 
-/** What one item would become; null: the delivery as a whole. */
+/** The events and failures of one item; null: the delivery as a whole. */
 export interface ExplainedItem {
   readonly item: number | null;
   readonly events: readonly ExplainedEvent[];
-  /** What would be kept in quarantine. */
+  /** The records that quarantine would keep. */
   readonly failures: readonly ItemFailure[];
   /** Step by step, in the order of the channel's definitions; empty where the item could not be read. */
   readonly definitions: readonly ExplainedRule[];

@@ -9,15 +9,15 @@ export interface ChannelHandle {
   readonly limits: CommonSettings["limits"];
   /** All of its settings as its kind's schema gave them, secrets included: for the kind to read, and nobody else. */
   readonly settings: unknown;
-  /** What its address takes: POST, and what its handshakes come by. */
+  /** The methods that its address takes: POST, and those of its handshakes. */
   readonly methods: readonly string[];
-  /** What an accepted delivery is answered: its outcome, or nothing but 200. */
+  /** The answer to an accepted delivery: its outcome, or nothing but 200. */
   readonly answer: "outcome" | "empty";
   /** False for what no rule can read (415), told before anything of the body is looked at. */
   readonly acceptsContentType: (contentType: string | undefined) => boolean;
 }
 
-/** What a request that is no delivery is answered. */
+/** The answer to a handshake. */
 export interface HandshakeReply {
   readonly status: 200 | 201 | 202 | 204;
   readonly contentType: "text/plain" | "application/json";
@@ -27,7 +27,7 @@ export interface HandshakeReply {
 }
 
 /**
- * What became of a delivery. `accepted`: every event is on its stream and every failure in quarantine, as durable as the
+ * The result of a delivery. `accepted`: every event is on its stream and every failure in quarantine, as durable as the
  * gateway promises. `rejected`: the channel refuses invalid items (`onInvalid`, `onNoMatch`); nothing was written. `unverified`:
  * the sender is not who the channel expects; nothing was parsed. `handshake`: it was no delivery.
  */

@@ -42,7 +42,7 @@ export interface QuarantineReceipt {
   readonly path?: string;
 }
 
-/** What became of one delivery; the body of a hook's 200. `received` counts items, `published` events. */
+/** The outcome of one delivery; the body of a hook's 200. `received` counts items, `published` events. */
 export interface Outcome {
   readonly received: number;
   readonly published: number;

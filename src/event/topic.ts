@@ -1,4 +1,4 @@
-/** What a topic is made of. */
+/** The parts of a topic's name. */
 export interface TopicParts {
   readonly organizationId: string;
   readonly appId: string;

@@ -18,7 +18,7 @@ export const LEVELS_PER_NODE = 32;
 const CHARACTERS_PER_NODE = 64;
 /** Steps of a pattern's automaton that cost as much as a node. */
 const PATTERN_STEPS_PER_NODE = 256;
-/** What it costs to compile a pattern: reading a character takes up to 40 µs (`\p{L}`), adding an instruction up to 4. */
+/** The cost of compiling a pattern: reading a character takes up to 40 µs (`\p{L}`), adding an instruction up to 4. */
 const NODES_PER_PATTERN_CHARACTER = 128;
 const NODES_PER_PATTERN_INSTRUCTION = 16;
 

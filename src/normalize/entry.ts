@@ -12,7 +12,7 @@ const IDENTITY_CHARS = 22;
 /** 11 base64url characters hold 66 bits. */
 const DIGEST_CHARS = 11;
 
-/** What all entries of one delivery have in common. */
+/** The fields that all entries of one delivery share. */
 export interface Envelope {
   readonly source: string;
   readonly time: string;
@@ -69,7 +69,7 @@ function ownFields(
   return fields;
 }
 
-/** What the sender has not set is not made up; its trace is the request's where the event tells of none. */
+/** Nothing that the sender left out is made up; an event without a trace gets the request's. */
 function sentFields({ traceparent }: Envelope, event: CloudEvent, id: string, payload: Payload): string[] {
   const { attributes, source, type } = event;
   const fields = ["specversion", "1.0", "id", id, "source", source, "type", type];

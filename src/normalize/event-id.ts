@@ -12,13 +12,13 @@ export interface EventId {
 
 export interface IdSources {
   readonly dedupe: CommonSettings["dedupe"];
-  /** What ids are unique within, besides the topic: the `source` of CloudEvents. */
+  /** The scope of ids beside the topic: the `source` of CloudEvents. */
   readonly scope: string | undefined;
   /** Joins an id that `idPath` yields, where the item has one. */
   readonly versionPath: RulePath | undefined;
-  /** What dedupe goes by in place of ids, which the delivery's signature does not cover. */
+  /** Stands in for ids that the delivery's signature does not cover. */
   readonly boundTo: string | undefined;
-  /** What the delivery names the item. */
+  /** The id that the delivery gives the item. */
   readonly ownId: () => OwnId | undefined;
   /** For an event that brings no id. */
   readonly freshId: () => EventId;

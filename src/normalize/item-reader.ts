@@ -4,7 +4,7 @@ import type { CloudEvent, ItemContext } from "./item.ts";
 import type { PathBudget, PathNode } from "./path.ts";
 import type { JsonText } from "./payload-slice.ts";
 
-/** What becomes the `data` of an event. */
+/** The `data` of an event. */
 export interface Payload {
   /** Undefined where the sender's event has none. */
   readonly data: string | undefined;
@@ -12,7 +12,7 @@ export interface Payload {
   readonly isBase64: boolean;
   /** Undefined where nothing says what it is. */
   readonly contentType: string | undefined;
-  /** What a schema sees: the JSON value; undefined for bytes. */
+  /** The JSON value that a schema sees; undefined for bytes. */
   readonly value: unknown;
   /** SHA-256 of the data (of bytes: of themselves), 43 base64url characters. */
   readonly hash: string;

@@ -28,7 +28,7 @@ export interface CloudEvent {
 export interface Item {
   /** Its position in the delivery, from 0. */
   readonly index: number;
-  /** What paths see of it; of a CloudEvent its data. */
+  /** The value that paths see; of a CloudEvent its data. */
   readonly value: unknown;
   /** Where it stands as JSON, from which payloads are cut. */
   readonly json: JsonText | undefined;

@@ -12,7 +12,7 @@ import {
 } from "./path.ts";
 import type { ItemOptions } from "./profile.ts";
 
-/** What a body may hold where most of it can be gaps between the items of the delivery. */
+/** The most elements of a body that may be mostly gaps. */
 export const MAX_PAGE_ITEMS = 50_000;
 /** A body of many items may nest deeper than one of them, but not so deep that paths could not be run over it. */
 const MAX_BODY_DEPTH = 1024;

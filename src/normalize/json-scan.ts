@@ -27,7 +27,7 @@ const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
-/** What has no location keeps its place in the list and is never found. */
+/** A value without a location keeps its place in the list and is never found. */
 export function targetsOf(locations: readonly (Location | undefined)[]): Targets {
   const root = createTargets();
   locations.forEach((location, slot) => {

@@ -5,7 +5,7 @@ import type { Location } from "./json-scan.ts";
 import { PlusQuery, parsePlusPath } from "./jsonpath-plus.ts";
 import { createSingularPath, type Path, PathSyntaxError } from "./path.ts";
 
-/** What a path may start from. */
+/** The root of a path. */
 export interface PathRoot {
   /** True where the names below it are in lower case, so that paths may spell them as they like (HTTP headers). */
   readonly hasLowerCaseNames?: boolean;
@@ -13,9 +13,9 @@ export interface PathRoot {
 
 export interface PathCompilerOptions<R extends PathRoot> {
   readonly syntax: "rfc9535" | "jsonpath-plus";
-  /** What `$` alone stands for. */
+  /** The root for `$` alone. */
   readonly item: R;
-  /** What `$name…` stands for, by name. */
+  /** The roots for `$name…`, by name. */
   readonly named: ReadonlyMap<string, R>;
 }
 

@@ -59,7 +59,7 @@ export function normalize(
     : Promise.all(results).then((all) => collect(received, all, wanted));
 }
 
-/** What became of each item under each definition, before it is put together. */
+/** The result of each item under each definition, not yet collected. */
 export interface EachResult {
   readonly kind: "each";
   readonly received: number;
@@ -151,7 +151,7 @@ function contentTypeOf({ headers }: VerifiedDelivery): string | undefined {
   return typeof header === "object" ? header[0] : header;
 }
 
-/** What was to be run is still to be run: the next re-drive must find the same item and definitions. */
+/** The item and definitions stay selected: the next re-drive must find the same. */
 const failed = (fault: Fault, only: Selection | undefined): Normalized => ({
   kind: "normalized",
   received: 1,

@@ -1,6 +1,6 @@
 import { type Location, type Targets, targetsOf } from "./json-scan.ts";
 
-/** What the paths of one item may still cost; 1 is about the price of one node visited. */
+/** The cost left for the paths of one item; 1 is about one node visited. */
 export interface PathBudget {
   left: number;
 }

@@ -7,7 +7,7 @@ import type { DeliveryItems, Item, ItemContext } from "./item.ts";
 import type { PathRoot } from "./jsonpath.ts";
 import type { JsonText } from "./payload-slice.ts";
 
-/** What a path may start from: its value, and the JSON text that values below it are cut out of. */
+/** The root of a path: its value, and the JSON text that values below it are cut out of. */
 export interface RootSource extends PathRoot {
   readonly valueIn: (context: ItemContext) => unknown;
   readonly jsonIn?: (context: ItemContext) => JsonText | undefined;

@@ -12,7 +12,7 @@ import type { BrokenItem, Item, ItemContext } from "./item.ts";
 import { ItemReader, type Payload } from "./item-reader.ts";
 import { type PathBudget, PathBudgetError } from "./path.ts";
 
-/** What the rules need from outside. */
+/** The functions that the rules need from outside. */
 export interface RunDeps {
   /** The validator of a definition's `schema`: a value where it is compiled already (the hot path), else a promise. */
   readonly validatorFor: (schema: JsonSchema) => CompiledSchema | Promise<CompiledSchema>;
@@ -38,13 +38,13 @@ export interface Run {
   readonly envelope: Envelope;
   readonly deps: RunDeps;
   readonly only: Redrive | undefined;
-  /** What the paths of all its items may still cost. */
+  /** The cost left for the paths of all its items. */
   readonly budget: PathBudget;
   /** Bytes that the payloads of all its events may still hold; below 0 once they are used up. */
   readonly output: { bytesLeft: number };
 }
 
-/** What became of an item under one definition; without a definition, of the item before any was run. */
+/** The result of an item under one definition; without a definition, of the item before any was run. */
 export type ItemResult =
   | { readonly kind: "event"; readonly event: OutgoingEvent }
   | { readonly kind: "fault"; readonly item: ItemPlace; readonly fault: Fault; readonly definition?: string };

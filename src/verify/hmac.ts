@@ -66,7 +66,7 @@ export const hmac = defineScheme({
   },
 });
 
-/** What a handshake signs, after any of its filters, has no other characters and is not longer. */
+/** A handshake signs texts of these characters and this length at most, after any of its filters. */
 const ASKED = /^[A-Za-z0-9_~+/=%-]*$/;
 const MAX_ASKED_BYTES = 16_384;
 

@@ -118,7 +118,7 @@ function findOracles(
   );
 }
 
-/** True where whoever asks is sent something that is signed with the channel's secret. */
+/** True where a handshake sends anyone who asks a text signed with the channel's secret. */
 export const signsForAnyone = ({ requireVerified, respond }: Handshake): boolean =>
   !requireVerified && [respond.body, ...Object.values(respond.headers)].some((text) => SIGNS.test(text));
 

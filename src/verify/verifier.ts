@@ -3,11 +3,11 @@ import type { RawRequest } from "../event/received.ts";
 import type { Result } from "../lib/result.ts";
 import type { KeySource } from "./keys/key-source.ts";
 
-/** What the verification of one request may lean on. */
+/** The context of the verification of one request. */
 export interface VerifyContext {
   /** The secrets that are valid at its arrival, in the channel's order. */
   readonly secrets: readonly string[];
-  /** What stands before `/hooks/…` in the address as the gateway tells it. */
+  /** The part of the address before `/hooks/…`, as the gateway tells it. */
   readonly hooksUrl: string;
   /** The Content-Type by which the body is read, where that is not what the sender says. */
   readonly readAs?: string | undefined;
@@ -23,11 +23,11 @@ export interface Consumed {
   readonly consumedQuery: readonly string[];
 }
 
-/** What a scheme proved. */
+/** The facts that a scheme proved. */
 export interface Verification {
   /** The sender's delivery id, only where the signature covers it. */
   readonly deliveryId?: string;
-  /** What dedupe goes by in place of ids. */
+  /** Stands in for ids in dedupe. */
   readonly boundTo?: string;
 }
 

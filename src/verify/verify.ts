@@ -39,7 +39,7 @@ export interface CompiledSender extends Pick<Handshakes, "methods"> {
 }
 
 export interface SenderDeps {
-  /** What stands before `/hooks/…` in addresses as the gateway tells them. */
+  /** The part of addresses before `/hooks/…`, as the gateway tells them. */
   readonly hooksUrl: string;
   readonly keys: KeySource;
   /** Told of each request that is accepted only because the channel tries its settings out. */

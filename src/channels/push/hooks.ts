@@ -11,7 +11,7 @@ import type { ChannelRuntime } from "../kind.ts";
 import type { HookLimits } from "./rate-limit.ts";
 import { DeliveryRefusedError } from "./receive-delivery.ts";
 
-/** What every address of a channel begins with. */
+/** The path before the channel's id. */
 export const HOOKS_PATH = "/hooks/";
 
 export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {

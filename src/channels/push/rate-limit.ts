@@ -24,7 +24,7 @@ export interface HookLimits {
 
 export interface HookLimitsDeps {
   readonly clientAddressOf: ClientAddressOf;
-  /** What an organization takes; and a channel, and each sender to it, where the channel says nothing else. */
+  /** The limit of an organization; also of a channel and of each sender to it, where the channel sets none. */
   readonly requestsPerSecond: number;
   /** Milliseconds, monotonic. */
   readonly nowMs?: () => number;

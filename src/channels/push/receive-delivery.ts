@@ -81,7 +81,7 @@ function answerDelivery(
   }
 }
 
-/** What a handshake sends back came from outside: nothing may read it as a page, or keep it. */
+/** A handshake's reply repeats text from outside: no browser may render it, no cache keep it. */
 function answerHandshake({ status, contentType, headers, body }: HandshakeReply): Response {
   const fixed = {
     "cache-control": "no-store",

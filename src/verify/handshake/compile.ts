@@ -72,7 +72,7 @@ export function compileHandshakes(handshakes: readonly Handshake[], deps: Handsh
 
 function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   const { when, requireVerified, captureSecret, visit } = handshake;
-  // What needs no look into the body comes first: most requests are deliveries.
+  // Cheap checks come before those that read the body: most requests are deliveries.
   const [ofBody, others] = partition(when.all, (one) => one.in === "body");
   const conditions = [
     ...others.map((condition) => compileCondition(condition, deps)),

@@ -6,12 +6,12 @@ import { compileSource, type RequestView } from "../message/request-view.ts";
 import { findWrongName } from "../message/source.ts";
 import type { ReplySettings } from "./settings.ts";
 
-/** What a reply is made from. */
+/** The sources of a reply. */
 export interface ReplySource {
   readonly view: RequestView;
   /** The secret of a name; undefined where the channel has none that is valid now. */
   readonly secret: (name: string) => string | undefined;
-  /** What deliveries are signed with; undefined where the channel has none. */
+  /** The secret that signs deliveries; undefined where the channel has none. */
   readonly hmacKey: () => Buffer | undefined;
 }
 

@@ -14,7 +14,7 @@ interface KeyKind {
   readonly type: "ed25519" | "ec" | "rsa";
   /** As OpenSSL calls it. */
   readonly curve?: string;
-  /** What the message is hashed by; null: the algorithm's own. */
+  /** The hash of the message; null: the algorithm's own. */
   readonly hash: string | null;
 }
 

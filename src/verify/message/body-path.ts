@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "../../lib/result.ts";
 
-/** What a path yields of a value: nothing where it leads nowhere. */
+/** The values that a path yields; none where it leads nowhere. */
 export type BodyPath = (root: unknown) => readonly unknown[];
 
 type Step = { readonly key: string | number } | { readonly key: undefined };

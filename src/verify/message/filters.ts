@@ -6,7 +6,7 @@ import { ENCODINGS, type Encoding, HASHES, type HashName } from "./settings.ts";
 /** A text, or the bytes of a body or hash. */
 export type Filtered = string | Buffer;
 
-/** What filters may lean on. */
+/** The context of filters. */
 export interface FilterContext {
   /** For hmac-…: undefined where the channel has none. */
   readonly hmacKey?: Buffer | undefined;

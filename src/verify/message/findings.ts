@@ -45,7 +45,7 @@ function findWrongPairs(settings: SignedMessageSettings): readonly Wrong[] {
   });
 }
 
-/** What needs something else that is not set. */
+/** Settings that need another one that is not set. */
 function findLonely(settings: SignedMessageSettings): readonly Wrong[] {
   const {
     items,
@@ -84,7 +84,7 @@ function findLonely(settings: SignedMessageSettings): readonly Wrong[] {
   return wrong;
 }
 
-/** What a sender of other things could put in, since the signature does not cover it. */
+/** Settings that read text that the signature does not cover. */
 function findUncovered(settings: SignedMessageSettings, reads: Reads): readonly Wrong[] {
   const { timestamp, toleranceSeconds, deliveryId, bodyHash, signsBody, parameters } = settings;
   const wrong: Wrong[] = [];

@@ -1,12 +1,11 @@
-import { createHash } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { RawRequest } from "../../event/received.ts";
 import { ok, type Result } from "../../lib/result.ts";
 import { isDeliveryId } from "../delivery-id.ts";
 import type { Refusal, Verification, VerifyContext } from "../verifier.ts";
-import { checkBodyHash } from "./body-hash.ts";
 import { compileSource, RequestView } from "./request-view.ts";
 import type { SignedMessageSettings } from "./settings.ts";
-import { compileSignatures, refuse } from "./signature.ts";
+import { compileSignatures, decode, refuse } from "./signature.ts";
 import { compileSigningString } from "./signing-string.ts";
 import { parseTimestamp } from "./timestamp.ts";
 
@@ -15,11 +14,11 @@ export interface SignedMessage {
   readonly view: RequestView;
   /** At least one. */
   readonly signatures: readonly Buffer[];
-  /** What is signed, in pieces. */
+  /** The signed text, in pieces. */
   readonly bytes: (secret: string) => readonly (string | Buffer)[];
   /** True where that is another for each secret. */
   readonly dependsOnSecret: boolean;
-  /** What is known once one of the signatures is right. */
+  /** The facts that a right signature proves. */
   readonly proved: () => Verification;
 }
 
@@ -103,4 +102,20 @@ function digestOf(pieces: readonly (string | Buffer)[]): string {
   const hash = createHash("sha256");
   for (const piece of pieces) hash.update(piece);
   return hash.digest("base64url");
+}
+
+type BodyHashSettings = NonNullable<SignedMessageSettings["bodyHash"]>;
+
+/** Compiles the check that the body is the one whose hash was signed. */
+function checkBodyHash({ source, algorithm, encoding, prefix = "" }: BodyHashSettings) {
+  const read = compileSource(source);
+  return (view: RequestView): Result<never, Refusal> | undefined => {
+    const text = read(view);
+    if (text === undefined) return refuse("missing", "the hash of the body is missing or repeated");
+    const said = decode(text, prefix, encoding);
+    const actual = createHash(algorithm).update(view.request.body).digest();
+    if (said !== undefined && said.length === actual.length && timingSafeEqual(said, actual))
+      return undefined;
+    return refuse("mismatch", "the body is not the one whose hash is signed");
+  };
 }

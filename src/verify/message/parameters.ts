@@ -26,7 +26,7 @@ export function compilePair(text: string): Result<Template<Pair>, string> {
   });
 }
 
-/** What `{{parameters}}` stands for; undefined where the request has no such parameters. */
+/** The value of `{{parameters}}`; undefined where the request has no such parameters. */
 export function compileParameters(settings: ParameterSettings): ReadText {
   const write = pairWriter(settings.pair);
   const { names, omit, order } = settings;
@@ -47,7 +47,7 @@ export function compileParameters(settings: ParameterSettings): ReadText {
   };
 }
 
-/** What `{{signedHeaders}}` stands for; undefined where one of them is missing or repeated, or too many are listed. */
+/** The value of `{{signedHeaders}}`; undefined where one of them is missing or repeated, or too many are listed. */
 export function compileSignedHeaders(settings: SignedHeaderSettings): ReadText {
   const write = pairWriter(settings.pair);
   const readList = compileSource(settings.listedIn);

@@ -44,7 +44,7 @@ export function compileSignatures(place: SignaturePlace): ReadSignatures {
   };
 }
 
-/** What signatures are read from goes no further; of a body nothing can be taken out. */
+/** Headers and parameters that hold signatures go no further; of a body nothing can be taken out. */
 export function consumedBy(
   place: Pick<SignaturePlace, "in" | "name"> & { readonly alsoNamed?: readonly string[] },
 ): Consumed {

@@ -10,7 +10,7 @@ import {
 import { compileSource, type ReadText, type RequestView } from "./request-view.ts";
 import { findWrongName, type MessageSource } from "./source.ts";
 
-/** What a signing string is made of beside its template. */
+/** The sources of a signing string beside its template. */
 export interface SigningParts {
   readonly timestamp: MessageSource | undefined;
   readonly deliveryId: MessageSource | undefined;
@@ -18,7 +18,7 @@ export interface SigningParts {
   readonly signedHeaders: SignedHeaderSettings | undefined;
 }
 
-/** What is signed, in pieces that follow each other; the error names what the request lacks. */
+/** The signed text, in pieces that follow each other; the error names what the request lacks. */
 export type SigningString = (
   view: RequestView,
   use: SigningUse,
@@ -31,7 +31,7 @@ export interface SigningUse {
   readonly baseUrl: string;
 }
 
-/** What a template reads, as its placeholders name it: `body`, `header:x-id`, `item:t`. */
+/** The values that a template reads, as its placeholders name them: `body`, `header:x-id`, `item:t`. */
 export type Reads = ReadonlySet<string>;
 
 export interface CompiledSigning {

@@ -5,7 +5,7 @@ import type { tokenKeysSchema } from "../keys/settings.ts";
 import { deriveKey, type SecretKeySettings } from "../secret-key.ts";
 import type { VerifyContext } from "../verifier.ts";
 
-/** What a token says of its key; nothing of it is proved. */
+/** The claims of a token about its key; none is proved. */
 export interface TokenHeader {
   readonly algorithm: string;
   readonly keyId: string | undefined;
