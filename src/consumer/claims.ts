@@ -74,10 +74,61 @@ async function claimAll(
   return true;
 }
 
-/** The topics that an ordered reader owns. */
+/** What an ordered reader may do, and for how long: topics under one lease. */
+export class TopicOwnership {
+  /** Topics of the lease; a topic is readable once what was pending of it is claimed, and each time anew. */
+  readonly #owned = new Map<string, { isClaimed: boolean }>();
+  #leaseEndMs = Number.NEGATIVE_INFINITY;
+
+  get topics(): readonly string[] {
+    return [...this.#owned.keys()];
+  }
+
+  get isLeased(): boolean {
+    return performance.now() < this.#leaseEndMs;
+  }
+
+  /** Whether an entry of the topic may be handed out now. */
+  owns(topic: string): boolean {
+    return this.isLeased && this.#owned.has(topic);
+  }
+
+  lease(topics: readonly string[], endMs: number): void {
+    this.#leaseEndMs = endMs;
+    for (const topic of topics) if (!this.#owned.has(topic)) this.#owned.set(topic, { isClaimed: false });
+  }
+
+  forget(topic: string): void {
+    this.#owned.delete(topic);
+  }
+
+  /** Those of which something may be pending that is not in flight here. */
+  unclaimed(): readonly string[] {
+    return this.topics.filter((topic) => !this.#owned.get(topic)?.isClaimed);
+  }
+
+  noteClaimed(topic: string): void {
+    const owned = this.#owned.get(topic);
+    if (owned) owned.isClaimed = true;
+  }
+
+  /** Topics that may be read on; `isAsBefore` says of an answer that the topic has not been lost, or lost and regained, meanwhile. */
+  readable(): { readonly topics: readonly string[]; readonly isAsBefore: (topic: string) => boolean } {
+    const asked = new Map([...this.#owned].filter(([, { isClaimed }]) => this.isLeased && isClaimed));
+    return {
+      topics: [...asked.keys()],
+      isAsBefore: (topic) => asked.get(topic) === this.#owned.get(topic),
+    };
+  }
+
+  /** What was read of the topic is not in flight here: it is claimed before anything more is read. */
+  noteUnread(topic: string): void {
+    const owned = this.#owned.get(topic);
+    if (owned) owned.isClaimed = false;
+  }
+}
+
 export interface OwnedTopics {
-  /** Those whose pending entries have all been claimed, and that may be read on. */
-  readonly readable: () => readonly string[];
   readonly release: () => Promise<void>;
   readonly running: Promise<void>;
 }
@@ -90,19 +141,16 @@ const MAX_RELEASED = 8;
  * Owns a fair share of the topics under a lease that it renews. A topic's pending entries are claimed first, those of live
  * readers too: nobody else may read the topic now, and its order begins with the oldest.
  */
-export function startOwnedTopics(deps: ReadingDeps): OwnedTopics {
-  const { commands, window, settings, signal, idle, onError, topics } = deps;
+export function startOwnedTopics(deps: ReadingDeps & { readonly ownership: TopicOwnership }): OwnedTopics {
+  const { commands, window, settings, signal, idle, onError, ownership, topics } = deps;
   const ttlMs = settings.deadAfterMs;
-  const owned = new Set<string>();
-  const claimed = new Set<string>();
   let share = Number.POSITIVE_INFINITY;
-  let leaseEndMs = Number.NEGATIVE_INFINITY;
 
   async function renew(): Promise<void> {
-    if (performance.now() > leaseEndMs) for (const topic of [...owned]) forget(topic);
+    if (!ownership.isLeased) for (const topic of ownership.topics) forget(topic);
     // A reader that stops keeps its topics, and is assigned no more.
-    const all = signal.aborted ? [...owned] : await topics.current();
-    const released = [...owned]
+    const all = signal.aborted ? ownership.topics : await topics.current();
+    const released = ownership.topics
       .slice(Math.max(share, 0))
       .filter((topic) => !window.isBusy(topic))
       .slice(0, MAX_RELEASED);
@@ -110,26 +158,23 @@ export function startOwnedTopics(deps: ReadingDeps): OwnedTopics {
     const sentAtMs = performance.now();
     const answer = await commands.rebalance(all, { ttlMs, released });
     share = answer.share;
-    leaseEndMs = sentAtMs + ttlMs * (1 - LEASE_RESERVE);
-    for (const topic of owned) if (!answer.owned.includes(topic)) forget(topic);
-    for (const topic of answer.owned) owned.add(topic);
-    for (const topic of owned) {
-      if (claimed.has(topic) || performance.now() >= leaseEndMs) continue;
-      if (await claimAll(deps, topic, 0)) claimed.add(topic);
+    for (const topic of ownership.topics) if (!answer.owned.includes(topic)) forget(topic);
+    ownership.lease(answer.owned, sentAtMs + ttlMs * (1 - LEASE_RESERVE));
+    for (const topic of ownership.unclaimed()) {
+      if (ownership.isLeased && (await claimAll(deps, topic, 0))) ownership.noteClaimed(topic);
     }
+    window.resume();
   }
 
   function forget(topic: string): void {
-    owned.delete(topic);
-    claimed.delete(topic);
+    ownership.forget(topic);
     window.drop(topic, window.byTopic().get(topic) ?? []);
   }
 
   const pauseMs = Math.min(ttlMs / 6, 1_000);
   return {
-    readable: () => (performance.now() < leaseEndMs ? [...claimed] : []),
     async release() {
-      await commands.rebalance([], { ttlMs: 0, released: [...owned] });
+      await commands.rebalance([], { ttlMs: 0, released: ownership.topics });
     },
     running: repeat(() => renew().then(() => pauseMs), { signal: idle, onError, afterErrorMs: pauseMs }),
   };

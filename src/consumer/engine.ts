@@ -1,5 +1,5 @@
 import { createAcknowledger } from "./acknowledge.ts";
-import { extendClaims, recoverEntries, startOwnedTopics } from "./claims.ts";
+import { extendClaims, recoverEntries, startOwnedTopics, TopicOwnership } from "./claims.ts";
 import { createCommands } from "./commands.ts";
 import type { Connection } from "./connection.ts";
 import { type EntryHandler, InFlightWindow } from "./in-flight-window.ts";
@@ -28,11 +28,13 @@ export async function runEngine(deps: EngineDeps): Promise<void> {
   const commands = createCommands(connection, names);
   const topics = createTopicList(commands, settings.only);
   const { acknowledge, close } = createAcknowledger(commands, onError);
-  const window = new InFlightWindow({ commands, settings, handler, acknowledge, onError });
+  const ownership = settings.ordered ? new TopicOwnership() : undefined;
+  const owns = ownership && ((topic: string) => ownership.owns(topic));
+  const window = new InFlightWindow({ commands, settings, handler, acknowledge, onError, owns });
   signal.addEventListener("abort", () => window.stop(), { once: true });
   const idle = new AbortController();
   const shared = { settings, topics, commands, window, onError, signal, idle: idle.signal };
-  const owned = settings.ordered ? startOwnedTopics(shared) : undefined;
+  const owned = ownership && startOwnedTopics({ ...shared, ownership });
   const claiming = owned?.running ?? extendClaims(shared);
   await Promise.all([
     readNewEntries({
@@ -41,7 +43,7 @@ export async function runEngine(deps: EngineDeps): Promise<void> {
       commands: blocking === undefined ? commands : createCommands(blocking, names),
       isBlocking: blocking !== undefined,
       rest: deps.idle ?? pause,
-      readable: owned?.readable,
+      ownership,
     }),
     ...(owned === undefined ? [recoverEntries(shared)] : []),
   ]);

@@ -35,6 +35,8 @@ export interface WindowDeps {
   readonly handler: EntryHandler;
   readonly acknowledge: (topic: string, entryId: string) => Promise<void>;
   readonly onError: (error: unknown) => void;
+  /** Of ordered reading: whether entries of the topic may be handed out now. */
+  readonly owns?: ((topic: string) => boolean) | undefined;
 }
 
 /** Entries of one ordered topic that are read ahead. */
@@ -111,6 +113,11 @@ export class InFlightWindow {
     this.#wake();
   }
 
+  /** Hands out what had to wait until its topic was owned again. */
+  resume(): void {
+    this.#dispatch();
+  }
+
   /** Resolves when there is room again, or an entry has left. */
   changed(): Promise<void> {
     return new Promise((resolve) => {
@@ -148,9 +155,11 @@ export class InFlightWindow {
   }
 
   #dispatch(): void {
-    const { concurrency, ordered } = this.#deps.settings;
+    const { owns, settings } = this.#deps;
+    const { concurrency, ordered } = settings;
     if (this.#stopping.signal.aborted) return;
     for (const [name, queue] of this.#queues) {
+      if (owns?.(name) === false) continue;
       while (this.#running < concurrency && !(ordered && this.#busy.has(name))) {
         const next = queue.shift();
         if (next === undefined) break;

@@ -1,5 +1,5 @@
 import { chunkTopics } from "../lib/stream-chunks.ts";
-import type { ReadingDeps } from "./claims.ts";
+import type { ReadingDeps, TopicOwnership } from "./claims.ts";
 import { pause, repeat } from "./loop.ts";
 
 export interface ReaderDeps extends ReadingDeps {
@@ -8,8 +8,8 @@ export interface ReaderDeps extends ReadingDeps {
   readonly isBlocking: boolean;
   /** The pause after a poll that found nothing. */
   readonly rest: (ms: number, signal: AbortSignal) => Promise<unknown>;
-  /** Of ordered reading: the topics that this reader may read. */
-  readonly readable: (() => readonly string[]) | undefined;
+  /** Of ordered reading: which topics this reader may read. */
+  readonly ownership: TopicOwnership | undefined;
 }
 
 /** The longest that one command blocks: a stop waits as long. */
@@ -24,7 +24,7 @@ const MAX_ENTRIES = 256;
 
 /** Reads new entries while the window has room; ends with its signal. */
 export function readNewEntries(deps: ReaderDeps): Promise<void> {
-  const { window, rest, readable, isBlocking, signal, onError, topics } = deps;
+  const { window, rest, isBlocking, signal, onError, topics } = deps;
   const maxRestMs = isBlocking ? MAX_REST_MS : MAX_UNBLOCKED_REST_MS;
   let restMs = MIN_REST_MS;
   return repeat(
@@ -34,7 +34,7 @@ export function readNewEntries(deps: ReaderDeps): Promise<void> {
         return 0;
       }
       const all = await topics.current();
-      const read = await readOnce(deps, readable?.().filter((topic) => window.wants(topic)) ?? all);
+      const read = await readOnce(deps, all);
       restMs = read > 0 ? MIN_REST_MS : Math.min(maxRestMs, restMs * 2);
       if (read === 0) await rest(restMs, signal);
       return 0;
@@ -44,11 +44,10 @@ export function readNewEntries(deps: ReaderDeps): Promise<void> {
 }
 
 /** Answers how many entries were read. */
-async function readOnce(
-  { window, isBlocking, isCluster, commands, signal, topics }: ReaderDeps,
-  readable: readonly string[],
-): Promise<number> {
-  const chunks = chunkTopics(readable, isCluster);
+async function readOnce(deps: ReaderDeps, all: readonly string[]): Promise<number> {
+  const { window, isBlocking, isCluster, ownership, commands, signal, topics } = deps;
+  const owned = ownership?.readable();
+  const chunks = chunkTopics(owned?.topics.filter((topic) => window.wants(topic)) ?? all, isCluster);
   let read = 0;
   for (const chunk of chunks) {
     const { free } = window;
@@ -57,10 +56,17 @@ async function readOnce(
     const block = isBlocking && chunks.length === 1 ? { blockMs: BLOCK_MS } : {};
     try {
       const entries = await commands.read(chunk, { count, ...block });
-      window.add(entries);
+      // Another reader may have had the topic since: its order begins with what is pending, this answer included.
+      const late = new Set(chunk.filter((topic) => owned?.isAsBefore(topic) === false));
+      for (const topic of late) ownership?.noteUnread(topic);
+      window.add(late.size === 0 ? entries : entries.filter(({ topic }) => !late.has(topic)));
       read += entries.length;
     } catch (error) {
-      if (!isNoGroup(error)) throw error;
+      if (!isNoGroup(error)) {
+        // An answer that was lost has left its entries pending.
+        for (const topic of chunk) ownership?.noteUnread(topic);
+        throw error;
+      }
       // One missing group fails the whole command; the message names its topic.
       const { message } = error;
       const named = chunk.filter((topic) => message.includes(`'${topic}'`));

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Connection, connect } from "../../src/consumer/connection.ts";
+import { runEngine } from "../../src/consumer/engine.ts";
+import type { EntryHandler } from "../../src/consumer/in-flight-window.ts";
+import { readOptions } from "../../src/consumer/options.ts";
+import { moveMonotonicClock } from "../support/moved-clock.ts";
+import { until } from "../support/until.ts";
+import {
+  makeSubscription,
+  PATIENT_MS,
+  startTestRedis,
+  type TestRedis,
+  type TestSubscription,
+} from "./support.ts";
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startTestRedis();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** What becomes of the answer to a command on its way to the reader. */
+type Line = (command: string, answer: unknown) => unknown;
+
+interface OrderedReader extends AsyncDisposable {
+  readonly topics: () => Promise<readonly string[]>;
+}
+
+const RETRY = { initialMs: 20, maxMs: 20, factor: 1, jitter: 0 };
+
+/** An ordered reader whose answers from Redis pass `line`. */
+async function startOrderedReader(
+  { id }: TestSubscription,
+  handler: EntryHandler,
+  line: Line = (_, answer) => answer,
+): Promise<OrderedReader> {
+  const connections = await Promise.all([connect(server.url, () => {}), connect(server.url, () => {})]);
+  const [connection, blocking] = connections.map(
+    ({ isCluster, call }): Pick<Connection, "isCluster" | "call"> => ({
+      isCluster,
+      call: async (command, args) => line(command, await call(command, args)),
+    }),
+  );
+  const stopping = new AbortController();
+  const settings = readOptions({
+    redis: server.url,
+    subscription: id,
+    ordered: true,
+    deadAfterMs: PATIENT_MS,
+    retry: RETRY,
+    maxAttempts: 10_000,
+  });
+  if (connection === undefined || blocking === undefined) throw new Error("no connection");
+  const running = runEngine({ settings, connection, blocking, handler, signal: stopping.signal });
+  return {
+    topics: async () => {
+      const owners = await server.client.hgetall(`inlet:{sub.${id}}:owners`);
+      return Object.keys(owners).filter((topic) => owners[topic] === settings.name);
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await running;
+      for (const { close } of connections) close();
+    },
+  };
+}
+
+const numberOf = (fields: readonly string[]): number => Number(fields[fields.indexOf("data") + 1]);
+
+describe("an ordered topic keeps its order", () => {
+  it("when entries reach a reader after the topic went to another", async () => {
+    const subscription = await makeSubscription(server, 2);
+    const slow: string[] = [];
+    const late = Promise.withResolvers<void>();
+    let held = 0;
+    await using reader = await startOrderedReader(
+      subscription,
+      ({ topic, fields }) => {
+        slow.push(`${topic} ${numberOf(fields)}`);
+      },
+      async (command, answer) => {
+        if (command !== "xreadgroup" || answer === null) return answer;
+        held++;
+        await late.promise;
+        return answer;
+      },
+    );
+    await until(async () => (await reader.topics()).length === 2);
+    for (const topic of subscription.topics) await subscription.send(topic, 0, 2);
+    await until(async () => held > 0 && (await subscription.pending()) > 0);
+
+    const handled: number[] = [];
+    let fails = true;
+    let tries = 0;
+    await using other = await startOrderedReader(subscription, ({ fields }) => {
+      tries++;
+      if (fails) throw new Error("not yet");
+      handled.push(numberOf(fields));
+    });
+    await until(() => tries > 1);
+    const [moved = ""] = await other.topics();
+    late.resolve();
+    await until(() => slow.length > 1);
+    expect(slow.filter((one) => one.startsWith(`${moved} `))).toEqual([]);
+    fails = false;
+    await until(async () => (await subscription.pending()) === 0);
+    expect(handled).toEqual([0, 1]);
+  });
+
+  it("when the answer that carried its next entries is lost", async () => {
+    const subscription = await makeSubscription(server, 1);
+    const [topic = ""] = subscription.topics;
+    const handled: number[] = [];
+    let lost = 0;
+    await using reader = await startOrderedReader(
+      subscription,
+      ({ fields }) => {
+        handled.push(numberOf(fields));
+      },
+      (command, answer) => {
+        if (command !== "xreadgroup" || answer === null || lost++ > 0) return answer;
+        throw new Error("the connection was reset");
+      },
+    );
+    await until(async () => (await reader.topics()).length === 1);
+    await subscription.send(topic, 0, 2);
+    await until(() => lost > 0);
+    await subscription.send(topic, 2, 4);
+    await until(() => handled.length >= 4);
+    expect(handled).toEqual([0, 1, 2, 3]);
+  });
+
+  it("when its reader stood still for longer than its lease", async () => {
+    const subscription = await makeSubscription(server, 1);
+    const [topic = ""] = subscription.topics;
+    await subscription.send(topic, 0, 3);
+    const handled: number[] = [];
+    const first = Promise.withResolvers<void>();
+    const renewed = Promise.withResolvers<void>();
+    let renewals = 0;
+    let isSilent = false;
+    await using _reader = await startOrderedReader(
+      subscription,
+      async ({ fields }) => {
+        handled.push(numberOf(fields));
+        if (numberOf(fields) === 0) await first.promise;
+      },
+      async (command, answer) => {
+        if (command !== "evalsha" || !isSilent) return answer;
+        renewals++;
+        await renewed.promise;
+        return answer;
+      },
+    );
+    await until(() => handled.length === 1);
+    isSilent = true;
+    await until(() => renewals > 0);
+    using clock = moveMonotonicClock();
+    clock.ahead(2 * PATIENT_MS);
+    first.resolve();
+    // The handler has ended: the next entry would be handed out now.
+    await until(async () => (await subscription.pending()) === 2);
+    expect(handled).toEqual([0]);
+    renewed.resolve();
+    await until(async () => (await subscription.pending()) === 0);
+    expect(handled).toEqual([0, 1, 2]);
+  });
+});
