@@ -1,4 +1,4 @@
-import type { ChannelContent } from "../data/channels.ts";
+import type { ChannelContent } from "../data/channels/channels.ts";
 import type { ChannelRow } from "../data/tables.ts";
 import { changedFields } from "../lib/changed-fields.ts";
 

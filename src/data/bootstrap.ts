@@ -1,12 +1,12 @@
 import { topicOf } from "../event/topic.ts";
 import type { Clock } from "../lib/clock.ts";
-import { acceptApiKey, createApiKey, type KeyGrant } from "./api-keys.ts";
-import { insertApp } from "./apps.ts";
-import { operatorOf } from "./audit-entry.ts";
-import type { NewChannel } from "./channels.ts";
+import { acceptApiKey, createApiKey, type KeyGrant } from "./accounts/api-keys.ts";
+import { operatorOf } from "./accounts/audit-entry.ts";
+import { createOrganization, type NewOrganization } from "./accounts/organizations.ts";
+import { insertApp } from "./apps/apps.ts";
+import type { NewChannel } from "./channels/channels.ts";
 import type { Queryable, Trx } from "./database.ts";
-import type { Keyring } from "./keyring.ts";
-import { createOrganization, type NewOrganization } from "./organizations.ts";
+import type { Keyring } from "./keyring/keyring.ts";
 import type { ChannelRow } from "./tables.ts";
 
 export interface BootstrapOptions {

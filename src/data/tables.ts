@@ -1,7 +1,7 @@
 import type { ColumnType, Generated, Selectable } from "kysely";
 import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
-import type { AuditAction, AuditEntity } from "./audit-entry.ts";
+import type { AuditAction, AuditEntity } from "./accounts/audit-entry.ts";
 import type {
   CollectionFieldsTable,
   CollectionRecordsTable,

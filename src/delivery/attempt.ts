@@ -1,4 +1,4 @@
-import type { HandledSubscription } from "../data/handlers.ts";
+import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
 import type { Clock } from "../lib/clock.ts";
 import { formatTimestamp } from "../lib/clock.ts";

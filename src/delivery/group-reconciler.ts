@@ -14,7 +14,7 @@ import {
   listCoverage,
   pageSubscriptions,
   type SubscriptionStart,
-} from "../data/subscriptions.ts";
+} from "../data/subscriptions/subscriptions.ts";
 import type { Clock } from "../lib/clock.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { startLoop } from "../lib/loop.ts";

@@ -3,15 +3,15 @@ import type { Job } from "../bus/jobs/job-worker.ts";
 import type { Appended } from "../bus/publish/publish.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Database } from "../data/database.ts";
-import { insertDeadLetter } from "../data/dead-letters.ts";
+import type { Keyring } from "../data/keyring/keyring.ts";
+import { insertDeadLetter } from "../data/subscriptions/dead-letters.ts";
 import {
   findHandled,
   type HandledSubscription,
   listHandled,
   pauseGone,
   setHandlerFailing,
-} from "../data/handlers.ts";
-import type { Keyring } from "../data/keyring.ts";
+} from "../data/subscriptions/handlers.ts";
 import type { HandlerAttempt, PendingDelivery } from "../event/handler.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import type { Listeners } from "../lib/listeners.ts";

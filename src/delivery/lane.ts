@@ -2,7 +2,7 @@ import type { RedisBus } from "../bus/connection/redis.ts";
 import { runEngine } from "../consumer/engine.ts";
 import type { DeliveredEntry } from "../consumer/in-flight-window.ts";
 import { readOptions } from "../consumer/options.ts";
-import type { HandledSubscription } from "../data/handlers.ts";
+import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
 import type { Clock } from "../lib/clock.ts";
 import { createLimiter } from "../lib/limiter.ts";

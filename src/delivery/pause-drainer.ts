@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Pauses } from "../bus/groups/pauses.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
-import { endPause, listResumed, type ResumedChannel } from "../data/channel-states.ts";
+import { endPause, listResumed, type ResumedChannel } from "../data/channels/channel-states.ts";
 import type { Queryable } from "../data/database.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
 import type { DrainPaused } from "../ingest/drain-paused.ts";

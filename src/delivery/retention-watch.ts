@@ -1,7 +1,7 @@
 import type { RetainedTopic } from "../bus/retention/retention.ts";
 import type { FindAtRisk } from "../bus/retention/retention-risk.ts";
 import type { Queryable } from "../data/database.ts";
-import { clearRisk, markAtRisk } from "../data/retention-risk.ts";
+import { clearRisk, markAtRisk } from "../data/subscriptions/retention-risk.ts";
 import { isId } from "../lib/ids.ts";
 import { startLoop } from "../lib/loop.ts";
 import { mapBounded } from "../lib/map-bounded.ts";

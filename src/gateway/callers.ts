@@ -1,10 +1,10 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
 import { createRateLimiters } from "../bus/limits/rate-limiter.ts";
 import type { Config } from "../config.ts";
-import { createCallers } from "../data/callers.ts";
+import { createCallers } from "../data/accounts/callers.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Queryable } from "../data/database.ts";
-import type { Keyring } from "../data/keyring.ts";
+import type { Keyring } from "../data/keyring/keyring.ts";
 import { type AccessTokens, createAccessTokens } from "../http/access-tokens.ts";
 import type { AuthenticateDeps } from "../http/authenticate.ts";
 import { createFailedTokens } from "../http/failed-tokens.ts";

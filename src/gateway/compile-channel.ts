@@ -1,5 +1,5 @@
 import type { ChannelKinds } from "../channels/kind.ts";
-import type { LiveChannel as StoredChannel } from "../data/live-channels.ts";
+import type { LiveChannel as StoredChannel } from "../data/channels/live-channels.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";

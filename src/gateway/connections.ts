@@ -4,10 +4,10 @@ import {
   readTokens,
   storeTokens,
   yieldRenewal,
-} from "../data/connection-tokens.ts";
-import { noteConnectionUse, openConnectionSecrets } from "../data/connections.ts";
+} from "../data/connections/connection-tokens.ts";
+import { noteConnectionUse, openConnectionSecrets } from "../data/connections/connections.ts";
 import type { Queryable } from "../data/database.ts";
-import type { Keyring } from "../data/keyring.ts";
+import type { Keyring } from "../data/keyring/keyring.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
 import { createCredentialsOf } from "../net/connections/credentials-of.ts";

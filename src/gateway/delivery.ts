@@ -2,7 +2,7 @@ import type { RedisBus } from "../bus/connection/redis.ts";
 import { openJobQueue } from "../bus/jobs/job-queue.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Database } from "../data/database.ts";
-import type { Keyring } from "../data/keyring.ts";
+import type { Keyring } from "../data/keyring/keyring.ts";
 import { createAttempt } from "../delivery/attempt.ts";
 import {
   type Handlers,

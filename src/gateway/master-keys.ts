@@ -1,7 +1,7 @@
 import type { Config } from "../config.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Queryable } from "../data/database.ts";
-import { isMasterKeyOf, type Keyring, openKeyring } from "../data/keyring.ts";
+import { isMasterKeyOf, type Keyring, openKeyring } from "../data/keyring/keyring.ts";
 import type { Clock } from "../lib/clock.ts";
 import {
   adoptNextMasterKey,

@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import { openDatabase } from "../data/database.ts";
-import { rotateMasterKey } from "../data/master-key-rotation.ts";
+import { rotateMasterKey } from "../data/keyring/master-key-rotation.ts";
 import { migrate } from "../data/migrate.ts";
 import { adoptNextMasterKey, prepareNextMasterKey } from "../lib/master-key.ts";
 import type { Log } from "../log.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import type { Queryable } from "../data/database.ts";
 import { answerPlace, claimKey, keepAnswer, type NamedRequest, releaseKey } from "../data/idempotency.ts";
-import type { Keyring } from "../data/keyring.ts";
+import type { Keyring } from "../data/keyring/keyring.ts";
 import type { Clock } from "../lib/clock.ts";
 import { canonicalJson } from "../lib/json-schema/canonical-json.ts";
 import type { Log } from "../log.ts";

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { createApiKey } from "../../src/data/api-keys.ts";
+import { createApiKey } from "../../src/data/accounts/api-keys.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { BODY_FORMS, type BodyForm, createFixtures, type Fixtures, type Scope } from "./fixtures.ts";
 import { type ApiOperation, type IdPlace, readOperations } from "./operations.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
-import { insertDeadLetter, listDeadLetters } from "../../src/data/dead-letters.ts";
+import { insertDeadLetter, listDeadLetters } from "../../src/data/subscriptions/dead-letters.ts";
 import { createChannelId } from "../../src/lib/channel-id.ts";
 import { createId } from "../../src/lib/ids.ts";
 import type { TestSpine } from "../support/spine.ts";

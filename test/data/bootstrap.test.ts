@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createCallers } from "../../src/data/accounts/callers.ts";
 import { type BootstrapOptions, bootstrap } from "../../src/data/bootstrap.ts";
-import { createCallers } from "../../src/data/callers.ts";
-import type { NewChannel } from "../../src/data/channels.ts";
-import { type Keyring, openKeyring } from "../../src/data/keyring.ts";
-import { createLiveChannels } from "../../src/data/live-channels.ts";
+import type { NewChannel } from "../../src/data/channels/channels.ts";
+import { createLiveChannels } from "../../src/data/channels/live-channels.ts";
+import { type Keyring, openKeyring } from "../../src/data/keyring/keyring.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const welcome: NewChannel = {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { pageTopics, retireTopics, writeTopics } from "../../src/data/channels/topics.ts";
 import { type Removal, recordRemovals, settleRemovals } from "../../src/data/removals.ts";
-import { pageTopics, retireTopics, writeTopics } from "../../src/data/topics.ts";
 import type { ChannelIdentity } from "../../src/event/channel.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";

@@ -3,7 +3,7 @@ import type { Appended } from "../../src/bus/publish/publish.ts";
 import { createPublish } from "../../src/bus/publish/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
 import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
-import { insertDeadLetter, listDeadLetters } from "../../src/data/dead-letters.ts";
+import { insertDeadLetter, listDeadLetters } from "../../src/data/subscriptions/dead-letters.ts";
 import {
   type Housekeeper,
   type HousekeeperDeps,

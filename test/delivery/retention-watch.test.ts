@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createFindAtRisk, type FindAtRisk } from "../../src/bus/retention/retention-risk.ts";
-import { pageTopics } from "../../src/data/topics.ts";
+import { pageTopics } from "../../src/data/channels/topics.ts";
 import { type RetentionWatch, startRetentionWatch } from "../../src/delivery/retention-watch.ts";
 import { createLog } from "../../src/log.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";

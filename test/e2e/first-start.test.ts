@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { WrongMasterKeyError } from "../../src/data/keyring.ts";
+import { WrongMasterKeyError } from "../../src/data/keyring/keyring.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { startTestGateway } from "../support/gateway.ts";
 import { type GatewayProcess, PROGRAM_ENV, startGatewayProcess } from "../support/gateway-process.ts";

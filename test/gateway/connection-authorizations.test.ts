@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { stopSource } from "../../src/data/channel-states.ts";
+import { stopSource } from "../../src/data/channels/channel-states.ts";
 import { CLIENT, type OAuthProvider, startOAuthProvider } from "../support/oauth-provider.ts";
 import {
   type ConnectionsRig,

@@ -1,5 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { claimRenewal, noteRefusal, readTokens, storeTokens } from "../../src/data/connection-tokens.ts";
+import {
+  claimRenewal,
+  noteRefusal,
+  readTokens,
+  storeTokens,
+} from "../../src/data/connections/connection-tokens.ts";
 import { type ConnectionsRig, rotate, startConnectionsRig, tokenOf } from "./connections-support.ts";
 
 let rig: ConnectionsRig;

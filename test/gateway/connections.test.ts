@@ -2,8 +2,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Events } from "oauth2-mock-server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { readTokens } from "../../src/data/connection-tokens.ts";
-import { noteConnectionUse } from "../../src/data/connections.ts";
+import { readTokens } from "../../src/data/connections/connection-tokens.ts";
+import { noteConnectionUse } from "../../src/data/connections/connections.ts";
 import { CLIENT } from "../support/oauth-provider.ts";
 import { until } from "../support/until.ts";
 import {

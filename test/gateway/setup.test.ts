@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { channelKinds } from "../../src/channels/kinds.ts";
-import { createLiveChannels } from "../../src/data/live-channels.ts";
+import { createLiveChannels } from "../../src/data/channels/live-channels.ts";
 import { applySetUp, planSetUp } from "../../src/gateway/setup/apply.ts";
 import { checkSetUp, type WantedOrganization } from "../../src/gateway/setup/check.ts";
 import { parseSetUp } from "../../src/gateway/setup/file.ts";

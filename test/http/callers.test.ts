@@ -1,7 +1,7 @@
 import { SignJWT } from "jose";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createCallers } from "../../src/data/callers.ts";
+import { createCallers } from "../../src/data/accounts/callers.ts";
 import { createAccessTokens } from "../../src/http/access-tokens.ts";
 import { createIdentify } from "../../src/http/identify.ts";
 import { createTestApi, type TestApi } from "../support/api.ts";

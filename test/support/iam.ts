@@ -1,4 +1,4 @@
-import { createApiKey, type KeyGrant, type NewApiKey } from "../../src/data/api-keys.ts";
+import { createApiKey, type KeyGrant, type NewApiKey } from "../../src/data/accounts/api-keys.ts";
 import { createId } from "../../src/lib/ids.ts";
 import type { TestDatabase } from "./postgres.ts";
 

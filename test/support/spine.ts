@@ -5,8 +5,8 @@ import { createEntryIndex, type EntryIndex } from "../../src/bus/topics/entry-in
 import { createTopics, type Topics } from "../../src/bus/topics/topics.ts";
 import type { ChannelKind, ChannelRuntime } from "../../src/channels/kind.ts";
 import { channelKinds as ownKinds } from "../../src/channels/kinds.ts";
-import { createCaptureSecret } from "../../src/data/capture-secret.ts";
-import { createLiveChannels } from "../../src/data/live-channels.ts";
+import { createCaptureSecret } from "../../src/data/channels/capture-secret.ts";
+import { createLiveChannels } from "../../src/data/channels/live-channels.ts";
 import { createRetryQueue } from "../../src/delivery/retry-queue.ts";
 import type { ChannelKindName } from "../../src/event/channel.ts";
 import type { PendingDelivery } from "../../src/event/handler.ts";

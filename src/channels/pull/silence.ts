@@ -1,7 +1,7 @@
 import { shardOf } from "../../bus/sources/shard-leases.ts";
 import type { Topics } from "../../bus/topics/topics.ts";
+import { type ExpectedChannel, pageExpected } from "../../data/channels/sources.ts";
 import type { Queryable } from "../../data/database.ts";
-import { type ExpectedChannel, pageExpected } from "../../data/sources.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { startLoop } from "../../lib/loop.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";

@@ -1,5 +1,5 @@
+import { listSources, readSourceConfigs, type SourceRow } from "../../data/channels/sources.ts";
 import type { Queryable } from "../../data/database.ts";
-import { listSources, readSourceConfigs, type SourceRow } from "../../data/sources.ts";
 import type { ChannelKindName } from "../../event/channel.ts";
 import type { ChannelKind, ChannelRuntime } from "../kind.ts";
 

@@ -1,7 +1,7 @@
 import { StaleSourceError } from "../../bus/errors.ts";
 import type { AcquiredSource, RunEnding, SourcePositions } from "../../bus/sources/source-positions.ts";
 import type { SourceFacts, SourceState, SourceStates } from "../../bus/sources/source-states.ts";
-import type { StoppedState } from "../../data/channel-states.ts";
+import type { StoppedState } from "../../data/channels/channel-states.ts";
 import type { ChannelHandle, IngestFetched, IngestResult } from "../../event/ingest.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import type { Clock } from "../../lib/clock.ts";

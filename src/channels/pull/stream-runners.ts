@@ -1,5 +1,5 @@
 import { shardOf } from "../../bus/sources/shard-leases.ts";
-import type { SourceRow } from "../../data/sources.ts";
+import type { SourceRow } from "../../data/channels/sources.ts";
 import type { StreamRunner, StreamState } from "./stream-runner.ts";
 
 /** The streams that run on this worker. */

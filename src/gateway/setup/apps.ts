@@ -1,8 +1,8 @@
-import { insertApp } from "../../data/apps.ts";
-import { recordAudit } from "../../data/audit.ts";
-import { operatorOf } from "../../data/audit-entry.ts";
+import { recordAudit } from "../../data/accounts/audit.ts";
+import { operatorOf } from "../../data/accounts/audit-entry.ts";
+import { insertApp } from "../../data/apps/apps.ts";
 import { recordChange } from "../../data/changes.ts";
-import type { NewChannel } from "../../data/channels.ts";
+import type { NewChannel } from "../../data/channels/channels.ts";
 import type { Trx } from "../../data/database.ts";
 import type { AppRow } from "../../data/tables.ts";
 import { changedFields } from "../../lib/changed-fields.ts";

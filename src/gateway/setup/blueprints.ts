@@ -1,4 +1,4 @@
-import { operatorOf } from "../../data/audit-entry.ts";
+import { operatorOf } from "../../data/accounts/audit-entry.ts";
 import type { Trx } from "../../data/database.ts";
 import { changedFields } from "../../lib/changed-fields.ts";
 import { insertBlueprint, updateBlueprint } from "../../resources/apps/blueprints/queries.ts";

@@ -1,9 +1,14 @@
 import { changedSettings } from "../../channels/changed-settings.ts";
 import { checkSettings, type SettingsDeps } from "../../channels/settings.ts";
-import { recordAudit } from "../../data/audit.ts";
-import { channelName, operatorOf } from "../../data/audit-entry.ts";
-import { openSettings } from "../../data/channel-secrets.ts";
-import { insertChannel, type NewChannel, updateChannel, type WriteContext } from "../../data/channels.ts";
+import { recordAudit } from "../../data/accounts/audit.ts";
+import { channelName, operatorOf } from "../../data/accounts/audit-entry.ts";
+import { openSettings } from "../../data/channels/channel-secrets.ts";
+import {
+  insertChannel,
+  type NewChannel,
+  updateChannel,
+  type WriteContext,
+} from "../../data/channels/channels.ts";
 import type { Trx } from "../../data/database.ts";
 import type { WantedChannel } from "./check.ts";
 import { SetUpConflict, type Step } from "./plan.ts";

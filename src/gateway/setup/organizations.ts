@@ -1,8 +1,8 @@
-import { createApiKey } from "../../data/api-keys.ts";
-import { recordAudit } from "../../data/audit.ts";
-import { operatorOf } from "../../data/audit-entry.ts";
+import { createApiKey } from "../../data/accounts/api-keys.ts";
+import { recordAudit } from "../../data/accounts/audit.ts";
+import { operatorOf } from "../../data/accounts/audit-entry.ts";
+import { createOrganization } from "../../data/accounts/organizations.ts";
 import type { Trx } from "../../data/database.ts";
-import { createOrganization } from "../../data/organizations.ts";
 import { createId } from "../../lib/ids.ts";
 import type { WantedOrganization } from "./check.ts";
 import { SetUpConflict, type Step } from "./plan.ts";

@@ -1,4 +1,4 @@
-import { recordAudit } from "../../data/audit.ts";
+import { recordAudit } from "../../data/accounts/audit.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { FormRow } from "../../data/form-tables.ts";
 import type { Caller } from "../../http/context.ts";

@@ -1,6 +1,6 @@
 import type { Insertable, Kysely, Selectable, Updateable } from "kysely";
-import { recordAudit } from "../../data/audit.ts";
-import type { AuditAction, AuditEntity } from "../../data/audit-entry.ts";
+import { recordAudit } from "../../data/accounts/audit.ts";
+import type { AuditAction, AuditEntity } from "../../data/accounts/audit-entry.ts";
 import { recordChange } from "../../data/changes.ts";
 import type { Timestamps } from "../../data/columns.ts";
 import type { Queryable, Trx } from "../../data/database.ts";

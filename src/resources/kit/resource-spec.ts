@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { AuditEntity } from "../../data/audit-entry.ts";
+import type { AuditEntity } from "../../data/accounts/audit-entry.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";

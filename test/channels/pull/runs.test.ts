@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { OpenRun, SourceObservation, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { createSourceRuns } from "../../../src/channels/pull/source-runs.ts";
-import { stopSource } from "../../../src/data/channel-states.ts";
-import { listSourceTopics } from "../../../src/data/sources.ts";
+import { stopSource } from "../../../src/data/channels/channel-states.ts";
+import { listSourceTopics } from "../../../src/data/channels/sources.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
 import { createSourceBus, type SourceBus } from "../../../src/gateway/sources.ts";
 import { startTestSpine, type TestSpine } from "../../support/spine.ts";

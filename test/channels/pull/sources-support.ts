@@ -4,9 +4,9 @@ import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { pullSettings } from "../../../src/channels/pull/pull-settings.ts";
 import type { ReconnectPolicy, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
 import { sse } from "../../../src/channels/sse/sse.ts";
-import { createCaptureSecret } from "../../../src/data/capture-secret.ts";
 import { startChangeFeed } from "../../../src/data/changes.ts";
-import { createLiveChannels } from "../../../src/data/live-channels.ts";
+import { createCaptureSecret } from "../../../src/data/channels/capture-secret.ts";
+import { createLiveChannels } from "../../../src/data/channels/live-channels.ts";
 import { commonSettings } from "../../../src/event/channel.ts";
 import { createEventPath } from "../../../src/gateway/event-path.ts";
 import {

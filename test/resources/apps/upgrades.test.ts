@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createLiveChannels } from "../../../src/data/live-channels.ts";
+import { createLiveChannels } from "../../../src/data/channels/live-channels.ts";
 import { createTestApi, type TestApi } from "../../support/api.ts";
 
 let api: TestApi;

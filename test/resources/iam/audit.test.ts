@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { recordAudit } from "../../../src/data/audit.ts";
-import type { Author } from "../../../src/data/audit-entry.ts";
+import { recordAudit } from "../../../src/data/accounts/audit.ts";
+import type { Author } from "../../../src/data/accounts/audit-entry.ts";
 import type { TestApi } from "../../support/api.ts";
 import { startTestSpine, type TestSpine } from "../../support/spine.ts";
 

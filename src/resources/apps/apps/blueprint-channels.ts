@@ -1,7 +1,7 @@
 import { checkSettings, type SettingsDeps } from "../../../channels/settings.ts";
-import { openSettings } from "../../../data/channel-secrets.ts";
-import type { NewChannel } from "../../../data/channels.ts";
-import type { Keyring } from "../../../data/keyring.ts";
+import { openSettings } from "../../../data/channels/channel-secrets.ts";
+import type { NewChannel } from "../../../data/channels/channels.ts";
+import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { BlueprintChannel, BlueprintRow, ChannelRow } from "../../../data/tables.ts";
 import { findingUnder } from "../../../http/findings.ts";
 import { ApiError } from "../../../http/problem.ts";

@@ -1,4 +1,4 @@
-import { findBlueprint } from "../../../data/blueprints.ts";
+import { findBlueprint } from "../../../data/apps/blueprints.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { BlueprintRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";

@@ -1,8 +1,8 @@
-import { type InstalledApp, insertApp, type NewApp } from "../../../data/apps.ts";
-import { recordAudit } from "../../../data/audit.ts";
-import { type AuditEntity, type Author, channelName } from "../../../data/audit-entry.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import { type AuditEntity, type Author, channelName } from "../../../data/accounts/audit-entry.ts";
+import { type InstalledApp, insertApp, type NewApp } from "../../../data/apps/apps.ts";
 import { recordChange } from "../../../data/changes.ts";
-import { deleteChannel, type NewChannel, type WriteContext } from "../../../data/channels.ts";
+import { deleteChannel, type NewChannel, type WriteContext } from "../../../data/channels/channels.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
 import { recordRemovals } from "../../../data/removals.ts";
 import type { AppRow } from "../../../data/tables.ts";

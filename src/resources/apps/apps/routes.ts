@@ -1,8 +1,8 @@
 import { type EntityDeps, renderChannel } from "../../../channels/entity.ts";
 import type { SettingsDeps } from "../../../channels/settings.ts";
-import { findBlueprint } from "../../../data/blueprints.ts";
+import { findBlueprint } from "../../../data/apps/blueprints.ts";
 import type { Queryable } from "../../../data/database.ts";
-import type { Keyring } from "../../../data/keyring.ts";
+import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { deleted } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";

@@ -1,8 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
-import { recordAudit } from "../../../data/audit.ts";
-import { type Author, channelName } from "../../../data/audit-entry.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import { type Author, channelName } from "../../../data/accounts/audit-entry.ts";
 import { recordChange } from "../../../data/changes.ts";
-import { deleteChannel, insertChannel, updateChannel, type WriteContext } from "../../../data/channels.ts";
+import {
+  deleteChannel,
+  insertChannel,
+  updateChannel,
+  type WriteContext,
+} from "../../../data/channels/channels.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
 import type { AppRow, BlueprintRow, ChannelRow } from "../../../data/tables.ts";
 import { changedFields } from "../../../lib/changed-fields.ts";

@@ -1,4 +1,4 @@
-import { recordAudit } from "../../../data/audit.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { ArtifactRow } from "../../../data/store-tables.ts";
 import type { Caller } from "../../../http/context.ts";

@@ -1,5 +1,5 @@
-import { recordAudit } from "../../../data/audit.ts";
-import type { Author } from "../../../data/audit-entry.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import type { Author } from "../../../data/accounts/audit-entry.ts";
 import { isUniqueViolation, type Queryable, type Trx } from "../../../data/database.ts";
 import type { BlueprintChannel, BlueprintRow } from "../../../data/tables.ts";
 import type { Listed, Page } from "../../../http/page.ts";

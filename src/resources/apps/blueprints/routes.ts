@@ -1,5 +1,5 @@
 import type { ChannelInput, SettingsDeps } from "../../../channels/settings.ts";
-import { findBlueprint } from "../../../data/blueprints.ts";
+import { findBlueprint } from "../../../data/apps/blueprints.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { BlueprintChannel, BlueprintRow } from "../../../data/tables.ts";
 import { deleted } from "../../../http/fields.ts";

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { type Channel, channelSchema, renderChannel } from "../../../channels/entity.ts";
-import { recordAudit } from "../../../data/audit.ts";
-import { type AuditAction, channelName } from "../../../data/audit-entry.ts";
-import { MAX_FORMER_ADDRESSES, rotateAddress } from "../../../data/channel-addresses.ts";
-import { openSettings } from "../../../data/channel-secrets.ts";
-import { pauseChannel, resumeChannel } from "../../../data/channel-states.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import { type AuditAction, channelName } from "../../../data/accounts/audit-entry.ts";
+import { MAX_FORMER_ADDRESSES, rotateAddress } from "../../../data/channels/channel-addresses.ts";
+import { openSettings } from "../../../data/channels/channel-secrets.ts";
+import { pauseChannel, resumeChannel } from "../../../data/channels/channel-states.ts";
 import type { Trx } from "../../../data/database.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";

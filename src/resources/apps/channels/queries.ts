@@ -1,6 +1,11 @@
-import { recordAudit } from "../../../data/audit.ts";
-import { type AuditAction, type Author, channelName } from "../../../data/audit-entry.ts";
-import { deleteChannel, insertChannel, type NewChannel, type WriteContext } from "../../../data/channels.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import { type AuditAction, type Author, channelName } from "../../../data/accounts/audit-entry.ts";
+import {
+  deleteChannel,
+  insertChannel,
+  type NewChannel,
+  type WriteContext,
+} from "../../../data/channels/channels.ts";
 import { isUniqueViolation, type Queryable, type Trx } from "../../../data/database.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { Listed, Page } from "../../../http/page.ts";

@@ -12,11 +12,11 @@ import {
   checkSettings,
   type SettingsDeps,
 } from "../../../channels/settings.ts";
-import { openSettings } from "../../../data/channel-secrets.ts";
-import { updateChannel } from "../../../data/channels.ts";
-import { findConnection } from "../../../data/connections.ts";
+import { openSettings } from "../../../data/channels/channel-secrets.ts";
+import { updateChannel } from "../../../data/channels/channels.ts";
+import { findConnection } from "../../../data/connections/connections.ts";
 import type { Queryable } from "../../../data/database.ts";
-import type { Keyring } from "../../../data/keyring.ts";
+import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { Caller } from "../../../http/context.ts";
 import { deleted } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { recordAudit } from "../../../data/audit.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
 import {
   insertAuthorization,
   type PendingAuthorization,
   takeAuthorization,
-} from "../../../data/connection-authorizations.ts";
-import { forgetTokens, storeTokens } from "../../../data/connection-tokens.ts";
-import { findConnection, openConnectionSecrets } from "../../../data/connections.ts";
+} from "../../../data/connections/connection-authorizations.ts";
+import { forgetTokens, storeTokens } from "../../../data/connections/connection-tokens.ts";
+import { findConnection, openConnectionSecrets } from "../../../data/connections/connections.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict } from "../../../http/problem.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";

@@ -1,11 +1,15 @@
-import { recordAudit } from "../../../data/audit.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
-import { resumeReauthorized } from "../../../data/channel-states.ts";
+import { resumeReauthorized } from "../../../data/channels/channel-states.ts";
 import type { ConnectionRow } from "../../../data/connection-tables.ts";
-import { forgetRefusal, forgetTokens } from "../../../data/connection-tokens.ts";
-import { findConnection, openConnectionSecrets, sealConnectionSecrets } from "../../../data/connections.ts";
+import { forgetRefusal, forgetTokens } from "../../../data/connections/connection-tokens.ts";
+import {
+  findConnection,
+  openConnectionSecrets,
+  sealConnectionSecrets,
+} from "../../../data/connections/connections.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
-import type { Keyring } from "../../../data/keyring.ts";
+import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { Caller } from "../../../http/context.ts";
 import type { Listed, Page } from "../../../http/page.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";

@@ -1,7 +1,7 @@
-import { hashOfToken } from "../../../data/api-keys.ts";
+import { hashOfToken } from "../../../data/accounts/api-keys.ts";
+import { createLiveToken } from "../../../data/accounts/live-tokens.ts";
 import type { ConversationRow } from "../../../data/conversation-tables.ts";
 import type { Trx } from "../../../data/database.ts";
-import { createLiveToken } from "../../../data/live-tokens.ts";
 import type { Caller } from "../../../http/context.ts";
 import { createId } from "../../../lib/ids.ts";
 import { freeFormText } from "../../kit/free-form.ts";

@@ -6,7 +6,7 @@ import {
   deleteDeadLetter,
   findDeadLetter,
   listDeadLetters,
-} from "../../../data/dead-letters.ts";
+} from "../../../data/subscriptions/dead-letters.ts";
 import type { SendAgain } from "../../../event/handler.ts";
 import { deleted } from "../../../http/fields.ts";
 import { notFound } from "../../../http/problem.ts";

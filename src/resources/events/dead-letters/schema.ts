@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { DeadLetterRow } from "../../../data/dead-letters.ts";
+import type { DeadLetterRow } from "../../../data/subscriptions/dead-letters.ts";
 import { id, type Shown, timestamp } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
 

@@ -1,8 +1,8 @@
 import { findUnfitConnection } from "../../../channels/connection.ts";
 import type { EntityDeps } from "../../../channels/entity.ts";
-import { recordAudit } from "../../../data/audit.ts";
-import { type Author, channelName } from "../../../data/audit-entry.ts";
-import { connectChannel } from "../../../data/channel-states.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import { type Author, channelName } from "../../../data/accounts/audit-entry.ts";
+import { connectChannel } from "../../../data/channels/channel-states.ts";
 import type { Trx } from "../../../data/database.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
 import type { AppScope } from "../../apps/app-scope.ts";

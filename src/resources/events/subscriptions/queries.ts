@@ -1,12 +1,12 @@
 import type { EntityDeps } from "../../../channels/entity.ts";
-import { recordAudit } from "../../../data/audit.ts";
-import type { Author } from "../../../data/audit-entry.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import type { Author } from "../../../data/accounts/audit-entry.ts";
 import { recordChange } from "../../../data/changes.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
-import { handlerSecretPlace } from "../../../data/handlers.ts";
-import type { Keyring } from "../../../data/keyring.ts";
+import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { recordRemovals } from "../../../data/removals.ts";
-import { listCoverage, type SubscriptionRow } from "../../../data/subscriptions.ts";
+import { handlerSecretPlace } from "../../../data/subscriptions/handlers.ts";
+import { listCoverage, type SubscriptionRow } from "../../../data/subscriptions/subscriptions.ts";
 import type { Listed, Page } from "../../../http/page.ts";
 import { conflict, notFound } from "../../../http/problem.ts";
 import { createId } from "../../../lib/ids.ts";

@@ -4,7 +4,7 @@ import { ensureGroups, readLags } from "../../../bus/groups/subscription-groups.
 import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
 import type { EntityDeps } from "../../../channels/entity.ts";
 import type { Queryable } from "../../../data/database.ts";
-import type { Keyring } from "../../../data/keyring.ts";
+import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { deleted } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
 import { notFound } from "../../../http/problem.ts";

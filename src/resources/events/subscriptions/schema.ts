@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { SubscriptionRow } from "../../../data/subscriptions.ts";
+import type { SubscriptionRow } from "../../../data/subscriptions/subscriptions.ts";
 import type { HandlerSettings } from "../../../event/handler.ts";
 import { id, type Shown, timestamp } from "../../../http/fields.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";

@@ -1,5 +1,5 @@
-import { insertAccount } from "../../../data/accounts.ts";
-import { recordAudit } from "../../../data/audit.ts";
+import { insertAccount } from "../../../data/accounts/accounts.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
 import type { AccountStatus, Row } from "../../../data/tables.ts";

@@ -1,6 +1,6 @@
-import { insertAccount } from "../../../data/accounts.ts";
-import { createApiKey } from "../../../data/api-keys.ts";
-import { recordAudit } from "../../../data/audit.ts";
+import { insertAccount } from "../../../data/accounts/accounts.ts";
+import { createApiKey } from "../../../data/accounts/api-keys.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
 import type { Trx } from "../../../data/database.ts";
 import type { Row } from "../../../data/tables.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AUDIT_ACTIONS, AUDIT_ENTITIES } from "../../../data/audit-entry.ts";
+import { AUDIT_ACTIONS, AUDIT_ENTITIES } from "../../../data/accounts/audit-entry.ts";
 import type { AuditRow } from "../../../data/tables.ts";
 import { id, type Shown, timestamp } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";

@@ -1,8 +1,8 @@
-import { createApiKey } from "../../../data/api-keys.ts";
-import { recordAudit } from "../../../data/audit.ts";
+import { createApiKey } from "../../../data/accounts/api-keys.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import { createOrganization } from "../../../data/accounts/organizations.ts";
 import { recordChange } from "../../../data/changes.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
-import { createOrganization } from "../../../data/organizations.ts";
 import type { Row } from "../../../data/tables.ts";
 import { ALL_PERMISSIONS } from "../../../http/authorize.ts";
 import type { Caller } from "../../../http/context.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { recordAudit } from "../../../data/audit.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { VariableRow } from "../../../data/state-tables.ts";
 import type { Caller } from "../../../http/context.ts";

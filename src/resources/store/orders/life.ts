@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { recordAudit } from "../../../data/audit.ts";
-import type { AuditAction } from "../../../data/audit-entry.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import type { AuditAction } from "../../../data/accounts/audit-entry.ts";
 import type { BillingInterval, OrderStatus, StoreOrderRow } from "../../../data/store-tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict } from "../../../http/problem.ts";

@@ -1,4 +1,4 @@
-import { recordAudit } from "../../../data/audit.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
 import type { Trx } from "../../../data/database.ts";
 import type { StoreOrderRow } from "../../../data/store-tables.ts";
 import type { Caller } from "../../../http/context.ts";

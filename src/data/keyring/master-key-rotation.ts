@@ -1,13 +1,13 @@
 import { sql } from "kysely";
-import { createSealingKey, openSecret, type SealingKey, sealSecret } from "../lib/secret.ts";
-import { recordChange } from "./changes.ts";
-import { settingsPlace } from "./channel-secrets.ts";
-import { verifierPlace } from "./connection-authorizations.ts";
-import { tokensPlace } from "./connection-tokens.ts";
-import { connectionSecretsPlace } from "./connections.ts";
-import type { Queryable, Trx } from "./database.ts";
-import { handlerSecretPlace } from "./handlers.ts";
-import { answerPlace } from "./idempotency.ts";
+import { createSealingKey, openSecret, type SealingKey, sealSecret } from "../../lib/secret.ts";
+import { recordChange } from "../changes.ts";
+import { settingsPlace } from "../channels/channel-secrets.ts";
+import { verifierPlace } from "../connections/connection-authorizations.ts";
+import { tokensPlace } from "../connections/connection-tokens.ts";
+import { connectionSecretsPlace } from "../connections/connections.ts";
+import type { Queryable, Trx } from "../database.ts";
+import { answerPlace } from "../idempotency.ts";
+import { handlerSecretPlace } from "../subscriptions/handlers.ts";
 import {
   ACCESS_TOKEN_KEY_ROW,
   CHANNEL_ID_KEY_ROW,

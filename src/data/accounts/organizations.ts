@@ -1,6 +1,6 @@
-import { createId } from "../lib/ids.ts";
+import { createId } from "../../lib/ids.ts";
+import type { Trx } from "../database.ts";
 import { insertAccount } from "./accounts.ts";
-import type { Trx } from "./database.ts";
 
 /** A new organization starts with these. */
 export interface NewOrganization {

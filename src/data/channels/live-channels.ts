@@ -1,11 +1,11 @@
-import type { ChannelIdentity, ChannelState } from "../event/channel.ts";
-import type { Definition } from "../event/definition.ts";
+import type { ChannelIdentity, ChannelState } from "../../event/channel.ts";
+import type { Definition } from "../../event/definition.ts";
+import type { Queryable } from "../database.ts";
+import type { Keyring } from "../keyring/keyring.ts";
+import type { ChannelRow } from "../tables.ts";
 import { findFormerAddress } from "./channel-addresses.ts";
 import { openSettings } from "./channel-secrets.ts";
 import { identityOf } from "./channels.ts";
-import type { Queryable } from "./database.ts";
-import type { Keyring } from "./keyring.ts";
-import type { ChannelRow } from "./tables.ts";
 
 /** A channel as the way of events needs it, secrets opened: never to be logged or answered. */
 export interface LiveChannel {

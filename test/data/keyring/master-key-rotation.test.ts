@@ -1,11 +1,11 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { answerPlace } from "../../src/data/idempotency.ts";
-import { type Keyring, openKeyring, WrongMasterKeyError } from "../../src/data/keyring.ts";
-import { rotateMasterKey, SEALED_COLUMNS } from "../../src/data/master-key-rotation.ts";
-import { UnavailableError } from "../../src/lib/errors.ts";
-import { createTestApi, type TestApi } from "../support/api.ts";
-import { until } from "../support/until.ts";
+import { answerPlace } from "../../../src/data/idempotency.ts";
+import { type Keyring, openKeyring, WrongMasterKeyError } from "../../../src/data/keyring/keyring.ts";
+import { rotateMasterKey, SEALED_COLUMNS } from "../../../src/data/keyring/master-key-rotation.ts";
+import { UnavailableError } from "../../../src/lib/errors.ts";
+import { createTestApi, type TestApi } from "../../support/api.ts";
+import { until } from "../../support/until.ts";
 
 const from = Buffer.alloc(32, 1);
 const to = Buffer.alloc(32, 2);

@@ -1,13 +1,13 @@
 import { sql } from "kysely";
-import type { ChannelIdentity, CommonSettings } from "../event/channel.ts";
-import { createChannelId } from "../lib/channel-id.ts";
-import { recordChange } from "./changes.ts";
+import type { ChannelIdentity, CommonSettings } from "../../event/channel.ts";
+import { createChannelId } from "../../lib/channel-id.ts";
+import { recordChange } from "../changes.ts";
+import type { Trx } from "../database.ts";
+import type { Keyring } from "../keyring/keyring.ts";
+import { type Removal, recordRemovals } from "../removals.ts";
+import type { AppRow, BlueprintChannel, ChannelRow } from "../tables.ts";
 import { sealSettings } from "./channel-secrets.ts";
 import { readyState } from "./channel-states.ts";
-import type { Trx } from "./database.ts";
-import type { Keyring } from "./keyring.ts";
-import { type Removal, recordRemovals } from "./removals.ts";
-import type { AppRow, BlueprintChannel, ChannelRow } from "./tables.ts";
 import { retireTopics, writeTopics } from "./topics.ts";
 
 /** The fields of a channel: settings that its kind has accepted, the secret ones apart. */

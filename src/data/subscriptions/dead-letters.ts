@@ -1,8 +1,8 @@
 import { type Selectable, sql } from "kysely";
-import type { HandlerAttempt } from "../event/handler.ts";
-import { createId } from "../lib/ids.ts";
-import type { Queryable } from "./database.ts";
-import type { DeadLettersTable } from "./subscription-tables.ts";
+import type { HandlerAttempt } from "../../event/handler.ts";
+import { createId } from "../../lib/ids.ts";
+import type { Queryable } from "../database.ts";
+import type { DeadLettersTable } from "../subscription-tables.ts";
 
 export type DeadLetterRow = Selectable<DeadLettersTable>;
 

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { ChannelIdentity } from "../event/channel.ts";
-import { recordAudit } from "./audit.ts";
-import { channelName, operatorOf } from "./audit-entry.ts";
-import { recordChange } from "./changes.ts";
+import type { ChannelIdentity } from "../../event/channel.ts";
+import { recordAudit } from "../accounts/audit.ts";
+import { channelName, operatorOf } from "../accounts/audit-entry.ts";
+import { recordChange } from "../changes.ts";
+import type { Queryable } from "../database.ts";
+import type { Keyring } from "../keyring/keyring.ts";
 import { openSettings, sealSettings } from "./channel-secrets.ts";
-import type { Queryable } from "./database.ts";
-import type { Keyring } from "./keyring.ts";
 
 export interface CaptureDeps {
   readonly db: Queryable;

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { ConnectionTokensRow } from "./connection-tables.ts";
+import type { ConnectionTokensRow } from "../connection-tables.ts";
+import type { Queryable, Trx } from "../database.ts";
+import type { Keyring } from "../keyring/keyring.ts";
 import { writeConnectionState } from "./connections.ts";
-import type { Queryable, Trx } from "./database.ts";
-import type { Keyring } from "./keyring.ts";
 
 /** Tokens of an issuer. */
 export interface IssuedTokens {

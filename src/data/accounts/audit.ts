@@ -1,6 +1,6 @@
-import { createId } from "../lib/ids.ts";
+import { createId } from "../../lib/ids.ts";
+import type { Trx } from "../database.ts";
 import type { AuditEntry, Author } from "./audit-entry.ts";
-import type { Trx } from "./database.ts";
 
 const MAX_FIELDS = 100;
 

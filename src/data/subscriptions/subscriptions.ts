@@ -1,6 +1,6 @@
 import { type Selectable, sql } from "kysely";
-import type { Queryable } from "./database.ts";
-import type { SubscriptionsTable } from "./subscription-tables.ts";
+import type { Queryable } from "../database.ts";
+import type { SubscriptionsTable } from "../subscription-tables.ts";
 
 export type SubscriptionRow = Selectable<SubscriptionsTable>;
 

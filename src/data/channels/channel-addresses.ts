@@ -1,9 +1,9 @@
 import { sql } from "kysely";
-import { createChannelId } from "../lib/channel-id.ts";
-import { recordChange } from "./changes.ts";
-import type { Queryable, Trx } from "./database.ts";
-import type { Keyring } from "./keyring.ts";
-import type { ChannelRow } from "./tables.ts";
+import { createChannelId } from "../../lib/channel-id.ts";
+import { recordChange } from "../changes.ts";
+import type { Queryable, Trx } from "../database.ts";
+import type { Keyring } from "../keyring/keyring.ts";
+import type { ChannelRow } from "../tables.ts";
 
 /** How many addresses of before a channel may have at a time. */
 export const MAX_FORMER_ADDRESSES = 10;

@@ -1,10 +1,10 @@
-import { createId } from "../lib/ids.ts";
-import { recordAudit } from "./audit.ts";
-import { type Author, channelName } from "./audit-entry.ts";
-import { recordChange } from "./changes.ts";
-import { insertChannel, type NewChannel, type WriteContext } from "./channels.ts";
-import type { Trx } from "./database.ts";
-import type { AppRow, ChannelRow } from "./tables.ts";
+import { createId } from "../../lib/ids.ts";
+import { recordAudit } from "../accounts/audit.ts";
+import { type Author, channelName } from "../accounts/audit-entry.ts";
+import { recordChange } from "../changes.ts";
+import { insertChannel, type NewChannel, type WriteContext } from "../channels/channels.ts";
+import type { Trx } from "../database.ts";
+import type { AppRow, ChannelRow } from "../tables.ts";
 
 export type NewApp = Pick<
   AppRow,

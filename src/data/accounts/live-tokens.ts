@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { encodeBase32 } from "../lib/ids.ts";
+import { encodeBase32 } from "../../lib/ids.ts";
 
 const PREFIX = "lt_";
 const TOKEN_BYTES = 25;

@@ -1,8 +1,14 @@
 import { randomBytes } from "node:crypto";
-import type { Clock } from "../lib/clock.ts";
-import { UnavailableError } from "../lib/errors.ts";
-import { createSealingKey, OtherKeyError, openSecret, type SealingKey, sealSecret } from "../lib/secret.ts";
-import type { Queryable } from "./database.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { UnavailableError } from "../../lib/errors.ts";
+import {
+  createSealingKey,
+  OtherKeyError,
+  openSecret,
+  type SealingKey,
+  sealSecret,
+} from "../../lib/secret.ts";
+import type { Queryable } from "../database.ts";
 
 /** Seals and opens what the database keeps secret. `row` binds a sealed text to its place (`channels/17/settings`). */
 export interface Keyring {

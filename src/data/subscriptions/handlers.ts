@@ -1,9 +1,9 @@
-import type { HandlerSettings } from "../event/handler.ts";
-import { recordAudit } from "./audit.ts";
-import { operatorOf } from "./audit-entry.ts";
-import { recordChange } from "./changes.ts";
-import type { Database, Queryable } from "./database.ts";
-import type { Keyring } from "./keyring.ts";
+import type { HandlerSettings } from "../../event/handler.ts";
+import { recordAudit } from "../accounts/audit.ts";
+import { operatorOf } from "../accounts/audit-entry.ts";
+import { recordChange } from "../changes.ts";
+import type { Database, Queryable } from "../database.ts";
+import type { Keyring } from "../keyring/keyring.ts";
 
 /** A subscription whose events are sent to a handler. */
 export interface HandledSubscription {

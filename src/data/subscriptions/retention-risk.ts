@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Queryable } from "./database.ts";
+import type { Queryable } from "../database.ts";
 
 /** A subscription that retention is about to take something from, or no longer. */
 export interface RiskChange {

@@ -1,8 +1,8 @@
-import type { ChannelIdentity, CommonSettings } from "../event/channel.ts";
-import type { Definition } from "../event/definition.ts";
-import { topicOf } from "../event/topic.ts";
-import type { Queryable, Trx } from "./database.ts";
-import type { TopicRow } from "./tables.ts";
+import type { ChannelIdentity, CommonSettings } from "../../event/channel.ts";
+import type { Definition } from "../../event/definition.ts";
+import { topicOf } from "../../event/topic.ts";
+import type { Queryable, Trx } from "../database.ts";
+import type { TopicRow } from "../tables.ts";
 
 /**
  * Makes the topics of a channel what its definitions say: missing ones are added, those of definitions that are gone are

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openKeyring, WrongMasterKeyError } from "../../src/data/keyring.ts";
-import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { openKeyring, WrongMasterKeyError } from "../../../src/data/keyring/keyring.ts";
+import { createTestDatabase, type TestDatabase } from "../../support/postgres.ts";
 
 const masterKey = Buffer.alloc(32, 7);
 const otherKey = Buffer.alloc(32, 8);

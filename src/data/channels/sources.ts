@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import type { ChannelKindName, ChannelState } from "../event/channel.ts";
-import type { Queryable } from "./database.ts";
+import type { ChannelKindName, ChannelState } from "../../event/channel.ts";
+import type { Queryable } from "../database.ts";
 
 /** A channel that fetches, as far as it decides who runs it. */
 export interface SourceRow {

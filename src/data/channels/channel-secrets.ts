@@ -1,5 +1,5 @@
-import type { Keyring } from "./keyring.ts";
-import type { ChannelRow } from "./tables.ts";
+import type { Keyring } from "../keyring/keyring.ts";
+import type { ChannelRow } from "../tables.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 

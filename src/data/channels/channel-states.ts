@@ -1,6 +1,6 @@
-import { recordChange } from "./changes.ts";
-import type { Queryable, Trx } from "./database.ts";
-import type { ChannelRow } from "./tables.ts";
+import { recordChange } from "../changes.ts";
+import type { Queryable, Trx } from "../database.ts";
+import type { ChannelRow } from "../tables.ts";
 
 /** States of a channel that is not stopped: it works, or it lacks something. */
 export type ReadyState = "active" | "needsSetup" | "needsConnection";

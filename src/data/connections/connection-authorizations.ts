@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import type { Author } from "./audit-entry.ts";
-import type { Queryable, Trx } from "./database.ts";
-import type { Keyring } from "./keyring.ts";
+import type { Author } from "../accounts/audit-entry.ts";
+import type { Queryable, Trx } from "../database.ts";
+import type { Keyring } from "../keyring/keyring.ts";
 
 /** An authorization that a person was sent off to give. */
 export interface PendingAuthorization {

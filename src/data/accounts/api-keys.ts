@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { createId, encodeBase32 } from "../lib/ids.ts";
-import type { Queryable } from "./database.ts";
+import { createId, encodeBase32 } from "../../lib/ids.ts";
+import type { Queryable } from "../database.ts";
 
 const PREFIX = "ik_";
 const KEY_BYTES = 25;

@@ -1,6 +1,6 @@
-import { isId } from "../lib/ids.ts";
-import type { Queryable } from "./database.ts";
-import type { BlueprintRow } from "./tables.ts";
+import { isId } from "../../lib/ids.ts";
+import type { Queryable } from "../database.ts";
+import type { BlueprintRow } from "../tables.ts";
 
 /** The organization's blueprint of that id; undefined where there is none, as for an id that is none. */
 export async function findBlueprint(

@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
-import { createId } from "../lib/ids.ts";
-import type { Trx } from "./database.ts";
-import type { AccountsTable } from "./tables.ts";
+import { createId } from "../../lib/ids.ts";
+import type { Trx } from "../database.ts";
+import type { AccountsTable } from "../tables.ts";
 
 export type AccountRow = Selectable<AccountsTable>;
 
