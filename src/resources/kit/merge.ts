@@ -40,9 +40,21 @@ function patchField(field: z.ZodType): z.ZodType {
     .meta({ ...meta, ...(shown === undefined ? {} : { shown: { anyOf: [shown, { type: "null" }] } }) });
 }
 
-/** What is written of `before` after the patch (RFC 7396); null puts a field back to its default. @throws ApiError 400 */
-export const applyPatch = <S extends z.ZodObject>(
-  input: S,
-  before: z.output<S>,
-  patch: object,
-): z.output<S> => parseInput(input, mergePatch(before, patch));
+/**
+ * The content after the patch (RFC 7396); null puts a field back to its default. Objects of known members merge; a free-form
+ * value is replaced whole, and null inside it is data.
+ *
+ * @throws ApiError 400
+ */
+export function applyPatch<S extends z.ZodObject>(input: S, before: z.output<S>, patch: object): z.output<S> {
+  const merged = mergePatch(before, patch) as object;
+  const whole = Object.entries(patch).filter(
+    ([name, value]) => value !== null && !(bare(input.shape[name]) instanceof z.ZodObject),
+  );
+  return parseInput(input, { ...merged, ...Object.fromEntries(whole) });
+}
+
+const bare = (field: unknown): unknown =>
+  field instanceof z.ZodDefault || field instanceof z.ZodOptional || field instanceof z.ZodNullable
+    ? bare(field.unwrap())
+    : field;

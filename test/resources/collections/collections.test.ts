@@ -73,14 +73,15 @@ describe("a record", () => {
     expect(await api.call.get(at.records)).toEqual([]);
   });
 
-  it("is changed by a merge patch: null clears, what is not named stays", async () => {
+  it("is changed as a whole: what is not named is no value any more, and null inside a value is data", async () => {
     const at = await collection({ name: "a", kind: "text", required: true }, { name: "b", kind: "json" });
     const { id } = await api.call.post(at.records, { values: { a: "1", b: { x: 1, y: 2 } } });
     const path = `${at.records}/${id}`;
     const put = async (values: object) => (await api.call.put(path, { values })).values;
-    expect(await put({ b: { y: null } })).toEqual({ a: "1", b: { x: 1 } });
-    expect(await put({ b: null })).toEqual({ a: "1", b: null });
-    const refusal = await api.call.refusal("PUT", path, { values: { a: null, c: 1 } });
+    expect(await put({ a: "1", b: { y: null } })).toEqual({ a: "1", b: { y: null } });
+    expect(await put({ a: "2" })).toEqual({ a: "2", b: null });
+    expect((await api.call.put(path, {})).values).toEqual({ a: "2", b: null });
+    const refusal = await api.call.refusal("PUT", path, { values: { c: 1 } });
     expect(refusal).toMatchObject({ status: 400, paths: ["values.c", "values.a"] });
     expect(await api.call.delete(path)).toEqual({ id });
   });

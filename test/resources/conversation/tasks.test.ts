@@ -82,10 +82,10 @@ describe("a task", () => {
     const named = { executorId: callerId, appId: app.id, stateId: state.id, targetId: "anything" };
     const made = await task({ ...named, kind: "report", input: [1, { a: null }], params: { a: { b: 1 } } });
     expect(made).toMatchObject({ ...named, kind: "report", input: [1, { a: null }] });
-    const patch = { params: { a: { c: 2 }, d: 0 }, input: { e: false }, kind: null };
+    const patch = { params: { a: { c: null }, d: 0 }, input: { e: false }, kind: null };
     const changed = await put(made.id, patch);
     expect(changed).toMatchObject({ ...named, kind: "default", input: { e: false } });
-    expect(changed.params).toEqual({ a: { b: 1, c: 2 }, d: 0 });
+    expect(changed.params).toEqual(patch.params);
     await call.delete(`/apps/${app.id}`);
     await call.delete(`/states/${state.id}`);
     expect(await call.get(`/tasks/${made.id}`)).toMatchObject({

@@ -39,7 +39,7 @@ describe("an identity", () => {
       email: null,
       identifier: "made",
     });
-    expect(await call.put(path, { info: { a: null, c: 2 } })).toMatchObject({ info: { b: 1, c: 2 } });
+    expect(await call.put(path, { info: { a: null, c: 2 } })).toMatchObject({ info: { a: null, c: 2 } });
     expect(await call.put(path, { info: null })).toMatchObject({ info: null });
     expect(await call.refusal("PUT", path, { accountId: account.id })).toMatchObject({
       paths: ["accountId"],
