@@ -19,6 +19,9 @@ export async function recordChange(trx: Trx, change: Change): Promise<void> {
   await trx.insertInto("changes").values({ kind: change.kind, key: change.key }).execute();
 }
 
+/** A worker that has not read changes for longer serves nothing from its caches, and runs no sources. */
+export const MAX_STALENESS_MS = 600_000;
+
 /** Caches and loops that follow the database. */
 export interface ChangeListener {
   /** Drop what changed. Must bear being called again: a throw fails the poll, and the next one repeats it. */
@@ -114,8 +117,8 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
       await readNow();
       await pruneChanges(db, retentionSeconds);
     },
-    onFailing: (err) => log.warn({ event: "changes.read_failed", err }, "the change feed cannot be read"),
-    onRecovered: () => log.info({ event: "changes.read_recovered" }, "the change feed is read again"),
+    onFailing: (err) => log.warn({ event: "changes.failing", err }, "the change feed cannot be read"),
+    onRecovered: () => log.info({ event: "changes.recovered" }, "the change feed is read again"),
   });
   return {
     subscribe: (listener) => void listeners.push(listener),

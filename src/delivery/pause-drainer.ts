@@ -5,6 +5,7 @@ import type { ChangeSubscriptions } from "../data/changes.ts";
 import { endPause, listResumed, type ResumedChannel } from "../data/channels/channel-states.ts";
 import type { Queryable } from "../data/database.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
+import { channelFacts } from "../event/channel.ts";
 import type { DrainPaused } from "../ingest/drain-paused.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
 import { startLoop } from "../lib/loop.ts";
@@ -92,11 +93,11 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
       }
       await linger(channel);
       if (!failing.delete(channel.number)) return;
-      log.info({ event: "pause_drain.recovered", channel: channel.number }, "a pause is drained again");
+      log.info({ event: "pause_drain.recovered", ...channelFacts(channel) }, "a pause is drained again");
     } catch (err) {
       if (loop.signal.aborted || failing.has(channel.number)) return;
       failing.add(channel.number);
-      log.warn({ event: "pause_drain.failing", err, channel: channel.number }, "a pause cannot be drained");
+      log.warn({ event: "pause_drain.failing", err, ...channelFacts(channel) }, "a pause cannot be drained");
     } finally {
       await releaseLease(db, claim).catch(() => {});
     }

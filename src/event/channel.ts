@@ -30,6 +30,19 @@ export interface ChannelIdentity {
   readonly organizationId: string;
 }
 
+/** The fields of a log line about a channel: the API finds it by app and uid; the number is how Redis and the feed name it. */
+export const channelFacts = ({
+  number,
+  uid,
+  appId,
+  organizationId,
+}: Omit<ChannelIdentity, "kind">): Readonly<Record<string, unknown>> => ({
+  channel: number,
+  channelUid: uid,
+  appId,
+  organizationId,
+});
+
 const MIB = 1024 * 1024;
 
 /** The settings that every kind of channel has. A kind extends this shape by its own. Descriptions are read by people. */

@@ -1,5 +1,5 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
-import type { ChangeFeed } from "../data/changes.ts";
+import { type ChangeFeed, MAX_STALENESS_MS } from "../data/changes.ts";
 import type { Housekeeper } from "../delivery/housekeeper.ts";
 import type { HealthCheck } from "../http/health.ts";
 import type { Metrics } from "../metrics.ts";
@@ -9,8 +9,6 @@ import type { Stores } from "./stores.ts";
 
 /** After this long without news of changes the promise "in force within two seconds" is off, and is said to be. */
 const PROMISE_MS = 2_000;
-/** After this long cached channels are no longer served. */
-const MAX_STALENESS_MS = 600_000;
 
 /** The checks of `/readyz`: is anything in the way of publishing, and how durable is what is published. */
 export function createHealthChecks(deps: {

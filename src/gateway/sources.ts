@@ -17,7 +17,7 @@ import type { Config } from "../config.ts";
 import { stopSource } from "../data/channels/channel-states.ts";
 import { isSourceWanted, listSourceTopics } from "../data/channels/sources.ts";
 import type { Queryable } from "../data/database.ts";
-import type { ChannelKindName } from "../event/channel.ts";
+import { type ChannelKindName, channelFacts } from "../event/channel.ts";
 import type { Clock } from "../lib/clock.ts";
 import { createId } from "../lib/ids.ts";
 import type { Log } from "../log.ts";
@@ -80,13 +80,10 @@ export function startSources(deps: SourcesDeps): Sources {
     isPipelined: !redis.writes.isSlotted,
     observe(event) {
       count(metrics, event);
-      if (event.kind === "ended" && STOPPING.has(event.end)) {
-        const { number, organizationId } = event.channel.identity;
-        log.warn(
-          { event: "source.stopped", channel: number, organization: organizationId, end: event.end },
-          "source stopped until a person changes it",
-        );
-      }
+      const stop = event.kind === "ended" ? stopFacts(event.end) : undefined;
+      if (stop === undefined) return;
+      const facts = { event: "source.stopped", ...channelFacts(event.channel.identity), ...stop };
+      log.warn(facts, "source stopped until a person changes it");
     },
   });
   const queue = openJobQueue<PollJob>({ redis, name: "polls", log });
@@ -156,14 +153,27 @@ export function startSources(deps: SourcesDeps): Sources {
   };
 }
 
-/** Ends that only a person can mend, or take back. */
-const STOPPING: ReadonlySet<SourceEnd["kind"]> = new Set(["finished", "broken", "needsReauth"]);
+/** Why a source waits for a person; undefined where it goes on by itself. */
+function stopFacts(end: SourceEnd): Readonly<Record<string, unknown>> | undefined {
+  switch (end.kind) {
+    case "done":
+    case "failed":
+      return undefined;
+    case "finished":
+    case "needsReauth":
+      return { end: end.kind, reason: end.message };
+    case "broken":
+      return { end: end.kind, code: end.code, reason: end.message };
+    default:
+      return end satisfies never;
+  }
+}
 
 function count(metrics: Metrics, event: SourceObservation): void {
   const { kind } = event.channel.identity;
   switch (event.kind) {
     case "ended":
-      metrics.sourceRuns.add(kind, event.end);
+      metrics.sourceRuns.add(kind, event.end.kind);
       return;
     case "refused":
       metrics.sourceRefusals.add(kind, event.stale);

@@ -1,11 +1,10 @@
 import { LRUCache } from "lru-cache";
+import { MAX_STALENESS_MS } from "../data/changes.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import type { LiveChannel } from "./live-channel.ts";
 
 /** How many addresses a worker keeps compiled; beyond it the least used is compiled anew when it is next called. */
 const MAX_CHANNELS = 10_000;
-/** How long a channel may be served after the last moment at which this worker knew all changes. */
-const MAX_STALENESS_MS = 600_000;
 /** How long a sender waits for a look-up; it goes on for the next sender. */
 const LOOK_UP_TIMEOUT_MS = 4_000;
 

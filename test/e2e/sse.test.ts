@@ -92,3 +92,17 @@ it("a gateway that starts in the middle of a flood goes on behind the last event
     expect(server.open()).toBe(1);
   }
 });
+
+it("a source that only a person can mend is told of in the log by app, channel and reason", async () => {
+  const config = { url: `${gateway.origin}/healthz`, run: "always" };
+  const broken = await installApp(gateway, [{ uid: "json", kind: "sse", config, events: [{ type: "any" }] }]);
+  const stopped = () => gateway.lines.find(({ event }) => event === "source.stopped");
+  await until(() => stopped() !== undefined);
+  expect(stopped()).toMatchObject({
+    appId: broken.id,
+    channelUid: "json",
+    organizationId: broken.organizationId,
+    end: "broken",
+    reason: expect.stringContaining("text/event-stream"),
+  });
+});

@@ -1,5 +1,6 @@
 import type { Job, JobHandler } from "../../bus/jobs/job-worker.ts";
 import type { Slots, Turn } from "../../bus/limits/slots.ts";
+import { channelFacts } from "../../event/channel.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import type { Log } from "../../log.ts";
@@ -56,6 +57,12 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
   const fresh = new Map<number, number>();
   let failing = false;
 
+  /** Of one that is not to be polled any more the number is all that is known here. */
+  function factsOf(channel: number): Readonly<Record<string, unknown>> {
+    const target = targets.get(channel);
+    return target === undefined ? { channel } : channelFacts(target.source.identity);
+  }
+
   async function handle(job: Job<PollJob>, signal: AbortSignal): Promise<Handled> {
     const { channel } = job.data;
     const target = targets.get(channel);
@@ -90,7 +97,10 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
     } finally {
       if (underWay.get(channel) === ending) underWay.delete(channel);
       await asked.slot.release().then(tell, (error: unknown) => {
-        log.debug({ event: "poll.slot_not_released", err: error, channel }, "limit slot is left to run out");
+        log.debug(
+          { event: "poll.slot_not_released", err: error, ...factsOf(channel) },
+          "limit slot is left to run out",
+        );
       });
     }
   }
@@ -99,7 +109,7 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
     for (const turn of turns) {
       await addTurn(queue, turn).catch((error: unknown) => {
         log.debug(
-          { event: "poll.turn_not_added", err: error, channel: Number(turn.name) },
+          { event: "poll.turn_not_added", err: error, ...factsOf(Number(turn.name)) },
           "next poll in line could not be added",
         );
       });
@@ -114,10 +124,10 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
     } catch (error) {
       const { channel } = job.data;
       if (!(error instanceof UnavailableError))
-        log.error({ event: "poll.failed", err: error, channel }, "poll could not begin");
+        log.error({ event: "poll.failed", err: error, ...factsOf(channel) }, "poll could not begin");
       else if (!failing && !signal.aborted)
         log.warn(
-          { event: "poll.delayed", err: error, channel },
+          { event: "poll.delayed", err: error, ...factsOf(channel) },
           "polls wait until Redis and the database answer",
         );
       failing = true;
@@ -129,14 +139,14 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
   return {
     async handle(job, { signal }) {
       const { result, againAtMs } = await handleSafely(job, signal);
-      metrics.polls.add(targets.get(job.data.channel)?.source.kind ?? "unknown", result);
+      metrics.polls.add(targets.get(job.data.channel)?.source.identity.kind ?? "unknown", result);
       if (againAtMs === undefined) return undefined;
       const delayMs = Math.max(againAtMs - clock(), 0);
       // One by the plan that is not yet sure to be wanted keeps its place in the plan; else there would be two.
       if (job.scheduleId === undefined || result === "unwanted") return { putOffMs: delayMs };
       await addPoll(queue, job.data.channel, delayMs).catch((error: unknown) => {
         log.debug(
-          { event: "poll.not_added", err: error, channel: job.data.channel },
+          { event: "poll.not_added", err: error, ...factsOf(job.data.channel) },
           "poll beside the plan could not be added",
         );
       });

@@ -1,5 +1,6 @@
 import { StaleSourceError } from "../../bus/errors.ts";
 import { type JobPlan, nextTimeMs } from "../../bus/jobs/job-plan.ts";
+import { channelFacts } from "../../event/channel.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import { withinGrace } from "../../lib/wait.ts";
@@ -43,14 +44,16 @@ export async function pollOnce(
 ): Promise<PolledOnce> {
   const { runs, owner, clock, log, random, deadlineMs } = deps;
   const { signal, skipBackoff, lagMs } = options;
-  const channel = source.channelNumber;
+  const facts = channelFacts(source.identity);
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), deadlineMs);
   try {
     const running = AbortSignal.any([signal, deadline.signal]);
-    const opening = await runs.openRun(channel, { signal: running, owner, skipBackoff }).catch((error) => {
-      if (!(error instanceof StaleSourceError || running.aborted)) throw error;
-    });
+    const opening = await runs
+      .openRun(source.identity.number, { signal: running, owner, skipBackoff })
+      .catch((error) => {
+        if (!(error instanceof StaleSourceError || running.aborted)) throw error;
+      });
     if (opening === undefined) return { result: "ended" };
     if (opening.kind === "none") return { result: "none" };
     if (opening.kind === "backoff") {
@@ -63,7 +66,7 @@ export async function pollOnce(
       (error: unknown) =>
         failureOf(error, (unexpected) => {
           if (!running.aborted)
-            log.error({ event: "poll.failed", err: unexpected, channel }, "poll failed unexpectedly");
+            log.error({ event: "poll.failed", err: unexpected, ...facts }, "poll failed unexpectedly");
         }),
     );
     const end = signal.aborted ? undefined : deadline.signal.aborted ? overdue(deadlineMs) : ended;
@@ -72,7 +75,7 @@ export async function pollOnce(
       await writeEnd(end, went.nextAtMs === undefined ? {} : { nextAtMs: went.nextAtMs });
     } catch (error) {
       // What was published stands with its cursor. Lost is what people see of the end, and a wait that was asked for.
-      log.warn({ event: "poll.end_not_written", err: error, channel }, "end of a poll could not be written");
+      log.warn({ event: "poll.end_not_written", err: error, ...facts }, "end of a poll could not be written");
     }
     return { result: end?.kind ?? "ended", ...(went.isExtra ? { againAtMs: went.nextAtMs } : {}) };
   } finally {

@@ -86,7 +86,7 @@ export function startPollSchedules(deps: PollSchedulesDeps): PollSchedules {
   }
 
   async function set({ source, scheduleId, plan }: PollTarget, index: number): Promise<void> {
-    const channel = source.channelNumber;
+    const channel = source.identity.number;
     if (!(await queue.isScheduled(scheduleId))) {
       await queue.schedule(scheduleId, plan, { channel });
       const delayMs = FIRST_POLL_MS + SPACING_MS * index;
@@ -102,7 +102,7 @@ export function startPollSchedules(deps: PollSchedulesDeps): PollSchedules {
       remove,
     );
     await each(
-      [...targets.values()].filter(({ source }) => !known.has(source.channelNumber)),
+      [...targets.values()].filter(({ source }) => !known.has(source.identity.number)),
       set,
     );
     await each([...soon], async (channel, i) => {

@@ -38,16 +38,17 @@ export function pollTargetOf(
   polled: PolledSource,
   { limits, nowMs }: { readonly limits: PollLimits; readonly nowMs: number },
 ): PollTarget {
-  const { channelNumber, organizationId, settings } = source;
-  const plan = planOf(polled.schedule(settings), channelNumber);
+  const { identity, settings } = source;
+  const { number, organizationId } = identity;
+  const plan = planOf(polled.schedule(settings), number);
   if (nextTimeMs(plan, nowMs) === undefined) throw new Error("the schedule has no next time");
   return {
     source,
     polled,
     plan,
-    scheduleId: `${channelNumber}.${digestOf(formatPlan(plan))}`,
+    scheduleId: `${number}.${digestOf(formatPlan(plan))}`,
     places: [
-      { key: `c.${channelNumber}`, limit: 1, waits: false },
+      { key: `c.${number}`, limit: 1, waits: false },
       { key: `o.${digestOf(polled.origin(settings))}`, limit: limits.perOrigin, waits: true },
       { key: `g.${organizationId}`, limit: limits.perOrganization, waits: true },
     ],

@@ -1,6 +1,6 @@
 import type { JobWorker } from "../../bus/jobs/job-worker.ts";
 import type { Slots } from "../../bus/limits/slots.ts";
-import type { ChannelKindName } from "../../event/channel.ts";
+import { type ChannelKindName, channelFacts } from "../../event/channel.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
 import type { Metrics } from "../../metrics.ts";
@@ -65,15 +65,15 @@ export function startPolls(deps: PollsDeps): Polls {
   let working: { readonly schedules: PollSchedules; readonly worker: JobWorker } | undefined;
 
   function targetOf(source: DesiredSource): PollTarget | undefined {
-    const before = targets.get(source.channelNumber);
+    const before = targets.get(source.identity.number);
     if (before?.source === source) return before;
-    const polled = runtimes.get(source.kind)?.polled;
+    const polled = runtimes.get(source.identity.kind)?.polled;
     if (polled === undefined || refused.has(source)) return undefined;
     try {
       return pollTargetOf(source, polled, { limits, nowMs: clock() });
     } catch (error) {
       log.error(
-        { event: "source.schedule_invalid", err: error, channel: source.channelNumber },
+        { event: "source.schedule_invalid", err: error, ...channelFacts(source.identity) },
         "source has a schedule that cannot be read",
       );
       refused.add(source);
@@ -87,7 +87,7 @@ export function startPolls(deps: PollsDeps): Polls {
     refused = new Set(sources.filter((source) => refused.has(source)));
     const before = new Map(targets);
     targets.clear();
-    for (const target of next) targets.set(target.source.channelNumber, target);
+    for (const target of next) targets.set(target.source.identity.number, target);
     for (const channel of before.keys()) if (!targets.has(channel)) jobs.end(channel);
     if (working === undefined) return;
     for (const [channel, target] of targets) {

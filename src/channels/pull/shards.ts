@@ -79,7 +79,7 @@ export function startShards(deps: ShardsDeps): Shards {
   function expire(): void {
     if (held.size === 0) return;
     log.warn(
-      { event: "source.lease_lost", shards: held.size },
+      { event: "shard_lease.lost", shards: held.size },
       "lease on shards ran out; their sources stop on this worker",
     );
     setHeld([]);
@@ -90,7 +90,7 @@ export function startShards(deps: ShardsDeps): Shards {
       .then(() => leases.release(worker, shards))
       // Where it fails, the next tick finds them still held, and they are taken up again or given anew.
       .catch((error: unknown) =>
-        log.debug({ event: "source.shards_not_released", err: error }, "shards could not be given back"),
+        log.debug({ event: "shard_lease.shards_not_released", err: error }, "shards could not be given back"),
       )
       .finally(() => {
         for (const shard of shards) giving.delete(shard);
@@ -103,9 +103,8 @@ export function startShards(deps: ShardsDeps): Shards {
     step: tick,
     everyMs: tickEveryMs,
     retry: { initialMs: tickEveryMs, maxMs: tickEveryMs, factor: 1, jitter: 0 },
-    onFailing: (err) =>
-      log.warn({ event: "source.lease_failing", err }, "the lease on shards is not renewed"),
-    onRecovered: () => log.info({ event: "source.lease_renewed" }, "the lease on shards is renewed again"),
+    onFailing: (err) => log.warn({ event: "shard_lease.failing", err }, "the lease on shards is not renewed"),
+    onRecovered: () => log.info({ event: "shard_lease.recovered" }, "the lease on shards is renewed again"),
   });
   return {
     held: () => held,
@@ -117,7 +116,7 @@ export function startShards(deps: ShardsDeps): Shards {
       setHeld([]);
       await Promise.all([vacate(left), stopped, ...givings]);
       await leases.leave(worker).catch((error: unknown) => {
-        log.warn({ event: "source.lease_not_released", err: error }, "lease on shards is left to run out");
+        log.warn({ event: "shard_lease.not_released", err: error }, "lease on shards is left to run out");
       });
     },
   };

@@ -2,6 +2,7 @@ import { shardOf } from "../../bus/sources/shard-leases.ts";
 import type { Topics } from "../../bus/topics/topics.ts";
 import { type ExpectedChannel, pageExpected } from "../../data/channels/sources.ts";
 import type { Queryable } from "../../data/database.ts";
+import { channelFacts } from "../../event/channel.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { startLoop } from "../../lib/loop.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
@@ -28,7 +29,7 @@ const AT_ONCE = 8;
 /** Whether no event of a channel came for longer than it says; a channel that was just written has all its time. */
 export async function isSilent(
   { topics, clock }: Pick<SilenceDeps, "topics" | "clock">,
-  channel: Omit<ExpectedChannel, "number">,
+  channel: Pick<ExpectedChannel, "topics" | "updatedAt" | "expectEverySeconds">,
 ): Promise<boolean> {
   const lastMs = (await topics.lastAppendedMs(channel.topics)) ?? 0;
   return clock() - Math.max(lastMs, channel.updatedAt.getTime()) > channel.expectEverySeconds * 1_000;
@@ -36,24 +37,26 @@ export async function isSilent(
 
 export function startSilenceWatch(deps: SilenceDeps): SilenceWatch {
   const { db, shards, log, everyMs = 30_000 } = deps;
-  let silent = new Set<number>();
+  let silent: ReadonlySet<number> = new Set();
 
   async function look(signal: AbortSignal): Promise<void> {
-    const found = new Set<number>();
+    const found = new Map<number, ExpectedChannel>();
     for (let after = 0; !signal.aborted; ) {
       const page = await pageExpected(db, { after, limit: PAGE });
       const ours = page.filter(({ number }) => shards().has(shardOf(number)));
       await mapBounded(ours, AT_ONCE, async (channel) => {
-        if (await isSilent(deps, channel)) found.add(channel.number);
+        if (await isSilent(deps, channel)) found.set(channel.number, channel);
       });
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE) break;
       after = last.number;
     }
-    for (const channel of found)
-      if (!silent.has(channel))
-        log.warn({ event: "channel.silent", channel }, "no event for longer than the channel expects");
-    silent = found;
+    for (const [number, channel] of found) {
+      if (silent.has(number)) continue;
+      const facts = { event: "channel.silent", ...channelFacts(channel) };
+      log.warn(facts, "no event for longer than the channel expects");
+    }
+    silent = new Set(found.keys());
   }
 
   const loop = startLoop({

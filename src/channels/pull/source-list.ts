@@ -1,13 +1,11 @@
 import { listSources, readSourceConfigs, type SourceRow } from "../../data/channels/sources.ts";
 import type { Queryable } from "../../data/database.ts";
-import type { ChannelKindName } from "../../event/channel.ts";
+import type { ChannelIdentity, ChannelKindName } from "../../event/channel.ts";
 import type { ChannelKind, ChannelRuntime } from "../kind.ts";
 
 /** A pull source that should run, as far as what keeps it going must know. */
 export interface DesiredSource {
-  readonly channelNumber: number;
-  readonly kind: ChannelKindName;
-  readonly organizationId: string;
+  readonly identity: ChannelIdentity;
   /** Changes with every write to the channel. */
   readonly version: number;
   /** The channel's `config` without its secret settings, defaults filled in by the kind's schema. */
@@ -37,10 +35,14 @@ export function createSourceList(deps: SourceListDeps): () => Promise<SourceLook
   let known = new Map<number, DesiredSource>();
 
   function desiredSource(row: SourceRow, config: Readonly<Record<string, unknown>>): DesiredSource {
-    const { number: channelNumber, kind, organizationId, version } = row;
+    const { number, uid, kind, appId, organizationId, version } = row;
     // A secret that it needs may be missing here: what was stored had its defaults when it was written.
     const parsed = channelKinds.get(kind)?.settings.safeParse(config);
-    return { channelNumber, kind, organizationId, version, settings: parsed?.success ? parsed.data : config };
+    return {
+      identity: { number, uid, kind, appId, organizationId },
+      version,
+      settings: parsed?.success ? parsed.data : config,
+    };
   }
 
   async function withSettings(rows: readonly SourceRow[]): Promise<readonly DesiredSource[]> {

@@ -89,12 +89,11 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> {
   readonly observe: (event: SourceObservation) => void;
 }
 
-/** What runs do, for counters. */
+/** For counters and the log. */
 export type SourceObservation =
-  | { readonly kind: "ended"; readonly channel: ChannelHandle; readonly end: SourceEnd["kind"] }
+  | { readonly kind: "ended"; readonly channel: ChannelHandle; readonly end: SourceEnd }
   | { readonly kind: "refused"; readonly channel: ChannelHandle; readonly stale: "epoch" | "cursor" };
 
-/** What a run needs besides. */
 type RunDeps<C extends SourceChannel> = SourceRunsDeps<C> & { readonly underWay: Limiter };
 
 /** What a run begins with. */
@@ -213,7 +212,7 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
   });
 
   async function writeEnd(end: SourceEnd, plan: RunPlan): Promise<void> {
-    observe({ kind: "ended", channel, end: end.kind });
+    observe({ kind: "ended", channel, end });
     const nowMs = clock();
     const { nextAtMs, failures = end.kind === "failed" ? taken.failures + 1 : 0 } = plan;
     const within = (ms: number | undefined): number =>

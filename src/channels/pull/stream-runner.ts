@@ -18,6 +18,7 @@ export interface StreamRunnerDeps {
   readonly starts: Limiter;
   readonly clock: Clock;
   readonly random: () => number;
+  /** Its lines name the channel. */
   readonly log: Log;
 }
 
@@ -48,8 +49,7 @@ const ENGINE: ReconnectPolicy = {
 
 /** Runs a stream again and again until it is stopped. What happens is written by its runs; this decides when the next one begins. */
 export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps): StreamRunner {
-  const { runs, stream, owner, starts, clock, random } = deps;
-  const log = deps.log.child({ channel: channelNumber });
+  const { runs, stream, owner, starts, clock, random, log } = deps;
   let state: StreamState = "waiting";
   let restarting = new AbortController();
   let waitMs = 0;

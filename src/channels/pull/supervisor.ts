@@ -1,6 +1,7 @@
 import { type ShardLeases, shardOf } from "../../bus/sources/shard-leases.ts";
 import type { SourceState } from "../../bus/sources/source-states.ts";
-import type { ChangeFeed } from "../../data/changes.ts";
+import { type ChangeFeed, MAX_STALENESS_MS } from "../../data/changes.ts";
+import { channelFacts } from "../../event/channel.ts";
 import type { Backoff } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { createLimiter } from "../../lib/limiter.ts";
@@ -50,8 +51,6 @@ const TIMING: SupervisorTiming = { lookEveryMs: 30_000, lookGapMs: 200, graceMs:
 /** So many streams begin at a time; thousands at once would stand in each other's way, and at one server's door. */
 const STARTS_AT_ONCE = 64;
 const RETRY: Backoff = { initialMs: 1_000, maxMs: 1_000, factor: 1, jitter: 0 };
-/** After this long without news of changes nothing that is kept running is known to be wanted. */
-const MAX_STALENESS_MS = 600_000;
 const NOTHING: SourceLook = { all: [], streams: new Map(), polled: [] };
 
 /**
@@ -64,10 +63,18 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
   const { lookEveryMs, lookGapMs, graceMs } = { ...TIMING, ...deps.timing };
   const find = createSourceList(deps);
   const starts = createLimiter(STARTS_AT_ONCE);
-  const runners = createStreamRunners(({ number, kind }) => {
-    const stream = runtimes.get(kind)?.stream;
-    if (!stream) throw new Error(`channels of kind ${kind} are not streams`);
-    return startStreamRunner(number, { runs, stream, owner: worker, starts, clock, random, log });
+  const runners = createStreamRunners((row) => {
+    const stream = runtimes.get(row.kind)?.stream;
+    if (!stream) throw new Error(`channels of kind ${row.kind} are not streams`);
+    return startStreamRunner(row.number, {
+      runs,
+      stream,
+      owner: worker,
+      starts,
+      clock,
+      random,
+      log: log.child(channelFacts(row)),
+    });
   });
   let found = NOTHING;
   let held: ReadonlySet<number> = new Set();

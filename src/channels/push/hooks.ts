@@ -1,6 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
-import type { ChannelKindName } from "../../event/channel.ts";
+import { type ChannelKindName, channelFacts } from "../../event/channel.ts";
 import type { ChannelHandle } from "../../event/ingest.ts";
 import { answerError, notFound, toApiError } from "../../http/problem.ts";
 import { requestIdOf } from "../../http/request.ts";
@@ -66,9 +66,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{
       requestId,
       code: error.code,
       method: c.req.method,
-      channel: channel?.number,
-      appId: channel?.appId,
-      organizationId: channel?.organizationId,
+      ...(channel && channelFacts(channel)),
       clientAddress: limits.addressOf(c.env.incoming),
     };
     // Guessed addresses and floods must not fill the log.

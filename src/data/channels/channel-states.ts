@@ -1,3 +1,4 @@
+import type { ChannelIdentity } from "../../event/channel.ts";
 import { recordChange } from "../changes.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { ChannelRow } from "../tables.ts";
@@ -113,9 +114,7 @@ async function writeState(
 }
 
 /** A channel that was resumed and still has deliveries of before. */
-export interface ResumedChannel {
-  readonly number: number;
-  readonly organizationId: string;
+export interface ResumedChannel extends Omit<ChannelIdentity, "kind"> {
   readonly pause: number;
 }
 
@@ -126,7 +125,7 @@ export async function listResumed(
 ): Promise<readonly ResumedChannel[]> {
   const all = db
     .selectFrom("channels")
-    .select(["number", "organizationId", "pause"])
+    .select(["number", "uid", "appId", "organizationId", "pause"])
     .where("pause", "is not", null)
     .where("state", "<>", "paused");
   const rows = await ("number" in which

@@ -1,12 +1,9 @@
 import { sql } from "kysely";
-import type { ChannelKindName, ChannelState } from "../../event/channel.ts";
+import type { ChannelIdentity, ChannelKindName, ChannelState } from "../../event/channel.ts";
 import type { Queryable } from "../database.ts";
 
 /** A channel that fetches, as far as it decides who runs it. */
-export interface SourceRow {
-  readonly number: number;
-  readonly kind: ChannelKindName;
-  readonly organizationId: string;
+export interface SourceRow extends ChannelIdentity {
   readonly version: number;
   readonly state: ChannelState;
   readonly connectionId: string | null;
@@ -26,7 +23,8 @@ export async function listSources(
   for (let after = 0; ; ) {
     const page = await db
       .selectFrom("channels as c")
-      .select(["c.number", "c.kind", "c.organizationId", "c.version", "c.state", "c.connectionId"])
+      .select(["c.number", "c.uid", "c.kind", "c.appId", "c.organizationId"])
+      .select(["c.version", "c.state", "c.connectionId"])
       .select(sql<boolean>`c.state = 'active' AND ${isAskedFor}`.as("isWanted"))
       .where("c.kind", "in", kinds)
       .where("c.number", ">", after)
@@ -86,8 +84,7 @@ export async function listSourceTopics(db: Queryable, channelNumber: number): Pr
 }
 
 /** A channel that says how often an event should come. */
-export interface ExpectedChannel {
-  readonly number: number;
+export interface ExpectedChannel extends Omit<ChannelIdentity, "kind"> {
   readonly expectEverySeconds: number;
   /** When it was last written: before that nothing is held against it. */
   readonly updatedAt: Date;
@@ -101,7 +98,7 @@ export async function pageExpected(
 ): Promise<readonly ExpectedChannel[]> {
   return db
     .selectFrom("channels as c")
-    .select(["c.number", "c.updatedAt"])
+    .select(["c.number", "c.uid", "c.appId", "c.organizationId", "c.updatedAt"])
     .select(sql<number>`(c.config->>'expectEverySeconds')::int`.as("expectEverySeconds"))
     .select(
       sql<string[]>`ARRAY(SELECT t.topic FROM topics AS t WHERE t.channel_number = c.number)`.as("topics"),

@@ -34,7 +34,8 @@ export function wanted(
   const { schedule = everyWeek, origin = `https://${channelNumber}.example`, version = 1 } = options;
   const { organizationId = "org_1" } = options;
   const settings: TinySettings = { schedule, origin };
-  return { channelNumber, kind: "polling", organizationId, version, settings } satisfies DesiredSource;
+  const identity = { number: channelNumber, uid: "tiny", kind: "polling", appId: "app_1", organizationId };
+  return { identity, version, settings } satisfies DesiredSource;
 }
 
 export type Poll = (run: SourceRun) => Promise<SourceEnd>;

@@ -117,6 +117,7 @@ describe.concurrent("a polled source", () => {
     await using other = startPollsWorker(otherRedis, poll, { queueName });
     for (const { engine } of [one, other]) engine.sync([wanted(number(), { schedule: often })]);
     await until(async () => (await countOf(one, "busy")) + (await countOf(other, "busy")) >= 2);
+    await until(() => seen.polls.length > 0);
     expect(seen.polls.length).toBe(1);
     ended.resolve(DONE);
     await until(() => seen.polls.length >= 2);

@@ -24,14 +24,20 @@ it("the worker of a shard counts its channels, of all kinds, that are silent for
   );
   let nowMs = Date.now();
   let shards = ALL;
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog({
+    level: "warn",
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
   await using watch = startSilenceWatch({
-    ...{ db, topics: spine.topics, log: createLog({ level: "silent" }), everyMs: 5 },
+    ...{ db, topics: spine.topics, log, everyMs: 5 },
     clock: () => nowMs,
     shards: () => shards,
   });
   expect(watch.silent()).toBe(0);
   nowMs += 2 * MINUTE_MS;
   await until(() => watch.silent() === 1);
+  expect(lines).toMatchObject([{ event: "channel.silent", channelUid: "quiet", appId: app.id }]);
 
   await spine.send(app.channels[0].id, { n: 1 });
   nowMs = Date.now() + MINUTE_MS / 2;
