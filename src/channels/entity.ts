@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { findIdleSources } from "../data/channels/sources.ts";
+import type { Queryable } from "../data/database.ts";
 import type { ChannelRow } from "../data/tables.ts";
 import { CHANNEL_STATES, channelUidSchema } from "../event/channel.ts";
 import { definitionSchema } from "../event/definition.ts";
@@ -10,6 +12,7 @@ export const CHANNEL_ID_EXAMPLE = "ch_6v3k9q2x7r1m5t8b4n0c6z2d9f3g7h1j5p8s";
 const URL_EXAMPLE = `https://hooks.example.com/hooks/${CHANNEL_ID_EXAMPLE}`;
 
 export interface EntityDeps {
+  readonly db: Queryable;
   readonly channelKinds: ChannelKinds;
   /** The part of a channel's address before `/hooks/{channelId}`. */
   readonly hooksUrl: string;
@@ -32,7 +35,14 @@ export const channelSchema = z
     config: z.record(z.string(), z.unknown()),
     events: z.array(definitionSchema),
     connectionId: z.string().nullable(),
-    state: z.enum(CHANNEL_STATES),
+    state: z.enum([...CHANNEL_STATES, "idle"]).meta({
+      description:
+        "`idle`: it would fetch, but no subscription covers it. `needsSetup`: a secret is missing, its hooks answer 401. `needsConnection`: it fetches nothing before it has one. `needsReauth`, `error`: stopped until somebody resumes it or mends what is wrong.",
+    }),
+    stateReason: z
+      .enum(["noSubscription"])
+      .nullable()
+      .meta({ description: "Why it is `idle`; null in any other state." }),
     url: z
       .string()
       .nullable()
@@ -43,7 +53,20 @@ export const channelSchema = z
   .meta({ id: "Channel", description: "One way for an app's events to come in." });
 export type Channel = Shown<z.output<typeof channelSchema>>;
 
-export function renderChannel({ channelKinds, hooksUrl }: EntityDeps, row: ChannelRow): Channel {
+/** The channels as the API answers them. */
+export async function renderChannels(
+  deps: EntityDeps,
+  rows: readonly ChannelRow[],
+): Promise<readonly Channel[]> {
+  const fetching = rows.filter(({ kind }) => deps.channelKinds.get(kind)?.addressed === false);
+  const idle = await findIdleSources(
+    deps.db,
+    fetching.map(({ number }) => number),
+  );
+  return rows.map((row) => renderChannel(deps, row, idle.has(row.number)));
+}
+
+function renderChannel({ channelKinds, hooksUrl }: EntityDeps, row: ChannelRow, isIdle: boolean): Channel {
   const addressed = channelKinds.get(row.kind)?.addressed === true;
   return {
     id: row.id,
@@ -55,7 +78,8 @@ export function renderChannel({ channelKinds, hooksUrl }: EntityDeps, row: Chann
     config: row.config,
     events: row.events,
     connectionId: row.connectionId,
-    state: row.state,
+    state: isIdle ? "idle" : row.state,
+    stateReason: isIdle ? "noSubscription" : null,
     url: addressed ? `${hooksUrl}/hooks/${row.id}` : null,
     createdAt: formatTimestamp(row.createdAt.getTime()),
     updatedAt: formatTimestamp(row.updatedAt.getTime()),

@@ -78,7 +78,13 @@ describe("an authorization by a person", () => {
     await authorize(id);
     const blueprint = await rig.api.call("POST", "/blueprints", {
       title: "x",
-      channels: [{ uid: "main", kind: "sse", config: { url: `${ORIGIN}/events`, connection: "required" } }],
+      channels: [
+        {
+          uid: "main",
+          kind: "sse",
+          config: { url: `${ORIGIN}/events`, connection: "required", run: "always" },
+        },
+      ],
     });
     const app = (await rig.api.call("POST", "/apps/install", { blueprintId: blueprint.body.id })).body;
     const channel = `/apps/${app.id}/channels/${app.channels[0].id}`;

@@ -7,9 +7,9 @@ import { z } from "zod";
 export const pullSettings = {
   connection: z
     .enum(["none", "optional", "required"])
-    .default("none")
+    .default("optional")
     .describe(
-      "Whether its calls carry the credentials of a connection; where one is required, nothing is fetched before it is there.",
+      "Whether its calls carry the credentials of a connection: `none` refuses one; where one is `required`, nothing is fetched before it is there.",
     ),
   run: z
     .enum(["subscribed", "always"])

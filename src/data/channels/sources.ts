@@ -49,6 +49,21 @@ export async function isSourceWanted(db: Queryable, channelNumber: number): Prom
   return row !== undefined;
 }
 
+/** Of these channels, those that are active and yet fetch nothing: no subscription covers them. */
+export async function findIdleSources(
+  db: Queryable,
+  channelNumbers: readonly number[],
+): Promise<ReadonlySet<number>> {
+  if (channelNumbers.length === 0) return new Set();
+  const rows = await db
+    .selectFrom("channels as c")
+    .select("c.number")
+    .where("c.number", "in", channelNumbers)
+    .where(sql<boolean>`c.state = 'active' AND NOT ${isAskedFor}`)
+    .execute();
+  return new Set(rows.map(({ number }) => number));
+}
+
 /** A channel's uid holds no colon. */
 const isAskedFor = sql<boolean>`(
   (c.connection_id IS NOT NULL OR c.config->>'connection' IS DISTINCT FROM 'required')

@@ -26,7 +26,7 @@ describe("the settings of an SSE channel", () => {
       connectTimeoutMs: 30_000,
       idleTimeoutMs: 300_000,
       redirects: 5,
-      connection: "none",
+      connection: "optional",
       run: "subscribed",
     });
   });

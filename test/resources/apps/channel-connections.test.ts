@@ -10,7 +10,7 @@ afterAll(() => spine[Symbol.asyncDispose]());
 
 const ORIGIN = "https://api.example.com";
 
-const stream = (uid: string, connection = "required", origin = ORIGIN) => ({
+const stream = (uid: string, connection: string | undefined = "required", origin = ORIGIN) => ({
   uid,
   kind: "sse",
   config: { url: `${origin}/events`, connection },
@@ -38,11 +38,11 @@ describe("a channel's connection", () => {
     const connectionId = await connect();
     expect((await put(app.id, "main", { connectionId })).body).toMatchObject({
       connectionId,
-      state: "active",
+      state: "idle",
     });
     expect((await put(app.id, "main", { title: "Other" })).body).toMatchObject({
       connectionId,
-      state: "active",
+      state: "idle",
     });
     expect((await put(app.id, "main", { connectionId: null })).body).toMatchObject({
       connectionId: null,
@@ -52,7 +52,7 @@ describe("a channel's connection", () => {
       ...stream("second"),
       connectionId,
     });
-    expect(added).toMatchObject({ connectionId, state: "active" });
+    expect(added).toMatchObject({ connectionId, state: "idle" });
   });
 
   it("cannot be deleted while the channel uses it", async () => {
@@ -80,6 +80,16 @@ describe("a channel's connection", () => {
     );
   });
 
+  it("fits a channel whose settings say nothing of one", async () => {
+    const { connection: _, ...config } = stream("plain").config;
+    const app = await spine.install({ ...stream("plain"), config });
+    const connectionId = await connect();
+    expect((await put(app.id, "plain", { connectionId })).body).toMatchObject({
+      connectionId,
+      config: { connection: "optional" },
+    });
+  });
+
   it("is refused on a channel that fetches nothing, or whose settings say that it has none", async () => {
     const push = { uid: "push", kind: "webhook", events: [{ type: "x" }] };
     const app = await spine.install(push, stream("none", "none"));
@@ -103,10 +113,42 @@ describe("a subscription's connection", () => {
     expect(notes).toContainEqual(expect.objectContaining({ action: "update", fields: ["connectionId"] }));
   });
 
-  it("is not set on any channel if the subscription covers the whole app", async () => {
-    const app = await spine.install(stream("main"));
-    expect((await subscribe(app.id, "*", await connect())).status).toBe(200);
-    expect(await channelOf(app.id, "main")).toMatchObject({ connectionId: null, state: "needsConnection" });
+  it("is set on each channel that can carry it if the subscription covers the whole app", async () => {
+    const app = await spine.install(
+      stream("first"),
+      stream("second", "optional"),
+      stream("refusing", "none"),
+      stream("elsewhere", "optional", "https://other.example"),
+      stream("taken"),
+      { uid: "push", kind: "webhook", events: [{ type: "x" }] },
+    );
+    const [first, other] = [await connect(), await connect()];
+    await put(app.id, "taken", { connectionId: other });
+    const { status, body } = await subscribe(app.id, "*", first);
+    expect([status, body.connectedChannels]).toEqual([200, ["first", "second"]]);
+    for (const [uid, connectionId, state] of [
+      ["first", first, "active"],
+      ["second", first, "active"],
+      ["refusing", null, "active"],
+      ["elsewhere", null, "active"],
+      ["taken", other, "active"],
+      ["push", null, "active"],
+    ] as const)
+      expect(await channelOf(app.id, uid)).toMatchObject({ uid, connectionId, state });
+    expect((await subscribe(app.id, "*", first)).body.connectedChannels).toEqual(["first", "second"]);
+  });
+
+  it("is refused for a whole app of which no channel can carry it, and the refusal says why", async () => {
+    const app = await spine.install(stream("refusing", "none"), stream("taken"));
+    await put(app.id, "taken", { connectionId: await connect() });
+    const { status, body } = await subscribe(app.id, "*", await connect());
+    expect([status, body.details]).toEqual([
+      400,
+      [{ path: "connectionId", message: expect.stringMatching(/refusing: .*taken: .*another connection/) }],
+    ]);
+    const pushed = await spine.install({ uid: "push", kind: "webhook", events: [{ type: "x" }] });
+    expect((await subscribe(pushed.id, "*", await connect())).status).toBe(400);
+    expect((await spine.api.call("GET", `/apps/${app.id}/subscriptions`)).body).toEqual([]);
   });
 
   it("changes nothing if the connection or the event is unknown", async () => {
@@ -123,13 +165,55 @@ describe("a subscription's connection", () => {
     expect((await subscribe(app.id, "main:x", elsewhere)).status).toBe(400);
   });
 
-  it("is null after the connection is deleted", async () => {
+  it("cannot be deleted while the subscription or its handler uses it, and the refusal names them", async () => {
     const app = await spine.install(stream("main"));
-    const connectionId = await connect();
-    const { id } = (await subscribe(app.id, "*", connectionId)).body;
-    await spine.api.call.delete(`/connections/${connectionId}`);
-    expect(await spine.api.call.get(`/apps/${app.id}/subscriptions/${id}`)).toMatchObject({
-      connectionId: null,
+    const [own, handlers] = [await connect(), await connect()];
+    const handler = { url: `${ORIGIN}/in`, connectionId: handlers };
+    const { id } = await spine.api.call.post(`/apps/${app.id}/events/subscribe`, {
+      ...{ eventUid: "*", connectionId: own, handler },
     });
+    await put(app.id, "main", { connectionId: null });
+    const used = await spine.api.call("DELETE", `/connections/${own}`);
+    expect([used.status, used.body.message]).toEqual([
+      409,
+      expect.stringContaining(` the subscription ${id} `),
+    ]);
+    const handled = await spine.api.call("DELETE", `/connections/${handlers}`);
+    expect([handled.status, handled.body.message]).toEqual([
+      409,
+      expect.stringContaining(`the handler of the subscription ${id} `),
+    ]);
+    await spine.api.call.delete(`/apps/${app.id}/subscriptions/${id}`);
+    for (const connectionId of [own, handlers]) await spine.api.call.delete(`/connections/${connectionId}`);
+  });
+});
+
+describe("the state of a channel that fetches", () => {
+  it("is idle, and says why, while no subscription covers it", async () => {
+    const app = await spine.install(stream("main", "optional"), {
+      ...stream("always", "optional"),
+      config: { url: `${ORIGIN}/events`, run: "always" },
+    });
+    expect(app.channels).toMatchObject([
+      { uid: "main", state: "idle", stateReason: "noSubscription" },
+      { uid: "always", state: "active", stateReason: null },
+    ]);
+    const path = `/apps/${app.id}/channels/${(await channelOf(app.id, "main")).id}`;
+    const idle = await spine.api.call("GET", path);
+    expect(idle.body.state).toBe("idle");
+    const source = () => spine.api.call.get(`${path}/source`);
+    expect(await source()).toMatchObject({ state: "idle", stateReason: "noSubscription" });
+    const { id } = await spine.api.call.post(`/apps/${app.id}/events/subscribe`, { eventUid: "main:x" });
+    const known = { "if-none-match": idle.headers.get("etag") ?? "" };
+    expect(await spine.api.call("GET", path, undefined, known)).toMatchObject({
+      status: 200,
+      body: { state: "active", stateReason: null },
+    });
+    expect(await source()).toMatchObject({ state: "waiting", stateReason: null });
+    // Nothing was written to the channel since.
+    const match = { "if-match": idle.headers.get("etag") ?? "" };
+    expect((await spine.api.call("PUT", path, { title: "x" }, match)).status).toBe(200);
+    await spine.api.call.delete(`/apps/${app.id}/subscriptions/${id}`);
+    expect(await channelOf(app.id, "main")).toMatchObject({ state: "idle" });
   });
 });

@@ -63,12 +63,18 @@ async function install(kind: "sse" | "polling" | "webhook", config: object = {})
 }
 
 describe("a source that has never run", () => {
-  it("waits, and has neither cursor nor owner", async () => {
+  it("is idle, and has neither cursor nor owner", async () => {
     const { path } = await install("sse");
     const { status, body } = await spine.api.call("GET", path);
     expect(status).toBe(200);
     expect(body).toEqual({
-      ...{ state: "waiting", since: expect.any(String), owner: null, silent: false },
+      ...{
+        state: "idle",
+        stateReason: "noSubscription",
+        since: expect.any(String),
+        owner: null,
+        silent: false,
+      },
       ...{ lastEventAt: null, lastError: null, lagMs: null, nextPollAt: null },
       cursor: { value: null, version: 0, updatedAt: null },
     });
@@ -92,6 +98,7 @@ describe("a source that has never run", () => {
 describe("the state of a source", () => {
   it("is the one that its owner reports, until that worker leaves", async () => {
     const { number, bus, take, path } = await install("sse");
+    await spine.api.call.post(`${path.split("/channels")[0]}/events/subscribe`, { eventUid: "*" });
     const { epoch } = await take();
     await bus.leases.renew("wk_1", { ttlMs: 3_600_000, most: 256 });
     const facts = { state: "open", owner: "wk_1", lagMs: 7, lastEventAtMs: 1_000 } as const;

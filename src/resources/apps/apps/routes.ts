@@ -1,7 +1,6 @@
-import { type EntityDeps, renderChannel } from "../../../channels/entity.ts";
+import { type EntityDeps, renderChannels } from "../../../channels/entity.ts";
 import type { SettingsDeps } from "../../../channels/settings.ts";
 import { findBlueprint } from "../../../data/apps/blueprints.ts";
-import type { Queryable } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { deleted } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
@@ -26,7 +25,6 @@ import {
 } from "./schema.ts";
 
 export interface AppDeps extends SettingsDeps, EntityDeps {
-  readonly db: Queryable;
   readonly keyring: Keyring;
   readonly clock: Clock;
   /** Told after a deletion is committed: the time to clear away what it leaves on the bus. */
@@ -73,7 +71,7 @@ export const apps: Resource<AppDeps> = {
           planned.map(({ content }) => content),
           { keyring: deps.keyring, nowMs: deps.clock() },
         );
-        const channels = installed.channels.map((row) => renderChannel(deps, row));
+        const channels = await renderChannels(deps, installed.channels);
         return { ...renderApp(installed.app), channels };
       },
     ),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { renderChannel } from "../../../channels/entity.ts";
+import { renderChannels } from "../../../channels/entity.ts";
 import { conflict, notFound } from "../../../http/problem.ts";
 import { type Resource, writeOnce } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -65,7 +65,7 @@ export const appUpgrades: Resource<AppDeps> = {
         // They are deleted, whatever becomes of this; what they leave is noted.
         if (upgraded.removed.length > 0) await deps.onDeleted().catch(() => {});
         const { app, channels, added, updated, kept, removed } = upgraded;
-        const shown = channels.map((row) => renderChannel(deps, row));
+        const shown = await renderChannels(deps, channels);
         return { ...renderApp(app), channels: shown, ...{ added, updated, kept, removed } };
       },
     ),

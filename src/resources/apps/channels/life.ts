@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Channel, channelSchema, renderChannel } from "../../../channels/entity.ts";
+import { type Channel, channelSchema } from "../../../channels/entity.ts";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import { type AuditAction, channelName } from "../../../data/accounts/audit-entry.ts";
 import { MAX_FORMER_ADDRESSES, rotateAddress } from "../../../data/channels/channel-addresses.ts";
@@ -13,7 +13,7 @@ import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { appScopeOf } from "../app-scope.ts";
 import { writeChannel } from "./queries.ts";
-import { type ChannelDeps, channelParams as params } from "./routes.ts";
+import { type ChannelDeps, channelParams as params, renderOne } from "./routes.ts";
 
 const DAY_SECONDS = 86_400;
 
@@ -56,7 +56,7 @@ export const channelLife: Resource<ChannelDeps> = {
       };
       const row = await writeChannel(db, appScopeOf(caller, params), params.channelId, write);
       if (!row) throw notFound("channel");
-      return renderChannel(deps, row);
+      return renderOne(deps, row);
     }
 
     return [

@@ -1,10 +1,12 @@
+import type { Context } from "hono";
 import { changedSettings } from "../../../channels/changed-settings.ts";
 import { findUnfitConnection } from "../../../channels/connection.ts";
 import {
   CHANNEL_ID_EXAMPLE,
+  type Channel,
   channelSchema,
   type EntityDeps,
-  renderChannel,
+  renderChannels,
 } from "../../../channels/entity.ts";
 import {
   type ChannelSettings,
@@ -15,8 +17,8 @@ import {
 import { openSettings } from "../../../data/channels/channel-secrets.ts";
 import { updateChannel } from "../../../data/channels/channels.ts";
 import { findConnection } from "../../../data/connections/connections.ts";
-import type { Queryable } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
+import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { deleted } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
@@ -35,7 +37,6 @@ import { addChannel, listChannels, noteChannel, removeChannel } from "./queries.
 import { channelContentSchema, channelPatchSchema, newChannelSchema, purgeQuerySchema } from "./schema.ts";
 
 export interface ChannelDeps extends SettingsDeps, EntityDeps {
-  readonly db: Queryable;
   readonly keyring: Keyring;
   readonly clock: Clock;
   /** Told after a deletion is committed: the time to clear away what it leaves on the bus. */
@@ -73,8 +74,7 @@ export const channels: Resource<ChannelDeps> = {
         const channel = { ...settings, uid, title, connectionId };
         const context = { keyring: deps.keyring, nowMs: deps.clock() };
         const row = await addChannel(deps.db, caller, appScopeOf(caller, params), channel, context);
-        showVersion(c, row);
-        return renderChannel(deps, row);
+        return showChannel(deps, c, row);
       },
     ),
     defineRoute(
@@ -91,7 +91,7 @@ export const channels: Resource<ChannelDeps> = {
         const scope = appScopeOf(caller, params);
         await requireApp(deps.db, scope);
         const { items, total } = await listChannels(deps.db, scope, query);
-        return { items: items.map((row) => renderChannel(deps, row)), total };
+        return { items: await renderChannels(deps, items), total };
       },
     ),
     defineRoute(
@@ -107,8 +107,7 @@ export const channels: Resource<ChannelDeps> = {
       async ({ caller, params, c }) => {
         const row = await findChannel(deps.db, appScopeOf(caller, params), params.channelId);
         if (!row) throw notFound("channel");
-        showVersion(c, row);
-        return renderChannel(deps, row);
+        return showChannel(deps, c, row);
       },
     ),
     defineRoute(
@@ -152,8 +151,7 @@ export const channels: Resource<ChannelDeps> = {
             return written;
           });
         });
-        showVersion(c, updated);
-        return renderChannel(deps, updated);
+        return showChannel(deps, c, updated);
       },
     ),
     defineRoute(
@@ -184,6 +182,19 @@ export const channels: Resource<ChannelDeps> = {
     ),
   ],
 };
+
+/** One that falls idle is answered otherwise, though its row is as it was: its tag tells the two apart. */
+async function showChannel(deps: EntityDeps, c: Context, row: ChannelRow): Promise<Channel> {
+  const channel = await renderOne(deps, row);
+  showVersion(c, { ...row, variant: channel.stateReason });
+  return channel;
+}
+
+export async function renderOne(deps: EntityDeps, row: ChannelRow): Promise<Channel> {
+  const [channel] = await renderChannels(deps, [row]);
+  if (!channel) throw new Error("a channel that is there is not answered");
+  return channel;
+}
 
 /** @throws ApiError 400 that names each setting that does not fit. */
 async function requireSettings(deps: SettingsDeps, settings: ChannelSettings): Promise<CheckedSettings> {

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
 import { resumeReauthorized } from "../../../data/channels/channel-states.ts";
@@ -12,13 +13,12 @@ import type { Queryable, Trx } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { Caller } from "../../../http/context.ts";
 import type { Listed, Page } from "../../../http/page.ts";
-import { invalidParameters, notFound } from "../../../http/problem.ts";
+import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
 import { changedFields } from "../../../lib/changed-fields.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { createId } from "../../../lib/ids.ts";
 import { mergePatch } from "../../../lib/merge-patch.ts";
 import { listPage, mapPage } from "../../kit/list-page.ts";
-import { refuseInUse } from "../../kit/refusals.ts";
 import { parseInput } from "../../kit/resource.ts";
 import { findSecretsWanted, grantChange, splitSecrets } from "./changes.ts";
 import {
@@ -136,20 +136,50 @@ export async function updateConnection(
   });
 }
 
-/** Its secrets go with it. @throws ApiError 404, and 409 while a channel uses it */
+/** Its secrets go with it. @throws ApiError 404, and 409 while a channel, a subscription or its handler uses it */
 export async function deleteConnection(
   { db, clock }: ConnectionStoreDeps,
   caller: Caller,
   id: string,
 ): Promise<void> {
-  const deleted = db.transaction().execute(async (trx) => {
+  await db.transaction().execute(async (trx) => {
     await lockConnection(trx, caller, id);
+    const users = await findUsers(trx, caller, id);
+    if (users.length > 0) throw conflict(`The connection is used by ${users.join(", ")}.`);
     await trx.deleteFrom("connections").where("id", "=", id).execute();
     await recordChange(trx, { kind: "connection", key: id });
     await recordAudit(trx, caller, { action: "delete", entity: "connection", id }, clock());
   });
-  await refuseInUse("The connection is used by a channel.", deleted);
 }
+
+/** The first of those that use it, in words: whoever begins to do so holds its row. */
+async function findUsers(trx: Trx, { organizationId }: Caller, id: string): Promise<readonly string[]> {
+  const channels = await trx
+    .selectFrom("channels")
+    .select(["appId", "uid"])
+    .where("connectionId", "=", id)
+    .orderBy("number")
+    .limit(MOST_USERS)
+    .execute();
+  const subscriptions = await trx
+    .selectFrom("subscriptions")
+    .select(["id", "appId", "connectionId"])
+    .where("organizationId", "=", organizationId)
+    .where((eb) => eb.or([eb("connectionId", "=", id), eb(sql<string>`handler->>'connectionId'`, "=", id)]))
+    .orderBy("id")
+    .limit(MOST_USERS)
+    .execute();
+  const users = [
+    ...channels.map(({ appId, uid }) => `the channel ${uid} of the app ${appId}`),
+    ...subscriptions.map(
+      ({ id: subscription, appId, connectionId }) =>
+        `${connectionId === id ? "the" : "the handler of the"} subscription ${subscription} of the app ${appId}`,
+    ),
+  ];
+  return users.length > MOST_USERS ? [...users.slice(0, MOST_USERS), "others"] : users;
+}
+
+const MOST_USERS = 10;
 
 async function lockConnection(trx: Trx, { organizationId }: Caller, id: string): Promise<ConnectionRow> {
   const row = await trx

@@ -43,7 +43,10 @@ export const connections: Resource<ConnectionsDeps> = {
       ({ caller, id, patch }) => updateConnection(deps, caller, id, patch),
     ),
     connection.remove(
-      { conflict: "a channel uses it", description: "Its secrets and tokens go with it." },
+      {
+        conflict: "a channel, a subscription or its handler uses it: the message names them",
+        description: "Its secrets and tokens go with it.",
+      },
       ({ caller, id }) => deleteConnection(deps, caller, id),
     ),
     defineRoute(

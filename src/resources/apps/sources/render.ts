@@ -1,5 +1,5 @@
 import type { StoredCursor } from "../../../bus/sources/source-positions.ts";
-import type { SourceSnapshot, SourceState } from "../../../bus/sources/source-states.ts";
+import type { SourceSnapshot } from "../../../bus/sources/source-states.ts";
 import type { ChannelKind } from "../../../channels/kind.ts";
 import type { DryRun, SourceEnd } from "../../../channels/source.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
@@ -34,17 +34,20 @@ export function renderSource(
   snapshot: SourceSnapshot,
   facts: {
     readonly isOwnerLive: boolean;
+    readonly isIdle: boolean;
     readonly silent: boolean;
     readonly cursor: CursorEntity;
     readonly nowMs: number;
   },
 ): SourceEntity {
-  const { isOwnerLive, silent, cursor, nowMs } = facts;
-  const state = stateOf(row.state, isOwnerLive ? snapshot.state : undefined);
+  const { isOwnerLive, isIdle, silent, cursor, nowMs } = facts;
+  const stateReason = isIdle ? "noSubscription" : lackOf(row.state);
+  const state = isIdle ? "idle" : stateOf(row.state, isOwnerLive ? snapshot.state : undefined);
   const { owner, lastError, lagMs, nextAtMs } = snapshot;
   const isNextKnown = state === "waiting" && row.state === "active" && nextAtMs !== undefined;
   return {
     state,
+    stateReason,
     since: formatTimestamp(
       state === snapshot.state && snapshot.sinceMs ? snapshot.sinceMs : row.updatedAt.getTime(),
     ),
@@ -60,7 +63,10 @@ export function renderSource(
   };
 }
 
-function stateOf(channel: ChannelRow["state"], reported: SourceState | undefined): SourceState {
+const lackOf = (channel: ChannelRow["state"]): SourceEntity["stateReason"] =>
+  channel === "needsSetup" || channel === "needsConnection" ? channel : null;
+
+function stateOf(channel: ChannelRow["state"], reported: SourceSnapshot["state"]): SourceEntity["state"] {
   switch (channel) {
     case "paused":
     case "error":

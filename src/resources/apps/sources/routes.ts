@@ -8,7 +8,7 @@ import { isSilent } from "../../../channels/pull/silence.ts";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import { channelName } from "../../../data/accounts/audit-entry.ts";
 import { recordChange } from "../../../data/changes.ts";
-import { listSourceTopics } from "../../../data/channels/sources.ts";
+import { findIdleSources, listSourceTopics } from "../../../data/channels/sources.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { ChannelKindName } from "../../../event/channel.ts";
@@ -106,13 +106,15 @@ export const sources: Resource<SourcesDeps> = {
         async ({ caller, params }) => {
           const { row, cursor } = await getSource(appScopeOf(caller, params), params.channelId);
           const topics = await listSourceTopics(db, row.number);
-          const [told, stored, silent] = await Promise.all([
+          const [told, idle, stored, silent] = await Promise.all([
             states.read(row.number),
+            findIdleSources(db, [row.number]),
             positions.read(row.number),
             silentOf(row, topics),
           ]);
           return renderSource(row, told, {
             isOwnerLive: told.owner !== undefined && (await leases.isLive(told.owner)),
+            isIdle: idle.has(row.number),
             silent,
             cursor: renderCursor(cursor.show, stored),
             nowMs: clock(),

@@ -18,10 +18,14 @@ export type CursorEntity = Shown<z.output<typeof cursorSchema>>;
 
 export const sourceSchema = z
   .object({
-    state: z.enum(SOURCE_STATES).meta({
+    state: z.enum([...SOURCE_STATES, "idle"]).meta({
       description:
-        "`waiting`: between two connections or polls, or for a worker, a subscription, a connection. `paused`, `error`, `needsReauth`: stopped until somebody resumes the channel or mends what is wrong.",
+        "`waiting`: between two connections or polls, or for a worker, a secret, a connection. `idle`: no subscription covers it. `paused`, `error`, `needsReauth`: stopped until somebody resumes the channel or mends what is wrong.",
     }),
+    stateReason: z
+      .enum(["noSubscription", "needsSetup", "needsConnection"])
+      .nullable()
+      .meta({ description: "What it lacks to run; null: nothing." }),
     since: timestamp,
     lastEventAt: timestamp.nullable().meta({ description: "When a delivery was last written." }),
     lastError: z

@@ -11,7 +11,7 @@ import type { Listed, Page } from "../../../http/page.ts";
 import { conflict, notFound } from "../../../http/problem.ts";
 import { createId } from "../../../lib/ids.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
-import { connectTarget } from "./connect.ts";
+import { connectCovered, noChannels } from "./connect.ts";
 import { type HandlerInput, requireHandlerConnection, settingsOf } from "./handler.ts";
 import { type EventUid, formatEventUid, formatStartAt, type StartAt } from "./schema.ts";
 
@@ -36,7 +36,7 @@ const MAX_TOPICS = 1_000;
  * Writes a subscription of what is there at this moment: neither app nor channel can go between the look and the write.
  *
  * @throws ApiError 404 when app, channel or definition is not there, 409 for `*` without channels and beyond 1,000 topics; and
- * what `connectTarget` throws.
+ * what `connectCovered` throws.
  */
 export async function insertSubscription(
   trx: Trx,
@@ -51,7 +51,7 @@ export async function insertSubscription(
     readonly keyring: Keyring;
     readonly nowMs: number;
   },
-): Promise<Subscription> {
+): Promise<Subscription & { readonly connected: readonly string[] }> {
   const app = await trx
     .selectFrom("apps")
     .select("id")
@@ -61,10 +61,16 @@ export async function insertSubscription(
     .executeTakeFirst();
   if (!app) throw notFound("app");
   // First, for it takes the stronger lock on the channel.
-  if (connectionId !== null) {
-    const connected = { eventUid, connectionId };
-    await connectTarget(trx, author, { organizationId, appId }, connected, { channelKinds, nowMs });
-  }
+  const connected =
+    connectionId === null
+      ? []
+      : await connectCovered(
+          trx,
+          author,
+          { organizationId, appId },
+          { eventUid, connectionId },
+          { channelKinds, nowMs },
+        );
   await requireTarget(trx, appId, eventUid);
   if (handler !== null) await requireHandlerConnection(trx, organizationId, handler);
   const id = createId("sub", nowMs);
@@ -95,7 +101,7 @@ export async function insertSubscription(
   }
   await recordChange(trx, { kind: "subscription", key: row.id });
   await recordAudit(trx, author, { action: "create", entity: "subscription", id: row.id }, nowMs);
-  return subscription;
+  return { ...subscription, connected };
 }
 
 async function requireTarget(trx: Trx, appId: string, eventUid: EventUid): Promise<void> {
@@ -108,9 +114,7 @@ async function requireTarget(trx: Trx, appId: string, eventUid: EventUid): Promi
   if (eventUid.kind !== "app") channels = channels.where("uid", "=", eventUid.channelUid);
   const channel = await channels.executeTakeFirst();
   if (!channel) {
-    throw eventUid.kind === "app"
-      ? conflict("The app has no channels to subscribe to.")
-      : notFound("channel");
+    throw eventUid.kind === "app" ? noChannels() : notFound("channel");
   }
   if (eventUid.kind !== "type") return;
   const topic = await trx

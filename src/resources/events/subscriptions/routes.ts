@@ -27,6 +27,7 @@ import {
   renderSubscription,
   type StartAt,
   type SubscriptionEntity,
+  subscribedSchema,
   subscribeSchema,
   subscriptionSchema,
 } from "./schema.ts";
@@ -58,10 +59,10 @@ export const subscribe: Resource<SubscriptionsDeps> = {
         operation: "subscribe",
         summary: "Subscribe to events of an app",
         description:
-          "With a `handler` its events are sent there; without one they are read from Redis by its group. `eventUid` is `<channel_uid>:<event_type>`, `<channel_uid>:*` for all of a channel, or `*` for all of the app. Every call makes a new subscription. `connectionId` is set on a channel that fetches and has none, but not with `*`.",
+          "With a `handler` its events are sent there; without one they are read from Redis by its group. `eventUid` is `<channel_uid>:<event_type>`, `<channel_uid>:*` for all of a channel, or `*` for all of the app. Every call makes a new subscription. `connectionId` is set on a channel that fetches and has none; with `*`, on each such channel that does not refuse one and whose url is within the connection's origins: it is a 400 only if no channel carries it then.",
         params: appParams,
         body: subscribeSchema,
-        answer: subscriptionSchema,
+        answer: subscribedSchema,
         creates: true,
         missing: "app, channel, event definition or connection is not there",
         conflict:
@@ -88,7 +89,8 @@ export const subscribe: Resource<SubscriptionsDeps> = {
           log.warn({ err: error, subscription: id }, "the groups of a new subscription are made later");
         }
         const made = body.handler?.secret === undefined ? handler?.secret : undefined;
-        return renderOne(deps, subscription, made);
+        const { connected: connectedChannels } = subscription;
+        return { ...(await renderOne(deps, subscription, made)), connectedChannels };
       },
     ),
   ],

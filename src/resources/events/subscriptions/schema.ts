@@ -85,6 +85,16 @@ export const subscriptionSchema = z
   })
   .meta({ id: "Subscription", description: "A reader's place on the topics that it covers." });
 
+/** A subscription that was just made. */
+export const subscribedSchema = subscriptionSchema
+  .extend({
+    connectedChannels: z.array(z.string()).meta({
+      description: "The uids of the channels that it covers and that carry its connection now.",
+      example: ["main"],
+    }),
+  })
+  .meta({ id: "Subscribed", description: "A new subscription, and the channels that have its connection." });
+
 /** A subscription that was set anew. */
 export const rewoundSchema = subscriptionSchema
   .extend({
