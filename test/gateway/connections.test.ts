@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { sql } from "kysely";
 import { Events } from "oauth2-mock-server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { readTokens } from "../../src/data/connections/connection-tokens.ts";
@@ -201,6 +202,52 @@ describe("a refresh token", () => {
     rig.aheadMs = 61_000;
     await tokenOf(credentials);
     expect(rig.asked.map((body) => body.refresh_token)).toEqual(["first", "first"]);
+  });
+
+  it("that its issuer does not send again is kept, though it is another than that of the settings", async () => {
+    rig.instead = (response, n) => {
+      rotate(response, n);
+      if (n > 1) Object.assign(response.body as object, { refresh_token: undefined });
+    };
+    const id = await rig.create(rig.refreshing());
+    for (let round = 0; round < 3; round++) {
+      await tokenOf(rig.startWorker()(id));
+      rig.aheadMs += 601_000;
+    }
+    expect(rig.asked.map((body) => body.refresh_token)).toEqual(["first", "refresh-1", "refresh-1"]);
+  });
+
+  it("is stored before anyone gets the access token, however long that takes", async () => {
+    rig.instead = rotate;
+    const { db } = rig.api.database;
+    const id = await rig.create(rig.refreshing());
+    const free = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    let locking: Promise<unknown> = Promise.resolve();
+    const worker = rig.startWorker(async () => {
+      locking = db.transaction().execute(async (trx) => {
+        await sql`lock table connection_tokens in exclusive mode`.execute(trx);
+        locked.resolve();
+        await free.promise;
+      });
+      await locked.promise;
+    });
+    let isUsable = false;
+    const token = tokenOf(worker(id)).then((value) => {
+      isUsable = true;
+      return value;
+    });
+    await until(async () => {
+      const waiting =
+        await sql`select 1 from pg_locks where not granted and relation = 'connection_tokens'::regclass`.execute(
+          db,
+        );
+      return waiting.rows.length > 0;
+    });
+    expect(isUsable).toBe(false);
+    free.resolve();
+    await locking;
+    expect(await token).toBe("Bearer access-1");
   });
 
   it("is used once, however many workers and calls want the access token", async () => {

@@ -54,6 +54,27 @@ function read(subscription: string, signal: AbortSignal) {
 }
 
 describe("a subscription", () => {
+  it("is announced to all gateways with each change of its life", async () => {
+    const { id, path } = await subscribe();
+    const { db } = spine.api.database;
+    const announced = async (): Promise<number> => {
+      const rows = await db.selectFrom("changes").select("kind").where("key", "=", id).execute();
+      return rows.length;
+    };
+    for (const [verb, body] of [
+      ["pause", {}],
+      ["resume", {}],
+      ["rewind", { startAt: "earliest" }],
+    ] as const) {
+      const before = await announced();
+      await spine.api.call.post(`${path}/${verb}`, body);
+      expect({ verb, announced: await announced() }).toEqual({ verb, announced: before + 1 });
+    }
+    const before = await announced();
+    await spine.api.call("DELETE", path);
+    expect(await announced()).toBeGreaterThan(before);
+  });
+
   it("gives its readers nothing within a second of a pause, and goes on where it was when resumed", async () => {
     // How old a reader's look at the subscription is: it looks again after a second.
     vi.useFakeTimers({ toFake: ["performance"] });

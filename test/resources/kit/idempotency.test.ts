@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { answerPlace, claimKey, keepAnswer } from "../../../src/data/idempotency.ts";
 import { createTestApi, type TestApi } from "../../support/api.ts";
 import { type OpenApi, operationsOf } from "../../support/documented.ts";
 
@@ -67,6 +68,25 @@ describe("a creating request with an Idempotency-Key", () => {
     const theirs = await post("/blueprints", { title: "shared" }, "k-shared", stranger);
     expect(theirs.status).toBe(200);
     expect(JSON.parse(theirs.text).id).not.toBe(JSON.parse(ours.text).id);
+  });
+
+  it("is independent of the same key of the same account in another organization", async () => {
+    const { db } = api.database;
+    const organizations = await db.selectFrom("organizations").select("id").limit(2).execute();
+    const { id: accountId } = await db.selectFrom("accounts").select("id").executeTakeFirstOrThrow();
+    const named = organizations.map(({ id }) => ({
+      organizationId: id,
+      accountId,
+      key: "k-member-of-both",
+      request: Buffer.alloc(32, id),
+    }));
+    expect(named).toHaveLength(2);
+    for (const one of named) expect(await claimKey(db, one, Date.now())).toEqual({ kind: "first" });
+    const answers = named.map((one) => api.keyring.seal(one.organizationId, answerPlace(one)));
+    for (const [at, one] of named.entries()) await keepAnswer(db, one, answers[at] ?? "");
+    for (const [at, one] of named.entries()) {
+      expect(await claimKey(db, one, Date.now())).toEqual({ kind: "answered", sealedAnswer: answers[at] });
+    }
   });
 
   it("is done once if ten come at the same moment; the others get the same answer or a conflict", async () => {
