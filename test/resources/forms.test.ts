@@ -233,7 +233,8 @@ describe("a form", () => {
     expect(await putRefusal(id, { title: null, versionParentId: id, createdById: "x" })).toEqual(
       refusedFor("title", "versionParentId", "createdById"),
     );
-    expect((await put(id, { content: null })).content).toEqual({ items: [], sections: [] });
+    expect(await putRefusal(id, { content: null })).toEqual(refusedFor("content"));
+    expect(await putRefusal(id, { content: { items: null } })).toEqual(refusedFor("content.items"));
   });
 
   it("names the accounts that created it and changed it last", async () => {

@@ -118,8 +118,8 @@ export type FormContent = z.output<typeof formContent>;
 
 /** The same in a merge patch: a list that is not named stays as it is. */
 export const formContentPatch = z.strictObject({
-  items: items.nullable().optional(),
-  sections: sections.nullable().optional(),
+  items: items.optional(),
+  sections: sections.optional(),
 });
 
 function refuseRepeated<T>(

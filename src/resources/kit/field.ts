@@ -25,7 +25,7 @@ export interface Field<
   readonly stored: boolean;
   readonly toColumn: (value: unknown) => unknown;
   readonly fromColumn: (column: unknown) => unknown;
-  /** Its value in a new row where none is given, and where a patch clears it but it cannot be null. */
+  /** Its value in a new row where none is given. */
   readonly orElse?: ((fresh: Fresh) => unknown) | undefined;
   /** For types alone. */
   readonly column?: Column;

@@ -20,7 +20,7 @@ export const mapInput = bounded(
   .default({})
   .meta({
     description: "Anything, by names.",
-    shown: { type: "object", additionalProperties: {}, default: {} },
+    shown: { type: "object", additionalProperties: {} },
   });
 
 /** As it is written to a column: SQL's null for none. */

@@ -3,10 +3,7 @@ import { invalidParameters } from "../../http/problem.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
 import { parseInput } from "./resource.ts";
 
-/**
- * What a PUT may hold where a POST holds `input`: each field by itself, and null where a field can do without a value. It only
- * tells what fits; `applyPatch` makes the whole.
- */
+/** The body of a PUT where `input` is that of a POST: any of its fields. `applyPatch` makes the whole of it. */
 export const patchOf = (input: z.ZodObject): z.ZodType<object> => z.strictObject(patchFields(input));
 
 /** The same where the body repeats the id that is in the path: see `withoutId`. */
@@ -32,17 +29,13 @@ function patchFields(input: z.ZodObject): Record<string, z.ZodType> {
 function patchField(field: z.ZodType): z.ZodType {
   if (!field.safeParse(undefined).success) return field.optional();
   // A default would fill in what a patch leaves alone.
-  const bare = field instanceof z.ZodDefault ? (field.unwrap() as z.ZodType) : field;
-  const { shown, ...meta } = field.meta() ?? {};
-  return bare
-    .nullable()
-    .optional()
-    .meta({ ...meta, ...(shown === undefined ? {} : { shown: { anyOf: [shown, { type: "null" }] } }) });
+  const given = field instanceof z.ZodDefault ? (field.unwrap() as z.ZodType) : field;
+  return given.optional().meta(field.meta() ?? {});
 }
 
 /**
- * The content after the patch (RFC 7396); null puts a field back to its default. Objects of known members merge; a free-form
- * value is replaced whole, and null inside it is data.
+ * The content after the patch (RFC 7396); null clears a field that is nullable. Objects of known members merge; a
+ * free-form value is replaced whole, and null inside it is data.
  *
  * @throws ApiError 400
  */

@@ -136,9 +136,7 @@ export function standardRows<
         const changeable = fields.filter(([, { written }]) => written === "always");
         const of = (values: Values) => Object.fromEntries(changeable.map(([name]) => [name, values[name]]));
         const sent: Values = applyPatch(shape.content, of(were), patch);
-        const given = ([name, { schema, orElse }]: NamedField) =>
-          sent[name] ?? (schema.safeParse(null).success ? null : orElse?.({ id, caller }));
-        const after = Object.fromEntries(changeable.map((one) => [one[0], given(one)]));
+        const after = Object.fromEntries(changeable.map(([name]) => [name, sent[name] ?? null]));
         const values = { ...were, ...after };
         await requireReferences(trx, caller, values, before);
         const nowMs = clock();

@@ -119,8 +119,8 @@ describe("a knowledge base", () => {
     const body = await api.call.put(`/knowledge-bases/${made.id}`, patch);
     expect(body).toMatchObject({ ownerId: null, lastIndexedAt: null, spaceId: made.spaceId });
     expect(body.metadata).toEqual(patch.metadata);
-    const cleared = await api.call.put(`/knowledge-bases/${made.id}`, { metadata: null });
-    expect(cleared.metadata).toEqual({});
+    const refusal = await api.call.refusal("PUT", `/knowledge-bases/${made.id}`, { metadata: null });
+    expect(refusal).toMatchObject({ status: 400, paths: ["metadata"] });
     expect(await api.call.delete(`/knowledge-bases/${made.id}`)).toEqual({ id: made.id });
   });
 

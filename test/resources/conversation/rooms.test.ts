@@ -25,9 +25,8 @@ describe("a room", () => {
     expect(await call.get("/rooms")).toContainEqual(made);
     const changed = await call.put(`/rooms/${made.id}`, { title: null, ownerId: null, allowMessages: false });
     expect(changed).toMatchObject({ title: null, ownerId: null, allowMessages: false, hash: "h" });
-    expect(await call.put(`/rooms/${made.id}`, { allowMessages: null })).toMatchObject({
-      allowMessages: true,
-    });
+    const refusal = await call.refusal("PUT", `/rooms/${made.id}`, { allowMessages: null });
+    expect(refusal).toMatchObject({ status: 400, paths: ["allowMessages"] });
     expect(await call.delete(`/rooms/${made.id}`)).toEqual({ id: made.id });
     expect((await call("GET", `/rooms/${made.id}`)).status).toBe(404);
   });
@@ -180,7 +179,7 @@ describe("a message", () => {
     });
     const path = `/rooms/${made.id}/messages/${message.id}`;
     expect(await call.get(path)).toEqual(message);
-    const changed = await call.put(path, { aiRole: null, attachments: null });
+    const changed = await call.put(path, { aiRole: null, attachments: [] });
     expect(changed).toEqual({ ...message, aiRole: null, attachments: [] });
     expect(await call.delete(path)).toEqual({ id: message.id });
     expect(await call.get(`/rooms/${made.id}/messages`)).toEqual([]);

@@ -82,10 +82,11 @@ describe("a task", () => {
     const named = { executorId: callerId, appId: app.id, stateId: state.id, targetId: "anything" };
     const made = await task({ ...named, kind: "report", input: [1, { a: null }], params: { a: { b: 1 } } });
     expect(made).toMatchObject({ ...named, kind: "report", input: [1, { a: null }] });
-    const patch = { params: { a: { c: null }, d: 0 }, input: { e: false }, kind: null };
+    const patch = { params: { a: { c: null }, d: 0 }, input: { e: false }, kind: "default" };
     const changed = await put(made.id, patch);
     expect(changed).toMatchObject({ ...named, kind: "default", input: { e: false } });
     expect(changed.params).toEqual(patch.params);
+    expect((await call.refusal("PUT", `/tasks/${made.id}`, { kind: null })).paths).toEqual(["kind"]);
     await call.delete(`/apps/${app.id}`);
     await call.delete(`/states/${state.id}`);
     expect(await call.get(`/tasks/${made.id}`)).toMatchObject({

@@ -40,7 +40,7 @@ describe("a group", () => {
     expect(accountsOf(changed)).toEqual([b, c].sort());
     const kept = members.find(({ accountId }: { accountId: string }) => accountId === b);
     expect(changed.members).toContainEqual(kept);
-    expect(await put({ members: null })).toMatchObject({ name: "new", members: [] });
+    expect(await put({ members: [] })).toMatchObject({ name: "new", members: [] });
   });
 
   it("stays as it was when a change names an unknown member", async () => {

@@ -50,12 +50,13 @@ describe("a membership", () => {
     const { id, accountId } = await call.post("/iam/memberships", body);
     const path = `/iam/memberships/${id}`;
     expect(await call.put(path, { roleIds: [role.id] })).toMatchObject({ role: 1, roles: [role] });
-    expect(await call.put(path, { permissions: ["apps.read"], role: null })).toMatchObject({
+    expect(await call.put(path, { permissions: ["apps.read"], role: 0 })).toMatchObject({
       role: 0,
       roles: [role],
       permissions: [{ name: "apps.read" }],
     });
     expect(await call.refusal("PUT", path, { accountId })).toMatchObject({ paths: ["accountId"] });
+    expect(await call.refusal("PUT", path, { role: null })).toMatchObject({ status: 400, paths: ["role"] });
     expect(await call.delete(path)).toEqual({ id });
     expect((await call("GET", path)).status).toBe(404);
     expect((await call("GET", `/iam/accounts/${accountId}`)).status).toBe(200);

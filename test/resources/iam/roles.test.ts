@@ -37,13 +37,13 @@ describe("a role", () => {
     const put = (patch: object) => call.put(`/iam/roles/${id}`, patch);
     expect(await put({ name: "renamed" })).toMatchObject({ name: "renamed", description: "first" });
     expect(Object.keys((await put({ permissions: ["apps.write"] })).permissions)).toEqual(["apps.write"]);
-    expect(await put({ description: null, permissions: null })).toMatchObject({
+    expect(await put({ description: null, permissions: [] })).toMatchObject({
       name: "renamed",
       description: null,
       permissions: {},
     });
-    expect(await call.refusal("PUT", `/iam/roles/${id}`, { name: null })).toMatchObject({
-      paths: ["name"],
+    expect(await call.refusal("PUT", `/iam/roles/${id}`, { name: null, permissions: null })).toMatchObject({
+      paths: ["name", "permissions"],
     });
   });
 

@@ -142,13 +142,13 @@ describe("a variable", () => {
     const schema = { properties: { b: { const: null } } };
     expect(await put({ schema })).toMatchObject({ schema, tags: ["t"] });
     expect((await call.get(at(id))).schema).toEqual(schema);
-    expect(await put({ schema: null, scopeId: null, tags: null, name: "b" })).toMatchObject({
+    expect(await put({ schema: null, scopeId: null, tags: [], name: "b" })).toMatchObject({
       ...{ name: "b", scopeId: null, tags: [], schema: null },
     });
     for (const [patch, paths] of [
       [{ schema: { type: "nothing" } }, ["schema/type"]],
       [{ schema: { title: "a".repeat(70_000) } }, ["schema"]],
-      [{ name: null, stateId: "x" }, ["name", "stateId"]],
+      [{ name: null, tags: null, stateId: "x" }, ["name", "tags", "stateId"]],
     ] as const)
       expect((await call.refusal("PUT", at(id), patch)).paths).toEqual(paths);
     await add([{ name: "c" }]);

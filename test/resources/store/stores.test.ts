@@ -35,6 +35,7 @@ describe("a store", () => {
     expect(await put(id, patch)).toMatchObject({ id, name: "Store", ...patch });
     expect(await refused(id, { id: other.id })).toEqual(["id"]);
     expect(await refused(id, { name: "x" })).toEqual(["id"]);
+    expect(await refused(id, { id, isPublic: null, name: null })).toEqual(["name", "isPublic"]);
   });
 
   it("takes a commission from 0 to 100 percent in steps of 0.0001, and addresses of the web alone", async () => {

@@ -26,7 +26,7 @@ export const collectionRecords: Resource<RowDeps> = {
     record.list(({ caller, within, page }) => listRecords(deps, caller, within.collectionId, page)),
     record.get(({ caller, within, id }) => getRecord(deps, caller, { ...within, id })),
     record.update(
-      { body: recordPatch, description: `Values that are not named stay. ${description}`, conflict },
+      { body: recordPatch, description: `The values are replaced whole. ${description}`, conflict },
       ({ caller, within, id, patch }) => updateRecord(deps, caller, { ...within, id }, patch),
     ),
     record.remove({}, ({ caller, within, id }) => deleteRecord(deps, caller, { ...within, id })),

@@ -10,7 +10,7 @@ import { showValues } from "../collection-values.ts";
 export const recordInput = z.strictObject({
   values: mapInput.meta({
     description: "By the names of the collection's fields. Null is no value.",
-    shown: { type: "object", additionalProperties: {}, default: {} },
+    shown: { type: "object", additionalProperties: {} },
   }),
 });
 export type RecordInput = z.output<typeof recordInput>;

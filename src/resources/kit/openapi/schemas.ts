@@ -54,7 +54,8 @@ export function createSchemaWriter(): SchemaWriter {
 function polish(schema: Mutable, io: "input" | "output"): void {
   const { shown, example } = schema;
   if (typeof shown === "object" && shown !== null) {
-    for (const keyword of Object.keys(schema)) if (keyword !== "description") delete schema[keyword];
+    const kept = ["description", "default"];
+    for (const keyword of Object.keys(schema)) if (!kept.includes(keyword)) delete schema[keyword];
     Object.assign(schema, shown);
   }
   if (example !== undefined) {
