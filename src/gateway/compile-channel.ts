@@ -4,7 +4,7 @@ import type { ChannelKindName } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
 import { UnavailableError } from "../lib/errors.ts";
-import { bodyFormatOf } from "../normalize/bodies.ts";
+import { bodyFormatOf } from "../normalize/body/bodies.ts";
 import { compileRules } from "../normalize/compile.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender } from "../verify/sender.ts";

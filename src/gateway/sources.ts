@@ -6,8 +6,8 @@ import { createSourcePositions, type SourcePositions } from "../bus/sources/sour
 import { createSourceStates, type SourceStates } from "../bus/sources/source-states.ts";
 import type { Topics } from "../bus/topics/topics.ts";
 import type { ChannelKinds, ChannelRuntime } from "../channels/kind.ts";
-import type { PollJob } from "../channels/pull/poll-target.ts";
-import { startPolls } from "../channels/pull/polls.ts";
+import type { PollJob } from "../channels/pull/polls/poll-target.ts";
+import { startPolls } from "../channels/pull/polls/polls.ts";
 import { startSilenceWatch } from "../channels/pull/silence.ts";
 import type { SourceObservation } from "../channels/pull/source-runs.ts";
 import { createSourceRuns } from "../channels/pull/source-runs.ts";

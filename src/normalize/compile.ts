@@ -3,7 +3,7 @@ import type { Definition } from "../event/definition.ts";
 import { topicOf } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { type CompilePath, createPathCompiler, type RootedPath } from "./jsonpath.ts";
+import { type CompilePath, createPathCompiler, type RootedPath } from "./paths/jsonpath.ts";
 import {
   BODY_ROOT,
   ITEM_ROOT,

@@ -2,7 +2,7 @@ import type { ExplainedDefinition, ExplainedPath } from "../event/explained.ts";
 import type { RulePath, RuleSet } from "./compile.ts";
 import type { ItemContext } from "./item.ts";
 import { ItemReader } from "./item-reader.ts";
-import { PathBudgetError } from "./path.ts";
+import { PathBudgetError } from "./paths/path.ts";
 
 /** A budget of its own: what is explained must not change what is run. */
 const PATH_BUDGET = 200_000;

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
+import type { JsonText } from "./body/payload-slice.ts";
 import type { RulePath } from "./compile.ts";
 import type { CloudEvent, ItemContext } from "./item.ts";
-import type { PathBudget, PathNode } from "./path.ts";
-import type { JsonText } from "./payload-slice.ts";
+import type { PathBudget, PathNode } from "./paths/path.ts";
 
 /** The `data` of an event. */
 export interface Payload {

@@ -1,7 +1,7 @@
 import type { VerifiedDelivery } from "../event/received.ts";
-import type { Body } from "./bodies.ts";
+import type { Body } from "./body/bodies.ts";
+import type { JsonText } from "./body/payload-slice.ts";
 import type { Fault } from "./fault.ts";
-import type { JsonText } from "./payload-slice.ts";
 
 /** A delivery of more items is refused as a whole. */
 export const MAX_ITEMS = 1000;

@@ -2,13 +2,13 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { ok, type Result } from "../lib/result.ts";
-import { readBody } from "./bodies.ts";
+import { readBody } from "./body/bodies.ts";
+import { takeItems } from "./body/items.ts";
 import type { RuleSet } from "./compile.ts";
 import { createEnvelope } from "./entry.ts";
 import { type Fault, invalidBody } from "./fault.ts";
 import type { BrokenItem, DeliveryItems, Item } from "./item.ts";
-import { takeItems } from "./items.ts";
-import type { PathBudget } from "./path.ts";
+import type { PathBudget } from "./paths/path.ts";
 import { type ItemResult, type Pending, type Redrive, type Run, type RunDeps, runItem } from "./run-item.ts";
 
 export type NormalizeDeps = RunDeps;

@@ -2,10 +2,10 @@ import type { CommonSettings } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Result } from "../lib/result.ts";
+import type { JsonText } from "./body/payload-slice.ts";
 import type { Fault } from "./fault.ts";
 import type { DeliveryItems, Item, ItemContext } from "./item.ts";
-import type { PathRoot } from "./jsonpath.ts";
-import type { JsonText } from "./payload-slice.ts";
+import type { PathRoot } from "./paths/jsonpath.ts";
 
 /** The root of a path: its value, and the JSON text that values below it are cut out of. */
 export interface RootSource extends PathRoot {

@@ -2,15 +2,15 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { NewId } from "../lib/ids.ts";
 import type { CompiledSchema, JsonSchema, SchemaViolation } from "../lib/json-schema/compiled-schema.ts";
-import type { Body } from "./bodies.ts";
+import type { Body } from "./body/bodies.ts";
+import { exceedsDepth } from "./body/depth.ts";
 import type { Rule, RuleSet } from "./compile.ts";
-import { exceedsDepth } from "./depth.ts";
 import { createEvent, type Envelope } from "./entry.ts";
 import { type EventId, identify } from "./event-id.ts";
 import type { Fault } from "./fault.ts";
 import type { BrokenItem, Item, ItemContext } from "./item.ts";
 import { ItemReader, type Payload } from "./item-reader.ts";
-import { type PathBudget, PathBudgetError } from "./path.ts";
+import { type PathBudget, PathBudgetError } from "./paths/path.ts";
 
 /** The functions that the rules need from outside. */
 export interface RunDeps {

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { createAnyOf } from "./any-of.ts";
-import { asymmetric } from "./asymmetric.ts";
-import { hmac } from "./hmac.ts";
-import { jwt } from "./jwt.ts";
-import { none } from "./none.ts";
-import { standardWebhooks } from "./standard-webhooks.ts";
-import { token } from "./token.ts";
+import { createAnyOf } from "./schemes/any-of.ts";
+import { asymmetric } from "./schemes/asymmetric.ts";
+import { hmac } from "./schemes/hmac.ts";
+import { jwt } from "./schemes/jwt.ts";
+import { none } from "./schemes/none.ts";
+import { standardWebhooks } from "./schemes/standard-webhooks.ts";
+import { token } from "./schemes/token.ts";
 import type { VerificationScheme } from "./verifier.ts";
 
 /** The ways to know a sender; a new one is its file and its line here. */

@@ -4,7 +4,7 @@
  */
 import { compileLinearRegExp } from "../../src/lib/linear-regexp.ts";
 import { createRateBuckets } from "../../src/lib/rate-buckets.ts";
-import { readBody } from "../../src/normalize/bodies.ts";
+import { readBody } from "../../src/normalize/body/bodies.ts";
 import { normalize } from "../../src/normalize/normalize.ts";
 import { deliveryOf, rulesOf } from "../normalize/support.ts";
 

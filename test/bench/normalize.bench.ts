@@ -5,10 +5,10 @@
 import { createRequire } from "node:module";
 import { compile } from "json-p3";
 import type { Definition } from "../../src/event/definition.ts";
-import { targetsOf } from "../../src/normalize/json-scan.ts";
+import { targetsOf } from "../../src/normalize/body/json-scan.ts";
+import { JsonText } from "../../src/normalize/body/payload-slice.ts";
 import { normalize } from "../../src/normalize/normalize.ts";
-import { createSingularPath } from "../../src/normalize/path.ts";
-import { JsonText } from "../../src/normalize/payload-slice.ts";
+import { createSingularPath } from "../../src/normalize/paths/path.ts";
 import { deliveryOf, rulesOf } from "../normalize/support.ts";
 
 const ROUNDS = 5;

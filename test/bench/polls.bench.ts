@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { openTestRedis } from "../bus/support.ts";
-import { startPollsWorker, wanted } from "../channels/pull/polls-support.ts";
+import { startPollsWorker, wanted } from "../channels/pull/polls/polls-support.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";

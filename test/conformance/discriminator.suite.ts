@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { discriminatorOf } from "../../src/channels/polling/discriminators/discriminators.ts";
-import { pollingSettings } from "../../src/channels/polling/settings.ts";
+import { pollingSettings } from "../../src/channels/polling/settings/settings.ts";
 import { findingsOf } from "../../src/http/findings.ts";
 import { type Config, PollRig } from "../channels/polling/support.ts";
 import { PollUpstream, type View } from "../support/poll-upstream.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { findInRandomTexts, sliceRandomTexts } from "../normalize/slicing.ts";
+import { findInRandomTexts, sliceRandomTexts } from "../normalize/body/slicing.ts";
 
 it("every value of 100,000 random texts is cut out as its own text, and what JSON.parse refuses is refused", () => {
   const counts = sliceRandomTexts(20_240_601, 100_000);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readBody } from "../../src/normalize/bodies.ts";
+import { readBody } from "../../src/normalize/body/bodies.ts";
 import { runToEnd } from "../support/run-to-end.ts";
 
 // As long as a document may be: a parser of quadratic time would not end.

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { polledItemSettings, pollingProfile } from "../../src/channels/polling/profile.ts";
 import { commonSettings } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
+import { JsonText } from "../../src/normalize/body/payload-slice.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
 import { normalize, type Selection } from "../../src/normalize/normalize.ts";
-import { JsonText } from "../../src/normalize/payload-slice.ts";
 import { channel, dataOf, deliveryOf, type Outcome } from "./support.ts";
 
 const settings = z.strictObject({ ...commonSettings, ...polledItemSettings });

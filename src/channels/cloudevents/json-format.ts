@@ -1,8 +1,8 @@
 import { err, type Result } from "../../lib/result.ts";
+import { targetsOf } from "../../normalize/body/json-scan.ts";
+import type { JsonText } from "../../normalize/body/payload-slice.ts";
 import type { Fault } from "../../normalize/fault.ts";
 import type { CloudEvent, EventData } from "../../normalize/item.ts";
-import { targetsOf } from "../../normalize/json-scan.ts";
-import type { JsonText } from "../../normalize/payload-slice.ts";
 import { createCloudEvent, invalid } from "./attributes.ts";
 
 const DATA = targetsOf([["data"]]);

@@ -1,7 +1,8 @@
 import type { VerifiedDelivery } from "../../event/received.ts";
 import type { Values } from "../../event/values.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
-import { type Body, bodyFormatOf, readBody } from "../../normalize/bodies.ts";
+import { type Body, bodyFormatOf, readBody } from "../../normalize/body/bodies.ts";
+import type { JsonText } from "../../normalize/body/payload-slice.ts";
 import type { Fault } from "../../normalize/fault.ts";
 import {
   type BrokenItem,
@@ -10,7 +11,6 @@ import {
   type Item,
   MAX_ITEMS,
 } from "../../normalize/item.ts";
-import type { JsonText } from "../../normalize/payload-slice.ts";
 import { createCloudEvent, invalid } from "./attributes.ts";
 import { readJsonEvent } from "./json-format.ts";
 

@@ -1,9 +1,9 @@
 import type { IngestResult } from "../../event/ingest.ts";
 import type { DryRun, FetchedDelivery, PolledSource, SourceRun } from "../source.ts";
-import type { Exchange } from "./fetch-page.ts";
-import type { Plan } from "./plan.ts";
+import type { Exchange } from "./fetch/fetch-page.ts";
+import { redactRequest, redactValues } from "./fetch/secrets.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
-import { redactRequest, redactValues } from "./secrets.ts";
+import type { Plan } from "./settings/plan.ts";
 
 /** One page of a poll, by the very code that polls, with nothing behind it that would publish or keep anything. */
 export async function dryRunPoll(

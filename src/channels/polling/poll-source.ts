@@ -1,15 +1,15 @@
 import type { Clock } from "../../lib/clock.ts";
-import { PathBudgetError } from "../../normalize/path.ts";
+import { PathBudgetError } from "../../normalize/paths/path.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
-import type { CallDeps } from "./call.ts";
-import { readCursor } from "./cursor.ts";
-import { createPageFetcher, type Exchange, type FetchedPage } from "./fetch-page.ts";
-import { PageWalk } from "./page-walk.ts";
+import { readCursor } from "./cursor/cursor.ts";
+import { PollWriter } from "./cursor/poll-writer.ts";
+import { PositionError } from "./cursor/position.ts";
+import type { CallDeps } from "./fetch/call.ts";
+import { createPageFetcher, type Exchange, type FetchedPage } from "./fetch/fetch-page.ts";
+import { PageWalk } from "./fetch/page-walk.ts";
 import { FIRST_PAGE } from "./pagination/page-request.ts";
-import type { Plan } from "./plan.ts";
-import { PollWriter } from "./poll-writer.ts";
-import { PositionError } from "./position.ts";
-import type { TemplateValue } from "./template-values.ts";
+import type { TemplateValue } from "./request/template-values.ts";
+import type { Plan } from "./settings/plan.ts";
 
 export interface PollDeps extends CallDeps {
   readonly clock: Clock;

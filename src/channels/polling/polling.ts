@@ -1,14 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ChannelKind } from "../kind.ts";
 import type { PolledSource } from "../source.ts";
-import { pollCursorFormat } from "./cursor.ts";
+import { pollCursorFormat } from "./cursor/cursor.ts";
 import { dryRunPoll } from "./dry-run.ts";
-import { compilePlan, type Plan } from "./plan.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
 import { pollingProfile } from "./profile.ts";
-import { originOf } from "./request-template.ts";
-import { scheduleOf } from "./schedule-settings.ts";
-import { pollingSettings } from "./settings.ts";
+import { originOf } from "./request/request-template.ts";
+import { compilePlan, type Plan } from "./settings/plan.ts";
+import { scheduleOf } from "./settings/schedule-settings.ts";
+import { pollingSettings } from "./settings/settings.ts";
 
 /** Inlet calls an address at an interval and finds out what is new. */
 export const polling: ChannelKind = {

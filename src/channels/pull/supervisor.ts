@@ -8,12 +8,12 @@ import { createLimiter } from "../../lib/limiter.ts";
 import { startLoop } from "../../lib/loop.ts";
 import { endsWithin } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
-import type { Polls } from "./polls.ts";
-import { type ShardTiming, startShards } from "./shards.ts";
+import type { Polls } from "./polls/polls.ts";
 import { createSourceList, type SourceListDeps, type SourceLook } from "./source-list.ts";
 import type { SourceRuns } from "./source-runs.ts";
-import { startStreamRunner } from "./stream-runner.ts";
-import { createStreamRunners } from "./stream-runners.ts";
+import { type ShardTiming, startShards } from "./streams/shards.ts";
+import { startStreamRunner } from "./streams/stream-runner.ts";
+import { createStreamRunners } from "./streams/stream-runners.ts";
 
 export interface SupervisorDeps extends SourceListDeps {
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;

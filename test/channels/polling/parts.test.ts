@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { SeenKeys } from "../../../src/channels/polling/cursor/seen-keys.ts";
+import { createRedact } from "../../../src/channels/polling/fetch/secrets.ts";
 import { findLink } from "../../../src/channels/polling/pagination/link-header.ts";
-import { createRedact } from "../../../src/channels/polling/secrets.ts";
-import { SeenKeys } from "../../../src/channels/polling/seen-keys.ts";
 import {
   formatInstant,
   parseTimestamp,
   type TimestampFormat,
-} from "../../../src/channels/polling/timestamps.ts";
+} from "../../../src/channels/polling/settings/timestamps.ts";
 
 describe("an instant", () => {
   it.each<[string, TimestampFormat, string | undefined]>([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createPolledSource } from "../../../src/channels/polling/polling.ts";
-import { pollingSettings } from "../../../src/channels/polling/settings.ts";
+import { pollingSettings } from "../../../src/channels/polling/settings/settings.ts";
 import { findingsOf } from "../../../src/http/findings.ts";
 import { outbound } from "./support.ts";
 

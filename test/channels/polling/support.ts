@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { PollDeps } from "../../../src/channels/polling/poll-source.ts";
 import { createPolledSource } from "../../../src/channels/polling/polling.ts";
 import { pollingProfile } from "../../../src/channels/polling/profile.ts";
-import { pollingSettings } from "../../../src/channels/polling/settings.ts";
+import { pollingSettings } from "../../../src/channels/polling/settings/settings.ts";
 import type { FetchedDelivery, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
 import type { Definition } from "../../../src/event/definition.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";

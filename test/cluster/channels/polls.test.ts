@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { openTestRedis } from "../../bus/support.ts";
-import { startPollsWorker, wanted } from "../../channels/pull/polls-support.ts";
+import { startPollsWorker, wanted } from "../../channels/pull/polls/polls-support.ts";
 import { startRedisCluster } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 

@@ -2,12 +2,12 @@ import type { z } from "zod";
 import type { Finding } from "../../../lib/errors.ts";
 import type { Result } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
-import type { ItemKey } from "../item-key.ts";
-import type { PathReader } from "../paths.ts";
-import type { Position, PositionContext } from "../position.ts";
+import type { ItemKey } from "../cursor/item-key.ts";
+import type { Position, PositionContext } from "../cursor/position.ts";
 import type { polledItemSettings } from "../profile.ts";
-import type { StartAt } from "../start-at.ts";
-import type { TemplateNames, TemplateValue } from "../template-values.ts";
+import type { TemplateNames, TemplateValue } from "../request/template-values.ts";
+import type { PathReader } from "../settings/paths.ts";
+import type { StartAt } from "../settings/start-at.ts";
 
 export type Order = z.output<typeof polledItemSettings.order>;
 

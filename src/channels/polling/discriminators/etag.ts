@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { err, ok } from "../../../lib/result.ts";
-import type { Page, PageItem } from "../page.ts";
-import { MAX_KEYS, type Position, positionFull } from "../position.ts";
-import { SeenKeys, seenKeysSchema } from "../seen-keys.ts";
+import { MAX_KEYS, type Position, positionFull } from "../cursor/position.ts";
+import { SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
+import type { Page, PageItem } from "../fetch/page.ts";
 import { type Discriminator, type DiscriminatorContext, NO_START_VALUE } from "./discriminator.ts";
 
 const settings = z.strictObject({

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { Page, PageItem } from "../page.ts";
-import { MAX_KEYS, type Position, type PositionContext } from "../position.ts";
-import { KEY_CHARS, SeenKeys, seenKeysSchema } from "../seen-keys.ts";
-import type { TemplateValue } from "../template-values.ts";
+import { MAX_KEYS, type Position, type PositionContext } from "../cursor/position.ts";
+import { KEY_CHARS, SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
+import type { Page, PageItem } from "../fetch/page.ts";
+import type { TemplateValue } from "../request/template-values.ts";
 import type { Order } from "./discriminator.ts";
 
 /** What items are put in order by. */

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { err, ok } from "../../../lib/result.ts";
-import { createItemKey, type ItemKey } from "../item-key.ts";
-import type { Page, PageItem } from "../page.ts";
-import { MAX_KEYS, type Position, type PositionContext, positionFull } from "../position.ts";
-import { SeenKeys, seenKeysSchema } from "../seen-keys.ts";
+import { createItemKey, type ItemKey } from "../cursor/item-key.ts";
+import { MAX_KEYS, type Position, type PositionContext, positionFull } from "../cursor/position.ts";
+import { SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
+import type { Page, PageItem } from "../fetch/page.ts";
 import { type Discriminator, type DiscriminatorContext, NO_START_VALUE } from "./discriminator.ts";
 
 const settings = z.strictObject({

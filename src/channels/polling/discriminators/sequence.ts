@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Finding } from "../../../lib/errors.ts";
 import { err, ok } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
-import { keyOf } from "../item-key.ts";
+import { keyOf } from "../cursor/item-key.ts";
 import type { CompiledDiscriminator, Discriminator, DiscriminatorContext } from "./discriminator.ts";
 import { OrderedPosition, type Ordering, type SavedOrdered, savedOrderedSchema } from "./ordered.ts";
 

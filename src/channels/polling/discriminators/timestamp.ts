@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { err, ok } from "../../../lib/result.ts";
-import { keyOf } from "../item-key.ts";
-import type { StartAt } from "../start-at.ts";
-import { parseTimestamp, TIMESTAMP_FORMATS, type TimestampFormat } from "../timestamps.ts";
+import { keyOf } from "../cursor/item-key.ts";
+import type { StartAt } from "../settings/start-at.ts";
+import { parseTimestamp, TIMESTAMP_FORMATS, type TimestampFormat } from "../settings/timestamps.ts";
 import type { Discriminator } from "./discriminator.ts";
 import { OrderedPosition, type Ordering, type SavedOrdered, savedOrderedSchema } from "./ordered.ts";
 

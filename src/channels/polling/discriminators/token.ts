@@ -2,13 +2,13 @@ import { z } from "zod";
 import type { Finding } from "../../../lib/errors.ts";
 import { err, ok } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
-import { keyOf } from "../item-key.ts";
-import type { Page, PageItem } from "../page.ts";
+import { keyOf } from "../cursor/item-key.ts";
+import { MAX_KEYS, type Position, PositionError } from "../cursor/position.ts";
+import { SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
+import type { Page, PageItem } from "../fetch/page.ts";
 import { type PageRequest, pageRequestSchema } from "../pagination/page-request.ts";
 import { isTrue } from "../pagination/pagination.ts";
-import { MAX_KEYS, type Position, PositionError } from "../position.ts";
-import { SeenKeys, seenKeysSchema } from "../seen-keys.ts";
-import type { TemplateValue } from "../template-values.ts";
+import type { TemplateValue } from "../request/template-values.ts";
 import type { Discriminator, DiscriminatorContext } from "./discriminator.ts";
 
 const MAX_TOKEN_CHARS = 16_384;

@@ -1,8 +1,8 @@
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
-import type { Page } from "../page.ts";
-import type { PathReader } from "../paths.ts";
-import type { PageParameters } from "../request-template.ts";
+import type { Page } from "../fetch/page.ts";
+import type { PageParameters } from "../request/request-template.ts";
+import type { PathReader } from "../settings/paths.ts";
 import { findLink } from "./link-header.ts";
 import type { PageRequest } from "./page-request.ts";
 import type { PaginationSettings } from "./settings.ts";

@@ -1,0 +1,186 @@
+import type { Clock } from "../../../lib/clock.ts";
+import type { AuthorizedRequest } from "../../../net/credentials.ts";
+import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
+import type { SourceEnd, SourceRun } from "../../source.ts";
+import type { PageRequest } from "../pagination/page-request.ts";
+import { InvalidRequestError, originOf, type PageParameters } from "../request/request-template.ts";
+import type { TemplateContext } from "../request/template-values.ts";
+import type { Plan } from "../settings/plan.ts";
+import { equalsSetting, refusalOf, waitOf } from "./answers.ts";
+import { type CallDeps, callServer } from "./call.ts";
+import { type Page, readPage } from "./page.ts";
+import { createRedact, type Redact } from "./secrets.ts";
+import { type Validators, validatorsOf, withConditions } from "./validators.ts";
+
+/** Which page is asked for, and with what. */
+export interface PageQuery {
+  readonly at: PageRequest;
+  readonly context: TemplateContext;
+  /** In place of the address of the settings, for the first page. */
+  readonly url: string | undefined;
+  /** Of the first page; undefined where it is not asked conditionally. */
+  readonly validators: Validators | undefined;
+}
+
+export interface FetchedPage {
+  readonly kind: "page";
+  readonly page: Page;
+  /** The page after it. */
+  readonly next: PageRequest | undefined;
+  readonly redact: Redact;
+  readonly validators: Validators | undefined;
+  /** Until when the server wants no further calls. */
+  readonly notBeforeMs: number | undefined;
+  readonly bytes: number;
+  readonly arrivedAtMs: number;
+}
+
+/** `expired`: the server does not know any more what the page, or the position, refers to. */
+export type Fetched =
+  | FetchedPage
+  | { readonly kind: "notModified"; readonly notBeforeMs: number | undefined }
+  | { readonly kind: "expired"; readonly what: "page" | "position"; readonly end: SourceEnd }
+  | { readonly kind: "ended"; readonly end: SourceEnd };
+
+/** What one call looked like from outside, for a dry run. */
+export interface Exchange {
+  readonly sent: AuthorizedRequest;
+  readonly response: OutboundResponse | undefined;
+  readonly redact: Redact;
+}
+
+export interface PageFetcherDeps extends CallDeps {
+  readonly clock: Clock;
+  readonly observe?: (exchange: Exchange) => void;
+}
+
+export interface PageFetcher {
+  /** @throws the signal's reason, PathBudgetError; nothing of what the server does. */
+  readonly fetch: (query: PageQuery) => Promise<Fetched>;
+  /** What was asked before may be asked again: without this it is taken for a circle. */
+  readonly forget: () => void;
+}
+
+/** Statuses by which a server refuses the address or the token of a page that it gave itself. */
+const PAGE_GONE: readonly number[] = [400, 404, 410];
+
+/** Asks for the pages of one walk. */
+export function createPageFetcher(
+  deps: PageFetcherDeps,
+  { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "credentials" | "signal"> },
+): PageFetcher {
+  const { clock, observe } = deps;
+  const { pagination, settings } = plan;
+  const { credentials, signal } = run;
+  const origin = originOf(settings.request);
+  const asked = new Set<string>();
+
+  /** Undefined where it may be called: within the origin, or where the connection says so when it puts its credentials in. */
+  const refusalToCall = ({ body, headers, url }: OutboundRequest): SourceEnd | undefined => {
+    if (credentials === undefined && new URL(url).origin !== origin) {
+      return broken("origin", "The next page would be at another origin, which only a connection can allow");
+    }
+    const name = JSON.stringify([url, headers, String(body ?? "")]);
+    if (asked.has(name)) return failed("page_repeated", "The next page would be one that was read already");
+    asked.add(name);
+    return undefined;
+  };
+
+  function readAnswer(response: OutboundResponse, sent: AuthorizedRequest, query: PageQuery): Fetched {
+    const { at } = query;
+    const { expiredOn } = plan.discriminator;
+    const isFirst = at.kind === "first";
+    const arrivedAtMs = clock();
+    const refusal = refusalOf(response, settings, arrivedAtMs);
+    if (refusal !== undefined) {
+      if (isFirst && expiredOn?.statuses.includes(response.status)) return expired("position", refusal);
+      if (!isFirst && PAGE_GONE.includes(response.status)) return expired("page", refusal);
+      const isExpired = expiredOn?.path !== undefined && isFirst && saysExpired(response);
+      return isExpired ? expired("position", refusal) : { kind: "ended", end: refusal };
+    }
+    const read = readPage(response, { ...settings, itemsPath: plan.itemsPath }, sent.secretQuery);
+    if (!read.ok) return { kind: "ended", end: failed(read.error.code, read.error.message) };
+    const page = read.value;
+    if (isFirst && isEqual(page, expiredOn?.path, expiredOn?.equals)) {
+      return expired("position", broken("token_expired", "The server does not know the token any more"));
+    }
+    if (plan.successPath !== undefined && !isEqual(page, plan.successPath, settings.successOn.equals)) {
+      return { kind: "ended", end: failed("not_successful", "The answer is not what `successOn` asks for") };
+    }
+    const next = pagination.next(page, at);
+    if (!next.ok)
+      return { kind: "ended", end: failed("next_page", `It is not clear what follows: ${next.error}`) };
+    return {
+      kind: "page",
+      page,
+      next: next.value,
+      redact: createRedact(sent),
+      validators: undefined,
+      notBeforeMs: waitOf(response, settings, arrivedAtMs),
+      bytes: response.body.length,
+      arrivedAtMs,
+    };
+  }
+
+  /** Of an answer that is no page: by its body, where that can be read. */
+  function saysExpired(response: OutboundResponse): boolean {
+    const { expiredOn } = plan.discriminator;
+    const read = readPage(response, { ...settings, itemsPath: undefined });
+    return read.ok && isEqual(read.value, expiredOn?.path, expiredOn?.equals);
+  }
+
+  async function fetch(query: PageQuery): Promise<Fetched> {
+    const { at, context, url, validators } = query;
+    const parameters: PageParameters =
+      at.kind === "first" && url !== undefined ? { url } : pagination.parametersOf(at);
+    let request: OutboundRequest;
+    try {
+      request = plan.request.render(withPage(context, pagination.numberOf(at)), parameters);
+    } catch (error) {
+      if (!(error instanceof InvalidRequestError)) throw error;
+      return { kind: "ended", end: failed("request", error.message) };
+    }
+    const refusal = refusalToCall(request);
+    if (refusal !== undefined) return { kind: "ended", end: refusal };
+    const conditional = withConditions(request, validators);
+    const called = await callServer(deps, { request: conditional, settings, credentials, signal });
+    const { sent = unauthorized(conditional) } = called;
+    const response = called.kind === "answer" ? called.response : undefined;
+    observe?.({ sent, response, redact: createRedact(sent) });
+    if (called.kind === "ended") return { kind: "ended", end: called.end };
+    if (called.response.status === 304 && conditional !== request) {
+      return { kind: "notModified", notBeforeMs: waitOf(called.response, settings, clock()) };
+    }
+    const fetched = readAnswer(called.response, called.sent, query);
+    if (fetched.kind !== "page" || at.kind !== "first") return fetched;
+    return { ...fetched, validators: validatorsOf(request, called.response) };
+  }
+
+  return { fetch, forget: () => asked.clear() };
+}
+
+/** Of credentials that could not be put in. */
+const unauthorized = (request: OutboundRequest): AuthorizedRequest => ({
+  request,
+  secretHeaders: [],
+  secretQuery: [],
+  generation: undefined,
+});
+
+function withPage(context: TemplateContext, page: string | undefined): TemplateContext {
+  return page === undefined ? context : new Map([...context, ["page", { kind: "text", text: page }]]);
+}
+
+function isEqual(
+  page: Page,
+  path: Parameters<Page["read"]>[0] | undefined,
+  equals: string | number | boolean | undefined,
+): boolean {
+  return path !== undefined && equals !== undefined && equalsSetting(page.read(path), equals);
+}
+
+const expired = (what: "page" | "position", end: SourceEnd): Fetched => ({ kind: "expired", what, end });
+
+const failed = (code: string, message: string): SourceEnd => ({ kind: "failed", code, message });
+
+const broken = (code: string, message: string): SourceEnd => ({ kind: "broken", code, message });

@@ -1,0 +1,203 @@
+import { hash } from "node:crypto";
+import type { VerifiedDelivery } from "../../../event/received.ts";
+import type { Values } from "../../../event/values.ts";
+import { err, ok, type Result } from "../../../lib/result.ts";
+import type { OutboundResponse } from "../../../net/outbound.ts";
+import { type Body, bodyFormatOf, readBody } from "../../../normalize/body/bodies.ts";
+import { MAX_PAGE_ITEMS, splitItems } from "../../../normalize/body/items.ts";
+import type { JsonText } from "../../../normalize/body/payload-slice.ts";
+import type { RulePath } from "../../../normalize/compile.ts";
+import type { BrokenItem, Item } from "../../../normalize/item.ts";
+import { ItemReader } from "../../../normalize/item-reader.ts";
+import type { PathBudget } from "../../../normalize/paths/path.ts";
+import { withoutQuery } from "./secrets.ts";
+
+/** An item of a page as it came. */
+export interface PageItem {
+  /** Its place among all that `itemsPath` finds, from 0. */
+  readonly index: number;
+  /** Where it stands in the page; undefined for a page that is one item. */
+  readonly part: JsonText | undefined;
+  /** The text of a line that is no JSON. */
+  readonly broken: string | undefined;
+  /** The string, number (as spelled) or boolean that a path yields; undefined where it yields none, or several. */
+  readonly read: (path: RulePath) => string | undefined;
+  /** SHA-256 of the whole item, 43 base64url characters. */
+  readonly contentHash: () => string;
+}
+
+/** What a server has answered, read. */
+export interface Page {
+  /** Names in lower case; what of them is secret is still there. */
+  readonly headers: Values;
+  /** An address that stands on the page or in its headers, absolute, and without what credentials put into each anew. */
+  readonly addressOf: (text: string) => string | undefined;
+  readonly body: Body;
+  /** In the order received, without those that are null. */
+  readonly items: readonly PageItem[];
+  /** With those that are null. */
+  readonly itemCount: number;
+  /** The first value that a path over the page yields; numbers as spelled. */
+  readonly read: (path: RulePath) => unknown;
+}
+
+/** Why an answer could not be read as a page; the message is for the channel's owner. */
+export interface PageFault {
+  readonly code: "content_type" | "invalid_body" | "items_missing" | "items_too_many" | "items_overlap";
+  readonly message: string;
+}
+
+export interface PageFormat {
+  readonly decode?: Decoding | undefined;
+  readonly itemsPath: RulePath | undefined;
+  /** True where a page without what `itemsPath` leads to has no items. */
+  readonly itemsOptional: boolean;
+}
+
+export const DECODINGS = ["json", "ndjson", "xml"] as const;
+export type Decoding = (typeof DECODINGS)[number];
+
+const CONTENT_TYPES: Readonly<Record<Decoding, string>> = {
+  json: "application/json",
+  ndjson: "application/x-ndjson",
+  xml: "application/xml",
+};
+
+/** Nodes that all the paths over one page may visit together. */
+const PAGE_PATH_BUDGET = 4_000_000;
+
+/**
+ * Reads an answer. One without a body is a page without items.
+ *
+ * @param secretQuery names in the query that hold a secret
+ * @throws PathBudgetError, by what it answers too
+ */
+export function readPage(
+  answer: OutboundResponse,
+  format: PageFormat,
+  secretQuery: readonly string[] = [],
+): Result<Page, PageFault> {
+  const { headers } = answer;
+  const budget: PathBudget = { left: PAGE_PATH_BUDGET };
+  const read = readContent(answer, format);
+  if (!read.ok) return read;
+  const { body, isEmpty } = read.value;
+  const found = isEmpty ? NO_ITEMS : itemsOf(body, format, headers, budget);
+  if (!found.ok) return found;
+  const whole = { index: 0, value: body.value, json: body.json, isBody: true };
+  const reader = new ItemReader({ delivery: deliveryOf(headers, body), body, item: whole }, budget);
+  return ok({
+    headers,
+    addressOf: (text) => withoutQuery(URL.parse(text, answer.url), secretQuery),
+    body,
+    ...found.value,
+    read: (path) => reader.values(path)[0],
+  });
+}
+
+function readContent(
+  { body: bytes, headers }: OutboundResponse,
+  { decode, itemsPath }: PageFormat,
+): Result<{ readonly body: Body; readonly isEmpty: boolean }, PageFault> {
+  const isEmpty = bytes.every(isSpace);
+  const received = [headers["content-type"]].flat()[0];
+  const charset = bodyFormatOf(received)?.charset;
+  const told =
+    decode === undefined ? received : `${CONTENT_TYPES[decode]}${charset ? `; charset=${charset}` : ""}`;
+  const kind = isEmpty ? "json" : bodyFormatOf(told)?.kind;
+  if (kind !== "json" && kind !== "ndjson" && kind !== "xml") {
+    const message = `The server answers with ${named(received)}, which is not read unless \`decode\` says as what`;
+    return err({ code: "content_type", message });
+  }
+  const read = readBody(isEmpty ? NULL : bytes, isEmpty ? undefined : told);
+  if (!read.ok) return invalid(read.error.detail);
+  if (kind !== "xml" || itemsPath === undefined) return ok({ body: read.value, isEmpty });
+  // Items are cut out of JSON: an XML document that is split goes on as the JSON that paths see of it.
+  const mapped = readBody(Buffer.from(JSON.stringify(read.value.value)), CONTENT_TYPES.json);
+  return mapped.ok ? ok({ body: mapped.value, isEmpty }) : invalid(mapped.error.detail);
+}
+
+function itemsOf(
+  body: Body,
+  { itemsOptional, itemsPath }: PageFormat,
+  headers: Values,
+  budget: PathBudget,
+): Result<FoundItems, PageFault> {
+  const split = splitItems(body, itemsPath, budget, MAX_PAGE_ITEMS);
+  if (split.kind === "tooMany") {
+    return err({ code: "items_too_many", message: `The page holds more than ${split.limit} items` });
+  }
+  if (split.kind === "fault") {
+    const { detail, path, reason } = split.fault;
+    if (reason !== "invalid_body" || path !== "itemsPath") return invalid(detail);
+    // Where a path may yield any number of values, none is one.
+    if (itemsOptional || itemsPath?.path.kind === "query") return NO_ITEMS;
+    return err({ code: "items_missing", message: `The answer is not what was expected: ${detail}` });
+  }
+  const last = split.items.at(-1);
+  // A line that ends before its time is the mark of half a body, however well the connection was closed.
+  if (last !== undefined && "fault" in last) return invalid(`its last line is broken: ${last.fault.detail}`);
+  const delivery = deliveryOf(headers, body);
+  const items = split.items.flatMap((item): PageItem[] => {
+    if ("fault" in item) return [brokenItem(item)];
+    if (item.value === null) return [];
+    return [readItem(item, new ItemReader({ delivery, body, item }, budget))];
+  });
+  return isSeparable(body, itemsPath, items)
+    ? ok({ items, itemCount: split.items.length })
+    : err({
+        code: "items_overlap",
+        message: "`itemsPath` yields values of which one holds another, or names",
+      });
+}
+
+type FoundItems = Pick<Page, "items" | "itemCount">;
+
+const NO_ITEMS = ok<FoundItems>({ items: [], itemCount: 0 });
+
+/** True where each item can be taken out of the page by itself. */
+function isSeparable(body: Body, itemsPath: RulePath | undefined, items: readonly PageItem[]): boolean {
+  if (body.json === undefined || itemsPath?.path.kind !== "query") return true;
+  const parts = items.flatMap(({ part }) => part ?? []);
+  return parts.length === items.length && body.json.blank([], parts) !== undefined;
+}
+
+const brokenItem = ({ index, text }: BrokenItem): PageItem => ({
+  index,
+  part: undefined,
+  broken: text,
+  read: () => undefined,
+  contentHash: () => hash("sha256", text, "base64url"),
+});
+
+const readItem = ({ index, isBody, json }: Item, reader: ItemReader): PageItem => ({
+  index,
+  part: isBody ? undefined : json,
+  broken: undefined,
+  read(path) {
+    const [value, ...more] = reader.values(path);
+    if (more.length > 0 || value === "") return undefined;
+    return typeof value === "string" || typeof value === "boolean" ? String(value) : undefined;
+  },
+  contentHash: () => reader.wholeItem().hash,
+});
+
+/** What paths see of an answer besides its body. */
+const deliveryOf = (headers: Values, body: Body): VerifiedDelivery => ({
+  method: "GET",
+  headers,
+  query: {},
+  body: body.bytes,
+  arrivedAtMs: 0,
+});
+
+const NULL = Buffer.from("null");
+
+const isSpace = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 13);
+
+const invalid = (detail: string): Result<never, PageFault> =>
+  err({ code: "invalid_body", message: `The answer cannot be read: ${detail}` });
+
+/** Somebody else's text, of which a person needs to see the beginning. */
+const named = (contentType: string | undefined): string =>
+  contentType === undefined ? "no content type" : JSON.stringify(contentType.slice(0, 100));

@@ -1,0 +1,80 @@
+import type { Values } from "../../../event/values.ts";
+import type { AuthorizedRequest } from "../../../net/credentials.ts";
+
+/** A text without the secrets of a request. */
+export type Redact = (text: string) => string;
+
+const HIDDEN = "***";
+/** A shorter text may stand in a page for reasons of its own. */
+const MIN_SECRET_LENGTH = 8;
+/** What would be a number in JSON cannot be replaced by anything that keeps the page readable. */
+const NUMBER = /^[-+.\deE]*$/;
+
+/**
+ * Takes out what the credentials have put into a request, wherever a server repeats it: links that hold the key of the query,
+ * pages that show the request.
+ */
+export function createRedact(sent: Omit<AuthorizedRequest, "generation">): Redact {
+  const { request, secretHeaders, secretQuery } = sent;
+  const query = new URL(request.url).searchParams;
+  const values = [
+    ...secretHeaders.flatMap((name) => credentialsIn(request.headers[name] ?? "")),
+    ...secretQuery.flatMap((name) => query.getAll(name)),
+  ].filter((value) => value.length >= MIN_SECRET_LENGTH && !NUMBER.test(value));
+  const spellings = new Set(values.flatMap((value) => [value, encodeURIComponent(value)]));
+  if (spellings.size === 0) return (text) => text;
+  return (text) => [...spellings].reduce((redacted, value) => redacted.replaceAll(value, HIDDEN), text);
+}
+
+export function redactValues(values: Values, redact: Redact): Values {
+  return Object.assign(
+    Object.create(null),
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [
+        name,
+        typeof value === "string" ? redact(value) : value.map(redact),
+      ]),
+    ),
+  );
+}
+
+/** A request as it may be shown. */
+export function redactRequest({
+  request,
+  secretHeaders,
+  secretQuery,
+}: Omit<AuthorizedRequest, "generation">): {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Values;
+  readonly body: string | null;
+} {
+  const redact = createRedact({ request, secretHeaders, secretQuery });
+  const url = new URL(request.url);
+  for (const name of secretQuery) if (url.searchParams.has(name)) url.searchParams.set(name, HIDDEN);
+  const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [
+    name,
+    secretHeaders.includes(name) ? HIDDEN : redact(value),
+  ]);
+  return {
+    method: request.method,
+    url: url.href,
+    headers: Object.fromEntries(headers),
+    body: request.body === undefined ? null : redact(request.body.toString()),
+  };
+}
+
+/** An address without what credentials are to put into it anew: it may be stored. */
+export function withoutQuery(url: URL | null, names: readonly string[]): string | undefined {
+  // Deleting nothing would still spell the query anew.
+  for (const name of names) if (url?.searchParams.has(name)) url.searchParams.delete(name);
+  return url?.href;
+}
+
+/** The value as it was sent, what comes after its scheme (`Bearer …`), and the password of RFC 7617. */
+function credentialsIn(value: string): string[] {
+  const parameter = value.slice(value.indexOf(" ") + 1);
+  if (!/^basic /i.test(value)) return [value, parameter];
+  const pair = Buffer.from(parameter, "base64").toString();
+  return [value, parameter, pair.slice(pair.indexOf(":") + 1)];
+}

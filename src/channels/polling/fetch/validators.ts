@@ -1,0 +1,55 @@
+import { hash } from "node:crypto";
+import { z } from "zod";
+import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
+
+/** By what a server can tell that its answer to a request is still the same (RFC 9110, section 8.8). */
+export const validatorsSchema = z.strictObject({
+  /** Of which request: a hash. */
+  of: z.string(),
+  etag: z.string().optional(),
+  lastModified: z.string().optional(),
+});
+
+export type Validators = z.output<typeof validatorsSchema>;
+
+const MAX_CHARS = 1024;
+
+/** The request with the conditions, where the validators are of the same one (RFC 9110, sections 13.1.2 and 13.1.3). */
+export function withConditions(
+  request: OutboundRequest,
+  validators: Validators | undefined,
+): OutboundRequest {
+  if (validators === undefined || validators.of !== nameOf(request)) return request;
+  const { etag, lastModified } = validators;
+  return {
+    ...request,
+    headers: {
+      ...request.headers,
+      ...(etag !== undefined && { "if-none-match": etag }),
+      ...(lastModified !== undefined && { "if-modified-since": lastModified }),
+    },
+  };
+}
+
+/** Undefined where the answer has none. */
+export function validatorsOf(
+  request: OutboundRequest,
+  { headers }: OutboundResponse,
+): Validators | undefined {
+  const read = (name: string): string | undefined => {
+    const [value] = [headers[name] ?? []].flat();
+    return value !== undefined && value !== "" && value.length <= MAX_CHARS ? value : undefined;
+  };
+  const etag = read("etag");
+  const lastModified = read("last-modified");
+  if (etag === undefined && lastModified === undefined) return undefined;
+  return {
+    of: nameOf(request),
+    ...(etag !== undefined && { etag }),
+    ...(lastModified !== undefined && { lastModified }),
+  };
+}
+
+/** Without credentials and conditions. */
+const nameOf = ({ body = "", headers, method, url }: OutboundRequest): string =>
+  hash("sha256", JSON.stringify([method, url, headers, body.toString()]), "base64url").slice(0, 22);

@@ -1,0 +1,57 @@
+import { err, ok, type Result } from "../../../lib/result.ts";
+import type { Placeholder } from "../../../lib/template.ts";
+import { formatInstant, type TimestampFormat } from "../settings/timestamps.ts";
+
+/** What a placeholder stands for in one request. */
+export type TemplateValue =
+  | { readonly kind: "text"; readonly text: string }
+  /** `format`: how it is written where the placeholder does not say. */
+  | { readonly kind: "instant"; readonly ms: number; readonly format: TimestampFormat };
+
+/** The names of placeholders, and what each is in a channel's requests: the same in all of them. */
+export type TemplateNames = ReadonlyMap<string, TemplateValue["kind"]>;
+
+/** The values of one request; a name without one has none yet. */
+export type TemplateContext = ReadonlyMap<string, TemplateValue>;
+
+const INSTANT_FILTERS = ["iso", "epochSeconds", "epochMillis", "rfc2822", "date"] as const;
+type InstantFilter = (typeof INSTANT_FILTERS)[number];
+
+/** What may come after the name: how an instant is written, and then for where the text is put. */
+const TEXT_FILTERS: ReadonlyMap<string, (text: string) => string> = new Map([
+  // A lone surrogate, which a server's token may hold, cannot be encoded.
+  ["urlencoded", (text) => encodeURIComponent(text.toWellFormed())],
+  ["json", (text) => JSON.stringify(text).slice(1, -1)],
+]);
+
+export const FILTER_NAMES: readonly string[] = [...INSTANT_FILTERS, ...TEXT_FILTERS.keys()];
+
+/** What a placeholder reads; the error tells its author why there is no such thing. */
+export function bindPlaceholder(
+  { name, filters }: Placeholder,
+  names: TemplateNames,
+): Result<(context: TemplateContext) => string, string> {
+  const kind = names.get(name);
+  if (kind === undefined) return err(`there is no ${name} here, ${listed(names)}`);
+  let format: InstantFilter | undefined;
+  const writers: ((text: string) => string)[] = [];
+  for (const filter of filters) {
+    const write = TEXT_FILTERS.get(filter);
+    const instant = INSTANT_FILTERS.find((each) => each === filter);
+    if (write !== undefined) writers.push(write);
+    else if (instant === undefined)
+      return err(`there is no filter ${filter}, only ${FILTER_NAMES.join(", ")}`);
+    else if (kind !== "instant") return err(`${name} is no instant, so that ${filter} has no meaning`);
+    else if (format !== undefined || writers.length > 0) return err(`${filter} comes once, and first`);
+    else format = instant;
+  }
+  return ok((context) => {
+    const value = context.get(name);
+    if (value === undefined) return "";
+    const text = value.kind === "text" ? value.text : formatInstant(value.ms, format ?? value.format);
+    return writers.reduce((written, write) => write(written), text);
+  });
+}
+
+const listed = (names: TemplateNames): string =>
+  names.size === 0 ? "nor anything else" : `only ${[...names.keys()].join(", ")}`;

@@ -1,0 +1,70 @@
+import type { Finding } from "../../../lib/errors.ts";
+import { err, ok, type Result } from "../../../lib/result.ts";
+import type { RulePath } from "../../../normalize/compile.ts";
+import { createItemKey } from "../cursor/item-key.ts";
+import type { CompiledDiscriminator } from "../discriminators/discriminator.ts";
+import { discriminatorOf } from "../discriminators/discriminators.ts";
+import { createPagination, type Pagination } from "../pagination/pagination.ts";
+import { compileRequest, type RequestTemplate } from "../request/request-template.ts";
+import type { TemplateNames, TemplateValue } from "../request/template-values.ts";
+import { createPathReader } from "./paths.ts";
+import type { PollingSettings } from "./settings-shape.ts";
+
+/** A channel's settings, compiled once: all that a poll needs to know. */
+export interface Plan {
+  readonly settings: PollingSettings;
+  readonly request: RequestTemplate;
+  readonly discriminator: CompiledDiscriminator;
+  readonly pagination: Pagination;
+  readonly itemsPath: RulePath | undefined;
+  readonly successPath: RulePath | undefined;
+  /** True where a walk over the pages begins anew behind each page that has brought something: counting pages is not safe. */
+  readonly restartsWalk: boolean;
+}
+
+/** Compiles paths and templates; findings name the settings that do not. */
+export function compilePlan(settings: PollingSettings): Result<Plan, readonly Finding[]> {
+  const { order, startAt, successOn } = settings;
+  const paths = createPathReader(settings.pathSyntax);
+  const itemId = paths.ofItem(settings.itemId, "itemId");
+  const versionPath = paths.ofItem(settings.versionPath, "versionPath");
+  const itemKey = createItemKey(itemId, versionPath);
+  const discriminator = discriminatorOf(settings.discriminator.by).create(settings.discriminator, {
+    paths,
+    itemId,
+    versionPath,
+    itemKey,
+    order,
+    startAt,
+  });
+  const pagination = createPagination(settings.pagination, paths);
+  const itemsPath = paths.ofPage(settings.itemsPath, "itemsPath");
+  const successPath = paths.ofPage(successOn.path, "successOn.path");
+  const request = compileRequest(settings.request, namesOf(settings));
+  const findings = [
+    ...paths.findings,
+    ...(request.ok ? [] : request.error.map(({ path, message }) => ({ path: `request.${path}`, message }))),
+  ];
+  if (findings.length > 0 || discriminator === undefined || !request.ok) return err(findings);
+  const usesCursor = request.value.names.has("cursor");
+  return ok({
+    settings,
+    request: request.value,
+    discriminator,
+    pagination,
+    itemsPath,
+    successPath,
+    restartsWalk:
+      pagination.counts && usesCursor && order === "ascending" && discriminator.isOrdered === true,
+  });
+}
+
+function namesOf({ discriminator, pagination }: PollingSettings): TemplateNames {
+  const names = new Map<string, TemplateValue["kind"]>();
+  const cursorKind = discriminatorOf(discriminator.by).cursorKind(discriminator);
+  if (cursorKind !== undefined) names.set("cursor", cursorKind);
+  if (pagination !== undefined && pagination.by !== "linkHeader" && pagination.by !== "nextUrlPath") {
+    names.set("page", "text");
+  }
+  return names.set("now", "instant").set("lastPollAt", "instant");
+}

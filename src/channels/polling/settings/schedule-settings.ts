@@ -1,0 +1,92 @@
+import { CronExpressionParser } from "cron-parser";
+import { z } from "zod";
+import type { PollSchedule } from "../../source.ts";
+
+/** Nobody is asked more often, by interval or by cron. */
+const MIN_INTERVAL_SECONDS = 5;
+/** So many times of a cron expression are looked at, or those of a year: what is checked does not depend on when. */
+const CHECKED_TIMES = 1000;
+const CHECKED_FROM_MS = Date.UTC(2026, 0, 1);
+const CHECKED_UNTIL_MS = Date.UTC(2027, 0, 2);
+
+/** When a channel is polled. */
+export const scheduleSettings = z
+  .strictObject({
+    intervalSeconds: z
+      .int()
+      .min(MIN_INTERVAL_SECONDS)
+      .max(31_536_000)
+      .default(60)
+      .describe("From the beginning of one poll to that of the next; of no account where there is `cron`."),
+    cron: z
+      .string()
+      .min(1)
+      .max(256)
+      .optional()
+      .describe(
+        "Five fields (minute, hour, day of month, month, day of week), or six with seconds in front.",
+      ),
+    timezone: z
+      .string()
+      .min(1)
+      .max(64)
+      .default("UTC")
+      .describe("By which `cron` is meant, of the IANA database, such as Europe/Zurich."),
+  })
+  .superRefine(({ cron, timezone }, context) => {
+    if (!isTimezone(timezone)) {
+      const message = "is no time zone of the IANA database";
+      context.addIssue({ code: "custom", path: ["timezone"], message });
+      return;
+    }
+    const message = cron === undefined ? undefined : flawOf(cron, timezone);
+    if (message !== undefined) context.addIssue({ code: "custom", path: ["cron"], message });
+  })
+  .prefault({})
+  .describe("When it is polled: again and again after an interval, or by a cron expression.");
+
+export const jitterSettings = z
+  .number()
+  .min(0)
+  .max(1)
+  .default(0.1)
+  .describe(
+    "The part of the time between two polls by which each may come later, so that channels of one server do not all ask at once.",
+  );
+
+export function scheduleOf({
+  schedule: { cron, intervalSeconds, timezone },
+  jitter,
+}: {
+  readonly schedule: z.output<typeof scheduleSettings>;
+  readonly jitter: number;
+}): PollSchedule {
+  return cron === undefined ? { everySeconds: intervalSeconds, jitter } : { cron, timezone, jitter };
+}
+
+function flawOf(cron: string, timezone: string): string | undefined {
+  // It would be another time on each worker, and at each start.
+  if (/\bH\b/i.test(cron)) return "must not hold H: give times, and let `jitter` spread them";
+  try {
+    const times = CronExpressionParser.parse(cron, { currentDate: CHECKED_FROM_MS, tz: timezone });
+    let before = Number.NEGATIVE_INFINITY;
+    for (let looked = 0; looked < CHECKED_TIMES && before < CHECKED_UNTIL_MS; looked++) {
+      const ms = times.next().getTime();
+      if (ms - before < MIN_INTERVAL_SECONDS * 1000)
+        return `must leave ${MIN_INTERVAL_SECONDS} seconds between polls`;
+      before = ms;
+    }
+    return undefined;
+  } catch (error) {
+    return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+function isTimezone(timezone: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: timezone });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,165 @@
+import type { Job, JobHandler } from "../../../bus/jobs/job-worker.ts";
+import type { Slots, Turn } from "../../../bus/limits/slots.ts";
+import { channelFacts } from "../../../event/channel.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import { UnavailableError } from "../../../lib/errors.ts";
+import type { Log } from "../../../log.ts";
+import type { Metrics } from "../../../metrics.ts";
+import { type PolledOnce, type PollRunDeps, pollOnce } from "./poll-run.ts";
+import { addPoll, addTurn, type PollJob, type PollQueue, type PollTarget } from "./poll-target.ts";
+
+export interface PollJobsDeps extends PollRunDeps {
+  readonly queue: PollQueue;
+  readonly slots: Slots;
+  /** What should be polled, by channel number. */
+  readonly targets: ReadonlyMap<number, PollTarget>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "polls" | "pollLagSeconds">;
+}
+
+export interface PollJobs {
+  readonly handle: JobHandler<PollJob>;
+  /** Ends the poll of a channel that is under way here; if the channel is still to be polled, another follows soon. */
+  readonly end: (channel: number) => void;
+  /** A person has changed something: the channel's next poll, if it comes soon, does not wait for what failed before. */
+  readonly skipBackoff: (channel: number) => void;
+}
+
+/** Changes reach all workers within two seconds: what is not known here may be new. */
+const UNKNOWN_WAIT_MS = 2_000;
+/** For whoever stands in line and is not told, because the worker has died that should have. Thousands may stand there. */
+const LINE_WAIT_MS = 30_000;
+/** After an outage, doubled each time that it still is. */
+const OUTAGE_WAIT_MS = 2_000;
+const MAX_OUTAGE_WAIT_MS = 60_000;
+/** Longer than the next poll of a source takes that should come soon; by then it may have been another worker's. */
+const FRESH_MS = 10_000;
+/** A poll that was ended here is not begun again faster than this, whatever ends it. */
+const ENDED_WAIT_MS = 1_000;
+
+type PollOutcome = PolledOnce["result"] | "unwanted" | "busy" | "limited" | "unavailable";
+
+/** What became of a job, and when its source should be polled beside its plan. */
+interface Handled {
+  readonly result: PollOutcome;
+  readonly againAtMs?: number;
+}
+
+/**
+ * What a worker does with the jobs of polls. Nothing is decided by the job itself: what is polled, and whether, is looked up when
+ * it runs. One job beside the plan at most waits for a source, so that no queue grows behind a limit.
+ */
+export function createPollJobs(deps: PollJobsDeps): PollJobs {
+  const { queue, slots, targets, clock, log, metrics, random } = deps;
+  const underWay = new Map<number, AbortController>();
+  /** Until when, by channel; in the order of these times. */
+  const fresh = new Map<number, number>();
+  let failing = false;
+
+  /** Of one that is not to be polled any more the number is all that is known here. */
+  function factsOf(channel: number): Readonly<Record<string, unknown>> {
+    const target = targets.get(channel);
+    return target === undefined ? { channel } : channelFacts(target.source.identity);
+  }
+
+  async function handle(job: Job<PollJob>, signal: AbortSignal): Promise<Handled> {
+    const { channel } = job.data;
+    const target = targets.get(channel);
+    if (target === undefined || (job.scheduleId !== undefined && job.scheduleId !== target.scheduleId)) {
+      if (job.starts === 1) return { result: "unwanted", againAtMs: clock() + UNKNOWN_WAIT_MS };
+      if (job.scheduleId !== undefined) await queue.unschedule(job.scheduleId);
+      return { result: "unwanted" };
+    }
+    const asked = await slots.take({
+      name: String(channel),
+      // Whoever waits is the job beside the plan, made when it had to.
+      sinceMs: job.data.sinceMs ?? (job.scheduleId === undefined ? job.createdAtMs : clock()),
+      places: target.places,
+    });
+    await tell(asked.turns);
+    if (asked.kind === "full") {
+      if (!asked.place.waits) return { result: "busy" };
+      return { result: "limited", againAtMs: clock() + LINE_WAIT_MS * (0.5 + random()) };
+    }
+    const skipBackoff = (fresh.get(channel) ?? 0) > clock();
+    fresh.delete(channel);
+    const ending = new AbortController();
+    underWay.set(channel, ending);
+    const lagMs = Math.max(clock() - job.dueAtMs, 0);
+    if (job.scheduleId !== undefined) metrics.pollLagSeconds.observe(lagMs / 1_000);
+    try {
+      const signals = [signal, ending.signal, asked.slot.lost];
+      const polled = await pollOnce(deps, target, { signal: AbortSignal.any(signals), skipBackoff, lagMs });
+      if (polled.result !== "ended" || !targets.has(channel)) return polled;
+      // Another worker goes on at once where this one stops.
+      return { ...polled, againAtMs: clock() + (signal.aborted ? 0 : ENDED_WAIT_MS) };
+    } finally {
+      if (underWay.get(channel) === ending) underWay.delete(channel);
+      await asked.slot.release().then(tell, (error: unknown) => {
+        log.debug(
+          { event: "poll.slot_not_released", err: error, ...factsOf(channel) },
+          "limit slot is left to run out",
+        );
+      });
+    }
+  }
+
+  async function tell(turns: readonly Turn[]): Promise<void> {
+    for (const turn of turns) {
+      await addTurn(queue, turn).catch((error: unknown) => {
+        log.debug(
+          { event: "poll.turn_not_added", err: error, ...factsOf(Number(turn.name)) },
+          "next poll in line could not be added",
+        );
+      });
+    }
+  }
+
+  async function handleSafely(job: Job<PollJob>, signal: AbortSignal): Promise<Handled> {
+    try {
+      const handled = await handle(job, signal);
+      failing = false;
+      return handled;
+    } catch (error) {
+      const { channel } = job.data;
+      if (!(error instanceof UnavailableError))
+        log.error({ event: "poll.failed", err: error, ...factsOf(channel) }, "poll could not begin");
+      else if (!failing && !signal.aborted)
+        log.warn(
+          { event: "poll.delayed", err: error, ...factsOf(channel) },
+          "polls wait until Redis and the database answer",
+        );
+      failing = true;
+      const waitMs = Math.min(OUTAGE_WAIT_MS * 2 ** Math.min(job.starts - 1, 10), MAX_OUTAGE_WAIT_MS);
+      return { result: "unavailable", againAtMs: clock() + waitMs * (0.5 + random()) };
+    }
+  }
+
+  return {
+    async handle(job, { signal }) {
+      const { result, againAtMs } = await handleSafely(job, signal);
+      metrics.polls.add(targets.get(job.data.channel)?.source.identity.kind ?? "unknown", result);
+      if (againAtMs === undefined) return undefined;
+      const delayMs = Math.max(againAtMs - clock(), 0);
+      // One by the plan that is not yet sure to be wanted keeps its place in the plan; else there would be two.
+      if (job.scheduleId === undefined || result === "unwanted") return { putOffMs: delayMs };
+      await addPoll(queue, job.data.channel, delayMs).catch((error: unknown) => {
+        log.debug(
+          { event: "poll.not_added", err: error, ...factsOf(job.data.channel) },
+          "poll beside the plan could not be added",
+        );
+      });
+      return undefined;
+    },
+    end: (channel) => underWay.get(channel)?.abort(),
+    skipBackoff(channel) {
+      for (const [old, untilMs] of fresh) {
+        if (untilMs > clock()) break;
+        fresh.delete(old);
+      }
+      fresh.delete(channel);
+      fresh.set(channel, clock() + FRESH_MS);
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import { nextTimeMs } from "../../../bus/jobs/job-plan.ts";
+import type { Backoff } from "../../../lib/backoff.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import { UnavailableError } from "../../../lib/errors.ts";
+import { startLoop } from "../../../lib/loop.ts";
+import { mapBounded } from "../../../lib/map-bounded.ts";
+import type { Log } from "../../../log.ts";
+import { addPoll, type PollQueue, type PollTarget, removePoll } from "./poll-target.ts";
+
+export interface PollSchedulesDeps {
+  readonly queue: PollQueue;
+  /** What should be polled, by channel number; read at each look. */
+  readonly targets: ReadonlyMap<number, PollTarget>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+  /** Between looks at all that Redis holds. */
+  readonly auditEveryMs: number;
+}
+
+/** Disposal leaves the schedules to the other workers. */
+export interface PollSchedules extends AsyncDisposable {
+  /** The targets have changed. */
+  readonly wake: () => void;
+  /** A target is to be polled beside its plan. Called on each worker of the same thing: one poll comes of it. */
+  readonly pollSoon: (channel: number) => void;
+}
+
+const CALLS_AT_ONCE = 16;
+const RETRY_MS = 1_000;
+const RETRY: Backoff = { initialMs: RETRY_MS, maxMs: RETRY_MS, factor: 1, jitter: 0 };
+/** The first poll of a source that begins to run does not wait for its plan; those of many that begin together follow each other. */
+const FIRST_POLL_MS = 100;
+const SPACING_MS = 5;
+/** Longer than it takes until all workers are told of the same thing. */
+const SOON_MS = 1_500;
+
+/**
+ * Keeps one schedule of each target in the queue, and none of others. Each worker does it for all targets, from what it knows: a
+ * schedule's id names its plan, so that what is there need not be written again, and two that set the same do no harm. Now and
+ * then all that is there is looked at: what an emptied Redis has lost is set again, and what nobody here knows of goes once it was
+ * seen twice; before that, it may be another's who knows more.
+ */
+export function startPollSchedules(deps: PollSchedulesDeps): PollSchedules {
+  const { queue, targets, clock, log, random, auditEveryMs } = deps;
+  /** The schedules that are there as far as it is known here, by channel number. */
+  const known = new Map<number, string>();
+  const soon = new Set<number>();
+  let unknownSchedules = new Set<string>();
+  let auditAtMs = 0;
+
+  async function audit(): Promise<void> {
+    const there = new Set<string>();
+    for await (const page of queue.listScheduled()) for (const { id } of page) there.add(id);
+    const before = unknownSchedules;
+    unknownSchedules = new Set();
+    for (const [channel, { scheduleId }] of targets) {
+      if (there.delete(scheduleId)) known.set(channel, scheduleId);
+      else if (known.get(channel) === scheduleId) known.delete(channel);
+    }
+    for (const id of known.values()) there.delete(id);
+    for (const id of there) {
+      if (before.has(id)) await queue.unschedule(id);
+      else unknownSchedules.add(id);
+    }
+    auditAtMs = performance.now() + auditEveryMs * (0.75 + random() / 2);
+  }
+
+  /** One that Redis refuses keeps the others from nothing; it is thrown in the end. */
+  async function each<T>(items: readonly T[], act: (item: T, index: number) => Promise<void>): Promise<void> {
+    const refusals: unknown[] = [];
+    await mapBounded(items, CALLS_AT_ONCE, async (item, i) => {
+      loop.signal.throwIfAborted();
+      await act(item, i).catch((error: unknown) => {
+        if (error instanceof UnavailableError) throw error;
+        refusals.push(error);
+      });
+    });
+    if (refusals.length > 0) throw refusals[0];
+  }
+
+  async function remove([channel, id]: readonly [number, string]): Promise<void> {
+    await queue.unschedule(id);
+    if (!targets.has(channel)) await removePoll(queue, channel);
+    known.delete(channel);
+  }
+
+  async function set({ source, scheduleId, plan }: PollTarget, index: number): Promise<void> {
+    const channel = source.identity.number;
+    if (!(await queue.isScheduled(scheduleId))) {
+      await queue.schedule(scheduleId, plan, { channel });
+      const delayMs = FIRST_POLL_MS + SPACING_MS * index;
+      const plannedMs = nextTimeMs(plan, clock()) ?? Number.POSITIVE_INFINITY;
+      if (plannedMs > clock() + delayMs) await addPoll(queue, channel, delayMs);
+    }
+    known.set(channel, scheduleId);
+  }
+
+  async function settle(): Promise<void> {
+    await each(
+      [...known].filter(([channel, id]) => targets.get(channel)?.scheduleId !== id),
+      remove,
+    );
+    await each(
+      [...targets.values()].filter(({ source }) => !known.has(source.identity.number)),
+      set,
+    );
+    await each([...soon], async (channel, i) => {
+      const isDone = !targets.has(channel) || (await addPoll(queue, channel, SOON_MS + SPACING_MS * i));
+      if (isDone) soon.delete(channel);
+    });
+  }
+
+  const loop = startLoop({
+    async step() {
+      if (performance.now() >= auditAtMs) await audit();
+      await settle();
+    },
+    everyMs: () => (soon.size > 0 ? RETRY_MS : Math.max(0, auditAtMs - performance.now())),
+    retry: RETRY,
+    random,
+    onFailing: (err) => log.warn({ event: "poll_schedules.failing", err }, "poll schedules cannot be set"),
+    onRecovered: () => log.info({ event: "poll_schedules.recovered" }, "poll schedules are set again"),
+  });
+  return {
+    wake: loop.wake,
+    pollSoon(channel) {
+      soon.add(channel);
+      loop.wake();
+    },
+    [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose](),
+  };
+}

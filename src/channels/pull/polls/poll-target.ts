@@ -1,0 +1,72 @@
+import { createHash } from "node:crypto";
+import { formatPlan, type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
+import type { JobQueue } from "../../../bus/jobs/job-queue.ts";
+import type { Place, Turn } from "../../../bus/limits/slots.ts";
+import type { PolledSource } from "../../source.ts";
+import type { DesiredSource } from "../source-list.ts";
+import { planOf } from "./poll-timing.ts";
+
+/** A job only says of which channel it is: what is to be done is read when it runs. */
+export interface PollJob {
+  readonly channel: number;
+  /** Since when it has stood in line; absent: it has not. */
+  readonly sinceMs?: number;
+}
+
+export type PollQueue = JobQueue<PollJob>;
+
+/** How many polls may be under way at once, over all workers. */
+export interface PollLimits {
+  readonly perOrigin: number;
+  readonly perOrganization: number;
+}
+
+/** A source that should be polled, with what its schedule and its limits are. */
+export interface PollTarget {
+  readonly source: DesiredSource;
+  readonly polled: PolledSource;
+  readonly plan: JobPlan;
+  /** Names the plan too: a schedule of that id is in force, whoever has set it. */
+  readonly scheduleId: string;
+  /** First the source's own: it is polled by one at a time. */
+  readonly places: readonly Place[];
+}
+
+/** @throws Error on a schedule that cannot be read, or never comes. */
+export function pollTargetOf(
+  source: DesiredSource,
+  polled: PolledSource,
+  { limits, nowMs }: { readonly limits: PollLimits; readonly nowMs: number },
+): PollTarget {
+  const { identity, settings } = source;
+  const { number, organizationId } = identity;
+  const plan = planOf(polled.schedule(settings), number);
+  if (nextTimeMs(plan, nowMs) === undefined) throw new Error("the schedule has no next time");
+  return {
+    source,
+    polled,
+    plan,
+    scheduleId: `${number}.${digestOf(formatPlan(plan))}`,
+    places: [
+      { key: `c.${number}`, limit: 1, waits: false },
+      { key: `o.${digestOf(polled.origin(settings))}`, limit: limits.perOrigin, waits: true },
+      { key: `g.${organizationId}`, limit: limits.perOrganization, waits: true },
+    ],
+  };
+}
+
+/**
+ * Adds a poll beside the plan. There is one of a source at a time: it comes at the earliest time asked for. False where that one is
+ * just being handled.
+ */
+export const addPoll = (queue: PollQueue, channel: number, delayMs: number): Promise<boolean> =>
+  queue.add({ id: `again.${channel}`, data: { channel }, delayMs });
+
+/** A slot is kept for this one, for a moment: it begins before all others. */
+export const addTurn = (queue: PollQueue, { name, sinceMs }: Turn): Promise<boolean> =>
+  queue.add({ id: `again.${name}`, data: { channel: Number(name), sinceMs }, isUrgent: true });
+
+export const removePoll = (queue: PollQueue, channel: number): Promise<void> =>
+  queue.remove(`again.${channel}`);
+
+const digestOf = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 12);

@@ -1,0 +1,178 @@
+import { isAscii, isUtf8 } from "node:buffer";
+import { TextDecoder } from "node:util";
+import { parseForm } from "../../event/form.ts";
+import { err, ok, type Result } from "../../lib/result.ts";
+import { type Fault, invalidBody } from "../fault.ts";
+import { JsonText } from "./payload-slice.ts";
+import { parseXml } from "./xml.ts";
+
+/** How the bytes of a body are to be read, by its `Content-Type`. */
+export interface BodyFormat {
+  readonly kind: "json" | "form" | "xml" | "ndjson" | "text" | "bytes";
+  /** The `charset` parameter in lower case, where there is one. */
+  readonly charset?: string;
+}
+
+/** A body read by its format. */
+export interface Body {
+  readonly kind: BodyFormat["kind"];
+  readonly bytes: Buffer;
+  /** The decoded text; undefined for `bytes`. */
+  readonly text: string | undefined;
+  /** True where the text in UTF-8 is the received bytes. */
+  readonly isVerbatim: boolean;
+  /** The value that paths see: of JSON itself; form and XML by their mapping; text and the lines of NDJSON as a string; none for bytes. */
+  readonly value: unknown;
+  /** Where the value stands as JSON in the body. */
+  readonly json: JsonText | undefined;
+  /** The `datacontenttype` of the whole body. */
+  readonly contentType: string;
+}
+
+const JSON_TYPE = "application/json";
+const JSON_FORMAT: BodyFormat = { kind: "json" };
+
+const KINDS: ReadonlyMap<string, BodyFormat["kind"]> = new Map([
+  [JSON_TYPE, "json"],
+  ["text/json", "json"],
+  ["application/x-www-form-urlencoded", "form"],
+  ["application/xml", "xml"],
+  ["text/xml", "xml"],
+  ["application/x-ndjson", "ndjson"],
+  ["application/ndjson", "ndjson"],
+  ["application/jsonl", "ndjson"],
+  ["application/x-jsonlines", "ndjson"],
+]);
+
+const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s"]+))/i;
+
+/** The body format that a `Content-Type` asks for; JSON where there is none; undefined (415) for `multipart/*`. */
+export function bodyFormatOf(contentType: string | undefined): BodyFormat | undefined {
+  if (contentType === undefined || contentType === JSON_TYPE) return JSON_FORMAT;
+  const end = contentType.indexOf(";");
+  const type = (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
+  if (type.startsWith("multipart/")) return undefined;
+  const kind = kindOf(type);
+  if (end === -1) return { kind };
+  const match = CHARSET.exec(contentType);
+  const charset = (match?.[1] ?? match?.[2])?.trim().toLowerCase();
+  return charset === undefined ? { kind } : { kind, charset };
+}
+
+/** Reads a body; the error is what its delivery fails with. */
+export function readBody(bytes: Buffer, contentType: string | undefined): Result<Body, Fault> {
+  const format = bodyFormatOf(contentType);
+  if (format === undefined) return err(invalidBody("multipart bodies are not accepted"));
+  const { kind } = format;
+  if (kind === "bytes") return ok(bytesBody(bytes, contentType));
+  const decoded = decodeText(bytes, format.charset ?? (kind === "xml" ? xmlCharset(bytes) : undefined));
+  if (!decoded.ok) return err(invalidBody(decoded.error));
+  const { text, isVerbatim } = decoded.value;
+  const read = readText(kind, text);
+  if (!read.ok) return read;
+  const isJson = kind === "json" || kind === "ndjson";
+  return ok({
+    kind,
+    bytes,
+    text,
+    isVerbatim,
+    value: read.value instanceof JsonText ? read.value.value : read.value,
+    json: read.value instanceof JsonText ? read.value : undefined,
+    contentType: isJson || contentType === undefined ? JSON_TYPE : asUtf8(contentType, format),
+  });
+}
+
+export function readJson(text: string): Result<JsonText, Fault> {
+  try {
+    return ok(JsonText.parse(text));
+  } catch (error) {
+    return err(invalidBody(error instanceof Error ? error.message : String(error)));
+  }
+}
+
+function readText(kind: BodyFormat["kind"], text: string): Result<unknown, Fault> {
+  switch (kind) {
+    case "json":
+      return readJson(text);
+    case "form":
+      return ok(parseForm(text));
+    case "xml":
+      return parseXml(text);
+    case "ndjson":
+    case "text":
+    case "bytes":
+      return ok(text);
+    default:
+      return kind satisfies never;
+  }
+}
+
+function bytesBody(bytes: Buffer, contentType = "application/octet-stream"): Body {
+  return {
+    kind: "bytes",
+    bytes,
+    text: undefined,
+    isVerbatim: true,
+    value: undefined,
+    json: undefined,
+    contentType,
+  };
+}
+
+function kindOf(type: string): BodyFormat["kind"] {
+  if (type === "") return "json";
+  const kind = KINDS.get(type);
+  if (kind !== undefined) return kind;
+  if (type.endsWith("+json")) return "json";
+  if (type.endsWith("+xml")) return "xml";
+  return type.startsWith("text/") ? "text" : "bytes";
+}
+
+/** RFC 7303 section 3: without a parameter, a byte order mark or the document's own declaration decides. */
+function xmlCharset(bytes: Buffer): string | undefined {
+  const start = bytes.toString("latin1", 0, 100);
+  if (start.startsWith("\xFF\xFE")) return "utf-16le";
+  if (start.startsWith("\xFE\xFF")) return "utf-16be";
+  return /^<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start)?.[1]?.toLowerCase();
+}
+
+/** Events carry text in UTF-8: a charset that was decoded must not be named on. */
+function asUtf8(contentType: string, { charset }: BodyFormat): string {
+  if (charset === undefined || charset === "utf-8") return contentType;
+  return contentType.replace(CHARSET, "; charset=utf-8");
+}
+
+interface DecodedText {
+  /** Without its byte order mark: that belongs to the encoding, not to the text. */
+  readonly text: string;
+  /** True where the text in UTF-8 is the received bytes. */
+  readonly isVerbatim: boolean;
+}
+
+const UTF8_NAMES = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);
+
+/** Decodes a body by the name of its charset (WHATWG Encoding labels; UTF-8 where none is given), strictly. */
+function decodeText(bytes: Buffer, charset = "utf-8"): Result<DecodedText, string> {
+  if (!UTF8_NAMES.has(charset)) return decodeOther(bytes, charset);
+  // Copying ASCII is the cheaper way to the same string.
+  if (isAscii(bytes)) return ok({ text: bytes.toString("latin1"), isVerbatim: true });
+  if (!isUtf8(bytes)) return err("the body is not valid UTF-8");
+  const text = bytes.toString("utf8");
+  return text.startsWith("\uFEFF")
+    ? ok({ text: text.slice(1), isVerbatim: false })
+    : ok({ text, isVerbatim: true });
+}
+
+function decodeOther(bytes: Buffer, charset: string): Result<DecodedText, string> {
+  let decoder: TextDecoder;
+  try {
+    decoder = new TextDecoder(charset, { fatal: true });
+  } catch {
+    return err(`the charset ${JSON.stringify(charset)} is not supported`);
+  }
+  try {
+    return ok({ text: decoder.decode(bytes), isVerbatim: false });
+  } catch {
+    return err(`the body is not valid ${decoder.encoding}`);
+  }
+}

@@ -1,0 +1,119 @@
+import type { RulePath } from "../compile.ts";
+import type { Fault } from "../fault.ts";
+import { type BrokenItem, type Item, MAX_ITEMS, type Split } from "../item.ts";
+import {
+  type PathBudget,
+  PathBudgetError,
+  type PathNode,
+  type QueryPath,
+  type SingularPath,
+} from "../paths/path.ts";
+import type { ItemOptions } from "../profile.ts";
+import { type Body, readJson } from "./bodies.ts";
+import { exceedsDepth } from "./depth.ts";
+
+/** The most elements of a body that may be mostly gaps. */
+export const MAX_PAGE_ITEMS = 50_000;
+/** A body of many items may nest deeper than one of them, but not so deep that paths could not be run over it. */
+const MAX_BODY_DEPTH = 1024;
+
+/** The items of a delivery, in the order in which they are to be published; each keeps its index in the body. */
+export function takeItems(
+  body: Body,
+  itemsPath: RulePath | undefined,
+  { hasGaps, isNewestFirst }: Pick<ItemOptions, "hasGaps" | "isNewestFirst">,
+  budget: PathBudget,
+): Split {
+  const split = splitItems(body, itemsPath, budget, hasGaps ? MAX_PAGE_ITEMS : MAX_ITEMS);
+  if (split.kind !== "items") return split;
+  const items = hasGaps ? split.items.filter((item) => !isGap(item)) : split.items;
+  if (items.length > MAX_ITEMS) return { kind: "tooMany", limit: MAX_ITEMS };
+  return { kind: "items", items: isNewestFirst ? items.toReversed() : items };
+}
+
+/** A whole body is never a gap. */
+const isGap = (item: Item | BrokenItem): boolean => "value" in item && item.value === null && !item.isBody;
+
+/** Splits a body into its items: by `itemsPath`, by lines (NDJSON, to which `itemsPath` does not apply), else it is one. */
+export function splitItems(
+  body: Body,
+  itemsPath: RulePath | undefined,
+  budget: PathBudget,
+  limit: number,
+): Split {
+  if (body.kind === "ndjson") return splitLines(body.text ?? "", limit);
+  if (itemsPath === undefined) {
+    return { kind: "items", items: [{ index: 0, value: body.value, json: body.json, isBody: true }] };
+  }
+  if (exceedsDepth(body.value, MAX_BODY_DEPTH, body.text?.length)) {
+    return fault({ reason: "too_deep", detail: `the body nests deeper than ${MAX_BODY_DEPTH}` });
+  }
+  const { path } = itemsPath;
+  return path.kind === "singular"
+    ? splitSingular(body, itemsPath.text, path, limit)
+    : splitQuery(body, itemsPath.text, path, { budget, limit });
+}
+
+function splitSingular(body: Body, pathText: string, path: SingularPath, limit: number): Split {
+  const value = path.get(body.value);
+  if (value === undefined) return nothingFound(pathText);
+  const json = body.json?.find(path.targetsIn(body.value), value);
+  if (!Array.isArray(value)) return { kind: "items", items: [{ index: 0, value, json, isBody: false }] };
+  if (value.length > limit) return { kind: "tooMany", limit };
+  const texts = json?.elements();
+  return {
+    kind: "items",
+    items: value.map((element, index) => ({ index, value: element, json: texts?.[index], isBody: false })),
+  };
+}
+
+function splitQuery(
+  body: Body,
+  pathText: string,
+  path: QueryPath,
+  { budget, limit }: { readonly budget: PathBudget; readonly limit: number },
+): Split {
+  let nodes: readonly PathNode[];
+  try {
+    nodes = path.select(body.value, budget);
+  } catch (error) {
+    if (!(error instanceof PathBudgetError)) throw error;
+    return fault({ reason: "path_budget", path: "itemsPath", detail: error.message });
+  }
+  if (nodes.length === 0) return nothingFound(pathText);
+  if (nodes.length > limit) return { kind: "tooMany", limit };
+  const texts = body.json?.cut(nodes);
+  return {
+    kind: "items",
+    items: nodes.map(({ value }, index) => ({ index, value, json: texts?.[index], isBody: false })),
+  };
+}
+
+function splitLines(text: string, limit: number): Split {
+  const items: (Item | BrokenItem)[] = [];
+  for (let start = 0; start < text.length; ) {
+    const newline = text.indexOf("\n", start);
+    const end = newline === -1 ? text.length : newline;
+    const line = text.slice(start, text.charAt(end - 1) === "\r" ? end - 1 : end);
+    start = end + 1;
+    if (line.trim() === "") continue;
+    if (items.length === limit) return { kind: "tooMany", limit };
+    items.push(readLine(line, items.length));
+  }
+  return { kind: "items", items };
+}
+
+function readLine(line: string, index: number): Item | BrokenItem {
+  const json = readJson(line);
+  if (!json.ok) return { index, fault: json.error, text: line };
+  return { index, value: json.value.value, json: json.value, isBody: false };
+}
+
+const fault = (value: Fault): Split => ({ kind: "fault", fault: value });
+
+const nothingFound = (pathText: string): Split =>
+  fault({
+    reason: "invalid_body",
+    path: "itemsPath",
+    detail: `itemsPath ${pathText} finds nothing in the body`,
+  });

@@ -1,0 +1,297 @@
+/** RFC 9535 queries by json-p3, bounded: neither a path nor a sender's data can hold up the event loop. */
+import {
+  FunctionExpressionType,
+  JSONPathEnvironment,
+  JSONPathNode,
+  type JSONPathQuery,
+  jsonpath,
+} from "json-p3";
+import { compileLinearRegExp, type LinearRegExp, PatternError } from "../../lib/linear-regexp.ts";
+import { type PathBudget, PathBudgetError, PathSyntaxError } from "./path.ts";
+
+export const MAX_DESCENTS = 2;
+/** More than any item nests: the normalizer refuses what is deeper before a path sees it. Keeps recursion off the stack's end. */
+const MAX_RECURSION = 2048;
+/** Levels of a node's location, which is copied for each child, that cost as much as a node. */
+export const LEVELS_PER_NODE = 32;
+/** Characters of a compared string that cost as much as a node. */
+const CHARACTERS_PER_NODE = 64;
+/** Steps of a pattern's automaton that cost as much as a node. */
+const PATTERN_STEPS_PER_NODE = 256;
+/** The cost of compiling a pattern: reading a character takes up to 40 µs (`\p{L}`), adding an instruction up to 4. */
+const NODES_PER_PATTERN_CHARACTER = 128;
+const NODES_PER_PATTERN_INSTRUCTION = 16;
+
+type Value = JSONPathNode["value"];
+type Expression = jsonpath.expressions.FilterExpression;
+type PatternFunction = "match" | "search";
+
+/**
+ * The environment in which the paths of one rule set are compiled. What a query visits is charged to the budget that it
+ * is run with; queries are synchronous, so that one budget at a time is enough.
+ */
+export class BoundedEnvironment extends JSONPathEnvironment {
+  #budget: PathBudget = { left: 0 };
+  /** Patterns that stand in the paths. */
+  readonly #patterns = new Map<string, LinearRegExp>();
+  /** Patterns that the data brought to the query now run: the budget, which paid for each, bounds them. */
+  readonly #foreign = new Map<string, LinearRegExp | undefined>();
+
+  constructor() {
+    super({ maxRecursionDepth: MAX_RECURSION });
+    const { ValueType, LogicalType } = FunctionExpressionType;
+    for (const name of ["match", "search"] as const) {
+      this.functionRegister.set(name, {
+        argTypes: [ValueType, ValueType],
+        returnType: LogicalType,
+        call: (text: unknown, pattern: unknown) => this.#test(name, text, pattern),
+      });
+    }
+    this.functionRegister.set("length", {
+      argTypes: [ValueType],
+      returnType: ValueType,
+      call: (value: unknown) => this.#lengthOf(value),
+    });
+  }
+
+  /** @throws PathBudgetError when the budget is used up. */
+  run(query: JSONPathQuery, root: unknown, budget: PathBudget): readonly JSONPathNode[] {
+    this.#budget = budget;
+    try {
+      return query.query(root as Value).nodes;
+    } finally {
+      this.#foreign.clear();
+    }
+  }
+
+  charge(nodes: number): void {
+    this.#budget.left -= nodes;
+    if (this.#budget.left < 0) throw new PathBudgetError("the path visits more nodes than one item may cost");
+  }
+
+  /** Charges what comparing this value with another of its kind can cost. */
+  chargeComparison(value: unknown): void {
+    if (typeof value === "string") this.charge(value.length / CHARACTERS_PER_NODE);
+    else if (typeof value === "object" && value !== null) {
+      for (const child of Object.values(value)) {
+        this.charge(1);
+        this.chargeComparison(child);
+      }
+    }
+  }
+
+  override entries(object: Parameters<JSONPathEnvironment["entries"]>[0]): [string, Value][] {
+    const entries = Object.entries(object);
+    this.charge(entries.length);
+    return entries;
+  }
+
+  /** @throws Error where the pattern cannot be matched in linear time. */
+  addPattern(name: PatternFunction, pattern: string): void {
+    this.#patterns.set(`${name} ${pattern}`, compilePattern(name, pattern));
+  }
+
+  /** RFC 9535 sections 2.4.6 and 2.4.7: false where the text or the pattern is no string, or the pattern is not one. */
+  #test(name: PatternFunction, text: unknown, pattern: unknown): boolean {
+    if (typeof text !== "string" || typeof pattern !== "string") return false;
+    const compiled = this.#patterns.get(`${name} ${pattern}`) ?? this.#foreignPattern(name, pattern);
+    if (compiled === undefined) return false;
+    this.charge((text.length * compiled.size) / PATTERN_STEPS_PER_NODE);
+    return compiled.test(text);
+  }
+
+  /**
+   * A pattern out of the data, compiled once in a query. It is paid for before it is read, and in each query anew, so that
+   * an item's fate does not hang on what came before it.
+   */
+  #foreignPattern(name: PatternFunction, pattern: string): LinearRegExp | undefined {
+    const key = `${name} ${pattern}`;
+    if (this.#foreign.has(key)) return this.#foreign.get(key);
+    this.charge(
+      pattern.length * NODES_PER_PATTERN_CHARACTER +
+        mostInstructions(pattern) * NODES_PER_PATTERN_INSTRUCTION,
+    );
+    const compiled = compileForeign(name, pattern);
+    this.#foreign.set(key, compiled);
+    return compiled;
+  }
+
+  /** RFC 9535 section 2.4.4: a string's length is counted in Unicode scalar values. */
+  #lengthOf(value: unknown): number | typeof jsonpath.Nothing {
+    if (Array.isArray(value)) return value.length;
+    if (typeof value === "object" && value !== null) {
+      const { length } = Object.keys(value);
+      this.charge(length);
+      return length;
+    }
+    if (typeof value !== "string") return jsonpath.Nothing;
+    this.charge(value.length / CHARACTERS_PER_NODE);
+    let length = 0;
+    for (const _ of value) length++;
+    return length;
+  }
+}
+
+/**
+ * Puts a query that was compiled in the environment, and those inside its filters, on the environment's budget.
+ *
+ * @throws PathSyntaxError for too many descents, and for a literal pattern that cannot be compiled.
+ */
+export function boundQuery(environment: BoundedEnvironment, query: JSONPathQuery): void {
+  let descents = 0;
+
+  function boundSegments({ segments }: JSONPathQuery, isNested: boolean): void {
+    for (const [index, segment] of segments.entries()) {
+      const descends = segment.token.kind === jsonpath.TokenKind.DDOT;
+      if (descends && ++descents > MAX_DESCENTS) {
+        throw new PathSyntaxError(`more than ${MAX_DESCENTS} descents (..)`, segment.token.index);
+      }
+      for (const selector of segment.selectors) {
+        if (selector instanceof jsonpath.selectors.FilterSelector) boundExpression(selector.expression);
+      }
+      const isCompared = isNested && index === segments.length - 1;
+      segments[index] = new BoundedSegment(environment, segment, { descends, isCompared });
+    }
+  }
+
+  function boundExpression(expression: Expression): void {
+    const { FilterQuery, FunctionExtension, InfixExpression, LogicalExpression, PrefixExpression } =
+      jsonpath.expressions;
+    if (expression instanceof FilterQuery) boundSegments(expression.path, true);
+    else if (expression instanceof LogicalExpression) boundExpression(expression.expression);
+    else if (expression instanceof PrefixExpression) boundExpression(expression.right);
+    else if (expression instanceof InfixExpression) {
+      boundExpression(expression.left);
+      boundExpression(expression.right);
+    } else if (expression instanceof FunctionExtension) {
+      addPatternOf(expression);
+      for (const argument of expression.args) boundExpression(argument);
+    }
+  }
+
+  function addPatternOf({ name, args }: jsonpath.expressions.FunctionExtension): void {
+    if (name !== "match" && name !== "search") return;
+    const pattern = args[1];
+    if (!(pattern instanceof jsonpath.expressions.StringLiteral)) return;
+    try {
+      environment.addPattern(name, pattern.value);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new PathSyntaxError(reason, pattern.token.index, { cause: error });
+    }
+  }
+
+  boundSegments(query, false);
+}
+
+/** Resolves as json-p3's own segments do, but charges before it visits and never spreads an array over the stack. */
+class BoundedSegment extends jsonpath.JSONPathSegment {
+  readonly #bounds: BoundedEnvironment;
+  readonly #original: jsonpath.JSONPathSegment;
+  readonly #descends: boolean;
+  readonly #isCompared: boolean;
+
+  constructor(
+    environment: BoundedEnvironment,
+    original: jsonpath.JSONPathSegment,
+    options: { readonly descends: boolean; readonly isCompared: boolean },
+  ) {
+    super(environment, original.token, original.selectors);
+    this.#bounds = environment;
+    this.#original = original;
+    this.#descends = options.descends;
+    this.#isCompared = options.isCompared;
+  }
+
+  override resolve(nodes: JSONPathNode[]): JSONPathNode[] {
+    const found: JSONPathNode[] = [];
+    for (const node of nodes) {
+      if (this.#descends) this.#descend(node, found, 0);
+      else this.#select(node, found);
+    }
+    return found;
+  }
+
+  override *lazyResolve(nodes: Iterable<JSONPathNode>): Generator<JSONPathNode> {
+    yield* this.resolve([...nodes]);
+  }
+
+  override toString(): string {
+    return this.#original.toString();
+  }
+
+  #descend(node: JSONPathNode, found: JSONPathNode[], depth: number): void {
+    if (depth > MAX_RECURSION) throw new PathBudgetError("the value nests too deep for a path");
+    this.#bounds.charge(node.location.length / LEVELS_PER_NODE);
+    this.#select(node, found);
+    const { value } = node;
+    if (Array.isArray(value)) {
+      this.#bounds.charge(value.length);
+      for (const [index, child] of value.entries())
+        this.#descend(childOf(node, index, child), found, depth + 1);
+    } else if (typeof value === "object" && value !== null) {
+      for (const [name, child] of this.#bounds.entries(value as Record<string, Value>)) {
+        this.#descend(childOf(node, name, child), found, depth + 1);
+      }
+    }
+  }
+
+  #select(node: JSONPathNode, found: JSONPathNode[]): void {
+    for (const selector of this.selectors) {
+      this.#bounds.charge(isDirect(selector) || !Array.isArray(node.value) ? 1 : node.value.length + 1);
+      for (const selected of selector.resolve(node)) {
+        if (this.#isCompared) this.#bounds.chargeComparison(selected.value);
+        found.push(selected);
+      }
+    }
+  }
+}
+
+const childOf = (node: JSONPathNode, step: string | number, value: Value): JSONPathNode =>
+  new JSONPathNode(value, node.location.concat(step), node.root);
+
+function isDirect(selector: jsonpath.JSONPathSelector): boolean {
+  const { IndexSelector, NameSelector } = jsonpath.selectors;
+  return selector instanceof NameSelector || selector instanceof IndexSelector;
+}
+
+/** @throws PatternError */
+function compilePattern(name: PatternFunction, pattern: string): LinearRegExp {
+  // In the group that stands around it below, a bracket too many would find its partner.
+  if (!closesWhatItOpens(pattern)) throw new PatternError("the pattern has a bracket too many");
+  const mapped = mapDots(pattern);
+  return compileLinearRegExp(name === "match" ? `^(?:${mapped})$` : mapped, "u");
+}
+
+function compileForeign(name: PatternFunction, pattern: string): LinearRegExp | undefined {
+  try {
+    return compilePattern(name, pattern);
+  } catch (error) {
+    if (error instanceof PatternError) return undefined;
+    throw error;
+  }
+}
+
+function closesWhatItOpens(pattern: string): boolean {
+  let depth = 0;
+  for (const [token] of pattern.matchAll(/\\.|\[(?:\\.|[^\]\\])*\]|[()]/gsu)) {
+    if (token === "(") depth++;
+    if (token === ")") depth--;
+    if (depth < 0) return false;
+  }
+  return depth === 0;
+}
+
+/** Told from a pattern's text alone: counts multiply what they repeat. */
+function mostInstructions(pattern: string): number {
+  let most = pattern.length;
+  for (const [, least, last] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
+    most *= Math.max(Number(least) + 1, Number(last ?? 0));
+  }
+  return most;
+}
+
+/** RFC 9535 section 2.4.6 by RFC 9485 section 5.3: a dot outside of a class is any character but a line's end. */
+function mapDots(pattern: string): string {
+  return pattern.replace(/\\.|\[(?:\\.|[^\]\\])*\]|\./gsu, (token) => (token === "." ? "[^\\n\\r]" : token));
+}

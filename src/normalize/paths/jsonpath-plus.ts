@@ -1,0 +1,100 @@
+/** Paths in the syntax of the library of that name: its wildcards and descents, never its scripts. */
+import { JSONPath, JSONPathClass } from "jsonpath-plus";
+import type { Location } from "../body/json-scan.ts";
+import { LEVELS_PER_NODE, MAX_DESCENTS } from "./bounded-query.ts";
+import { type PathBudget, PathBudgetError, type PathNode, PathSyntaxError } from "./path.ts";
+
+type Step = string | number;
+type TraceArguments = Parameters<JSONPathClass["_trace"]>;
+type TraceResult = ReturnType<JSONPathClass["_trace"]>;
+
+/** The library's `@type()` selectors that need neither a script nor a callback. */
+const TYPE_SELECTOR = /^@(?:scalar|boolean|string|integer|number|nonFinite|object|array|null|undefined)\(\)$/;
+
+/**
+ * The steps of a path, read by the library.
+ *
+ * @throws PathSyntaxError for filters, script expressions, unknown selectors and too many descents.
+ */
+export function parsePlusPath(path: string): readonly string[] {
+  checkScripts(path);
+  checkBrackets(path);
+  const [root, ...steps] = JSONPath.toPathArray(path);
+  // The library keeps what it has read for ever; a rule set keeps its own.
+  JSONPath.clearCache();
+  if (root !== "$") throw new PathSyntaxError("a path begins with $", 0);
+  for (const step of steps) {
+    if (step === "") throw new PathSyntaxError("an empty step");
+    if (step.startsWith("@") && !TYPE_SELECTOR.test(step))
+      throw new PathSyntaxError(`unknown selector ${step}`);
+  }
+  if (steps.filter((step) => step === "..").length > MAX_DESCENTS) {
+    throw new PathSyntaxError(`more than ${MAX_DESCENTS} descents (..)`);
+  }
+  return steps;
+}
+
+/** Runs such a path; every step that the library traces is charged to the budget. */
+export class PlusQuery extends JSONPathClass {
+  readonly #steps: readonly string[];
+  #budget: PathBudget = { left: 0 };
+
+  constructor(steps: readonly string[]) {
+    super({ autostart: false, eval: false, path: "$", json: null });
+    this.#steps = steps;
+    // Set by the library's evaluate(), which reads the path from its text again at each call and is not used.
+    this.currEval = false;
+  }
+
+  /** @throws PathBudgetError */
+  select(root: unknown, budget: PathBudget): readonly PathNode[] {
+    if (typeof root !== "object" || root === null)
+      return this.#steps.length === 0 ? [{ value: root, location: [] }] : [];
+    this.#budget = budget;
+    this._hasParentSelector = false;
+    const result = this._trace([...this.#steps], root, ["$"], null, null, undefined, undefined);
+    const found = Array.isArray(result) ? result : [result];
+    return found.flatMap((node) =>
+      node === undefined || node.isParentSelector === true ? [] : [locate(root, node.path, node.value)],
+    );
+  }
+
+  override _trace(...args: TraceArguments): TraceResult {
+    this.#budget.left -= 1 + args[2].length / LEVELS_PER_NODE;
+    if (this.#budget.left < 0) throw new PathBudgetError("the path visits more nodes than one item may cost");
+    return super._trace(...args);
+  }
+}
+
+/** The library names array elements by strings too, and members' names (`~`) by a step that leads nowhere. */
+function locate(root: unknown, path: string | readonly Step[], value: unknown): PathNode {
+  if (typeof path === "string") return { value };
+  const location: Step[] = [];
+  let at: unknown = root;
+  for (const step of path.slice(1)) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return { value };
+    location.push(Array.isArray(at) ? Number(step) : String(step));
+    at = (at as Readonly<Record<Step, unknown>>)[step];
+  }
+  return at === value ? { value, location: location satisfies Location } : { value };
+}
+
+/** Filters and scripts are told by how their brackets open, before their quotes and brackets are taken for a name's. */
+function checkScripts(path: string): void {
+  const named = path.replace(/\[\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")/gu, (name) =>
+    " ".repeat(name.length),
+  );
+  const at = named.search(/\[\s*[?(]|\.[?(]/u);
+  if (at !== -1) throw new PathSyntaxError(`filters and scripts are not accepted: ${path.slice(at)}`, at);
+}
+
+/** The library reads whatever it is given; a bracket or quote left open would become part of a name. */
+function checkBrackets(path: string): void {
+  const rest = path.replace(
+    /\[\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^[\]'"]*)(?:\s*,\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"))*\s*\]/gu,
+    "",
+  );
+  const at = rest.search(/[[\]]/u);
+  if (at !== -1)
+    throw new PathSyntaxError("a bracket is not closed, or holds what is no name, index or slice");
+}

@@ -1,0 +1,141 @@
+import { JSONPathError, type JSONPathQuery, jsonpath } from "json-p3";
+import { err, ok, type Result } from "../../lib/result.ts";
+import type { Location } from "../body/json-scan.ts";
+import { BoundedEnvironment, boundQuery } from "./bounded-query.ts";
+import { PlusQuery, parsePlusPath } from "./jsonpath-plus.ts";
+import { createSingularPath, type Path, PathSyntaxError } from "./path.ts";
+
+/** The root of a path. */
+export interface PathRoot {
+  /** True where the names below it are in lower case, so that paths may spell them as they like (HTTP headers). */
+  readonly hasLowerCaseNames?: boolean;
+}
+
+export interface PathCompilerOptions<R extends PathRoot> {
+  readonly syntax: "rfc9535" | "jsonpath-plus";
+  /** The root for `$` alone. */
+  readonly item: R;
+  /** The roots for `$name…`, by name. */
+  readonly named: ReadonlyMap<string, R>;
+}
+
+/** A path with the root that it starts from. */
+export interface RootedPath<R> {
+  readonly text: string;
+  readonly root: R;
+  readonly path: Path;
+}
+
+export type CompilePath<R> = (text: string) => Result<RootedPath<R>, string>;
+
+/**
+ * Compiles paths of one rule set; the error says what is wrong and where, for the path's author. Singular paths become
+ * accessors in either syntax; negative indexes count from the end in both.
+ */
+export function createPathCompiler<R extends PathRoot>(options: PathCompilerOptions<R>): CompilePath<R> {
+  const environment = new BoundedEnvironment();
+
+  return (text) => {
+    if (!text.startsWith("$")) return err("a path begins with $");
+    const name = /^\$([A-Za-z][A-Za-z0-9_]*)/.exec(text)?.[1] ?? "";
+    const root = name === "" ? options.item : options.named.get(name);
+    if (root === undefined) return err(unknownRoot(name, options.named));
+    // To both libraries the root is the `$` of their own; what its name adds is added to the offsets of faults again.
+    const relative = `$${text.slice(1 + name.length)}`;
+    const fold = root.hasLowerCaseNames === true;
+    try {
+      const path =
+        options.syntax === "rfc9535"
+          ? compileStandard(environment, relative, fold)
+          : compilePlus(environment, relative, fold);
+      return ok({ text, root, path });
+    } catch (error) {
+      const reason = explain(error, text, name.length);
+      const isOtherSyntax = options.syntax === "rfc9535" && isPlusPath(relative);
+      return err(isOtherSyntax ? `${reason}; with pathSyntax "jsonpath-plus" it is accepted` : reason);
+    }
+  };
+}
+
+function compileStandard(environment: BoundedEnvironment, text: string, fold: boolean): Path {
+  const query = environment.compile(text);
+  if (query.singularQuery()) return createSingularPath(locationOf(query, fold));
+  if (fold) foldNames(environment, query);
+  boundQuery(environment, query);
+  return {
+    kind: "query",
+    key: text,
+    select: (root, budget) => environment.run(query, root, budget),
+  };
+}
+
+function compilePlus(environment: BoundedEnvironment, text: string, fold: boolean): Path {
+  const singular = findSingular(environment, text);
+  if (singular !== undefined) return createSingularPath(locationOf(singular, fold));
+  const [first, ...rest] = parsePlusPath(text);
+  const steps = first === undefined ? [] : [fold ? first.toLowerCase() : first, ...rest];
+  const query = new PlusQuery(steps);
+  return { kind: "query", key: text, select: (root, budget) => query.select(root, budget) };
+}
+
+function isPlusPath(text: string): boolean {
+  try {
+    parsePlusPath(text);
+    return true;
+  } catch (error) {
+    if (error instanceof PathSyntaxError) return false;
+    throw error;
+  }
+}
+
+function findSingular(environment: BoundedEnvironment, text: string): JSONPathQuery | undefined {
+  try {
+    const query = environment.compile(text);
+    return query.singularQuery() ? query : undefined;
+  } catch (error) {
+    if (error instanceof JSONPathError) return undefined;
+    throw error;
+  }
+}
+
+function locationOf({ segments }: JSONPathQuery, fold: boolean): Location {
+  const { IndexSelector, NameSelector } = jsonpath.selectors;
+  const location: (string | number)[] = [];
+  for (const [index, segment] of segments.entries()) {
+    const [selector] = segment.selectors;
+    if (selector instanceof IndexSelector) location.push(selector.index);
+    if (selector instanceof NameSelector) {
+      location.push(fold && index === 0 ? selector.name.toLowerCase() : selector.name);
+    }
+  }
+  return location;
+}
+
+/** Names directly below the root in lower case. */
+function foldNames(environment: BoundedEnvironment, { segments: [first] }: JSONPathQuery): void {
+  const { NameSelector } = jsonpath.selectors;
+  for (const [index, selector] of (first?.selectors ?? []).entries()) {
+    if (first === undefined || !(selector instanceof NameSelector)) continue;
+    first.selectors[index] = new NameSelector(environment, selector.token, selector.name.toLowerCase());
+  }
+}
+
+function unknownRoot(name: string, named: ReadonlyMap<string, unknown>): string {
+  const known = ["$", ...[...named.keys()].map((root) => `$${root}`)];
+  return `unknown root $${name}; a path here begins with ${known.join(", ")}`;
+}
+
+function explain(error: unknown, text: string, shift: number): string {
+  if (error instanceof PathSyntaxError) return withPlace(error.message, error.at, text, shift);
+  if (error instanceof JSONPathError) {
+    const message = error.message.replace(/ \('.*':-?\d+\)$/su, "");
+    return withPlace(message, error.token.index, text, shift);
+  }
+  throw error;
+}
+
+function withPlace(message: string, at: number | undefined, text: string, shift: number): string {
+  if (at === undefined) return message;
+  const offset = at < 0 ? text.length : Math.min(at === 0 ? 0 : at + shift, text.length);
+  return `${message} (at character ${offset + 1})`;
+}

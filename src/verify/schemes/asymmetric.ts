@@ -1,0 +1,161 @@
+import { z } from "zod";
+import { ok, type Result } from "../../lib/result.ts";
+import { compileKeys } from "../keys/find-keys.ts";
+import { isValidAt, type PublicKey, parsePublicKeys } from "../keys/parse-keys.ts";
+import { signatureKeysSchema } from "../keys/settings.ts";
+import {
+  fitsAlgorithm,
+  isRightUnder,
+  SIGNATURE_ALGORITHMS,
+  type SignatureAlgorithm,
+} from "../keys/signature-algorithms.ts";
+import { checkMessage } from "../message/findings.ts";
+import { compileMessage, type SignedMessage } from "../message/message.ts";
+import { compileSource, type RequestView } from "../message/request-view.ts";
+import { signedMessageSettings } from "../message/settings.ts";
+import { consumedBy, refuse } from "../message/signature.ts";
+import { requestSourceSchema } from "../message/source.ts";
+import { defineScheme, type Refusal, type Verdict } from "../verifier.ts";
+
+const algorithm = z.enum(SIGNATURE_ALGORITHMS);
+
+const shape = z.strictObject({
+  scheme: z
+    .literal("asymmetric")
+    .describe("A signature under a public key: Ed25519, ECDSA or RSA (PKCS #1 v1.5)."),
+  algorithm: algorithm
+    .optional()
+    .describe(
+      "The algorithm; keys of another kind are passed over. rsa-sha1 is weak, and needs `allowWeak`.",
+    ),
+  algorithmFrom: z
+    .strictObject({
+      source: requestSourceSchema.describe("What says which algorithm was used."),
+      values: z
+        .record(z.string().min(1).max(64), algorithm)
+        .refine((values) => Object.keys(values).length <= 8, "must be 8 at most")
+        .describe("What it may say, and the algorithm that each stands for; all else is refused."),
+    })
+    .optional()
+    .describe("For senders that use several: in place of `algorithm`."),
+  ecdsaFormat: z
+    .enum(["der", "ieee-p1363"])
+    .default("der")
+    .describe("How an ECDSA signature is put into bytes: ASN.1 DER, or r and s at full length."),
+  keys: signatureKeysSchema,
+  ...signedMessageSettings,
+});
+
+const settings = shape.check(checkMessage, checkAlgorithm).describe("Deliveries signed with a private key.");
+
+type AsymmetricSettings = z.output<typeof shape>;
+
+/** A signature under one of the sender's public keys, over the raw body or a text that holds it. */
+export const asymmetric = defineScheme({
+  scheme: "asymmetric",
+  settings,
+  needsSecret: ({ keys, template = "" }) => keys.from === "secrets" || USES_SECRET.test(template),
+  findWrongSecret: ({ keys }, secret) =>
+    keys.from === "secrets" && parsePublicKeys(secret) === undefined
+      ? "is no public key that can be read"
+      : undefined,
+  create(options) {
+    const read = compileMessage(options);
+    const findAlgorithm = compileAlgorithm(options);
+    const findKeys = compileKeys(options.keys);
+    const needsSecret = options.keys.from === "secrets" || USES_SECRET.test(options.template ?? "");
+    return {
+      ...consumedBy(options),
+      verify(request, context) {
+        const { secrets } = context;
+        if (needsSecret && secrets.length === 0) {
+          return refuse("no_secret", "the channel has no secret that is valid now");
+        }
+        const message = read(request, context);
+        if (!message.ok) return message;
+        const found = findAlgorithm(message.value.view);
+        if (!found.ok) return found;
+        const isRight = (keys: readonly PublicKey[]): boolean =>
+          isSignedBy(message.value, usable(keys, found.value, options, request.arrivedAtMs), {
+            algorithm: found.value,
+            ecdsaFormat: options.ecdsaFormat,
+            secrets: message.value.dependsOnSecret ? secrets : [""],
+          });
+        const proved = (): Verdict => ok(message.value.proved());
+        const mismatch = refuse("mismatch", "no signature is right under any of the sender's keys");
+        return findKeys(message.value.view, context, isRight, { proved, mismatch });
+      },
+    };
+  },
+});
+
+interface Attempt {
+  readonly algorithm: SignatureAlgorithm;
+  readonly ecdsaFormat: AsymmetricSettings["ecdsaFormat"];
+  readonly secrets: readonly string[];
+}
+
+function isSignedBy(
+  { signatures, bytes }: SignedMessage,
+  keys: readonly PublicKey[],
+  { algorithm, ecdsaFormat, secrets }: Attempt,
+): boolean {
+  let attempts = 0;
+  return secrets.some((secret) => {
+    const content = Buffer.concat(
+      bytes(secret).map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)),
+    );
+    return keys.some(({ key }) =>
+      signatures.some(
+        (signature) =>
+          ++attempts <= MAX_ATTEMPTS && isRightUnder(key, { algorithm, ecdsaFormat }, content, signature),
+      ),
+    );
+  });
+}
+
+/** Keys times signatures times secrets: each is another pass over what is signed. */
+const MAX_ATTEMPTS = 64;
+
+const usable = (
+  keys: readonly PublicKey[],
+  algorithm: SignatureAlgorithm,
+  { allowWeak }: AsymmetricSettings,
+  nowMs: number,
+): readonly PublicKey[] =>
+  keys.filter((key) => isValidAt(key, nowMs) && fitsAlgorithm(key.key, algorithm, allowWeak));
+
+const USES_SECRET = /\{\{\s*secret\b/;
+
+function compileAlgorithm({ algorithm, algorithmFrom }: AsymmetricSettings) {
+  const fixed = algorithm && ok(algorithm);
+  const read = algorithmFrom && compileSource(algorithmFrom.source);
+  const known = new Map(Object.entries(algorithmFrom?.values ?? {}));
+  return (view: RequestView): Result<SignatureAlgorithm, Refusal> => {
+    if (fixed) return fixed;
+    const said = known.get(read?.(view) ?? "");
+    return said === undefined
+      ? refuse("malformed", "the request names no algorithm that is accepted")
+      : ok(said);
+  };
+}
+
+function checkAlgorithm({ value, issues }: z.core.ParsePayload<AsymmetricSettings>): void {
+  const note = (field: string, message: string): void => {
+    issues.push({ code: "custom", path: [field], message, input: value });
+  };
+  const { algorithm, algorithmFrom, allowWeak, keys, template = "" } = value;
+  if ((algorithm === undefined) === (algorithmFrom === undefined)) {
+    note("algorithm", "is needed, or `algorithmFrom`, but not both");
+  }
+  const used = [algorithm, ...Object.values(algorithmFrom?.values ?? {})];
+  if (!allowWeak && used.includes("rsa-sha1")) {
+    note(
+      algorithm === undefined ? "algorithmFrom" : "algorithm",
+      "rsa-sha1 is weak: needs `allowWeak: true`",
+    );
+  }
+  if (keys.from === "secrets" && USES_SECRET.test(template)) {
+    note("template", "holds {{secret}}, but the secrets are the public keys");
+  }
+}

@@ -1,0 +1,104 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { z } from "zod";
+import { ok } from "../../lib/result.ts";
+import { checkMessage } from "../message/findings.ts";
+import { compileMessage } from "../message/message.ts";
+import { HASHES, signedMessageSettings } from "../message/settings.ts";
+import { consumedBy, refuse } from "../message/signature.ts";
+import { deriveKey, findWrongKey, secretKeySchema } from "../secret-key.ts";
+import { defineScheme } from "../verifier.ts";
+
+const shape = z.strictObject({
+  scheme: z.literal("hmac").describe("A keyed hash (RFC 2104) of the body, or of a text that holds it."),
+  algorithm: z.enum(HASHES).default("sha256").describe("The hash. md5 is weak, and needs `allowWeak`."),
+  construction: z
+    .enum(["hmac", "plain"])
+    .default("hmac")
+    .describe("plain: a bare hash of a template that holds {{secret}}; weak, and needs `allowWeak`."),
+  key: secretKeySchema,
+  ...signedMessageSettings,
+});
+
+const settings = shape.check(checkMessage, checkStrength).describe("Deliveries signed with a shared secret.");
+
+type HmacSettings = z.output<typeof shape>;
+
+/**
+ * A keyed hash of the raw body, or of a text that holds it, under any of the channel's secrets. All secrets and all signatures
+ * are tried and each comparison takes constant time, so that neither the time nor the answer tells which one was close.
+ */
+export const hmac = defineScheme({
+  scheme: "hmac",
+  settings,
+  needsSecret: true,
+  findWrongSecret: ({ key }, secret) => findWrongKey(key, secret),
+  create(options) {
+    const read = compileMessage(options);
+    const digest = compileDigest(options);
+    const mismatch = refuse("mismatch", `the signature in ${options.in} ${options.name} does not match`);
+    return {
+      ...consumedBy(options),
+      verify(request, context) {
+        if (context.secrets.length === 0) {
+          return refuse("no_secret", "the channel has no secret that is valid now");
+        }
+        const message = read(request, context);
+        if (!message.ok) return message;
+        const { signatures, bytes, proved } = message.value;
+        let matches = false;
+        for (const secret of context.secrets) {
+          const expected = digest(secret, bytes(secret));
+          if (expected === undefined) continue;
+          for (const signature of signatures) {
+            if (expected.length === signature.length && timingSafeEqual(expected, signature)) matches = true;
+          }
+        }
+        if (!matches) return mismatch;
+        if (context.signsForAnyone && couldBeAsked(bytes(""))) {
+          return refuse(
+            "mismatch",
+            "what is signed is no more than a handshake of the channel signs for anyone",
+          );
+        }
+        return ok(proved());
+      },
+    };
+  },
+});
+
+/** A handshake signs texts of these characters and this length at most, after any of its filters. */
+const ASKED = /^[A-Za-z0-9_~+/=%-]*$/;
+const MAX_ASKED_BYTES = 16_384;
+
+function couldBeAsked(pieces: readonly (string | Buffer)[]): boolean {
+  if (pieces.reduce((sum, { length }) => sum + length, 0) > MAX_ASKED_BYTES) return false;
+  return pieces.every((piece) => ASKED.test(piece.toString()));
+}
+
+/** The signature that a secret gives; undefined for a secret of which no key comes. */
+function compileDigest({ algorithm, construction, key }: HmacSettings) {
+  const { encoding, stripPrefix, append, hash } = key;
+  // The text of the secret is the key of most senders.
+  const isPlainText =
+    encoding === "utf8" && stripPrefix === undefined && append === undefined && hash === undefined;
+  return (secret: string, pieces: readonly (string | Buffer)[]): Buffer | undefined => {
+    const keyBytes = isPlainText ? secret : deriveKey(key, secret);
+    if (keyBytes === undefined) return undefined;
+    const hashing = construction === "plain" ? createHash(algorithm) : createHmac(algorithm, keyBytes);
+    for (const piece of pieces) hashing.update(piece);
+    return hashing.digest();
+  };
+}
+
+function checkStrength({ value, issues }: z.core.ParsePayload<HmacSettings>): void {
+  const note = (field: string, message: string): void => {
+    issues.push({ code: "custom", path: [field], message, input: value });
+  };
+  const { algorithm, construction, allowWeak, template = "" } = value;
+  if (construction === "plain" && !/\{\{\s*secret\b/.test(template)) {
+    note("construction", "plain is no signature unless `template` holds {{secret}}");
+  }
+  if (allowWeak) return;
+  if (algorithm === "md5") note("algorithm", "md5 is weak: needs `allowWeak: true`");
+  if (construction === "plain") note("construction", "plain is weak: needs `allowWeak: true`");
+}

@@ -1,0 +1,123 @@
+import type { RedisBus } from "../../../../src/bus/connection/redis.ts";
+import { openJobQueue } from "../../../../src/bus/jobs/job-queue.ts";
+import { createSlots } from "../../../../src/bus/limits/slots.ts";
+import { createSourcePositions } from "../../../../src/bus/sources/source-positions.ts";
+import { createSourceStates } from "../../../../src/bus/sources/source-states.ts";
+import type { PollJob } from "../../../../src/channels/pull/polls/poll-target.ts";
+import type { Polls } from "../../../../src/channels/pull/polls/polls.ts";
+import { type PollsDeps, startPolls } from "../../../../src/channels/pull/polls/polls.ts";
+import type { DesiredSource } from "../../../../src/channels/pull/source-list.ts";
+import type { SourceChannel } from "../../../../src/channels/pull/source-runs.ts";
+import { createSourceRuns } from "../../../../src/channels/pull/source-runs.ts";
+import type { PolledSource, PollSchedule, SourceEnd, SourceRun } from "../../../../src/channels/source.ts";
+import { createLog, type Log } from "../../../../src/log.ts";
+import { createMetrics, type Metrics } from "../../../../src/metrics.ts";
+
+/** What a tiny polled source is told to do. */
+export interface TinySettings {
+  readonly schedule: PollSchedule;
+  readonly origin: string;
+}
+
+export const silent = createLog({ level: "silent" });
+/** Longer than a test may take: what happens within it does not happen because this time is over. */
+export const NEVER_MS = 3_600_000;
+const everyWeek: PollSchedule = { everySeconds: 7 * 86_400, jitter: 0 };
+export const EVERY_MS = 400;
+export const often: PollSchedule = { everySeconds: EVERY_MS / 1_000, jitter: 0 };
+
+/** A source as the supervisor hands it on. */
+export function wanted(
+  channelNumber: number,
+  options: Partial<TinySettings & { version: number; organizationId: string }> = {},
+) {
+  const { schedule = everyWeek, origin = `https://${channelNumber}.example`, version = 1 } = options;
+  const { organizationId = "org_1" } = options;
+  const settings: TinySettings = { schedule, origin };
+  const identity = { number: channelNumber, uid: "tiny", kind: "polling", appId: "app_1", organizationId };
+  return { identity, version, settings } satisfies DesiredSource;
+}
+
+export type Poll = (run: SourceRun) => Promise<SourceEnd>;
+
+export interface PollsWorker extends AsyncDisposable {
+  readonly engine: Polls;
+  /** The channels that may run, whatever was synced; undefined: all. */
+  active: ReadonlySet<number> | undefined;
+  readonly metrics: Metrics;
+}
+
+/** One worker with the real queue, slots, positions and runs; only what is polled is tiny, and nothing is published. */
+export function startPollsWorker(
+  redis: RedisBus,
+  poll: Poll,
+  options: Partial<PollsDeps> & {
+    readonly queueName?: string;
+    readonly heldMs?: number;
+    readonly log?: Log;
+  } = {},
+): PollsWorker {
+  const { queueName = "polls", heldMs = NEVER_MS, log = silent, ...deps } = options;
+  const positions = createSourcePositions({ redis });
+  const states = createSourceStates({ redis });
+  const queue = openJobQueue<PollJob>({ redis, name: queueName, log });
+  const metrics = createMetrics();
+  const polled: PolledSource = {
+    schedule: (settings) => (settings as TinySettings).schedule,
+    origin: (settings) => (settings as TinySettings).origin,
+    poll,
+    dryRun: () => Promise.reject(new Error("nothing here is tried out")),
+  };
+  const runs = createSourceRuns<SourceChannel>({
+    findSource: async (number) => (worker.active?.has(number) === false ? undefined : channelOf(number)),
+    listTopics: async () => [],
+    credentialsOf: () => {
+      throw new Error("nothing here has credentials");
+    },
+    positions,
+    states,
+    ingest: () => Promise.reject(new Error("nothing here is published")),
+    move: () => Promise.reject(new Error("nothing here moves")),
+    stopChannel: async () => {},
+    isPipelined: true,
+    clock: Date.now,
+    observe: () => {},
+  });
+  const engine = startPolls({
+    queue,
+    slots: createSlots({ redis, heldMs }),
+    runs,
+    runtimes: new Map([["polling", { polled }]]),
+    owner: "worker",
+    concurrency: 50,
+    limits: { perOrigin: 1_000, perOrganization: 1_000 },
+    clock: Date.now,
+    log,
+    metrics,
+    ...deps,
+  });
+  const worker: PollsWorker = {
+    engine,
+    active: undefined,
+    metrics,
+    async [Symbol.asyncDispose]() {
+      await engine[Symbol.asyncDispose]();
+      await queue[Symbol.asyncDispose]();
+    },
+  };
+  return worker;
+}
+
+function channelOf(number: number): SourceChannel {
+  return {
+    identity: { number, uid: "in", kind: "polling", appId: "app_1", organizationId: "org_1" },
+    state: "active",
+    limits: { maxBodyBytes: 1, maxDepth: 1 },
+    settings: {},
+    acceptsContentType: () => true,
+    methods: [],
+    answer: "outcome" as const,
+    version: 1,
+    connectionId: null,
+  };
+}

@@ -1,0 +1,352 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RedisBus } from "../../../../src/bus/connection/redis.ts";
+import { openJobQueue } from "../../../../src/bus/jobs/job-queue.ts";
+import { cursorKey, slotsKey } from "../../../../src/bus/keys.ts";
+import type { PollJob } from "../../../../src/channels/pull/polls/poll-target.ts";
+import type { SourceEnd, SourceRun } from "../../../../src/channels/source.ts";
+import { UnavailableError } from "../../../../src/lib/errors.ts";
+import { createLog } from "../../../../src/log.ts";
+import { openTestRedis } from "../../../bus/support.ts";
+import { startRedis } from "../../../support/redis.ts";
+import { createTestRedis, type TestRedis } from "../../../support/test-redis.ts";
+import { until } from "../../../support/until.ts";
+import { EVERY_MS, NEVER_MS, often, type Poll, silent, startPollsWorker, wanted } from "./polls-support.ts";
+
+const DONE: SourceEnd = { kind: "done" };
+
+let server: TestRedis;
+let redis: RedisBus;
+let otherRedis: RedisBus;
+beforeAll(async () => {
+  server = await createTestRedis();
+  [redis, otherRedis] = await Promise.all([openTestRedis(server.url), openTestRedis(server.url)]);
+});
+afterAll(async () => {
+  for (const each of [redis, otherRedis, server]) await each[Symbol.asyncDispose]();
+});
+
+let tests = 0;
+/** Names and numbers that no other test has. */
+const mine = () => {
+  const test = ++tests;
+  return { queueName: `polls-${test}`, number: (i = 0) => test * 1_000 + i };
+};
+
+/** Remembers polls: when, of which channel, how many were under way at once, and how many were told to end. */
+function record(how: (run: SourceRun, nth: number) => Promise<SourceEnd> = async () => DONE) {
+  const polls: { readonly channel: number; readonly atMs: number }[] = [];
+  const seen = { polls, now: 0, most: 0, mostOfOne: 0, told: 0 };
+  const running = new Map<number, number>();
+  const poll: Poll = async (run) => {
+    const channel = run.channel.identity.number;
+    polls.push({ channel, atMs: Date.now() });
+    run.signal.addEventListener("abort", () => seen.told++);
+    seen.most = Math.max(seen.most, ++seen.now);
+    running.set(channel, (running.get(channel) ?? 0) + 1);
+    seen.mostOfOne = Math.max(seen.mostOfOne, running.get(channel) ?? 0);
+    try {
+      return await how(run, polls.filter((each) => each.channel === channel).length);
+    } finally {
+      seen.now--;
+      running.set(channel, (running.get(channel) ?? 1) - 1);
+    }
+  };
+  return { seen, poll };
+}
+
+const aborted = ({ signal }: SourceRun): Promise<SourceEnd> =>
+  new Promise((resolve) => signal.addEventListener("abort", () => resolve(DONE), { once: true }));
+
+async function countOf(
+  worker: { metrics: { registry: { metrics(): Promise<string> } } },
+  result: string,
+): Promise<number> {
+  const text = await worker.metrics.registry.metrics();
+  return Number(
+    new RegExp(`inlet_polls_total\\{kind="polling",result="${result}"\\} (\\d+)`).exec(text)?.[1] ?? 0,
+  );
+}
+
+const keysOf = (queueName: string): Promise<string[]> => server.client.keys(`inlet:{jobs.${queueName}}*`);
+
+describe.concurrent("a polled source", () => {
+  it("is polled when it begins, long before its plan says so", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = record();
+    await using worker = startPollsWorker(redis, poll, { queueName });
+    worker.engine.sync([wanted(number())]);
+    await until(() => seen.polls.length === 1);
+  });
+
+  it("is polled once at each time of its plan, by one of all workers", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = record();
+    await using one = startPollsWorker(redis, poll, { queueName });
+    await using other = startPollsWorker(otherRedis, poll, { queueName });
+    const sources = [wanted(number(), { schedule: often })];
+    const startedAt = Date.now();
+    for (const { engine } of [one, other]) engine.sync(sources);
+    await until(() => seen.polls.length === 6);
+    // One at the beginning, two where both workers have begun with it in the same instant, and one of each interval.
+    expect((seen.polls.at(-1)?.atMs ?? 0) - startedAt).toBeGreaterThanOrEqual((6 - 3) * EVERY_MS);
+    expect(seen.mostOfOne).toBe(1);
+  });
+
+  it("with a cron expression is polled at its times", async () => {
+    const { queueName, number } = mine();
+    await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
+    const { seen, poll } = record();
+    await using worker = startPollsWorker(redis, poll, { queueName });
+    const schedule = { cron: "*/2 * * * * *", timezone: "Europe/Berlin", jitter: 0 };
+    worker.engine.sync([wanted(number(), { schedule })]);
+    await until(() => seen.polls.length >= 3);
+    const times: number[] = [];
+    for await (const page of queue.listScheduled()) times.push(...page.map(({ nextAtMs }) => nextAtMs));
+    expect(times.map((atMs) => atMs % 2_000)).toEqual([0]);
+  });
+
+  it("is not polled while it is being polled: times of its plan meanwhile are left out", async () => {
+    const { queueName, number } = mine();
+    const ended = Promise.withResolvers<SourceEnd>();
+    const { seen, poll } = record((_, nth) => (nth === 1 ? ended.promise : Promise.resolve(DONE)));
+    await using one = startPollsWorker(redis, poll, { queueName });
+    await using other = startPollsWorker(otherRedis, poll, { queueName });
+    for (const { engine } of [one, other]) engine.sync([wanted(number(), { schedule: often })]);
+    await until(async () => (await countOf(one, "busy")) + (await countOf(other, "busy")) >= 2);
+    await until(() => seen.polls.length > 0);
+    expect(seen.polls.length).toBe(1);
+    ended.resolve(DONE);
+    await until(() => seen.polls.length >= 2);
+    expect(seen.mostOfOne).toBe(1);
+  });
+
+  it("that has more to give is polled again without its plan, as long as it says so", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = record(async (_, nth) =>
+      nth < 4 ? { kind: "done", notBeforeMs: Date.now() } : DONE,
+    );
+    await using worker = startPollsWorker(redis, poll, { queueName });
+    worker.engine.sync([wanted(number())]);
+    await until(() => seen.polls.length === 4);
+    await until(async () => (await countOf(worker, "done")) === 4);
+  });
+
+  it("is left alone until it may be asked again", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = record(async (_, nth) =>
+      nth === 1 ? { kind: "done", notBeforeMs: Date.now() + NEVER_MS } : DONE,
+    );
+    await using worker = startPollsWorker(redis, poll, { queueName });
+    worker.engine.sync([wanted(number(), { schedule: often })]);
+    await until(async () => (await countOf(worker, "early")) >= 2);
+    expect(seen.polls.length).toBe(1);
+    await server.client.hset(cursorKey(number()), "n", 1);
+    await until(() => seen.polls.length >= 2);
+  });
+
+  it("that fails waits longer after each failure", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = record(async (_, nth) => {
+      if (nth === 2) throw new UnavailableError("no room");
+      return nth === 1 ? { kind: "failed", code: "http", message: "500" } : DONE;
+    });
+    await using worker = startPollsWorker(redis, poll, { queueName, random: () => 0 });
+    worker.engine.sync([wanted(number(), { schedule: often })]);
+    await until(() => seen.polls.length === 3);
+    const gaps = seen.polls.slice(1).map(({ atMs }, i) => atMs - (seen.polls[i]?.atMs ?? 0));
+    for (const [i, leastMs] of [750, 1_500].entries()) expect(gaps[i]).toBeGreaterThanOrEqual(leastMs - 20);
+    expect(await countOf(worker, "failed")).toBe(2);
+  });
+
+  it("that fails by a mistake of its kind logs the mistake and counts as failed", async () => {
+    const { queueName, number } = mine();
+    const lines: string[] = [];
+    const log = createLog({
+      level: "error",
+      destination: { write: (line: string) => void lines.push(line) },
+    });
+    const { poll } = record(() => {
+      throw new TypeError("a mistake");
+    });
+    await using worker = startPollsWorker(redis, poll, { queueName, log });
+    worker.engine.sync([wanted(number())]);
+    await until(async () => (await countOf(worker, "failed")) === 1);
+    expect(lines.join()).toContain("a mistake");
+  });
+
+  it("whose poll does not end is given up at the deadline", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = record(() => new Promise(() => {}));
+    await using worker = startPollsWorker(redis, poll, { queueName, timing: { deadlineMs: 200 } });
+    worker.engine.sync([wanted(number())]);
+    await until(async () => (await countOf(worker, "failed")) === 1);
+    expect(seen.polls.length).toBe(1);
+  });
+
+  it("is polled without an old wait when a person has changed something", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = record(async (_, nth) =>
+      nth === 1 ? { kind: "failed", code: "http", message: "500" } : DONE,
+    );
+    await using one = startPollsWorker(redis, poll, { queueName });
+    await using other = startPollsWorker(otherRedis, poll, { queueName });
+    const both = [one, other];
+    for (const { engine } of both) engine.sync([wanted(number())]);
+    await until(async () => (await countOf(one, "failed")) + (await countOf(other, "failed")) === 1);
+    for (const { engine } of both) engine.requestPoll(number());
+    await until(() => seen.polls.length >= 2);
+    await until(async () => !(await keysOf(queueName)).some((key) => key.includes("again")));
+    const polls = seen.polls.length;
+    for (const { engine } of both) engine.sync([wanted(number(), { version: 2 })]);
+    await until(() => seen.polls.length > polls);
+    expect(seen.mostOfOne).toBe(1);
+  });
+});
+
+describe.concurrent("limits", () => {
+  for (const what of ["origin", "organization"] as const) {
+    it(`hold for one ${what} over all workers; the others wait in line, and none is left out`, async () => {
+      const { queueName, number } = mine();
+      const { seen, poll } = record(async (run) => {
+        // The first three stay until all three are there, and a fourth had time to come as well.
+        await until(() => seen.most >= 3 || run.signal.aborted);
+        await delay(10);
+        return DONE;
+      });
+      const limits = {
+        perOrigin: 100,
+        perOrganization: 100,
+        [what === "origin" ? "perOrigin" : "perOrganization"]: 3,
+      };
+      await using one = startPollsWorker(redis, poll, { queueName, limits });
+      await using other = startPollsWorker(otherRedis, poll, { queueName, limits });
+      const sources = Array.from({ length: 24 }, (_, i) =>
+        wanted(
+          number(i),
+          what === "origin" ? { origin: "https://one.example" } : { organizationId: "org_of_this_test" },
+        ),
+      );
+      for (const { engine } of [one, other]) engine.sync(sources);
+      await until(() => new Set(seen.polls.map(({ channel }) => channel)).size === sources.length);
+      expect(seen.most).toBe(3);
+    });
+  }
+});
+
+describe.concurrent("schedules", () => {
+  it("are removed when their sources are no longer wanted, and a poll under way is told at once to end", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = record(aborted);
+    const options = { queueName, timing: { graceMs: 0 } };
+    await using one = startPollsWorker(redis, poll, options);
+    await using other = startPollsWorker(otherRedis, poll, options);
+    for (const { engine } of [one, other]) engine.sync([wanted(number(), { schedule: often })]);
+    await until(() => seen.now === 1);
+    for (const { engine } of [one, other]) engine.sync([]);
+    expect(seen.told).toBe(1);
+    await until(() => seen.now === 0);
+    const polls = seen.polls.length;
+    await until(async () => !(await keysOf(queueName)).some((key) => /repeat:|again|:repeat$/.test(key)));
+    expect(seen.polls.length).toBe(polls);
+    for (const { engine } of [one, other]) engine.sync([wanted(number())]);
+    await until(() => seen.now === 1);
+  });
+
+  it("come back after an emptied Redis, once each, whichever workers see it", async () => {
+    await using own = await createTestRedis();
+    await using ownRedis = await openTestRedis(own.url);
+    const { queueName, number } = mine();
+    const { seen, poll } = record();
+    const options = { queueName, timing: { auditEveryMs: 200 } };
+    await using one = startPollsWorker(ownRedis, poll, options);
+    await using other = startPollsWorker(ownRedis, poll, options);
+    const sources = Array.from({ length: 20 }, (_, i) => wanted(number(i)));
+    for (const { engine } of [one, other]) engine.sync(sources);
+    const polled = () => new Set(seen.polls.map(({ channel }) => channel)).size;
+    await until(() => polled() === 20);
+    await own.client.flushdb();
+    seen.polls.length = 0;
+    await until(() => polled() === 20);
+    await until(async () => (await own.client.zcard(`inlet:{jobs.${queueName}}:${queueName}:repeat`)) === 20);
+  });
+
+  it("of replaced plans and of unknown sources are removed", async () => {
+    const { queueName, number } = mine();
+    await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
+    const plan = { everyMs: 3_600_000, offsetMs: 1, jitterMs: 0 };
+    await queue.schedule(`${number()}.old`, plan, { channel: number() });
+    await queue.schedule(`${number(1)}.gone`, plan, { channel: number(1) });
+    const { poll } = record();
+    await using worker = startPollsWorker(redis, poll, { queueName, timing: { auditEveryMs: 100 } });
+    worker.engine.sync([wanted(number())]);
+    await until(async () => {
+      const ids = [];
+      for await (const page of queue.listScheduled()) ids.push(...page.map(({ id }) => id));
+      return ids.length === 1 && !ids.includes(`${number()}.old`);
+    });
+  });
+
+  it("that cannot be read do not stop the polls of other sources", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = record();
+    await using worker = startPollsWorker(redis, poll, { queueName });
+    const broken = wanted(number(), { schedule: { cron: "0 0 30 2 *", timezone: "UTC", jitter: 0 } });
+    worker.engine.sync([broken, wanted(number(1))]);
+    await until(() => seen.polls.length === 1);
+    expect(seen.polls[0]?.channel).toBe(number(1));
+  });
+
+  it("are set once Redis is there, when it was away at the start", async () => {
+    await using own = await startRedis();
+    await using ownRedis = await openTestRedis(own.url);
+    const { queueName, number } = mine();
+    const { seen, poll } = record();
+    own.signal("SIGKILL");
+    await using worker = startPollsWorker(ownRedis, poll, { queueName });
+    worker.engine.sync([wanted(number(), { schedule: often })]);
+    await own.restart();
+    await until(() => seen.polls.length >= 2);
+  });
+});
+
+describe.concurrent("a worker", () => {
+  it("that stops ends its polls, and another goes on with them without waiting for the plan", async () => {
+    const { queueName, number } = mine();
+    const stopped = record(aborted);
+    const goesOn = record();
+    const one = startPollsWorker(redis, stopped.poll, { queueName, timing: { graceMs: 100 } });
+    one.engine.sync([wanted(number())]);
+    await until(() => stopped.seen.now === 1);
+    await using other = startPollsWorker(otherRedis, goesOn.poll, { queueName });
+    other.engine.sync([wanted(number())]);
+    await one[Symbol.asyncDispose]();
+    expect(stopped.seen).toMatchObject({ now: 0, told: 1 });
+    await until(() => goesOn.seen.polls.length === 1);
+  });
+
+  it("that is killed leaves its source to the others once its slots run out", async () => {
+    const { queueName, number } = mine();
+    const child = spawn(
+      process.execPath,
+      [join(import.meta.dirname, "polls-child.ts"), server.url, queueName, String(number())],
+      { stdio: ["pipe", "pipe", "inherit"] },
+    );
+    using _ = { [Symbol.dispose]: () => void child.kill("SIGKILL") };
+    await once(child.stdout, "data");
+    const { seen, poll } = record();
+    await using other = startPollsWorker(redis, poll, { queueName });
+    other.engine.sync([wanted(number(), { schedule: often })]);
+    await until(async () => (await countOf(other, "busy")) > 0);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    const busy = await countOf(other, "busy");
+    await until(async () => (await countOf(other, "busy")) > busy);
+    expect(seen.polls.length).toBe(0);
+    await server.client.del(slotsKey(`c.${number()}`));
+    await until(() => seen.polls.length >= 2);
+  });
+});

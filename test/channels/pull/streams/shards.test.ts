@@ -1,0 +1,101 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { ShardLease, ShardLeases } from "../../../../src/bus/sources/shard-leases.ts";
+import { startShards } from "../../../../src/channels/pull/streams/shards.ts";
+import { createLog } from "../../../../src/log.ts";
+
+const TTL_MS = 10_000;
+/** A lease is used for nine tenths of its time. */
+const USED_MS = 9_000;
+
+/** The time of the worker; only the pause between two renewals passes by itself. */
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Leases whose answers the test gives: `renewals` are the calls that wait for one. */
+function startWorker(vacate: () => Promise<void> = async () => {}) {
+  const renewals: PromiseWithResolvers<ShardLease>[] = [];
+  const released: (readonly number[])[] = [];
+  const leases: ShardLeases = {
+    renew() {
+      const renewal = Promise.withResolvers<ShardLease>();
+      renewals.push(renewal);
+      return renewal.promise;
+    },
+    release: async (_, shards) => void released.push(shards),
+    leave: async () => {},
+    isLive: async () => true,
+  };
+  const told: number[] = [];
+  const log = createLog({ level: "silent" });
+  const timing = { ttlMs: TTL_MS, tickEveryMs: 1 };
+  const onHeld = (held: ReadonlySet<number>) => void told.push(held.size);
+  const shards = startShards({ leases, worker: "wk_1", log, onHeld, vacate, timing });
+  async function asked(): Promise<void> {
+    while (renewals.length === 0) await turn();
+  }
+  /** Answers the next renewal, and waits for the one after it. */
+  async function answer(held: readonly number[], share = 256): Promise<void> {
+    await asked();
+    renewals.shift()?.resolve({ workers: 1, share, held });
+    await asked();
+  }
+  return {
+    ...{ shards, told, released, asked, answer },
+    async [Symbol.asyncDispose]() {
+      const disposing = shards[Symbol.asyncDispose]();
+      for (const renewal of renewals) renewal.resolve({ workers: 1, share: 256, held: [] });
+      await disposing;
+    },
+  };
+}
+
+it("a worker that cannot renew its lease lets go of its shards before the lease ends", async () => {
+  await using worker = startWorker();
+  await worker.answer([1, 2, 3]);
+  vi.advanceTimersByTime(USED_MS - 1);
+  expect(worker.shards.held().size).toBe(3);
+  vi.advanceTimersByTime(1);
+  expect(worker.shards.held().size).toBe(0);
+  expect(worker.told).toEqual([3, 0]);
+});
+
+it("a worker that renews its lease keeps its shards for another lease from when it asked", async () => {
+  await using worker = startWorker();
+  await worker.answer([1, 2, 3]);
+  vi.advanceTimersByTime(USED_MS / 2);
+  await worker.answer([1, 2, 3]);
+  // The third renewal was sent just now, and is answered later.
+  vi.advanceTimersByTime(1_000);
+  await worker.answer([1, 2, 3]);
+  vi.advanceTimersByTime(USED_MS - 1_000 - 1);
+  expect(worker.shards.held().size).toBe(3);
+  vi.advanceTimersByTime(1);
+  expect(worker.shards.held().size).toBe(0);
+});
+
+it("a worker gains no shards from an answer that comes after its lease may have ended", async () => {
+  await using worker = startWorker();
+  await worker.asked();
+  vi.advanceTimersByTime(USED_MS);
+  await worker.answer([1, 2, 3]);
+  expect(worker.told).toEqual([]);
+  await worker.answer([1, 2, 3]);
+  expect(worker.told).toEqual([3]);
+});
+
+it("a worker gives back the shards above its share once none of their sources run", async () => {
+  const vacated = Promise.withResolvers<void>();
+  await using worker = startWorker(() => vacated.promise);
+  await worker.answer([1, 2, 3], 2);
+  expect([...worker.shards.held()]).toEqual([1, 2]);
+  await worker.answer([1, 2, 3], 2);
+  expect(worker.released).toEqual([]);
+  vacated.resolve();
+  await worker.answer([1, 2, 3], 2);
+  expect(worker.released[0]).toEqual([3]);
+});

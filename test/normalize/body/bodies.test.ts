@@ -1,0 +1,253 @@
+import { describe, expect, it } from "vitest";
+import { bodyFormatOf, readBody } from "../../../src/normalize/body/bodies.ts";
+import { runToEnd } from "../../support/run-to-end.ts";
+
+function read(body: Buffer | string, contentType?: string) {
+  return readBody(Buffer.from(body), contentType);
+}
+
+function readValue(body: Buffer | string, contentType?: string): unknown {
+  const result = read(body, contentType);
+  if (!result.ok) throw new Error(result.error.detail);
+  return result.value.value;
+}
+
+describe("the format of a body", () => {
+  it.each([
+    [undefined, "json"],
+    ["", "json"],
+    ["application/json", "json"],
+    ["Application/JSON; charset=UTF-8", "json"],
+    ["application/vnd.api+json", "json"],
+    ["application/x-www-form-urlencoded", "form"],
+    ["application/xml", "xml"],
+    ["text/xml;charset=utf-8", "xml"],
+    ["application/soap+xml", "xml"],
+    ["application/x-ndjson", "ndjson"],
+    ["application/ndjson", "ndjson"],
+    ["application/jsonl", "ndjson"],
+    ["application/x-jsonlines", "ndjson"],
+    ["text/plain", "text"],
+    ["text/csv; header=present", "text"],
+    ["application/octet-stream", "bytes"],
+    ["image/png", "bytes"],
+    ["garbage", "bytes"],
+  ])("of the content type %s is %s", (contentType, kind) => {
+    expect(bodyFormatOf(contentType)?.kind).toBe(kind);
+  });
+
+  it.each([
+    "multipart/form-data; boundary=x",
+    "Multipart/Mixed",
+  ])("of the content type %s is not accepted", (contentType) => {
+    expect(bodyFormatOf(contentType)).toBeUndefined();
+  });
+
+  it.each([
+    "text/plain; charset=ISO-8859-1",
+    'text/plain; a=b; Charset="iso-8859-1"',
+  ])("includes the charset of %s", (type) => {
+    expect(bodyFormatOf(type)).toEqual({ kind: "text", charset: "iso-8859-1" });
+  });
+});
+
+describe("a JSON body", () => {
+  it("loses its byte order mark", () => {
+    const result = read(Buffer.from('\uFEFF{"a":"é"}'));
+    expect(result).toMatchObject({
+      ok: true,
+      value: { text: '{"a":"é"}', value: { a: "é" }, isVerbatim: false },
+    });
+  });
+
+  it("is decoded by the charset of its content type", () => {
+    expect(readValue(Buffer.from('{"a":"é"}', "latin1"), "application/json; charset=iso-8859-1")).toEqual({
+      a: "é",
+    });
+    expect(readValue(Buffer.from('{"a":"é"}', "utf16le"), "application/json; charset=utf-16le")).toEqual({
+      a: "é",
+    });
+  });
+
+  it.each<[string, Buffer, string | undefined]>([
+    ["is empty", Buffer.alloc(0), undefined],
+    ["is cut off", Buffer.from('{"a":'), undefined],
+    ["is not UTF-8", Buffer.from('{"a":"\xE9"}', "latin1"), undefined],
+    ["holds an overlong sequence", Buffer.from([0x22, 0xc0, 0xaf, 0x22]), undefined],
+    ["is in an unknown charset", Buffer.from("{}"), "application/json; charset=klingon"],
+    [
+      "is not in the charset that it claims",
+      Buffer.from([0x22, 0xff, 0x22]),
+      "application/json; charset=shift_jis",
+    ],
+    ["has two values", Buffer.from("{}{}"), undefined],
+  ])("is refused if it %s", (_, body, contentType) => {
+    expect(read(body, contentType).ok).toBe(false);
+  });
+
+  it("nested 200,000 levels deep is read", () => {
+    const levels = 200_000;
+    expect(read("[".repeat(levels) + "]".repeat(levels)).ok).toBe(true);
+  });
+});
+
+describe("a form", () => {
+  it("is an object of strings, with arrays for names that repeat", () => {
+    expect(readValue("a=1&b=x+y&a=2&c=%C3%A9&d", "application/x-www-form-urlencoded")).toEqual({
+      a: ["1", "2"],
+      b: "x y",
+      c: "é",
+      d: "",
+    });
+  });
+
+  it("treats __proto__, constructor and brackets as plain names", () => {
+    const value = readValue("__proto__=1&a[b]=2&constructor=3", "application/x-www-form-urlencoded");
+    expect(JSON.stringify(value)).toBe('{"__proto__":"1","a[b]":"2","constructor":"3"}');
+    expect(Object.getPrototypeOf({})).not.toHaveProperty("a");
+  });
+
+  it.each([
+    "",
+    "&&",
+    "=",
+    "a",
+    "=b",
+    "a==b",
+    "a+b=c%20d",
+    "%zz=%",
+    "ü=%C3%BC%ff",
+    "%zzü=%e",
+    "%2B+%26=%3D",
+    "a=1&&a=",
+  ])("of %j is read as URLSearchParams reads it", (text) => {
+    const expected: Record<string, unknown> = {};
+    for (const [name] of new URLSearchParams(text)) {
+      const values = new URLSearchParams(text).getAll(name);
+      expected[name] = values.length > 1 ? values : values[0];
+    }
+    expect({ ...(readValue(text, "application/x-www-form-urlencoded") as object) }).toEqual(expected);
+  });
+
+  it("of half a million fields of one name is read in linear time", () => {
+    const value = runToEnd(() => readValue("a&".repeat(500_000), "application/x-www-form-urlencoded"));
+    expect(value).toMatchObject({ a: { length: 500_000 } });
+  });
+});
+
+describe("an XML body", () => {
+  const xml = (body: string): unknown => readValue(body, "application/xml");
+
+  it.each<[string, string, unknown]>([
+    ["an element with text is a string", "<a>1.0</a>", { a: "1.0" }],
+    ["an empty element is an empty string", "<a><b/><c></c></a>", { a: { b: "", c: "" } }],
+    ["elements of one name are an array", "<a><b>1</b><b>2</b></a>", { a: { b: ["1", "2"] } }],
+    [
+      "attributes have an @",
+      '<a id="7"><b x="y">z</b></a>',
+      { a: { "@id": "7", b: { "@x": "y", "#text": "z" } } },
+    ],
+    ["text between elements is #text", "<a>x<b/>y</a>", { a: { b: "", "#text": "xy" } }],
+    ["CDATA is text", "<a><![CDATA[<b> & &amp;]]></a>", { a: "<b> & &amp;" }],
+    ["references are decoded", "<a>&lt;&amp;&#65;&#x1F600;&quot;</a>", { a: '<&A😀"' }],
+    ["prefixes are kept", '<s:a xmlns:s="urn:x"><s:b/></s:a>', { "s:a": { "@xmlns:s": "urn:x", "s:b": "" } }],
+    [
+      "comments, declaration and instructions are left out",
+      '<?xml version="1.0"?><!-- x --><?p i?><a>1</a>',
+      { a: "1" },
+    ],
+    [
+      "true, dates and hexadecimals stay strings",
+      "<a><b>true</b><c>0x1F</c><d> 007 </d></a>",
+      { a: { b: "true", c: "0x1F", d: "007" } },
+    ],
+    [
+      "names such as toString are names",
+      "<toString><valueOf>1</valueOf></toString>",
+      { toString: { valueOf: "1" } },
+    ],
+  ])("%s", (_, text, expected) => {
+    expect(xml(text)).toEqual(expected);
+  });
+
+  it.each([
+    "",
+    "no xml",
+    "<a>",
+    "<a></b>",
+    "<a><b></a></b>",
+    "<a/><b/>",
+    '<a x="1" x="2"/>',
+    "<a x=1/>",
+    "<a>&undeclared;</a>",
+    "<a>&#0;</a>",
+    "<a>&#xD800;</a>",
+    "<!DOCTYPE a><a/>",
+    '<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>',
+    '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>',
+    '<?xml version="1.0"?><!-- c --><!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><l>&b;</l>',
+    "<__proto__>1</__proto__>",
+    "<constructor><prototype>1</prototype></constructor>",
+  ])("is refused: %j", (text) => {
+    expect(read(text, "application/xml").ok).toBe(false);
+  });
+
+  it("of more than 1 MiB is refused", () => {
+    const filled = (characters: number): string => `<a>${"x".repeat(characters - 7)}</a>`;
+    expect(read(filled(1024 * 1024), "application/xml").ok).toBe(true);
+    const refused = read(filled(1024 * 1024 + 1), "application/xml");
+    expect(refused).toMatchObject({ ok: false, error: { reason: "invalid_body" } });
+  });
+
+  it("is decoded by its byte order mark, its content type or its declaration", () => {
+    const declared = '<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>';
+    expect(readValue(Buffer.from(declared, "latin1"), "text/xml")).toEqual({ a: "é" });
+    expect(readValue(Buffer.from("<a>é</a>", "latin1"), "text/xml; charset=iso-8859-1")).toEqual({ a: "é" });
+    expect(readValue(Buffer.from("\uFEFF<a>é</a>", "utf16le"), "text/xml")).toEqual({ a: "é" });
+    expect(readValue(Buffer.from("\uFEFF<a>é</a>"), "text/xml")).toEqual({ a: "é" });
+  });
+
+  // As long as a document may be, so that a parser of quadratic time would not end. More in test/deep/xml.test.ts.
+  it.each([
+    ["comments", `${"<!-- x -->".repeat(104_000)}<a/>`, true],
+    ["blanks in a tag", `<a${" ".repeat(1_048_000)}/>`, true],
+    ["elements that never close", "<a>".repeat(340_000), false],
+  ])("of 1 MiB of nothing but %s is read, or refused, in linear time", (_, text, isDocument) => {
+    expect(runToEnd(() => read(text, "application/xml")).ok).toBe(isDocument);
+  });
+});
+
+describe("the reason of a refusal", () => {
+  it.each([
+    ["elements that never close", "<a>".repeat(10_000), "application/xml"],
+    ["a closing tag of a long name", `<a></${"x".repeat(100_000)}>`, "application/xml"],
+    ["a charset of a long name", "{}", `application/json; charset=${"x".repeat(10_000)}`],
+  ])("does not repeat %s in full", (_, body, contentType) => {
+    const refused = read(body, contentType);
+    expect(refused.ok ? "" : refused.error.detail).toMatch(/^.{20,501}$/s);
+  });
+});
+
+describe("text", () => {
+  it("is refused if it is not in its charset", () => {
+    expect(readValue("héllo", "text/plain")).toBe("héllo");
+    expect(read(Buffer.from("h\xE9llo", "latin1"), "text/plain").ok).toBe(false);
+  });
+
+  it("that was decoded has the charset utf-8 in its content type", () => {
+    const result = read(Buffer.from("h\xE9llo", "latin1"), "text/plain; charset=iso-8859-1; format=flowed");
+    expect(result).toMatchObject({
+      ok: true,
+      value: { text: "héllo", contentType: "text/plain; charset=utf-8; format=flowed" },
+    });
+  });
+});
+
+describe("a body of bytes", () => {
+  it("is not decoded", () => {
+    expect(read(Buffer.from([0, 255, 128]), "application/octet-stream")).toMatchObject({
+      ok: true,
+      value: { kind: "bytes", text: undefined, value: undefined, contentType: "application/octet-stream" },
+    });
+  });
+});

@@ -1,0 +1,90 @@
+import { isDeepStrictEqual } from "node:util";
+import { type Location, targetsOf } from "../../../src/normalize/body/json-scan.ts";
+import { JsonText } from "../../../src/normalize/body/payload-slice.ts";
+import { breakText, createRandom, randomText } from "./json-texts.ts";
+
+interface Found {
+  readonly value: unknown;
+  readonly location: Location;
+}
+
+/** Every value inside, with the way to it. */
+function everyValue(value: unknown, location: Location = []): Found[] {
+  const inside: Found[] = [{ value, location }];
+  if (Array.isArray(value)) {
+    value.forEach((child, index) => {
+      inside.push(...everyValue(child, [...location, index]));
+    });
+  } else if (typeof value === "object" && value !== null) {
+    for (const [name, child] of Object.entries(value)) inside.push(...everyValue(child, [...location, name]));
+  }
+  return inside;
+}
+
+/** Undefined where it throws. */
+function attempt<T>(parse: () => T): { readonly parsed: T } | undefined {
+  try {
+    return { parsed: parse() };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Parses random texts, half of them broken, and cuts every value out of each.
+ *
+ * @throws Error on a text that `JSON.parse` judges otherwise, and on a slice that is not the text of its value alone.
+ */
+export function sliceRandomTexts(seed: number, rounds: number) {
+  const random = createRandom(seed);
+  const counts = { accepted: 0, refused: 0, slices: 0 };
+  for (let round = 0; round < rounds; round++) {
+    const whole = randomText(random);
+    const text = round % 2 === 0 ? whole : breakText(random, whole);
+    const json = attempt(() => JsonText.parse(text))?.parsed;
+    const isAccepted = attempt(() => JSON.parse(text)) !== undefined;
+    if ((json !== undefined) !== isAccepted) throw new Error(`differs on ${JSON.stringify(text)}`);
+    if (json === undefined) {
+      counts.refused++;
+      continue;
+    }
+    counts.accepted++;
+    const found = everyValue(json.value);
+    const cuts = json.cut(found);
+    found.forEach(({ value, location }, index) => {
+      const slice = cuts[index]?.text ?? "";
+      const isTight = slice === slice.trim() && slice !== "";
+      if (!isTight || !isDeepStrictEqual(JSON.parse(slice), value)) {
+        const place = JSON.stringify(location);
+        throw new Error(`${JSON.stringify(text)} at ${place} gave ${JSON.stringify(slice)}`);
+      }
+      counts.slices++;
+    });
+  }
+  return counts;
+}
+
+/**
+ * Looks up the values of random texts one location at a time, and the elements of arrays.
+ *
+ * @throws Error on a text that is not that of its value.
+ */
+export function findInRandomTexts(seed: number, rounds: number) {
+  const random = createRandom(seed);
+  const counts = { found: 0, elements: 0 };
+  for (let round = 0; round < rounds; round++) {
+    const json = JsonText.parse(randomText(random));
+    for (const { location, value } of everyValue(json.value)) {
+      const found = json.find(targetsOf([location]), value);
+      const elements = found?.elements() ?? [];
+      const values = elements.map(({ text }) => JSON.parse(text));
+      const isSame = isDeepStrictEqual(JSON.parse(found?.text ?? ""), value);
+      if (!isSame || !isDeepStrictEqual(values, Array.isArray(value) ? value : [])) {
+        throw new Error(`${JSON.stringify(json.text)} differs at ${JSON.stringify(location)}`);
+      }
+      counts.found++;
+      counts.elements += elements.length;
+    }
+  }
+  return counts;
+}

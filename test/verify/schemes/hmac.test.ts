@@ -1,0 +1,422 @@
+import { createHash, createHmac } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ARRIVED_AT_MS, findingsOf, HOOKS_URL, isVerified, requestOf, senderOf, TARGET } from "../support.ts";
+
+const NOW_SECONDS = ARRIVED_AT_MS / 1_000;
+const hmac = (text: string | Buffer, secret: string | Buffer = "k", algorithm = "sha256") =>
+  createHmac(algorithm, secret).update(text).digest();
+const hex = (text: string, secret: string | Buffer = "k"): string => hmac(text, secret).toString("hex");
+
+const config = (verification: object, ...secrets: string[]) => ({
+  verification: { scheme: "hmac", name: "x-sig", ...verification },
+  secrets: (secrets.length > 0 ? secrets : ["k"]).map((value) => ({ value })),
+});
+const verify = (verification: object, parts: Parameters<typeof requestOf>[0]) =>
+  isVerified(senderOf(config(verification)), parts ?? {});
+
+describe("a signature", () => {
+  const body = "Hello, World!";
+  const right = hex(body);
+
+  it.each<[string, Record<string, string | string[]>]>([
+    ["no header", {}],
+    ["a repeated header", { "x-sig": [`a=${right}`, `a=${right}`] }],
+    ["no prefix", { "x-sig": right }],
+    ["a prefix in capitals", { "x-sig": `A=${right}` }],
+    ["a shorter signature", { "x-sig": `a=${right.slice(0, -2)}` }],
+    ["a longer signature", { "x-sig": `a=${right}00` }],
+    ["an empty signature", { "x-sig": "a=" }],
+    ["an empty header", { "x-sig": "" }],
+    ["characters that are not of the encoding", { "x-sig": `a=${right}zz` }],
+    ["spaces in it", { "x-sig": `a= ${right}` }],
+  ])("is refused with %s", async (_, headers) => {
+    expect(await verify({ prefix: "a=" }, { body, headers })).toBe(false);
+  });
+
+  it("is accepted in upper-case hex, in base64 with or without padding, and in base64url", async () => {
+    expect(await verify({}, { body, headers: { "x-sig": right.toUpperCase() } })).toBe(true);
+    const base64 = hmac(body).toString("base64");
+    for (const text of [base64, base64.replace(/=$/, "")]) {
+      expect(await verify({ encoding: "base64" }, { body, headers: { "x-sig": text } })).toBe(true);
+    }
+    const url = hmac(body).toString("base64url");
+    expect(await verify({ encoding: "base64url" }, { body, headers: { "x-sig": url } })).toBe(true);
+  });
+
+  it("is accepted only for the bytes and the secret that it was made with", () => {
+    const same = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 64 }),
+        fc.uint8Array({ maxLength: 64 }),
+        fc.string({ minLength: 1 }),
+        (sent, other, secret) => {
+          const sender = senderOf(config({}, secret));
+          const headers = { "x-sig": hmac(Buffer.from(sent), secret).toString("hex") };
+          const verdict = sender.verify(requestOf({ body: Buffer.from(other), headers }));
+          return !(verdict instanceof Promise) && verdict.ok === same(sent, other);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("with one bit changed is refused", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 255 }), (bit) => {
+        const bytes = hmac(body);
+        bytes.writeUInt8(bytes.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+        const verdict = senderOf(config({})).verify(
+          requestOf({ body, headers: { "x-sig": bytes.toString("hex") } }),
+        );
+        return !(verdict instanceof Promise) && !verdict.ok;
+      }),
+    );
+  });
+
+  it("of a body that is not UTF-8 is checked over its bytes", async () => {
+    const bytes = Buffer.from([0xff, 0xfe, 0x00, 0x80]);
+    const templated = { template: "{{body}}.x" };
+    const headers = { "x-sig": hmac(Buffer.concat([bytes, Buffer.from(".x")])).toString("hex") };
+    expect(await verify(templated, { body: bytes, headers })).toBe(true);
+    expect(await verify(templated, { body: bytes.toString("utf8"), headers })).toBe(false);
+  });
+
+  it("is read from a query parameter, a JSON body or a form", async () => {
+    const template = "{{body:$.data}}";
+    const inBody = { in: "body", name: "$.sig", template, signsBody: false };
+    expect(await verify({ in: "query", name: "s" }, { body, target: `${TARGET}?s=${right}` })).toBe(true);
+    expect(
+      await verify({ in: "query", name: "s" }, { body, target: `${TARGET}?s=${right}&s=${right}` }),
+    ).toBe(false);
+    expect(await verify(inBody, { body: JSON.stringify({ data: "d", sig: hex("d") }) })).toBe(true);
+    expect(await verify(inBody, { body: JSON.stringify({ data: "e", sig: hex("d") }) })).toBe(false);
+    const form = { "content-type": "application/x-www-form-urlencoded; charset=utf-8" };
+    expect(await verify(inBody, { body: `data=d&sig=${hex("d")}`, headers: form })).toBe(true);
+    expect(await verify(inBody, { body: "not json" })).toBe(false);
+  });
+
+  it("may stand in any of several headers, which are all removed", async () => {
+    const both = { alsoNamed: ["x-sig-2"] };
+    expect(await verify(both, { body, headers: { "x-sig-2": right } })).toBe(true);
+    expect(await verify(both, { body, headers: { "x-sig": hex("old"), "x-sig-2": right } })).toBe(true);
+    const verified = await senderOf(config(both)).verify(
+      requestOf({ body, headers: { "x-sig": right, "x-sig-2": right, "x-a": "1" } }),
+    );
+    expect(verified.ok && { ...verified.value.headers }).toEqual({ "x-a": "1" });
+  });
+
+  it.each([
+    ["utf8", "sécret", Buffer.from("sécret"), {}],
+    ["base64", Buffer.from("key").toString("base64"), Buffer.from("key"), { encoding: "base64" }],
+    ["hex", "00ff", Buffer.from([0, 255]), { encoding: "hex" }],
+    ["without its prefix", "whsec_a2V5", Buffer.from("key"), { encoding: "base64", stripPrefix: "whsec_" }],
+    ["with a suffix", "s", Buffer.from("s&"), { append: "&" }],
+    ["as its hash", "s", createHash("sha1").update("s").digest(), { hash: "sha1" }],
+  ])("uses the secret as its key: %s", async (_, secret, key, settings) => {
+    const sender = senderOf(config({ key: settings }, secret));
+    expect(await isVerified(sender, { body, headers: { "x-sig": hmac(body, key).toString("hex") } })).toBe(
+      true,
+    );
+    expect(await isVerified(sender, { body, headers: { "x-sig": hmac(body, "").toString("hex") } })).toBe(
+      false,
+    );
+  });
+});
+
+describe("a value with several items", () => {
+  const items = { items: { separator: ",", assign: "=", key: "v1" } };
+  const stripe = {
+    ...items,
+    template: "{{timestamp}}.{{body}}",
+    timestamp: { source: { in: "item", name: "t" } },
+    toleranceSeconds: 300,
+  };
+  const at = (seconds: number, ...signatures: string[]) => ({
+    body: "{}",
+    headers: { "x-sig": [`t=${seconds}`, ...signatures.map((one) => `v1=${one}`)].join(",") },
+  });
+
+  it("is accepted when any of its signatures is right", async () => {
+    const right = hex(`${NOW_SECONDS}.{}`);
+    expect(await verify(stripe, at(NOW_SECONDS, right))).toBe(true);
+    expect(await verify(stripe, at(NOW_SECONDS, hex("old"), right))).toBe(true);
+    expect(await verify(stripe, at(NOW_SECONDS, hex("old"), "zz"))).toBe(false);
+    expect(await verify(stripe, { body: "{}", headers: { "x-sig": `t=${NOW_SECONDS}, v0=${right}` } })).toBe(
+      false,
+    );
+    expect(
+      await verify(stripe, { body: "{}", headers: { "x-sig": `v1="${right}" , t=${NOW_SECONDS},` } }),
+    ).toBe(true);
+  });
+
+  it("is refused when it holds the time twice", async () => {
+    const header = `t=${NOW_SECONDS},t=${NOW_SECONDS},v1=${hex(`${NOW_SECONDS}.{}`)}`;
+    expect(await verify(stripe, { body: "{}", headers: { "x-sig": header } })).toBe(false);
+  });
+
+  it("may hold at most 16 signatures among 64 items", async () => {
+    const right = hex(`${NOW_SECONDS}.{}`);
+    const old = hex("old");
+    expect(await verify(stripe, at(NOW_SECONDS, ...Array(15).fill(old), right))).toBe(true);
+    expect(await verify(stripe, at(NOW_SECONDS, ...Array(16).fill(old), right))).toBe(false);
+    expect(await verify(stripe, at(NOW_SECONDS, ...Array(64).fill("zz"), right))).toBe(false);
+  });
+
+  it("is read by position when its items have no keys", async () => {
+    const right = hex("{}");
+    const plain = { items: { separator: ", " } };
+    expect(await verify(plain, { body: "{}", headers: { "x-sig": `${hex("old")}, ${right}` } })).toBe(true);
+    const keyed = { items: { separator: "&", assign: "|" } };
+    expect(await verify(keyed, { body: "{}", headers: { "x-sig": `a|${hex("old")}&b|${right}` } })).toBe(
+      true,
+    );
+    const placed = { ...plain, template: "{{item:0}}.{{body}}" };
+    expect(await verify(placed, { body: "{}", headers: { "x-sig": `7,${hex("7.{}")}` } })).toBe(true);
+  });
+});
+
+describe("the time of a delivery", () => {
+  const settings = (unit: string) => ({
+    template: "{{timestamp}}.{{body}}",
+    timestamp: { source: { in: "header", name: "X-Time" }, unit },
+    toleranceSeconds: 300,
+  });
+  const verifyAt = (unit: string, time: string) =>
+    verify(settings(unit), { body: "{}", headers: { "x-time": time, "x-sig": hex(`${time}.{}`) } });
+
+  it.each([
+    [-301, false],
+    [-300, true],
+    [0, true],
+    [300, true],
+    [301, false],
+  ])("%i s away from its receipt is accepted: %s", async (apart, accepted) => {
+    expect(await verifyAt("seconds", String(NOW_SECONDS + apart))).toBe(accepted);
+    expect(await verifyAt("milliseconds", String(ARRIVED_AT_MS + apart * 1_000))).toBe(accepted);
+    expect(await verifyAt("rfc3339", new Date(ARRIVED_AT_MS + apart * 1_000).toISOString())).toBe(accepted);
+  });
+
+  it("is checked to the millisecond", async () => {
+    expect(await verifyAt("milliseconds", String(ARRIVED_AT_MS - 300_000))).toBe(true);
+    expect(await verifyAt("milliseconds", String(ARRIVED_AT_MS - 300_001))).toBe(false);
+    expect(await verifyAt("rfc3339", "2025-12-31T23:55:00.000000000Z")).toBe(true);
+    expect(await verifyAt("rfc3339", "2025-12-31T23:54:59.999Z")).toBe(false);
+    expect(await verifyAt("rfc3339", "2026-01-01T01:00:00+01:00")).toBe(true);
+  });
+
+  it.each([
+    ["seconds", ""],
+    ["seconds", "-5"],
+    ["seconds", "1e9"],
+    ["seconds", `0x${NOW_SECONDS.toString(16)}`],
+    ["seconds", `${NOW_SECONDS}.5`],
+    ["seconds", String(ARRIVED_AT_MS)],
+    ["milliseconds", String(NOW_SECONDS)],
+    ["rfc3339", "Thu, 01 Jan 2026 00:00:00 GMT"],
+    ["rfc3339", "2026-01-01"],
+    ["rfc3339", "2026-13-01T00:00:00Z"],
+  ])("in %s cannot be %j", async (unit, time) => {
+    expect(await verifyAt(unit, time)).toBe(false);
+  });
+
+  it("that is not the signed one is refused", async () => {
+    const headers = { "x-time": String(NOW_SECONDS), "x-sig": hex(`${NOW_SECONDS - 1_000}.{}`) };
+    expect(await verify(settings("seconds"), { body: "{}", headers })).toBe(false);
+  });
+
+  it("may stand in the signed body", async () => {
+    const inBody = {
+      timestamp: { source: { in: "body", name: "$.at" }, unit: "milliseconds" },
+      toleranceSeconds: 60,
+    };
+    const send = (atMs: number) => {
+      const body = JSON.stringify({ at: atMs });
+      return verify(inBody, { body, headers: { "x-sig": hex(body) } });
+    };
+    expect([await send(ARRIVED_AT_MS), await send(ARRIVED_AT_MS - 60_001)]).toEqual([true, false]);
+  });
+});
+
+describe("the template of the signed text", () => {
+  const url = `${HOOKS_URL}${TARGET}?b=2&a=1&a=0`;
+  const target = `${TARGET}?b=2&a=1&a=0`;
+  const form = "z=1&a=%C3%A9&a=b&a=b";
+
+  it.each<[string, object, string]>([
+    ["{{method}} {{url}}", {}, `POST ${url}`],
+    ["{{path}} {{target}} {{host}}", {}, `${TARGET} ${target} hooks.example.com`],
+    ["{{header:X-A}}|{{query:b}}|{{body:$.z}}", {}, "é|2|1"],
+    ["{{body | sha256}}", {}, createHash("sha256").update(form).digest("hex")],
+    ["{{body|sha512|base64}}", {}, createHash("sha512").update(form).digest("base64")],
+    ["{{body | crc32}}", { allowWeak: true }, "1167037981"],
+    ["{{query:none | optional}}.{{query:b | upper}}", {}, ".2"],
+    ["{{url | uriEncode}}", {}, encodeURIComponent(url)],
+    ["{{parameters}}", { parameters: { of: "form" } }, "abaéz1"],
+    ["{{parameters}}", { parameters: { of: "form", omit: ["a"], pair: "&{{name}}={{value}}" } }, "&z=1"],
+    [
+      "{{parameters}}",
+      { parameters: { of: "query", pair: "{{name}}={{value}}", between: "&" } },
+      "a=0&a=1&b=2",
+    ],
+    [
+      "{{signedHeaders}}",
+      { signedHeaders: { listedIn: { in: "header", name: "x-list" } } },
+      "x-a:é\nx-list:X-A, x-list",
+    ],
+  ])("%s is filled in with the settings %j", async (template, settings, signed) => {
+    const headers = {
+      "content-type": "application/x-www-form-urlencoded",
+      // As Node hands it on: the bytes of UTF-8 as Latin-1.
+      "x-a": Buffer.from("é").toString("latin1"),
+      "x-list": "X-A, x-list",
+      "x-sig": hex(signed),
+    };
+    expect(await verify({ template, signsBody: false, ...settings }, { target, headers, body: form })).toBe(
+      true,
+    );
+  });
+
+  it("takes the listed members of a JSON body that are present, in the listed order", async () => {
+    const parameters = { of: "json", names: ["b", "c", "a"], order: "listed", pair: "{{name}}\n{{value}}\n" };
+    const settings = { template: "{{parameters}}", parameters, signsBody: false };
+    const body = JSON.stringify({ a: "1", x: "no", b: { c: true } });
+    expect(await verify(settings, { body, headers: { "x-sig": hex('b\n{"c":true}\na\n1\n') } })).toBe(true);
+  });
+
+  it("refuses a delivery that lacks a signed header, or has it twice", async () => {
+    const settings = { template: "{{header:x-a}}{{body}}" };
+    const headers = { "x-sig": hex("{}") };
+    expect(await verify(settings, { body: "{}", headers })).toBe(false);
+    expect(await verify(settings, { body: "{}", headers: { ...headers, "x-a": ["", ""] } })).toBe(false);
+    expect(await verify(settings, { body: "{}", headers: { ...headers, "x-a": "" } })).toBe(true);
+  });
+
+  it("uses the address that the sender knows, also behind a proxy", async () => {
+    const settings = { template: "{{url}}{{body}}", baseUrl: "https://x.example/in/" };
+    const headers = { "x-sig": hex(`https://x.example/in${TARGET}?a=1{}`) };
+    for (const sent of [`${TARGET}?a=1`, `/behind${TARGET}?a=1`, `http://gateway${TARGET}?a=1`]) {
+      expect(await verify(settings, { body: "{}", headers, target: sent })).toBe(true);
+    }
+  });
+
+  it("may mix the secret into a plain hash with allowWeak", async () => {
+    const plain = { construction: "plain", template: "{{body}}{{secret}}", allowWeak: true };
+    const sender = senderOf(config(plain, "old", "k"));
+    const signed = (secret: string) => createHash("sha256").update(`{}${secret}`).digest("hex");
+    expect(await isVerified(sender, { body: "{}", headers: { "x-sig": signed("k") } })).toBe(true);
+    expect(await isVerified(sender, { body: "{}", headers: { "x-sig": signed("") } })).toBe(false);
+  });
+
+  it("may cover the body by a hash in the query, which is compared with the body", async () => {
+    const settings = { template: "{{url}}", bodyHash: { source: { in: "query", name: "h" } } };
+    const h = createHash("sha256").update("{}").digest("hex");
+    const sent = `${TARGET}?h=${h}`;
+    const headers = { "x-sig": hex(`${HOOKS_URL}${sent}`) };
+    expect(await verify(settings, { body: "{}", target: sent, headers })).toBe(true);
+    expect(await verify(settings, { body: "{ }", target: sent, headers })).toBe(false);
+    expect(await verify(settings, { body: "{}", headers: { "x-sig": hex(`${HOOKS_URL}${TARGET}`) } })).toBe(
+      false,
+    );
+  });
+});
+
+describe("a signed delivery", () => {
+  const withId = { template: "{{id}}.{{body}}", deliveryId: { in: "header", name: "x-id" } };
+
+  it("is known by its signed id, and refused under another or an empty one", async () => {
+    const headers = { "x-id": "d1", "x-sig": hex("d1.{}") };
+    const verified = await senderOf(config(withId)).verify(requestOf({ body: "{}", headers }));
+    expect(verified).toMatchObject({ ok: true, value: { deliveryId: "d1", headers: { "x-id": "d1" } } });
+    expect(await verify(withId, { body: "{}", headers: { ...headers, "x-id": "d2" } })).toBe(false);
+    expect(await verify(withId, { body: "{}", headers: { "x-id": "", "x-sig": hex(".{}") } })).toBe(false);
+  });
+
+  it("is deduplicated by its signed bytes, not by its id, with bindDedupe", async () => {
+    const sender = senderOf(config({ bindDedupe: "signedBytes" }));
+    const bound = async (body: string, id: string) => {
+      const verified = await sender.verify(requestOf({ body, headers: { "x-sig": hex(body), "x-id": id } }));
+      return verified.ok ? verified.value.boundTo : undefined;
+    };
+    const first = await bound("{}", "1");
+    expect(first).toMatch(/^[\w-]{43}$/);
+    expect(await bound("{}", "2")).toBe(first);
+    expect(await bound("[]", "1")).not.toBe(first);
+  });
+});
+
+describe("contradictory settings are refused, naming the field", () => {
+  const path = (field: string): string => `verification.${field}`;
+  it.each<[string, object, string]>([
+    ["a tolerance without a time", { toleranceSeconds: 5 }, "toleranceSeconds"],
+    [
+      "a time that is not signed",
+      { timestamp: { source: { in: "header", name: "t" } }, toleranceSeconds: 5 },
+      "timestamp.source",
+    ],
+    ["an id that is not signed", { deliveryId: { in: "header", name: "x-id" } }, "deliveryId"],
+    ["an id in a query that is not signed", { deliveryId: { in: "query", name: "id" } }, "deliveryId"],
+    ["a template without the body", { template: "{{method}}" }, "template"],
+    ["an unknown placeholder", { template: "{{bdy}}{{body}}" }, "template"],
+    ["an unknown filter", { template: "{{body | shout}}" }, "template"],
+    ["an open placeholder", { template: "{{body}}{{" }, "template"],
+    ["a placeholder of a part that is not set", { template: "{{timestamp}}{{body}}" }, "template"],
+    [
+      "a template that reads the body over and over",
+      { template: "{{body}}{{body | sha1}}{{body}}" },
+      "template",
+    ],
+    [
+      "a template of too many placeholders",
+      { template: "{{body}}".concat("{{method}}".repeat(32)) },
+      "template",
+    ],
+    ["a checksum in place of the body", { template: "{{body | crc32}}" }, "template"],
+    ["parameters that nothing uses", { parameters: { of: "form" } }, "parameters"],
+    [
+      "a pair with an unknown placeholder",
+      { template: "{{parameters}}", parameters: { of: "form", pair: "{{x}}" } },
+      "parameters.pair",
+    ],
+    [
+      "a hash of the body that is not signed",
+      { bodyHash: { source: { in: "header", name: "h" } } },
+      "bodyHash.source",
+    ],
+    ["an item without items", { template: "{{item:t}}{{body}}" }, "template"],
+    ["an item's key without an assignment sign", { items: { separator: ",", key: "v1" } }, "items.key"],
+    [
+      "items beside several headers",
+      { items: { separator: "," }, alsoNamed: ["x"], template: "{{item:0}}{{body}}" },
+      "template",
+    ],
+    ["a header name with a space", { name: "x sig" }, "name"],
+    ["a path that does not begin with $", { in: "body", name: "sig" }, "name"],
+    ["a path that filters", { in: "body", name: "$[?@.a]" }, "name"],
+    ["MD5", { algorithm: "md5" }, "algorithm"],
+    ["a plain hash", { construction: "plain", template: "{{secret}}{{body}}" }, "construction"],
+    ["a plain hash without the secret", { construction: "plain", allowWeak: true }, "construction"],
+    ["an unknown setting", { algoritm: "sha1" }, ""],
+  ])("%s", (_, verification, field) => {
+    expect(Object.keys(findingsOf(config(verification)))).toContain(
+      field === "" ? "verification" : path(field),
+    );
+  });
+
+  it("a secret that is not in the encoding of the settings, whose text is not repeated", () => {
+    const findings = findingsOf(config({ key: { encoding: "hex" } }, "00", "not-hex"));
+    expect(findings).toEqual({ "secrets.1.value": expect.not.stringContaining("not-hex") });
+    expect(findingsOf(config({ key: { stripPrefix: "whsec_" } }, "whsec_"))).toHaveProperty([
+      "secrets.0.value",
+    ]);
+    expect(findingsOf({ secrets: [{ value: "" }] })).toHaveProperty(["secrets.0.value"]);
+    const window = { value: "a", notBefore: "2026-01-02T00:00:00Z", notAfter: "2026-01-01T00:00:00Z" };
+    expect(findingsOf({ secrets: [window] })).toHaveProperty(["secrets.0.notAfter"]);
+  });
+
+  it("weak algorithms are accepted with allowWeak", () => {
+    expect(findingsOf(config({ algorithm: "md5", allowWeak: true }))).toEqual({});
+    expect(findingsOf(config({ template: "{{body | crc32}}", allowWeak: true }))).toEqual({});
+  });
+});
