@@ -25,10 +25,24 @@ export interface AcquiredSource {
   readonly failures: number;
 }
 
+/** The source is to be left alone: it failed, or its sender said so; or the interval since its last run began is not over. */
 export interface BackoffPending {
-  readonly kind: "backoff";
-  /** For how long the source is to be left alone yet. */
+  readonly kind: "backoff" | "interval";
   readonly waitMs: number;
+}
+
+/** How soon after the beginning of a source's last run the next one may begin, at the earliest. */
+export interface RunSpacing {
+  readonly intervalMs: number;
+  /** After a run that did not come to its end, or when a person has changed something since. */
+  readonly retryMs: number;
+}
+
+export interface TakeOverOptions {
+  /** A person has changed something: what failed before counts no longer. */
+  readonly skipBackoff?: boolean;
+  /** Absent: runs keep no interval. */
+  readonly spacing?: RunSpacing | undefined;
 }
 
 /** A cursor as it stands. */
@@ -49,6 +63,8 @@ export interface RunEnding {
   readonly notBeforeMs: number;
   /** It failed, and waits for so long; a person who mends what was wrong ends this wait. */
   readonly retryInMs: number;
+  /** `done`: it came to its end; `more`: it did, and goes on at once with the rest. Default: neither. */
+  readonly progress?: "done" | "more" | undefined;
 }
 
 /** Where pull sources stand, and who may move them. Each method throws UnavailableError when Redis cannot tell. */
@@ -56,13 +72,9 @@ export interface SourcePositions {
   /**
    * Makes the caller the one owner of a source: a new epoch, stamped on all its topics before the cursor is read.
    *
-   * @param options.skipBackoff do not wait for what failed before
    * @throws StaleSourceError when another has taken it over at the same moment.
    */
-  takeOver(
-    source: SourceRef,
-    options?: { readonly skipBackoff?: boolean },
-  ): Promise<AcquiredSource | BackoffPending>;
+  takeOver(source: SourceRef, options?: TakeOverOptions): Promise<AcquiredSource | BackoffPending>;
   read(channelNumber: number): Promise<StoredCursor>;
   /**
    * Sets the cursor; undefined begins anew. Its runner is fenced, and it is left alone no longer. Answers the new
@@ -114,20 +126,22 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }): 
   }
 
   return {
-    async takeOver(source, { skipBackoff = false } = {}) {
+    async takeOver(source, { skipBackoff = false, spacing } = {}) {
+      const { intervalMs, retryMs } = spacing ?? { intervalMs: 0, retryMs: 0 };
       let least = 0;
+      let isAgain = false;
       for (let attempt = 0; attempt < TAKE_OVERS; attempt++) {
-        const reply = await runOnCursor(takeOverScript, source, [least, skipBackoff ? "1" : "0"]);
+        // What it has begun itself is no run to keep a distance from.
+        const waits = isAgain ? [0, 0] : [intervalMs, retryMs];
+        const reply = await runOnCursor(takeOverScript, source, [least, skipBackoff ? "1" : "0", ...waits]);
         const [kind, first, ...rest] = reply as [string, string | number, ...(string | null)[]];
-        if (kind === "backoff") return { kind: "backoff", waitMs: Number(first) };
+        if (kind === "backoff" || kind === "interval") return { kind, waitMs: Number(first) };
         const epoch = Number(first);
         if (!isSlotted) return readAcquired(epoch, rest);
         const seen = await stamp(source, epoch);
-        if (seen <= epoch) {
-          const acquired = await readAgain(source.number, epoch);
-          return skipBackoff ? { ...acquired, failures: 0 } : acquired;
-        }
+        if (seen <= epoch) return readAgain(source.number, epoch);
         least = seen + 1;
+        isAgain = true;
       }
       throw new StaleSourceError("epoch", "the topics are stamped by another again and again");
     },
@@ -147,8 +161,8 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }): 
       );
       return written < 0 ? undefined : written;
     },
-    async end(channelNumber, epoch, { failures, notBeforeMs, retryInMs }) {
-      const args = [epoch, failures, Math.ceil(notBeforeMs), Math.ceil(retryInMs)];
+    async end(channelNumber, epoch, { failures, notBeforeMs, retryInMs, progress = "" }) {
+      const args = [epoch, failures, Math.ceil(notBeforeMs), Math.ceil(retryInMs), progress];
       return (await runScript(redis, endScript, [cursorKey(channelNumber)], args)) === 1;
     },
   };

@@ -1,6 +1,6 @@
 #!lua
 -- Sets the cursor of a pull source by hand, or resets it. Its runner is refused from now on, and no wait goes on: not
--- even one that its sender asked for, which may have been a mistake, or another sender.
+-- even one that its sender asked for, which may have been a mistake, or another sender; nor that of its interval.
 -- KEYS: cursor; then, on one Redis, the topics of the source
 -- ARGV: source; the version that it must be at, or ""; ">" and the new value, or "" to begin anew
 -- Reply: the new version, or -1 where it is at another
@@ -17,7 +17,7 @@ end
 local epoch = math.max(tonumber(held[1] or 0) + 1, highestEpoch(source, 2) + 1, now)
 local at = string.format('%d', now)
 call('HSET', KEYS[1], 'e', string.format('%d', epoch), 'v', version + 1, 'u', at)
-call('HDEL', KEYS[1], 'n', 'r', 'f')
+call('HDEL', KEYS[1], 'n', 'r', 'f', 'b', 'd')
 if value == '' then
   call('HDEL', KEYS[1], 'c')
   call('HSET', KEYS[1], 's', at)

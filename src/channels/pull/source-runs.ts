@@ -1,5 +1,10 @@
 import { StaleSourceError } from "../../bus/errors.ts";
-import type { AcquiredSource, RunEnding, SourcePositions } from "../../bus/sources/source-positions.ts";
+import type {
+  AcquiredSource,
+  RunEnding,
+  RunSpacing,
+  SourcePositions,
+} from "../../bus/sources/source-positions.ts";
 import type { SourceFacts, SourceState, SourceStates } from "../../bus/sources/source-states.ts";
 import type { StoppedState } from "../../data/channels/channel-states.ts";
 import type { ChannelHandle, IngestFetched, IngestResult } from "../../event/ingest.ts";
@@ -18,19 +23,25 @@ export interface SourceRuns {
    *
    * @param options.owner the worker's name, as the source's state shows it
    * @param options.skipBackoff do not wait for what failed before: a person has changed something
+   * @param options.spacing how far runs are to be apart; absent: as near as they come
    * @throws UnavailableError when that cannot be known or done now.
    * @throws StaleSourceError when another worker takes it over at the same moment.
    */
   readonly openRun: (
     channelNumber: number,
-    options: { readonly signal: AbortSignal; readonly owner: string; readonly skipBackoff?: boolean },
+    options: {
+      readonly signal: AbortSignal;
+      readonly owner: string;
+      readonly skipBackoff?: boolean;
+      readonly spacing?: RunSpacing | undefined;
+    },
   ) => Promise<OpeningRun>;
 }
 
 export type OpeningRun =
   | { readonly kind: "open"; readonly open: OpenRun }
-  /** Not before so many ms from now: its sender said so, or it failed. */
-  | { readonly kind: "backoff"; readonly waitMs: number }
+  /** Not before so many ms from now: its sender said so, or it failed; or the interval since the last run began is not over. */
+  | { readonly kind: "backoff" | "interval"; readonly waitMs: number }
   /** It should not run: it is deleted, not active, or nobody asks for it. */
   | { readonly kind: "none" };
 
@@ -57,6 +68,7 @@ export interface RunPlan {
   readonly nextAtMs?: number;
   /** Failures in a row, this run included; default: one more after `failed`, none after any other end. */
   readonly failures?: number;
+  readonly progress?: RunEnding["progress"];
 }
 
 /** A channel in force, as far as a run needs it. */
@@ -111,13 +123,13 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
   const { findSource, listTopics, positions } = deps;
   const underWay = createLimiter(MAX_BYTES_UNDER_WAY);
   return {
-    async openRun(channelNumber, { signal, owner, skipBackoff = false }) {
+    async openRun(channelNumber, { signal, owner, skipBackoff = false, spacing }) {
       const channel = await findSource(channelNumber);
       if (channel === undefined) return { kind: "none" };
       const topics = await listTopics(channelNumber);
       signal.throwIfAborted();
-      const taken = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff });
-      if (taken.kind === "backoff") return taken;
+      const taken = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
+      if (taken.kind !== "acquired") return taken;
       return { kind: "open", open: startRun({ ...deps, underWay }, { channel, taken, owner, signal }) };
     },
   };
@@ -221,6 +233,7 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
       failures,
       notBeforeMs: within("notBeforeMs" in end ? end.notBeforeMs : undefined),
       retryInMs: failures > 0 ? within(nextAtMs) : 0,
+      progress: plan.progress,
     };
     // Another has taken it over: how this run ended says nothing of that one.
     if (!(await positions.end(number, epoch, ending))) return;

@@ -182,7 +182,7 @@ describe("a run", () => {
     await source.open();
     await old.end({ kind: "broken", code: "content_type", message: "text/html" });
     const channel = await spine.api.call.get(`/apps/${source.appId}/channels/${source.channelId}`);
-    expect(channel.state).toBe("active");
+    expect(channel.state).toBe("idle");
     expect((await bus.states.read(source.number)).lastError).toBeUndefined();
   });
 

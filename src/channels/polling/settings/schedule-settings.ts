@@ -17,7 +17,9 @@ export const scheduleSettings = z
       .min(MIN_INTERVAL_SECONDS)
       .max(31_536_000)
       .default(60)
-      .describe("From the beginning of one poll to that of the next; of no account where there is `cron`."),
+      .describe(
+        "From the beginning of one poll to that of the next, at least: no restart, change or jitter makes it shorter. Without meaning where there is `cron`.",
+      ),
     cron: z
       .string()
       .min(1)
@@ -51,7 +53,7 @@ export const jitterSettings = z
   .max(1)
   .default(0.1)
   .describe(
-    "The part of the time between two polls by which each may come later, so that channels of one server do not all ask at once.",
+    "The part of the time between two polls by which each may come later, never earlier, so that channels of one server do not all ask at once.",
   );
 
 export function scheduleOf({

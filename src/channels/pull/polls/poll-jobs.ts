@@ -7,6 +7,7 @@ import type { Log } from "../../../log.ts";
 import type { Metrics } from "../../../metrics.ts";
 import { type PolledOnce, type PollRunDeps, pollOnce } from "./poll-run.ts";
 import { addPoll, addTurn, type PollJob, type PollQueue, type PollTarget } from "./poll-target.ts";
+import { planFrom } from "./poll-timing.ts";
 
 export interface PollJobsDeps extends PollRunDeps {
   readonly queue: PollQueue;
@@ -91,6 +92,8 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
     try {
       const signals = [signal, ending.signal, asked.slot.lost];
       const polled = await pollOnce(deps, target, { signal: AbortSignal.any(signals), skipBackoff, lagMs });
+      if (polled.dueAtMs !== undefined)
+        await queue.schedule(target.scheduleId, planFrom(target.plan, polled.dueAtMs), { channel });
       if (polled.result !== "ended" || !targets.has(channel)) return polled;
       // Another worker goes on at once where this one stops.
       return { ...polled, againAtMs: clock() + (signal.aborted ? 0 : ENDED_WAIT_MS) };

@@ -3,12 +3,12 @@ import { type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
 import { channelFacts } from "../../../event/channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
-import { withinGrace } from "../../../lib/wait.ts";
+import { sleep, withinGrace } from "../../../lib/wait.ts";
 import type { Log } from "../../../log.ts";
 import type { SourceEnd } from "../../source.ts";
-import type { SourceRuns } from "../source-runs.ts";
+import type { OpeningRun, SourceRuns } from "../source-runs.ts";
 import type { PollTarget } from "./poll-target.ts";
-import { failureWaitMs, nextPoll } from "./poll-timing.ts";
+import { failureWaitMs, nextPoll, planFrom } from "./poll-timing.ts";
 
 export interface PollRunDeps {
   readonly runs: SourceRuns;
@@ -26,10 +26,14 @@ export interface PolledOnce {
   readonly result: SourceEnd["kind"] | "early" | "none" | "ended";
   /** When the source should be polled beside its plan. */
   readonly againAtMs?: number;
+  /** It has come too early: its interval is to be counted from then on. */
+  readonly dueAtMs?: number;
 }
 
 /** Once its signal has aborted a poll may take so long to end; then it is left behind. */
 const ABORT_GRACE_MS = 1_000;
+/** One that comes so little too early waits in its place. */
+const SHORT_WAIT_MS = 250;
 
 /**
  * One poll of a source whose slots are taken: opens a run, lets the kind poll, writes down how it ended and when it goes on.
@@ -39,27 +43,38 @@ const ABORT_GRACE_MS = 1_000;
  */
 export async function pollOnce(
   deps: PollRunDeps,
-  { source, polled, plan }: PollTarget,
+  target: PollTarget,
   options: { readonly signal: AbortSignal; readonly skipBackoff: boolean; readonly lagMs: number },
 ): Promise<PolledOnce> {
   const { runs, owner, clock, log, random, deadlineMs } = deps;
   const { signal, skipBackoff, lagMs } = options;
+  const { source, polled, spacing } = target;
+  const { number } = source.identity;
   const facts = channelFacts(source.identity);
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), deadlineMs);
   try {
     const running = AbortSignal.any([signal, deadline.signal]);
-    const opening = await runs
-      .openRun(source.identity.number, { signal: running, owner, skipBackoff })
-      .catch((error) => {
+    const open = (): Promise<OpeningRun | undefined> =>
+      runs.openRun(number, { signal: running, owner, skipBackoff, spacing }).catch((error) => {
         if (!(error instanceof StaleSourceError || running.aborted)) throw error;
+        return undefined;
       });
+    let opening = await open();
+    while (opening?.kind === "interval" && opening.waitMs <= SHORT_WAIT_MS && !running.aborted) {
+      await sleep(opening.waitMs, running);
+      opening = await open();
+    }
     if (opening === undefined) return { result: "ended" };
     if (opening.kind === "none") return { result: "none" };
-    if (opening.kind === "backoff") {
-      const next = nextPoll(plan, clock(), clock() + opening.waitMs);
+    if (opening.kind !== "open") {
+      const dueAtMs = clock() + opening.waitMs;
+      if (spacing !== undefined) return { result: "early", dueAtMs };
+      const next = nextPoll(target.plan, clock(), dueAtMs);
       return { result: "early", ...(next.isExtra ? { againAtMs: next.atMs } : {}) };
     }
+    const beganAtMs = clock();
+    const plan = planFrom(target.plan, beganAtMs);
     const { run, failures, report, end: writeEnd } = opening.open;
     report({ lagMs });
     const ended = await withinGrace(ABORT_GRACE_MS, (async () => polled.poll(run))(), running).catch(
@@ -70,9 +85,11 @@ export async function pollOnce(
         }),
     );
     const end = signal.aborted ? undefined : deadline.signal.aborted ? overdue(deadlineMs) : ended;
-    const went = whatNext(end, { plan, failures, nowMs: clock(), random });
+    const retryAtMs = beganAtMs + (spacing?.retryMs ?? 0);
+    const went = whatNext(end, { plan, failures, nowMs: clock(), retryAtMs, random });
+    const progress = end?.kind !== "done" ? undefined : went.isExtra ? "more" : "done";
     try {
-      await writeEnd(end, went.nextAtMs === undefined ? {} : { nextAtMs: went.nextAtMs });
+      await writeEnd(end, { progress, ...(went.nextAtMs === undefined ? {} : { nextAtMs: went.nextAtMs }) });
     } catch (error) {
       // What was published stands with its cursor. Lost is what people see of the end, and a wait that was asked for.
       log.warn({ event: "poll.end_not_written", err: error, ...facts }, "end of a poll could not be written");
@@ -94,14 +111,16 @@ function whatNext(
     readonly plan: JobPlan;
     readonly failures: number;
     readonly nowMs: number;
+    /** After a failure, at the earliest. */
+    readonly retryAtMs: number;
     readonly random: () => number;
   },
 ): WhatNext {
-  const { plan, failures, nowMs, random } = options;
+  const { plan, failures, nowMs, retryAtMs, random } = options;
   switch (end?.kind) {
     case "failed": {
       const waitMs = failureWaitMs(failures, plan, nowMs, random());
-      const notBeforeMs = Math.max(end.notBeforeMs ?? 0, nowMs + waitMs);
+      const notBeforeMs = Math.max(end.notBeforeMs ?? 0, nowMs + waitMs, retryAtMs);
       const { atMs, isExtra } = nextPoll(plan, nowMs, notBeforeMs);
       return { isExtra, nextAtMs: atMs };
     }

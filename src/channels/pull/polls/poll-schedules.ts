@@ -6,6 +6,7 @@ import { startLoop } from "../../../lib/loop.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import type { Log } from "../../../log.ts";
 import { addPoll, type PollQueue, type PollTarget, removePoll } from "./poll-target.ts";
+import { planFrom } from "./poll-timing.ts";
 
 export interface PollSchedulesDeps {
   readonly queue: PollQueue;
@@ -29,7 +30,10 @@ export interface PollSchedules extends AsyncDisposable {
 const CALLS_AT_ONCE = 16;
 const RETRY_MS = 1_000;
 const RETRY: Backoff = { initialMs: RETRY_MS, maxMs: RETRY_MS, factor: 1, jitter: 0 };
-/** The first poll of a source that begins to run does not wait for its plan; those of many that begin together follow each other. */
+/**
+ * The first poll of a source that begins to run does not wait for its plan. Those of many that begin together follow each other, and
+ * so do their intervals, which are counted from it.
+ */
 const FIRST_POLL_MS = 100;
 const SPACING_MS = 5;
 /** Longer than it takes until all workers are told of the same thing. */
@@ -85,13 +89,14 @@ export function startPollSchedules(deps: PollSchedulesDeps): PollSchedules {
     known.delete(channel);
   }
 
-  async function set({ source, scheduleId, plan }: PollTarget, index: number): Promise<void> {
+  async function set({ source, scheduleId, plan, spacing }: PollTarget, index: number): Promise<void> {
     const channel = source.identity.number;
     if (!(await queue.isScheduled(scheduleId))) {
-      await queue.schedule(scheduleId, plan, { channel });
       const delayMs = FIRST_POLL_MS + SPACING_MS * index;
+      const intervalMs = spacing?.intervalMs ?? 0;
+      await queue.schedule(scheduleId, planFrom(plan, clock() + delayMs + intervalMs), { channel });
       const plannedMs = nextTimeMs(plan, clock()) ?? Number.POSITIVE_INFINITY;
-      if (plannedMs > clock() + delayMs) await addPoll(queue, channel, delayMs);
+      if (spacing !== undefined || plannedMs > clock() + delayMs) await addPoll(queue, channel, delayMs);
     }
     known.set(channel, scheduleId);
   }

@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import { formatPlan, type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
 import type { JobQueue } from "../../../bus/jobs/job-queue.ts";
 import type { Place, Turn } from "../../../bus/limits/slots.ts";
+import type { RunSpacing } from "../../../bus/sources/source-positions.ts";
 import type { PolledSource } from "../../source.ts";
 import type { DesiredSource } from "../source-list.ts";
-import { planOf } from "./poll-timing.ts";
+import { planOf, spacingOf } from "./poll-timing.ts";
 
 /** A job only says of which channel it is: what is to be done is read when it runs. */
 export interface PollJob {
@@ -26,6 +27,8 @@ export interface PollTarget {
   readonly source: DesiredSource;
   readonly polled: PolledSource;
   readonly plan: JobPlan;
+  /** Undefined where its polls come at fixed times. */
+  readonly spacing: RunSpacing | undefined;
   /** Names the plan too: a schedule of that id is in force, whoever has set it. */
   readonly scheduleId: string;
   /** First the source's own: it is polled by one at a time. */
@@ -40,12 +43,14 @@ export function pollTargetOf(
 ): PollTarget {
   const { identity, settings } = source;
   const { number, organizationId } = identity;
-  const plan = planOf(polled.schedule(settings), number);
+  const schedule = polled.schedule(settings);
+  const plan = planOf(schedule, number);
   if (nextTimeMs(plan, nowMs) === undefined) throw new Error("the schedule has no next time");
   return {
     source,
     polled,
     plan,
+    spacing: spacingOf(schedule),
     scheduleId: `${number}.${digestOf(formatPlan(plan))}`,
     places: [
       { key: `c.${number}`, limit: 1, waits: false },

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { gapMs, type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
+import type { RunSpacing } from "../../../bus/sources/source-positions.ts";
 import type { PollSchedule } from "../../source.ts";
 
 /** Cron times are spread less far than intervals: who says three o'clock means about three. */
@@ -13,26 +14,40 @@ const MAX_WAIT_GAPS = 8;
 const MAX_WAIT_MS = 3_600_000;
 const ALWAYS_ALLOWED_WAIT_MS = 60_000;
 
+/** No poll comes sooner after the beginning of one that failed, or was cut, unless the interval is shorter. */
+const RETRY_MS = 30_000;
+
 /**
- * A source's plan. Intervals begin at an offset that is the source's own for good, anywhere in the interval: thousands with one
- * interval, made at once, never fire together. Cron times are only put off, by a part of their jitter that is the source's own and
- * a part that differs each time.
+ * A source's plan. Times of an interval are never nearer to each other than the interval: jitter only adds to it, a part that
+ * differs each time. Cron times are only put off, by a part of their jitter that is the source's own and a part that differs each
+ * time.
  */
 export function planOf(schedule: PollSchedule, channelNumber: number): JobPlan {
-  const share = shareOf(channelNumber);
   if ("everySeconds" in schedule) {
-    const everyMs = Math.max(schedule.everySeconds * 1_000, MIN_EVERY_MS);
-    return {
-      everyMs,
-      offsetMs: Math.floor(share * everyMs),
-      jitterMs: Math.floor(schedule.jitter * everyMs),
-    };
+    const intervalMs = intervalMsOf(schedule);
+    const jitterMs = Math.floor((schedule.jitter * intervalMs) / 2);
+    return { everyMs: intervalMs + jitterMs, offsetMs: 0, jitterMs };
   }
   const { cron, timezone, jitter } = schedule;
   const exact = { cron, timezone, offsetMs: 0, jitterMs: 0 };
   const spreadMs = Math.min(jitter * gapMs(exact, 0), MAX_CRON_SPREAD_MS);
-  return { ...exact, offsetMs: Math.floor((share * spreadMs) / 2), jitterMs: Math.floor(spreadMs / 2) };
+  const offsetMs = Math.floor((shareOf(channelNumber) * spreadMs) / 2);
+  return { ...exact, offsetMs, jitterMs: Math.floor(spreadMs / 2) };
 }
+
+/** The plan with its interval counted from an instant; cron times stay as they are. */
+export const planFrom = (plan: JobPlan, atMs: number): JobPlan =>
+  "everyMs" in plan ? { ...plan, offsetMs: Math.ceil(atMs) % plan.everyMs } : plan;
+
+/** How far the beginnings of polls are apart, at least; undefined where a cron expression says when. */
+export function spacingOf(schedule: PollSchedule): RunSpacing | undefined {
+  if (!("everySeconds" in schedule)) return undefined;
+  const intervalMs = intervalMsOf(schedule);
+  return { intervalMs, retryMs: Math.min(intervalMs, RETRY_MS) };
+}
+
+const intervalMsOf = ({ everySeconds }: { readonly everySeconds: number }): number =>
+  Math.max(everySeconds * 1_000, MIN_EVERY_MS);
 
 /** How long a source is left alone that failed now and `failures` times in a row before; `random` is from 0 to 1. */
 export function failureWaitMs(failures: number, plan: JobPlan, nowMs: number, random: number): number {

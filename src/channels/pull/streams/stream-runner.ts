@@ -73,6 +73,7 @@ export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps)
           // Whoever started it hears of that soon; if not, this looks again.
           return ENGINE.maxMs;
         case "backoff":
+        case "interval":
           return opening.waitMs;
         case "open":
           return await runOpened(opening.open, begun);

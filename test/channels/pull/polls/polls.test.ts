@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RedisBus } from "../../../../src/bus/connection/redis.ts";
 import { openJobQueue } from "../../../../src/bus/jobs/job-queue.ts";
 import { cursorKey, slotsKey } from "../../../../src/bus/keys.ts";
+import { createSourcePositions } from "../../../../src/bus/sources/source-positions.ts";
 import type { PollJob } from "../../../../src/channels/pull/polls/poll-target.ts";
 import type { SourceEnd, SourceRun } from "../../../../src/channels/source.ts";
 import { UnavailableError } from "../../../../src/lib/errors.ts";
@@ -70,6 +71,9 @@ async function countOf(
     new RegExp(`inlet_polls_total\\{kind="polling",result="${result}"\\} (\\d+)`).exec(text)?.[1] ?? 0,
   );
 }
+
+/** As if the last poll of the channel had begun long ago. */
+const forgetLastPoll = (number: number): Promise<unknown> => server.client.hdel(cursorKey(number), "b");
 
 const keysOf = (queueName: string): Promise<string[]> => server.client.keys(`inlet:{jobs.${queueName}}*`);
 
@@ -197,13 +201,97 @@ describe.concurrent("a polled source", () => {
     const both = [one, other];
     for (const { engine } of both) engine.sync([wanted(number())]);
     await until(async () => (await countOf(one, "failed")) + (await countOf(other, "failed")) === 1);
+    await forgetLastPoll(number());
     for (const { engine } of both) engine.requestPoll(number());
     await until(() => seen.polls.length >= 2);
     await until(async () => !(await keysOf(queueName)).some((key) => key.includes("again")));
+    await forgetLastPoll(number());
     const polls = seen.polls.length;
     for (const { engine } of both) engine.sync([wanted(number(), { version: 2 })]);
     await until(() => seen.polls.length > polls);
     expect(seen.mostOfOne).toBe(1);
+  });
+});
+
+describe.concurrent("the interval of a source", () => {
+  /** Polls, with when each has begun by the clock of Redis. */
+  function recordBeginnings(how: (nth: number) => SourceEnd = () => DONE) {
+    const beganAtMs: number[] = [];
+    const { poll } = record(async (run, nth) => {
+      const [epoch, began] = await server.client.hmget(cursorKey(run.channel.identity.number), "e", "b");
+      beganAtMs.push(Number(began ?? epoch));
+      return how(nth);
+    });
+    const gaps = (): readonly number[] => beganAtMs.slice(1).map((atMs, i) => atMs - (beganAtMs[i] ?? 0));
+    return { beganAtMs, gaps, poll };
+  }
+
+  for (const [what, jitter] of [
+    ["", 0],
+    [", jitter included", 0.5],
+  ] as const) {
+    it(`lies between the beginnings of all its polls from the first one on${what}`, async () => {
+      const { queueName, number } = mine();
+      const { beganAtMs, gaps, poll } = recordBeginnings();
+      await using one = startPollsWorker(redis, poll, { queueName });
+      await using other = startPollsWorker(otherRedis, poll, { queueName });
+      const source = wanted(number(), { schedule: { everySeconds: 1, jitter } });
+      for (const { engine } of [one, other]) engine.sync([source]);
+      await until(() => beganAtMs.length >= 5);
+      expect(Math.min(...gaps())).toBeGreaterThanOrEqual(1_000);
+    });
+  }
+
+  it("holds whatever is asked for: by changes, by a source that comes back, by another worker", async () => {
+    const { queueName, number } = mine();
+    const { beganAtMs, gaps, poll } = recordBeginnings();
+    const schedule = { everySeconds: 2, jitter: 0 };
+    let version = 1;
+    const source = () => wanted(number(), { schedule, version: version++ });
+    await using one = startPollsWorker(redis, poll, { queueName });
+    one.engine.sync([source()]);
+    await until(() => beganAtMs.length === 1);
+    for (const change of [
+      () => one.engine.requestPoll(number()),
+      () => one.engine.sync([source()]),
+      () => {
+        one.engine.sync([]);
+        one.engine.sync([source()]);
+      },
+    ]) {
+      const polls = beganAtMs.length;
+      change();
+      await until(() => beganAtMs.length > polls);
+    }
+    await one[Symbol.asyncDispose]();
+    await using other = startPollsWorker(otherRedis, poll, { queueName });
+    const polls = beganAtMs.length;
+    other.engine.sync([source()]);
+    await until(() => beganAtMs.length > polls);
+    expect(Math.min(...gaps())).toBeGreaterThanOrEqual(2_000);
+  });
+
+  it("holds after a failure", async () => {
+    const { queueName, number } = mine();
+    const { beganAtMs, gaps, poll } = recordBeginnings((nth) =>
+      nth < 3 ? { kind: "failed", code: "http", message: "500" } : DONE,
+    );
+    await using worker = startPollsWorker(redis, poll, { queueName, random: () => 0 });
+    worker.engine.sync([wanted(number(), { schedule: { everySeconds: 3, jitter: 0 } })]);
+    await until(() => beganAtMs.length >= 3);
+    expect(Math.min(...gaps())).toBeGreaterThanOrEqual(3_000);
+  });
+
+  it("ends at once where a person sets the cursor", async () => {
+    const { queueName, number } = mine();
+    const { beganAtMs, poll } = recordBeginnings();
+    await using worker = startPollsWorker(redis, poll, { queueName });
+    worker.engine.sync([wanted(number())]);
+    await until(() => beganAtMs.length === 1);
+    await until(async () => (await countOf(worker, "done")) === 1);
+    await createSourcePositions({ redis }).set({ number: number(), topics: [] }, undefined);
+    worker.engine.requestPoll(number());
+    await until(() => beganAtMs.length === 2);
   });
 });
 
@@ -252,6 +340,7 @@ describe.concurrent("schedules", () => {
     const polls = seen.polls.length;
     await until(async () => !(await keysOf(queueName)).some((key) => /repeat:|again|:repeat$/.test(key)));
     expect(seen.polls.length).toBe(polls);
+    await forgetLastPoll(number());
     for (const { engine } of [one, other]) engine.sync([wanted(number())]);
     await until(() => seen.now === 1);
   });
@@ -323,6 +412,7 @@ describe.concurrent("a worker", () => {
     await until(() => stopped.seen.now === 1);
     await using other = startPollsWorker(otherRedis, goesOn.poll, { queueName });
     other.engine.sync([wanted(number())]);
+    await forgetLastPoll(number());
     await one[Symbol.asyncDispose]();
     expect(stopped.seen).toMatchObject({ now: 0, told: 1 });
     await until(() => goesOn.seen.polls.length === 1);
