@@ -34,95 +34,6 @@ import type { ArtifactsTable, StoreOrdersTable, StoreReviewsTable, StoresTable }
 import type { DeadLettersTable, SubscriptionsTable } from "./subscription-tables.ts";
 import type { TasksTable } from "./task-tables.ts";
 
-export interface OrganizationsTable extends Timestamps {
-  id: string;
-  name: string;
-  iamId: string | null;
-  tenantId: string | null;
-  logoAssetId: string | null;
-  /** What a declared set-up calls it; only set-ups write it. */
-  declaredName: string | null;
-}
-
-export type AccountStatus = "pending" | "active" | "disabled";
-
-export interface AccountsTable extends Timestamps {
-  id: string;
-  /** Who made it, and sees it also where it is no member; null: made before that was kept. */
-  organizationId: string | null;
-  name: string;
-  firstName: string | null;
-  lastName: string | null;
-  language: string | null;
-  agentIdentifier: string | null;
-  appUid: string | null;
-  platformIdentityId: string | null;
-  profilePictureAssetId: string | null;
-  isService: boolean;
-  status: AccountStatus;
-}
-
-export interface RolesTable extends Timestamps {
-  id: string;
-  organizationId: string;
-  name: string;
-  description: string | null;
-  /** Names, each once, in order. */
-  permissions: string[];
-}
-
-/** What an account may do in an organization, and that it belongs to it. */
-export interface MembershipsTable extends Timestamps {
-  id: string;
-  accountId: string;
-  organizationId: string;
-  /** A rank that grants nothing. */
-  role: Generated<number>;
-  roleIds: Generated<string[]>;
-  permissions: Generated<string[]>;
-}
-
-export interface GroupsTable extends Timestamps {
-  id: string;
-  organizationId: string;
-  name: string;
-}
-
-export interface GroupMembersTable extends Timestamps {
-  id: string;
-  groupId: string;
-  accountId: string;
-}
-
-/** Who an account is to someone else: an OIDC issuer (`provider`) knows it by its subject (`identifier`). */
-export interface IdentitiesTable extends Timestamps {
-  id: string;
-  accountId: string;
-  organizationId: string;
-  provider: string;
-  identifier: string;
-  email: string | null;
-  phone: string | null;
-  info: ColumnType<unknown, string | null, string | null>;
-}
-
-export interface ApiKeysTable extends Timestamps {
-  id: string;
-  organizationId: string;
-  spaceId: string | null;
-  accountId: string;
-  name: string;
-  /** The public first characters of a key that Inlet made; null for one handed in from outside. */
-  prefix: string | null;
-  /** SHA-256 of the whole key. */
-  hash: Buffer;
-  /** What it may do by itself; its roles add to it. */
-  permissions: string[];
-  roleIds: Generated<string[]>;
-  expiresAt: ColumnType<Date | null, Date | null, Date | null>;
-  revokedAt: ColumnType<Date | null, Date | null, Date | null>;
-}
-
 /** One channel of a blueprint, defaults filled in. */
 export interface BlueprintChannel {
   readonly uid: string;
@@ -222,14 +133,6 @@ export interface AuditTable {
 /** All tables; those of standard resources are added beside their fields. */
 export interface Tables {
   cluster: ClusterTable;
-  organizations: OrganizationsTable;
-  accounts: AccountsTable;
-  roles: RolesTable;
-  memberships: MembershipsTable;
-  groups: GroupsTable;
-  groupMembers: GroupMembersTable;
-  identities: IdentitiesTable;
-  apiKeys: ApiKeysTable;
   blueprints: BlueprintsTable;
   apps: AppsTable;
   channels: ChannelsTable;

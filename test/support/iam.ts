@@ -78,7 +78,7 @@ export async function createTestIam({ db }: Pick<TestDatabase, "db">): Promise<T
       const id = createId("mem", nowMs);
       await db
         .insertInto("memberships")
-        .values({ id, accountId: account, organizationId, permissions, roleIds, ...times })
+        .values({ id, accountId: account, organizationId, role: 0, permissions, roleIds, ...times })
         .execute();
       return id;
     },

@@ -1,9 +1,8 @@
-import type { Selectable } from "kysely";
 import { createId } from "../../lib/ids.ts";
 import type { Trx } from "../database.ts";
-import type { AccountsTable } from "../tables.ts";
+import type { Row } from "../tables.ts";
 
-export type AccountRow = Selectable<AccountsTable>;
+type AccountRow = Row<"accounts">;
 
 /** The fields of an account; one that is not given has no value. */
 export type NewAccount = Pick<AccountRow, "name" | "isService" | "status"> &
@@ -32,9 +31,21 @@ export async function insertAccount(
     .values({ ...NO_DETAILS, ...account, id: createId("acc", nowMs), organizationId, ...times })
     .returningAll()
     .executeTakeFirstOrThrow();
+  await addMember(trx, organizationId, row.id, nowMs);
+  return row;
+}
+
+/** Makes the account a member of the organization, which grants it nothing yet. */
+export async function addMember(
+  trx: Trx,
+  organizationId: string,
+  accountId: string,
+  nowMs: number,
+): Promise<void> {
+  const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
+  const nothing = { role: 0, permissions: [], roleIds: [] };
   await trx
     .insertInto("memberships")
-    .values({ id: createId("mem", nowMs), accountId: row.id, organizationId, ...times })
+    .values({ id: createId("mem", nowMs), accountId, organizationId, ...nothing, ...times })
     .execute();
-  return row;
 }

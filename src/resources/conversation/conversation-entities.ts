@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { id, type Shown, timestamp } from "../../http/fields.ts";
-import { accountSchema } from "../iam/iam-entities.ts";
+import { account } from "../iam/iam-entities.ts";
 import { times } from "../kit/times.ts";
 import { agent } from "./agent-entities.ts";
 
@@ -47,7 +47,7 @@ const participantScalars = {
 export const participantSchema = z
   .object({
     ...participantScalars,
-    account: accountSchema.nullable().meta({ description: INSIDE }),
+    account: account.entity.nullable().meta({ description: INSIDE }),
     agent: agent.entity
       .nullable()
       .meta({ description: `The agent of that identifier, where there is one. ${INSIDE}` }),

@@ -1,19 +1,52 @@
 import { z } from "zod";
-import { id, type Shown, timestamp } from "../../http/fields.ts";
-import { nameInput, organizationId } from "../kit/fields.ts";
-import { shape, type TableOf } from "../kit/shape.ts";
+import { id, type Shown } from "../../http/fields.ts";
+import {
+  answeredAs,
+  aside,
+  hidden,
+  json,
+  kept,
+  madeAs,
+  once,
+  orElse,
+  time,
+  unanswered,
+} from "../kit/field.ts";
+import {
+  accountIdInput,
+  nameInput,
+  opaqueIdInput,
+  organizationId,
+  textInput,
+  textOf,
+} from "../kit/fields.ts";
+import { bounded } from "../kit/free-form.ts";
+import { type EntityOf, type Inside, shape, type TableOf } from "../kit/shape.ts";
 import { times } from "../kit/times.ts";
+import { permissionsInput, roleIdsInput } from "./iam-grants.ts";
 
 /**
- * The entities of identity and access, as the API answers them. The one that is asked for is complete; those inside it carry
- * their scalar fields (a role its permissions too), with null and `[]` where entities would follow.
+ * Identity and access, as it is written, stored and answered. The entity that is asked for is complete; those inside it carry
+ * their own fields (a role its permissions too), with null and `[]` where entities would follow.
  */
-const INSIDE = "null inside another entity";
-const text = z.string().nullable();
-/** An entity inside another: only what it has itself is promised; so no type goes round in a circle. */
-type Inside<Scalars extends z.ZodRawShape> = z.ZodType<z.output<z.ZodObject<Scalars>> | null>;
-/** An id of something that Inlet does not keep: stored as given. */
-const opaque = z.string().nullable();
+declare module "../../data/tables.ts" {
+  interface Tables {
+    roles: TableOf<typeof roleFields>;
+    spaces: TableOf<typeof spaceFields>;
+    groups: TableOf<typeof groupFields>;
+    groupMembers: TableOf<typeof groupMemberFields>;
+    memberships: TableOf<typeof membershipFields>;
+    organizations: TableOf<typeof organizationFields>;
+    accounts: TableOf<typeof accountFields>;
+    identities: TableOf<typeof identityFields>;
+    apiKeys: TableOf<typeof apiKeyFields>;
+  }
+}
+
+const INSIDE = { description: "null inside another entity" };
+/** Those of one organization that do not name it themselves. */
+const noColumn = hidden(aside(z.string()));
+const accountId = answeredAs(once(accountIdInput), id("acc"));
 
 export const permissionSchema = z
   .object({
@@ -29,25 +62,24 @@ export const permissionSchema = z
   });
 export type Permission = Shown<z.output<typeof permissionSchema>>;
 
-export const roleSchema = z
-  .object({
-    id: id("role"),
-    name: z.string().meta({ example: "Operators" }),
-    description: text,
-    organizationId: id("org"),
+const roleFields = {
+  name: nameInput,
+  description: textOf(4_096),
+  organizationId,
+  /** Names, each once, in order. */
+  permissions: permissionsInput,
+};
+export const role = shape({
+  prefix: "role",
+  fields: roleFields,
+  inside: {
     permissions: z
       .record(z.string(), permissionSchema)
       .meta({ description: "Its permissions by their names." }),
-    ...times,
-  })
-  .meta({ id: "Role", description: "Permissions under a name, to be given to API keys and members." });
-export type Role = Shown<z.output<typeof roleSchema>>;
+  },
+  meta: { id: "Role", description: "Permissions under a name, to be given to API keys and members." },
+});
 
-declare module "../../data/tables.ts" {
-  interface Tables {
-    spaces: TableOf<typeof spaceFields>;
-  }
-}
 const spaceFields = { name: nameInput.meta({ example: "Production" }), organizationId };
 export const space = shape({
   prefix: "spc",
@@ -55,138 +87,195 @@ export const space = shape({
   meta: { id: "Space", description: "A part of an organization that apps are installed in." },
 });
 
-const groupMemberSchema = z
-  .object({ id: id("gm"), accountId: id("acc"), groupId: id("grp"), ...times })
-  .meta({ id: "GroupMember", description: "That an account belongs to a group." });
-export type GroupMember = Shown<z.output<typeof groupMemberSchema>>;
-
-export const groupSchema = z
-  .object({
-    id: id("grp"),
-    name: z.string(),
-    organizationId: id("org"),
-    members: z.array(groupMemberSchema),
-    ...times,
-  })
-  .meta({ id: "Group", description: "Accounts under a name. It grants nothing." });
-export type Group = Shown<z.output<typeof groupSchema>>;
-
-const organizationScalars = {
-  id: id("org"),
-  name: z.string(),
-  iamId: opaque,
-  tenantId: opaque,
-  logoAssetId: opaque,
-  ...times,
+const groupMemberFields = {
+  organizationId: noColumn,
+  accountId: kept(id("acc")),
+  groupId: kept(id("grp")),
 };
+export const groupMember = shape({
+  prefix: "gm",
+  fields: groupMemberFields,
+  meta: { id: "GroupMember", description: "That an account belongs to a group." },
+});
 
-export const membershipSchema = z
-  .object({
-    id: id("mem"),
-    accountId: id("acc"),
-    organizationId: id("org"),
-    get organization(): Inside<typeof organizationScalars> {
-      return organizationSchema.nullable().meta({ description: INSIDE });
+const groupFields = {
+  name: nameInput.meta({ example: "Support" }),
+  organizationId,
+  members: aside(
+    z
+      .array(z.string())
+      .max(1_000)
+      .default([])
+      .meta({ description: "The ids of the accounts in it.", example: [] }),
+  ),
+};
+export const group = shape({
+  prefix: "grp",
+  fields: groupFields,
+  inside: { members: z.array(groupMember.entity) },
+  meta: { id: "Group", description: "Accounts under a name. It grants nothing." },
+});
+
+export const membershipFields = {
+  accountId,
+  organizationId,
+  role: z
+    .int()
+    .min(0)
+    .max(2_147_483_647)
+    .default(0)
+    .meta({ description: "A rank among the members, the organization's to read. It grants nothing." }),
+  permissions: permissionsInput,
+  roleIds: unanswered(roleIdsInput),
+};
+export const membership = shape({
+  prefix: "mem",
+  fields: membershipFields,
+  inside: {
+    get organization(): z.ZodNullable<Inside<typeof organizationFields>> {
+      return organization.entity.nullable().meta(INSIDE);
     },
     permissions: z.array(permissionSchema).meta({ description: "Held beside those of the roles." }),
-    role: z
-      .int()
-      .meta({ description: "A rank among the members, the organization's to read. It grants nothing." }),
-    roles: z.array(roleSchema),
-    ...times,
-  })
-  .meta({
+    roles: z.array(role.entity),
+  },
+  meta: {
     id: "Membership",
     description: "That an account belongs to an organization, and what it may do there.",
-  });
-export type Membership = Shown<z.output<typeof membershipSchema>>;
+  },
+});
 
-export const organizationSchema = z
-  .object({
-    ...organizationScalars,
-    groups: z.array(groupSchema),
-    members: z.array(membershipSchema),
-    roles: z.array(roleSchema),
+const organizationFields = {
+  organizationId: noColumn,
+  name: nameInput.meta({ example: "Example" }),
+  iamId: opaqueIdInput,
+  tenantId: opaqueIdInput,
+  logoAssetId: opaqueIdInput,
+  /** Its name in a declared set-up, which alone writes it. */
+  declaredName: hidden(z.string().nullable()),
+};
+export const organization = shape({
+  prefix: "org",
+  fields: organizationFields,
+  inside: {
+    groups: z.array(group.entity),
+    members: z.array(membership.entity),
+    roles: z.array(role.entity),
     spaces: z.array(space.entity),
-  })
-  .meta({
+  },
+  meta: {
     id: "Organization",
     description: "Whose everything else is: nothing is seen across organizations.",
-  });
-export type Organization = Shown<z.output<typeof organizationSchema>>;
+  },
+});
 
-export const ACCOUNT_STATUSES = ["pending", "active", "disabled"] as const;
-
-const accountScalars = {
-  id: id("acc"),
-  name: z.string(),
-  firstName: text,
-  lastName: text,
-  language: text.meta({ example: "en" }),
-  agentIdentifier: text,
-  appUid: text,
-  platformIdentityId: opaque,
-  profilePictureAssetId: opaque,
-  isService: z.boolean().meta({ description: "A program's, not a person's." }),
-  status: z.enum(ACCOUNT_STATUSES).meta({ description: "Only an active account may call." }),
-  ...times,
+const MAX_INFO_CHARS = 16_384;
+const identityFields = {
+  accountId,
+  organizationId,
+  provider: z
+    .string()
+    .min(1)
+    .max(255)
+    .default("org")
+    .meta({ description: "An OIDC issuer, or `org`: the organization's own naming.", example: "org" }),
+  identifier: z
+    .string()
+    .min(1)
+    .max(255)
+    .meta({ description: "Who it is to the provider: an OIDC issuer's `sub`.", example: "ada" }),
+  email: z.email().max(255).nullable().default(null).meta({ example: "ada@example.com" }),
+  phone: textInput,
+  info: json(bounded(z.unknown(), MAX_INFO_CHARS).default(null).meta({ description: "Anything, or null." })),
 };
-
-export const identitySchema = z
-  .object({
-    id: id("idn"),
-    accountId: id("acc"),
-    get account(): Inside<typeof accountScalars> {
-      return accountSchema.nullable().meta({ description: INSIDE });
+export const identity = shape({
+  prefix: "idn",
+  fields: identityFields,
+  inside: {
+    get account(): z.ZodNullable<Inside<typeof accountFields>> {
+      return account.entity.nullable().meta(INSIDE);
     },
-    organizationId: id("org"),
-    identifier: z.string().meta({ description: "An OIDC issuer's `sub`." }),
-    email: text.meta({ example: "ada@example.com" }),
-    phone: text,
-    provider: z.string().meta({ description: "An OIDC issuer, or `org`.", example: "org" }),
-    info: z.unknown().meta({ description: "Anything, or null." }),
-    ...times,
-  })
-  .meta({
-    id: "Identity",
-    description: "Who an account is to somebody else.",
-  });
-export type Identity = Shown<z.output<typeof identitySchema>>;
+  },
+  meta: { id: "Identity", description: "Who an account is to somebody else." },
+});
 
-export const accountSchema = z
-  .object({
-    ...accountScalars,
-    identities: z.array(identitySchema),
+const accountFields = {
+  /** Who made it, and sees it also where it is no member; null: made before that was kept. */
+  organizationId: hidden(z.string().nullable()),
+  name: nameInput.meta({ example: "Ada Lovelace" }),
+  firstName: textInput,
+  lastName: textInput,
+  language: textInput.meta({ example: "en" }),
+  agentIdentifier: textInput,
+  appUid: textInput,
+  platformIdentityId: opaqueIdInput,
+  profilePictureAssetId: opaqueIdInput,
+  isService: once(z.boolean().default(false).meta({ description: "A program's, not a person's." })),
+  status: madeAs(
+    z.enum(["pending", "active", "disabled"]).meta({ description: "Only an active account may call." }),
+    z.enum(["pending", "active"]).default("pending"),
+  ),
+};
+export const account = shape({
+  prefix: "acc",
+  fields: accountFields,
+  inside: {
+    identities: z.array(identity.entity),
     memberships: z
-      .array(membershipSchema)
+      .array(membership.entity)
       .meta({ description: "Its membership of the caller's organization." }),
-  })
-  .meta({
-    id: "Account",
-    description: "Who calls: a person, or a program.",
-  });
-export type Account = Shown<z.output<typeof accountSchema>>;
+  },
+  meta: { id: "Account", description: "Who calls: a person, or a program." },
+});
 
-export const apiKeySchema = z
-  .object({
-    id: id("key"),
-    name: z.string(),
-    prefix: text.meta({
+const defaultSpaceId = z
+  .string()
+  .nullable()
+  .optional()
+  .meta({ description: "A space of the organization. Default: the caller's.", example: null });
+export const apiKeyFields = {
+  name: nameInput.meta({ example: "Deployment" }),
+  prefix: kept(
+    z.string().nullable().meta({
       description: "How the key begins; null for one made elsewhere.",
       example: "ik_8d2k5v9q",
     }),
-    organizationId: id("org"),
-    accountId: id("acc").meta({ description: "Who calls with it." }),
-    defaultSpaceId: text.meta({ description: "Where what names no space belongs." }),
-    roleIds: z.array(z.string()),
-    permissions: z.array(z.string()).meta({ description: "Names, held beside those of the roles." }),
-    expiresAt: timestamp.nullable(),
-    ...times,
-  })
-  .meta({ id: "ApiKey", description: "A bearer token of an organization. The key itself is shown once." });
-export type ApiKey = Shown<z.output<typeof apiKeySchema>>;
+  ),
+  organizationId,
+  accountId: answeredAs(
+    once(
+      accountIdInput
+        .optional()
+        .meta({ description: "Who calls with it. Default: a new service account of the key's name." }),
+    ),
+    id("acc").meta({ description: "Who calls with it." }),
+  ),
+  /** It stands in the column `space_id`. */
+  defaultSpaceId: orElse(aside(defaultSpaceId), ({ caller }) => caller.defaultSpaceId),
+  spaceId: hidden(z.string().nullable()),
+  roleIds: roleIdsInput,
+  permissions: permissionsInput,
+  expiresAt: time(
+    z.iso
+      .datetime({ offset: true })
+      .nullable()
+      .default(null)
+      .meta({ description: "From then on it lets nobody in.", example: "2030-01-31T09:30:00.000Z" }),
+  ),
+  /** SHA-256 of the whole key. */
+  hash: hidden(z.custom<Buffer>()),
+  revokedAt: hidden(time(z.string().nullable())),
+};
+export const apiKey = shape({
+  prefix: "key",
+  fields: apiKeyFields,
+  inside: {
+    defaultSpaceId: z.string().nullable().meta({ description: "Where what names no space belongs." }),
+  },
+  meta: { id: "ApiKey", description: "A bearer token of an organization. The key itself is shown once." },
+});
 
-export const newApiKeySchema = apiKeySchema
+export const newApiKeySchema = apiKey.entity
   .extend({ key: z.string().meta({ description: "The bearer token.", example: "ik_8d2k5v9q…" }) })
   .meta({ id: "NewApiKey", description: "An API key with the token, which is never shown again." });
 export type NewApiKey = Shown<z.output<typeof newApiKeySchema>>;
+export type Organization = EntityOf<typeof organization>;

@@ -14,7 +14,7 @@ export interface IamDeps {
   readonly permissionNames: () => readonly string[];
 }
 
-/** What a key or a membership may do: the union of both. */
+/** A key or a membership may do all of both. */
 export interface Grant {
   readonly permissions: readonly string[];
   readonly roleIds: readonly string[];
@@ -24,16 +24,16 @@ export const permissionsInput = z
   .array(z.string())
   .max(500)
   .default([])
-  .meta({ description: "Names of permissions, which the caller must hold.", example: ["apps.read"] });
+  .meta({
+    description: "Names of permissions, held beside those of the roles; who gives them must hold them.",
+    example: ["apps.read"],
+  });
 
-export const grantInput = {
-  permissions: permissionsInput,
-  roleIds: z
-    .array(z.string())
-    .max(100)
-    .default([])
-    .meta({ description: "Roles, whose permissions the caller must hold.", example: [] }),
-};
+export const roleIdsInput = z
+  .array(z.string())
+  .max(100)
+  .default([])
+  .meta({ description: "Roles; who gives them must hold their permissions.", example: [] });
 
 /**
  * The permissions, each once and in order, if the caller may give away those that are not in `before`.

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
+import type { Row } from "../../data/tables.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
 import { createId, timeOfId } from "../../lib/ids.ts";
-import type { Permission } from "./iam-entities.ts";
+import type { EntityOf } from "../kit/shape.ts";
+import { type Permission, role } from "./iam-entities.ts";
 
 /**
  * A permission as its organization's entity. It has no row: id and times follow from the organization's id and the name, so
@@ -21,17 +23,23 @@ export function renderPermission(organizationId: string, name: string): Permissi
   };
 }
 
-export type RenderPermission = typeof renderPermission;
-
-/** The same for many: each is made once. */
-export function createPermissionRenderer(): RenderPermission {
+/** The permissions of roles by their names; each is made once for all of them. */
+export function rolePermissions(): (row: Row<"roles">) => { permissions: Record<string, Permission> } {
   const made = new Map<string, Permission>();
-  return (organizationId, name) => {
+  const permission = (organizationId: string, name: string): Permission => {
     const key = `${organizationId}/${name}`;
-    const permission = made.get(key) ?? renderPermission(organizationId, name);
-    made.set(key, permission);
-    return permission;
+    const one = made.get(key) ?? renderPermission(organizationId, name);
+    made.set(key, one);
+    return one;
   };
+  return ({ organizationId, permissions }) => ({
+    permissions: Object.fromEntries(permissions.map((name) => [name, permission(organizationId, name)])),
+  });
+}
+
+export function renderRoles(rows: readonly Row<"roles">[]): EntityOf<typeof role>[] {
+  const inside = rolePermissions();
+  return rows.map((row) => role.render(row, inside(row)));
 }
 
 /** `knowledgeBases.read` → `See what is below /knowledge-bases.` */

@@ -21,6 +21,8 @@ export interface Field<
   /** As it is answered; null: it is not. */
   readonly answer: A;
   readonly written: W;
+  /** Its value in the body of a POST; default: the same. */
+  readonly made?: z.ZodType;
   /** False: it has no column; hooks read and write it. */
   readonly stored: boolean;
   readonly toColumn: (value: unknown) => unknown;
@@ -44,7 +46,7 @@ export type Entry = z.ZodType | Field;
 export type Fields = Readonly<Record<string, Entry>>;
 
 type Value<S extends z.ZodType> = Exclude<z.output<S>, undefined>;
-type NullIn<S extends z.ZodType> = Extract<Value<S>, null>;
+type NullIn<S extends z.ZodType> = unknown extends Value<S> ? null : Extract<Value<S>, null>;
 export type SchemaOf<E> = E extends Field<infer S> ? S : E extends z.ZodType ? E : never;
 export type AnswerOf<E> =
   E extends Field<z.ZodType, unknown, infer A> ? A : E extends z.ZodType ? z.ZodType<Value<E>> : never;
@@ -110,9 +112,16 @@ export const once = <E extends Entry>(entry: E): With<E, "once"> => change(entry
 export const kept = <E extends Entry>(entry: E): With<E, "never", E extends z.ZodType ? E : AnswerOf<E>> =>
   change(entry, { written: "never", ...(entry instanceof z.ZodType && { answer: entry }) });
 
+/** Never in an answer. */
+export const unanswered = <E extends Entry>(entry: E): With<E, WrittenOf<E>, null> =>
+  change(entry, { answer: null });
+
 /** Never in a body or an answer. */
 export const hidden = <E extends Entry>(entry: E): With<E, "never", null> =>
   change(entry, { written: "never", answer: null });
+
+/** Made with other values than it can be changed to. */
+export const madeAs = <E extends Entry>(entry: E, made: z.ZodType): With<E> => change(entry, { made });
 
 /** In bodies alone: hooks read it from elsewhere, and write it there. */
 export const aside = <S extends z.ZodType>(schema: S): Field<S, never, null, "always"> =>

@@ -1,11 +1,13 @@
 import { z } from "zod";
 
 const MAX_CHARS = 65_536;
-const fits = (value: unknown): boolean => (JSON.stringify(value) ?? "").length <= MAX_CHARS;
 
-/** Keeps it at a size that a page of them can have; merge patches would let it grow without end. */
-export const bounded = <S extends z.ZodType>(json: S): S =>
-  json.refine(fits, `must be ${MAX_CHARS} characters of JSON at most`);
+/** Keeps it at a size that a page of them can have. */
+export const bounded = <S extends z.ZodType>(json: S, maxChars = MAX_CHARS): S =>
+  json.refine(
+    (value) => (JSON.stringify(value) ?? "").length <= maxChars,
+    `must be ${maxChars} characters of JSON at most`,
+  );
 
 /** Any JSON that a client keeps with an entity, or null. */
 export const freeFormInput = bounded(z.unknown()).default(null).meta({ description: "Anything, or null." });

@@ -1,4 +1,4 @@
-import type { Insertable, Kysely, Selectable, Updateable } from "kysely";
+import { type Insertable, type Kysely, type Selectable, sql, type Updateable } from "kysely";
 import { recordAudit } from "../../data/accounts/audit.ts";
 import type { AuditAction, AuditEntity } from "../../data/accounts/audit-entry.ts";
 import { recordChange } from "../../data/changes.ts";
@@ -19,19 +19,18 @@ export interface RowDeps {
   readonly clock: Clock;
 }
 
-/** What each of the tables has. */
+/** All of these tables have it. */
 interface Owned extends Timestamps {
   id: string;
-  organizationId: string;
 }
 
-/** Tables whose rows belong to one organization each. */
+/** Tables whose rows belong to one organization each, or are one. */
 export type OwnedTable = {
   [T in keyof Tables]: Tables[T] extends Owned ? T : never;
 }[keyof Tables];
 
 type Row<T extends OwnedTable> = Selectable<Tables[T]>;
-type Content<V> = Omit<V, keyof Owned>;
+type Content<V> = Omit<V, keyof Owned | "organizationId">;
 type Scope = Pick<Caller, "organizationId">;
 
 /**
@@ -70,6 +69,10 @@ export type RowNames = {
   readonly prefix: string;
   /** That they decide who may do what. */
   readonly access?: true;
+  /** The column that names their organization; default: `organizationId`. */
+  readonly owner?: "id";
+  /** New ones are dated by the database: those of several gateways stand in one order. */
+  readonly datedBy?: "database";
 } & (
   | {
       /** What the audit calls them. */
@@ -85,10 +88,10 @@ export type RowNames = {
 );
 
 export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): OwnedRows<T> {
-  const { prefix, entity } = names;
+  const { prefix, entity, owner = "organizationId" } = names;
   const words = names.entity === undefined ? names.words : (names.words ?? names.entity);
   // One table stands for all: only the columns that each of them has are named here.
-  const of = (db: Queryable) => db as unknown as Kysely<Record<"rows", Owned>>;
+  const of = (db: Queryable) => db as unknown as Kysely<Record<"rows", Owned & { organizationId: string }>>;
   const rows = table as "rows";
   const shown = (row: unknown): Row<T> => row as Row<T>;
   const idOf = (row: Row<T>): string => (row as { readonly id: string }).id;
@@ -98,7 +101,7 @@ export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): Owne
       .selectFrom(rows)
       .selectAll()
       .where("id", "=", isId(prefix, id) ? id : "")
-      .where("organizationId", "=", organizationId);
+      .where(owner, "=", organizationId);
 
   const orNotFound = (row: unknown): Row<T> => {
     if (row === undefined) throw notFound(words);
@@ -123,13 +126,14 @@ export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): Owne
       orNotFound(await select(trx, scope, id).forShare().executeTakeFirst()),
     lock: async (trx, scope, id) => orNotFound(await select(trx, scope, id).forUpdate().executeTakeFirst()),
     async list(db, { organizationId }, page) {
-      const all = of(db).selectFrom(rows).where("organizationId", "=", organizationId);
+      const all = of(db).selectFrom(rows).where(owner, "=", organizationId);
       const { items, total } = await listPage(all.selectAll(), page);
       return { items: items.map(shown), total };
     },
     async insert(trx, caller, content, nowMs, id = createId(prefix, nowMs)) {
       const { organizationId } = caller;
-      const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
+      const now = names.datedBy === "database" ? sql<Date>`clock_timestamp()` : new Date(nowMs);
+      const times = { createdAt: now, updatedAt: now };
       const insert = of(trx)
         .insertInto(rows)
         .values({ ...content, id, organizationId, ...times });

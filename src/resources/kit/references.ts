@@ -8,7 +8,7 @@ import type { OwnedTable } from "./owned-rows.ts";
 
 /** Rows that others name by their ids. */
 export interface Reference {
-  readonly table: OwnedTable | "accounts";
+  readonly table: OwnedTable;
   /** How their ids begin. */
   readonly prefix: string;
   /** As one is called in a sentence. */

@@ -3,11 +3,13 @@ import type { AuditEntity } from "../../data/accounts/audit-entry.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
+import type { Listed, Page } from "../../http/page.ts";
 import type { Fields } from "./field.ts";
 import type { OwnedTable, RowDeps } from "./owned-rows.ts";
 import type { Reference } from "./references.ts";
 import type { Route, RouteSpec } from "./route.ts";
-import type { EntityOf, InsideOf, RowOf, Shape, ValuesOf } from "./shape.ts";
+import type { EntityOf, InsideOf, RowOf, RowOfShape, Shape, ValuesOf } from "./shape.ts";
+import type { StandardRoutes } from "./standard-routes.ts";
 
 /** What is said of a resource: see `standardResource`. */
 export interface ResourceSpec<
@@ -32,23 +34,37 @@ export interface ResourceSpec<
   readonly audit?: AuditEntity;
   /** It decides who may do what: the change feed is told. */
   readonly access?: true;
+  /** The column that names its organization; default: `organizationId`. */
+  readonly owner?: "id";
+  /** New ones are dated by the database: those of several gateways stand in one order. */
+  readonly datedBy?: "database";
   /** Fields that name rows, which must be there (404) when they are named anew, and stay until the write is done. */
   readonly references?: { readonly [K in keyof F]?: Reference };
   /** What it is a part of, and stands below in the path. */
   readonly within?: Within;
-  /** 409 where another row has what must be unique. */
-  readonly taken?: Refusal;
+  /** 409 where another row has what must be unique, be it changed or `new` alone. */
+  readonly taken?: Refusal & { readonly of?: "new" };
   /** 409 where other rows name the one that is deleted. */
   readonly inUse?: Refusal;
-  /** Who reads one, where that is not its organization alone. */
+  /** Those that a caller sees by their ids, where they are not all of its organization, or not its alone. */
   readonly visible?: (db: Queryable, caller: Caller) => Selection;
+  /** 403 with that message for who changes one that is seen, but is another organization's; default: 404. */
+  readonly foreign?: string;
   /** Filters of the list, and what they find; undefined: all of the organization. */
   readonly filters?: {
     readonly query: Q;
+    /** Refuses by a throw what is to be found by. */
+    readonly check?: (
+      db: Queryable,
+      caller: Caller,
+      filters: z.output<z.ZodObject<Q>>,
+      place: Place,
+    ) => Promise<void>;
     readonly find: (
       db: Queryable,
       caller: Caller,
       filters: z.output<z.ZodObject<Q>>,
+      place: Place,
     ) => Selection | undefined;
   };
   /** Reads at once what the answers for these rows hold beside their fields. */
@@ -57,17 +73,24 @@ export interface ResourceSpec<
     rows: readonly RowOf<F>[],
     caller: Caller,
   ) => Promise<(row: RowOf<F>) => InsideOf<X>>;
+  /** Answers one otherwise than a list does. */
+  readonly answer?: (db: Queryable, caller: Caller, row: RowOf<F>) => Promise<Response>;
   /** Fields whose bodies are narrower than what stays valid where it stands. */
   readonly narrow?: (deps: D) => z.ZodRawShape;
   /** The values of fields that are stored elsewhere (`aside`), before a patch. */
   readonly readAside?: (trx: Trx, row: RowOf<F>) => Promise<Partial<ValuesOf<F>>>;
+  /** Takes other locks before that of the row that is changed. */
+  readonly lockFirst?: (trx: Trx, caller: Caller, patch: object) => Promise<void>;
   /** Refuses a write by a throw, or says which fields get another value than what was sent. */
   readonly prepare?: (write: Write<F, D>) => Promise<Partial<ValuesOf<F>>>;
   /** Writes what belongs to the row in other tables. */
   readonly afterWrite?: (write: Write<F, D> & { readonly row: RowOf<F> }) => Promise<void>;
-  /** Refuses by a throw, or removes what belongs to the row elsewhere. */
-  readonly beforeDelete?: (
-    removal: Pick<Write<F, D>, "trx" | "caller" | "deps" | "nowMs"> & { readonly row: RowOf<F> },
+  /** Refuses by a throw, or removes it in another way than to `remove` the row. */
+  readonly remove?: (
+    removal: Pick<Write<F, D>, "trx" | "caller" | "deps" | "nowMs"> & {
+      readonly row: RowOf<F>;
+      readonly remove: () => Promise<void>;
+    },
   ) => Promise<void>;
   /** The body of a PUT repeats the id. */
   readonly identified?: true;
@@ -118,11 +141,42 @@ export interface Write<F extends Fields, D> {
   readonly values: ValuesOf<F>;
 }
 
-/** What routes under `more` can build on; `S` is the type of the shape. */
-export interface Kit<S extends { readonly render: (row: never) => unknown; readonly entity: z.ZodType }> {
+/** The ids in the path above the resource, by their parameters. */
+export type Place = Readonly<Record<string, string>>;
+
+/** Routes under `more` can build on it; `S` is the type of the shape. */
+export interface Kit<
+  S extends {
+    readonly entity: z.ZodType;
+    readonly types?: { readonly row: unknown; readonly values: unknown };
+  },
+> {
+  /** The standard routes, for those that do something else under the same name. */
+  readonly route: StandardRoutes<S["entity"]>;
   /** The row as GET answers it. */
-  readonly answer: (db: Queryable, caller: Caller, row: Parameters<S["render"]>[0]) => Promise<EntityOf<S>>;
+  readonly answer: (db: Queryable, caller: Caller, row: RowOfShape<S>) => Promise<EntityOf<S>>;
+  readonly list: (caller: Caller, place: Place, page: Page, filters: object) => Promise<Listed<EntityOf<S>>>;
+  /** Writes a row as POST does, hidden fields too where they are among the values. */
+  readonly insert: (
+    trx: Trx,
+    caller: Caller,
+    place: Place,
+    values: PartialValues<S>,
+  ) => Promise<RowOfShape<S>>;
+  /** Locks the row, writes the fields that it is changed to, and answers it. @throws ApiError 404 */
+  readonly change: (
+    caller: Caller,
+    id: string,
+    to: (change: {
+      readonly trx: Trx;
+      readonly before: RowOfShape<S>;
+      readonly nowMs: number;
+    }) => PartialValues<S> | Promise<PartialValues<S>>,
+  ) => Promise<EntityOf<S>>;
 }
+type PartialValues<S extends { readonly types?: { readonly values: unknown } }> = Partial<
+  NonNullable<S["types"]>["values"]
+>;
 
 /** A query of a resource's table, by which rows are found: `db.selectFrom("stores").where(…)`. */
 export interface Selection {

@@ -2,6 +2,7 @@ import type { Selectable } from "kysely";
 import { z } from "zod";
 import type { Timestamps } from "../../data/columns.ts";
 import { id, type Shown } from "../../http/fields.ts";
+import { formatTimestamp } from "../../lib/clock.ts";
 import {
   type AnswerOf,
   type ColumnOf,
@@ -12,12 +13,12 @@ import {
   type WrittenOf,
 } from "./field.ts";
 import { patchOf } from "./merge.ts";
-import { times, timesOf } from "./times.ts";
+import { times } from "./times.ts";
 
 /** The table of a resource, as Kysely knows it. */
 export type TableOf<F extends Fields> = {
   [K in keyof F as [ColumnOf<F[K]>] extends [never] ? never : K]: ColumnOf<F[K]>;
-} & { id: string; organizationId: string } & Timestamps;
+} & Omit<{ id: string; organizationId: string } & Timestamps, keyof F>;
 export type RowOf<F extends Fields> = Selectable<TableOf<F>>;
 
 type InputShape<F extends Fields> = {
@@ -30,11 +31,19 @@ export type ValuesOf<F extends Fields> = { readonly [K in keyof F]: z.output<Sch
 
 type Scalars<F extends Fields> = { id: z.ZodString } & {
   [K in keyof F as AnswerOf<F[K]> extends z.ZodType ? K : never]: Extract<AnswerOf<F[K]>, z.ZodType>;
-} & typeof times;
+} & Omit<typeof times, keyof F>;
+/** An entity inside another: only its own fields are promised; so no type goes round in a circle. */
+export type Inside<F extends Fields> = z.ZodType<z.output<z.ZodObject<Scalars<F>>>>;
 type EntityShape<F extends Fields, X extends z.ZodRawShape> = Omit<Scalars<F>, keyof X> & X;
 type Answer<F extends Fields, X extends z.ZodRawShape> = Shown<z.output<z.ZodObject<EntityShape<F, X>>>>;
 /** The answer of a shape: `type Agent = EntityOf<typeof agent>`. */
 export type EntityOf<S extends { readonly entity: z.ZodType }> = Shown<z.output<S["entity"]>>;
+/** The columns that an answer is made of. */
+export type AnsweredRow<F extends Fields, X> = Selectable<
+  {
+    [K in keyof F as AnswerOf<F[K]> extends z.ZodType ? Exclude<K, keyof X> : never]: ColumnOf<F[K]>;
+  } & Omit<{ id: string } & Timestamps, keyof F>
+>;
 /** What an answer holds beside the columns. */
 export type InsideOf<X extends z.ZodRawShape> = Partial<Shown<z.output<z.ZodObject<X>>>>;
 
@@ -61,8 +70,13 @@ export interface Shape<F extends Fields, X extends z.ZodRawShape = Record<never,
   /** The body of a PUT. */
   readonly patch: z.ZodType<object>;
   /** The row as it is answered. What is not handed in is as inside another entity: null, `[]` or `{}`. */
-  readonly render: (row: RowOf<F>, inside?: InsideOf<X>) => Answer<F, X>;
+  readonly render: (row: AnsweredRow<F, X>, inside?: InsideOf<X>) => Answer<F, X>;
+  /** For types alone. */
+  readonly types?: { readonly row: RowOf<F>; readonly values: ValuesOf<F> };
 }
+export type RowOfShape<S extends { readonly types?: { readonly row: unknown } }> = NonNullable<
+  S["types"]
+>["row"];
 
 export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, never>>({
   prefix,
@@ -76,21 +90,28 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
     Object.fromEntries(
       fields.filter(([, one]) => written.includes(one.written)).map(([name, one]) => [name, one.schema]),
     );
+  const made = fields.flatMap(([name, one]) => (one.made ? [[name, one.made] as const] : []));
   const answers = Object.fromEntries(answered.map(([name, { answer }]) => [name, answer]));
   // Getters stay getters: entities that hold one another are read when all of them are there.
   const parts = Object.getOwnPropertyDescriptors(inside ?? {});
-  const entityShape = Object.defineProperties({ id: id(prefix), ...answers, ...times }, parts);
+  const dates = Object.entries(times).filter(([name]) => !(name in entries));
+  const answeredShape = { id: id(prefix), ...answers, ...Object.fromEntries(dates) };
+  const entityShape = Object.defineProperties(answeredShape, parts);
   const content = z.strictObject(schemasOf("always"));
 
+  const columns = answered.filter(([name]) => !(name in parts));
+  let empty: Readonly<Record<string, unknown>> | undefined;
+
   const render = (row: Readonly<Record<string, unknown>>, given: Readonly<Record<string, unknown>> = {}) => {
-    const columns = answered.filter(([name]) => !(name in parts));
-    const left = Object.keys(parts).filter((name) => !(name in given));
+    empty ??= Object.fromEntries(
+      Object.keys(parts).map((name) => [name, emptyOf(inside?.[name] as z.ZodType)]),
+    );
     return {
       id: row.id,
       ...Object.fromEntries(columns.map(([name, field]) => [name, field.fromColumn(row[name])])),
-      ...Object.fromEntries(left.map((name) => [name, emptyOf(inside?.[name] as z.ZodType)])),
+      ...empty,
       ...given,
-      ...timesOf(row as { readonly [K in keyof Timestamps]: Date }),
+      ...Object.fromEntries(dates.map(([name]) => [name, formatTimestamp((row[name] as Date).getTime())])),
     };
   };
 
@@ -99,7 +120,7 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
     prefix,
     fields: Object.fromEntries(fields),
     entity: z.object(entityShape as z.ZodRawShape).meta(meta),
-    input: z.strictObject(schemasOf("always", "once")),
+    input: z.strictObject({ ...schemasOf("always", "once"), ...Object.fromEntries(made) }),
     content,
     patch: patchOf(content),
     render,

@@ -91,7 +91,7 @@ export function standardResource<
               ...(named.some((field) => field in shape.content.shape) && {
                 missing: "it, or something that the change names, is not there",
               }),
-              ...conflict,
+              ...(taken?.of !== "new" && conflict),
               ...notes?.update,
             },
             ({ caller, within, id, patch }) =>
@@ -111,7 +111,7 @@ export function standardResource<
       const standard = (Object.keys(operations) as Operation[]).filter((one) => !without.includes(one));
       return [
         ...standard.map((one) => operations[one]()),
-        ...(spec.more?.(deps, run as unknown as Kit<Shape<F, X>>) ?? []),
+        ...(spec.more?.(deps, { ...run, route } as unknown as Kit<Shape<F, X>>) ?? []),
       ];
     },
   };

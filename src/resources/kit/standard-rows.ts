@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { Caller } from "../../http/context.ts";
 import type { Listed, Page } from "../../http/page.ts";
-import { notFound } from "../../http/problem.ts";
+import { ApiError, notFound } from "../../http/problem.ts";
 import { createId, isId } from "../../lib/ids.ts";
 import type { Field, Fields } from "./field.ts";
 import { listPage } from "./list-page.ts";
@@ -11,13 +11,15 @@ import { applyPatch } from "./merge.ts";
 import { ownedRows, type RowDeps } from "./owned-rows.ts";
 import { requireRow } from "./references.ts";
 import { refuseInUse, refuseTaken } from "./refusals.ts";
-import type { ResourceSpec, Selection } from "./resource-spec.ts";
+import type { Kit, Place, ResourceSpec, Selection } from "./resource-spec.ts";
 
 /** A selection as a query of any table. */
-type Rows = SelectQueryBuilder<{ rows: { id: string; createdAt: Date } }, "rows", Values>;
+type Rows = SelectQueryBuilder<
+  { rows: { id: string; organizationId: string; createdAt: Date } },
+  "rows",
+  Values
+>;
 type Values = Readonly<Record<string, unknown>>;
-/** The ids in the path above the resource, by their parameters. */
-type Place = Readonly<Record<string, string>>;
 
 /** What the five operations do with rows, apart from HTTP; `spec` says what is particular. */
 export function standardRows<
@@ -29,11 +31,17 @@ export function standardRows<
   // In here one resource is like another: what its types tell is known to its declaration alone.
   const spec = given as unknown as ResourceSpec<Fields, z.ZodRawShape, D, z.ZodRawShape>;
   const { words } = given;
-  const { table, shape, audit, access, within, references = {}, taken, inUse } = spec;
+  const { table, shape, audit, access, owner, datedBy, within, references = {}, taken, inUse } = spec;
   const { prefix } = shape;
   const fields = Object.entries(shape.fields);
-  const names = { prefix, words, ...(access && { access }), ...(audit && { entity: audit }) };
-  const rows = ownedRows(table, names);
+  const rows = ownedRows(table, {
+    prefix,
+    words,
+    ...(access && { access }),
+    ...(owner && { owner }),
+    ...(datedBy && { datedBy }),
+    ...(audit && { entity: audit }),
+  });
   const parents = within && ownedRows(within.parent.table, within.parent);
 
   const query = (selection: Selection) => selection.selectAll() as Rows;
@@ -41,7 +49,7 @@ export function standardRows<
     const of = (db as unknown as Kysely<Record<"rows", Values>>).selectFrom(table as "rows");
     return within
       ? of.where(within.param, "=", place[within.param])
-      : of.where("organizationId", "=", organizationId);
+      : of.where(owner ?? "organizationId", "=", organizationId);
   };
   const renderAll = async (db: Queryable, caller: Caller, found: readonly Values[]): Promise<object[]> => {
     if (found.length === 0) return [];
@@ -49,6 +57,7 @@ export function standardRows<
     return found.map((row) => shape.render(row as never, inside?.(row as never)) as object);
   };
   const answer = async (db: Queryable, caller: Caller, row: object): Promise<object> => {
+    if (spec.answer) return spec.answer(db, caller, row as never);
     const [entity] = await renderAll(db, caller, [row as Values]);
     return entity ?? {};
   };
@@ -59,13 +68,27 @@ export function standardRows<
     return row;
   };
 
+  const seen = (visible: Selection, id: string) =>
+    query(visible).where("id", "=", isId(prefix, id) ? id : "");
+
   /** @throws ApiError 404 */
   const find = async (db: Queryable, caller: Caller, id: string): Promise<object> => {
     if (!spec.visible) return rows.get(db, caller, id);
-    const known = isId(prefix, id) ? id : "";
-    const row = await query(spec.visible(db, caller)).where("id", "=", known).executeTakeFirst();
+    const row = await seen(spec.visible(db, caller), id).executeTakeFirst();
     if (!row) throw notFound(words);
     return row;
+  };
+
+  /** @throws ApiError 404, 403 */
+  const lock = async (trx: Trx, caller: Caller, place: Place, id: string) => {
+    if (!spec.visible) return inPlace(await rows.lock(trx, caller, id), place);
+    const { organizationId } = caller;
+    const all = seen(spec.visible(trx, caller), id);
+    const own = spec.foreign === undefined ? all.where("organizationId", "=", organizationId) : all;
+    const row = await own.forUpdate().executeTakeFirst();
+    if (!row) throw notFound(words);
+    if (row.organizationId !== organizationId) throw new ApiError("permission_denied", spec.foreign ?? "");
+    return inPlace(row as never, place);
   };
 
   /** The parent is seen by the caller. @throws ApiError 404 */
@@ -107,31 +130,44 @@ export function standardRows<
   return (deps: D) => {
     const { db, clock } = deps;
 
+    const insert = async (trx: Trx, caller: Caller, place: Place, body: object): Promise<object> => {
+      await lockParent(trx, caller, place, true);
+      const nowMs = clock();
+      const id = createId(prefix, nowMs);
+      const sent: Values = { ...body, ...place };
+      const given = ([name, { written, orElse }]: NamedField) => {
+        const { [name]: value = orElse?.({ id, caller }) } = sent;
+        return value === undefined && written !== "never" ? null : value;
+      };
+      const values = { ...sent, ...Object.fromEntries(fields.map((one) => [one[0], given(one)])) };
+      await requireReferences(trx, caller, values);
+      const write = { trx, caller, deps, nowMs, id, before: undefined, values: values as never };
+      const content = { ...values, ...(await spec.prepare?.(write)) };
+      const row = await rows.insert(trx, caller, columnsOf(content) as never, nowMs, id);
+      await spec.afterWrite?.({ ...write, values: content as never, row: row as never });
+      return row;
+    };
+
     const create = async (caller: Caller, place: Place, body: object): Promise<object> => {
-      const created = db.transaction().execute(async (trx) => {
-        await lockParent(trx, caller, place, true);
-        const nowMs = clock();
-        const id = createId(prefix, nowMs);
-        const sent: Values = { ...body, ...place };
-        const given = ([name, { written, orElse }]: NamedField) => {
-          const { [name]: value = orElse?.({ id, caller }) } = sent;
-          return value === undefined && written !== "never" ? null : value;
-        };
-        const values = { ...sent, ...Object.fromEntries(fields.map((one) => [one[0], given(one)])) };
-        await requireReferences(trx, caller, values);
-        const write = { trx, caller, deps, nowMs, id, before: undefined, values: values as never };
-        const content = { ...values, ...(await spec.prepare?.(write)) };
-        const row = await rows.insert(trx, caller, columnsOf(content) as never, nowMs, id);
-        await spec.afterWrite?.({ ...write, values: content as never, row: row as never });
-        return answer(trx, caller, row);
-      });
+      const created = db
+        .transaction()
+        .execute(async (trx) => answer(trx, caller, await insert(trx, caller, place, body)));
       return taken ? refuseTaken(taken.message, created) : created;
     };
+
+    const change: Kit<typeof shape>["change"] = (caller, id, to) =>
+      db.transaction().execute(async (trx) => {
+        const before = await lock(trx, caller, {}, id);
+        const nowMs = clock();
+        const content = columnsOf(await to({ trx, before, nowMs }));
+        return answer(trx, caller, await rows.update(trx, caller, before, content as never, nowMs)) as never;
+      });
 
     const update = async (caller: Caller, place: Place, id: string, patch: object): Promise<object> => {
       const updated = db.transaction().execute(async (trx) => {
         await lockParent(trx, caller, place, false);
-        const before = inPlace(await rows.lock(trx, caller, id), place);
+        await spec.lockFirst?.(trx, caller, patch);
+        const before = await lock(trx, caller, place, id);
         const were = { ...valuesOf(before), ...(await spec.readAside?.(trx, before as never)) };
         const changeable = fields.filter(([, { written }]) => written === "always");
         const of = (values: Values) => Object.fromEntries(changeable.map(([name]) => [name, values[name]]));
@@ -158,10 +194,10 @@ export function standardRows<
     const remove = async (caller: Caller, place: Place, id: string): Promise<void> => {
       const deleted = db.transaction().execute(async (trx) => {
         await lockParent(trx, caller, place, false);
-        const row = inPlace(await rows.lock(trx, caller, id), place);
+        const row = await lock(trx, caller, place, id);
         const nowMs = clock();
-        await spec.beforeDelete?.({ trx, caller, deps, nowMs, row: row as never });
-        await rows.remove(trx, caller, row, nowMs);
+        const remove = () => rows.remove(trx, caller, row, nowMs);
+        await (spec.remove?.({ trx, caller, deps, nowMs, row: row as never, remove }) ?? remove());
       });
       await (inUse ? refuseInUse(inUse.message, deleted) : deleted);
     };
@@ -176,12 +212,13 @@ export function standardRows<
       filters: Values,
     ): Promise<Listed<object>> => {
       await requireParent(db, caller, place);
-      const selection = spec.filters?.find(db, caller, filters) ?? all(db, caller, place);
+      await spec.filters?.check?.(db, caller, filters, place);
+      const selection = spec.filters?.find(db, caller, filters, place) ?? all(db, caller, place);
       const { items, total } = await listPage(query(selection), page);
       return { items: await renderAll(db, caller, items), total };
     };
 
-    return { answer, create, update, remove, get, list };
+    return { answer, create, update, remove, get, list, insert, change };
   };
 }
 

@@ -100,7 +100,7 @@ describe("an account", () => {
     const now = new Date();
     const membership = {
       ...{ id: account.memberships[0].id.replace(/.$/, "1"), accountId: account.id },
-      ...{ organizationId: made.id, createdAt: now, updatedAt: now },
+      ...{ organizationId: made.id, role: 0, permissions: [], roleIds: [], createdAt: now, updatedAt: now },
     };
     await api.database.db.insertInto("memberships").values(membership).execute();
     const path = `/iam/accounts/${account.id}`;

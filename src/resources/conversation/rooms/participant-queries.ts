@@ -3,7 +3,7 @@ import type { Queryable, Trx } from "../../../data/database.ts";
 import type { Caller } from "../../../http/context.ts";
 import type { Listed, Page } from "../../../http/page.ts";
 import { conflict, notFound } from "../../../http/problem.ts";
-import { renderAccount } from "../../iam/iam-render.ts";
+import { account } from "../../iam/iam-entities.ts";
 import { visibleAccounts } from "../../kit/account-scope.ts";
 import { listPage } from "../../kit/list-page.ts";
 import { applyPatch } from "../../kit/merge.ts";
@@ -154,7 +154,7 @@ async function completeAll(
     .where("organizationId", "=", caller.organizationId)
     .where("identifier", "in", identifiers.concat(""))
     .execute();
-  const accountsById = new Map(accounts.map((row) => [row.id, renderAccount(row)]));
+  const accountsById = new Map(accounts.map((row) => [row.id, account.render(row)]));
   const agentsByName = new Map(agents.map((row) => [row.identifier, agent.render(row)]));
   return participants.map((row) =>
     renderParticipant(row, {

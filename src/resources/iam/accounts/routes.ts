@@ -1,42 +1,77 @@
-import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { accountSchema } from "../iam-entities.ts";
-import type { IamDeps } from "../iam-grants.ts";
-import { createAccount, deleteAccount, getAccount, listAccounts, updateAccount } from "./queries.ts";
-import { accountInput, accountPatch } from "./schema.ts";
+import { addMember } from "../../../data/accounts/accounts.ts";
+import type { Row } from "../../../data/tables.ts";
+import { conflict } from "../../../http/problem.ts";
+import { visibleAccounts } from "../../kit/account-scope.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { account, identity, membership } from "../iam-entities.ts";
 
-const account = standardRoutes({ name: "account", prefix: "acc", entity: accountSchema });
+type Status = Row<"accounts">["status"];
+const STEPS: Readonly<Record<Status, readonly Status[]>> = {
+  pending: ["pending", "active"],
+  active: ["active", "disabled"],
+  disabled: ["disabled"],
+};
 
 /** Accounts: who calls. An organization sees its members and those that it has made. */
-export const accounts: Resource<IamDeps> = {
+export const accounts = standardResource({
   path: "/iam/accounts",
   tag: "Accounts",
-  routes: (deps) => [
-    account.create(
-      {
-        body: accountInput,
-        description: "It becomes a member of the organization, which grants nothing yet.",
-      },
-      ({ caller, body }) => createAccount(deps, caller, body),
-    ),
-    account.list(({ caller, page }) => listAccounts(deps, caller, page)),
-    account.get(({ caller, id }) => getAccount(deps, caller, id)),
-    account.update(
-      {
-        body: accountPatch,
-        conflict: "the status would go back, or past a step",
-        description:
-          "The status goes from pending to active to disabled, step by step and never back. A disabled account's keys and identities let nobody in.",
-      },
-      ({ caller, id, patch }) => updateAccount(deps, caller, id, patch),
-    ),
-    account.remove(
-      {
-        conflict: "it has API keys that are not revoked, or is the account of the first start",
-        description:
-          "Its memberships, identities and places in groups, rooms and conversations go with it; what it has written, owned or was to do is nobody's.",
-      },
-      ({ caller, id }) => deleteAccount(deps, caller, id),
-    ),
-  ],
-};
+  name: "account",
+  table: "accounts",
+  shape: account,
+  audit: "account",
+  access: true,
+  visible: visibleAccounts,
+  filters: { query: {}, find: visibleAccounts },
+  foreign: "Only the organization that has made an account can change it.",
+  inUse: {
+    when: "it has API keys that are not revoked, or is the account of the first start",
+    message: "The account has API keys, or is the one of the first start.",
+  },
+  async prepare({ before, values: { status } }) {
+    if (before && !STEPS[before.status].includes(status))
+      throw conflict(`An account that is ${before.status} does not become ${status}.`);
+    return {};
+  },
+  async afterWrite({ trx, caller, before, id, nowMs }) {
+    if (!before) await addMember(trx, caller.organizationId, id, nowMs);
+  },
+  async remove({ trx, caller: { organizationId }, row: { id }, remove }) {
+    const keys = trx.deleteFrom("apiKeys").where("accountId", "=", id);
+    await keys.where("organizationId", "=", organizationId).where("revokedAt", "is not", null).execute();
+    await remove();
+  },
+  async inside(db, rows, { organizationId }) {
+    const known = <T extends "identities" | "memberships">(table: T) =>
+      db
+        .selectFrom(table as "identities")
+        .selectAll()
+        .where(
+          "accountId",
+          "in",
+          rows.map(({ id }) => id),
+        )
+        .where("organizationId", "=", organizationId)
+        .orderBy("createdAt")
+        .orderBy("id")
+        .execute() as unknown as Promise<Row<T>[]>;
+    const identities = Map.groupBy(await known("identities"), ({ accountId }) => accountId);
+    const memberships = Map.groupBy(await known("memberships"), ({ accountId }) => accountId);
+    return ({ id }) => ({
+      identities: (identities.get(id) ?? []).map((row) => identity.render(row)),
+      memberships: (memberships.get(id) ?? []).map((row) => membership.render(row)),
+    });
+  },
+  notes: {
+    create: { description: "It becomes a member of the organization, which grants nothing yet." },
+    update: {
+      description:
+        "The status goes from pending to active to disabled, step by step and never back. A disabled account's keys and identities let nobody in.",
+      conflict: "the status would go back, or past a step",
+    },
+    delete: {
+      description:
+        "Its memberships, identities and places in groups, rooms and conversations go with it; what it has written, owned or was to do is nobody's.",
+    },
+  },
+});

@@ -1,20 +1,71 @@
-import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { apiKeySchema, newApiKeySchema } from "../iam-entities.ts";
-import type { IamDeps } from "../iam-grants.ts";
-import { getApiKey, issueApiKey, listApiKeys, revokeApiKey, updateApiKey } from "./queries.ts";
-import { apiKeyInput, apiKeyPatch } from "./schema.ts";
+import { insertAccount } from "../../../data/accounts/accounts.ts";
+import { createApiKey } from "../../../data/accounts/api-keys.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import { recordChange } from "../../../data/changes.ts";
+import type { Queryable, Trx } from "../../../data/database.ts";
+import { requireGrantable } from "../../../http/authorize.ts";
+import type { Caller } from "../../../http/context.ts";
+import { invalidParameters } from "../../../http/problem.ts";
+import { requireAccounts } from "../../kit/account-scope.ts";
+import { requireRow, SPACES } from "../../kit/references.ts";
+import type { Kit } from "../../kit/resource-spec.ts";
+import type { InputOf } from "../../kit/shape.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { apiKey, type apiKeyFields, type NewApiKey, newApiKeySchema } from "../iam-entities.ts";
+import { grant, type IamDeps, permissionsOfGrant } from "../iam-grants.ts";
 
-const apiKey = standardRoutes({ name: "apiKey", words: "API key", prefix: "key", entity: apiKeySchema });
+/** A revoked key is kept, so that it is never taken again; nobody sees it. */
+const unrevoked = (db: Queryable, { organizationId }: Caller) =>
+  db.selectFrom("apiKeys").where("organizationId", "=", organizationId).where("revokedAt", "is", null);
 
 /** API keys: bearer tokens of the organization. Each is shown once. */
-export const apiKeys: Resource<IamDeps> = {
+export const apiKeys = standardResource({
   path: "/iam/api-keys",
   tag: "API keys",
-  routes: (deps) => [
-    apiKey.create(
+  name: "apiKey",
+  words: "API key",
+  table: "apiKeys",
+  shape: apiKey,
+  audit: "apiKey",
+  access: true,
+  visible: unrevoked,
+  filters: { query: {}, find: unrevoked },
+  readAside: async (_trx, { spaceId }) => ({ defaultSpaceId: spaceId }),
+  async prepare({ trx, deps, caller, before, values, nowMs }) {
+    const { expiresAt, defaultSpaceId: spaceId = null } = values;
+    const expires = expiresAt === null ? null : new Date(expiresAt);
+    if (expires?.getTime() !== before?.expiresAt?.getTime()) requireFuture(expires, nowMs);
+    const granted = await grant(trx, deps, caller, values, before);
+    // To let it last longer is to grant all of it anew.
+    if (before?.expiresAt && (expires === null || expires > before.expiresAt))
+      requireGrantable(caller, await permissionsOfGrant(trx, caller, granted));
+    if (spaceId !== before?.spaceId) await requireRow(trx, caller, SPACES, spaceId);
+    return { ...granted, spaceId };
+  },
+  inside:
+    async () =>
+    ({ spaceId }) => ({ defaultSpaceId: spaceId }),
+  async remove({ trx, caller, row: { id }, nowMs }) {
+    const revokedAt = new Date(nowMs);
+    // It lets go of its roles, which can then be deleted.
+    const revoked = { revokedAt, updatedAt: revokedAt, permissions: [], roleIds: [] };
+    await trx.updateTable("apiKeys").set(revoked).where("id", "=", id).execute();
+    await recordAudit(trx, caller, { action: "revoke", entity: "apiKey", id }, nowMs);
+    await recordChange(trx, { kind: "access", key: caller.organizationId });
+  },
+  notes: {
+    update: {
+      description: "Who adds permissions or roles, or lets the key last longer, must hold what that grants.",
+    },
+    delete: {
+      description: "Revokes it for good: in force everywhere within five seconds. Its account stays.",
+    },
+  },
+  without: ["create"],
+  more: (deps: IamDeps, { route }: Kit<typeof apiKey>) => [
+    route.create(
       {
-        body: apiKeyInput,
+        body: apiKey.input,
         answer: newApiKeySchema,
         missing: "the account, a role or the space is not there",
         description:
@@ -22,19 +73,51 @@ export const apiKeys: Resource<IamDeps> = {
       },
       ({ caller, body }) => issueApiKey(deps, caller, body),
     ),
-    apiKey.list(({ caller, page }) => listApiKeys(deps, caller, page)),
-    apiKey.get(({ caller, id }) => getApiKey(deps, caller, id)),
-    apiKey.update(
-      {
-        body: apiKeyPatch,
-        description:
-          "Who adds permissions or roles, or lets the key last longer, must hold what that grants.",
-      },
-      ({ caller, id, patch }) => updateApiKey(deps, caller, id, patch),
-    ),
-    apiKey.remove(
-      { description: "Revokes it for good: in force everywhere within five seconds. Its account stays." },
-      ({ caller, id }) => revokeApiKey(deps, caller, id),
-    ),
   ],
-};
+});
+
+/** @throws ApiError 400, 403 (see `grant`), 404 for account, roles and space */
+async function issueApiKey(
+  deps: IamDeps,
+  caller: Caller,
+  { name, ...input }: InputOf<typeof apiKeyFields>,
+): Promise<NewApiKey> {
+  const { db, clock } = deps;
+  const { organizationId } = caller;
+  const { expiresAt, defaultSpaceId: spaceId = caller.defaultSpaceId } = input;
+  const expires = expiresAt === null ? null : new Date(expiresAt);
+  requireFuture(expires, clock());
+  return db.transaction().execute(async (trx) => {
+    const granted = await grant(trx, deps, caller, input);
+    const accountId = await accountOf(trx, caller, { ...input, name }, clock());
+    await requireRow(trx, caller, SPACES, spaceId);
+    const key = { organizationId, accountId, spaceId, name, expiresAt: expires, ...granted };
+    const { id, token } = await createApiKey(trx, key, clock());
+    await recordAudit(trx, caller, { action: "create", entity: "apiKey", id }, clock());
+    await recordChange(trx, { kind: "access", key: organizationId });
+    const row = await unrevoked(trx, caller).selectAll().where("id", "=", id).executeTakeFirstOrThrow();
+    return { ...apiKey.render(row, { defaultSpaceId: row.spaceId }), key: token };
+  });
+}
+
+async function accountOf(
+  trx: Trx,
+  caller: Caller,
+  { accountId, name }: { readonly accountId?: string | undefined; readonly name: string },
+  nowMs: number,
+): Promise<string> {
+  if (accountId !== undefined) {
+    await requireAccounts(trx, caller, [accountId]);
+    return accountId;
+  }
+  const account = { name, isService: true, status: "active" } as const;
+  const { id } = await insertAccount(trx, caller.organizationId, account, nowMs);
+  await recordAudit(trx, caller, { action: "create", entity: "account", id }, nowMs);
+  return id;
+}
+
+/** @throws ApiError 400 where it is over before it begins */
+function requireFuture(expires: Date | null, nowMs: number): void {
+  if (expires === null || expires.getTime() > nowMs) return;
+  throw invalidParameters([{ path: "expiresAt", message: "must be in the future" }]);
+}

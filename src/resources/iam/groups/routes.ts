@@ -1,26 +1,71 @@
-import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { groupSchema } from "../iam-entities.ts";
-import type { IamDeps } from "../iam-grants.ts";
-import { createGroup, deleteGroup, getGroup, listGroups, updateGroup } from "./queries.ts";
-import { groupInput, groupPatch } from "./schema.ts";
-
-const group = standardRoutes({ name: "group", prefix: "grp", entity: groupSchema });
+import type { Queryable, Trx } from "../../../data/database.ts";
+import type { Caller } from "../../../http/context.ts";
+import { createId } from "../../../lib/ids.ts";
+import { requireAccounts } from "../../kit/account-scope.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { group, groupMember } from "../iam-entities.ts";
 
 /** Groups: accounts under a name. */
-export const groups: Resource<IamDeps> = {
+export const groups = standardResource({
   path: "/iam/groups",
   tag: "Groups",
-  routes: (deps) => [
-    group.create({ body: groupInput, missing: "an account is not there" }, ({ caller, body }) =>
-      createGroup(deps, caller, body),
-    ),
-    group.list(({ caller, page }) => listGroups(deps, caller, page)),
-    group.get(({ caller, id }) => getGroup(deps, caller, id)),
-    group.update(
-      { body: groupPatch, description: "`members` is the whole set; who stays keeps the member's id." },
-      ({ caller, id, patch }) => updateGroup(deps, caller, id, patch),
-    ),
-    group.remove({}, ({ caller, id }) => deleteGroup(deps, caller, id)),
-  ],
-};
+  name: "group",
+  table: "groups",
+  shape: group,
+  audit: "group",
+  readAside: async (trx, { id }) => ({ members: await memberIds(trx, id) }),
+  async afterWrite({ trx, caller, nowMs, id, values: { members } }) {
+    const before = await memberIds(trx, id);
+    const leaving = before.filter((account) => !members.includes(account));
+    const left = trx.deleteFrom("groupMembers").where("groupId", "=", id);
+    await left.where("accountId", "in", leaving.concat("")).execute();
+    const joining = members.filter((account) => !before.includes(account));
+    await addMembers(trx, caller, id, joining, nowMs);
+  },
+  async inside(db, rows) {
+    const members = Map.groupBy(
+      await membersOf(
+        db,
+        rows.map(({ id }) => id),
+      ).execute(),
+      ({ groupId }) => groupId,
+    );
+    return ({ id }) => ({ members: (members.get(id) ?? []).map((one) => groupMember.render(one)) });
+  },
+  notes: {
+    create: { missing: "an account is not there" },
+    update: { description: "`members` is the whole set; who stays keeps the member's id." },
+  },
+});
+
+/** By the time that they joined. */
+const membersOf = (db: Queryable, groupIds: readonly string[]) =>
+  db
+    .selectFrom("groupMembers")
+    .selectAll()
+    .where("groupId", "in", groupIds)
+    .orderBy("createdAt")
+    .orderBy("id");
+
+const memberIds = async (trx: Trx, groupId: string): Promise<string[]> =>
+  (await membersOf(trx, [groupId]).execute()).map(({ accountId }) => accountId);
+
+/** @throws ApiError 404 where the organization does not see an account */
+async function addMembers(
+  trx: Trx,
+  caller: Caller,
+  groupId: string,
+  accountIds: readonly string[],
+  nowMs: number,
+): Promise<void> {
+  const accounts = await requireAccounts(trx, caller, accountIds);
+  if (accounts.length === 0) return;
+  const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
+  const members = accounts.map(({ id }) => ({
+    id: createId("gm", nowMs),
+    groupId,
+    accountId: id,
+    ...times,
+  }));
+  await trx.insertInto("groupMembers").values(members).execute();
+}

@@ -1,37 +1,52 @@
-import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { identitySchema } from "../iam-entities.ts";
-import type { IamDeps } from "../iam-grants.ts";
-import { createIdentity, deleteIdentity, getIdentity, listIdentities, updateIdentity } from "./queries.ts";
-import { identityInput, identityPatch } from "./schema.ts";
-
-const identity = standardRoutes({
-  name: "identity",
-  prefix: "idn",
-  entity: identitySchema,
-});
-const conflict =
-  "there is an identity of that provider and identifier: in the organization for `org`, anywhere for others";
+import type { Trx } from "../../../data/database.ts";
+import { requireGrantable } from "../../../http/authorize.ts";
+import type { Caller } from "../../../http/context.ts";
+import { visibleAccounts } from "../../kit/account-scope.ts";
+import { ACCOUNTS } from "../../kit/references.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { account, identity } from "../iam-entities.ts";
+import { permissionsOfGrant } from "../iam-grants.ts";
 
 /** Identities: who an account is to an OIDC issuer, or in the organization's own naming. */
-export const identities: Resource<IamDeps> = {
+export const identities = standardResource({
   path: "/iam/identities",
   tag: "Identities",
-  routes: (deps) => [
-    identity.create(
-      {
-        body: identityInput,
-        missing: "the account is not there",
-        conflict,
-        description: "Whoever has it may do what the account may as a member: the caller must hold that.",
-      },
-      ({ caller, body }) => createIdentity(deps, caller, body),
-    ),
-    identity.list(({ caller, page }) => listIdentities(deps, caller, page)),
-    identity.get(({ caller, id }) => getIdentity(deps, caller, id)),
-    identity.update({ body: identityPatch, conflict }, ({ caller, id, patch }) =>
-      updateIdentity(deps, caller, id, patch),
-    ),
-    identity.remove({}, ({ caller, id }) => deleteIdentity(deps, caller, id)),
-  ],
-};
+  name: "identity",
+  table: "identities",
+  shape: identity,
+  audit: "identity",
+  access: true,
+  references: { accountId: ACCOUNTS },
+  taken: {
+    when: "there is an identity of that provider and identifier: in the organization for `org`, anywhere for others",
+    message: "There is an identity of that provider and identifier already.",
+  },
+  async prepare({ trx, caller, before, values: { accountId, provider, identifier } }) {
+    const isSame = before?.provider === provider && before.identifier === identifier;
+    if (!isSame) await requireLendable(trx, caller, accountId);
+    return {};
+  },
+  async inside(db, rows, caller) {
+    const ids = rows.map(({ accountId }) => accountId);
+    const accounts = await visibleAccounts(db, caller).selectAll().where("id", "in", ids).execute();
+    const byId = new Map(accounts.map((row) => [row.id, account.render(row)]));
+    return ({ accountId }) => ({ account: byId.get(accountId) ?? null });
+  },
+  notes: {
+    create: {
+      description: "Whoever has it may do what the account may as a member: the caller must hold that.",
+    },
+  },
+});
+
+/** Who is given an identity may do what its account may: that is a grant. @throws ApiError 403 */
+async function requireLendable(trx: Trx, caller: Caller, accountId: string): Promise<void> {
+  const membership = await trx
+    .selectFrom("memberships")
+    .select(["permissions", "roleIds"])
+    .where("accountId", "=", accountId)
+    .where("organizationId", "=", caller.organizationId)
+    .forShare()
+    .executeTakeFirst();
+  if (membership) requireGrantable(caller, await permissionsOfGrant(trx, caller, membership));
+}

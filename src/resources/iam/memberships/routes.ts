@@ -1,40 +1,48 @@
-import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { membershipSchema } from "../iam-entities.ts";
-import type { IamDeps } from "../iam-grants.ts";
-import {
-  createMembership,
-  deleteMembership,
-  getMembership,
-  listMemberships,
-  updateMembership,
-} from "./queries.ts";
-import { membershipInput, membershipPatch } from "./schema.ts";
-
-const membership = standardRoutes({ name: "membership", prefix: "mem", entity: membershipSchema });
+import { ACCOUNTS, requireRow } from "../../kit/references.ts";
+import type { Write } from "../../kit/resource-spec.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { membership, type membershipFields, organization } from "../iam-entities.ts";
+import { grant, type IamDeps } from "../iam-grants.ts";
+import { renderPermission, renderRoles } from "../render-permission.ts";
 
 /** Memberships: who belongs to the organization, and what they may do in it when another issuer's token names them. */
-export const memberships: Resource<IamDeps> = {
+export const memberships = standardResource({
   path: "/iam/memberships",
   tag: "Memberships",
-  routes: (deps) => [
-    membership.create(
-      {
-        body: membershipInput,
-        missing: "the account or a role is not there",
-        conflict: "the account is a member already",
-      },
-      ({ caller, body }) => createMembership(deps, caller, body),
-    ),
-    membership.list(({ caller, page }) => listMemberships(deps, caller, page)),
-    membership.get(({ caller, id }) => getMembership(deps, caller, id)),
-    membership.update(
-      { body: membershipPatch, description: "Who adds permissions or roles must hold what they grant." },
-      ({ caller, id, patch }) => updateMembership(deps, caller, id, patch),
-    ),
-    membership.remove(
-      { description: "The account stays, and its API keys do what they may until they are deleted." },
-      ({ caller, id }) => deleteMembership(deps, caller, id),
-    ),
-  ],
-};
+  name: "membership",
+  table: "memberships",
+  shape: membership,
+  audit: "membership",
+  access: true,
+  taken: { when: "the account is a member already", message: "The account is a member already.", of: "new" },
+  async prepare({ trx, deps, caller, before, values }: Write<typeof membershipFields, IamDeps>) {
+    const granted = await grant(trx, deps, caller, values, before);
+    if (!before) await requireRow(trx, caller, ACCOUNTS, values.accountId);
+    return granted;
+  },
+  async inside(db, rows, { organizationId }) {
+    const home = await db
+      .selectFrom("organizations")
+      .selectAll()
+      .where("id", "=", organizationId)
+      .executeTakeFirstOrThrow();
+    const roles = await db
+      .selectFrom("roles")
+      .selectAll()
+      .where("organizationId", "=", organizationId)
+      .where("id", "in", rows.flatMap(({ roleIds }) => roleIds).concat(""))
+      .orderBy("createdAt")
+      .orderBy("id")
+      .execute();
+    return ({ permissions, roleIds }) => ({
+      organization: organization.render(home),
+      permissions: permissions.map((name) => renderPermission(organizationId, name)),
+      roles: renderRoles(roles.filter(({ id }) => roleIds.includes(id))),
+    });
+  },
+  notes: {
+    create: { missing: "the account or a role is not there" },
+    update: { description: "Who adds permissions or roles must hold what they grant." },
+    delete: { description: "The account stays, and its API keys do what they may until they are deleted." },
+  },
+});

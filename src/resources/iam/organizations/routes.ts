@@ -1,45 +1,97 @@
-import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { organizationSchema } from "../iam-entities.ts";
+import { createApiKey } from "../../../data/accounts/api-keys.ts";
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import { createOrganization } from "../../../data/accounts/organizations.ts";
+import type { Row } from "../../../data/tables.ts";
+import { ALL_PERMISSIONS } from "../../../http/authorize.ts";
+import type { Kit } from "../../kit/resource-spec.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { apiKey, group, membership, newApiKeySchema, organization, space } from "../iam-entities.ts";
 import type { IamDeps } from "../iam-grants.ts";
-import {
-  deleteOrganization,
-  foundOrganization,
-  getOrganization,
-  listOrganizations,
-  updateOrganization,
-} from "./queries.ts";
-import { newOrganizationSchema, organizationInput, organizationPatch } from "./schema.ts";
+import { renderRoles } from "../render-permission.ts";
 
-const organization = standardRoutes({ name: "organization", prefix: "org", entity: organizationSchema });
+const newOrganizationSchema = organization.entity.extend({ apiKey: newApiKeySchema }).meta({
+  id: "NewOrganization",
+  description: "An organization with its first API key, which may do all in it.",
+});
+
+/** They go with an organization, those that name others first. */
+const PARTS = ["apiKeys", "identities", "groups", "memberships", "accounts", "roles", "spaces"] as const;
 
 /** Organizations: a caller sees its own. */
-export const organizations: Resource<IamDeps> = {
+export const organizations = standardResource({
   path: "/organizations",
   tag: "Organizations",
-  routes: (deps) => [
-    organization.create(
+  name: "organization",
+  table: "organizations",
+  shape: organization,
+  audit: "organization",
+  access: true,
+  owner: "id",
+  inUse: {
+    when: "it has anything else in it, such as apps or blueprints, or is the organization of the first start",
+    message:
+      "The organization has something in it, such as apps or blueprints, or is the one of the first start.",
+  },
+  async inside(db, _rows, { organizationId }) {
+    const all = <T extends "groups" | "memberships" | "roles" | "spaces">(table: T) =>
+      db
+        .selectFrom(table as "spaces")
+        .selectAll()
+        .where("organizationId", "=", organizationId)
+        .orderBy("createdAt")
+        .orderBy("id")
+        .execute() as unknown as Promise<Row<T>[]>;
+    const inside = {
+      groups: (await all("groups")).map((row) => group.render(row)),
+      members: (await all("memberships")).map((row) => membership.render(row)),
+      roles: renderRoles(await all("roles")),
+      spaces: (await all("spaces")).map((row) => space.render(row)),
+    };
+    return () => inside;
+  },
+  async remove({ trx, row: { id }, remove }) {
+    for (const table of PARTS) await trx.deleteFrom(table).where("organizationId", "=", id).execute();
+    await remove();
+  },
+  notes: {
+    delete: {
+      description:
+        "Its keys, accounts, roles, groups and spaces go with it: nobody can call for it any more.",
+    },
+  },
+  without: ["create"],
+  more: ({ db, clock }: IamDeps, { route, answer }: Kit<typeof organization>) => [
+    route.create(
       {
-        body: organizationInput,
+        body: organization.input,
         answer: newOrganizationSchema,
         description:
           "It has a space, a service account and an API key that may do all in it, which is told here only. Nobody else sees it, its founder included.",
       },
-      ({ caller, body }) => foundOrganization(deps, caller, body),
-    ),
-    organization.list(({ caller, page }) => listOrganizations(deps, caller, page)),
-    organization.get(({ caller, id }) => getOrganization(deps, caller, id)),
-    organization.update({ body: organizationPatch }, ({ caller, id, patch }) =>
-      updateOrganization(deps, caller, id, patch),
-    ),
-    organization.remove(
-      {
-        conflict:
-          "it has anything else in it, such as apps or blueprints, or is the organization of the first start",
-        description:
-          "Its keys, accounts, roles, groups and spaces go with it: nobody can call for it any more.",
-      },
-      ({ caller, id }) => deleteOrganization(deps, caller, id),
+      ({ caller, body }) =>
+        db.transaction().execute(async (trx) => {
+          const names = { organization: body.name, space: "default", account: "default" };
+          const made = await createOrganization(trx, names, clock());
+          const { organizationId: id } = made;
+          const row = await trx
+            .updateTable("organizations")
+            .set(body)
+            .where("id", "=", id)
+            .returningAll()
+            .executeTakeFirstOrThrow();
+          const grant = { ...made, name: "default", permissions: [ALL_PERMISSIONS] };
+          const first = await createApiKey(trx, grant, clock());
+          const key = await trx
+            .selectFrom("apiKeys")
+            .selectAll()
+            .where("id", "=", first.id)
+            .executeTakeFirstOrThrow();
+          await recordAudit(trx, caller, { action: "create", entity: "organization", id }, clock());
+          return {
+            ...(await answer(trx, { ...caller, organizationId: id }, row)),
+            apiKey: { ...apiKey.render(key, { defaultSpaceId: key.spaceId }), key: first.token },
+          };
+        }),
     ),
   ],
-};
+});

@@ -1,35 +1,45 @@
+import { sql } from "kysely";
+import type { Trx } from "../../../data/database.ts";
 import { pageBodySchema } from "../../../http/page.ts";
+import { conflict } from "../../../http/problem.ts";
 import { listOf } from "../../kit/answer.ts";
-import type { Resource } from "../../kit/resource.ts";
+import type { Kit } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { roleSchema } from "../iam-entities.ts";
-import type { IamDeps } from "../iam-grants.ts";
-import { createRole, deleteRole, getRole, listRoles, updateRole } from "./queries.ts";
-import { roleInput, rolePatch } from "./schema.ts";
-
-const role = standardRoutes({ name: "role", prefix: "role", entity: roleSchema });
-const conflict = "the organization has a role of that name";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { role } from "../iam-entities.ts";
+import { grantPermissions, type IamDeps } from "../iam-grants.ts";
+import { rolePermissions } from "../render-permission.ts";
 
 /** Roles: permissions under a name. */
-export const roles: Resource<IamDeps> = {
+export const roles = standardResource({
   path: "/iam/roles",
   tag: "Roles",
-  routes: (deps) => [
-    role.create({ body: roleInput, conflict }, ({ caller, body }) => createRole(deps, caller, body)),
-    role.list(({ caller, page }) => listRoles(deps, caller, page)),
-    role.get(({ caller, id }) => getRole(deps, caller, id)),
-    role.update(
-      {
-        body: rolePatch,
-        conflict,
-        description: "In force for all keys and members that have it. Who adds permissions must hold them.",
-      },
-      ({ caller, id, patch }) => updateRole(deps, caller, id, patch),
-    ),
-    role.remove({ conflict: "an API key or a membership has the role" }, ({ caller, id }) =>
-      deleteRole(deps, caller, id),
-    ),
+  name: "role",
+  table: "roles",
+  shape: role,
+  audit: "role",
+  access: true,
+  taken: {
+    when: "the organization has a role of that name",
+    message: "There is a role of that name already.",
+  },
+  prepare: async ({ deps, caller, before, values }) => ({
+    permissions: grantPermissions(deps, caller, values.permissions, before?.permissions),
+  }),
+  inside: async () => rolePermissions(),
+  async remove({ trx, row, remove }) {
+    // Who gives a role away locks it first, so nobody does from here on.
+    if (await isHeld(trx, row.id))
+      throw conflict("API keys or members have the role: take it from them first.");
+    await remove();
+  },
+  notes: {
+    update: {
+      description: "In force for all keys and members that have it. Who adds permissions must hold them.",
+    },
+    delete: { conflict: "an API key or a membership has the role" },
+  },
+  more: (_deps: IamDeps, { list }: Kit<typeof role>) => [
     defineRoute(
       {
         method: "post",
@@ -37,9 +47,24 @@ export const roles: Resource<IamDeps> = {
         operation: "queryRoles",
         summary: "List the roles, by a body",
         body: pageBodySchema,
-        answer: listOf(roleSchema),
+        answer: listOf(role.entity),
       },
-      ({ caller, body }) => listRoles(deps, caller, body.pagination),
+      ({ caller, body }) => list(caller, {}, body.pagination, {}),
     ),
   ],
-};
+});
+
+async function isHeld(trx: Trx, id: string): Promise<boolean> {
+  const has = sql<boolean>`role_ids @> ARRAY[${id}]::text[]`;
+  const { held } = await trx
+    .selectNoFrom((eb) =>
+      eb
+        .or([
+          eb.exists(eb.selectFrom("memberships").select("id").where(has)),
+          eb.exists(eb.selectFrom("apiKeys").select("id").where(has)),
+        ])
+        .as("held"),
+    )
+    .executeTakeFirstOrThrow();
+  return Boolean(held);
+}
