@@ -8,8 +8,8 @@ export interface TopicParts {
 
 /**
  * The bus topic, which is also the stream's key: `events.<orgId>.apps.app.event_received.<appId>.<channelUid>.<type>`.
- * All outside `[A-Za-z0-9_.:/-]` of the type is percent-encoded (UTF-8), so that no topic holds a brace, a space or a
- * wildcard.
+ * Control characters, white space, braces, wildcards of Redis and `%` itself are percent-encoded (UTF-8); all else of the type stays as it
+ * is. Once made, a name is stored, and is what counts: one that was made under an older rule stays.
  */
 export function topicOf(parts: TopicParts): string {
   const { organizationId, appId, channelUid, type } = parts;
@@ -17,7 +17,7 @@ export function topicOf(parts: TopicParts): string {
 }
 
 function encodeType(type: string): string {
-  return type.replace(/[^A-Za-z0-9_.:/-]/gu, (char) => {
+  return type.replace(/[\p{Cc}\s{}*?[\]\\^%]/gu, (char) => {
     let encoded = "";
     for (const byte of Buffer.from(char)) encoded += `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
     return encoded;

@@ -24,7 +24,7 @@ export interface CompileDeps extends Omit<SenderDeps, "onShadowed"> {
  * channel is out of order until that is mended, and its senders are told to try again.
  */
 export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveChannel {
-  const { identity, version, state, pause, settings, definitions, connectionId } = stored;
+  const { identity, version, state, pause, settings, definitions, topics, connectionId } = stored;
   const kind = deps.channelKinds.get(identity.kind);
   if (kind === undefined) throw new UnavailableError(`there is no channel kind ${identity.kind}`);
   // Again through the schema: a setting that is younger than the row gets its default.
@@ -48,6 +48,7 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
     profile,
     config,
     definitions: fillPaths(definitions, paths),
+    topics,
   });
   if (!rules.ok) {
     throw new UnavailableError(`channel ${identity.number} has definitions that no longer compile`, {

@@ -20,6 +20,8 @@ export interface RuleSource {
   readonly profile: KindProfile;
   readonly config: CommonSettings;
   readonly definitions: readonly Definition[];
+  /** The stored names of topics, by type; a type without one gets the name that it would be given now. */
+  readonly topics?: ReadonlyMap<string, string>;
 }
 
 export type RulePath = RootedPath<RootSource>;
@@ -48,6 +50,8 @@ export interface RuleSet {
   readonly channel: ChannelIdentity;
   readonly config: CommonSettings;
   readonly profile: KindProfile;
+  /** As in its source. */
+  readonly topics: ReadonlyMap<string, string>;
   readonly itemsPath: RulePath | undefined;
   /** Those without a `typePath`, which match every item. */
   readonly always: readonly Rule[];
@@ -56,6 +60,8 @@ export interface RuleSet {
   readonly versionPath: RulePath | undefined;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
 }
+
+const NO_TOPICS: ReadonlyMap<string, string> = new Map();
 
 const DEFAULT_ITEM_OPTIONS: ItemOptions = { hasGaps: false, isNewestFirst: false };
 
@@ -73,6 +79,7 @@ export function compileRules({
   profile,
   config,
   definitions,
+  topics = NO_TOPICS,
 }: RuleSource): Result<RuleSet, readonly Finding[]> {
   const findings: Finding[] = [];
   const compiler = pathReader(config, profile.roots, findings);
@@ -95,7 +102,9 @@ export function compileRules({
     const rule: Rule = {
       index,
       type: definition.type,
-      topic: topicOf({ ...channel, channelUid: channel.uid, type: definition.type }),
+      topic:
+        topics.get(definition.type) ??
+        topicOf({ ...channel, channelUid: channel.uid, type: definition.type }),
       idPath: compiler(paths.idPath ?? undefined, `${at}.idPath`) ?? itemId,
       payloadPath: compiler(paths.payloadPath, `${at}.payloadPath`),
       schema: definition.schema,
@@ -115,6 +124,7 @@ export function compileRules({
     channel,
     config,
     profile,
+    topics,
     itemsPath: items,
     always,
     groups: [...groups.values()],

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { ChannelIdentity, ChannelState } from "../../event/channel.ts";
 import type { Definition } from "../../event/definition.ts";
 import type { Queryable } from "../database.ts";
@@ -22,6 +23,8 @@ export interface LiveChannel {
    */
   readonly settings: Readonly<Record<string, unknown>>;
   readonly definitions: readonly Definition[];
+  /** The names of its topics, by type. */
+  readonly topics: ReadonlyMap<string, string>;
   readonly connectionId: string | null;
 }
 
@@ -45,7 +48,9 @@ export function createLiveChannels(deps: {
   readonly keyring: Keyring;
 }): LiveChannels {
   const { db, keyring } = deps;
-  const channels = db.selectFrom("channels").selectAll();
+  const topics = sql<Readonly<Record<string, string>> | null>`
+    (SELECT jsonb_object_agg(t.type, t.topic) FROM topics AS t WHERE t.channel_number = channels.number)`;
+  const channels = db.selectFrom("channels").selectAll().select(topics.as("topics"));
   const findByNumber = async (number: number): Promise<LiveChannel | undefined> => {
     const row = await channels.where("number", "=", number).executeTakeFirst();
     return row && liveChannel(keyring, row);
@@ -62,7 +67,9 @@ export function createLiveChannels(deps: {
   };
 }
 
-function liveChannel(keyring: Keyring, row: ChannelRow): LiveChannel {
+type LiveRow = ChannelRow & { readonly topics: Readonly<Record<string, string>> | null };
+
+function liveChannel(keyring: Keyring, row: LiveRow): LiveChannel {
   return {
     id: row.id,
     identity: identityOf(row),
@@ -71,6 +78,7 @@ function liveChannel(keyring: Keyring, row: ChannelRow): LiveChannel {
     pause: row.pause ?? undefined,
     settings: { ...row.config, ...openSettings(keyring, row) },
     definitions: row.events,
+    topics: new Map(Object.entries(row.topics ?? {})),
     connectionId: row.connectionId,
   };
 }

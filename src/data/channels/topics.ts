@@ -6,7 +6,8 @@ import type { TopicRow } from "../tables.ts";
 
 /**
  * Makes the topics of a channel what its definitions say: missing ones are added, those of definitions that are gone are
- * retired. A topic that an earlier channel of the same uid has left is taken over.
+ * retired. A topic that an earlier channel of the same uid has left is taken over. One that stands keeps its name, by whatever rule
+ * that was made.
  */
 export async function writeTopics(
   trx: Trx,
@@ -16,8 +17,18 @@ export async function writeTopics(
 ): Promise<void> {
   const { organizationId, appId, uid: channelUid, number: channelNumber } = channel;
   const { maxAgeSeconds, maxEntries, maxBytes } = source.retention;
+  const stored = new Map(
+    (
+      await trx
+        .selectFrom("topics")
+        .select(["type", "topic"])
+        .where("appId", "=", appId)
+        .where("channelUid", "=", channelUid)
+        .execute()
+    ).map(({ type, topic }) => [type, topic]),
+  );
   const rows = source.events.map(({ type }) => ({
-    topic: topicOf({ organizationId, appId, channelUid, type }),
+    topic: stored.get(type) ?? topicOf({ organizationId, appId, channelUid, type }),
     organizationId,
     appId,
     channelNumber,

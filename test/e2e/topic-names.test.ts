@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  createTestStores,
+  fieldsOn,
+  installApp,
+  startTestGateway,
+  type TestGateway,
+  type TestStores,
+} from "../support/gateway.ts";
+import { until } from "../support/until.ts";
+
+let stores: TestStores;
+let gateway: TestGateway;
+beforeAll(async () => {
+  stores = await createTestStores();
+  gateway = await startTestGateway(stores.env);
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await stores[Symbol.asyncDispose]();
+});
+
+const TYPE = "order+created@v2";
+const CYRILLIC = "заказ";
+const definition = (type: string) => ({ type, typePath: "$.type", idPath: "$.id", payloadPath: "$.n" });
+const channel = (...types: string[]) => ({ uid: "in", kind: "webhook", events: types.map(definition) });
+// biome-ignore lint/suspicious/noExplicitAny: an answer of a hook
+async function post(url: string | null, type: string, n: number): Promise<any> {
+  const body = JSON.stringify({ type, id: `${type}-${n}`, n });
+  const response = await fetch(url ?? "", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body,
+  });
+  return response.json();
+}
+
+describe("events of a type with signs", () => {
+  it("stand where the name put together from its parts leads, and are read there", async () => {
+    const app = await installApp(gateway, [channel(TYPE, CYRILLIC)]);
+    for (const type of [TYPE, CYRILLIC]) {
+      const topic = app.topicOf("in", type);
+      const { events } = await post(app.channels[0]?.url ?? null, type, 1);
+      expect(events).toEqual([expect.objectContaining({ type, topic, status: "published" })]);
+      expect(await fieldsOn(stores, topic, "data")).toEqual(["1"]);
+      const path = `/apps/${app.id}/events/${encodeURIComponent(topic)}/${events[0].entryId}`;
+      expect(await gateway.api("GET", path)).toMatchObject({ type });
+      const subscribed = await gateway.api("POST", `/apps/${app.id}/events/subscribe`, {
+        eventUid: `in:${type}`,
+      });
+      expect(subscribed).toMatchObject({ topics: [topic] });
+    }
+  });
+
+  it("stay on the topic that has its name from an older rule, whatever becomes of the channel", async () => {
+    const app = await installApp(gateway, [channel(TYPE)]);
+    const [{ id, url } = { id: "", url: null }] = app.channels;
+    const old = app.topicOf("in", "order%2Bcreated%40v2");
+    await stores.db.updateTable("topics").set({ topic: old }).where("appId", "=", app.id).execute();
+
+    // What is written next makes workers read the row, as a start does.
+    await gateway.api("PUT", `/apps/${app.id}/channels/${id}`, {
+      events: [definition(TYPE), definition(CYRILLIC)],
+    });
+    const posted = async (type: string, n: number) => (await post(url, type, n)).events?.[0]?.topic;
+    await until(async () => (await posted(CYRILLIC, 1)) === app.topicOf("in", CYRILLIC));
+    expect(await posted(TYPE, 1)).toBe(old);
+    expect(await fieldsOn(stores, old, "data")).toEqual(["1"]);
+
+    const subscription = await gateway.api<{ topics: string[]; id: string }>(
+      ...([
+        "POST",
+        `/apps/${app.id}/events/subscribe`,
+        { eventUid: `in:${TYPE}`, startAt: "earliest" },
+      ] as const),
+    );
+    expect(subscription.topics).toEqual([old]);
+    await until(async () => (await stores.client.smembers(`inlet:sub:${subscription.id}`)).includes(old));
+    const listed = await gateway.api<{ topic: string }[]>("GET", `/apps/${app.id}/topics`);
+    expect(listed.map(({ topic }) => topic)).toEqual([old, app.topicOf("in", CYRILLIC)]);
+    const explained = await gateway.api("POST", `/apps/${app.id}/channels/${id}/explain`, {
+      body: JSON.stringify({ type: TYPE, id: "x", n: 2 }),
+      events: [definition(TYPE)],
+    });
+    expect(JSON.stringify(explained)).toContain(old);
+
+    // A definition that goes and comes back finds its topic.
+    await gateway.api("PUT", `/apps/${app.id}/channels/${id}`, { events: [definition(CYRILLIC)] });
+    await gateway.api("PUT", `/apps/${app.id}/channels/${id}`, { events: [definition(TYPE)] });
+    await until(async () => (await posted(TYPE, 2)) === old);
+    expect(await stores.client.exists(app.topicOf("in", TYPE))).toBe(0);
+
+    await gateway.api("DELETE", `/apps/${app.id}/channels/${id}?purge=true`);
+    await until(async () => (await stores.client.exists(old)) === 0);
+  });
+});
