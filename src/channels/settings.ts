@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type ChannelKindName, type CommonSettings, channelUidSchema } from "../event/channel.ts";
 import { type Definition, definitionsSchema, fillPaths } from "../event/definition.ts";
 import { findingsOf, formatPath } from "../http/findings.ts";
+import { withoutNulls } from "../http/without-nulls.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import type { KindProfile } from "../normalize/profile.ts";
@@ -67,7 +68,8 @@ export async function checkSettings(
     const message = `must be one of ${[...deps.channelKinds.keys()].join(", ")}`;
     return err([{ path: "kind", message }]);
   }
-  const parsed = kind.settings.safeParse(withPresetDefaults(settings.config, deps.presets));
+  const given = withoutNulls(kind.settings, settings.config) as ChannelSettings["config"];
+  const parsed = kind.settings.safeParse(withPresetDefaults(given, deps.presets));
   if (!parsed.success) return err(findingsOf(parsed.error, ["config"]));
   const config = parsed.data;
   const sender = resolveSender(senderConfigSchema.parse(config), deps.presets);

@@ -42,6 +42,18 @@ export const pageQuery = {
 
 export const pageQuerySchema = z.object(pageQuery);
 
+/** The same of a list that is short, and whole where no limit is given. */
+export const shortListQuery = z.object({
+  ...pageQuery,
+  limit: pageQuery.limit
+    .unwrap()
+    .optional()
+    .meta({
+      description: "How many at most. Default: all.",
+      shown: { type: "integer", minimum: 1, maximum: MAX_LIMIT },
+    }),
+});
+
 /** `pagination` as it stands in the body of a `POST …/list`; extend it by a list's own filters. */
 export const pageBody = {
   pagination: z

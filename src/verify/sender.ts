@@ -87,9 +87,11 @@ export function verifiesSenders(settings: unknown, presets: Presets): boolean {
 }
 
 function unknownPreset(name: string, presets: Presets): WrongSetting {
-  const nearest = findNearest(name, [...presets.keys()]);
+  const nearest = findNearest(name.toLowerCase(), [...presets.keys()]);
   const message =
-    nearest === undefined ? "is no preset that is known" : `is no preset that is known; ${nearest} is`;
+    nearest === undefined
+      ? "is no preset that is known"
+      : `is no preset that is known; did you mean ${nearest}?`;
   return { path: ["preset"], message };
 }
 

@@ -65,6 +65,10 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
     const body = bodySchema && (await bodyOf(scope, operation, form));
     const query = new URLSearchParams();
     let { path } = operation;
+    for (const { in: where, name, schema } of operation.parameters) {
+      const isEverybodys = !places.some((one) => one.where === "path" && one.steps[0] === name);
+      if (where === "path" && isEverybodys) path = path.replace(`{${name}}`, schema.examples[0]);
+    }
     for (const place of places) {
       const { where, steps, kind } = place;
       const [name = ""] = steps;

@@ -58,7 +58,7 @@ export function readOperations(document: OpenApi): readonly ApiOperation[] {
     const operation = document.paths[path][method];
     const parameters = operation.parameters.map((one: OpenApi) => follow(document, one));
     const media = operation.requestBody?.content?.["application/json"];
-    const inPath = pathNames(path).map((name) => place("path", [name], partOf(path, name) ?? name));
+    const inPath = namedIn(path).map((name) => place("path", [name], partOf(path, name) ?? name));
     const inQuery = parameters
       .filter((one: OpenApi) => one.in === "query" && kindOf(one.name) !== undefined)
       .map(({ name }: OpenApi) => place("query", [name], name));
@@ -76,6 +76,10 @@ export function readOperations(document: OpenApi): readonly ApiOperation[] {
     };
   });
 }
+
+/** Names of what is the same for everybody. */
+const EVERYBODYS: ReadonlySet<string> = new Set(["name"]);
+const namedIn = (path: string) => pathNames(path).filter((name) => !EVERYBODYS.has(name));
 
 const place = (where: IdPlace["where"], steps: readonly string[], name: string): IdPlace => ({
   ...{ where, steps },

@@ -143,6 +143,76 @@ describe("every operation that takes a body", () => {
   });
 });
 
+describe("a field that may be left out", () => {
+  it("takes null in every body but a PUT's, and that is as if it were left out", async () => {
+    const findings: string[] = [];
+    let fields = 0;
+    const asking = operations.filter(
+      ({ method, bodySchema }) => method !== "PUT" && bodySchema !== undefined,
+    );
+    for (const operation of asking) {
+      for (const { steps, schema } of partsOf(operation)) {
+        const optional = Object.entries<OpenApi>(schema.properties).filter(
+          ([name]) => !schema.required?.includes(name),
+        );
+        const answers: string[] = [];
+        for (const change of [
+          (object: OpenApi, name: string) => delete object[name],
+          (object: OpenApi, name: string) => (object[name] = null),
+        ]) {
+          const body = bodyOf(operation);
+          const object = steps.reduce((at: OpenApi, step) => at[step], body);
+          for (const [name] of optional) change(object, name);
+          const { body: answer } = await api.call(operation.method, pathOf(operation), body);
+          answers.push(answer.code === "invalid_parameters" ? JSON.stringify(answer.details) : "fits");
+        }
+        const refused = optional.filter(([, one]) => typesOf(one)?.has("null") === false);
+        fields += optional.length;
+        if (answers[0] !== answers[1] || refused.length > 0)
+          findings.push(`${where(operation)} ${dotted(steps)}: ${answers.join(" ")}, no null: ${refused}`);
+      }
+    }
+    expect(findings).toEqual([]);
+    expect(fields).toBeGreaterThan(150);
+  });
+
+  it("takes null in a PUT only where its entity may have it", () => {
+    const findings: string[] = [];
+    for (const operation of operations.filter(({ method, bodySchema }) => method === "PUT" && bodySchema)) {
+      const answer = formOf(
+        document.paths[operation.path].put.responses["200"].content["application/json"].schema,
+      );
+      for (const [name, one] of Object.entries<OpenApi>(operation.bodySchema.properties)) {
+        const answered = answer.properties[name] && typesOf(answer.properties[name]);
+        if (answered && !answered.has("null") && typesOf(one)?.has("null") !== false)
+          findings.push(`${where(operation)} ${name}`);
+      }
+    }
+    expect(findings).toEqual([]);
+  });
+});
+
+/** Those who send others here add what they like. */
+const TAKES_ANY_QUERY = "finishConnectionAuthorization";
+
+describe("every operation", () => {
+  it("refuses parameters that the document does not name, or that stand twice, naming each", async () => {
+    const findings: string[] = [];
+    for (const operation of operations.filter(({ id }) => id !== TAKES_ANY_QUERY)) {
+      const known = operation.parameters.filter(({ in: place }) => place === "query");
+      for (const name of ["noSuchParameter", ...known.map(({ name }) => name)]) {
+        const search = name === "noSuchParameter" ? `${name}=1` : `${name}=1&${name}=1`;
+        const answer = await api.call(operation.method, `${pathOf(operation)}?${search}`);
+        const told = (answer.body.details ?? []).map(({ path }: { readonly path: string }) => path);
+        if (answer.body.code !== "invalid_parameters" || told.join() !== name)
+          findings.push(`${where(operation)}?${search}: ${answer.status} ${told}`);
+      }
+    }
+    expect(findings).toEqual([]);
+    expect(operations.length).toBeGreaterThan(150);
+  });
+});
+
 describe("every operation that takes a query", () => {
   it("refuses values of types that the document does not allow, naming the parameter", async () => {
     const findings: string[] = [];

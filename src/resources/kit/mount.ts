@@ -1,14 +1,16 @@
 import type { Context, Hono } from "hono";
+import type { z } from "zod";
 import { requireAllowed } from "../../http/authorize.ts";
 import type { ApiEnv, Caller } from "../../http/context.ts";
 import type { DoOnce } from "../../http/idempotency.ts";
 import { answerList, type Listed } from "../../http/page.ts";
-import { notFound } from "../../http/problem.ts";
+import { invalidParameters, notFound } from "../../http/problem.ts";
 import { readJson, requireFitText } from "../../http/read-json.ts";
 import { isKnown } from "../../http/version.ts";
+import { withoutNulls } from "../../http/without-nulls.ts";
 import { isList } from "./answer.ts";
 import { parseInput, type Resource } from "./resource.ts";
-import type { Route } from "./route.ts";
+import type { QuerySchema, Route } from "./route.ts";
 
 /** A route at its place below the version. */
 export interface MountedRoute extends Route {
@@ -69,9 +71,11 @@ export function mountRoute(api: Hono<ApiEnv>, route: MountedRoute, doOnce: DoOnc
   const pattern = matched ? fullPath.slice(0, fullPath.length - path.length) + matched.path : fullPath;
   api.on(method, pattern, async (c) => {
     if (!route.isPublic) requireAllowed(c.get("caller"), route);
-    const query = route.query && parseInput(route.query, readQuery(c));
+    const query = readQuery(route, c);
     const sent = route.body && (await readBody(c));
-    const body = route.body && parseInput(route.body, sent);
+    const body =
+      route.body &&
+      parseInput(route.body, withoutNulls(route.body, sent, method === "put" ? "patch" : "body"));
     const params = paramsOf(route, c);
     const act = async (): Promise<Response> =>
       respond(c, route, await route.handle({ caller: c.get("caller"), params, query, body, c }));
@@ -85,10 +89,19 @@ function respond(c: Context<ApiEnv>, { method, answer, versioned }: MountedRoute
   return isList(answer) ? answerList(c, result as Listed<unknown>) : c.json(result as object);
 }
 
-function readQuery(c: Context): Readonly<Record<string, string>> {
-  const query = c.req.query();
-  requireFitText(query);
-  return query;
+/** @throws ApiError 400 that names what the route does not know, what stands twice, and what does not fit */
+function readQuery({ query, anyQuery }: Route, c: Context): z.output<QuerySchema> {
+  const given = c.req.query();
+  requireFitText(given);
+  if (!anyQuery) {
+    const known = query?.shape ?? {};
+    const findings = Object.entries(c.req.queries()).flatMap(([path, values]) => {
+      if (!Object.hasOwn(known, path)) return [{ path, message: "is not a known parameter" }];
+      return values.length > 1 ? [{ path, message: "stands more than once" }] : [];
+    });
+    if (findings.length > 0) throw invalidParameters(findings);
+  }
+  return query ? parseInput(query, given) : {};
 }
 
 async function readBody(c: Context): Promise<unknown> {

@@ -7,7 +7,7 @@ import type { Listed, Page } from "../../http/page.ts";
 import type { Fields } from "./field.ts";
 import type { OwnedTable, RowDeps } from "./owned-rows.ts";
 import type { Reference } from "./references.ts";
-import type { Route, RouteSpec } from "./route.ts";
+import type { QuerySchema, Route, RouteSpec } from "./route.ts";
 import type { EntityOf, InsideOf, RowOf, RowOfShape, Shape, ValuesOf } from "./shape.ts";
 import type { StandardRoutes } from "./standard-routes.ts";
 
@@ -103,7 +103,7 @@ export interface ResourceSpec<
 
 export type Operation = "create" | "list" | "get" | "update" | "delete";
 type Notes = Pick<
-  RouteSpec<Record<never, never>, z.ZodType, z.ZodType, z.ZodType>,
+  RouteSpec<Record<never, never>, QuerySchema, z.ZodType, z.ZodType>,
   "description" | "missing" | "conflict" | "confined"
 >;
 

@@ -4,10 +4,13 @@ import type { ApiEnv, Caller, RequestEnv } from "../../http/context.ts";
 import type { Answer, Answered } from "./answer.ts";
 import type { ParamSchemas } from "./params.ts";
 
+/** The parameters of a query, by name. */
+export type QuerySchema = z.ZodObject;
+
 /** Everything about a route but what it does: it mounts, validates and documents it. */
 export interface RouteSpec<
   P extends ParamSchemas,
-  Q extends z.ZodType,
+  Q extends QuerySchema,
   B extends z.ZodType,
   A extends Answer,
 > {
@@ -24,8 +27,10 @@ export interface RouteSpec<
   readonly description?: string;
   /** One schema for each parameter of the whole path, that of the resource included; what does not fit is a 404. */
   readonly params?: P;
-  /** A plain object of strings; unknown names are ignored. What does not fit is a 400. */
+  /** A plain object of strings. What does not fit is a 400, as is a name that it does not have, or one that stands twice. */
   readonly query?: Q;
+  /** Those who send others here add what they like to the query. */
+  readonly anyQuery?: true;
   /** A strict object: unknown fields are a 400. No body counts as `{}`. */
   readonly body?: B;
   readonly answer: A;
@@ -44,30 +49,30 @@ export interface RouteSpec<
 }
 
 /** What came in, checked. */
-interface Checked<P extends ParamSchemas, Q extends z.ZodType, B extends z.ZodType> {
+interface Checked<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType> {
   readonly params: { readonly [K in keyof P]: z.output<P[K]> };
   readonly query: z.output<Q>;
   readonly body: z.output<B>;
 }
 
 /** What a handler gets; `c` is for what is seldom needed: a request's header, its signal, a header of the answer. */
-export interface Input<P extends ParamSchemas, Q extends z.ZodType, B extends z.ZodType>
+export interface Input<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType>
   extends Checked<P, Q, B> {
   readonly caller: Caller;
   readonly c: Context<ApiEnv>;
 }
 
 /** The same where nobody is known. */
-export interface PublicInput<P extends ParamSchemas, Q extends z.ZodType, B extends z.ZodType>
+export interface PublicInput<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType>
   extends Checked<P, Q, B> {
   readonly c: Context<RequestEnv>;
 }
 
 /** A route as the API mounts it. */
-export interface Route extends RouteSpec<ParamSchemas, z.ZodType, z.ZodType, Answer> {
+export interface Route extends RouteSpec<ParamSchemas, QuerySchema, z.ZodType, Answer> {
   /** Needs no token. */
   readonly isPublic: boolean;
-  readonly handle: (input: Input<ParamSchemas, z.ZodType, z.ZodType>) => Promise<unknown>;
+  readonly handle: (input: Input<ParamSchemas, QuerySchema, z.ZodType>) => Promise<unknown>;
 }
 
 /**
@@ -77,7 +82,7 @@ export interface Route extends RouteSpec<ParamSchemas, z.ZodType, z.ZodType, Ans
 export function defineRoute<
   A extends Answer,
   P extends ParamSchemas = Record<never, never>,
-  Q extends z.ZodType = z.ZodUndefined,
+  Q extends QuerySchema = QuerySchema,
   B extends z.ZodType = z.ZodUndefined,
 >(spec: RouteSpec<P, Q, B, A>, handle: (input: Input<P, Q, B>) => Promise<Answered<A>>): Route {
   // What is handed to it was parsed by its own schemas.
@@ -88,7 +93,7 @@ export function defineRoute<
 export function definePublicRoute<
   A extends Answer,
   P extends ParamSchemas = Record<never, never>,
-  Q extends z.ZodType = z.ZodUndefined,
+  Q extends QuerySchema = QuerySchema,
   B extends z.ZodType = z.ZodUndefined,
 >(spec: RouteSpec<P, Q, B, A>, handle: (input: PublicInput<P, Q, B>) => Promise<Answered<A>>): Route {
   return { ...spec, permission: null, isPublic: true, handle: handle as unknown as Route["handle"] };

@@ -4,7 +4,7 @@ import { deleted, type Shown } from "../../http/fields.ts";
 import { type Listed, type Page, pageQuery, pageQuerySchema } from "../../http/page.ts";
 import { type Answered, listOf } from "./answer.ts";
 import { type ParamSchemas, pathId } from "./params.ts";
-import { defineRoute, type Route, type RouteSpec } from "./route.ts";
+import { defineRoute, type QuerySchema, type Route, type RouteSpec } from "./route.ts";
 
 /** What most resources are called by, and what they answer. */
 export interface Named<E extends z.ZodType, W extends ParamSchemas = NoParams> {
@@ -23,7 +23,7 @@ export interface Named<E extends z.ZodType, W extends ParamSchemas = NoParams> {
 
 type NoParams = Record<never, never>;
 type Notes = Pick<
-  RouteSpec<ParamSchemas, z.ZodType, z.ZodType, z.ZodType>,
+  RouteSpec<ParamSchemas, QuerySchema, z.ZodType, z.ZodType>,
   "description" | "missing" | "conflict" | "confined"
 >;
 interface Called<W extends ParamSchemas> {

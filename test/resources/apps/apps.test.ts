@@ -85,6 +85,12 @@ describe("an install", () => {
     expect((await api.call("POST", "/apps/install")).status).toBe(400);
   });
 
+  it("takes null for what it is not given", async () => {
+    const { blueprintId, spaceId } = await install();
+    const input = { blueprintId, artifactId: null, spaceId: null };
+    expect(await api.call.post("/apps/install", input)).toMatchObject({ blueprintId, spaceId });
+  });
+
   it("requires a spaceId when the API key has no space", async () => {
     const { blueprintId, spaceId } = await install();
     const key = await api.keyWith("*");

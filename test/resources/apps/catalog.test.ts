@@ -92,7 +92,7 @@ describe("GET /verification-schemes and /presets", () => {
       const { settings } = schemes.find(({ scheme }: Schema) => scheme === verification.scheme);
       return ajv.validate(settings, verification);
     };
-    const { body, headers } = await api.call("GET", "/presets?limit=200");
+    const { body, headers } = await api.call("GET", "/presets");
     const { size } = readPresets();
     expect([body.length, headers.get("x-total-count")]).toEqual([size, String(size)]);
     const names = body.map(({ preset }: Schema) => preset);
@@ -108,6 +108,23 @@ describe("GET /verification-schemes and /presets", () => {
       typePath: "$headers['x-github-event']",
     });
     expect(await api.call.get("/presets?limit=2&offset=1")).toEqual(body.slice(1, 3));
+  });
+
+  it("answer one preset by its name, and for a misspelt name the nearest, here and in a channel", async () => {
+    const presets = await api.call.get("/presets");
+    expect(await api.call.get("/presets/github")).toEqual(
+      presets.find(({ preset }: Schema) => preset === "github"),
+    );
+    for (const name of ["githb", "GitHub1", "gitub"]) {
+      const { status, body } = await api.call("GET", `/presets/${name}`);
+      expect([status, body.message]).toEqual([404, "There is no such preset. Did you mean github?"]);
+      const channels = [{ uid: "c", kind: "webhook", config: { preset: name } }];
+      const refused = await api.call("POST", "/blueprints", { title: "x", channels });
+      expect(refused.body.details).toEqual([
+        { path: "channels[0].config.preset", message: expect.stringContaining("did you mean github?") },
+      ]);
+    }
+    expect((await api.call("GET", "/presets/nothing-like-it")).body.message).toBe("There is no such preset.");
   });
 
   it("are paged like other lists", async () => {

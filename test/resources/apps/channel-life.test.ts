@@ -125,7 +125,7 @@ describe("pausing, resuming and rotating a channel", () => {
   });
 
   it("refuses a grace that is not a whole number of seconds up to 30 days", async () => {
-    for (const graceSeconds of [-1, 1.5, 2_592_001, "1", null]) {
+    for (const graceSeconds of [-1, 1.5, 2_592_001, "1"]) {
       expect([graceSeconds, (await act("rotate", { graceSeconds })).status]).toEqual([graceSeconds, 400]);
     }
   });

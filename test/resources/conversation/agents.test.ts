@@ -124,13 +124,15 @@ describe("a knowledge base", () => {
     expect(await api.call.delete(`/knowledge-bases/${made.id}`)).toEqual({ id: made.id });
   });
 
-  it("belongs to the caller and its default space unless it says otherwise: null is nobody and no space", async () => {
+  it("belongs to the caller and its default space unless it says otherwise; null is as if it said nothing", async () => {
     const [account] = await api.call.get("/iam/accounts");
     const [space] = await api.call.get("/spaces");
     const made = await api.call.post("/knowledge-bases", { name: "K" });
     expect(made).toMatchObject({ ownerId: account.id, spaceId: space.id });
     const nobodys = await api.call.post("/knowledge-bases", { name: "K", ownerId: null, spaceId: null });
-    expect(nobodys).toMatchObject({ ownerId: null, spaceId: null });
+    expect(nobodys).toMatchObject({ ownerId: account.id, spaceId: space.id });
+    const nothing = { ownerId: null, spaceId: null };
+    expect(await api.call.put(`/knowledge-bases/${nobodys.id}`, nothing)).toMatchObject(nothing);
     for (const { id } of [made, nobodys]) await api.call.delete(`/knowledge-bases/${id}`);
   });
 

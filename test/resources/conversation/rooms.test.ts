@@ -74,7 +74,9 @@ describe("a room", () => {
     const other = await call.post("/spaces", { name: "s" });
     expect(await room()).toMatchObject({ spaceId });
     expect(await room({ spaceId: other.id })).toMatchObject({ spaceId: other.id });
-    expect(await room({ spaceId: null })).toMatchObject({ spaceId: null });
+    const { id } = await room({ spaceId: null });
+    expect(await call.get(`/rooms/${id}`)).toMatchObject({ spaceId });
+    expect(await call.put(`/rooms/${id}`, { spaceId: null })).toMatchObject({ spaceId: null });
   });
 });
 

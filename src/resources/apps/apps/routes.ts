@@ -6,9 +6,9 @@ import { deleted } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";
 import type { Clock } from "../../../lib/clock.ts";
-import { mergePatch } from "../../../lib/merge-patch.ts";
 import { listOf } from "../../kit/answer.ts";
-import { parseInput, type Resource } from "../../kit/resource.ts";
+import { applyPatch } from "../../kit/merge.ts";
+import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { appParams } from "../app-scope.ts";
 import { planChannels } from "./blueprint-channels.ts";
@@ -120,7 +120,7 @@ export const apps: Resource<AppDeps> = {
           caller,
           params.appId,
           ({ title, description, projectId }) =>
-            parseInput(appContentSchema, mergePatch({ title, description, projectId }, body)),
+            applyPatch(appContentSchema, { title, description, projectId }, body),
           deps.clock(),
         );
         if (!row) throw notFound("app");

@@ -3,6 +3,7 @@ import { channelSchema } from "../../../channels/entity.ts";
 import type { AppRow } from "../../../data/tables.ts";
 import { id, type Shown, timestamp } from "../../../http/fields.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
+import { patchOf } from "../../kit/merge.ts";
 
 export const installSchema = z
   .strictObject({
@@ -24,12 +25,7 @@ export const appContentSchema = z.strictObject({
   projectId: z.string().min(1).max(255).nullable().default(null),
 });
 
-/** What a merge patch may hold, as far as that can be told before it is applied. */
-export const appPatchSchema = z.strictObject({
-  title: z.string().nullable().optional(),
-  description: z.string().nullable().optional(),
-  projectId: z.string().nullable().optional(),
-});
+export const appPatchSchema = patchOf(appContentSchema);
 
 /** `?purge=true`: what the app's channels have published goes with it. */
 export const purgeQuerySchema = z.object({

@@ -7,10 +7,10 @@ import { pageQuerySchema } from "../../../http/page.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";
 import { requireMatch, showVersion } from "../../../http/version.ts";
 import type { Clock } from "../../../lib/clock.ts";
-import { mergePatch } from "../../../lib/merge-patch.ts";
 import { listOf } from "../../kit/answer.ts";
+import { applyPatch } from "../../kit/merge.ts";
 import { pathId } from "../../kit/params.ts";
-import { parseInput, type Resource, writeOnce } from "../../kit/resource.ts";
+import { type Resource, writeOnce } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { checkBlueprintChannels } from "./content.ts";
 import { deleteBlueprint, insertBlueprint, listBlueprints, updateBlueprint } from "./queries.ts";
@@ -98,8 +98,11 @@ export const blueprints: Resource<BlueprintDeps> = {
           const row = await findBlueprint(deps.db, caller.organizationId, params.blueprintId);
           if (!row) throw notFound("blueprint");
           const { uid, title, description, channels: before } = row;
-          const merged = mergePatch({ uid, title, description, channels: before }, body);
-          const input = parseInput(blueprintInputSchema, merged);
+          const input = applyPatch(
+            blueprintInputSchema,
+            { uid, title, description, channels: [...before] },
+            body,
+          );
           const channels = await requireChannels(deps, input.channels);
           requireMatch(c, row);
           const content = { ...input, uid: input.uid, channels };

@@ -6,6 +6,7 @@ import { channelUidSchema } from "../../../event/channel.ts";
 import { definitionSchema } from "../../../event/definition.ts";
 import { id, type Shown, timestamp } from "../../../http/fields.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
+import { patchOf } from "../../kit/merge.ts";
 
 const MAX_CHANNELS = 100;
 
@@ -34,13 +35,7 @@ const fields = {
 /** What a blueprint is made of, and what a patched one must still be. */
 export const blueprintInputSchema = z.strictObject(fields);
 
-/** What a merge patch may hold, as far as that can be told before it is applied. */
-export const blueprintPatchSchema = z.strictObject({
-  uid: z.string().nullable().optional(),
-  title: z.string().nullable().optional(),
-  description: z.string().nullable().optional(),
-  channels: z.array(z.unknown()).nullable().optional(),
-});
+export const blueprintPatchSchema = patchOf(blueprintInputSchema);
 
 /** The blueprint as the API answers it. */
 export const blueprintSchema = z

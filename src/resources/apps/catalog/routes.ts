@@ -1,8 +1,11 @@
 import type { ChannelKinds } from "../../../channels/kind.ts";
-import { type Listed, type Page, pageQuerySchema } from "../../../http/page.ts";
+import { type Listed, type Page, shortListQuery } from "../../../http/page.ts";
+import { ApiError } from "../../../http/problem.ts";
+import { findNearest } from "../../../lib/nearest.ts";
 import type { Presets } from "../../../verify/presets.ts";
 import { VERIFICATION_SCHEMES } from "../../../verify/schemes.ts";
 import { listOf } from "../../kit/answer.ts";
+import { pathText } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import {
@@ -18,7 +21,7 @@ export interface CatalogDeps {
   readonly presets: Presets;
 }
 
-const common = { method: "get", path: "/", query: pageQuerySchema } as const;
+const common = { method: "get", path: "/", query: shortListQuery } as const;
 
 /** The kinds of channels that there are. */
 export const channelKindCatalog: Resource<CatalogDeps> = {
@@ -64,11 +67,32 @@ export const presetCatalog: Resource<CatalogDeps> = {
       defineRoute({ ...common, ...spec, answer: listOf(presetSchema) }, async ({ query }) =>
         pageOf(all, query),
       ),
+      defineRoute(
+        {
+          method: "get",
+          path: "/:name",
+          operation: "getPreset",
+          summary: "Get a provider whose verification is known",
+          description: "A name that is no preset's gets the nearest one in the message (404).",
+          params: { name: pathText(/^/, "preset", "github") },
+          answer: presetSchema,
+        },
+        async ({ params: { name } }) => presets.get(name) ?? notKnown(name, presets),
+      ),
     ];
   },
 };
 
-const pageOf = <T>(all: readonly T[], { limit, offset }: Page): Listed<T> => ({
+function notKnown(name: string, presets: Presets): never {
+  const nearest = findNearest(name.toLowerCase(), [...presets.keys()]);
+  const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
+  throw new ApiError("not_found", `There is no such preset.${hint}`);
+}
+
+const pageOf = <T>(
+  all: readonly T[],
+  { limit = all.length, offset }: Pick<Page, "offset"> & { readonly limit?: number | undefined },
+): Listed<T> => ({
   items: all.slice(offset, offset + limit),
   total: all.length,
 });

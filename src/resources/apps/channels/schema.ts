@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { channelInputSchema } from "../../../channels/settings.ts";
+import { patchOf } from "../../kit/merge.ts";
 
 const connectionId = z
   .string()
@@ -18,13 +19,7 @@ export const channelContentSchema = newChannelSchema.pick({
   connectionId: true,
 });
 
-/** What a merge patch may hold, as far as that can be told before it is applied. */
-export const channelPatchSchema = z.strictObject({
-  title: z.string().nullable().optional(),
-  config: z.record(z.string(), z.unknown()).nullable().optional(),
-  events: z.array(z.unknown()).nullable().optional(),
-  connectionId: z.string().nullable().optional().meta({ example: null }),
-});
+export const channelPatchSchema = patchOf(channelContentSchema);
 
 /** `?purge=true`: what the channel has published goes with it. */
 export const purgeQuerySchema = z.object({

@@ -39,6 +39,7 @@ export const connectionCallback: Resource<AuthorizeDeps> = {
         summary: "Take an issuer's answer to an authorization",
         description:
           "For browsers that an issuer sends back (RFC 6749, section 4.1.2). The one-time `state` is the credential: it ends after ten minutes, with its first use, or when the connection is changed.",
+        anyQuery: true,
         query: z.object({
           state: parameter,
           code: parameter,

@@ -51,7 +51,7 @@ export type ConnectionInput = z.output<typeof connectionInput>;
 
 /** What a merge patch may hold, as far as that can be told before it is applied. */
 export const connectionPatch = z.strictObject({
-  name: z.string().nullable().optional().meta({ example: "Example API" }),
+  name: nameInput.optional().meta({ example: "Example API" }),
   config: z.record(z.string(), z.unknown()).optional().describe("Secrets that are not sent are kept."),
   allowedOrigins: z.array(z.string()).optional(),
 });

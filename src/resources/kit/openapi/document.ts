@@ -16,9 +16,10 @@ the state of things (409). What belongs to another organization is answered as w
 Every success is 200 with a JSON body. Every error has the body \`Error\`. Times are RFC 3339 in UTC with milliseconds.
 Lists are bare arrays in order of creation, the full count in \`X-Total-Count\`; \`limit\` (1 to 200) and \`offset\` choose
 a part. A PUT is a JSON Merge Patch (RFC 7396): objects merge, arrays replace, null clears a field that
-is nullable, and is refused (400) for any other. Free-form values (\`schema\`, \`input\`, \`output\`, \`params\`,
-\`metadata\`, \`info\`, \`scope\`, the values of records) are replaced whole, and null inside them is data. Unknown fields of
-a body are refused (400). Bodies have 1 MiB at most.`;
+is nullable, and is refused (400) for any other; in other bodies null for an optional field is the same as none.
+Free-form values (\`schema\`, \`input\`, \`output\`, \`params\`, \`metadata\`, \`info\`, \`scope\`, the values of records)
+are replaced whole, and null inside them is data. Unknown fields of a body and unknown or repeated parameters of a query
+are refused (400, naming each); hooks and the OAuth callback take any query. Bodies have 1 MiB at most.`;
 
 export interface DocumentDeps {
   readonly routes: readonly MountedRoute[];

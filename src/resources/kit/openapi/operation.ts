@@ -10,7 +10,7 @@ export const documentedPath = ({ fullPath }: Pick<MountedRoute, "fullPath">): st
 
 /** The route as an operation object (OpenAPI 3.1, section 4.8.10). Examples are filled in once all components are known. */
 export function operationOf(route: MountedRoute, schemas: SchemaWriter): Readonly<Record<string, unknown>> {
-  const { operation, summary, tag, permission, confined, isPublic, body } = route;
+  const { method, operation, summary, tag, permission, confined, isPublic, body } = route;
   return {
     operationId: operation,
     summary,
@@ -25,7 +25,9 @@ export function operationOf(route: MountedRoute, schemas: SchemaWriter): Readonl
       : {
           requestBody: {
             required: !body.safeParse({}).success,
-            content: { "application/json": { schema: schemas.input(body) } },
+            content: {
+              "application/json": { schema: schemas.input(body, method === "put" ? "patch" : "body") },
+            },
           },
         }),
     responses: { "200": success(route, schemas), ...notModified(route), ...failures(route) },
@@ -106,14 +108,15 @@ const notModified = ({ method, versioned }: MountedRoute): object =>
     : {};
 
 function failures(route: MountedRoute): Readonly<Record<string, object>> {
-  const { query, body, params, isPublic, missing, conflict, creates, versioned, answer } = route;
+  const { body, params, isPublic, missing, conflict, creates, versioned, answer } = route;
   const conflicts = [
     ...(conflict === undefined ? [] : [conflict]),
     ...(creates ? ["the `Idempotency-Key` was used for another request, or its first one is under way"] : []),
     ...(versioned && writes(route) ? ["`If-Match` names another version"] : []),
   ];
   const names: (ErrorName | false)[] = [
-    (query !== undefined || body !== undefined || creates === true) && "InvalidParameters",
+    // Each refuses parameters that it does not know.
+    "InvalidParameters",
     !isPublic && "Unauthenticated",
     !isPublic && "PermissionDenied",
     (params !== undefined || missing !== undefined) && "NotFound",

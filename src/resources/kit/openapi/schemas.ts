@@ -5,8 +5,8 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /** Turns the schemas that validate into those that document; what has an `id` becomes a component. */
 export interface SchemaWriter {
-  /** What a client may send. */
-  readonly input: (schema: z.ZodType) => JsonSchema;
+  /** What a client may send: in a body null for whatever may be left out, in a patch only where that is nullable. */
+  readonly input: (schema: z.ZodType, as?: "body" | "patch") => JsonSchema;
   /** What a client is answered. */
   readonly output: (schema: z.ZodType) => JsonSchema;
   readonly components: () => Readonly<Record<string, JsonSchema>>;
@@ -17,7 +17,7 @@ type Mutable = Record<string, unknown>;
 export function createSchemaWriter(): SchemaWriter {
   const components = new Map<string, JsonSchema>();
 
-  function write(schema: z.ZodType, io: "input" | "output"): JsonSchema {
+  function write(schema: z.ZodType, io: "input" | "output", as?: "body" | "patch"): JsonSchema {
     const { properties, $defs = {} } = z.toJSONSchema(z.object({ root: schema }), {
       io,
       unrepresentable: "any",
@@ -26,10 +26,15 @@ export function createSchemaWriter(): SchemaWriter {
       readonly properties: { readonly root: JsonSchema };
       readonly $defs?: Record<string, JsonSchema>;
     };
-    const names = new Map(Object.entries($defs).map(([id, one]) => [id, nameOf(id, one, io)] as const));
+    const nullable = (one: JsonSchema, isPatch = false): JsonSchema =>
+      io === "input" ? withNulls(one, $defs, isPatch) : one;
+    const names = new Map(
+      Object.entries($defs).map(([id, one]) => [id, nameOf(id, nullable(one), io)] as const),
+    );
     const relinked = (part: JsonSchema): JsonSchema => relink(part, names);
-    for (const [id, one] of Object.entries($defs)) components.set(names.get(id) ?? id, relinked(one));
-    return relinked(properties.root);
+    for (const [id, one] of Object.entries($defs))
+      components.set(names.get(id) ?? id, relinked(nullable(one)));
+    return relinked(as === undefined ? properties.root : nullable(properties.root, as === "patch"));
   }
 
   /** What is read may differ from what is written by its defaults: then it is a component of its own. */
@@ -41,7 +46,7 @@ export function createSchemaWriter(): SchemaWriter {
   }
 
   return {
-    input: (schema) => write(schema, "input"),
+    input: (schema, as) => write(schema, "input", as),
     output: (schema) => write(schema, "output"),
     components: () => Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
   };
@@ -66,6 +71,48 @@ function polish(schema: Mutable, io: "input" | "output"): void {
   if (typeof schema.format === "string") delete schema.pattern;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+}
+
+type Definitions = Readonly<Record<string, JsonSchema>>;
+
+/** The schema with null for each field that may be left out; in a patch not for its own, but within its lists. */
+function withNulls(schema: JsonSchema, defs: Definitions, isPatch: boolean): JsonSchema {
+  const changed: Mutable = { ...schema };
+  const { properties, required = [], items, additionalProperties } = schema;
+  const within = (one: unknown, patch = isPatch): JsonSchema => withNulls(one as JsonSchema, defs, patch);
+  for (const keyword of ["anyOf", "oneOf", "allOf"]) {
+    const forms = schema[keyword];
+    if (Array.isArray(forms)) changed[keyword] = forms.map((one) => within(one));
+  }
+  if (typeof items === "object") changed.items = within(items, false);
+  if (typeof additionalProperties === "object") changed.additionalProperties = within(additionalProperties);
+  if (typeof properties === "object") {
+    const fields = Object.entries(properties as Definitions).map(([name, one]) => {
+      const field = within(one);
+      const isLeft = !isPatch && !(required as readonly string[]).includes(name);
+      return [name, isLeft && !takesNull(field, defs) ? orNull(field) : field];
+    });
+    changed.properties = Object.fromEntries(fields);
+  }
+  return changed;
+}
+
+function takesNull({ $ref, type, anyOf, oneOf, ...others }: JsonSchema, defs: Definitions): boolean {
+  if (typeof $ref === "string") return takesNull(defs[$ref.slice(LOCAL.length)] ?? {}, defs);
+  const forms = anyOf ?? oneOf;
+  if (Array.isArray(forms)) return forms.some((one: JsonSchema) => takesNull(one, defs));
+  if (type === undefined) return !("const" in others) && !("enum" in others) && !("allOf" in others);
+  return [type].flat().includes("null");
+}
+
+function orNull({ description, default: value, examples, ...schema }: JsonSchema): JsonSchema {
+  const forms = Object.keys(schema).join() === "anyOf" ? (schema.anyOf as readonly JsonSchema[]) : [schema];
+  return {
+    ...(description !== undefined && { description }),
+    ...(value !== undefined && { default: value }),
+    ...(examples !== undefined && { examples }),
+    anyOf: [...forms, { type: "null" }],
+  };
 }
 
 const LOCAL = "#/$defs/";

@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { z } from "zod";
+import { withoutNulls } from "../../src/http/without-nulls.ts";
+
+const part = z.strictObject({
+  limit: z.int().default(1),
+  path: z.string().nullable().optional(),
+  data: z.unknown().optional(),
+});
+const schema = z
+  .strictObject({
+    name: z.string(),
+    spaceId: z.string().nullable().optional(),
+    page: part.prefault({}),
+    parts: z.array(part).optional(),
+    either: z
+      .union([z.strictObject({ kind: z.literal("a"), n: z.int().optional() }), z.literal("b")])
+      .optional(),
+    free: z.record(z.string(), z.unknown()).default({}),
+  })
+  .superRefine(() => {});
+
+it("null of a body's optional field is as if it were left out; a part's nullable field keeps it, and data is left alone", () => {
+  const nulls = { limit: null, path: null, data: { a: null } };
+  const sent = {
+    ...{ name: null, spaceId: null, page: nulls, parts: [nulls] },
+    ...{ either: { kind: "a", n: null }, free: { a: null }, unknown: null },
+  };
+  const kept = { path: null, data: { a: null } };
+  expect(withoutNulls(schema, sent, "body")).toEqual({
+    ...{ name: null, page: kept, parts: [kept], either: { kind: "a" }, free: { a: null }, unknown: null },
+  });
+  expect(withoutNulls(schema, { page: null, parts: null, either: null, free: null }, "body")).toEqual({});
+});
+
+it("null stays in a patch, where it takes away, but not in its lists", () => {
+  const sent = { page: { limit: null }, parts: [{ limit: null }], free: null };
+  expect(withoutNulls(schema, sent, "patch")).toEqual({ ...sent, parts: [{}] });
+});
+
+it("a value that no form takes is refused for what is wrong with it, not for its nulls", () => {
+  const sent = { name: "a", either: { kind: "a", n: null, x: 1 } };
+  expect(withoutNulls(schema, sent, "body")).toEqual({ name: "a", either: { kind: "a", x: 1 } });
+});
