@@ -2,6 +2,8 @@ import type { ColumnType, Generated } from "kysely";
 import type { HandlerAttempt } from "../event/handler.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
 
+export type HandlerError = Pick<HandlerAttempt, "at" | "status" | "code">;
+
 export interface SubscriptionsTable extends Timestamps {
   id: string;
   organizationId: string;
@@ -13,6 +15,8 @@ export interface SubscriptionsTable extends Timestamps {
   retentionAtRisk: Generated<boolean>;
   /** Its handler does not take what it is sent. */
   handlerFailing: Generated<boolean>;
+  /** Its handler's newest failure. */
+  handlerError: ColumnType<HandlerError | null, string | null | undefined, string | null>;
   /** As the caller gave it: `now`, `earliest` or a time. */
   startAt: string;
   /** The start on the bus: milliseconds by Redis time; 0 = earliest. */

@@ -10,6 +10,7 @@ import {
   type HandledSubscription,
   listHandled,
   pauseGone,
+  setHandlerError,
   setHandlerFailing,
 } from "../data/subscriptions/handlers.ts";
 import type { HandlerAttempt, PendingDelivery } from "../event/handler.ts";
@@ -109,6 +110,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
         );
       });
     },
+    writeError: (id, attempt) => setHandlerError(db, id, attempt),
     async onGone(subscription) {
       if (!(await pauseGone(db, subscription, clock()))) return;
       const facts = { event: "handler.gone", subscription: subscription.id };

@@ -10,6 +10,7 @@ import { sleep } from "../lib/wait.ts";
 import type { Log } from "../log.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
+import { createFailureNotes } from "./failure-notes.ts";
 import type { DeliveredEvent } from "./handler-request.ts";
 import type { RetryQueue } from "./retry-queue.ts";
 
@@ -20,6 +21,8 @@ export interface LaneDeps {
   /** Before the n-th attempt at an event, in ms. */
   readonly backoffMs: (attempts: number) => number;
   readonly onFailing: (subscription: HandledSubscription, isFailing: boolean) => void;
+  /** Keeps a failed attempt where the subscription shows it. */
+  readonly writeError: (id: string, attempt: HandlerAttempt) => Promise<void>;
   /** The handler said that it is gone. */
   readonly onGone: (subscription: HandledSubscription) => Promise<void>;
   readonly onDead: (
@@ -63,6 +66,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       onFailing(subscription, isOpen);
     },
   });
+  const failures = createFailureNotes({ write: (failed) => deps.writeError(id, failed), log });
   /** Of ordered topics: the attempts so far at the event that holds its topic back. */
   const tried = new Map<string, { readonly entryId: string; readonly attempts: readonly HandlerAttempt[] }>();
   /** First attempts and later ones together. */
@@ -81,6 +85,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       else breaker.noteRefused();
     }
     observe(result);
+    if (result.kind === "refused") failures.note(result.attempt);
     if (result.kind === "refused" && result.isGone) await onGone(subscription);
     return result;
   }
@@ -179,6 +184,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       stopping.abort();
       wake();
       await reading;
+      await failures[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, LookupFunction } from "node:net";
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Appended } from "../../src/bus/publish/publish.ts";
@@ -48,7 +48,7 @@ const clock = () => Date.now() + aheadMs;
 function start(timing: Partial<HandlersTiming> = {}): Handlers {
   const { redis, queue, api } = spine;
   lines = [];
-  const outbound = open.use(createOutbound({ allowNetworks: ["127.0.0.0/8"] }));
+  const outbound = open.use(createOutbound({ allowNetworks: ["127.0.0.0/8"], lookup: noNames }));
   const credentialsOf = () => {
     throw new Error("no handler here has a connection");
   };
@@ -94,6 +94,41 @@ const byType = (a: { readonly type: string }, b: { readonly type: string }): num
   a.type.localeCompare(b.type);
 
 const idsAt = (path: string): string[] => handler.at(path).map(({ body }) => JSON.parse(body).id);
+
+/** Names are looked up nowhere. */
+const noNames: LookupFunction = (_name, _options, callback) =>
+  callback(Object.assign(new Error("no name is known here"), { code: "ENOTFOUND" }), "");
+
+describe("a handler that cannot be called", () => {
+  it.each([
+    ["blocked", () => "http://10.0.0.1/in", /INLET_ALLOW_NETWORKS/],
+    ["unresolved", () => "http://handler.example/in", /DNS/],
+    ["refused", () => "http://127.0.0.1:1/in", /host and port/],
+    ["tls", () => handler.urlOf("/tls").replace("http:", "https:"), /TLS/],
+    ["timeout", () => handler.urlOf("/slow"), /timeoutMs/],
+    ["http", () => handler.urlOf("/failing"), /^The handler answered 503: /],
+  ])("says so on its subscription and in the log, with a remedy: %s", async (code, url, remedy) => {
+    handler.answers.set("/failing", () => ({ status: 503 }));
+    handler.answers.set("/slow", () => "hang");
+    const { subscriptions, send } = await subscribeWith({ url: url(), timeoutMs: 500 });
+    const [{ path }] = subscriptions;
+    expect(await spine.api.call.get(path)).toMatchObject({ lastError: null });
+    start();
+    await send("a", "1");
+    const error = async () => (await spine.api.call.get(path)).lastError;
+    await until(async () => (await error()) !== null, { everyMs: 50 });
+    expect(await error()).toEqual({
+      ...{ code, at: expect.stringMatching(/^\d{4}-.*Z$/) },
+      message: expect.stringMatching(remedy),
+    });
+    const told = lines
+      .map((line) => JSON.parse(line))
+      .find(({ event }) => event === "handler.attempt_failed");
+    expect(told).toMatchObject({ code, subscription: path.split("/").at(-1) });
+    expect(told.reason).toMatch(remedy);
+    await spine.api.call.delete(path);
+  });
+});
 
 describe("an event that a handler never accepts in time", () => {
   it("becomes a dead letter with every attempt: listed, filtered, redriven one or many, deleted", async () => {

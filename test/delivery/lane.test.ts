@@ -54,7 +54,7 @@ async function startRefused(options: {
       retries: { add: options.store, sendAgain: unexpected },
       backoffMs: () => 1_000,
       onFailing() {},
-      ...{ onGone: unexpected, onDead: unexpected, observe() {} },
+      ...{ onGone: unexpected, onDead: unexpected, observe() {}, writeError: async () => {} },
       clock: () => NOW_MS,
       log: createLog({ level: "silent" }),
       timing: { deadAfterMs: HOUR_MS, breakerMs: HOUR_MS },

@@ -1,4 +1,4 @@
-import type { HandlerSettings } from "../../event/handler.ts";
+import type { HandlerAttempt, HandlerSettings } from "../../event/handler.ts";
 import { recordAudit } from "../accounts/audit.ts";
 import { operatorOf } from "../accounts/audit-entry.ts";
 import { recordChange } from "../changes.ts";
@@ -69,6 +69,19 @@ export async function setHandlerFailing(db: Queryable, id: string, isFailing: bo
     .set({ handlerFailing: isFailing })
     .where("id", "=", id)
     .where("handlerFailing", "!=", isFailing)
+    .execute();
+}
+
+/** Why a handler did not take what it was sent last. */
+export async function setHandlerError(
+  db: Queryable,
+  id: string,
+  { at, status, code }: HandlerAttempt,
+): Promise<void> {
+  await db
+    .updateTable("subscriptions")
+    .set({ handlerError: JSON.stringify({ at, status, code }) })
+    .where("id", "=", id)
     .execute();
 }
 

@@ -49,6 +49,7 @@ describe("subscribing to an app's events", () => {
       topics: [expect.stringMatching(/\.main\.a:b%20c$/), expect.stringMatching(/\.main\.push$/)],
       group: body.id,
       handler: null,
+      lastError: null,
       lag: 0,
       connectedChannels: [],
       createdAt: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { SubscriptionRow } from "../../../data/subscriptions/subscriptions.ts";
+import { describeFailure } from "../../../delivery/handler-failure.ts";
 import type { HandlerSettings } from "../../../event/handler.ts";
 import { id, type Shown, timestamp } from "../../../http/fields.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
@@ -76,6 +77,16 @@ export const subscriptionSchema = z
     topics: z.array(z.string()),
     group: z.string().meta({ description: "The consumer group, on each of the topics." }),
     handler: shownHandlerSchema.nullable(),
+    lastError: z
+      .object({
+        code: z
+          .string()
+          .meta({ description: "As in `attempts[].code` of a dead letter.", example: "blocked" }),
+        message: z.string().meta({ description: "What went wrong, and what to do about it." }),
+        at: timestamp,
+      })
+      .nullable()
+      .meta({ description: "Why its handler did not take an event last; it may be over." }),
     lag: z
       .int()
       .nullable()
@@ -111,12 +122,16 @@ export function renderSubscription(
   lag: number | null,
   secret: string | null = null,
 ): SubscriptionEntity {
-  const { id, appId, eventUid, connectionId, startAt } = row;
+  const { id, appId, eventUid, connectionId, startAt, handlerError } = row;
   const isFailing = row.retentionAtRisk || row.handlerFailing;
   const state = row.state === "active" && isFailing ? "failing" : row.state;
   return {
     ...{ id, appId, eventUid, connectionId, state, startAt, topics, lag },
     group: id,
+    lastError: handlerError && {
+      ...{ code: handlerError.code, at: handlerError.at },
+      message: describeFailure(handlerError),
+    },
     handler: row.handler === null ? null : { ...(row.handler as HandlerSettings), secret },
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
