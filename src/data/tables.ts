@@ -14,12 +14,6 @@ import type {
   ConnectionsTable,
   ConnectionTokensTable,
 } from "./connection-tables.ts";
-import type {
-  ConversationsTable,
-  MessagesTable,
-  ParticipantsTable,
-  RoomsTable,
-} from "./conversation-tables.ts";
 import type { FormsTable } from "./form-tables.ts";
 import type {
   ChangesPrunedTable,
@@ -32,7 +26,6 @@ import type {
 import type { StatesTable, VariablesTable } from "./state-tables.ts";
 import type { ArtifactsTable, StoreOrdersTable, StoreReviewsTable, StoresTable } from "./store-tables.ts";
 import type { DeadLettersTable, SubscriptionsTable } from "./subscription-tables.ts";
-import type { TasksTable } from "./task-tables.ts";
 
 /** One channel of a blueprint, defaults filled in. */
 export interface BlueprintChannel {
@@ -145,11 +138,6 @@ export interface Tables {
   collectionFields: CollectionFieldsTable;
   collectionRecords: CollectionRecordsTable;
   collectionUniqueValues: CollectionUniqueValuesTable;
-  rooms: RoomsTable;
-  participants: ParticipantsTable;
-  conversations: ConversationsTable;
-  messages: MessagesTable;
-  tasks: TasksTable;
   states: StatesTable;
   variables: VariablesTable;
   forms: FormsTable;

@@ -1,130 +1,145 @@
 import { z } from "zod";
-import { id, type Shown, timestamp } from "../../http/fields.ts";
+import { id, timestamp } from "../../http/fields.ts";
 import { account } from "../iam/iam-entities.ts";
-import { times } from "../kit/times.ts";
+import { answeredAs, hidden, json, kept, once, orElse, time } from "../kit/field.ts";
+import { idInput, organizationId, ownerId, spaceId, textInput, textOf } from "../kit/fields.ts";
+import { freeFormInput } from "../kit/free-form.ts";
+import { type Inside, shape, type TableOf } from "../kit/shape.ts";
 import { agent } from "./agent-entities.ts";
+import { attachmentSchema, attachments } from "./attachments.ts";
 
 /**
- * Rooms and what is said in them, as the API answers them. The one that is asked for is complete; those inside it carry what is
- * their own, with null and `[]` where entities would follow.
+ * Rooms and conversations, as they are written, stored and answered. The entity that is asked for is complete; those inside it
+ * carry their own fields, with null and `[]` where entities would follow.
  */
+declare module "../../data/tables.ts" {
+  interface Tables {
+    participants: TableOf<typeof participantFields>;
+    messages: TableOf<typeof messageFields>;
+    conversations: TableOf<typeof conversationFields>;
+    rooms: TableOf<typeof roomFields>;
+  }
+}
+
 const INSIDE = "Null inside another entity.";
-const INSIDE_LIST = "Empty inside another entity.";
 const NEWEST = "The newest, oldest first; an answer holds 1,000 of a kind, shared out evenly.";
+const MAX_INT4 = 2_147_483_647;
 const text = z.string().nullable();
-/** An entity inside another: only what it has itself is promised; so no type goes round in a circle. */
-type Inside<Scalars extends z.ZodRawShape> = z.ZodType<z.output<z.ZodObject<Scalars>>>;
 
-const bytes = z.array(z.int().min(0).max(255));
-
-export const attachmentSchema = z
-  .object({
-    name: z.string(),
-    kind: text,
-    contentType: text,
-    metadata: bytes.meta({ description: "Bytes.", example: [] }),
-    payload: bytes.meta({ description: "Bytes.", example: [104, 105] }),
-  })
-  .meta({ id: "Attachment", description: "Bytes that come with a message." });
-export type Attachment = Shown<z.output<typeof attachmentSchema>>;
-
-const participantScalars = {
-  id: id("part"),
-  accountId: text,
-  conversationId: text.meta({ description: "Null: a participant of the room itself." }),
-  roomId: id("room"),
-  agentIdentifier: text,
-  firstName: text,
-  lastName: text,
-  autoJoin: z.boolean().meta({ description: "Joins each conversation of the room when it is begun." }),
-  isAdmin: z.boolean(),
-  isAgent: z.boolean(),
-  scope: z.unknown().meta({ description: "Anything, or null." }),
-  status: z.unknown().meta({ description: "Anything, or null." }),
-  ...times,
+const participantFields = {
+  roomId: kept(id("room")),
+  conversationId: once(idInput("A conversation of the room to take part in; null: the room itself.")),
+  accountId: idInput("An account; null: somebody without one."),
+  agentIdentifier: textInput.meta({ description: "An agent's `identifier`.", example: "support" }),
+  firstName: textInput,
+  lastName: textInput,
+  autoJoin: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Joins each conversation of the room when it is begun." }),
+  isAdmin: z.boolean().default(false),
+  isAgent: z.boolean().default(false),
+  scope: json(freeFormInput),
+  status: json(freeFormInput),
 };
-
-export const participantSchema = z
-  .object({
-    ...participantScalars,
+export const participant = shape({
+  prefix: "part",
+  fields: participantFields,
+  inside: {
     account: account.entity.nullable().meta({ description: INSIDE }),
     agent: agent.entity
       .nullable()
       .meta({ description: `The agent of that identifier, where there is one. ${INSIDE}` }),
-  })
-  .meta({ id: "Participant", description: "Who takes part in a room, or in one conversation there." });
-export type Participant = Shown<z.output<typeof participantSchema>>;
+  },
+  meta: { id: "Participant", description: "Who takes part in a room, or in one conversation there." },
+});
 
-const messageScalars = {
-  id: id("msg"),
-  authorId: text.meta({ description: "Null: whoever had the live token, or an account that is gone." }),
-  organizationId: id("org"),
-  conversationId: text.meta({ description: "Null: said in the room itself." }),
-  content: z.string(),
-  aiRole: z.int().nullable(),
-  createdAt: timestamp,
+export const contentInput = z.string().min(1).max(32_768).meta({ example: "Hello" });
+const messageFields = {
+  organizationId,
+  /** That of its conversation, where it has one. */
+  roomId: hidden(z.string()),
+  conversationId: kept(text.meta({ description: "Null: said in the room itself." })),
+  // Who has been handed a live token is not who has handed it over.
+  authorId: orElse(
+    kept(text.meta({ description: "Null: whoever had the live token, or an account that is gone." })),
+    ({ caller }) => (caller.by === "liveToken" ? null : caller.accountId),
+  ),
+  content: contentInput,
+  aiRole: z.int().min(-MAX_INT4).max(MAX_INT4).nullable().default(null),
+  attachments,
+  updatedAt: hidden(time(timestamp)),
 };
+export const message = shape({
+  prefix: "msg",
+  fields: messageFields,
+  inside: {
+    attachments: z.array(attachmentSchema).meta({ description: "Empty inside another entity." }),
+    get conversation(): z.ZodNullable<Inside<typeof conversationFields>> {
+      return conversation.entity.nullable().meta({ description: INSIDE });
+    },
+    get room(): z.ZodNullable<Inside<typeof roomFields>> {
+      return room.entity.nullable().meta({ description: `${INSIDE} Null to a live token.` });
+    },
+  },
+  meta: { id: "Message", description: "What was said." },
+});
 
-const conversationScalars = {
-  id: id("conv"),
-  authorId: text,
-  organizationId: id("org"),
-  ownerId: text,
-  roomId: id("room"),
-  spaceId: text,
-  title: text,
-  isLive: z.boolean(),
-  liveToken: text.meta({ description: "Told once, by `CreateLiveConversation`; else null." }),
-  ...times,
+export const roomIdInput = z
+  .string()
+  .meta({ description: "A room.", example: "room_01jc9x2k4v8m3n5p7q9r1s0" });
+export const titleInput = textInput.meta({ example: "Order 17" });
+const conversationFields = {
+  organizationId,
+  roomId: answeredAs(once(roomIdInput), id("room")),
+  authorId: orElse(kept(text), ({ caller }) => caller.accountId),
+  ownerId,
+  /** That of its room when it was begun. */
+  spaceId: kept(text),
+  title: titleInput,
+  /** It has a live token, which is in force. */
+  isLive: orElse(kept(z.boolean()), () => false),
+  /** SHA-256 of the live token. */
+  liveTokenHash: hidden(z.custom<Buffer>().nullable()),
+  endedAt: hidden(time(timestamp.nullable())),
 };
+export const conversation = shape({
+  prefix: "conv",
+  fields: conversationFields,
+  inside: {
+    liveToken: text.meta({ description: "Told once, by `CreateLiveConversation`; else null." }),
+    messages: z.array(message.entity).meta({ description: NEWEST }),
+    participants: z.array(participant.entity).meta({ description: NEWEST }),
+  },
+  meta: { id: "Conversation", description: "A conversation in a room." },
+});
 
-const roomScalars = {
-  id: id("room"),
-  title: text,
-  description: text,
-  hash: text,
-  organizationId: id("org"),
-  ownerId: text,
-  spaceId: text,
-  allowGuestConversations: z.boolean(),
-  allowMessages: z.boolean(),
-  immutable: z.boolean(),
-  ...times,
+const roomFields = {
+  title: textInput.meta({ example: "Support" }),
+  description: textOf(4_096),
+  hash: textInput.meta({ description: "Stored as given." }),
+  organizationId,
+  ownerId,
+  spaceId,
+  allowGuestConversations: z
+    .boolean()
+    .default(false)
+    .meta({ description: "For clients to read: whether guests may begin conversations." }),
+  allowMessages: z
+    .boolean()
+    .default(true)
+    .meta({ description: "False: nothing is said in it, nor in its conversations." }),
+  immutable: z.boolean().default(false).meta({ description: "True: it is never changed again." }),
 };
-
-export const messageSchema = z
-  .object({
-    ...messageScalars,
-    attachments: z.array(attachmentSchema).meta({ description: INSIDE_LIST }),
-    get conversation(): z.ZodNullable<Inside<typeof conversationScalars>> {
-      return conversationSchema.nullable().meta({ description: INSIDE });
-    },
-    get room(): z.ZodNullable<Inside<typeof roomScalars>> {
-      return roomSchema.nullable().meta({ description: `${INSIDE} Null to a live token.` });
-    },
-  })
-  .meta({ id: "Message", description: "What was said." });
-export type Message = Shown<z.output<typeof messageSchema>>;
-
-export const conversationSchema = z
-  .object({
-    ...conversationScalars,
-    get messages(): z.ZodArray<Inside<typeof messageScalars>> {
-      return z.array(messageSchema).meta({ description: NEWEST });
-    },
-    participants: z.array(participantSchema).meta({ description: NEWEST }),
-  })
-  .meta({ id: "Conversation", description: "A conversation in a room." });
-export type Conversation = Shown<z.output<typeof conversationSchema>>;
-
-export const roomSchema = z
-  .object({
-    ...roomScalars,
-    conversations: z.array(conversationSchema).meta({ description: NEWEST }),
-    get messages(): z.ZodArray<Inside<typeof messageScalars>> {
-      return z.array(messageSchema).meta({ description: `Those of its conversations among them. ${NEWEST}` });
-    },
-    participants: z.array(participantSchema).meta({ description: `Those of the room itself. ${NEWEST}` }),
-  })
-  .meta({ id: "Room", description: "Where conversations take place." });
-export type Room = Shown<z.output<typeof roomSchema>>;
+export const room = shape({
+  prefix: "room",
+  fields: roomFields,
+  inside: {
+    conversations: z.array(conversation.entity).meta({ description: NEWEST }),
+    messages: z
+      .array(message.entity)
+      .meta({ description: `Those of its conversations among them. ${NEWEST}` }),
+    participants: z.array(participant.entity).meta({ description: `Those of the room itself. ${NEWEST}` }),
+  },
+  meta: { id: "Room", description: "Where conversations take place." },
+});

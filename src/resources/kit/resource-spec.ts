@@ -73,8 +73,8 @@ export interface ResourceSpec<
     rows: readonly RowOf<F>[],
     caller: Caller,
   ) => Promise<(row: RowOf<F>) => InsideOf<X>>;
-  /** Answers one otherwise than a list does. */
-  readonly answer?: (db: Queryable, caller: Caller, row: RowOf<F>) => Promise<Response>;
+  /** Answers one otherwise than a list does. @throws ApiError 404 */
+  readonly answer?: (db: Queryable, caller: Caller, id: string) => Promise<Response>;
   /** Fields whose bodies are narrower than what stays valid where it stands. */
   readonly narrow?: (deps: D) => z.ZodRawShape;
   /** The values of fields that are stored elsewhere (`aside`), before a patch. */

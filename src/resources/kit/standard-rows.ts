@@ -57,7 +57,7 @@ export function standardRows<
     return found.map((row) => shape.render(row as never, inside?.(row as never)) as object);
   };
   const answer = async (db: Queryable, caller: Caller, row: object): Promise<object> => {
-    if (spec.answer) return spec.answer(db, caller, row as never);
+    if (spec.answer) return spec.answer(db, caller, (row as { readonly id: string }).id);
     const [entity] = await renderAll(db, caller, [row as Values]);
     return entity ?? {};
   };
@@ -203,7 +203,7 @@ export function standardRows<
     };
 
     const get = async (caller: Caller, place: Place, id: string): Promise<object> =>
-      answer(db, caller, inPlace(await find(db, caller, id), place));
+      spec.answer?.(db, caller, id) ?? answer(db, caller, inPlace(await find(db, caller, id), place));
 
     const list = async (
       caller: Caller,

@@ -1,6 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Task } from "../../../src/resources/conversation/tasks/schema.ts";
 import { answerTree } from "../../../src/resources/conversation/tasks/tree.ts";
 import { createTestApi, type TestApi } from "../../support/api.ts";
 
@@ -28,6 +27,11 @@ async function insert(count: number, parent: RawBuilder<unknown>): Promise<(n: n
   return (n) => prefix + String(n).padStart(13, "0");
 }
 
+interface Tree {
+  readonly title: string;
+  readonly children: readonly Tree[];
+}
+
 describe("a tree of tasks", () => {
   it("is shown whole, with ten thousand levels or a thousand children of one task", async () => {
     const idOf = await insert(1_001, sql`0`);
@@ -38,7 +42,7 @@ describe("a tree of tasks", () => {
     const idOfChain = await insert(10_000, sql`n - 1`);
     // Deeper than the check of all answers goes.
     const answer = await answerTree(api.database.db, { organizationId }, idOfChain(0));
-    let at = (await answer.json()) as Task;
+    let at = (await answer.json()) as Tree;
     let depth = 1;
     for (let [child] = at.children; child !== undefined; [child] = at.children) {
       at = child;

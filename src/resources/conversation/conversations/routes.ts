@@ -1,28 +1,54 @@
 import { z } from "zod";
+import { hashOfToken } from "../../../data/accounts/api-keys.ts";
+import { createLiveToken } from "../../../data/accounts/live-tokens.ts";
+import type { Trx } from "../../../data/database.ts";
+import type { Row } from "../../../data/tables.ts";
+import { conflict } from "../../../http/problem.ts";
+import { formatTimestamp } from "../../../lib/clock.ts";
+import { createId } from "../../../lib/ids.ts";
+import { freeFormText } from "../../kit/free-form.ts";
 import type { RowDeps } from "../../kit/owned-rows.ts";
 import { pathId } from "../../kit/params.ts";
-import type { Resource } from "../../kit/resource.ts";
+import { ACCOUNTS } from "../../kit/references.ts";
+import type { Kit } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { conversationSchema } from "../conversation-entities.ts";
-import { createConversation, createLiveConversation } from "./open.ts";
-import {
-  deleteConversation,
-  endConversation,
-  getConversation,
-  listConversations,
-  updateConversation,
-} from "./queries.ts";
-import { conversationInput, conversationPatch, liveConversationInput } from "./schema.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { contentInput, conversation, roomIdInput, titleInput } from "../conversation-entities.ts";
+import { insideOf } from "../inside.ts";
+import { lockOpenRoom, lockRoom } from "../room-scope.ts";
 
-export const conversationParams = { conversationId: pathId("conv", "conversation") } as const;
-const conversation = standardRoutes({ name: "conversation", prefix: "conv", entity: conversationSchema });
-
-/** Conversations: what is said in a room about one thing, live ones with a token for whoever has no other. */
-export const conversations: Resource<RowDeps> = {
+/** Conversations: messages of a room about one thing; live ones have a token for whoever has no other. */
+export const conversations = standardResource({
   path: "/conversations",
   tag: "Conversations",
-  routes: (deps) => [
+  name: "conversation",
+  table: "conversations",
+  shape: conversation,
+  references: { ownerId: ACCOUNTS },
+  async prepare({ trx, caller, before, values: { roomId } }) {
+    return before ? {} : { spaceId: (await lockRoom(trx, caller, roomId)).spaceId };
+  },
+  async afterWrite({ trx, before, row, nowMs }) {
+    if (!before) await join(trx, row, nowMs);
+  },
+  async inside(db, rows) {
+    const inside = await insideOf(
+      db,
+      "conversation_id",
+      rows.map(({ id }) => id),
+    );
+    return ({ id }) => inside(id);
+  },
+  notes: {
+    create: {
+      description:
+        "It is not live, and falls in the room's space. The room's participants with `autoJoin` join.",
+      missing: "the room or the owner is not there",
+    },
+    get: { confined: "conversationId" },
+    delete: { description: "What was said in it goes with it, and a live token ends." },
+  },
+  more: ({ db }: RowDeps, { answer, insert, change }: Kit<typeof conversation>) => [
     defineRoute(
       {
         method: "post",
@@ -31,32 +57,29 @@ export const conversations: Resource<RowDeps> = {
         summary: "Begin a live conversation",
         description:
           "The `liveToken` is told here only. As bearer token it reads the conversation and its messages and posts to it, and opens nothing else, until the conversation ends or is deleted, or the account that has begun it is disabled or deleted. Messages that come with it have no author. The room's participants with `autoJoin` join; `message` is the first message, by the caller. All of it is done or nothing.",
-        body: liveConversationInput,
-        answer: conversationSchema,
+        body: z.strictObject({
+          roomId: roomIdInput,
+          message: contentInput
+            .nullable()
+            .default(null)
+            .meta({ description: "The first message, by the caller." }),
+          title: titleInput,
+        }),
+        answer: conversation.entity,
         creates: true,
         missing: "the room is not there",
         conflict: "the room takes no messages (`allowMessages` is false)",
       },
-      ({ caller, body }) => createLiveConversation(deps, caller, body),
-    ),
-    conversation.create(
-      {
-        body: conversationInput,
-        description:
-          "It is not live, and falls in the room's space. The room's participants with `autoJoin` join.",
-        missing: "the room or the owner is not there",
-      },
-      ({ caller, body }) => createConversation(deps, caller, body),
-    ),
-    conversation.list(({ caller, page }) => listConversations(deps, caller, page)),
-    conversation.get(({ caller, id }) => getConversation(deps, caller, id), { confined: "conversationId" }),
-    conversation.update(
-      { body: conversationPatch, missing: "it or its owner is not there" },
-      ({ caller, id, patch }) => updateConversation(deps, caller, id, patch),
-    ),
-    conversation.remove(
-      { description: "What was said in it goes with it, and a live token ends." },
-      ({ caller, id }) => deleteConversation(deps, caller, id),
+      ({ caller, body: { message, ...body } }) =>
+        db.transaction().execute(async (trx) => {
+          await lockOpenRoom(trx, caller, body.roomId);
+          const liveToken = createLiveToken();
+          // Only the token's hash is kept.
+          const live = { isLive: true, liveTokenHash: hashOfToken(liveToken) };
+          const row = await insert(trx, caller, {}, { ...body, ...live });
+          if (message !== null) await say(trx, row, message);
+          return { ...(await answer(trx, caller, row)), liveToken };
+        }),
     ),
     defineRoute(
       {
@@ -65,12 +88,69 @@ export const conversations: Resource<RowDeps> = {
         operation: "endConversation",
         summary: "End a conversation",
         description: "Nothing more is said in it. It is not live any more, and its live token ends at once.",
-        params: conversationParams,
+        params: { conversationId: pathId("conv", "conversation") },
         body: z.strictObject({}),
-        answer: conversationSchema,
+        answer: conversation.entity,
         conflict: "it has ended",
       },
-      ({ caller, params }) => endConversation(deps, caller, params.conversationId),
+      ({ caller, params }) =>
+        change(caller, params.conversationId, ({ before, nowMs }) => {
+          requireGoingOn(before);
+          return { isLive: false, liveTokenHash: null, endedAt: formatTimestamp(nowMs) };
+        }),
     ),
   ],
-};
+});
+
+/** @throws ApiError 409 */
+export function requireGoingOn({ endedAt }: Pick<Row<"conversations">, "endedAt">): void {
+  if (endedAt !== null) throw conflict("The conversation has ended.");
+}
+
+/** The first message of a conversation, by who has begun it. */
+async function say(trx: Trx, begun: Row<"conversations">, content: string): Promise<void> {
+  const { id: conversationId, organizationId, roomId, authorId, createdAt, updatedAt } = begun;
+  const message = { organizationId, roomId, conversationId, authorId, content, aiRole: null };
+  const id = createId("msg", createdAt.getTime());
+  await trx
+    .insertInto("messages")
+    .values({ id, ...message, attachments: "[]", createdAt, updatedAt })
+    .execute();
+}
+
+/** The room's participants that join by themselves take part in the conversation. */
+async function join(
+  trx: Trx,
+  { id: conversationId, roomId }: Row<"conversations">,
+  nowMs: number,
+): Promise<void> {
+  const joining = await trx
+    .selectFrom("participants")
+    .selectAll()
+    .where("roomId", "=", roomId)
+    .where("conversationId", "is", null)
+    .where("autoJoin", "=", true)
+    .orderBy("createdAt")
+    .orderBy("id")
+    .execute();
+  // Who is being deleted has left the room by the time that this is written.
+  const there = await trx
+    .selectFrom("accounts")
+    .select("id")
+    .where("id", "in", joining.map(({ accountId }) => accountId ?? "").concat(""))
+    .forKeyShare()
+    .execute();
+  const ids = new Set(there.map(({ id }) => id));
+  const staying = joining.filter(({ accountId }) => accountId === null || ids.has(accountId));
+  if (staying.length === 0) return;
+  const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
+  const copies = staying.map(({ scope, status, ...participant }) => ({
+    ...participant,
+    scope: freeFormText(scope),
+    status: freeFormText(status),
+    id: createId("part", nowMs),
+    conversationId,
+    ...times,
+  }));
+  await trx.insertInto("participants").values(copies).execute();
+}

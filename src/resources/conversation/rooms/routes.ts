@@ -1,40 +1,40 @@
-import type { RowDeps } from "../../kit/owned-rows.ts";
-import { pathId } from "../../kit/params.ts";
-import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { roomSchema } from "../conversation-entities.ts";
-import { createRoom, deleteRoom, getRoom, listRooms, updateRoom } from "./queries.ts";
-import { roomInput, roomPatch } from "./schema.ts";
-
-/** The room in a path; extend it by what is in it. */
-export const roomParams = { roomId: pathId("room", "room") } as const;
-const room = standardRoutes({ name: "room", prefix: "room", entity: roomSchema });
+import { sql } from "kysely";
+import type { Row } from "../../../data/tables.ts";
+import { conflict } from "../../../http/problem.ts";
+import { newestInside } from "../../kit/newest-inside.ts";
+import { ACCOUNTS, SPACES } from "../../kit/references.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { conversation, room } from "../conversation-entities.ts";
+import { insideOf } from "../inside.ts";
 
 /** Rooms: where conversations take place. */
-export const rooms: Resource<RowDeps> = {
+export const rooms = standardResource({
   path: "/rooms",
   tag: "Rooms",
-  routes: (deps) => [
-    room.create({ body: roomInput, missing: "the owner or the space is not there" }, ({ caller, body }) =>
-      createRoom(deps, caller, body),
-    ),
-    room.list(({ caller, page }) => listRooms(deps, caller, page)),
-    room.get(({ caller, id }) => getRoom(deps, caller, id)),
-    room.update(
-      {
-        body: roomPatch,
-        description: "Participants, conversations and messages are no part of the room itself.",
-        missing: "it, its owner or its space is not there",
-        conflict: "it is immutable",
-      },
-      ({ caller, id, patch }) => updateRoom(deps, caller, id, patch),
-    ),
-    room.remove(
-      {
-        description: "Its participants, and what was said in the room itself, go with it.",
-        conflict: "it has conversations",
-      },
-      ({ caller, id }) => deleteRoom(deps, caller, id),
-    ),
-  ],
-};
+  name: "room",
+  table: "rooms",
+  shape: room,
+  references: { ownerId: ACCOUNTS, spaceId: SPACES },
+  inUse: { when: "it has conversations", message: "The room has conversations." },
+  async prepare({ before }) {
+    if (before?.immutable) throw conflict("The room is immutable.");
+    return {};
+  },
+  async inside(db, rows) {
+    const ids = rows.map(({ id }) => id);
+    const parts = { table: "conversations", owner: "room_id", columns: sql`*` };
+    const conversations = await newestInside<Row<"conversations">>(db, parts, ids);
+    const inside = await insideOf(db, "room_id", ids);
+    return ({ id }) => ({
+      ...inside(id),
+      conversations: (conversations.get(id) ?? []).map((row) => conversation.render(row)),
+    });
+  },
+  notes: {
+    update: {
+      description: "Participants, conversations and messages are no part of the room itself.",
+      conflict: "it is immutable",
+    },
+    delete: { description: "Its participants, and what was said in the room itself, go with it." },
+  },
+});

@@ -1,101 +1,139 @@
 import { z } from "zod";
-import { listOf } from "../../kit/answer.ts";
+import type { Row } from "../../../data/tables.ts";
+import { conflict } from "../../../http/problem.ts";
+import { formatTimestamp } from "../../../lib/clock.ts";
 import type { RowDeps } from "../../kit/owned-rows.ts";
 import { pathId } from "../../kit/params.ts";
-import type { Resource } from "../../kit/resource.ts";
+import { ACCOUNTS, type Reference } from "../../kit/references.ts";
+import type { Kit } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { cancelTask, createTask, deleteTask, endTask, listTasks, startTask, updateTask } from "./queries.ts";
-import { taskEndInput, taskInput, taskPatch, taskQuery, taskSchema } from "./schema.ts";
-import { answerTree } from "./tree.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { task, taskEndInput, taskStatus } from "./schema.ts";
+import { answerTree, holdMoves, refuseCycle, requireRoomInTree, sizeBelow } from "./tree.ts";
 
-const task = standardRoutes({ name: "task", prefix: "task", entity: taskSchema });
-const params = { taskId: pathId("task", "task") } as const;
-const nothing = z.strictObject({});
+type Task = Row<"tasks">;
+const TASKS: Reference = { table: "tasks", prefix: "task", words: "task" };
+const APPS: Reference = { table: "apps", prefix: "app", words: "app" };
+const STATES: Reference = { table: "states", prefix: "state", words: "state" };
 const FULL = "the tree has 10,000 tasks or 16 MiB of content";
 
-/** Tasks: what is to be done, in trees. */
-export const tasks: Resource<RowDeps> = {
+const step = { method: "post", params: { taskId: pathId("task", "task") }, answer: task.entity } as const;
+const nothing = z.strictObject({});
+
+/** Tasks: work to be done, in trees. */
+export const tasks = standardResource({
   path: "/tasks",
   tag: "Tasks",
-  routes: (deps) => [
-    task.create(
-      {
-        body: taskInput,
-        description: "The author is the caller.",
-        missing: "the parent, the app, the executor or the state is not there",
-        conflict: FULL,
-      },
-      ({ caller, body }) => createTask(deps, caller, body),
-    ),
+  name: "task",
+  table: "tasks",
+  shape: task,
+  references: { appId: APPS, executorId: ACCOUNTS, stateId: STATES, parentId: TASKS },
+  inUse: { when: "it has children", message: "The task has children." },
+  answer: answerTree,
+  filters: {
+    query: {
+      parentId: z.string().optional().meta({ description: "Only those directly below that task." }),
+      status: taskStatus.optional().meta({ description: "Only those of that status." }),
+    },
+    find(db, { organizationId }, { parentId, status }) {
+      let all = db.selectFrom("tasks").where("organizationId", "=", organizationId);
+      if (parentId !== undefined) all = all.where("parentId", "=", parentId);
+      if (status !== undefined) all = all.where("status", "=", status);
+      return all;
+    },
+  },
+  async lockFirst(trx, caller, patch) {
+    // Who moves another task below this one needs its row.
+    if ("parentId" in patch) await holdMoves(trx, caller);
+  },
+  async prepare({ trx, id, before, values }) {
+    const { parentId } = values;
+    const contentBytes = bytesOf(values);
+    const grown = contentBytes - (before?.contentBytes ?? 0);
+    if (parentId !== null && parentId !== before?.parentId) {
+      if (before) await refuseCycle(trx, id, parentId);
+      const { tasks, bytes } = before ? await sizeBelow(trx, id) : { tasks: 1, bytes: 0 };
+      await requireRoomInTree(trx, parentId, { tasks, bytes: bytes + grown });
+    } else if (before && grown > 0) await requireRoomInTree(trx, id, { tasks: 0, bytes: grown });
+    return { contentBytes };
+  },
+  notes: {
+    create: {
+      description: "The author is the caller.",
+      missing: "the parent, the app, the executor or the state is not there",
+      conflict: FULL,
+    },
+    list: { description: "Those that are parts of others among them; each without its own children." },
+    get: { description: "With all that is below it, however deep." },
+    update: {
+      description: "With another `parentId` it is moved, and all that is below it; never below itself (400).",
+      conflict: FULL,
+    },
+  },
+  more: (_deps: RowDeps, { change }: Kit<typeof task>) => [
     defineRoute(
       {
-        method: "get",
-        path: "/",
-        operation: "listTasks",
-        summary: "List the tasks",
-        description: "Those that are parts of others among them; each without its own children.",
-        query: taskQuery,
-        answer: listOf(taskSchema),
-      },
-      ({ caller, query: { parentId, status, ...page } }) =>
-        listTasks(deps, caller, { parentId, status }, page),
-    ),
-    task.get(({ caller, id }) => answerTree(deps.db, caller, id), {
-      description: "With all that is below it, however deep.",
-    }),
-    task.update(
-      {
-        body: taskPatch,
-        description:
-          "With another `parentId` it is moved, and all that is below it; never below itself (400).",
-        missing: "it, or something that the change names, is not there",
-        conflict: FULL,
-      },
-      ({ caller, id, patch }) => updateTask(deps, caller, id, patch),
-    ),
-    task.remove({ conflict: "it has children" }, ({ caller, id }) => deleteTask(deps, caller, id)),
-    defineRoute(
-      {
-        method: "post",
+        ...step,
         path: "/:taskId/start",
         operation: "startTask",
         summary: "Start a task",
-        params,
         body: nothing,
-        answer: taskSchema,
         conflict: "it is not in the status `created`",
       },
-      ({ caller, params: { taskId } }) => startTask(deps, caller, taskId),
+      ({ caller, params: { taskId } }) =>
+        change(caller, taskId, ({ before, nowMs }) => {
+          requireStatus(before, "created");
+          return { status: "running", startedAt: formatTimestamp(nowMs) };
+        }),
     ),
     defineRoute(
       {
-        method: "post",
+        ...step,
         path: "/:taskId/end",
         operation: "endTask",
         summary: "End a task",
         description:
           "With errors it has failed, else it is completed; `output` and errors exclude each other.",
-        params,
         body: taskEndInput,
-        answer: taskSchema,
         conflict: `it is not running, or ${FULL}`,
       },
-      ({ caller, params: { taskId }, body }) => endTask(deps, caller, taskId, body),
+      ({ caller, params: { taskId }, body }) =>
+        change(caller, taskId, async ({ trx, before, nowMs }) => {
+          requireStatus(before, "running");
+          const contentBytes = bytesOf({ ...before, ...body });
+          const grown = contentBytes - before.contentBytes;
+          if (grown > 0) await requireRoomInTree(trx, taskId, { tasks: 0, bytes: grown });
+          const status = body.errors.length > 0 ? "failed" : "completed";
+          return { ...body, contentBytes, status, endedAt: formatTimestamp(nowMs) };
+        }),
     ),
     defineRoute(
       {
-        method: "post",
+        ...step,
         path: "/:taskId/cancel",
         operation: "cancelTask",
         summary: "Cancel a task",
         description: "Its children go on.",
-        params,
         body: nothing,
-        answer: taskSchema,
         conflict: "it is not running",
       },
-      ({ caller, params: { taskId } }) => cancelTask(deps, caller, taskId),
+      ({ caller, params: { taskId } }) =>
+        change(caller, taskId, ({ before, nowMs }) => {
+          requireStatus(before, "running");
+          return { status: "canceled", endedAt: formatTimestamp(nowMs) };
+        }),
     ),
   ],
-};
+});
+
+/** @throws ApiError 409 */
+function requireStatus({ status }: Task, required: Task["status"]): void {
+  if (status !== required) throw conflict(`The task is ${status}, not ${required}.`);
+}
+
+/** The size of a task's content as text. */
+function bytesOf(content: Pick<Task, "description" | "input" | "output" | "params" | "errors">): number {
+  const { description, input, output, params, errors } = content;
+  const texts = [input, output, params, errors].map((value) => (value === null ? "" : JSON.stringify(value)));
+  return [description ?? "", ...texts].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}

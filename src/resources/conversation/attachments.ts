@@ -1,0 +1,95 @@
+import { z } from "zod";
+import type { Json } from "../../data/columns.ts";
+import type { Shown } from "../../http/fields.ts";
+import type { Field } from "../kit/field.ts";
+import { textOf } from "../kit/fields.ts";
+
+/** Bytes that come with a message: arrays of integers in bodies and answers, Base64 in the table. */
+const MAX_ATTACHMENTS = 16;
+/** Metadata and payload of all of a message's attachments. A list answers up to 200 messages. */
+const MAX_ATTACHED_BYTES = 65_536;
+
+const isByte = (value: unknown): boolean =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 255;
+
+/** An array of bytes. One finding names the first that is none: a body holds half a million numbers. */
+const bytesInput = z
+  .custom<readonly number[]>()
+  .superRefine((bytes: unknown, context) => {
+    const refuse = (path: number[], message: string) =>
+      // Nothing that is made of it is looked into.
+      context.addIssue({ code: "custom", path, message, continue: false });
+    if (!Array.isArray(bytes)) return refuse([], "must be an array of integers from 0 to 255");
+    const wrong = bytes.findIndex((value) => !isByte(value));
+    if (wrong >= 0) refuse([wrong], "must be an integer from 0 to 255");
+  })
+  .default([])
+  .meta({
+    description: "Bytes.",
+    shown: { type: "array", items: { type: "integer", minimum: 0, maximum: 255 }, default: [] },
+  });
+
+const attachmentsInput = z
+  .array(
+    z.strictObject({
+      name: z.string().min(1).max(255).meta({ example: "note.txt" }),
+      kind: textOf(255).meta({ example: "file" }),
+      contentType: textOf(255).meta({ example: "text/plain" }),
+      metadata: bytesInput,
+      payload: bytesInput,
+    }),
+  )
+  .max(MAX_ATTACHMENTS)
+  .default([])
+  .superRefine((attachments, context) => {
+    const length = attachments.reduce((sum, one) => sum + one.metadata.length + one.payload.length, 0);
+    if (length > MAX_ATTACHED_BYTES)
+      context.addIssue({ code: "custom", message: `must hold ${MAX_ATTACHED_BYTES} bytes in all at most` });
+  })
+  .meta({ description: `Up to ${MAX_ATTACHMENTS}, with ${MAX_ATTACHED_BYTES} bytes in all.`, example: [] });
+
+const bytes = z.array(z.int().min(0).max(255));
+export const attachmentSchema = z
+  .object({
+    name: z.string(),
+    kind: z.string().nullable(),
+    contentType: z.string().nullable(),
+    metadata: bytes.meta({ description: "Bytes.", example: [] }),
+    payload: bytes.meta({ description: "Bytes.", example: [104, 105] }),
+  })
+  .meta({ id: "Attachment", description: "Bytes that come with a message." });
+type Attachment = Shown<z.output<typeof attachmentSchema>>;
+
+/** In the table. */
+type StoredAttachment = Omit<Attachment, "metadata" | "payload"> & {
+  readonly metadata: string;
+  readonly payload: string;
+};
+
+const toBase64 = (bytes: readonly number[]): string => Buffer.from(bytes).toString("base64");
+// Six times as fast as to spread them.
+const fromBase64 = (text: string): readonly number[] => Buffer.from(text, "base64").toJSON().data;
+
+export const attachmentsOf = (stored: readonly StoredAttachment[]): readonly Attachment[] =>
+  stored.map((one) => ({ ...one, metadata: fromBase64(one.metadata), payload: fromBase64(one.payload) }));
+
+export const attachments: Field<
+  typeof attachmentsInput,
+  Json<readonly StoredAttachment[]>,
+  z.ZodArray<typeof attachmentSchema>,
+  "always"
+> = {
+  schema: attachmentsInput,
+  answer: z.array(attachmentSchema),
+  written: "always",
+  stored: true,
+  toColumn: (value) =>
+    JSON.stringify(
+      (value as readonly Attachment[]).map((one) => ({
+        ...one,
+        metadata: toBase64(one.metadata),
+        payload: toBase64(one.payload),
+      })),
+    ),
+  fromColumn: (stored) => attachmentsOf(stored as readonly StoredAttachment[]),
+};

@@ -1,0 +1,31 @@
+import type { Queryable } from "../../data/database.ts";
+import type { Row } from "../../data/tables.ts";
+import type { Caller } from "../../http/context.ts";
+import { attachmentsOf } from "./attachments.ts";
+import { conversation, message, room } from "./conversation-entities.ts";
+
+/** Messages are alike in a room and in a conversation. */
+export const messageResource = {
+  words: "message",
+  table: "messages",
+  shape: message,
+  datedBy: "database",
+  async inside(db: Queryable, rows: readonly Row<"messages">[], caller: Caller) {
+    // A live token is good for its conversation, not for the room that this takes place in.
+    const roomIds = caller.confinedTo ? [] : rows.map(({ roomId }) => roomId);
+    const conversationIds = rows.flatMap(({ conversationId }) => conversationId ?? []);
+    const rooms = await db.selectFrom("rooms").selectAll().where("id", "in", roomIds.concat("")).execute();
+    const conversations = await db
+      .selectFrom("conversations")
+      .selectAll()
+      .where("id", "in", conversationIds.concat(""))
+      .execute();
+    const roomsById = new Map(rooms.map((row) => [row.id, room.render(row)]));
+    const conversationsById = new Map(conversations.map((row) => [row.id, conversation.render(row)]));
+    return ({ attachments, conversationId, roomId }: Row<"messages">) => ({
+      attachments: attachmentsOf(attachments),
+      conversation: conversationsById.get(conversationId ?? "") ?? null,
+      room: roomsById.get(roomId) ?? null,
+    });
+  },
+} as const;
