@@ -2,12 +2,6 @@ import type { ColumnType, Generated, Selectable } from "kysely";
 import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { AuditAction, AuditEntity } from "./accounts/audit-entry.ts";
-import type {
-  CollectionFieldsTable,
-  CollectionRecordsTable,
-  CollectionsTable,
-  CollectionUniqueValuesTable,
-} from "./collection-tables.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
 import type {
   ConnectionAuthorizationsTable,
@@ -23,7 +17,6 @@ import type {
   LeasesTable,
   RemovalsTable,
 } from "./gateway-tables.ts";
-import type { StatesTable, VariablesTable } from "./state-tables.ts";
 import type { ArtifactsTable, StoreOrdersTable, StoreReviewsTable, StoresTable } from "./store-tables.ts";
 import type { DeadLettersTable, SubscriptionsTable } from "./subscription-tables.ts";
 
@@ -134,12 +127,6 @@ export interface Tables {
   artifacts: ArtifactsTable;
   storeOrders: StoreOrdersTable;
   storeReviews: StoreReviewsTable;
-  collections: CollectionsTable;
-  collectionFields: CollectionFieldsTable;
-  collectionRecords: CollectionRecordsTable;
-  collectionUniqueValues: CollectionUniqueValuesTable;
-  states: StatesTable;
-  variables: VariablesTable;
   forms: FormsTable;
   topics: TopicsTable;
   subscriptions: SubscriptionsTable;

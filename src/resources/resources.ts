@@ -60,9 +60,8 @@ import { spaces } from "./iam/spaces/routes.ts";
 import { collectRoutes, isRead, type MountedRoute, mountRoute } from "./kit/mount.ts";
 import { openApi } from "./kit/openapi/routes.ts";
 import type { Resource } from "./kit/resource.ts";
-import { type StateDeps, states } from "./states/states/routes.ts";
-import type { VariableDeps } from "./states/variables/queries.ts";
-import { stateVariables } from "./states/variables/routes.ts";
+import { states } from "./states/states/routes.ts";
+import { stateVariables, type VariableDeps } from "./states/variables/routes.ts";
 import { storeCategories } from "./store/categories/routes.ts";
 import { storeOrders } from "./store/orders/routes.ts";
 import { storePricingPlans } from "./store/pricing-plans/routes.ts";
@@ -89,7 +88,6 @@ export type ApiDeps = BlueprintDeps &
   AuditDeps &
   SipTrunkDeps &
   PhoneNumberDeps &
-  StateDeps &
   VariableDeps &
   FormDeps &
   AuthDeps &

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { z } from "zod";
-import type { CollectionFieldRow, FieldKind } from "../../data/collection-tables.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
+import type { Row } from "../../data/tables.ts";
 import type { Finding } from "../../lib/errors.ts";
 
 /** The kinds of values that records have. */
@@ -15,7 +15,21 @@ export const FIELD_KINDS = [
   "url",
   "choice",
   "json",
-] as const satisfies readonly FieldKind[];
+] as const;
+type FieldKind = (typeof FIELD_KINDS)[number];
+type FieldRow = Row<"collectionFields">;
+
+declare module "../../data/tables.ts" {
+  interface Tables {
+    /** The values of unique fields. */
+    collectionUniqueValues: {
+      fieldId: string;
+      /** SHA-256 of the value as JSON. */
+      digest: Buffer;
+      recordId: string;
+    };
+  }
+}
 
 /** By the ids of fields; none is null. */
 export type StoredValues = Readonly<Record<string, unknown>>;
@@ -48,7 +62,7 @@ const VALUES: Readonly<Record<Exclude<FieldKind, "choice">, z.ZodType>> = {
 
 /** Values by the names of fields, as they are stored, or what is wrong with them. Null is no value. */
 export function readValues(
-  fields: readonly CollectionFieldRow[],
+  fields: readonly FieldRow[],
   given: Readonly<Record<string, unknown>>,
 ): { readonly values: StoredValues } | { readonly findings: readonly Finding[] } {
   const findings: Finding[] = [];
@@ -71,21 +85,21 @@ export function readValues(
   return findings.length > 0 ? { findings } : { values: Object.fromEntries(values) };
 }
 
-const schemaOf = ({ kind, options }: CollectionFieldRow): z.ZodType =>
+const schemaOf = ({ kind, options }: FieldRow): z.ZodType =>
   kind === "choice"
     ? z.custom((value) => options.some((option) => option === value), "must be one of the field's options")
     : VALUES[kind];
 
 /** All fields by their names, in order of their making; null where the record has no value. */
 export const showValues = (
-  fields: readonly CollectionFieldRow[],
+  fields: readonly FieldRow[],
   stored: StoredValues,
 ): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     fields.map(({ id, name }) => [name, Object.hasOwn(stored, id) ? stored[id] : null] as const),
   );
 
-export const fieldsOf = (db: Queryable, collectionId: string): Promise<CollectionFieldRow[]> =>
+export const fieldsOf = (db: Queryable, collectionId: string): Promise<FieldRow[]> =>
   db
     .selectFrom("collectionFields")
     .selectAll()

@@ -30,7 +30,7 @@ function patchField(field: z.ZodType): z.ZodType {
   if (!field.safeParse(undefined).success) return field.optional();
   // A default would fill in what a patch leaves alone.
   const given = field instanceof z.ZodDefault ? (field.unwrap() as z.ZodType) : field;
-  return given.optional().meta(field.meta() ?? {});
+  return (given instanceof z.ZodObject ? patchOf(given) : given).optional().meta(field.meta() ?? {});
 }
 
 /**

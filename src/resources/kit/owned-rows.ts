@@ -59,6 +59,8 @@ export interface OwnedRows<T extends OwnedTable> {
     before: Row<T>,
     content: Partial<Content<Updateable<Tables[T]>>>,
     nowMs: number,
+    /** Default: `update`. */
+    action?: AuditAction,
   ) => Promise<Row<T>>;
   readonly remove: (trx: Trx, caller: Caller, row: Row<T>, nowMs: number) => Promise<void>;
 }
@@ -141,15 +143,15 @@ export function ownedRows<T extends OwnedTable>(table: T, names: RowNames): Owne
       await note(trx, caller, "create", id, nowMs);
       return shown(row);
     },
-    async update(trx, caller, before, content, nowMs) {
+    async update(trx, caller, before, content, nowMs, action = "update") {
       const update = of(trx)
         .updateTable(rows)
         .set({ ...content, updatedAt: new Date(nowMs) })
         .where("id", "=", idOf(before));
       const row = await update.returningAll().executeTakeFirstOrThrow();
-      const { updatedAt: _, ...were } = before as Readonly<Record<string, unknown>>;
-      const { updatedAt: __, ...are } = row as Readonly<Record<string, unknown>>;
-      await note(trx, caller, "update", row.id, nowMs, changedFields(were, are));
+      // Every write changes these.
+      const [were, are] = [before, row].map((one) => ({ ...one, updatedAt: undefined, version: undefined }));
+      await note(trx, caller, action, row.id, nowMs, changedFields({ ...were }, { ...are }));
       return shown(row);
     },
     async remove(trx, caller, row, nowMs) {

@@ -18,7 +18,8 @@ export interface Reference {
 export const BLUEPRINTS: Reference = { table: "blueprints", prefix: "bp", words: "blueprint" };
 export const ARTIFACTS = { table: "artifacts", prefix: "art", words: "artifact" } as const;
 export const STORES: Reference = { table: "stores", prefix: "store", words: "store" };
-export const COLLECTIONS: Reference = { table: "collections", prefix: "col", words: "collection" };
+export const COLLECTIONS = { table: "collections", prefix: "col", words: "collection" } as const;
+export const STATES = { table: "states", prefix: "state", words: "state" } as const;
 /** Those that the organization sees, its own or not. */
 export const ACCOUNTS: Reference = { table: "accounts", prefix: "acc", words: "account" };
 export const SPACES: Reference = { table: "spaces", prefix: "spc", words: "space" };

@@ -1,9 +1,10 @@
 import type { z } from "zod";
-import type { AuditEntity } from "../../data/accounts/audit-entry.ts";
+import type { AuditAction, AuditEntity } from "../../data/accounts/audit-entry.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
 import type { Listed, Page } from "../../http/page.ts";
+import type { Versioned } from "../../http/version.ts";
 import type { Fields } from "./field.ts";
 import type { OwnedTable, RowDeps } from "./owned-rows.ts";
 import type { Reference } from "./references.ts";
@@ -50,6 +51,10 @@ export interface ResourceSpec<
   readonly visible?: (db: Queryable, caller: Caller) => Selection;
   /** 403 with that message for who changes one that is seen, but is another organization's; default: 404. */
   readonly foreign?: string;
+  /** Those that a caller may come to change or delete, where they are not all of its organization; `prepare` and others refuse. */
+  readonly changeable?: (db: Queryable, caller: Caller) => Selection;
+  /** Its `ETag` is made of this; `If-Match` and `If-None-Match` are held against it. */
+  readonly version?: (row: RowOf<F>) => Versioned;
   /** Filters of the list, and what they find; undefined: all of the organization. */
   readonly filters?: {
     readonly query: Q;
@@ -77,7 +82,9 @@ export interface ResourceSpec<
   readonly answer?: (db: Queryable, caller: Caller, id: string) => Promise<Response>;
   /** Fields whose bodies are narrower than what stays valid where it stands. */
   readonly narrow?: (deps: D) => z.ZodRawShape;
-  /** The values of fields that are stored elsewhere (`aside`), before a patch. */
+  /** Refuses a body by a throw, before the transaction: what takes long. */
+  readonly checkBody?: (body: Partial<ValuesOf<F>>, deps: D) => Promise<void>;
+  /** The values of fields that are not stored as they are written, before a patch. */
   readonly readAside?: (trx: Trx, row: RowOf<F>) => Promise<Partial<ValuesOf<F>>>;
   /** Takes other locks before that of the row that is changed. */
   readonly lockFirst?: (trx: Trx, caller: Caller, patch: object) => Promise<void>;
@@ -125,7 +132,7 @@ export interface Within {
   /** Who sees the parent, where that is not its organization alone. */
   readonly visible?: (db: Queryable, caller: Caller) => Selection;
   /** How the parent's row is locked before a write: default `create`, exclusively and for a new part alone. */
-  readonly lock?: "create" | "createShared" | "always";
+  readonly lock?: "create" | "createShared" | "always" | "alwaysShared";
 }
 
 /** A row that is about to be written. */
@@ -172,6 +179,8 @@ export interface Kit<
       readonly before: RowOfShape<S>;
       readonly nowMs: number;
     }) => PartialValues<S> | Promise<PartialValues<S>>,
+    /** As which the audit keeps it; default: `update`. */
+    action?: AuditAction,
   ) => Promise<EntityOf<S>>;
 }
 type PartialValues<S extends { readonly types?: { readonly values: unknown } }> = Partial<

@@ -26,6 +26,10 @@ type InputShape<F extends Fields> = {
 };
 /** What a POST holds; of a PUT, what was there with what is changed. */
 export type InputOf<F extends Fields> = z.output<z.ZodObject<InputShape<F>>>;
+/** What a PUT changes, as it is written together. */
+export type ContentOf<F extends Fields> = z.output<
+  z.ZodObject<{ [K in keyof F as WrittenOf<F[K]> extends "always" ? K : never]: SchemaOf<F[K]> }>
+>;
 /** The values of all fields, each as its schema has it. */
 export type ValuesOf<F extends Fields> = { readonly [K in keyof F]: z.output<SchemaOf<F[K]>> };
 
@@ -53,6 +57,8 @@ export interface ShapeSpec<F extends Fields, X extends z.ZodRawShape> {
   readonly fields: F;
   /** What the answer holds beside the fields: entities of other tables, values that are computed. */
   readonly inside?: X;
+  /** Refuses values that do not go together: of a POST, and of what a PUT makes. */
+  readonly check?: (content: ContentOf<F>, context: z.RefinementCtx) => void;
   /** The entity's name and description in the OpenAPI document. */
   readonly meta: { readonly id: string; readonly description: string };
 }
@@ -82,6 +88,7 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
   prefix,
   fields: entries,
   inside,
+  check,
   meta,
 }: ShapeSpec<F, X>): Shape<F, X> {
   const fields = Object.entries(entries).map(([name, entry]) => [name, fieldOf(entry)] as const);
@@ -97,7 +104,9 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
   const dates = Object.entries(times).filter(([name]) => !(name in entries));
   const answeredShape = { id: id(prefix), ...answers, ...Object.fromEntries(dates) };
   const entityShape = Object.defineProperties(answeredShape, parts);
-  const content = z.strictObject(schemasOf("always"));
+  const checked = (body: z.ZodObject) =>
+    check ? body.superRefine(check as (values: object, context: z.RefinementCtx) => void) : body;
+  const content = checked(z.strictObject(schemasOf("always")));
 
   const columns = answered.filter(([name]) => !(name in parts));
   let empty: Readonly<Record<string, unknown>> | undefined;
@@ -120,7 +129,7 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
     prefix,
     fields: Object.fromEntries(fields),
     entity: z.object(entityShape as z.ZodRawShape).meta(meta),
-    input: z.strictObject({ ...schemasOf("always", "once"), ...Object.fromEntries(made) }),
+    input: checked(z.strictObject({ ...schemasOf("always", "once"), ...Object.fromEntries(made) })),
     content,
     patch: patchOf(content),
     render,

@@ -54,6 +54,7 @@ export function standardResource<
   });
   const conflict = taken && { conflict: taken.when };
   const named = Object.keys(spec.references ?? {});
+  const versioned = spec.version && ({ versioned: true } as const);
 
   return {
     path,
@@ -71,9 +72,10 @@ export function standardResource<
               body: bodies.input as z.ZodType<object>,
               ...(named.length > 0 && { missing: missingOf(named) }),
               ...conflict,
+              ...versioned,
               ...notes?.create,
             },
-            ({ caller, within, body }) => run.create(caller, within, body),
+            ({ caller, within, body, c }) => run.create(caller, within, body, c),
           ),
         list: () =>
           route.list(
@@ -81,7 +83,11 @@ export function standardResource<
               run.list(caller, within, page, filters as z.output<z.ZodObject<Q>>),
             { ...(filters && { filters: filters.query }), ...notes?.list },
           ),
-        get: () => route.get(({ caller, within, id }) => run.get(caller, within, id), notes?.get),
+        get: () =>
+          route.get(({ caller, within, id, c }) => run.get(caller, within, id, c), {
+            ...versioned,
+            ...notes?.get,
+          }),
         update: () =>
           route.update(
             {
@@ -92,20 +98,22 @@ export function standardResource<
                 missing: "it, or something that the change names, is not there",
               }),
               ...(taken?.of !== "new" && conflict),
+              ...versioned,
               ...notes?.update,
             },
-            ({ caller, within, id, patch }) =>
+            ({ caller, within, id, patch, c }) =>
               run.update(
                 caller,
                 within,
                 id,
                 spec.identified ? withoutId(id, patch as { id: string }) : patch,
+                c,
               ),
           ),
         delete: () =>
           route.remove(
-            { ...(inUse && { conflict: inUse.when }), ...notes?.delete },
-            ({ caller, within, id }) => run.remove(caller, within, id),
+            { ...(inUse && { conflict: inUse.when }), ...versioned, ...notes?.delete },
+            ({ caller, within, id, c }) => run.remove(caller, within, id, c),
           ),
       };
       const standard = (Object.keys(operations) as Operation[]).filter((one) => !without.includes(one));

@@ -1,5 +1,6 @@
+import type { Context } from "hono";
 import { z } from "zod";
-import type { Caller } from "../../http/context.ts";
+import type { ApiEnv, Caller } from "../../http/context.ts";
 import { deleted, type Shown } from "../../http/fields.ts";
 import { type Listed, type Page, pageQuery, pageQuerySchema } from "../../http/page.ts";
 import { type Answered, listOf } from "./answer.ts";
@@ -24,10 +25,11 @@ export interface Named<E extends z.ZodType, W extends ParamSchemas = NoParams> {
 type NoParams = Record<never, never>;
 type Notes = Pick<
   RouteSpec<ParamSchemas, QuerySchema, z.ZodType, z.ZodType>,
-  "description" | "missing" | "conflict" | "confined"
+  "description" | "missing" | "conflict" | "confined" | "versioned"
 >;
 interface Called<W extends ParamSchemas> {
   readonly caller: Caller;
+  readonly c: Context<ApiEnv>;
   readonly within: { readonly [K in keyof W]: string };
 }
 interface CalledFor<W extends ParamSchemas> extends Called<W> {
@@ -86,7 +88,8 @@ export function standardRoutes<E extends z.ZodType, W extends ParamSchemas = NoP
           answer: answering(answer ?? entity),
           creates: true,
         },
-        async ({ caller, params, body }) => (await run({ caller, within: withinOf(params), body })) as object,
+        async ({ caller, c, params, body }) =>
+          (await run({ caller, c, within: withinOf(params), body })) as object,
       ),
     list: (run, { filters, ...spec } = {}) =>
       defineRoute(
@@ -100,11 +103,10 @@ export function standardRoutes<E extends z.ZodType, W extends ParamSchemas = NoP
           query: filters ? z.object({ ...filters, ...pageQuery }) : pageQuerySchema,
           answer: listOf(answering(entity)),
         },
-        async ({ caller, params, query: { limit, offset, ...filters } }) =>
-          (await run({
-            ...{ caller, within: withinOf(params), filters },
-            page: { limit, offset },
-          })) as Listed<object>,
+        async ({ caller, c, params, query: { limit, offset, ...filters } }) => {
+          const page = { limit, offset };
+          return (await run({ caller, c, within: withinOf(params), page, filters })) as Listed<object>;
+        },
       ),
     get: (run, spec) =>
       defineRoute(
@@ -117,8 +119,8 @@ export function standardRoutes<E extends z.ZodType, W extends ParamSchemas = NoP
           params,
           answer: answering(entity),
         },
-        async ({ caller, params }) =>
-          (await run({ caller, within: withinOf(params), id: idOf(params) })) as object,
+        async ({ caller, c, params }) =>
+          (await run({ caller, c, within: withinOf(params), id: idOf(params) })) as object,
       ),
     update: (spec, run) =>
       defineRoute(
@@ -131,8 +133,8 @@ export function standardRoutes<E extends z.ZodType, W extends ParamSchemas = NoP
           params,
           answer: answering(entity),
         },
-        async ({ caller, params, body: patch }) =>
-          (await run({ caller, within: withinOf(params), id: idOf(params), patch })) as object,
+        async ({ caller, c, params, body: patch }) =>
+          (await run({ caller, c, within: withinOf(params), id: idOf(params), patch })) as object,
       ),
     remove: (spec, run) =>
       defineRoute(
@@ -145,9 +147,9 @@ export function standardRoutes<E extends z.ZodType, W extends ParamSchemas = NoP
           params,
           answer: deleted,
         },
-        async ({ caller, params }) => {
+        async ({ caller, c, params }) => {
           const id = idOf(params);
-          await run({ caller, within: withinOf(params), id });
+          await run({ caller, c, within: withinOf(params), id });
           return { id };
         },
       ),

@@ -1,9 +1,11 @@
+import type { Context } from "hono";
 import type { Kysely, SelectQueryBuilder } from "kysely";
 import type { z } from "zod";
 import type { Queryable, Trx } from "../../data/database.ts";
-import type { Caller } from "../../http/context.ts";
+import type { ApiEnv, Caller } from "../../http/context.ts";
 import type { Listed, Page } from "../../http/page.ts";
 import { ApiError, notFound } from "../../http/problem.ts";
+import { requireMatch, showVersion } from "../../http/version.ts";
 import { createId, isId } from "../../lib/ids.ts";
 import type { Field, Fields } from "./field.ts";
 import { listPage } from "./list-page.ts";
@@ -32,6 +34,7 @@ export function standardRows<
   const spec = given as unknown as ResourceSpec<Fields, z.ZodRawShape, D, z.ZodRawShape>;
   const { words } = given;
   const { table, shape, audit, access, owner, datedBy, within, references = {}, taken, inUse } = spec;
+  const { version, changeable } = spec;
   const { prefix } = shape;
   const fields = Object.entries(shape.fields);
   const rows = ownedRows(table, {
@@ -62,6 +65,12 @@ export function standardRows<
     return entity ?? {};
   };
 
+  /** The same with its version in the headers. */
+  const show = (db: Queryable, caller: Caller, row: object, c: Context<ApiEnv>): Promise<object> => {
+    if (version) showVersion(c, version(row as never));
+    return answer(db, caller, row);
+  };
+
   /** @throws ApiError 404 for a row of another parent */
   const inPlace = <R extends object>(row: R, place: Place): R => {
     if (within && (row as Values)[within.param] !== place[within.param]) throw notFound(words);
@@ -81,6 +90,11 @@ export function standardRows<
 
   /** @throws ApiError 404, 403 */
   const lock = async (trx: Trx, caller: Caller, place: Place, id: string) => {
+    if (changeable) {
+      const row = await seen(changeable(trx, caller), id).forUpdate().executeTakeFirst();
+      if (!row) throw notFound(words);
+      return inPlace(row as never, place);
+    }
     if (!spec.visible) return inPlace(await rows.lock(trx, caller, id), place);
     const { organizationId } = caller;
     const all = seen(spec.visible(trx, caller), id);
@@ -101,9 +115,11 @@ export function standardRows<
   };
 
   const lockParent = async (trx: Trx, caller: Caller, place: Place, isNew: boolean): Promise<void> => {
-    if (!within || !parents || !(isNew || within.lock === "always")) return;
-    const lock = within.lock === "createShared" ? parents.lockShared : parents.lock;
-    await lock(trx, caller, place[within.param] ?? "");
+    if (!within || !parents) return;
+    const { lock = "create" } = within;
+    if (!isNew && lock.startsWith("create")) return;
+    const lockParentRow = lock.endsWith("Shared") ? parents.lockShared : parents.lock;
+    await lockParentRow(trx, caller, place[within.param] ?? "");
   };
 
   /** What the write names anew is there. @throws ApiError 404 */
@@ -148,22 +164,36 @@ export function standardRows<
       return row;
     };
 
-    const create = async (caller: Caller, place: Place, body: object): Promise<object> => {
+    const create = async (
+      caller: Caller,
+      place: Place,
+      body: object,
+      c: Context<ApiEnv>,
+    ): Promise<object> => {
+      await spec.checkBody?.(body, deps);
       const created = db
         .transaction()
-        .execute(async (trx) => answer(trx, caller, await insert(trx, caller, place, body)));
+        .execute(async (trx) => show(trx, caller, await insert(trx, caller, place, body), c));
       return taken ? refuseTaken(taken.message, created) : created;
     };
 
-    const change: Kit<typeof shape>["change"] = (caller, id, to) =>
+    const change: Kit<typeof shape>["change"] = (caller, id, to, action) =>
       db.transaction().execute(async (trx) => {
         const before = await lock(trx, caller, {}, id);
         const nowMs = clock();
         const content = columnsOf(await to({ trx, before, nowMs }));
-        return answer(trx, caller, await rows.update(trx, caller, before, content as never, nowMs)) as never;
+        const row = await rows.update(trx, caller, before, content as never, nowMs, action);
+        return answer(trx, caller, row) as never;
       });
 
-    const update = async (caller: Caller, place: Place, id: string, patch: object): Promise<object> => {
+    const update = async (
+      caller: Caller,
+      place: Place,
+      id: string,
+      patch: object,
+      c: Context<ApiEnv>,
+    ): Promise<object> => {
+      await spec.checkBody?.(patch, deps);
       const updated = db.transaction().execute(async (trx) => {
         await lockParent(trx, caller, place, false);
         await spec.lockFirst?.(trx, caller, patch);
@@ -175,6 +205,7 @@ export function standardRows<
         const after = Object.fromEntries(changeable.map(([name]) => [name, sent[name] ?? null]));
         const values = { ...were, ...after };
         await requireReferences(trx, caller, values, before);
+        if (version) requireMatch(c, version(before as never));
         const nowMs = clock();
         const write = { trx, caller, deps, nowMs, id, before: before as never, values: values as never };
         const prepared = await spec.prepare?.(write);
@@ -186,15 +217,16 @@ export function standardRows<
           nowMs,
         );
         await spec.afterWrite?.({ ...write, values: { ...values, ...prepared } as never, row: row as never });
-        return answer(trx, caller, row);
+        return show(trx, caller, row, c);
       });
       return taken ? refuseTaken(taken.message, updated) : updated;
     };
 
-    const remove = async (caller: Caller, place: Place, id: string): Promise<void> => {
+    const remove = async (caller: Caller, place: Place, id: string, c: Context<ApiEnv>): Promise<void> => {
       const deleted = db.transaction().execute(async (trx) => {
         await lockParent(trx, caller, place, false);
         const row = await lock(trx, caller, place, id);
+        if (version) requireMatch(c, version(row as never));
         const nowMs = clock();
         const remove = () => rows.remove(trx, caller, row, nowMs);
         await (spec.remove?.({ trx, caller, deps, nowMs, row: row as never, remove }) ?? remove());
@@ -202,8 +234,8 @@ export function standardRows<
       await (inUse ? refuseInUse(inUse.message, deleted) : deleted);
     };
 
-    const get = async (caller: Caller, place: Place, id: string): Promise<object> =>
-      spec.answer?.(db, caller, id) ?? answer(db, caller, inPlace(await find(db, caller, id), place));
+    const get = async (caller: Caller, place: Place, id: string, c: Context<ApiEnv>): Promise<object> =>
+      spec.answer?.(db, caller, id) ?? show(db, caller, inPlace(await find(db, caller, id), place), c);
 
     const list = async (
       caller: Caller,

@@ -1,40 +1,27 @@
-import { mapPage } from "../../kit/list-page.ts";
-import { applyPatch } from "../../kit/merge.ts";
-import { ownedRows, type RowDeps } from "../../kit/owned-rows.ts";
-import { refuseInUse } from "../../kit/refusals.ts";
-import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { collectionInput, collectionPatch, collectionSchema, renderCollection } from "./schema.ts";
+import { nameInput, organizationId, textOf } from "../../kit/fields.ts";
+import { shape, type TableOf } from "../../kit/shape.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
 
-const rows = ownedRows("collections", { prefix: "col", entity: "collection" });
-const collection = standardRoutes({ name: "collection", prefix: "col", entity: collectionSchema });
+declare module "../../../data/tables.ts" {
+  interface Tables {
+    collections: TableOf<typeof fields>;
+  }
+}
+
+const fields = { name: nameInput.meta({ example: "Customers" }), description: textOf(4_096), organizationId };
 
 /** Collections: records that have the same fields. */
-export const collections: Resource<RowDeps> = {
+export const collections = standardResource({
   path: "/collections",
   tag: "Collections",
-  routes: ({ db, clock }) => [
-    collection.create({ body: collectionInput }, async ({ caller, body }) =>
-      renderCollection(await db.transaction().execute((trx) => rows.insert(trx, caller, body, clock()))),
-    ),
-    collection.list(async ({ caller, page }) => mapPage(await rows.list(db, caller, page), renderCollection)),
-    collection.get(async ({ caller, id }) => renderCollection(await rows.get(db, caller, id))),
-    collection.update({ body: collectionPatch }, ({ caller, id, patch }) =>
-      db.transaction().execute(async (trx) => {
-        const before = await rows.lock(trx, caller, id);
-        const { name, description } = before;
-        const content = applyPatch(collectionInput, { name, description }, patch);
-        return renderCollection(await rows.update(trx, caller, before, content, clock()));
-      }),
-    ),
-    collection.remove(
-      { description: "With its fields and records.", conflict: "a knowledge base has it" },
-      ({ caller, id }) => {
-        const deleted = db.transaction().execute(async (trx) => {
-          await rows.remove(trx, caller, await rows.lock(trx, caller, id), clock());
-        });
-        return refuseInUse("Knowledge bases have the collection.", deleted);
-      },
-    ),
-  ],
-};
+  name: "collection",
+  table: "collections",
+  shape: shape({
+    prefix: "col",
+    fields,
+    meta: { id: "Collection", description: "Records that have the same fields." },
+  }),
+  audit: "collection",
+  inUse: { when: "a knowledge base has it", message: "Knowledge bases have the collection." },
+  notes: { delete: { description: "With its fields and records." } },
+});

@@ -1,34 +1,82 @@
-import type { RowDeps } from "../../kit/owned-rows.ts";
-import { pathId } from "../../kit/params.ts";
-import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { createRecord, deleteRecord, getRecord, listRecords, updateRecord } from "./queries.ts";
-import { recordInput, recordPatch, recordSchema } from "./schema.ts";
+import { sql } from "kysely";
+import { z } from "zod";
+import { id } from "../../../http/fields.ts";
+import { invalidParameters } from "../../../http/problem.ts";
+import { json, kept } from "../../kit/field.ts";
+import { mapInput } from "../../kit/free-form.ts";
+import { COLLECTIONS } from "../../kit/references.ts";
+import { shape, type TableOf } from "../../kit/shape.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { fieldsOf, noteUniqueValues, readValues, showValues } from "../collection-values.ts";
 
-const record = standardRoutes({
-  name: "record",
-  prefix: "rec",
-  entity: recordSchema,
-  within: { collectionId: pathId("col", "collection") },
+declare module "../../../data/tables.ts" {
+  interface Tables {
+    collectionRecords: TableOf<typeof fields>;
+  }
+}
+
+const byName = mapInput.meta({
+  description: "By the names of the collection's fields. Null is no value.",
+  shown: { type: "object", additionalProperties: {} },
 });
+
+const fields = {
+  collectionId: kept(id("col")),
+  /** Stored by the ids of fields; none is null. */
+  values: json(byName, z.record(z.string(), z.unknown())),
+};
+
+const record = shape({
+  prefix: "rec",
+  fields,
+  inside: {
+    values: z
+      .record(z.string(), z.unknown())
+      .meta({ description: "Of every field of the collection, by its name; null: no value." }),
+  },
+  meta: { id: "CollectionRecord", description: "One record of a collection." },
+});
+
 const description =
   "Values are checked by the collection's fields: what names no field, does not fit, or is missing and required is a 400 that names `values.<field>`.";
-const conflict = "another record has the same value of a unique field";
 
 /** The records of a collection, in order of their making. */
-export const collectionRecords: Resource<RowDeps> = {
+export const collectionRecords = standardResource({
   path: "/collections/:collectionId/records",
   tag: "Collections",
-  routes: (deps) => [
-    record.create({ body: recordInput, description, conflict }, ({ caller, within, body }) =>
-      createRecord(deps, caller, within.collectionId, body),
-    ),
-    record.list(({ caller, within, page }) => listRecords(deps, caller, within.collectionId, page)),
-    record.get(({ caller, within, id }) => getRecord(deps, caller, { ...within, id })),
-    record.update(
-      { body: recordPatch, description: `The values are replaced whole. ${description}`, conflict },
-      ({ caller, within, id, patch }) => updateRecord(deps, caller, { ...within, id }, patch),
-    ),
-    record.remove({}, ({ caller, within, id }) => deleteRecord(deps, caller, { ...within, id })),
-  ],
-};
+  name: "record",
+  table: "collectionRecords",
+  shape: record,
+  // Its fields stay as they are until the record is written.
+  within: { param: "collectionId", parent: COLLECTIONS, lock: "alwaysShared" },
+  datedBy: "database",
+  taken: {
+    when: "another record has the same value of a unique field",
+    message: "Another record has the same value of a unique field.",
+  },
+  readAside: async (trx, { collectionId, values }) => ({
+    values: showValues(await fieldsOf(trx, collectionId), values),
+  }),
+  async inside(db, [first]) {
+    const fields = await fieldsOf(db, first?.collectionId ?? "");
+    return ({ values }) => ({ values: showValues(fields, values) });
+  },
+  async prepare({ trx, values: { collectionId, values } }) {
+    const read = readValues(await fieldsOf(trx, collectionId), values);
+    if ("findings" in read) throw invalidParameters(read.findings);
+    return { values: read.values };
+  },
+  async afterWrite({ trx, before, row: { id, collectionId } }) {
+    if (before) await trx.deleteFrom("collectionUniqueValues").where("recordId", "=", id).execute();
+    const unique = (await fieldsOf(trx, collectionId)).filter(({ isUnique }) => isUnique);
+    await noteUniqueValues(
+      trx,
+      unique.map((field) => field.id),
+      sql`record.id = ${id}`,
+    );
+  },
+  notes: {
+    create: { description },
+    update: { description: `The values are replaced whole. ${description}` },
+  },
+});

@@ -1,42 +1,26 @@
-import type { Queryable } from "../../../data/database.ts";
-import type { Clock } from "../../../lib/clock.ts";
-import { mapPage } from "../../kit/list-page.ts";
-import { applyPatch } from "../../kit/merge.ts";
-import { ownedRows } from "../../kit/owned-rows.ts";
-import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { renderState, stateInput, statePatch, stateSchema } from "./schema.ts";
+import { nameInput, organizationId, textOf } from "../../kit/fields.ts";
+import { shape, type TableOf } from "../../kit/shape.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
 
-export interface StateDeps {
-  readonly db: Queryable;
-  readonly clock: Clock;
+declare module "../../../data/tables.ts" {
+  interface Tables {
+    states: TableOf<typeof fields>;
+  }
 }
 
-const rows = ownedRows("states", { prefix: "state", entity: "state" });
-const state = standardRoutes({ name: "state", prefix: "state", entity: stateSchema });
+const fields = { name: nameInput.meta({ example: "Checkout" }), description: textOf(4_096), organizationId };
 
 /** States: sets of variables. */
-export const states: Resource<StateDeps> = {
+export const states = standardResource({
   path: "/states",
   tag: "State",
-  routes: ({ db, clock }) => [
-    state.create({ body: stateInput }, async ({ caller, body }) =>
-      renderState(await db.transaction().execute((trx) => rows.insert(trx, caller, body, clock()))),
-    ),
-    state.list(async ({ caller, page }) => mapPage(await rows.list(db, caller, page), renderState)),
-    state.get(async ({ caller, id }) => renderState(await rows.get(db, caller, id))),
-    state.update({ body: statePatch }, ({ caller, id, patch }) =>
-      db.transaction().execute(async (trx) => {
-        const row = await rows.lock(trx, caller, id);
-        const { name, description } = row;
-        const input = applyPatch(stateInput, { name, description }, patch);
-        return renderState(await rows.update(trx, caller, row, input, clock()));
-      }),
-    ),
-    state.remove({ description: "Its variables go with it." }, ({ caller, id }) =>
-      db.transaction().execute(async (trx) => {
-        await rows.remove(trx, caller, await rows.lock(trx, caller, id), clock());
-      }),
-    ),
-  ],
-};
+  name: "state",
+  table: "states",
+  shape: shape({
+    prefix: "state",
+    fields,
+    meta: { id: "State", description: "A set of variables, and what values they may have." },
+  }),
+  audit: "state",
+  notes: { delete: { description: "Its variables go with it." } },
+});

@@ -1,26 +1,37 @@
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import type { Caller } from "../../../http/context.ts";
+import { createId } from "../../../lib/ids.ts";
+import { freeFormText } from "../../kit/free-form.ts";
+import type { RowDeps } from "../../kit/owned-rows.ts";
 import { pathId } from "../../kit/params.ts";
-import type { Resource } from "../../kit/resource.ts";
+import { requireRow, STATES } from "../../kit/references.ts";
+import { refuseTaken } from "../../kit/refusals.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import {
-  addVariables,
-  deleteVariable,
-  getVariable,
-  listVariables,
-  updateVariable,
-  type VariableDeps,
-} from "./queries.ts";
-import { stateReference, variablePatch, variableSchema, variablesInput } from "./schema.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { type CheckSchemasDeps, requireSchemas } from "./check-schemas.ts";
+import { stateReference, type VariableInput, variable, variablesInput } from "./schema.ts";
 
-const within = { stateId: pathId("state", "state") };
-const variable = standardRoutes({ name: "variable", prefix: "var", entity: variableSchema, within });
-const taken = "a variable of that name stands in its scope already";
+export type VariableDeps = RowDeps & CheckSchemasDeps;
+
+const taken = {
+  when: "a variable of that name stands in its scope already",
+  message: "A variable of that name stands in its scope already.",
+};
 
 /** The variables of a state. */
-export const stateVariables: Resource<VariableDeps> = {
+export const stateVariables = standardResource({
   path: "/states/:stateId/variables",
   tag: "State",
-  routes: (deps) => [
+  name: "variable",
+  table: "variables",
+  shape: variable,
+  audit: "variable",
+  within: { param: "stateId", parent: STATES },
+  taken,
+  // Not in the transaction, which would wait for the worker with a connection of the pool.
+  checkBody: ({ schema = null }, deps: VariableDeps) => requireSchemas(deps, [{ path: "schema", schema }]),
+  without: ["create"],
+  more: (deps) => [
     defineRoute(
       {
         method: "post",
@@ -28,22 +39,44 @@ export const stateVariables: Resource<VariableDeps> = {
         operation: "addVariables",
         summary: "Add variables to a state",
         description: "All of them, or none. The answer is the state's id.",
-        params: within,
+        params: { stateId: pathId("state", "state") },
         body: variablesInput,
         answer: stateReference,
         creates: true,
-        conflict: `${taken}, or twice in the body`,
+        conflict: `${taken.when}, or twice in the body`,
       },
-      async ({ caller, params, body }) => {
-        await addVariables(deps, caller, params.stateId, body);
-        return { id: params.stateId };
+      async ({ caller, params: { stateId }, body }) => {
+        await refuseTaken(taken.message, addVariables(deps, caller, stateId, body));
+        return { id: stateId };
       },
     ),
-    variable.list(({ caller, within, page }) => listVariables(deps, caller, within.stateId, page)),
-    variable.get(({ caller, within, id }) => getVariable(deps, caller, { ...within, id })),
-    variable.update({ body: variablePatch, conflict: taken }, ({ caller, within, id, patch }) =>
-      updateVariable(deps, caller, { ...within, id }, patch),
-    ),
-    variable.remove({}, ({ caller, within, id }) => deleteVariable(deps, caller, { ...within, id })),
   ],
-};
+});
+
+/** Adds all of them in the order given, or none. @throws ApiError 400 for a schema that is none, 404 without such a state */
+async function addVariables(
+  { db, clock, ...deps }: VariableDeps,
+  caller: Caller,
+  stateId: string,
+  inputs: readonly VariableInput[],
+): Promise<void> {
+  await requireSchemas(
+    deps,
+    inputs.map(({ schema }, index) => ({ path: `[${index}].schema`, schema })),
+  );
+  await db.transaction().execute(async (trx) => {
+    await requireRow(trx, caller, STATES, stateId);
+    const nowMs = clock();
+    const [createdAt, updatedAt] = [new Date(nowMs), new Date(nowMs)];
+    const { organizationId } = caller;
+    // Of one age, they are listed by their ids.
+    const ids = inputs.map(() => createId("var", nowMs)).sort();
+    const variables = inputs.map((input, index) => {
+      const schema = freeFormText(input.schema);
+      return { ...input, schema, stateId, organizationId, id: ids[index] ?? "", createdAt, updatedAt };
+    });
+    await trx.insertInto("variables").values(variables).execute();
+    const fields = ["variables"];
+    await recordAudit(trx, caller, { action: "update", entity: "state", id: stateId, fields }, nowMs);
+  });
+}
