@@ -4,10 +4,22 @@ import type { ChannelHandle } from "./event/ingest.ts";
 import type { Fetch } from "./http/context.ts";
 import { createDocs } from "./http/docs.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";
-import { answerErrors } from "./http/problem.ts";
+import { ApiError, answerErrors } from "./http/problem.ts";
 import { requestId } from "./http/request.ts";
 import type { Clock } from "./lib/clock.ts";
 import { type ApiDeps, createApi } from "./resources/resources.ts";
+
+/** Answers while the gateway starts: it is alive, why it is not ready, and 503 to all else. */
+export function createStartingApp({ clock, health }: Pick<AppDeps<never>, "clock" | "health">): Fetch {
+  const app = new Hono<HealthEnv>();
+  app.use(requestId(clock));
+  app.route("/", createHealth(health));
+  app.all("*", () => {
+    throw new ApiError("unavailable", "Inlet is starting; try again.", { headers: { "retry-after": "1" } });
+  });
+  answerErrors(app);
+  return app.fetch;
+}
 
 export interface AppDeps<C extends ChannelHandle> {
   readonly clock: Clock;

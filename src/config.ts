@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { parseArgs, parseEnv } from "node:util";
+import { parseEnv } from "node:util";
 import type { z } from "zod";
 import type { Finding } from "./lib/errors.ts";
 import { findNearest } from "./lib/nearest.ts";
 import { err, ok, type Result } from "./lib/result.ts";
+import { parseOptions } from "./options.ts";
 import { type Config, SETTING_LIST, type SettingInfo, settingsSchema } from "./settings.ts";
 
 export type { Config, Durability, Role } from "./settings.ts";
@@ -13,8 +14,7 @@ export type Command =
   | { readonly kind: "start"; readonly config: Config }
   | { readonly kind: "apply"; readonly config: Config; readonly file: string; readonly planOnly: boolean }
   | { readonly kind: "rotateMasterKey"; readonly config: Config }
-  | { readonly kind: "help" }
-  | { readonly kind: "version" };
+  | { readonly kind: "help" };
 
 /** Kubernetes puts these into every pod beside a service called `inlet`. */
 const KUBERNETES_SERVICE_LINK = /^INLET_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_(TCP|UDP|SCTP)(_.*)?)$/;
@@ -28,10 +28,9 @@ type Variables = Readonly<Record<string, string | undefined>>;
 export function parseConfig(env: Variables, argv: readonly string[]): Result<Command, readonly Finding[]> {
   const options = parseOptions(argv);
   if (!options.ok) return options;
-  const { config: file, apply, plan: planOnly = false, help, version } = options.value;
+  const { config: file, apply, plan: planOnly = false, help } = options.value;
   const rotates = options.value["rotate-master-key"] === true;
   if (help) return ok({ kind: "help" });
-  if (version) return ok({ kind: "version" });
 
   const findings: Finding[] = [];
   if (planOnly && apply === undefined) findings.push({ path: "--plan", message: "goes with --apply FILE" });
@@ -89,29 +88,6 @@ export function publicUrls(
   return { baseUrl: `${root}/v1`, hooksUrl: config.hooksUrl ?? root };
 }
 
-/** The text of `--help`. */
-export function renderHelp(): string {
-  return `Usage: inlet [--config FILE] [--apply FILE [--plan] | --rotate-master-key] [--help] [--version]
-
-Takes events from webhooks to de-duplicated Redis streams by topic.
-
-  --config FILE   read settings from a file of NAME=value lines; the environment wins over it
-  --apply FILE    bring organizations, blueprints, apps and channels to what the file declares, and end
-  --plan          with --apply: say what that would change, and change nothing
-  --rotate-master-key
-                  seal all stored secrets under INLET_NEW_MASTER_KEY, or a new key in the data directory, and end
-
-Settings, with their defaults:
-
-${SETTING_LIST.map(renderHelpOf).join("\n")}
-`;
-}
-
-function renderHelpOf({ name, description, unsetMeans, defaultText }: SettingInfo): string {
-  const fallback = unsetMeans ?? defaultText;
-  return `  ${name}${fallback ? `  [${fallback}]` : ""}\n      ${description}`;
-}
-
 /** The table of the documentation, in GitHub-flavoured Markdown. */
 export function renderSettingsTable(): string {
   const rows = SETTING_LIST.map(({ name, description, unsetMeans, defaultText, secret }) => {
@@ -134,26 +110,6 @@ export function renderExampleFile(): string {
 
 ${blocks.join("\n\n")}
 `;
-}
-
-function parseOptions(argv: readonly string[]) {
-  try {
-    const { values } = parseArgs({
-      args: [...argv],
-      options: {
-        config: { type: "string" },
-        apply: { type: "string" },
-        plan: { type: "boolean" },
-        "rotate-master-key": { type: "boolean" },
-        help: { type: "boolean", short: "h" },
-        version: { type: "boolean", short: "v" },
-      },
-    });
-    return ok(values);
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return err([{ path: "arguments", message: `${message.split(". ")[0]} (see --help)` }]);
-  }
 }
 
 function readSettingsFile(file: string, findings: Finding[]): Variables {

@@ -1,4 +1,4 @@
-import { createApp } from "./app.ts";
+import { createApp, createStartingApp } from "./app.ts";
 import { openRedis } from "./bus/connection/redis.ts";
 import { createGroups } from "./bus/groups/groups.ts";
 import type { Appended } from "./bus/publish/publish.ts";
@@ -9,6 +9,7 @@ import { channelKinds as ownKinds } from "./channels/kinds.ts";
 import { createHookLimits, limitedIngest } from "./channels/push/rate-limit.ts";
 import { checkSettings, type SettingsDeps } from "./channels/settings.ts";
 import { type Config, publicUrls, type Role } from "./config.ts";
+import { awaitDatabase } from "./data/await-database.ts";
 import { bootstrap } from "./data/bootstrap.ts";
 import { startChangeFeed } from "./data/changes.ts";
 import { createCaptureSecret } from "./data/channels/capture-secret.ts";
@@ -24,12 +25,13 @@ import { createCallerPath } from "./gateway/callers.ts";
 import { createConnections } from "./gateway/connections.ts";
 import { openDelivery } from "./gateway/delivery.ts";
 import { createEventPath, createFetchPinned } from "./gateway/event-path.ts";
-import { greetingOf, redisCliOf } from "./gateway/greeting.ts";
+import { greet, type Print, redisCliOf } from "./gateway/greeting.ts";
 import { createHealthChecks, observeGateway } from "./gateway/health.ts";
 import { startListener } from "./gateway/listener.ts";
 import { createMasterKeyWatch, openMasterKeyring } from "./gateway/master-keys.ts";
 import { createSourceBus, type SourcesTiming, startSources } from "./gateway/sources.ts";
-import { openStores } from "./gateway/stores.ts";
+import { claimDataDir, openStores } from "./gateway/stores.ts";
+import type { HealthCheck } from "./http/health.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
 import type { LiveChannel } from "./ingest/live-channel.ts";
 import { createClientAddressOf } from "./lib/client-address.ts";
@@ -44,8 +46,8 @@ import { readPresets } from "./verify/presets.ts";
 /** A running gateway. Disposal drains it: requests under way are answered, acknowledged events kept, its own servers end last. */
 export interface Gateway extends AsyncDisposable {
   readonly port: number;
-  /** For the person who started it. */
-  readonly greeting: string;
+  /** Greets the person who started it; what the first start has made is told until it was printed. */
+  readonly greet: (print: Print) => Promise<void>;
 }
 
 /** The channel of the app `welcome` takes anything. */
@@ -68,8 +70,8 @@ export interface GatewayDeps {
 }
 
 /**
- * Builds the whole graph and serves. When `signal` aborts, a start that is under way ends, and `/readyz` says that the end is
- * near.
+ * Builds the whole graph and serves. The port is taken before anything is written; until all is there, `/readyz` says what the
+ * start waits for. When `signal` aborts, a start that is under way ends, and `/readyz` says that the end is near.
  *
  * @throws DataDirInUseError, RedisUnfitError, MigrationError, WrongMasterKeyError, or an Error that says what to do.
  */
@@ -85,15 +87,27 @@ export async function startGateway(
   const schemas = opening.use(startSchemaCompiler());
   const outbound = opening.use(createOutbound(config));
 
-  const stores = opening.use(await openStores(config, { log, signal }));
-  const listener = opening.use(await startListener(config));
+  const { dataDir } = opening.use(claimDataDir(config));
+  let starting = "is starting its servers";
+  const health = { metrics, metricsToken: config.metricsToken };
+  const isStarting: HealthCheck = { name: "running", check: () => ({ ok: false, reason: starting }) };
+  const listener = opening.use(
+    await startListener(config, createStartingApp({ clock, health: { ...health, checks: [isStarting] } })),
+  );
   const urls = publicUrls(config, listener.port);
 
+  const stores = opening.use(await openStores(config, { dataDir, log, signal }));
   const { db } = opening.use(openDatabase({ connection: stores.database }));
-  await migrate({ connection: stores.database, log });
-  const keyring = await openMasterKeyring(db, stores.keys, clock);
+  const onAway = (reason: string): void => {
+    starting = `is starting: ${reason}`;
+  };
+  const keyring = await awaitDatabase({ log, signal, onAway }, async () => {
+    await migrate({ connection: stores.database, log });
+    return openMasterKeyring(db, stores.keys, clock);
+  });
   const changes = opening.use(await startChangeFeed({ db, log, clock }));
   const masterKey = createMasterKeyWatch({ keyring, changes, log });
+  starting = "is starting: waits for Redis";
   const redis = opening.use(
     await openRedis({
       url: stores.redisUrl,
@@ -110,7 +124,7 @@ export async function startGateway(
     presets,
     checkDefinitions: (source) => checkDefinitions(schemas, source, signal),
   };
-  const firstStart = await bootstrap({
+  await bootstrap({
     db,
     keyring,
     clock,
@@ -206,9 +220,8 @@ export async function startGateway(
   const fetch = createApp({
     clock,
     health: {
+      ...health,
       checks: createHealthChecks({ stores, redis, masterKey, sources, changes, stopping: signal }),
-      metrics,
-      metricsToken: config.metricsToken,
     },
     hooks: has("hooks") ? { findChannel: path.rules.find, runtimes, limits, metrics, clock, log } : undefined,
     api: has("api")
@@ -251,10 +264,11 @@ export async function startGateway(
   log.info({ event: "gateway.ready", port, roles: config.roles, durability, ...urls }, "gateway is ready");
 
   const redisCli = redisCliOf(parseRedisAddresses(stores.redisUrl)[0], redis.state());
+  const docsUrl = has("api") ? urls.baseUrl.replace(/v1$/, "docs") : undefined;
   const owned = opening.move();
   return {
     port,
-    greeting: greetingOf(firstStart, { ...urls, redisCli }),
+    greet: (print) => greet({ db, keyring, log, facts: { ...urls, docsUrl, redisCli } }, print),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -1,9 +1,9 @@
-import { type DestinationStream, type Logger, pino } from "pino";
+import { type DestinationStream, type LevelWithSilent, type Logger, pino } from "pino";
 
 export type Log = Logger;
+export type LogDestination = DestinationStream;
 
-export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+export type LogLevel = LevelWithSilent;
 
 /** Whatever goes by these names is a credential and never reaches a line, at the top or one level down. */
 const SECRET_FIELDS = [

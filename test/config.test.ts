@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
+import { renderHelp } from "../src/cli/help.ts";
 import {
   type Config,
   parseConfig,
   publicUrls,
   renderExampleFile,
-  renderHelp,
   renderSettingsTable,
 } from "../src/config.ts";
 import type { Finding } from "../src/lib/errors.ts";
@@ -214,10 +214,9 @@ describe("parseConfig", () => {
     expect(findings({}, ["--config", join(dir, "absent")])[0]?.message).toContain("ENOENT");
   });
 
-  it("refuses an unknown option, and answers --help and --version whatever the settings", () => {
+  it("refuses an unknown option, and answers --help whatever the settings", () => {
     expect(findings({}, ["--prot", "1"])[0]?.path).toBe("arguments");
     expect(parseConfig({ INLET_PORT: "x" }, ["--help"])).toEqual({ ok: true, value: { kind: "help" } });
-    expect(parseConfig({ INLET_PORT: "x" }, ["--version"])).toEqual({ ok: true, value: { kind: "version" } });
   });
 });
 

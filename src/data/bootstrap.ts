@@ -19,9 +19,9 @@ export interface BootstrapOptions {
   readonly welcome?: NewChannel | undefined;
 }
 
-/** Made by the first start; each is told once. */
+/** Made by the first start. */
 export interface Bootstrapped {
-  /** The first key, where none was handed in. Never seen again. */
+  /** The first key, where none was handed in. */
   readonly apiKey?: string | undefined;
   readonly welcome?:
     | {
@@ -36,10 +36,13 @@ export interface Bootstrapped {
 }
 
 const NAME = "default";
+/** That text is sealed for this place. */
+export const FIRST_START_PLACE = "untold_first_start/facts";
 
 /**
  * Gives an empty database its organization and space `default`, a service account and a key that may do all, and the app
  * `welcome`. Of several gateways that start at once one does. Later starts only see to it that the key handed in is accepted.
+ * The result is kept, sealed, until `tellFirstStart` has told it.
  */
 export const bootstrap = (options: BootstrapOptions): Promise<Bootstrapped> =>
   options.db.transaction().execute((trx) => bootstrapWithin(trx, options));
@@ -53,10 +56,38 @@ export async function bootstrapWithin(
   // The lock makes the others wait, and then find it done.
   const cluster = await trx.selectFrom("cluster").selectAll().forUpdate().executeTakeFirstOrThrow();
   const { organizationId, spaceId, accountId } = cluster;
-  if (organizationId === null || spaceId === null || accountId === null) return firstStart(trx, options);
+  if (organizationId === null || spaceId === null || accountId === null) {
+    const made = await firstStart(trx, options);
+    const sealedFacts = options.keyring.seal(JSON.stringify(made), FIRST_START_PLACE);
+    await trx.insertInto("untoldFirstStart").values({ sealedFacts }).execute();
+    return made;
+  }
   if (apiKey) await acceptApiKey(trx, apiKey, rootGrant({ organizationId, spaceId, accountId }), clock());
   return {};
 }
+
+/**
+ * Hands on what the first start has made, and forgets it once `tell` has resolved; an empty object where it was told before.
+ * What was not told, because the process ended or `tell` failed, is handed on the next time. Of several at once one gets it:
+ * the others pass by the locked row.
+ *
+ * @throws UnavailableError, and what `tell` throws
+ */
+export const tellFirstStart = (
+  { db, keyring }: Pick<BootstrapOptions, "db" | "keyring">,
+  tell: (made: Bootstrapped) => Promise<void>,
+): Promise<void> =>
+  db.transaction().execute(async (trx) => {
+    const untold = await trx
+      .selectFrom("untoldFirstStart")
+      .select("sealedFacts")
+      .forUpdate()
+      .skipLocked()
+      .executeTakeFirst();
+    if (untold === undefined) return tell({});
+    await tell(JSON.parse(keyring.open(untold.sealedFacts, FIRST_START_PLACE)) as Bootstrapped);
+    await trx.deleteFrom("untoldFirstStart").execute();
+  });
 
 async function firstStart(trx: Trx, options: Omit<BootstrapOptions, "db">): Promise<Bootstrapped> {
   const nowMs = options.clock();

@@ -39,6 +39,7 @@ export interface Database extends AsyncDisposable {
  */
 export function openDatabase(options: DatabaseOptions): Database {
   const { connection, maxConnections = 10, statementTimeoutMs = 10_000, connectTimeoutMs = 3_000 } = options;
+  const place = placeOf(connection);
   const pool = new pg.Pool({
     ...("url" in connection ? { connectionString: connection.url } : connection),
     max: maxConnections,
@@ -57,7 +58,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on("connect", (client) => client.on("error", () => {}));
 
   const db = new Kysely<Tables>({
-    dialect: new PostgresDialect({ pool: translatePool(pool) }),
+    dialect: new PostgresDialect({ pool: translatePool(pool, place) }),
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
   return { db, [Symbol.asyncDispose]: () => closeOnce(db, pool) };
@@ -76,6 +77,21 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
 export const isForeignKeyViolation = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === "23503";
 
+/**
+ * True when the server is there and refuses this caller for good: the user, the password or the database is wrong. The answer to
+ * a wrong password that is missing here comes from the driver.
+ */
+export function isConnectionRefusal({ cause }: UnavailableError): boolean {
+  if (cause instanceof pg.DatabaseError) return /^(28|3D)/.test(cause.code ?? "");
+  return cause instanceof Error && cause.message.startsWith("SASL");
+}
+
+/** Host and database for people, without credentials. */
+function placeOf(connection: DatabaseConnection): string {
+  const { host, port, database } = new pg.Client("url" in connection ? connection.url : connection);
+  return `${host.startsWith("/") ? host : `${host}:${port}`}, database ${database}`;
+}
+
 async function closeOnce(db: Kysely<Tables>, pool: pg.Pool): Promise<void> {
   await db.destroy();
   // Kysely ends a pool only once it has used it.
@@ -89,14 +105,14 @@ function getTypeParser(oid: number, format?: "text" | "binary") {
 }
 
 /** The pool as Kysely sees it, with errors in our words. One wrapper per client: Kysely keeps state by client. */
-function translatePool(pool: pg.Pool) {
+function translatePool(pool: pg.Pool, place: string) {
   const wrappers = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   return {
     options: pool.options,
     end: () => pool.end(),
     async connect(): Promise<PostgresPoolClient> {
       const client = await pool.connect().catch((error: unknown) => {
-        throw new UnavailableError("PostgreSQL gives no connection", { cause: error });
+        throw new UnavailableError(`PostgreSQL at ${place} gives no connection`, { cause: error });
       });
       const known = wrappers.get(client);
       if (known) return known;

@@ -15,6 +15,12 @@ export interface ClusterTable {
   createdAt: Timestamp;
 }
 
+/** At most one row, until somebody was told. */
+export interface UntoldFirstStartTable {
+  singleton: Generated<boolean>;
+  sealedFacts: string;
+}
+
 export interface ChangesTable {
   id: Generated<number>;
   xid: ColumnType<string, never, never>;

@@ -16,6 +16,7 @@ import type {
   IdempotencyKeysTable,
   LeasesTable,
   RemovalsTable,
+  UntoldFirstStartTable,
 } from "./gateway-tables.ts";
 import type { ArtifactsTable, StoreOrdersTable, StoreReviewsTable, StoresTable } from "./store-tables.ts";
 import type { DeadLettersTable, SubscriptionsTable } from "./subscription-tables.ts";
@@ -119,6 +120,7 @@ export interface AuditTable {
 /** All tables; those of standard resources are added beside their fields. */
 export interface Tables {
   cluster: ClusterTable;
+  untoldFirstStart: UntoldFirstStartTable;
   blueprints: BlueprintsTable;
   apps: AppsTable;
   channels: ChannelsTable;

@@ -1,19 +1,55 @@
-import type { Bootstrapped } from "../data/bootstrap.ts";
+import { type Bootstrapped, tellFirstStart } from "../data/bootstrap.ts";
+import type { Queryable } from "../data/database.ts";
+import type { Keyring } from "../data/keyring/keyring.ts";
 import type { RedisAddress } from "../lib/redis-address.ts";
+import type { Log } from "../log.ts";
+
+/** Resolves once the text has left the process. */
+export type Print = (text: string) => Promise<void>;
 
 export interface GreetingFacts {
   readonly baseUrl: string;
+  /** Undefined: this gateway serves none. */
+  readonly docsUrl: string | undefined;
   readonly hooksUrl: string;
   /** The call of redis-cli that reaches the Redis in use. */
   readonly redisCli: string;
 }
 
-/** For the person who has just started the gateway: on the first start the key, and two lines to paste. */
-export function greetingOf(
+export interface GreetDeps {
+  readonly db: Queryable;
+  readonly keyring: Keyring;
+  readonly log: Log;
+  readonly facts: GreetingFacts;
+}
+
+/**
+ * Greets the person who has just started the gateway. The first key is forgotten only once it was printed: one that was not is
+ * printed by the next start.
+ */
+export async function greet({ db, keyring, log, facts }: GreetDeps, print: Print): Promise<void> {
+  let isPrinted = false;
+  try {
+    await tellFirstStart({ db, keyring }, async (made) => {
+      isPrinted = true;
+      await print(greetingOf(made, facts));
+    });
+  } catch (err) {
+    log.warn(
+      { event: "gateway.greeting_failed", err },
+      "the next start tells again what this one may have told",
+    );
+    if (!isPrinted) await print(greetingOf({}, facts)).catch(() => {});
+  }
+}
+
+/** On the first start the key, and two lines to paste. */
+function greetingOf(
   { apiKey, welcome }: Bootstrapped,
-  { baseUrl, hooksUrl, redisCli }: GreetingFacts,
+  { baseUrl, docsUrl, hooksUrl, redisCli }: GreetingFacts,
 ): string {
   const lines = ["", `Inlet listens at ${baseUrl}`];
+  if (docsUrl !== undefined) lines.push(`Guides and API reference: ${docsUrl}`);
   if (apiKey !== undefined) {
     lines.push("", "The first API key, shown this once:", `  ${apiKey}`);
   }

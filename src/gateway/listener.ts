@@ -5,12 +5,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import type { Config } from "../config.ts";
 import type { Fetch } from "../http/context.ts";
-import { type ErrorBody, STATUS_OF } from "../http/problem.ts";
 
-/** A bound port. Until it serves, each request is told to come again (503). Disposal closes it. */
+/** A bound port. Disposal closes it. */
 export interface Listener extends AsyncDisposable {
   readonly port: number;
-  /** Disposal of what it returns drains: no new connection, every request under way is answered, at most `DRAIN_MS` long. */
+  /** Answers by this from now on. Disposal of what it returns drains: no new connection, every request under way is answered, at most `DRAIN_MS` long. */
   readonly serve: (fetch: Fetch) => AsyncDisposable;
 }
 
@@ -22,9 +21,16 @@ const KEEP_ALIVE_MS = 75_000;
 const DRAIN_MS = 20_000;
 const DRAIN_POLL_MS = 25;
 
-/** Listens (port 0: any free one), or rejects with the system's error (`EADDRINUSE`, `EACCES`). */
-export async function startListener({ host, port }: Pick<Config, "host" | "port">): Promise<Listener> {
-  let serving: Fetch = answerStarting;
+/**
+ * Listens (port 0: any free one), or rejects with the system's error (`EADDRINUSE`, `EACCES`).
+ *
+ * @param starting answers until it serves
+ */
+export async function startListener(
+  { host, port }: Pick<Config, "host" | "port">,
+  starting: Fetch,
+): Promise<Listener> {
+  let serving = starting;
   // Without HTTP/2 options the adaptor makes a plain HTTP/1.1 server.
   const server = createAdaptorServer({
     fetch: (request, bindings) => serving(request, bindings as HttpBindings),
@@ -44,12 +50,6 @@ export async function startListener({ host, port }: Pick<Config, "host" | "port"
     },
   };
 }
-
-const answerStarting: Fetch = () =>
-  Response.json({ code: "unavailable", message: "Inlet is starting; try again." } satisfies ErrorBody, {
-    status: STATUS_OF.unavailable,
-    headers: { "retry-after": "1" },
-  });
 
 async function drain(server: Server): Promise<void> {
   if (!server.listening) return;

@@ -21,16 +21,23 @@ export class DataDirInUseError extends Error {
   override readonly name = "DataDirInUseError";
 }
 
-/** @throws DataDirInUseError; or an Error that says what to do, when a server of its own does not start. */
+/** The data directory: owned, until disposal, by a gateway that keeps servers of its own there. @throws DataDirInUseError */
+export function claimDataDir(config: Config): DataLock {
+  const { databaseUrl, redisUrls, dataDir } = config;
+  const ownsServers = databaseUrl === undefined || redisUrls.length === 0;
+  return ownsServers ? lockDataDir(config) : { dataDir, [Symbol.dispose]() {} };
+}
+
+/**
+ * @param options.dataDir claimed
+ * @throws an Error that says what to do, when a server of its own does not start
+ */
 export async function openStores(
   config: Config,
-  { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
+  { dataDir, log, signal }: { readonly dataDir: string; readonly log: Log; readonly signal: AbortSignal },
 ): Promise<Stores> {
   await using opening = new AsyncDisposableStack();
   const { databaseUrl, redisUrls } = config;
-  const ownsData = databaseUrl === undefined || redisUrls.length === 0;
-  const dataDir = ownsData ? opening.use(lockDataDir(config)).dataDir : config.dataDir;
-
   const starting = { dataDir, log, signal };
   const [postgres, redis] = await Promise.allSettled([
     databaseUrl === undefined ? startLocalPostgres(starting) : undefined,
@@ -57,7 +64,7 @@ export async function openStores(
   };
 }
 
-/** The database without Redis, for commands. @throws as `openStores` does */
+/** The database without Redis, for commands. @throws DataDirInUseError, and as `openStores` does */
 export async function openDatabaseStore(
   config: Config,
   { log, signal }: { readonly log: Log; readonly signal: AbortSignal },

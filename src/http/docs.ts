@@ -58,13 +58,15 @@ const ASSETS = {
 
 const CACHE_CONTROL = "public, max-age=3600";
 
-/** `/docs`: the API's description as a page. */
+/** `/docs`: the API's description as a page; `/` leads there. */
 export function createDocs(): Hono<RequestEnv> {
   const { resolve } = createRequire(import.meta.url);
   const docs = new Hono<RequestEnv>();
   const secure = secureHeaders({ contentSecurityPolicy: POLICY, xFrameOptions: "DENY" });
   docs.use("/docs", secure);
   docs.use("/docs/*", secure);
+  // Relative, as the page's own addresses are.
+  docs.get("/", (c) => c.redirect("docs"));
   docs.get("/docs", (c) => c.html(PAGE));
   docs.get("/docs/start.js", (c) => answerAsset(c, START, "text/javascript; charset=utf-8"));
   for (const [name, { file, type }] of Object.entries(ASSETS)) {

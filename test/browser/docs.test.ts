@@ -14,8 +14,7 @@ beforeAll(async () => {
   browser = await launchChromium();
   api = await createTestApi();
   api.app.route("/", createDocs());
-  listener = await startListener({ host: "127.0.0.1", port: 0 });
-  listener.serve((request) => api.app.fetch(request));
+  listener = await startListener({ host: "127.0.0.1", port: 0 }, (request) => api.app.fetch(request));
   origin = `http://127.0.0.1:${listener.port}`;
 });
 afterAll(async () => {

@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createCallers } from "../../src/data/accounts/callers.ts";
-import { type BootstrapOptions, bootstrap } from "../../src/data/bootstrap.ts";
+import {
+  type BootstrapOptions,
+  type Bootstrapped,
+  bootstrap,
+  tellFirstStart,
+} from "../../src/data/bootstrap.ts";
 import type { NewChannel } from "../../src/data/channels/channels.ts";
 import { createLiveChannels } from "../../src/data/channels/live-channels.ts";
 import { type Keyring, openKeyring } from "../../src/data/keyring/keyring.ts";
@@ -75,6 +80,53 @@ describe("the first start", () => {
     expect(await database.db.selectFrom("topics").select("topic").execute()).toEqual([
       { topic: made?.topics[0] },
     ]);
+  });
+});
+
+describe("telling of the first start", () => {
+  /** What one telling hands on. */
+  const tell = async (): Promise<Bootstrapped> => {
+    let told: Bootstrapped | undefined;
+    await tellFirstStart({ db: database.db, keyring }, async (made) => {
+      told = made;
+    });
+    return told ?? {};
+  };
+
+  it("hands on the key and the app `welcome` until they were told, then never again", async () => {
+    const made = await start({ welcome });
+    const broken = tellFirstStart({ db: database.db, keyring }, () => Promise.reject(new Error("closed")));
+    await expect(broken).rejects.toThrow("closed");
+    const told = await tell();
+    expect(told).toEqual(made);
+    expect(await find(told.apiKey ?? "")).toMatchObject({ permissions: new Set(["*"]) });
+    expect(await tell()).toEqual({});
+    await start({ welcome });
+    expect(await tell()).toEqual({});
+  });
+
+  it("is done by one of several at once", async () => {
+    await start();
+    const release = Promise.withResolvers<void>();
+    const told: Bootstrapped[] = [];
+    const first = Promise.withResolvers<void>();
+    const slow = tellFirstStart({ db: database.db, keyring }, async (made) => {
+      first.resolve();
+      told.push(made);
+      await release.promise;
+    });
+    await first.promise;
+    expect(await tell()).toEqual({});
+    release.resolve();
+    await slow;
+    expect(told).toEqual([{ apiKey: expect.stringMatching(/^ik_/) }]);
+  });
+
+  it("keeps the key sealed", async () => {
+    const { apiKey = "" } = await start();
+    const rows = await database.db.selectFrom("untoldFirstStart").selectAll().execute();
+    expect(rows).toHaveLength(1);
+    expect(JSON.stringify(rows)).not.toContain(apiKey.slice(3));
   });
 });
 

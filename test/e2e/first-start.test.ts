@@ -1,14 +1,17 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readdir, readFile, readlink, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WrongMasterKeyError } from "../../src/data/keyring/keyring.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { startTestGateway } from "../support/gateway.ts";
 import { type GatewayProcess, PROGRAM_ENV, startGatewayProcess } from "../support/gateway-process.ts";
-import { createTestDatabase } from "../support/postgres.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
@@ -42,6 +45,27 @@ function pasted(gateway: GatewayProcess, word: string): string {
     .find((each) => each.trim().startsWith(word));
   if (line === undefined) throw new Error(`no line begins with ${word}:\n${gateway.output()}`);
   return line.trim();
+}
+
+/** PostgreSQL is another's: Redis is the gateway's own. */
+function externalDatabase({ connection }: Pick<TestDatabase, "connection">) {
+  const { host, user, database } = connection;
+  return {
+    DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
+    INLET_MASTER_KEY: "f".repeat(64),
+  };
+}
+
+const keyOf = (gateway: GatewayProcess): string | undefined => /ik_[0-9a-z]+/.exec(gateway.output())?.[0];
+
+/** A port that is free now: the process that listens there is asked before it can say which it got. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
 }
 
 /** Processes that run on the data directory: its servers' working directories lie in it. */
@@ -95,9 +119,13 @@ describe("a gateway on its own servers", () => {
     const entry = await shell(xrange);
     expect(entry).toContain(outcome.events[0]?.entryId);
     expect(entry).toContain('{"hello":"world"}');
-    const key = /ik_[0-9a-z]+/.exec(gateway.output())?.[0];
-    const apps = await fetch(`${gateway.origin}/v1/apps`, { headers: { authorization: `Bearer ${key}` } });
+    const apps = await fetch(`${gateway.origin}/v1/apps`, {
+      headers: { authorization: `Bearer ${keyOf(gateway)}` },
+    });
     expect(await apps.json()).toMatchObject([{ uid: "welcome" }]);
+    const docs = /\S+\/docs$/m.exec(gateway.output())?.[0] ?? "";
+    const page = await fetch(new URL("/", docs));
+    expect([page.status, page.url]).toEqual([200, docs]);
     gateway.kill("SIGTERM");
     expect(await gateway.exited).toBe(0);
     expect(await processesOf(dataDir)).toEqual([]);
@@ -105,7 +133,7 @@ describe("a gateway on its own servers", () => {
 
   it("finds everything again when it is started again, and shows no key twice", async () => {
     killed = await start();
-    expect(killed.output()).not.toContain("ik_");
+    expect(keyOf(killed)).toBeUndefined();
     expect(await shell(xrange)).toContain('{"hello":"world"}');
     const apps = await killed.api<readonly { uid: string }[]>("GET", "/apps");
     expect(apps.map(({ uid }) => uid)).toEqual(["welcome"]);
@@ -118,15 +146,81 @@ describe("a gateway on its own servers", () => {
     });
   });
 
+  it("loses no key when its port is in use, or when it is killed before it knows that the key was shown", async () => {
+    await using database = await createTestDatabase();
+    const { db } = database;
+    const env = { ...externalDatabase(database), INLET_DATA_DIR: join(dir, "third"), INLET_API_KEY: "" };
+    const inVain = startInVain({ ...env, INLET_PORT: new URL(killed.origin).port });
+    await expect(inVain).rejects.toMatchObject({ code: 1 });
+    expect(await db.selectFrom("cluster").selectAll().execute()).toEqual([]);
+
+    // Once it has printed the key it hangs.
+    await sql`
+      CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3600); RETURN OLD; END'`.execute(
+      db,
+    );
+    await sql`CREATE TRIGGER hang BEFORE DELETE ON untold_first_start FOR EACH ROW EXECUTE FUNCTION hang()`.execute(
+      db,
+    );
+    const hanging = await startGatewayProcess(env);
+    const key = keyOf(hanging);
+    hanging.kill("SIGKILL");
+    await hanging.exited;
+    await sql`
+      SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()`.execute(db);
+    await sql`DROP FUNCTION hang CASCADE`.execute(db);
+
+    await using gateway = await startGatewayProcess(env);
+    expect(keyOf(gateway)).toBe(key);
+    const apps = await fetch(`${gateway.origin}/v1/apps`, { headers: { authorization: `Bearer ${key}` } });
+    expect(apps.status).toBe(200);
+    await using second = await startGatewayProcess({ ...env, INLET_DATA_DIR: join(dir, "fourth") });
+    expect(keyOf(second)).toBeUndefined();
+  });
+
+  it("waits for a PostgreSQL that is away, alive and not ready, and says for which", async () => {
+    await using database = await createTestDatabase();
+    const { host, database: name } = database.connection;
+    const allow = (connections: boolean) =>
+      sql`ALTER DATABASE ${sql.id(name)} ALLOW_CONNECTIONS ${sql.raw(String(connections))}`.execute(other.db);
+    await using other = await createTestDatabase({ empty: true });
+    await allow(false);
+    const port = String(await freePort());
+    const env = { ...externalDatabase(database), INLET_DATA_DIR: join(dir, "fifth"), INLET_PORT: port };
+    const starting = startGatewayProcess(env);
+    const ready = () => fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
+    await until(async () => (await (await ready())?.text())?.includes(host) ?? false);
+    expect((await ready())?.status).toBe(503);
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+    const call = await fetch(`http://127.0.0.1:${port}/v1/apps`);
+    expect([call.status, ((await call.json()) as { code: string }).code]).toEqual([503, "unavailable"]);
+    expect(call.headers.get("retry-after")).toBe("1");
+    await allow(true);
+    await using gateway = await starting;
+    expect((await ready())?.status).toBe(200);
+    const lines = gateway.output().split("\n");
+    expect(lines.filter((line) => line.includes('"database.awaited"')).length).toBeGreaterThan(0);
+  });
+
+  it("does not wait for a PostgreSQL that refuses it", async () => {
+    await using database = await createTestDatabase();
+    const inVain = startInVain({
+      ...externalDatabase({ connection: { ...database.connection, database: "missing" } }),
+      INLET_DATA_DIR: join(dir, "sixth"),
+    });
+    await expect(inVain).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^Inlet does not start: PostgreSQL at .*"missing" does not exist/m),
+    });
+  });
+
   it("tells the person who starts it why it cannot start, whatever the log level", async () => {
     await using database = await createTestDatabase();
-    const { host, user, database: name } = database.connection;
     const second = startInVain({
+      ...externalDatabase(database),
       INLET_PORT: new URL(killed.origin).port,
       INLET_DATA_DIR: join(dir, "second"),
-      // PostgreSQL is another's: Redis is its own, and ends with it.
-      DATABASE_URL: `postgresql://${user}@localhost/${name}?host=${encodeURIComponent(host)}`,
-      INLET_MASTER_KEY: "f".repeat(64),
       INLET_LOG_LEVEL: "silent",
     });
     await expect(second).rejects.toMatchObject({

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runSetUp } from "../../src/cli/apply-set-up.ts";
 import { parseConfig } from "../../src/config.ts";
-import { runSetUp } from "../../src/gateway/setup.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { PROGRAM_ENV } from "../support/gateway-process.ts";
@@ -36,7 +36,7 @@ async function apply(
   const said = { stdout: "", stderr: "" };
   const end = await runSetUp(parsed.value.config, {
     ...{ ...parsed.value, env, log: createLog({ level: "silent" }), signal: new AbortController().signal },
-    print: (text) => {
+    print: async (text) => {
       said.stdout += text;
     },
     complain: (text) => {

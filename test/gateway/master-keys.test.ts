@@ -2,11 +2,11 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { runRotation } from "../../src/cli/rotate-master-key.ts";
 import { parseConfig } from "../../src/config.ts";
 import { openKeyring } from "../../src/data/keyring/keyring.ts";
 import { rotateMasterKey } from "../../src/data/keyring/master-key-rotation.ts";
 import { createMasterKeyWatch, loadMasterKeys, openMasterKeyring } from "../../src/gateway/master-keys.ts";
-import { runRotation } from "../../src/gateway/rotate-master-key.ts";
 import { prepareNextMasterKey } from "../../src/lib/master-key.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestChanges } from "../support/changes.ts";
@@ -64,7 +64,7 @@ describe("--rotate-master-key", () => {
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.error));
     if (parsed.value.kind !== "rotateMasterKey") throw new Error(parsed.value.kind);
     let printed = "";
-    const print = (text: string) => {
+    const print = async (text: string) => {
       printed += text;
     };
     await runRotation(parsed.value.config, { log, signal, print });

@@ -71,9 +71,13 @@ export async function startTestGateway(
   const stopping = new AbortController();
   const gateway = await startGateway(config, { log, signal: stopping.signal, ...deps });
   const origin = `http://127.0.0.1:${gateway.port}`;
+  let greeting = "";
+  await gateway.greet(async (text) => {
+    greeting += text;
+  });
   return {
     origin,
-    greeting: gateway.greeting,
+    greeting,
     lines,
     api: (method, path, body) => callApi(origin, method, path, body),
     async [Symbol.asyncDispose]() {

@@ -51,8 +51,7 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
       ...{ limits, metrics: createMetrics(), clock: Date.now, log },
     }),
   );
-  const listener = starting.use(await startListener({ host: "127.0.0.1", port: 0 }));
-  starting.use(listener.serve(app.fetch));
+  const listener = starting.use(await startListener({ host: "127.0.0.1", port: 0 }, app.fetch));
   const installed = await spine.install();
   let channels = 0;
   const owned = starting.move();

@@ -19,6 +19,6 @@ await using gateway = await startGateway(config, {
   sourcesTiming: JSON.parse(process.argv[2] ?? "{}"),
   handlersTiming: JSON.parse(process.argv[3] ?? "{}"),
 });
-process.stdout.write(gateway.greeting);
+await gateway.greet(async (text) => void process.stdout.write(text));
 if (!stopping.signal.aborted)
   await new Promise((resolve) => stopping.signal.addEventListener("abort", resolve));

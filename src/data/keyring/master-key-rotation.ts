@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { createSealingKey, openSecret, type SealingKey, sealSecret } from "../../lib/secret.ts";
+import { FIRST_START_PLACE } from "../bootstrap.ts";
 import { recordChange } from "../changes.ts";
 import { settingsPlace } from "../channels/channel-secrets.ts";
 import { verifierPlace } from "../connections/connection-authorizations.ts";
@@ -67,6 +68,12 @@ export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
     column: "sealed_handler_secret",
     select: ["id"],
     placeOf: ({ id }) => handlerSecretPlace(id),
+  }),
+  sealedColumn<object>({
+    table: "untold_first_start",
+    column: "sealed_facts",
+    select: [],
+    placeOf: () => FIRST_START_PLACE,
   }),
 ];
 
@@ -141,7 +148,7 @@ async function resealColumn(
   for (let resealed = 0; ; ) {
     signal.throwIfAborted();
     const { rows } = await sql<SealedRow>`
-      SELECT ctid::text AS place, ${sealed} AS sealed, ${sql.join(select.map((one) => sql.ref(one)))}
+      SELECT ${sql.join([sql`ctid::text AS place`, sql`${sealed} AS sealed`, ...select.map((one) => sql.ref(one))])}
       FROM ${name}
       WHERE ${sealed} IS NOT NULL AND split_part(${sealed}, '.', 2) <> ${keys.to.id}
       LIMIT ${BATCH}`.execute(trx);

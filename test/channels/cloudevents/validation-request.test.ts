@@ -26,8 +26,7 @@ it("the callback of a validation request is called although its sender has hung 
     await once(c.env.outgoing, "close");
     return validations.answer(c, { allowedOrigins: ["*"], requestsPerSecond: undefined });
   });
-  await using listener = await startListener({ host: "127.0.0.1", port: 0 });
-  listener.serve(app.fetch);
+  await using listener = await startListener({ host: "127.0.0.1", port: 0 }, app.fetch);
   const socket = connect(listener.port, "127.0.0.1");
   socket.write(
     "OPTIONS / HTTP/1.1\r\nHost: a\r\nWebHook-Request-Origin: a\r\nWebHook-Request-Callback: https://a.example/\r\n\r\n",

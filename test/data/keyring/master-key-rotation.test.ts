@@ -104,6 +104,8 @@ async function openAll({ open: unseal }: Keyring): Promise<readonly string[]> {
     );
   for (const { id, sealedHandlerSecret } of await db.selectFrom("subscriptions").selectAll().execute())
     if (sealedHandlerSecret !== null) opened.push(unseal(sealedHandlerSecret, `subscriptions/${id}/handler`));
+  for (const { sealedFacts } of await db.selectFrom("untoldFirstStart").selectAll().execute())
+    opened.push(unseal(sealedFacts, "untold_first_start/facts"));
   return opened;
 }
 
@@ -154,8 +156,8 @@ describe("changing the master key", () => {
         .where("id", "=", copy)
         .execute();
     }
-    expect(await rotate()).toEqual({ kind: "rotated", resealed: 1_101 });
-    expect(await openAll(await open(to))).toHaveLength(1_101);
+    expect(await rotate()).toEqual({ kind: "rotated", resealed: 1_102 });
+    expect(await openAll(await open(to))).toHaveLength(1_102);
   });
 
   it("changes nothing when it is cut off in the middle, and succeeds at the next try", async () => {

@@ -1,10 +1,10 @@
 import { sql } from "kysely";
-import { type Bootstrapped, bootstrap, bootstrapWithin } from "../../data/bootstrap.ts";
+import { bootstrap, bootstrapWithin, tellFirstStart } from "../../data/bootstrap.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { ChannelDeps } from "./channels.ts";
 import type { WantedOrganization } from "./check.ts";
 import type { Report } from "./plan.ts";
-import { type InTransaction, reconcile } from "./reconcile.ts";
+import { type InTransaction, reconcile, type TellKey } from "./reconcile.ts";
 
 export interface ApplyDeps extends Omit<ChannelDeps, "nowMs"> {
   readonly db: Queryable;
@@ -22,23 +22,31 @@ export async function planSetUp(deps: ApplyDeps, wanted: readonly WantedOrganiza
   try {
     await sql`SELECT pg_advisory_xact_lock(${LOCK})`.execute(trx);
     await bootstrapWithin(trx, deps);
-    return await reconcile({ ...deps, nowMs: clock() }, wanted, (run) => run(trx));
+    return await reconcile({ ...deps, nowMs: clock(), tellKey: async () => {} }, wanted, (run) => run(trx));
   } finally {
     await trx.rollback().execute();
   }
 }
 
-/** Does it, each object in a transaction of its own. What is in force needs no step: to repeat it changes nothing. */
+/**
+ * Does it, each object in a transaction of its own. What is in force needs no step: to repeat it changes nothing.
+ *
+ * @param tellKey shows the first key of an organization; it counts only once that has resolved
+ */
 export async function applySetUp(
   deps: ApplyDeps,
   wanted: readonly WantedOrganization[],
-): Promise<Report & { readonly firstStart: Bootstrapped }> {
+  tellKey: TellKey,
+): Promise<Report> {
   const { db, clock } = deps;
-  const firstStart = await bootstrap(deps);
+  await bootstrap(deps);
+  await tellFirstStart(deps, async ({ apiKey }) => {
+    if (apiKey !== undefined) await tellKey("default", apiKey);
+  });
   const within: InTransaction = (run) =>
     db.transaction().execute(async (trx) => {
       await sql`SELECT pg_advisory_xact_lock(${LOCK})`.execute(trx);
       return run(trx);
     });
-  return { ...(await reconcile({ ...deps, nowMs: clock() }, wanted, within)), firstStart };
+  return reconcile({ ...deps, nowMs: clock(), tellKey }, wanted, within);
 }

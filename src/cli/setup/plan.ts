@@ -21,8 +21,6 @@ export interface Report {
   readonly steps: readonly Step[];
   /** Conflicts; `path` names the object. */
   readonly conflicts: readonly Finding[];
-  /** The first keys of organizations that were made: shown once. */
-  readonly keys: readonly { readonly organization: string; readonly token: string }[];
 }
 
 const MARKS: Readonly<Record<StepAction, string>> = {

@@ -4,19 +4,42 @@ import type { SettingsDeps } from "../channels/settings.ts";
 import type { Config } from "../config.ts";
 import { openDatabase } from "../data/database.ts";
 import { migrate } from "../data/migrate.ts";
+import type { Print } from "../gateway/greeting.ts";
+import { openMasterKeyring } from "../gateway/master-keys.ts";
+import { openDatabaseStore } from "../gateway/stores.ts";
 import { checkDefinitions } from "../ingest/check-definitions.ts";
 import type { Finding } from "../lib/errors.ts";
 import { startSchemaCompiler } from "../lib/json-schema/compiler.ts";
 import { err, type Result } from "../lib/result.ts";
 import type { Log } from "../log.ts";
 import { readPresets } from "../verify/presets.ts";
-import { openMasterKeyring } from "./master-keys.ts";
+import { EXIT } from "./exit.ts";
+import { openLog, print, runToExit, stopOnSignals } from "./process.ts";
 import { type ApplyDeps, applySetUp, planSetUp } from "./setup/apply.ts";
 import { checkSetUp, type WantedOrganization } from "./setup/check.ts";
 import type { Variables } from "./setup/environment.ts";
 import { parseSetUp } from "./setup/file.ts";
 import { isChange, renderFindings, renderSteps } from "./setup/plan.ts";
-import { openDatabaseStore } from "./stores.ts";
+
+/** `--apply`. Answers the exit code. */
+export async function applySetUpFile(
+  command: Pick<SetUpOptions, "file" | "planOnly" | "env"> & { readonly config: Config },
+): Promise<number> {
+  // Standard output is for the plan, and for what was done.
+  const log = await openLog(command.config, process.stderr);
+  const signal = stopOnSignals(log);
+  return runToExit({ log, signal, failure: "Inlet does not apply this" }, async () => {
+    const complain = (text: string): void => void process.stderr.write(text);
+    const end = await runSetUp(command.config, {
+      ...command,
+      log,
+      signal,
+      print,
+      complain,
+    });
+    return end === "done" ? EXIT.done : EXIT.wrongSettings;
+  });
+}
 
 export interface SetUpOptions {
   readonly file: string;
@@ -25,7 +48,7 @@ export interface SetUpOptions {
   readonly env: Variables;
   readonly log: Log;
   readonly signal: AbortSignal;
-  readonly print: (text: string) => void;
+  readonly print: Print;
   readonly complain: (text: string) => void;
 }
 
@@ -63,16 +86,16 @@ export async function runSetUp(config: Config, options: SetUpOptions): Promise<"
 
   const plan = await planSetUp(deps, wanted.value);
   if (plan.conflicts.length > 0) return refuse(plan.conflicts);
-  print(`${options.planOnly ? "Would do" : "To do"}:\n${renderSteps(plan.steps)}`);
+  await print(`${options.planOnly ? "Would do" : "To do"}:\n${renderSteps(plan.steps)}`);
   if (options.planOnly) return "done";
 
-  const { firstStart, keys, conflicts, steps } = await applySetUp(deps, wanted.value);
-  if (firstStart.apiKey) print(keyLine("default", firstStart.apiKey));
-  for (const { organization, token } of keys) print(keyLine(organization, token));
+  const { conflicts, steps } = await applySetUp(deps, wanted.value, (organization, token) =>
+    print(keyLine(organization, token)),
+  );
   if (conflicts.length > 0) {
     throw new Error(`others changed the same meanwhile; apply it again: ${renderFindings(conflicts)}`);
   }
-  print(`Done: ${steps.filter(isChange).length} changed.\n`);
+  await print(`Done: ${steps.filter(isChange).length} changed.\n`);
   return "done";
 }
 

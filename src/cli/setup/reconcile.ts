@@ -11,6 +11,9 @@ import { findUnmanaged } from "./unmanaged.ts";
 /** Runs it in a transaction: one of its own, or one that is undone in the end. */
 export type InTransaction = <T>(run: (trx: Trx) => Promise<T>) => Promise<T>;
 
+/** Shows the first key of an organization, within the transaction that makes it: one that nobody saw does not come to be. */
+export type TellKey = (organization: string, token: string) => Promise<void>;
+
 interface Organization {
   readonly id: string;
   readonly name: string;
@@ -21,13 +24,12 @@ interface Organization {
  * its channels. What stands against an object is reported, and the others go on.
  */
 export async function reconcile(
-  deps: ChannelDeps,
+  deps: ChannelDeps & { readonly tellKey: TellKey },
   wanted: readonly WantedOrganization[],
   within: InTransaction,
 ): Promise<Report> {
   const steps: Step[] = [];
   const conflicts: Finding[] = [];
-  const keys: { organization: string; token: string }[] = [];
   const attempt = async <T>(object: string, run: (trx: Trx) => Promise<T>): Promise<T | undefined> => {
     try {
       return await within(run);
@@ -56,12 +58,13 @@ export async function reconcile(
 
   for (const one of wanted) {
     const { name } = one;
-    const brought = await attempt(`organization ${name}`, (trx) =>
-      reconcileOrganization(trx, one, deps.nowMs),
-    );
+    const brought = await attempt(`organization ${name}`, async (trx) => {
+      const found = await reconcileOrganization(trx, one, deps.nowMs);
+      if (found.token !== undefined) await deps.tellKey(name, found.token);
+      return found;
+    });
     if (!brought) continue;
     note(brought.step);
-    if (brought.token !== undefined) keys.push({ organization: name, token: brought.token });
     const organization = { id: brought.id, name };
     for (const space of one.spaces) {
       const made = brought.token !== undefined && space === one.spaces[0];
@@ -76,5 +79,5 @@ export async function reconcile(
     for (const app of one.apps) await bringApp(organization, app);
     steps.push(...(await within((trx) => findUnmanaged(trx, organization, one))));
   }
-  return { steps, conflicts, keys };
+  return { steps, conflicts };
 }

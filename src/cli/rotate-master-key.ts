@@ -2,15 +2,29 @@ import type { Config } from "../config.ts";
 import { openDatabase } from "../data/database.ts";
 import { rotateMasterKey } from "../data/keyring/master-key-rotation.ts";
 import { migrate } from "../data/migrate.ts";
+import type { Print } from "../gateway/greeting.ts";
+import { loadMasterKeys, openMasterKeyring } from "../gateway/master-keys.ts";
+import { openDatabaseStore } from "../gateway/stores.ts";
 import { adoptNextMasterKey, prepareNextMasterKey } from "../lib/master-key.ts";
 import type { Log } from "../log.ts";
-import { loadMasterKeys, openMasterKeyring } from "./master-keys.ts";
-import { openDatabaseStore } from "./stores.ts";
+import { EXIT } from "./exit.ts";
+import { openLog, print, runToExit, stopOnSignals } from "./process.ts";
+
+/** `--rotate-master-key`. Answers the exit code. */
+export async function rotate(config: Config): Promise<number> {
+  const log = await openLog(config, process.stderr);
+  const signal = stopOnSignals(log);
+  const failure = "The change of the master key has not ended; call it again";
+  return runToExit({ log, signal, failure }, async () => {
+    await runRotation(config, { log, signal, print });
+    return EXIT.done;
+  });
+}
 
 export interface RotateOptions {
   readonly log: Log;
   readonly signal: AbortSignal;
-  readonly print: (text: string) => void;
+  readonly print: Print;
 }
 
 /**
@@ -33,7 +47,7 @@ export async function runRotation(config: Config, { log, signal, print }: Rotate
   const { dataDir } = store.keys;
   const { masterKey: from } = dataDir === undefined ? store.keys : await loadMasterKeys(config, dataDir);
   if (config.newMasterKey?.equals(from)) {
-    print("Nothing to do: INLET_NEW_MASTER_KEY is the master key already.\n");
+    await print("Nothing to do: INLET_NEW_MASTER_KEY is the master key already.\n");
     return;
   }
   const to =
@@ -43,7 +57,7 @@ export async function runRotation(config: Config, { log, signal, print }: Rotate
   if (dataDir !== undefined) await adoptNextMasterKey(dataDir);
   const where =
     dataDir === undefined ? "set INLET_MASTER_KEY to the new key" : "master.key holds the new key";
-  print(
+  await print(
     rotation.kind === "already"
       ? `Nothing to do: the new master key is in force already; ${where}.\n`
       : `The new master key is in force, ${rotation.resealed} secrets are sealed under it; ${where}. Gateways that were not started with both keys must be restarted.\n`,

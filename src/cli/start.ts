@@ -1,0 +1,37 @@
+import type { Config } from "../config.ts";
+import { DataDirInUseError } from "../gateway/stores.ts";
+import { startGateway } from "../gateway.ts";
+import { EXIT } from "./exit.ts";
+import { complain, openLog, print, stopOnSignals } from "./process.ts";
+
+/** Runs the gateway until a signal ends it. Answers the exit code. */
+export async function start(config: Config): Promise<number> {
+  const log = await openLog(config, process.stdout);
+  const signal = stopOnSignals(log);
+  let started = false;
+  try {
+    await using gateway = await startGateway(config, { log, signal });
+    started = true;
+    await gateway.greet(print);
+    await aborted(signal);
+  } catch (error) {
+    if (signal.aborted) {
+      if (error !== signal.reason)
+        log.warn({ event: "gateway.stopped", err: error }, "stopped with an error");
+      return EXIT.done;
+    }
+    if (!started) complain("Inlet does not start", error);
+    if (error instanceof DataDirInUseError) return EXIT.dataDirInUse;
+    log.fatal({ event: "gateway.failed", err: error }, "gateway failed");
+    return EXIT.failed;
+  }
+  log.info({ event: "gateway.stopped" }, "stopped");
+  return EXIT.done;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

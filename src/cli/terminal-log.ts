@@ -1,0 +1,42 @@
+import { inspect, styleText } from "node:util";
+import type { LogDestination } from "../log.ts";
+
+const COLORS = {
+  trace: "gray",
+  debug: "gray",
+  info: "green",
+  warn: "yellow",
+  error: "red",
+  fatal: "red",
+} as const;
+
+interface Line {
+  readonly level: keyof typeof COLORS;
+  /** RFC 3339. */
+  readonly time: string;
+  readonly event?: string;
+  readonly msg?: string;
+  readonly err?: { readonly message?: string; readonly stack?: string };
+}
+
+/** Turns the JSON lines of a log into text for the person at this terminal: time, level, message, facts, and of an error its stack. */
+export function createTerminalStream(terminal: NodeJS.WriteStream): LogDestination {
+  const colors = terminal.hasColors();
+  const paint = (color: Parameters<typeof styleText>[0], text: string): string =>
+    colors ? styleText(color, text, { validateStream: false }) : text;
+
+  function format(json: string): string {
+    const { level, time, event: _, msg = "", err, ...facts } = JSON.parse(json) as Line;
+    const clock = new Date(time).toTimeString().slice(0, 8);
+    const told = Object.entries(facts).map(([name, value]) => {
+      const text =
+        typeof value === "string" ? value : inspect(value, { breakLength: Number.POSITIVE_INFINITY });
+      return ` ${paint("dim", `${name}=`)}${text}`;
+    });
+    const trouble =
+      err === undefined ? "" : `\n  ${(err.stack ?? err.message ?? "").replaceAll("\n", "\n  ")}`;
+    return `${paint("dim", clock)} ${paint(COLORS[level], level.padEnd(5))} ${msg}${told.join("")}${trouble}\n`;
+  }
+
+  return { write: (line) => void terminal.write(format(line)) };
+}

@@ -1,0 +1,42 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { createTerminalStream } from "../../src/cli/terminal-log.ts";
+import { createLog } from "../../src/log.ts";
+import { PROGRAM_ENV } from "../support/gateway-process.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+/** Prints the modules that a process has loaded by its end. */
+const LOADED = `import { registerHooks } from "node:module";
+registerHooks({ load(url, context, next) { process.stderr.write(url + "\\n"); return next(url, context); } });`;
+
+describe("the program", () => {
+  it.each(["--version", "--help"])("loads neither the gateway nor its libraries for %s", async (option) => {
+    const preload = `data:text/javascript,${encodeURIComponent(LOADED)}`;
+    const args = ["--import", preload, join(ROOT, "src/main.ts"), option];
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env: PROGRAM_ENV });
+    const loaded = stderr.split("\n");
+    expect(loaded.some((url) => url.endsWith("src/main.ts"))).toBe(true);
+    expect(loaded.filter((url) => /src\/gateway|node_modules\/(?!zod)/.test(url))).toEqual([]);
+    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    if (option === "--version") expect(stdout).toBe(`${version}\n`);
+    else expect(stdout).toContain("INLET_PORT");
+  });
+});
+
+describe("a log at a terminal", () => {
+  it("is text for people, with its facts on the line", async () => {
+    const terminal = Object.assign(new PassThrough(), { hasColors: () => false });
+    const stream = createTerminalStream(terminal as unknown as NodeJS.WriteStream);
+    const log = createLog({ level: "info", destination: stream });
+    log.info({ event: "a.b", port: 8080, roles: ["api"] }, "it is ready");
+    log.warn({ event: "a.c", err: new Error("away", { cause: new Error("refused") }) }, "it waits");
+    const [first, second, third] = String(terminal.read()).split("\n");
+    expect(first).toMatch(/^\d\d:\d\d:\d\d info {2}it is ready port=8080 roles=\[ 'api' \]$/);
+    expect(second).toMatch(/ warn {2}it waits$/);
+    expect(third).toBe("  Error: away");
+  });
+});
