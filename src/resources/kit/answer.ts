@@ -8,7 +8,7 @@ export interface ListAnswer<S extends z.ZodType = z.ZodType> {
   readonly of: S;
 }
 
-/** What is not JSON: a page, a stream. The handler answers with a `Response` of its own. */
+/** Not JSON: a page, a stream. The handler answers with a `Response` of its own. */
 export interface OtherAnswer {
   readonly kind: "other";
   readonly contentType: string;
@@ -17,7 +17,7 @@ export interface OtherAnswer {
   readonly refusal?: string;
 }
 
-/** What a route answers when all is well, always with 200. */
+/** A route's success, always a 200. */
 export type Answer = z.ZodType | ListAnswer | OtherAnswer;
 
 export const listOf = <S extends z.ZodType>(of: S): ListAnswer<S> => ({ kind: "list", of });
@@ -32,7 +32,7 @@ export const otherAnswer = (contentType: string, description: string, refusal?: 
 export const isList = (answer: Answer): answer is ListAnswer => "kind" in answer && answer.kind === "list";
 export const isOther = (answer: Answer): answer is OtherAnswer => "kind" in answer && answer.kind === "other";
 
-/** What a handler returns for that answer. A `Response` goes out as it is. */
+/** A handler returns this for that answer. A `Response` goes out as it is. */
 export type Answered<A extends Answer> =
   | Response
   | (A extends ListAnswer<infer S>

@@ -36,7 +36,7 @@ export interface Field<
 /** The bodies that hold a field: those of POST and PUT, of POST alone, none. */
 export type Written = "always" | "once" | "never";
 
-/** What is known about a row that is made. */
+/** The facts about a row that is being made. */
 export interface Fresh {
   readonly id: string;
   readonly caller: Caller;
@@ -71,7 +71,7 @@ export const fieldOf = (entry: Entry): Field =>
       }
     : entry;
 
-/** The field with what is different about it. Its type is told by whoever calls. */
+/** The field with changes; its type is that of the call. */
 const change = <F extends Field>(entry: Entry, changes: Partial<Field>): F =>
   ({ ...fieldOf(entry), ...changes }) as F;
 

@@ -17,7 +17,7 @@ export interface MountedRoute extends Route {
   readonly tag: string;
   /** The whole path with its parameters as `:name`. */
   readonly fullPath: string;
-  /** What the caller must hold; null: nothing. */
+  /** The caller must hold it; null: nothing is needed. */
   readonly permission: string | null;
 }
 

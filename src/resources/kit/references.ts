@@ -36,7 +36,7 @@ export async function requireRow(
   id: string | null,
 ): Promise<void> {
   if (id === null) return;
-  if (table === "accounts") return requireAccount(trx, caller, id);
+  if (table === "accounts") return void (await requireAccounts(trx, caller, [id]));
   // One table stands for all: only the columns that each of them has are named here.
   const of = trx as unknown as Kysely<Record<"rows", { id: string; organizationId: string }>>;
   const found = isId(prefix, id)
@@ -50,30 +50,3 @@ export async function requireRow(
     : undefined;
   if (!found) throw notFound(words);
 }
-
-/** What a change names anew; what it leaves as it was is there. */
-export const ifRenamed = (before: string | null, after: string | null): string | null =>
-  after === before ? null : after;
-
-/** The same of an account that the organization sees. @throws ApiError 404 */
-export async function requireAccount(trx: Trx, caller: Caller, id: string | null): Promise<void> {
-  if (id !== null) await requireAccounts(trx, caller, [id]);
-}
-
-/**
- * The space that a new thing falls in: the one that is named, null for none, or the caller's default one where nothing is said.
- *
- * @throws ApiError 404
- */
-export async function spaceOf(
-  trx: Trx,
-  caller: Caller,
-  named: string | null | undefined,
-): Promise<string | null> {
-  const spaceId = named === undefined ? caller.defaultSpaceId : named;
-  await requireSpace(trx, caller, spaceId);
-  return spaceId;
-}
-
-export const requireSpace = (trx: Trx, caller: Caller, id: string | null): Promise<void> =>
-  requireRow(trx, caller, SPACES, id);

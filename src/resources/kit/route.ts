@@ -23,7 +23,7 @@ export interface RouteSpec<
   readonly operation: string;
   /** One line: what it does. */
   readonly summary: string;
-  /** What a client has to know beyond that. */
+  /** More that a client has to know. */
   readonly description?: string;
   /** One schema for each parameter of the whole path, that of the resource included; what does not fit is a 404. */
   readonly params?: P;
@@ -48,14 +48,14 @@ export interface RouteSpec<
   readonly versioned?: true;
 }
 
-/** What came in, checked. */
+/** The checked request. */
 interface Checked<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType> {
   readonly params: { readonly [K in keyof P]: z.output<P[K]> };
   readonly query: z.output<Q>;
   readonly body: z.output<B>;
 }
 
-/** What a handler gets; `c` is for what is seldom needed: a request's header, its signal, a header of the answer. */
+/** The argument of a handler; `c` is for rare needs: a request's header, its signal, a header of the answer. */
 export interface Input<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType>
   extends Checked<P, Q, B> {
   readonly caller: Caller;
@@ -85,7 +85,7 @@ export function defineRoute<
   Q extends QuerySchema = QuerySchema,
   B extends z.ZodType = z.ZodUndefined,
 >(spec: RouteSpec<P, Q, B, A>, handle: (input: Input<P, Q, B>) => Promise<Answered<A>>): Route {
-  // What is handed to it was parsed by its own schemas.
+  // Its input was parsed by its own schemas.
   return { ...spec, isPublic: false, handle: handle as Route["handle"] };
 }
 

@@ -7,7 +7,7 @@ import { ApiError, conflict, notFound } from "../../../http/problem.ts";
 import { listPage } from "../../kit/list-page.ts";
 import { applyPatch } from "../../kit/merge.ts";
 import { ownedRows, type RowDeps } from "../../kit/owned-rows.ts";
-import { BLUEPRINTS, ifRenamed, requireRow } from "../../kit/references.ts";
+import { BLUEPRINTS, requireRow } from "../../kit/references.ts";
 import { refuseInUse } from "../../kit/refusals.ts";
 import { plansOf } from "../../store/store-entities.ts";
 import { visibleArtifacts } from "../../store/store-scope.ts";
@@ -69,7 +69,8 @@ export async function updateArtifact(
   return db.transaction().execute(async (trx) => {
     const before = await rows.lock(trx, caller, id);
     const input = applyPatch(artifactInputSchema, contentOf(before), patch);
-    await requireRow(trx, caller, BLUEPRINTS, ifRenamed(before.blueprintId, input.blueprintId));
+    if (input.blueprintId !== before.blueprintId)
+      await requireRow(trx, caller, BLUEPRINTS, input.blueprintId);
     const status = await offerAgain(trx, caller, before, input);
     return complete(trx, await rows.update(trx, caller, before, { ...columnsOf(input), status }, clock()));
   });

@@ -17,7 +17,7 @@ import { contentInput, conversation, roomIdInput, titleInput } from "../conversa
 import { insideOf } from "../inside.ts";
 import { lockOpenRoom, lockRoom } from "../room-scope.ts";
 
-/** Conversations: messages of a room about one thing; live ones have a token for whoever has no other. */
+/** Conversations: messages of a room about one thing; live ones have a token for those who have no other. */
 export const conversations = standardResource({
   path: "/conversations",
   tag: "Conversations",

@@ -3,7 +3,7 @@ import type { Queryable, Trx } from "../../../data/database.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
 
-/** What one answer holds at most: it is read and sent as a whole. */
+/** The limits of one answer: it is read and sent as a whole. */
 const MAX_TASKS = 10_000;
 const MAX_BYTES = 16 * 1024 * 1024;
 
@@ -141,7 +141,7 @@ export async function requireRoomInTree(trx: Trx, id: string, added: TreeSize): 
   throw conflict(`A tree holds ${MAX_TASKS} tasks and ${MAX_BYTES} bytes of content at most.`);
 }
 
-/** What a task brings along when it is moved. */
+/** The size of a task with all that is below it. */
 export async function sizeBelow(trx: Trx, id: string): Promise<TreeSize> {
   const { rows } = await sql<TreeSize>`
     WITH RECURSIVE tree AS (

@@ -34,7 +34,7 @@ export const identities = standardResource({
   },
   notes: {
     create: {
-      description: "Whoever has it may do what the account may as a member: the caller must hold that.",
+      description: "Its holder may do what the account may as a member, so the caller must hold that.",
     },
   },
 });

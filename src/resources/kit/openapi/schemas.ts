@@ -5,9 +5,9 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /** Turns the schemas that validate into those that document; what has an `id` becomes a component. */
 export interface SchemaWriter {
-  /** What a client may send: in a body null for whatever may be left out, in a patch only where that is nullable. */
+  /** For requests: a body may hold null for any field that may be left out, a patch only where the field is nullable. */
   readonly input: (schema: z.ZodType, as?: "body" | "patch") => JsonSchema;
-  /** What a client is answered. */
+  /** For answers. */
   readonly output: (schema: z.ZodType) => JsonSchema;
   readonly components: () => Readonly<Record<string, JsonSchema>>;
 }

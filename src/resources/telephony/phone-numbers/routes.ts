@@ -1,8 +1,11 @@
+import { conflict, invalidParameters } from "../../../http/problem.ts";
 import type { RowDeps } from "../../kit/owned-rows.ts";
+import { refuseTaken } from "../../kit/refusals.ts";
 import type { Kit } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
-import { assignPhoneNumber, registerPhoneNumber, requireChangeable } from "./queries.ts";
+import { toE164 } from "./e164.ts";
+import { requireAssigned, requireChangeable, requireTrunk } from "./queries.ts";
 import { assignInput, phoneNumber, registerInputOf, unassignInput } from "./schema.ts";
 
 export interface PhoneNumberDeps extends RowDeps {
@@ -12,6 +15,7 @@ export interface PhoneNumberDeps extends RowDeps {
 
 const post = { method: "post", answer: phoneNumber.entity } as const;
 const missing = "the phone number is not there";
+const NOT_IN_SERVICE = { channelId: null, status: "pending_activation" } as const;
 
 /** Phone numbers, each registered by one organization in all, and assigned to it or not. */
 export const phoneNumbers = standardResource({
@@ -33,7 +37,7 @@ export const phoneNumbers = standardResource({
     delete: { description: "It can be registered anew, by anybody." },
   },
   without: ["create"],
-  more: (deps: PhoneNumberDeps, { answer }: Kit<typeof phoneNumber>) => [
+  more: ({ db, sipProviders }: PhoneNumberDeps, { answer, insert, change }: Kit<typeof phoneNumber>) => [
     defineRoute(
       {
         ...post,
@@ -42,12 +46,21 @@ export const phoneNumbers = standardResource({
         summary: "Register a phone number",
         description:
           "It must be a valid number of its country, and nobody else's. It is assigned to the caller's organization.",
-        body: registerInputOf(deps.sipProviders),
+        body: registerInputOf(sipProviders),
         creates: true,
         missing: "the SIP trunk is not there",
         conflict: "the number is registered already, here or elsewhere",
       },
-      async ({ caller, body }) => answer(deps.db, caller, await registerPhoneNumber(deps, caller, body)),
+      async ({ caller, body: { countryCode, phoneNumber, sipProvider, sipTrunkId: trunkId } }) => {
+        const e164 = await toE164(countryCode, phoneNumber);
+        if (!e164.ok) throw invalidParameters([e164.error]);
+        const registered = db.transaction().execute(async (trx) => {
+          await requireTrunk(trx, caller, trunkId, sipProvider);
+          const number = { countryCode, e164: e164.value, trunkId, assigned: true };
+          return answer(trx, caller, await insert(trx, caller, {}, { ...number, ...NOT_IN_SERVICE }));
+        });
+        return refuseTaken("The phone number is registered already.", registered);
+      },
     ),
     defineRoute(
       {
@@ -60,10 +73,11 @@ export const phoneNumbers = standardResource({
         missing,
         conflict: "the number is assigned already",
       },
-      async ({ caller, body: { phoneNumberId, channelId } }) => {
-        const change = { assigned: true, channelId } as const;
-        return answer(deps.db, caller, await assignPhoneNumber(deps, caller, phoneNumberId, change));
-      },
+      ({ caller, body: { phoneNumberId, channelId } }) =>
+        change(caller, phoneNumberId, ({ before }) => {
+          if (before.assigned) throw conflict("The phone number is assigned already.");
+          return { assigned: true, channelId };
+        }),
     ),
     defineRoute(
       {
@@ -77,10 +91,11 @@ export const phoneNumbers = standardResource({
         missing,
         conflict: "the number is not assigned",
       },
-      async ({ caller, body: { phoneNumberId } }) => {
-        const change = { assigned: false } as const;
-        return answer(deps.db, caller, await assignPhoneNumber(deps, caller, phoneNumberId, change));
-      },
+      ({ caller, body: { phoneNumberId } }) =>
+        change(caller, phoneNumberId, ({ before }) => {
+          requireAssigned(before);
+          return { assigned: false, ...NOT_IN_SERVICE };
+        }),
     ),
   ],
 });

@@ -37,7 +37,7 @@ export const phoneNumber = shape({
 
 const phoneNumberId = z.string().meta({ example: "pn_01jc9x2k4v8m3n5p7q9r1s0" });
 
-/** What is asked for when a number is registered; the carrier is one of `sipProviders`. */
+/** The body that registers a number; the carrier is one of `sipProviders`. */
 export const registerInputOf = (sipProviders: readonly string[]) =>
   z.strictObject({
     countryCode,
@@ -48,7 +48,6 @@ export const registerInputOf = (sipProviders: readonly string[]) =>
     sipProvider: z.enum(sipProviders).meta({ description: "The carrier, which is that of the trunk." }),
     sipTrunkId: z.string().meta({ example: "trk_01jc9x2k4v8m3n5p7q9r1s0" }),
   });
-export type RegisterInput = z.output<ReturnType<typeof registerInputOf>>;
 
 export const unassignInput = z.strictObject({ phoneNumberId });
 export const assignInput = z.strictObject({ phoneNumberId, channelId: opaqueIdInput });
