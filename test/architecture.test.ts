@@ -163,6 +163,14 @@ describe("the rooms of src", () => {
   });
 });
 
+describe("the migrations", () => {
+  it("are numbered without a gap, each number once", () => {
+    const names = globSync("data/migrations/*.sql", { cwd: SRC }).sort();
+    const numbers = names.map((name) => Number(/(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1]));
+    expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+  });
+});
+
 describe("the files of src", () => {
   it("hold one idea each: none has more than 400 lines", () => {
     const long = files.filter((file) => readFileSync(join(SRC, file), "utf8").split("\n").length > 401);
