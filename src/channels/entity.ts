@@ -50,7 +50,7 @@ export const channelSchema = z
     createdAt: timestamp,
     updatedAt: timestamp,
   })
-  .meta({ id: "Channel", description: "One way for an app's events to come in." });
+  .meta({ id: "Channel", description: "One way for an app's events to come in.", configOf: "answered" });
 export type Channel = Shown<z.output<typeof channelSchema>>;
 
 /** The channels as the API answers them. */

@@ -9,16 +9,23 @@ import type { KindProfile } from "../normalize/profile.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender, type WrongSetting } from "../verify/sender.ts";
 import { senderConfigSchema } from "../verify/sender-settings.ts";
+import { channelKindNameSchema } from "./entity.ts";
 import type { ChannelKinds } from "./kind.ts";
 
 /** A channel as it is written in a blueprint or to an app; `config` is for its kind to read. */
-export const channelInputSchema = z.strictObject({
-  uid: channelUidSchema,
-  kind: z.string(),
-  title: z.string().min(1).max(255).nullable().default(null),
-  config: z.record(z.string(), z.unknown()).default({}),
-  events: definitionsSchema.default([]),
-});
+export const channelInputSchema = z
+  .strictObject({
+    uid: channelUidSchema,
+    kind: channelKindNameSchema,
+    title: z.string().min(1).max(255).nullable().default(null),
+    config: z.record(z.string(), z.unknown()).default({}),
+    events: definitionsSchema.default([]),
+  })
+  .meta({
+    id: "BlueprintChannel",
+    description: "A channel as apps are installed with it.",
+    configOf: "copied",
+  });
 
 export type ChannelInput = z.output<typeof channelInputSchema>;
 

@@ -288,7 +288,8 @@ function textOf({ pattern, format, minLength = 0, maxLength = 40 }: OpenApi): fc
       .map((date) => date.toISOString());
   }
   if (format === "email") return fc.emailAddress();
-  if (pattern) return fc.stringMatching(new RegExp(pattern, "u"));
+  // Fast-check makes no text for assertions that look ahead.
+  if (pattern && !/\(\?<?[=!]/.test(pattern)) return fc.stringMatching(new RegExp(pattern, "u"));
   const plain = fc.string({ minLength, maxLength: Math.max(minLength, Math.min(maxLength, 40)) });
   return fc.oneof(plain, fc.constantFrom("main", "main:push", "push", "$.id", "$['a'][0]", "$..*", "a(?=b)"));
 }

@@ -53,7 +53,8 @@ it("a client generated from the OpenAPI document compiles, and leads from an org
       API_KEY,
     },
   });
-  const { refused, outcome, read, listed } = JSON.parse(stdout);
+  const { addresses, refused, outcome, read, listed } = JSON.parse(stdout);
+  expect(addresses).toEqual(["none", "https://example.com/events"]);
   expect(refused).toBe(403);
   expect(outcome).toMatchObject({
     received: 1,

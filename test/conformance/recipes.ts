@@ -183,6 +183,10 @@ export const OPAQUE: ReadonlySet<string> = new Set([
   "transactionId",
   ...["assetId", "postId", "customAvatarId", "toolId", "targetId"],
   "sectionId",
+  // A place in a stream of server-sent events.
+  "lastEventId",
+  // Where a polling channel finds the id of an item.
+  ...["createBlueprint itemId", "updateBlueprint itemId", "createChannel itemId"],
   ...["assignPhoneNumber channelId", "updatePhoneNumber channelId"],
   ...["addVariables groupId", "updateVariable groupId"],
 ]);

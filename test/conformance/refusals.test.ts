@@ -33,9 +33,11 @@ interface Part {
   readonly schema: OpenApi;
 }
 
-/** The one form that a value of the schema may have beside null; undefined where there are several. */
-function formOf(part: OpenApi): OpenApi {
+/** The one form that this value of the schema may have beside null; undefined where there are several. */
+function formOf(part: OpenApi, value: OpenApi): OpenApi {
   const schema = follow(document, part);
+  const { propertyName, mapping } = schema.discriminator ?? {};
+  if (mapping?.[value?.[propertyName]]) return follow(document, { $ref: mapping[value[propertyName]] });
   const forms = (schema.anyOf ?? schema.oneOf ?? [schema])
     .map((one: OpenApi) => follow(document, one))
     .filter(({ type }: OpenApi) => type !== "null");
@@ -60,7 +62,7 @@ function typesOf(part: OpenApi): ReadonlySet<string> | undefined {
 /** All objects with named fields in an operation's body. */
 function partsOf(operation: ApiOperation): readonly Part[] {
   const walk = (schema: OpenApi, value: OpenApi, steps: Part["steps"]): readonly Part[] => {
-    const form = formOf(schema);
+    const form = formOf(schema, value);
     if (form === undefined || typeof value !== "object" || value === null) return [];
     if (Array.isArray(value))
       return value.length > 0 && form.items ? walk(form.items, value[0], [...steps, 0]) : [];
@@ -179,9 +181,9 @@ describe("a field that may be left out", () => {
   it("takes null in a PUT only where its entity may have it", () => {
     const findings: string[] = [];
     for (const operation of operations.filter(({ method, bodySchema }) => method === "PUT" && bodySchema)) {
-      const answer = formOf(
-        document.paths[operation.path].put.responses["200"].content["application/json"].schema,
-      );
+      const { content } = document.paths[operation.path].put.responses["200"];
+      const { schema, example } = content["application/json"];
+      const answer = formOf(schema, example);
       for (const [name, one] of Object.entries<OpenApi>(operation.bodySchema.properties)) {
         const answered = answer.properties[name] && typesOf(answer.properties[name]);
         if (answered && !answered.has("null") && typesOf(one)?.has("null") !== false)

@@ -30,6 +30,6 @@ export const cloudEventsSettings = z
       ),
   })
   .describe("Senders that speak CloudEvents 1.0 over HTTP: binary, structured and batched.")
-  .transform(leaveToPreset);
+  .overwrite(leaveToPreset);
 
 export type CloudEventsSettings = z.output<typeof cloudEventsSettings>;

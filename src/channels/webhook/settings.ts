@@ -6,4 +6,4 @@ import { leaveToPreset, senderSettings } from "../../verify/sender-settings.ts";
 export const webhookSettings = z
   .strictObject({ ...commonSettings, ...senderSettings })
   .describe("An external system posts its own format to the channel's address.")
-  .transform(leaveToPreset);
+  .overwrite(leaveToPreset);

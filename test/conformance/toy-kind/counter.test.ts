@@ -52,9 +52,15 @@ it("a kind that no file of the gateway knows is offered, documented, installed a
   const offered = await api<{ readonly kind: string }[]>("GET", "/channel-kinds");
   expect(offered.map(({ kind }) => kind)).toEqual([...KINDS.keys()]);
   const { components } = await api<{
-    readonly components: { readonly schemas: { readonly ChannelKindName: object } };
+    readonly components: { readonly schemas: Readonly<Record<string, object>> };
   }>("GET", "/openapi.json");
   expect(components.schemas.ChannelKindName).toMatchObject({ enum: [...KINDS.keys()] });
+  for (const name of ["Channel", "NewChannel", "BlueprintChannel"]) {
+    const mapping = { counter: `#/components/schemas/Counter${name}` };
+    expect(components.schemas[name]).toMatchObject({ discriminator: { propertyName: "kind", mapping } });
+    expect(components.schemas).toHaveProperty(`Counter${name}`);
+  }
+  expect(components.schemas.CounterConfig).toMatchObject({ properties: { url: {} } });
 
   const first = { type: "1", typePath: "$number" };
   const channel = { uid: "numbers", kind: "counter", config: upstream.config };

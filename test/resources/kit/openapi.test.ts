@@ -57,6 +57,78 @@ describe("the document", () => {
     }
   });
 
+  it("describes every tag, those of events first", () => {
+    const tags: readonly { readonly name: string; readonly description?: string }[] = document.tags;
+    const used = new Set(everyOperation().flatMap(({ operation }) => operation.tags));
+    expect(new Set(tags.map(({ name }) => name))).toEqual(used);
+    expect(tags.slice(0, 4).map(({ name }) => name)).toEqual(["Hooks", "Apps", "Channels", "Subscriptions"]);
+    for (const { description } of tags) expect(description).toMatch(/^[A-Z].*[.]$/s);
+  });
+
+  it("says who runs it and under which licence, and each operation what it does and how it is refused", () => {
+    expect(document.info).toMatchObject({
+      contact: { name: expect.any(String) },
+      license: { identifier: "Apache-2.0" },
+      description: expect.stringMatching(/./),
+    });
+    const servers = [document, ...Object.values<OpenApi>(document.paths)].flatMap((one) => one.servers ?? []);
+    expect(servers.filter(({ url }) => !url || (url.length > 1 && url.endsWith("/")))).toEqual([]);
+    for (const { operation } of everyOperation()) {
+      expect(operation).toMatchObject({ description: expect.stringMatching(/./) });
+      expect(Object.keys(operation.responses).join()).toMatch(/4\d\d/);
+    }
+  });
+
+  it("refers to every component, each by a name that was given to it", () => {
+    const text = JSON.stringify(document);
+    const unused = Object.entries<object>(document.components)
+      .filter(([group]) => group !== "securitySchemes")
+      .flatMap(([group, parts]) => Object.keys(parts).map((name) => `#/components/${group}/${name}`))
+      .filter((pointer) => !text.includes(`"${pointer}"`));
+    expect(unused).toEqual([]);
+    for (const name of Object.keys(document.components.schemas)) expect(name).toMatch(/^[A-Z][A-Za-z]+$/);
+  });
+
+  it("offers no choice of which one part takes anything", () => {
+    const found: unknown[] = [];
+    JSON.parse(JSON.stringify(document), (key, value) => {
+      if (/^(?:any|one|all)Of$/.test(key) && value.some((one: object) => Object.keys(one).length === 0))
+        found.push(value);
+      return value;
+    });
+    expect(found).toEqual([]);
+  });
+
+  it.each([
+    "Channel",
+    "NewChannel",
+    "BlueprintChannel",
+    "BlueprintChannelInput",
+  ])("tells the settings of a %s by its kind", (name) => {
+    const { schemas } = document.components;
+    const { discriminator, oneOf } = schemas[name];
+    expect(discriminator.propertyName).toBe("kind");
+    const kinds: readonly string[] = schemas.ChannelKindName.enum;
+    expect(Object.keys(discriminator.mapping)).toEqual(kinds);
+    expect(oneOf.map(({ $ref }: OpenApi) => $ref)).toEqual(Object.values(discriminator.mapping));
+    for (const kind of kinds) {
+      const variant = referred(discriminator.mapping[kind]);
+      const { $ref, anyOf } = variant.properties.config;
+      const config = referred($ref ?? anyOf[0].$ref);
+      expect(variant.properties.kind).toMatchObject({ const: kind });
+      expect(config.properties).toHaveProperty("retention");
+      expect("url" in config.properties).toBe(kind === "sse");
+      const push = kind === "webhook" || kind === "cloudevents";
+      expect(config.properties.secrets?.writeOnly).toBe(push && name === "NewChannel" ? true : undefined);
+    }
+  });
+
+  const referred = (pointer: string): OpenApi =>
+    pointer
+      .slice(2)
+      .split("/")
+      .reduce((at: OpenApi, step) => at[step], document);
+
   it("gives examples that fit its schemas", () => {
     const ajv = new Ajv2020({
       strict: false,

@@ -46,13 +46,19 @@ export const blueprintSchema = z
     description: z.string().nullable(),
     organizationId: id("org"),
     channels: z.array(
-      z.object({
-        uid: channelUidSchema,
-        kind: channelKindNameSchema,
-        title: z.string().nullable(),
-        config: z.record(z.string(), z.unknown()),
-        events: z.array(definitionSchema),
-      }),
+      z
+        .object({
+          uid: channelUidSchema,
+          kind: channelKindNameSchema,
+          title: z.string().nullable(),
+          config: z.record(z.string(), z.unknown()),
+          events: z.array(definitionSchema),
+        })
+        .meta({
+          id: "BlueprintChannel",
+          description: "A channel as apps are installed with it.",
+          configOf: "answered",
+        }),
     ),
     createdAt: timestamp,
     updatedAt: timestamp,

@@ -9,7 +9,9 @@ const connectionId = z
   .meta({ description: "The connection that its calls carry; of a channel that fetches.", example: null });
 
 /** A channel that is added to an app. */
-export const newChannelSchema = channelInputSchema.extend({ connectionId });
+export const newChannelSchema = channelInputSchema
+  .extend({ connectionId })
+  .meta({ id: "NewChannel", description: "A channel that is added to an app.", configOf: "written" });
 
 /** What of a channel may be changed; uid and kind are for good. */
 export const channelContentSchema = newChannelSchema.pick({

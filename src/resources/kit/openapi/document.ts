@@ -3,9 +3,11 @@ import { isList, isOther } from "../answer.ts";
 import type { MountedRoute } from "../mount.ts";
 import { errorComponents, errorSchema } from "./errors.ts";
 import { HEADERS, PARAMETERS } from "./headers.ts";
+import { type DocumentedKinds, withKinds } from "./kinds.ts";
 import { documentedPath, operationOf, withExamples } from "./operation.ts";
 import { outsidePaths } from "./outside.ts";
-import { createSchemaWriter, type JsonSchema } from "./schemas.ts";
+import { createSchemaWriter } from "./schemas.ts";
+import { describeTags } from "./tags.ts";
 
 const DESCRIPTION = `The management API of Inlet, and the addresses that events are sent to.
 
@@ -25,8 +27,8 @@ export interface DocumentDeps {
   readonly routes: readonly MountedRoute[];
   /** What stands before `/hooks/{channelId}`. */
   readonly hooksUrl: string;
-  /** The names of the channel kinds that this gateway has. */
-  readonly kinds: readonly string[];
+  /** The channel kinds that this gateway has. */
+  readonly kinds: DocumentedKinds;
 }
 
 /** The OpenAPI 3.1 document of all that the gateway answers. */
@@ -41,21 +43,21 @@ export function createDocument({ routes, hooksUrl, kinds }: DocumentDeps): Reado
     paths[path] = { ...paths[path], [route.method]: operationOf(route, schemas) };
   }
   const outside = outsidePaths({ schemas, hooksUrl });
-  const components: Record<string, JsonSchema> = { ...schemas.components() };
-  components.ChannelKindName = { ...components.ChannelKindName, enum: kinds };
-  const tags = [...new Set([...routes.map(({ tag }) => tag), "Hooks", "Operations"])];
+  const components = withKinds(schemas.components(), kinds, schemas);
+  const documented = withExamples({ ...paths, ...outside }, components);
   return {
     openapi: "3.1.1",
     info: {
       title: "Inlet",
       version: packageJson.version,
       description: DESCRIPTION,
+      contact: { name: "The operator of this gateway" },
       license: { name: "Apache 2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/v1", description: "This gateway." }],
     security: [{ bearer: [] }],
-    tags: tags.map((name) => ({ name })),
-    paths: withExamples({ ...paths, ...outside }, components),
+    tags: describeTags(new Set([...routes.map(({ tag }) => tag), "Hooks", "Operations"])),
+    paths: documented,
     components: {
       securitySchemes: {
         bearer: {
@@ -67,7 +69,7 @@ export function createDocument({ routes, hooksUrl, kinds }: DocumentDeps): Reado
       },
       parameters: PARAMETERS,
       headers: HEADERS,
-      responses: errorComponents(),
+      responses: errorComponents(documented),
       schemas: components,
     },
   };

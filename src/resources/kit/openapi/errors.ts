@@ -42,6 +42,10 @@ const ERRORS = {
     "The caller lacks what `message` names: a permission, or an organization.",
   ],
   NotFound: ["not_found", "There is no such thing here; one of another organization is none."],
+  MethodNotAllowed: [
+    "method_not_allowed",
+    "The address does not take that method; `Allow` names those that it takes.",
+  ],
   Conflict: ["conflict", "Something unique exists already, or the state forbids it."],
   PayloadTooLarge: ["payload_too_large", "The body is too large."],
   UnsupportedMediaType: ["unsupported_media_type", "The body is not of a media type that is understood."],
@@ -57,6 +61,14 @@ const retryAfter = { "Retry-After": { $ref: "#/components/headers/RetryAfter" } 
 const OWN_HEADERS: Partial<Record<ErrorName, object>> = {
   Unauthenticated: {
     "WWW-Authenticate": { description: "`Bearer` (RFC 6750).", schema: { type: "string" } },
+  },
+  MethodNotAllowed: {
+    Allow: {
+      required: true,
+      description: "The methods that it takes.",
+      schema: { type: "string" },
+      example: "GET, HEAD",
+    },
   },
   RateLimited: retryAfter,
   Unavailable: retryAfter,
@@ -85,8 +97,12 @@ export function errorResponse(name: ErrorName, headers: object, when?: string): 
   };
 }
 
-/** All of them, to be referred to. */
-export const errorComponents = (): Readonly<Record<string, object>> =>
-  Object.fromEntries(
-    (Object.keys(ERRORS) as ErrorName[]).map((name) => [name, errorResponse(name, COMMON_HEADERS)]),
+/** Those that the paths refer to. */
+export function errorComponents(paths: object): Readonly<Record<string, object>> {
+  const text = JSON.stringify(paths);
+  return Object.fromEntries(
+    (Object.keys(ERRORS) as ErrorName[])
+      .filter((name) => text.includes(`"#/components/responses/${name}"`))
+      .map((name) => [name, errorResponse(name, COMMON_HEADERS)]),
   );
+}

@@ -105,7 +105,9 @@ export function outsidePaths({
       ...root,
       get: {
         ...operation("isAlive", "Tell that the gateway is alive"),
+        description: "The process answers; it asks nothing that it depends on.",
         responses: {
+          ...OTHER_METHOD,
           "200": answer("It is.", json({ type: "object", properties: { status: { const: "ok" } } })),
         },
       },
@@ -114,7 +116,9 @@ export function outsidePaths({
       ...root,
       get: {
         ...operation("isReady", "Tell whether the gateway can publish"),
+        description: "Asks what publishing depends on, within two seconds, and names what is wrong.",
         responses: {
+          ...OTHER_METHOD,
           "200": answer("It can.", json(schemas.output(readinessSchema))),
           "503": answer("It cannot.", json(schemas.output(readinessSchema))),
         },
@@ -128,6 +132,7 @@ export function outsidePaths({
         security: [{}, { bearer: [] }],
         responses: {
           "200": answer("The metrics.", { "text/plain": { schema: { type: "string" } } }),
+          ...OTHER_METHOD,
           ...errors({ Unauthenticated: "it is asked from elsewhere, without the metrics token" }),
         },
       },
@@ -136,11 +141,17 @@ export function outsidePaths({
       ...root,
       get: {
         ...operation("getDocs", "Read this document as a page"),
-        responses: { "200": answer("The page.", { "text/html": { schema: { type: "string" } } }) },
+        description: "A page for people. Requests can be tried out on it, with a token that is typed in.",
+        responses: {
+          ...OTHER_METHOD,
+          "200": answer("The page.", { "text/html": { schema: { type: "string" } } }),
+        },
       },
     },
   };
 }
+
+const OTHER_METHOD = errors({ MethodNotAllowed: "another method than GET and HEAD" });
 
 const operation = (operationId: string, summary: string) => ({
   operationId,
@@ -149,10 +160,11 @@ const operation = (operationId: string, summary: string) => ({
   security: [],
 });
 
-const errors = (told: Partial<Record<ErrorName, string>>): Readonly<Record<string, object>> =>
-  Object.fromEntries(
+function errors(told: Partial<Record<ErrorName, string>>): Readonly<Record<string, object>> {
+  return Object.fromEntries(
     (Object.entries(told) as [ErrorName, string][]).map(([name, when]) => [
       statusOf(name),
       errorResponse(name, requestIdHeader, when),
     ]),
   );
+}

@@ -3,11 +3,12 @@ import type { MountedRoute } from "../mount.ts";
 import type { Resource } from "../resource.ts";
 import { definePublicRoute } from "../route.ts";
 import { createDocument } from "./document.ts";
+import type { DocumentedKinds } from "./kinds.ts";
 
 export interface OpenApiDeps {
   readonly routes: () => readonly MountedRoute[];
   readonly hooksUrl: string;
-  readonly channelKinds: ReadonlyMap<string, unknown>;
+  readonly channelKinds: DocumentedKinds;
 }
 
 /** The API's own description, made of the routes that are mounted, this one among them. */
@@ -26,9 +27,7 @@ export const openApi: Resource<OpenApiDeps> = {
           answer: z.looseObject({ openapi: z.string() }),
         },
         async ({ c }) => {
-          text ??= JSON.stringify(
-            createDocument({ routes: routes(), hooksUrl, kinds: [...channelKinds.keys()] }),
-          );
+          text ??= JSON.stringify(createDocument({ routes: routes(), hooksUrl, kinds: channelKinds }));
           return c.body(text, 200, { "content-type": "application/json" });
         },
       ),

@@ -28,12 +28,12 @@ export function createSchemaWriter(): SchemaWriter {
     };
     const nullable = (one: JsonSchema, isPatch = false): JsonSchema =>
       io === "input" ? withNulls(one, $defs, isPatch) : one;
-    const names = new Map(
-      Object.entries($defs).map(([id, one]) => [id, nameOf(id, nullable(one), io)] as const),
-    );
-    const relinked = (part: JsonSchema): JsonSchema => relink(part, names);
-    for (const [id, one] of Object.entries($defs))
-      components.set(names.get(id) ?? id, relinked(nullable(one)));
+    const named = Object.entries($defs)
+      .filter(([id]) => !id.startsWith(NAMELESS))
+      .map(([id, one]) => [id, nullable(one)] as const);
+    const names = new Map(named.map(([id, one]) => [id, nameOf(id, one, io)] as const));
+    const relinked = (part: JsonSchema): JsonSchema => relink(part, names, $defs);
+    for (const [id, one] of named) components.set(names.get(id) ?? id, relinked(one));
     return relinked(as === undefined ? properties.root : nullable(properties.root, as === "patch"));
   }
 
@@ -42,7 +42,7 @@ export function createSchemaWriter(): SchemaWriter {
     if (io === "output") return id;
     const answered = components.get(id);
     if (!answered) return id;
-    return JSON.stringify(answered) === JSON.stringify(relink(schema, new Map())) ? id : `${id}Input`;
+    return JSON.stringify(answered) === JSON.stringify(relink(schema, new Map(), {})) ? id : `${id}Input`;
   }
 
   return {
@@ -67,6 +67,10 @@ function polish(schema: Mutable, io: "input" | "output"): void {
     delete schema.example;
     schema.examples = [example];
   }
+  // A schema that takes anything takes null too.
+  if (Array.isArray(schema.anyOf) && schema.anyOf.some(isAny)) delete schema.anyOf;
+  // A type that TypeScript keeps from being changed is none that clients must not send.
+  delete schema.readOnly;
   if (io === "output" && schema.additionalProperties === false) delete schema.additionalProperties;
   if (typeof schema.format === "string") delete schema.pattern;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
@@ -115,12 +119,23 @@ function orNull({ description, default: value, examples, ...schema }: JsonSchema
   };
 }
 
-const LOCAL = "#/$defs/";
+const isAny = (schema: object): boolean => Object.keys(schema).length === 0;
 
-function relink(schema: JsonSchema, names: ReadonlyMap<string, string>): JsonSchema {
-  return JSON.parse(JSON.stringify(schema), (key, value) => {
-    if (key !== "$ref" || typeof value !== "string" || !value.startsWith(LOCAL)) return value;
-    const id = value.slice(LOCAL.length);
-    return `#/components/schemas/${names.get(id) ?? id}`;
+const LOCAL = "#/$defs/";
+/** What is used twice, and has no name to be a component by: it stands where it is used. */
+const NAMELESS = "__schema";
+
+function relink(
+  schema: JsonSchema,
+  names: ReadonlyMap<string, string>,
+  $defs: Readonly<Record<string, JsonSchema>>,
+): JsonSchema {
+  return JSON.parse(JSON.stringify(schema), (_, value) => {
+    if (typeof value?.$ref !== "string" || !value.$ref.startsWith(LOCAL)) return value;
+    const { $ref, ...rest } = value;
+    const id = $ref.slice(LOCAL.length);
+    const nameless = id.startsWith(NAMELESS) ? $defs[id] : undefined;
+    if (nameless) return { ...relink(nameless, names, $defs), ...rest };
+    return { $ref: `#/components/schemas/${names.get(id) ?? id}`, ...rest };
   });
 }

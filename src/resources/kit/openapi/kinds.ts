@@ -1,0 +1,157 @@
+import type { z } from "zod";
+import type { JsonSchema, SchemaWriter } from "./schemas.ts";
+
+/** A kind of channel, as far as the document tells of it. */
+export interface DocumentedKind {
+  readonly settings: z.ZodType;
+  /** The settings that are written and never answered. */
+  readonly secretSettings: readonly string[];
+}
+export type DocumentedKinds = ReadonlyMap<string, DocumentedKind>;
+
+type Components = Readonly<Record<string, JsonSchema>>;
+
+const KIND_NAME = "ChannelKindName";
+const REFERENCE = "#/components/schemas/";
+
+/** The settings of a kind by where they stand: the end of their component's name, and what of the secret ones is told. */
+const CONFIGS = {
+  /** Those of a channel, as they are answered. */
+  answered: { io: "output", suffix: "", secrets: "absent" },
+  /** Those of a channel, as they are written. */
+  written: { io: "input", suffix: "Input", secrets: "writeOnly" },
+  /** Those in a blueprint, which holds no secrets. */
+  copied: { io: "input", suffix: "BlueprintInput", secrets: "absent" },
+} as const;
+type ConfigOf = keyof typeof CONFIGS;
+
+/**
+ * The components with the kinds that this gateway has. One that holds a `kind` and its `config` becomes a union by `kind`, a
+ * component for each: clients get the settings of the kind that they name. `configOf` in its meta says as what the
+ * settings stand there.
+ */
+export function withKinds(components: Components, kinds: DocumentedKinds, schemas: SchemaWriter): Components {
+  const configs = configComponents(kinds, schemas);
+  const unions = Object.entries(components).flatMap(([name, component]) =>
+    isPlace(component.configOf) ? unionByKind(name, component, component.configOf, kinds) : [],
+  );
+  // What the settings refer to has become a component meanwhile.
+  const all = { ...schemas.components(), ...configs, ...Object.fromEntries(unions) };
+  all[KIND_NAME] = { ...all[KIND_NAME], enum: [...kinds.keys()] };
+  return Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+const isPlace = (value: unknown): value is ConfigOf => typeof value === "string" && value in CONFIGS;
+
+function unionByKind(
+  name: string,
+  { properties, required, configOf: _, ...rest }: JsonSchema,
+  place: ConfigOf,
+  kinds: DocumentedKinds,
+): readonly (readonly [string, JsonSchema])[] {
+  const names = strings(required);
+  const variants = [...kinds].map(([kind, documented]) => {
+    const { settings } = documented;
+    const needed = names.includes("config") || !settings.safeParse({}).success;
+    const config = { $ref: REFERENCE + configName(kind, documented, place) };
+    return {
+      kind,
+      name: pascalCase(kind) + name,
+      schema: {
+        ...rest,
+        properties: {
+          ...(properties as object),
+          kind: { type: "string", const: kind },
+          config: needed ? config : { default: {}, anyOf: [config, { type: "null" }] },
+        },
+        required: needed ? [...new Set([...names, "config"])] : names,
+      },
+    };
+  });
+  const union = {
+    description: rest.description,
+    oneOf: variants.map((variant) => ({ $ref: REFERENCE + variant.name })),
+    discriminator: {
+      propertyName: "kind",
+      mapping: Object.fromEntries(variants.map((variant) => [variant.kind, REFERENCE + variant.name])),
+    },
+  };
+  return [[name, union], ...variants.map((variant) => [variant.name, variant.schema] as const)];
+}
+
+/** Where nothing is secret, a blueprint's settings are those that are written. */
+const configName = (kind: string, { secretSettings }: DocumentedKind, place: ConfigOf): string =>
+  `${pascalCase(kind)}Config${CONFIGS[secretSettings.length === 0 && place === "copied" ? "written" : place].suffix}`;
+
+/** The settings of all kinds in all places; what several of them have alike is a component of its own. */
+function configComponents(kinds: DocumentedKinds, schemas: SchemaWriter): Components {
+  const all = (Object.keys(CONFIGS) as ConfigOf[]).flatMap((place) =>
+    [...kinds].map(([kind, documented]) => {
+      const { io, secrets } = CONFIGS[place];
+      const tell = secrets === "absent" ? without : writeOnly;
+      const { settings, secretSettings } = documented;
+      const whole = io === "input" ? schemas.input(settings, "body") : schemas.output(settings);
+      const schema = tell(whole, secretSettings);
+      return { name: configName(kind, documented, place), schema, input: io === "input" ? "Input" : "" };
+    }),
+  );
+  const configs = [...new Map(all.map((one) => [one.name, one])).values()];
+  const counts = new Map<string, number>();
+  for (const [, part] of configs.flatMap(partsOf)) counts.set(part, (counts.get(part) ?? 0) + 1);
+  const names = new Map<string, string>();
+  for (const config of configs) {
+    for (const [setting, part] of partsOf(config)) {
+      if ((counts.get(part) ?? 0) < 2 || names.has(part)) continue;
+      const common = `Config${pascalCase(setting)}${config.input}`;
+      const isTaken = [...names.values()].includes(common);
+      names.set(part, isTaken ? `${config.name}${pascalCase(setting)}` : common);
+    }
+  }
+  const shared = [...names].map(([part, name]) => [name, JSON.parse(part)] as const);
+  const own = configs.map(({ name, schema }) => {
+    const settings = Object.entries(propertiesOf(schema)).map(([setting, one]) => {
+      const shortened = names.get(JSON.stringify(one));
+      return [setting, shortened === undefined ? one : { $ref: REFERENCE + shortened }];
+    });
+    return [name, { ...schema, properties: Object.fromEntries(settings) }] as const;
+  });
+  return Object.fromEntries([...shared, ...own]);
+}
+
+/** Settings that hold others: below that size a name of its own would say less than the schema. */
+const MIN_PART_CHARS = 400;
+
+const partsOf = ({ schema }: { readonly schema: JsonSchema }): readonly (readonly [string, string])[] =>
+  Object.entries(propertiesOf(schema))
+    .map(([setting, one]) => [setting, JSON.stringify(one)] as const)
+    .filter(([, part]) => part.length >= MIN_PART_CHARS && !part.includes('"writeOnly"'));
+
+const without = (schema: JsonSchema, names: readonly string[]): JsonSchema => ({
+  ...schema,
+  properties: Object.fromEntries(
+    Object.entries(propertiesOf(schema)).filter(([name]) => !names.includes(name)),
+  ),
+  required: strings(schema.required).filter((name) => !names.includes(name)),
+});
+
+const writeOnly = (schema: JsonSchema, names: readonly string[]): JsonSchema => ({
+  ...schema,
+  properties: Object.fromEntries(
+    Object.entries(propertiesOf(schema)).map(([name, one]) => [
+      name,
+      names.includes(name) ? { ...one, writeOnly: true } : one,
+    ]),
+  ),
+});
+
+const propertiesOf = ({ properties }: JsonSchema): Readonly<Record<string, JsonSchema>> =>
+  (isObject(properties) ? properties : {}) as Readonly<Record<string, JsonSchema>>;
+
+const strings = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+
+const pascalCase = (name: string): string =>
+  name.replace(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+const isObject = (value: unknown): value is JsonSchema =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
