@@ -8,7 +8,6 @@ import type {
   ConnectionsTable,
   ConnectionTokensTable,
 } from "./connection-tables.ts";
-import type { FormsTable } from "./form-tables.ts";
 import type {
   ChangesPrunedTable,
   ChangesTable,
@@ -18,7 +17,6 @@ import type {
   RemovalsTable,
   UntoldFirstStartTable,
 } from "./gateway-tables.ts";
-import type { ArtifactsTable, StoreOrdersTable, StoreReviewsTable, StoresTable } from "./store-tables.ts";
 import type { DeadLettersTable, SubscriptionsTable } from "./subscription-tables.ts";
 
 /** One channel of a blueprint, defaults filled in. */
@@ -125,11 +123,6 @@ export interface Tables {
   apps: AppsTable;
   channels: ChannelsTable;
   channelAddresses: ChannelAddressesTable;
-  stores: StoresTable;
-  artifacts: ArtifactsTable;
-  storeOrders: StoreOrdersTable;
-  storeReviews: StoreReviewsTable;
-  forms: FormsTable;
   topics: TopicsTable;
   subscriptions: SubscriptionsTable;
   changes: ChangesTable;

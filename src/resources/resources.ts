@@ -44,7 +44,6 @@ import { subscriptionLife } from "./events/subscriptions/life.ts";
 import { type ReplayDeps, replays } from "./events/subscriptions/replay.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./events/subscriptions/routes.ts";
 import { type TopicsDeps, topics } from "./events/topics/routes.ts";
-import type { FormDeps } from "./forms/queries.ts";
 import { forms } from "./forms/routes.ts";
 import { accounts } from "./iam/accounts/routes.ts";
 import { apiKeys } from "./iam/api-keys/routes.ts";
@@ -89,7 +88,6 @@ export type ApiDeps = BlueprintDeps &
   SipTrunkDeps &
   PhoneNumberDeps &
   VariableDeps &
-  FormDeps &
   AuthDeps &
   AuthenticateDeps &
   ShowLimitsDeps & {

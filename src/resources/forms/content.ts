@@ -114,13 +114,6 @@ export const formContent = z
     }
   })
   .meta({ example: EXAMPLE });
-export type FormContent = z.output<typeof formContent>;
-
-/** The same in a merge patch: a list that is not named stays as it is. */
-export const formContentPatch = z.strictObject({
-  items: items.optional(),
-  sections: sections.optional(),
-});
 
 function refuseRepeated<T>(
   context: z.RefinementCtx,

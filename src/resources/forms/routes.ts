@@ -1,112 +1,107 @@
-import { deleted } from "../../http/fields.ts";
-import { requireMatch, showVersion } from "../../http/version.ts";
-import { listOf } from "../kit/answer.ts";
-import { mapPage } from "../kit/list-page.ts";
-import { pathId } from "../kit/params.ts";
-import type { Resource } from "../kit/resource.ts";
-import { defineRoute } from "../kit/route.ts";
-import {
-  createForm,
-  deleteForm,
-  type FormDeps,
-  getForm,
-  listForms,
-  updateForm,
-  versionOf,
-} from "./queries.ts";
-import { formInput, formPatch, formSchema, formsQuery, renderForm } from "./schema.ts";
+import { z } from "zod";
+import type { Trx } from "../../data/database.ts";
+import { id } from "../../http/fields.ts";
+import { conflict, invalidParameters } from "../../http/problem.ts";
+import { answeredAs, hidden, json, kept, once, orElse } from "../kit/field.ts";
+import { idInput, organizationId, textOf, uidOf } from "../kit/fields.ts";
+import { given } from "../kit/list-page.ts";
+import { ownedRows } from "../kit/owned-rows.ts";
+import { BLUEPRINTS } from "../kit/references.ts";
+import { type RowOf, shape, type TableOf } from "../kit/shape.ts";
+import { standardResource } from "../kit/standard-resource.ts";
+import { formContent } from "./content.ts";
 
-const params = { formId: pathId("form", "form") };
+declare module "../../data/tables.ts" {
+  interface Tables {
+    forms: TableOf<typeof fields>;
+  }
+}
+
+/** An account, which need not be there any more. */
+const byId = orElse(kept(id("acc")), ({ caller }) => caller.accountId);
+
+const fields = {
+  uid: answeredAs(uidOf("form"), z.string().meta({ description: "That of the form it is a version of." })),
+  title: z.string().min(1).max(255).meta({ example: "Contact" }),
+  description: textOf(4_096),
+  blueprintId: idInput("A blueprint of the organization."),
+  organizationId,
+  createdById: byId,
+  updatedById: byId,
+  versionParentId: once(idInput("The form that this one is a version of; null: it is none.")),
+  content: json(formContent.default({ items: [], sections: [] }), formContent),
+  /** Counts the writes. */
+  version: orElse(hidden(z.int()), () => 1),
+};
+
+const parents = ownedRows("forms", { prefix: "form", words: "form" });
 
 /** Forms, and versions of them. */
-export const forms: Resource<FormDeps> = {
+export const forms = standardResource({
   path: "/forms",
   tag: "Forms",
-  routes: (deps) => [
-    defineRoute(
-      {
-        method: "post",
-        path: "/",
-        operation: "createForm",
-        summary: "Create a form",
-        description:
-          "With `versionParentId` it is a new version of that form, under the same uid; the body is the whole of it.",
-        body: formInput,
-        answer: formSchema,
-        creates: true,
-        versioned: true,
-        missing: "blueprint or form are not there",
-        conflict: "the organization has another form of that uid",
-      },
-      async ({ caller, body, c }) => {
-        const row = await createForm(deps, caller, body);
-        showVersion(c, versionOf(row));
-        return renderForm(row);
-      },
-    ),
-    defineRoute(
-      {
-        method: "get",
-        path: "/",
-        operation: "listForms",
-        summary: "List the forms",
-        query: formsQuery,
-        answer: listOf(formSchema),
-      },
-      async ({ caller, query }) => mapPage(await listForms(deps, caller, query), renderForm),
-    ),
-    defineRoute(
-      {
-        method: "get",
-        path: "/:formId",
-        operation: "getForm",
-        summary: "Get a form",
-        params,
-        answer: formSchema,
-        versioned: true,
-      },
-      async ({ caller, params, c }) => {
-        const row = await getForm(deps, caller, params.formId);
-        showVersion(c, versionOf(row));
-        return renderForm(row);
-      },
-    ),
-    defineRoute(
-      {
-        method: "put",
-        path: "/:formId",
-        operation: "updateForm",
-        summary: "Change a form",
-        description: "It changes this version alone.",
-        params,
-        body: formPatch,
-        answer: formSchema,
-        versioned: true,
-        missing: "form or blueprint are not there",
-        conflict: "another form has that uid, or the form has versions or is one and is given another uid",
-      },
-      async ({ caller, params, body, c }) => {
-        const row = await updateForm(deps, caller, params.formId, body, (found) => requireMatch(c, found));
-        showVersion(c, versionOf(row));
-        return renderForm(row);
-      },
-    ),
-    defineRoute(
-      {
-        method: "delete",
-        path: "/:formId",
-        operation: "deleteForm",
-        summary: "Delete a form",
-        params,
-        answer: deleted,
-        versioned: true,
-        conflict: "the form has versions",
-      },
-      async ({ caller, params, c }) => {
-        const id = params.formId;
-        await deleteForm(deps, caller, id, (found) => requireMatch(c, found));
-        return { id };
-      },
-    ),
-  ],
-};
+  name: "form",
+  table: "forms",
+  shape: shape({
+    prefix: "form",
+    fields,
+    meta: { id: "Form", description: "Questions, to be shown to somebody." },
+  }),
+  audit: "form",
+  references: { blueprintId: BLUEPRINTS },
+  taken: {
+    when: "the organization has another form of that uid",
+    message: "There is a form of that uid already.",
+  },
+  inUse: { when: "the form has versions", message: "The form has versions." },
+  // A blueprint that is deleted leaves its forms without a write of theirs.
+  version: ({ id, version, blueprintId }) => ({
+    id: blueprintId === null ? id : `${id}.${blueprintId}`,
+    version,
+  }),
+  filters: {
+    query: {
+      versionParentId: z.string().optional().meta({ description: "Only the versions of this form." }),
+    },
+    find: (db, { organizationId }, filters) =>
+      db.selectFrom("forms").where((eb) => eb.and(given({ organizationId, ...filters }))),
+  },
+  async prepare({ trx, caller, id, before, values: { uid = id, versionParentId } }) {
+    if (before) {
+      if (uid !== before.uid && (await isVersioned(trx, before)))
+        throw conflict("A form that has versions, or is one, keeps its uid.");
+      return { updatedById: caller.accountId, version: before.version + 1 };
+    }
+    if (versionParentId === null) return {};
+    const parent = await parents.lock(trx, caller, versionParentId);
+    if (uid !== id && uid !== parent.uid) {
+      const message = "must be that of the form it is a version of, or be left out";
+      throw invalidParameters([{ path: "uid", message }]);
+    }
+    return { uid: parent.uid };
+  },
+  notes: {
+    create: {
+      description:
+        "With `versionParentId` it is a new version of that form, under the same uid; the body is the whole of it.",
+      missing: "blueprint or form are not there",
+    },
+    update: {
+      description: "It changes this version alone.",
+      missing: "form or blueprint are not there",
+      conflict: "another form has that uid, or the form has versions or is one and is given another uid",
+    },
+  },
+});
+
+/** A request that makes a version locks the row of its form. */
+async function isVersioned(trx: Trx, { id, versionParentId }: RowOf<typeof fields>): Promise<boolean> {
+  if (versionParentId !== null) return true;
+  const version = await trx
+    .selectFrom("forms")
+    .select("id")
+    .where("versionParentId", "=", id)
+    .limit(1)
+    .executeTakeFirst();
+  return version !== undefined;
+}

@@ -31,3 +31,7 @@ export const mapPage = <R, E>({ items, total }: Listed<R>, render: (row: R) => E
   items: items.map((row) => render(row)),
   total,
 });
+
+/** The filters that a query has, for `eb.and(…)`. */
+export const given = <F extends object>(filters: F): { [K in keyof F]?: Exclude<F[K], undefined> } =>
+  Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== undefined)) as F;

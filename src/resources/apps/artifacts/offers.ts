@@ -1,22 +1,29 @@
 import type { Trx } from "../../../data/database.ts";
-import type { ArtifactRow, ArtifactStatus, StoreRow } from "../../../data/store-tables.ts";
+import type { Row } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, notFound } from "../../../http/problem.ts";
 import { visibleCategories, visibleStores } from "../../store/store-scope.ts";
-import type { ArtifactInput } from "./schema.ts";
+import type { ArtifactRow } from "./schema.ts";
+
+type Status = ArtifactRow["status"];
+/** What is written of an artifact. */
+type Content = Pick<ArtifactRow, (typeof KNOWN)[number] | "categoryId"> & { readonly storeId: string | null };
+
+/** What the organization of a store knows it by. */
+const KNOWN = ["kind", "title", "description", "blueprintId"] as const;
 
 /**
- * How a new artifact comes into its store.
+ * The status of a new artifact.
  *
  * @throws ApiError 404 where store or category are not there, 409 where the store takes nothing of other organizations
  */
 export async function offer(
   trx: Trx,
   caller: Caller,
-  { storeId, categoryId }: Pick<ArtifactInput, "storeId" | "categoryId">,
-): Promise<ArtifactStatus> {
+  { storeId, categoryId }: Pick<Content, "storeId" | "categoryId">,
+): Promise<Status> {
   if (storeId === null) return "draft";
-  const store = await holdStore(trx, caller, storeId);
+  const store = await lockStore(trx, caller, storeId);
   await requireCategory(trx, caller, storeId, categoryId);
   if (store.organizationId === caller.organizationId) return "published";
   if (!store.allowSubmissions) throw conflict("The store takes no artifacts of other organizations.");
@@ -24,7 +31,7 @@ export async function offer(
 }
 
 /**
- * What becomes of an artifact that its organization changes: another store sees it as new, and what a store of others has
+ * The status of an artifact that its organization changes: another store sees it as new, and what a store of others has
  * approved, or refused, comes before its organization once more where it is no longer the same.
  *
  * @throws ApiError 404 where what is named anew is not there; 409 where it has orders or reviews and would leave its store, or
@@ -34,8 +41,8 @@ export async function offerAgain(
   trx: Trx,
   caller: Caller,
   before: ArtifactRow,
-  after: ArtifactInput,
-): Promise<ArtifactStatus> {
+  after: Content,
+): Promise<Status> {
   if (after.storeId !== before.offeredIn) {
     const status = await offer(trx, caller, after);
     if (await isKnownInStore(trx, before.id))
@@ -45,9 +52,7 @@ export async function offerAgain(
   if (after.storeId === null) return "draft";
   if (after.categoryId !== before.categoryId)
     await requireCategory(trx, caller, after.storeId, after.categoryId);
-  const isSame = (["kind", "title", "description", "blueprintId"] as const).every(
-    (name) => after[name] === before[name],
-  );
+  const isSame = KNOWN.every((name) => after[name] === before[name]);
   if (isSame || before.status === "pending") return before.status;
   const store = await trx
     .selectFrom("stores")
@@ -60,7 +65,7 @@ export async function offerAgain(
 }
 
 /** The store as it is until the transaction ends. @throws ApiError 404 where the caller does not see it */
-async function holdStore(trx: Trx, caller: Caller, id: string): Promise<StoreRow> {
+async function lockStore(trx: Trx, caller: Caller, id: string): Promise<Row<"stores">> {
   const store = await visibleStores(trx, caller)
     .selectAll()
     .where("id", "=", id)
@@ -82,7 +87,7 @@ async function requireCategory(trx: Trx, caller: Caller, storeId: string, id: st
   if (!found) throw notFound("store category");
 }
 
-/** Whoever orders or reviews an artifact holds its row. */
+/** An order or a review locks its artifact while it is made. */
 async function isKnownInStore(trx: Trx, artifactId: string): Promise<boolean> {
   for (const table of ["storeOrders", "storeReviews"] as const) {
     const query = trx.selectFrom(table).select("id").where("artifactId", "=", artifactId).limit(1);

@@ -1,86 +1,89 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { recordAudit } from "../../../data/accounts/audit.ts";
-import type { AuditAction } from "../../../data/accounts/audit-entry.ts";
-import type { BillingInterval, OrderStatus, StoreOrderRow } from "../../../data/store-tables.ts";
+import type { Trx } from "../../../data/database.ts";
 import type { Caller } from "../../../http/context.ts";
-import { conflict } from "../../../http/problem.ts";
-import { addDecimals } from "../../../lib/decimal.ts";
-import { encodeBase32 } from "../../../lib/ids.ts";
-import type { RowDeps } from "../../kit/owned-rows.ts";
-import { lockOrder, requireSeller } from "./queries.ts";
-import { type Order, type PaymentInput, renderOrder } from "./schema.ts";
+import { ApiError, conflict, notFound } from "../../../http/problem.ts";
+import { formatTimestamp } from "../../../lib/clock.ts";
+import { addDecimals, percentOf } from "../../../lib/decimal.ts";
+import { encodeBase32, isId } from "../../../lib/ids.ts";
+import { lockArtifact, requirePublished } from "../store-scope.ts";
+import type { OrderRow, OrderStatus, PaymentInput } from "./schema.ts";
 
-/** A step in the life of an order: `pending`, then `paid`, or one of the ends. */
+/** The life of an order: `pending`, then `paid`, or one of the ends. */
 interface Step {
-  readonly action: AuditAction;
   readonly to: OrderStatus;
   readonly from: readonly OrderStatus[];
-  /** The buyer's organization may take it too; default: the store's alone. */
+  /** The buyer's organization can take it too; default: the store's alone. */
   readonly byBuyer?: true;
 }
 
-const STEPS = {
-  pay: { action: "pay", to: "paid", from: ["pending"] },
-  refund: { action: "refund", to: "refunded", from: ["paid"] },
-  expire: { action: "expire", to: "expired", from: ["pending", "paid"] },
-  cancel: { action: "cancel", to: "canceled", from: ["pending", "paid"], byBuyer: true },
+export const STEPS = {
+  pay: { to: "paid", from: ["pending"] },
+  refund: { to: "refunded", from: ["paid"] },
+  expire: { to: "expired", from: ["pending", "paid"] },
+  cancel: { to: "canceled", from: ["pending", "paid"], byBuyer: true },
 } as const satisfies Readonly<Record<string, Step>>;
 
-/**
- * The store's organization has been paid: the order gets its license key, and its end where the plan has one.
- *
- * @throws ApiError 404; 403 for the buyer's organization; 409 where the order is not pending, or has another total
- */
-export async function payOrder(
-  deps: RowDeps,
-  caller: Caller,
-  id: string,
-  { transactionId, paymentMethod, total }: PaymentInput,
-): Promise<Order> {
-  return take(deps, caller, id, STEPS.pay, (row, nowMs) => {
-    if (total !== undefined && !isSameAmount(total, row.total))
-      throw conflict(`The order's total is ${row.total}.`);
-    return {
-      ...{ transactionId, paymentMethod: paymentMethod ?? row.paymentMethod },
-      licenseKey: createLicenseKey(),
-      paidAt: new Date(nowMs),
-      expiresAt: row.interval && endOf(row.interval, nowMs),
-    };
-  });
+/** @throws ApiError 403 for the buyer's organization, which can cancel it alone; 409 where the order is in another status */
+export function requireStep({ organizationId }: Caller, row: OrderRow, name: keyof typeof STEPS): void {
+  const { from, byBuyer }: Step = STEPS[name];
+  if (!byBuyer && organizationId !== row.storeOrganizationId)
+    throw new ApiError("permission_denied", "Only the organization of its store may do this with an order.");
+  if (!from.includes(row.status)) throw conflict(`The order is ${row.status}.`);
 }
 
-/** @throws ApiError 404; 403 for the buyer's organization, but that it may cancel; 409 where the order is in another status */
-export const endOrder = (
-  deps: RowDeps,
+/**
+ * What the artifact's plan costs and its store takes at this moment. None of them changes until the order is there.
+ *
+ * @throws ApiError 404 where the caller sees no such artifact, or it has no such plan; 409 where it is not published
+ */
+export async function termsOf(
+  trx: Trx,
   caller: Caller,
-  id: string,
-  step: "refund" | "expire" | "cancel",
-): Promise<Order> => take(deps, caller, id, STEPS[step], () => ({}));
+  { artifactId, pricingPlanId, tax }: Pick<OrderRow, "artifactId" | "pricingPlanId" | "tax">,
+) {
+  const artifact = await lockArtifact(trx, caller, artifactId);
+  const plan = await trx
+    .selectFrom("pricingPlans")
+    .selectAll()
+    .where("id", "=", isId("plan", pricingPlanId) ? pricingPlanId : "")
+    .where("artifactId", "=", artifactId)
+    .forShare()
+    .executeTakeFirst();
+  if (!plan) throw notFound("pricing plan");
+  const store = await trx
+    .selectFrom("stores")
+    .select(["id", "organizationId", "commissionRate"])
+    .where("id", "=", requirePublished(artifact))
+    .forShare()
+    .executeTakeFirstOrThrow();
+  const { price, currency, interval } = plan;
+  return {
+    storeId: store.id,
+    storeOrganizationId: store.organizationId,
+    currency,
+    interval,
+    subtotal: price,
+    total: addDecimals(price, tax),
+    commission: percentOf(price, store.commissionRate),
+  };
+}
 
-type Payment = Pick<StoreOrderRow, "transactionId" | "paymentMethod" | "licenseKey" | "paidAt" | "expiresAt">;
-
-async function take(
-  { db, clock }: RowDeps,
-  caller: Caller,
-  id: string,
-  { action, to, from, byBuyer }: Step,
-  contentOf: (row: StoreOrderRow, nowMs: number) => Payment | Record<never, never>,
-): Promise<Order> {
-  return db.transaction().execute(async (trx) => {
-    const before = await lockOrder(trx, caller, id);
-    if (!byBuyer) requireSeller(caller, before);
-    if (!from.includes(before.status)) throw conflict(`The order is ${before.status}.`);
-    const nowMs = clock();
-    const row = await trx
-      .updateTable("storeOrders")
-      .set({ ...contentOf(before, nowMs), status: to, updatedAt: new Date(nowMs) })
-      .where("id", "=", id)
-      .returningAll()
-      .executeTakeFirstOrThrow();
-    await recordAudit(trx, caller, { action, entity: "order", id, fields: ["status"] }, nowMs);
-    return renderOrder(row, caller.organizationId);
-  });
+/** What a payment adds: a license key, and an end where the plan has one. @throws ApiError 409 for another total */
+export function paymentOf(
+  row: OrderRow,
+  { transactionId, paymentMethod, total }: PaymentInput,
+  nowMs: number,
+) {
+  if (total !== undefined && !isSameAmount(total, row.total))
+    throw conflict(`The order's total is ${row.total}.`);
+  return {
+    transactionId,
+    paymentMethod: paymentMethod ?? row.paymentMethod,
+    licenseKey: createLicenseKey(),
+    paidAt: formatTimestamp(nowMs),
+    expiresAt: row.interval && formatTimestamp(endOf(row.interval, nowMs)),
+  };
 }
 
 const isSameAmount = (a: string, b: string): boolean =>
@@ -93,13 +96,13 @@ const GROUP = /.{8}/g;
 const createLicenseKey = (random: Buffer = randomBytes(KEY_BYTES)): string =>
   (encodeBase32(random).toUpperCase().match(GROUP) ?? []).join("-");
 
-const MONTHS: Readonly<Record<BillingInterval, number>> = { month: 1, year: 12 };
+const MONTHS = { month: 1, year: 12 } as const;
 
 /** The same day and time of that month (UTC), or the month's last day where it has no such day. */
-function endOf(interval: BillingInterval, nowMs: number): Date {
+function endOf(interval: keyof typeof MONTHS, nowMs: number): number {
   const end = new Date(nowMs);
   const day = end.getUTCDate();
   end.setUTCMonth(end.getUTCMonth() + MONTHS[interval]);
   if (end.getUTCDate() !== day) end.setUTCDate(0);
-  return end;
+  return end.getTime();
 }

@@ -1,54 +1,63 @@
 import { z } from "zod";
-import { listOf } from "../../kit/answer.ts";
-import type { RowDeps } from "../../kit/owned-rows.ts";
+import { ApiError, conflict } from "../../../http/problem.ts";
+import { addDecimals } from "../../../lib/decimal.ts";
+import { given } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
-import type { Resource } from "../../kit/resource.ts";
-import { defineRoute, type Route } from "../../kit/route.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { endOrder, payOrder } from "./life.ts";
-import { createOrder, deleteOrder, getOrder, listOrders, updateOrder } from "./queries.ts";
-import { orderInput, orderPatch, orderSchema, ordersQuery, paymentInput } from "./schema.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { visibleOrders } from "../store-scope.ts";
+import { paymentOf, requireStep, STEPS, termsOf } from "./life.ts";
+import { order, orderFilters, paymentInput } from "./schema.ts";
 
-const order = standardRoutes({ name: "order", prefix: "ord", entity: orderSchema });
 const params = { orderId: pathId("ord", "order") } as const;
 const SELLER = "Done by the store's organization.";
 
+const ENDINGS = [
+  { step: "refund", summary: "Tell that an order was paid back", by: SELLER },
+  { step: "expire", summary: "End an order whose time is over", by: SELLER },
+  { step: "cancel", summary: "Cancel an order", by: "Done by the buyer's or the store's organization." },
+] as const;
+
 /** Orders of artifacts: seen by the buyer's and the store's organization. */
-export const storeOrders: Resource<RowDeps> = {
+export const storeOrders = standardResource({
   path: "/stores/orders",
   tag: "Store",
-  routes: (deps) => [
-    order.create(
-      {
-        body: orderInput,
-        description:
-          "It is pending until the store's organization has been paid. The subtotal is the plan's price; plan and store may change later, the order does not.",
-        missing: "the artifact or its plan is not there",
-        conflict: "the artifact is not published",
-      },
-      ({ caller, body }) => createOrder(deps, caller, body),
-    ),
-    defineRoute(
-      {
-        method: "get",
-        path: "/",
-        operation: "listOrders",
-        summary: "List the orders",
-        description: "What the caller's organization has bought, and what was bought in its stores.",
-        query: ordersQuery,
-        answer: listOf(orderSchema),
-      },
-      ({ caller, query }) => listOrders(deps, caller, query),
-    ),
-    order.get(({ caller, id }) => getOrder(deps, caller, id)),
-    order.update(
-      { body: orderPatch, description: SELLER, conflict: "it is not pending" },
-      ({ caller, id, patch }) => updateOrder(deps, caller, id, patch),
-    ),
-    order.remove(
-      { description: "Done by the buyer's organization.", conflict: "it was paid" },
-      ({ caller, id }) => deleteOrder(deps, caller, id),
-    ),
+  name: "order",
+  table: "storeOrders",
+  shape: order,
+  audit: "order",
+  visible: visibleOrders,
+  changeable: visibleOrders,
+  filters: {
+    query: orderFilters,
+    find: (db, caller, filters) => visibleOrders(db, caller).where((eb) => eb.and(given(filters))),
+  },
+  inside:
+    async (_, __, { organizationId }) =>
+    (row) => ({ licenseKey: row.organizationId === organizationId ? row.licenseKey : null }),
+  async prepare({ trx, caller, before, values }) {
+    if (!before) return termsOf(trx, caller, values);
+    requireStep(caller, before, "pay");
+    return { total: addDecimals(before.subtotal, values.tax) };
+  },
+  async remove({ caller, row, remove }) {
+    if (row.organizationId !== caller.organizationId)
+      throw new ApiError("permission_denied", "Only the buyer's organization deletes an order.");
+    if (row.paidAt !== null) throw conflict("An order that was paid is kept.");
+    await remove();
+  },
+  notes: {
+    create: {
+      description:
+        "It is pending until the store's organization has been paid. The subtotal is the plan's price; plan and store may change later, the order does not.",
+      missing: "the artifact or its plan is not there",
+      conflict: "the artifact is not published",
+    },
+    list: { description: "What the caller's organization has bought, and what was bought in its stores." },
+    update: { description: SELLER, conflict: "it is not pending" },
+    delete: { description: "Done by the buyer's organization.", conflict: "it was paid" },
+  },
+  more: (_, { change }) => [
     defineRoute(
       {
         method: "post",
@@ -58,37 +67,44 @@ export const storeOrders: Resource<RowDeps> = {
         description: `${SELLER} The order gets a license key, and by the interval of its plan an end.`,
         params,
         body: paymentInput,
-        answer: orderSchema,
+        answer: order.entity,
         conflict: "it is not pending, or its total is another",
       },
-      ({ caller, params: { orderId }, body }) => payOrder(deps, caller, orderId, body),
+      ({ caller, params: { orderId }, body }) =>
+        change(
+          caller,
+          orderId,
+          ({ before, nowMs }) => {
+            requireStep(caller, before, "pay");
+            return { ...paymentOf(before, body, nowMs), status: STEPS.pay.to };
+          },
+          "pay",
+        ),
     ),
-    ending(deps, "refund", {
-      summary: "Tell that an order was paid back",
-      description: SELLER,
-      from: "paid",
-    }),
-    ending(deps, "expire", {
-      ...{ summary: "End an order whose time is over", description: SELLER, from: "pending or paid" },
-    }),
-    ending(deps, "cancel", {
-      summary: "Cancel an order",
-      description: "Done by the buyer's or the store's organization.",
-      from: "pending or paid",
-    }),
+    ...ENDINGS.map(({ step, summary, by }) =>
+      defineRoute(
+        {
+          method: "post",
+          path: `/:orderId/${step}`,
+          operation: `${step}Order`,
+          summary,
+          description: by,
+          params,
+          body: z.strictObject({}),
+          answer: order.entity,
+          conflict: `it is not ${STEPS[step].from.join(" or ")}`,
+        },
+        ({ caller, params: { orderId } }) =>
+          change(
+            caller,
+            orderId,
+            ({ before }) => {
+              requireStep(caller, before, step);
+              return { status: STEPS[step].to };
+            },
+            step,
+          ),
+      ),
+    ),
   ],
-};
-
-function ending(
-  deps: RowDeps,
-  step: "refund" | "expire" | "cancel",
-  { summary, description, from }: Readonly<Record<"summary" | "description" | "from", string>>,
-): Route {
-  return defineRoute(
-    {
-      ...{ method: "post", path: `/:orderId/${step}`, operation: `${step}Order`, summary, description },
-      ...{ params, body: z.strictObject({}), answer: orderSchema, conflict: `it is not ${from}` },
-    },
-    ({ caller, params: { orderId } }) => endOrder(deps, caller, orderId, step),
-  );
-}
+});

@@ -1,34 +1,82 @@
 import { z } from "zod";
-import type { StoreOrderRow } from "../../../data/store-tables.ts";
-import { id, type Shown, timestamp } from "../../../http/fields.ts";
-import { pageQuery } from "../../../http/page.ts";
-import { formatTimestamp } from "../../../lib/clock.ts";
+import { id, timestamp } from "../../../http/fields.ts";
 import { amount, amountInput, currency } from "../../kit/amounts.ts";
-import { patchOf } from "../../kit/merge.ts";
-import { times, timesOf } from "../../kit/times.ts";
+import { answeredAs, hidden, kept, once, orElse, time } from "../../kit/field.ts";
+import { textInput } from "../../kit/fields.ts";
+import { type RowOf, shape, type TableOf } from "../../kit/shape.ts";
+import { interval } from "../store-entities.ts";
 
-const paymentMethod = z
-  .string()
-  .max(255)
-  .nullable()
-  .default(null)
-  .meta({ description: "Stored as given.", example: "invoice" });
-const tax = amountInput.default("0").meta({ description: "A decimal number.", example: "3.78" });
-const status = z.enum(["pending", "paid", "refunded", "expired", "canceled"]);
+declare module "../../../data/tables.ts" {
+  interface Tables {
+    /** `organizationId` is the buyer's. */
+    storeOrders: TableOf<typeof fields>;
+  }
+}
 
-export const orderInput = z.strictObject({
-  artifactId: z.string().meta({ description: "A published one.", example: "art_01jc9x2k4v8m3n5p7q9r1s0" }),
-  pricingPlanId: z
-    .string()
-    .meta({ description: "A plan of that artifact.", example: "plan_01jc9x2k4v8m3n5p7q9r1s0" }),
-  paymentMethod,
-  tax,
+export const ORDER_STATUSES = ["pending", "paid", "refunded", "expired", "canceled"] as const;
+export type OrderStatus = (typeof ORDER_STATUSES)[number];
+const status = z.enum(ORDER_STATUSES);
+
+const paymentMethod = textInput.meta({ description: "Stored as given.", example: "invoice" });
+const text = z.string().nullable();
+
+const fields = {
+  orderNumber: orElse(kept(z.string()), ({ id }) => orderNumberOf(id)),
+  artifactId: answeredAs(
+    once(z.string().meta({ description: "A published one.", example: "art_01jc9x2k4v8m3n5p7q9r1s0" })),
+    id("art"),
+  ),
+  /** An account, which need not be there any more. */
+  buyerId: orElse(kept(id("acc")), ({ caller }) => caller.accountId),
+  storeId: kept(id("store")),
+  storeOrganizationId: hidden(z.string()),
+  pricingPlanId: answeredAs(
+    once(
+      z.string().meta({ description: "A plan of that artifact.", example: "plan_01jc9x2k4v8m3n5p7q9r1s0" }),
+    ),
+    id("plan"),
+  ),
+  transactionId: kept(text),
+  licenseKey: hidden(text),
+  paymentMethod: answeredAs(paymentMethod, text),
+  currency: kept(currency),
+  /** That of the plan when it was ordered. */
+  interval: hidden(interval),
+  subtotal: kept(amount),
+  tax: answeredAs(
+    amountInput.default("0").meta({ description: "A decimal number.", example: "3.78" }),
+    amount,
+  ),
+  total: kept(amount),
+  commission: kept(
+    amount.meta({
+      description:
+        "What the store keeps of the subtotal, by its rate when the order was made; rounded half up to four decimals.",
+    }),
+  ),
+  status: orElse(kept(status), () => "pending"),
+  paidAt: kept(time(timestamp.nullable())),
+  expiresAt: kept(
+    time(
+      timestamp
+        .nullable()
+        .meta({ description: "When what was paid for ends; null: not paid yet, or without end." }),
+    ),
+  ),
+};
+
+export type OrderRow = RowOf<typeof fields>;
+
+export const order = shape({
+  prefix: "ord",
+  fields,
+  inside: {
+    licenseKey: text.meta({
+      description: "Made when the order is paid; seen by the buyer's organization only, null to others.",
+    }),
+  },
+  meta: { id: "Order", description: "An artifact that somebody buys." },
 });
-export type OrderInput = z.output<typeof orderInput>;
-
-/** What may be changed of an order that waits for its payment. */
-export const orderContent = z.strictObject({ paymentMethod, tax });
-export const orderPatch = patchOf(orderContent);
 
 /** What is told of a payment. */
 export const paymentInput = z.strictObject({
@@ -44,58 +92,14 @@ export const paymentInput = z.strictObject({
 });
 export type PaymentInput = z.output<typeof paymentInput>;
 
-export const ordersQuery = z.object({
+export const orderFilters = {
   storeId: z.string().optional().meta({ description: "Those of this store." }),
   artifactId: z.string().optional().meta({ description: "Those of this artifact." }),
   status: status.optional(),
-  ...pageQuery,
-});
-export type OrdersQuery = z.output<typeof ordersQuery>;
+};
 
-const text = z.string().nullable();
-
-/** The order as the API answers it. */
-export const orderSchema = z
-  .object({
-    id: id("ord"),
-    orderNumber: z.string(),
-    artifactId: id("art"),
-    buyerId: id("acc"),
-    storeId: id("store"),
-    pricingPlanId: id("plan"),
-    transactionId: text,
-    licenseKey: text.meta({
-      description: "Made when the order is paid; seen by the buyer's organization only, null to others.",
-    }),
-    paymentMethod: text,
-    currency,
-    subtotal: amount,
-    tax: amount,
-    total: amount,
-    commission: amount.meta({
-      description:
-        "What the store keeps of the subtotal, by its rate when the order was made; rounded half up to four decimals.",
-    }),
-    status,
-    paidAt: timestamp.nullable(),
-    expiresAt: timestamp
-      .nullable()
-      .meta({ description: "When what was paid for ends; null: not paid yet, or without end." }),
-    ...times,
-  })
-  .meta({ id: "Order", description: "An artifact that somebody buys." });
-export type Order = Shown<z.output<typeof orderSchema>>;
-
-/** The order as that organization sees it. */
-export function renderOrder(row: StoreOrderRow, organizationId: string): Order {
-  const { id, orderNumber, artifactId, buyerId, storeId, pricingPlanId, transactionId } = row;
-  const { paymentMethod, currency, subtotal, tax, total, commission, status } = row;
-  return {
-    ...{ id, orderNumber, artifactId, buyerId, storeId, pricingPlanId, transactionId },
-    licenseKey: row.organizationId === organizationId ? row.licenseKey : null,
-    ...{ paymentMethod, currency, subtotal, tax, total, commission, status },
-    paidAt: row.paidAt && formatTimestamp(row.paidAt.getTime()),
-    expiresAt: row.expiresAt && formatTimestamp(row.expiresAt.getTime()),
-    ...timesOf(row),
-  };
+/** Unique as the id is, and tells no more: `01JC9X2K4V-8M3N5P7Q9R1S0`. */
+function orderNumberOf(id: string): string {
+  const text = id.slice(id.indexOf("_") + 1).toUpperCase();
+  return `${text.slice(0, 10)}-${text.slice(10)}`;
 }

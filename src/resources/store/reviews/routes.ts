@@ -1,46 +1,113 @@
-import { listOf } from "../../kit/answer.ts";
-import { withoutId } from "../../kit/merge.ts";
-import type { RowDeps } from "../../kit/owned-rows.ts";
-import type { Resource } from "../../kit/resource.ts";
-import { defineRoute } from "../../kit/route.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
-import { createReview, deleteReview, getReview, listReviews, updateReview } from "./queries.ts";
-import { reviewInput, reviewPatch, reviewSchema, reviewsQuery } from "./schema.ts";
+import { z } from "zod";
+import { id } from "../../../http/fields.ts";
+import { ApiError } from "../../../http/problem.ts";
+import { answeredAs, kept, once, orElse } from "../../kit/field.ts";
+import { textInput, textOf } from "../../kit/fields.ts";
+import { given } from "../../kit/list-page.ts";
+import { shape, type TableOf } from "../../kit/shape.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { lockArtifact, ownStores, requirePublished, visibleReviews } from "../store-scope.ts";
 
-const review = standardRoutes({ name: "review", prefix: "rev", entity: reviewSchema });
+declare module "../../../data/tables.ts" {
+  interface Tables {
+    /** `organizationId` is the reviewer's. */
+    storeReviews: TableOf<typeof fields>;
+  }
+}
+
+const rating = z.int().min(1).max(5).meta({ example: 4 });
+
+const fields = {
+  artifactId: answeredAs(
+    once(z.string().meta({ description: "A published one.", example: "art_01jc9x2k4v8m3n5p7q9r1s0" })),
+    id("art"),
+  ),
+  storeId: kept(id("store")),
+  /** An account, which need not be there any more. */
+  reviewerId: orElse(kept(id("acc")), ({ caller }) => caller.accountId),
+  title: textInput,
+  content: textOf(16_384),
+  rating: answeredAs(rating, rating),
+};
+
+const review = shape({
+  prefix: "rev",
+  fields,
+  inside: {
+    isVerified: z
+      .boolean()
+      .meta({ description: "The reviewer's organization has a paid order of the artifact." }),
+  },
+  meta: { id: "StoreReview", description: "What somebody thinks of an artifact." },
+});
 
 /** What is thought of artifacts; whoever sees a published artifact sees its reviews. */
-export const storeReviews: Resource<RowDeps> = {
+export const storeReviews = standardResource({
   path: "/stores/reviews",
   tag: "Store",
-  routes: (deps) => [
-    review.create(
-      {
-        body: reviewInput,
-        description: "The reviewer is the caller's account.",
-        missing: "the artifact is not there",
-        conflict: "the artifact is not published, or the caller's account has reviewed it already",
-      },
-      ({ caller, body }) => createReview(deps, caller, body),
-    ),
-    defineRoute(
-      {
-        method: "get",
-        path: "/",
-        operation: "listReviews",
-        summary: "List the reviews",
-        query: reviewsQuery,
-        answer: listOf(reviewSchema),
-      },
-      ({ caller, query }) => listReviews(deps, caller, query),
-    ),
-    review.get(({ caller, id }) => getReview(deps, caller, id)),
-    review.update(
-      { body: reviewPatch, description: "By its reviewer only. `id` repeats the path's." },
-      ({ caller, id, patch }) => updateReview(deps, caller, id, withoutId(id, patch)),
-    ),
-    review.remove({ description: "By its reviewer, or the organization of its store." }, (input) =>
-      deleteReview(deps, input.caller, input.id),
-    ),
-  ],
-};
+  name: "review",
+  table: "storeReviews",
+  shape: review,
+  visible: visibleReviews,
+  changeable: visibleReviews,
+  filters: {
+    query: {
+      artifactId: z.string().optional().meta({ description: "Those about this artifact." }),
+      storeId: z.string().optional().meta({
+        description:
+          "Those about artifacts of this store. Without either: those that the caller's organization has written.",
+      }),
+    },
+    find: (db, caller, filters) =>
+      filters.artifactId === undefined && filters.storeId === undefined
+        ? undefined
+        : visibleReviews(db, caller).where((eb) => eb.and(given(filters))),
+  },
+  identified: true,
+  taken: {
+    when: "the artifact is not published, or the caller's account has reviewed it already",
+    message: "You have reviewed the artifact already.",
+    of: "new",
+  },
+  async inside(db, rows) {
+    const verified = await db
+      .selectFrom("storeReviews")
+      .innerJoin("storeOrders", (join) =>
+        join
+          .onRef("storeOrders.artifactId", "=", "storeReviews.artifactId")
+          .onRef("storeOrders.organizationId", "=", "storeReviews.organizationId"),
+      )
+      .select("storeReviews.id")
+      .distinct()
+      .where(
+        "storeReviews.id",
+        "in",
+        rows.map((row) => row.id),
+      )
+      // What was paid back counts no longer.
+      .where("storeOrders.status", "=", "paid")
+      .execute();
+    const ids = new Set(verified.map((row) => row.id));
+    return (row) => ({ isVerified: ids.has(row.id) });
+  },
+  async prepare({ trx, caller, before, values: { artifactId } }) {
+    if (!before) return { storeId: requirePublished(await lockArtifact(trx, caller, artifactId)) };
+    if (before.reviewerId !== caller.accountId)
+      throw new ApiError("permission_denied", "Only its reviewer changes a review.");
+    return {};
+  },
+  async remove({ trx, caller, row, remove }) {
+    const store = await ownStores(trx, caller).where("id", "=", row.storeId).executeTakeFirst();
+    if (row.reviewerId !== caller.accountId && !store)
+      throw new ApiError(
+        "permission_denied",
+        "Only its reviewer and the organization of its store delete a review.",
+      );
+    await remove();
+  },
+  notes: {
+    create: { description: "The reviewer is the caller's account.", missing: "the artifact is not there" },
+    update: { description: "By its reviewer only. `id` repeats the path's." },
+    delete: { description: "By its reviewer, or the organization of its store." },
+  },
+});
