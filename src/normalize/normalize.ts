@@ -119,11 +119,11 @@ function begin(
 }
 
 function readItems(
-  { itemsPath, itemOptions }: RuleSet,
+  { itemsPath, itemOptions, profile }: RuleSet,
   delivery: VerifiedDelivery,
   budget: PathBudget,
 ): Result<DeliveryItems, Fault> {
-  const body = readBody(delivery.body, contentTypeOf(delivery));
+  const body = readBody(delivery.body, contentTypeOf(delivery), { isPart: profile.bodiesAreParts === true });
   return body.ok
     ? ok({ body: body.value, split: takeItems(body.value, itemsPath, itemOptions, budget) })
     : body;

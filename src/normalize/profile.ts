@@ -47,6 +47,8 @@ export interface KindProfile {
   readonly readItems?: (delivery: VerifiedDelivery) => Result<DeliveryItems, Fault>;
   /** False for content that cannot be read (415); without it, what no body format is for. */
   readonly acceptsContentType?: (contentType: string | undefined) => boolean;
+  /** True where a delivery's body is a part of a text that was decoded as a whole: a byte order mark does not begin it. */
+  readonly bodiesAreParts?: true;
   /** Names an item's events where no `idPath` does; without it they are named by the item's index in its delivery. */
   readonly ownId?: NameItem;
   /** Without it each item counts, in the order in which they stand. */

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import {
   channelOf,
@@ -31,6 +34,19 @@ afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
   await stores?.[Symbol.asyncDispose]();
 });
+
+async function startPlainServer(listener: RequestListener) {
+  const plain = createServer(listener);
+  plain.listen(0, "127.0.0.1");
+  await once(plain, "listening");
+  return {
+    url: `http://127.0.0.1:${(plain.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      plain.closeAllConnections();
+      await new Promise((resolve) => plain.close(resolve));
+    },
+  };
+}
 
 const numbers = (parity: number, to: number): number[] =>
   Array.from({ length: Math.ceil((to - parity) / 2) }, (_, i) => 2 * i + parity);
@@ -105,4 +121,25 @@ it("a source that only a person can mend is told of in the log by app, channel a
     end: "broken",
     reason: expect.stringContaining("text/event-stream"),
   });
+});
+
+it("U+FEFF at the start of an event's data is content: it stays on the topic, and in the item", async () => {
+  await using upstream = await startPlainServer((_, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(
+      "\uFEFFid: 1\ndata: \uFEFFa\n\nid: 2\ndata:\uFEFF\uFEFF\ndata: \uFEFFb\n\nid: 3\ndata: c\n\n",
+    );
+  });
+  const config = { url: upstream.url, dataFormat: "text", run: "always" };
+  const marked = await installApp(gateway, [
+    {
+      ...{ uid: "marked", kind: "sse", config },
+      events: [{ type: "all" }, { type: "\uFEFFa", typePath: "$", payloadPath: "$" }],
+    },
+  ]);
+  const topic = marked.topicOf("marked", "all");
+  await until(async () => (await stores.client.xlen(topic)) === 3);
+  expect(await fieldsOn(stores, topic, "data")).toEqual(["\uFEFFa", "\uFEFF\uFEFF\n\uFEFFb", "c"]);
+  const picked = await stores.client.keys(`*${marked.id}.marked.*a`);
+  expect(await fieldsOn(stores, picked[0] ?? "", "data")).toEqual(['"\uFEFFa"']);
 });

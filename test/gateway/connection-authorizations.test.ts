@@ -181,6 +181,48 @@ describe("an authorization by a person", () => {
     expect(await rig.stateOf(id)).toBe("needsReauth");
   });
 
+  describe("at an issuer whose name is not set", () => {
+    const endpoints = () => ({
+      grant: "authorizationCode",
+      tokenEndpoint: `${provider.issuer}/token`,
+      authorizationEndpoint: `${provider.issuer}/auth`,
+      ...CLIENT,
+      scopes: ["openid", "offline_access"],
+    });
+    const write = (method: "POST" | "PUT", path: string, body: object) => rig.api.call(method, path, body);
+
+    it("is refused when it is written, where the issuer says that it names itself", async () => {
+      const body = { name: "x", kind: "oauth2", config: endpoints(), allowedOrigins: [ORIGIN] };
+      const refused = {
+        status: 400,
+        body: {
+          code: "invalid_parameters",
+          details: [{ path: "config.issuer", message: expect.stringContaining(provider.issuer) }],
+        },
+      };
+      expect(await write("POST", "/connections", body)).toMatchObject(refused);
+      const id = await rig.create({ ...endpoints(), issuer: provider.issuer });
+      expect(await write("PUT", `/connections/${id}`, { config: { issuer: null } })).toMatchObject(refused);
+      expect((await write("PUT", `/connections/${id}`, { name: "y" })).status).toBe(200);
+      expect((await authorize(id)).status).toBe(200);
+    });
+
+    it("says at the callback that the name is needed, where the issuer had not said so", async () => {
+      // Nothing is published under that name of the same server.
+      const other = `${provider.issuer}/auth`.replace("127.0.0.1", "localhost");
+      const id = await rig.create({ ...endpoints(), authorizationEndpoint: other });
+      const { href } = await begin(id);
+      const { status, text } = await callBack(await provider.browse(href.replace("localhost", "127.0.0.1")));
+      expect(status).toBe(400);
+      expect(text).toMatch(/^oauth_issuer_needed: .*set `config\.issuer`/);
+      expect(await rig.stateOf(id)).toBe("needsReauth");
+      await rig.api.call("PUT", `/connections/${id}`, {
+        config: { issuer: provider.issuer, authorizationEndpoint: null, clientSecret: CLIENT.clientSecret },
+      });
+      expect((await authorize(id)).status).toBe(200);
+    });
+  });
+
   it("is refused for a connection of another grant, and to a caller that may only read", async () => {
     const id = await rig.create(rig.client());
     expect((await rig.api.call("GET", `/connections/${id}/authorize`)).status).toBe(409);

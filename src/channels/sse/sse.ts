@@ -30,6 +30,7 @@ export const sse: ChannelKind = {
       ["lastEventId", { valueIn: ({ delivery }) => delivery.headers["last-event-id"] }],
     ]),
     ownId,
+    bodiesAreParts: true,
   },
   cursor: sseCursorFormat,
   originOf: (settings) => new URL(sseSettings.parse(settings).url).origin,

@@ -45,8 +45,11 @@ export async function authorizationRequest(
   return { url: url.href, verifier };
 }
 
-/** The result of a callback. `denied`: the issuer, or the person there, said no. `strange`: it is not the issuer's that was asked. */
-export type CallbackAnswer = TokenAnswer | { readonly kind: "denied" | "strange" };
+/**
+ * The result of a callback. `denied`: the issuer, or the person there, said no. `strange`: it is not the issuer's that was asked.
+ * `issuerNeeded`: it says whose it is, and the settings do not say whose it should be.
+ */
+export type CallbackAnswer = TokenAnswer | { readonly kind: "denied" | "strange" | "issuerNeeded" };
 
 /**
  * Turns a callback's parameters into tokens. Whose answer it is is told by `iss` (RFC 9207), which must be the issuer's name where
@@ -64,6 +67,7 @@ export async function finishAuthorization(
   },
   call: TokenCall,
 ): Promise<CallbackAnswer> {
+  if (settings.issuer === undefined && given.parameters.has("iss")) return { kind: "issuerNeeded" };
   const server = await findServer(settings, call.fetch);
   let callback: URLSearchParams;
   try {

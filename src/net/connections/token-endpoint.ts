@@ -124,8 +124,37 @@ export async function findServer(settings: OAuth2Settings, fetch: Fetch): Promis
 /** No issuer's name: an issuer that names itself in a callback is another one. */
 const NAMELESS = "urn:inlet:issuer:unnamed";
 
-async function discover(issuer: URL, fetch: Fetch): Promise<oauth.AuthorizationServer> {
-  const options = { [oauth.customFetch]: asLibrary(fetch), [oauth.allowInsecureRequests]: true };
+/** Above an authorization endpoint, so many addresses may be its issuer's name. */
+const MAX_CANDIDATES = 6;
+
+/**
+ * The issuer of an authorization endpoint, if it publishes metadata of that endpoint and says there that it names itself in its answers
+ * (RFC 9207, section 3). Its name is looked for at the address of the endpoint and all above it; an issuer that cannot be asked has none.
+ */
+export async function findSelfNamingIssuer(
+  authorizationEndpoint: string,
+  fetch: Fetch,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  const { origin, pathname } = new URL(authorizationEndpoint);
+  const parts = pathname.split("/").slice(1, MAX_CANDIDATES);
+  const candidates = parts.map((_, count) => new URL(`${origin}/${parts.slice(0, count).join("/")}`));
+  const servers = await Promise.all(
+    candidates.map((candidate) => discover(candidate, fetch, signal).catch(() => undefined)),
+  );
+  return servers.find(
+    (server) =>
+      server?.authorization_response_iss_parameter_supported === true &&
+      server.authorization_endpoint?.replace(/\?.*/s, "") === origin + pathname,
+  )?.issuer;
+}
+
+async function discover(issuer: URL, fetch: Fetch, signal?: AbortSignal): Promise<oauth.AuthorizationServer> {
+  const options = {
+    [oauth.customFetch]: asLibrary(fetch),
+    [oauth.allowInsecureRequests]: true,
+    ...(signal !== undefined && { signal }),
+  };
   let last: unknown;
   for (const algorithm of ["oidc", "oauth2"] as const) {
     const response = await oauth.discoveryRequest(issuer, { ...options, algorithm });

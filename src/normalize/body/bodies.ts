@@ -59,13 +59,26 @@ export function bodyFormatOf(contentType: string | undefined): BodyFormat | unde
   return charset === undefined ? { kind } : { kind, charset };
 }
 
+export interface ReadOptions {
+  /**
+   * True where the body was part of a text that has been decoded before: U+FEFF at its start is content, no byte order mark. JSON still
+   * begins after it (RFC 8259, section 8.1).
+   */
+  readonly isPart?: boolean;
+}
+
 /** Reads a body; the error is what its delivery fails with. */
-export function readBody(bytes: Buffer, contentType: string | undefined): Result<Body, Fault> {
+export function readBody(
+  bytes: Buffer,
+  contentType: string | undefined,
+  { isPart = false }: ReadOptions = {},
+): Result<Body, Fault> {
   const format = bodyFormatOf(contentType);
   if (format === undefined) return err(invalidBody("multipart bodies are not accepted"));
   const { kind } = format;
   if (kind === "bytes") return ok(bytesBody(bytes, contentType));
-  const decoded = decodeText(bytes, format.charset ?? (kind === "xml" ? xmlCharset(bytes) : undefined));
+  const charset = format.charset ?? (kind === "xml" ? xmlCharset(bytes) : undefined);
+  const decoded = decodeText(bytes, charset, { keepsMark: isPart && kind === "text" });
   if (!decoded.ok) return err(invalidBody(decoded.error));
   const { text, isVerbatim } = decoded.value;
   const read = readText(kind, text);
@@ -152,13 +165,17 @@ interface DecodedText {
 const UTF8_NAMES = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);
 
 /** Decodes a body by the name of its charset (WHATWG Encoding labels; UTF-8 where none is given), strictly. */
-function decodeText(bytes: Buffer, charset = "utf-8"): Result<DecodedText, string> {
+function decodeText(
+  bytes: Buffer,
+  charset = "utf-8",
+  { keepsMark }: { readonly keepsMark: boolean },
+): Result<DecodedText, string> {
   if (!UTF8_NAMES.has(charset)) return decodeOther(bytes, charset);
   // Copying ASCII is the cheaper way to the same string.
   if (isAscii(bytes)) return ok({ text: bytes.toString("latin1"), isVerbatim: true });
   if (!isUtf8(bytes)) return err("the body is not valid UTF-8");
   const text = bytes.toString("utf8");
-  return text.startsWith("\uFEFF")
+  return text.startsWith("\uFEFF") && !keepsMark
     ? ok({ text: text.slice(1), isVerbatim: false })
     : ok({ text, isVerbatim: true });
 }

@@ -59,7 +59,14 @@ export async function beginAuthorization(
 }
 
 /** What became of a callback: a closed set, for the page that tells it. */
-export type Finished = "authorized" | "unknown" | "denied" | "strange" | "refused" | "unreachable";
+export type Finished =
+  | "authorized"
+  | "unknown"
+  | "denied"
+  | "strange"
+  | "issuerNeeded"
+  | "refused"
+  | "unreachable";
 
 /**
  * Takes what an issuer sends back. The state is used up by the first callback that brings it, whatever comes of that.

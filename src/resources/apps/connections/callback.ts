@@ -11,6 +11,8 @@ const PAGES: Readonly<Record<Finished, string>> = {
     "This authorization is not known: it was used already, has expired, or its connection was changed. Begin anew.",
   denied: "The authorization was not given. Nothing was changed.",
   strange: "This is not the answer of the issuer that was asked. Nothing was changed.",
+  issuerNeeded:
+    "oauth_issuer_needed: the issuer names itself in its answer (iss, RFC 9207), and the connection does not say which name is right. Nothing was changed; set `config.issuer` of the connection to the issuer's name, and begin anew.",
   refused:
     "The issuer does not accept its own authorization. Nothing was changed; check the connection's settings.",
   unreachable: "The issuer cannot be asked for tokens just now. Nothing was changed; begin anew later.",

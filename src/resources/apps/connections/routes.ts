@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { timestamp } from "../../../http/fields.ts";
+import { mergePatch } from "../../../lib/merge-patch.ts";
 import { pathId } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -12,6 +13,7 @@ import {
   listConnections,
   updateConnection,
 } from "./queries.ts";
+import { requireIssuer } from "./require-issuer.ts";
 import { connectionInput, connectionPatch, connectionSchema, renderConnection } from "./schema.ts";
 import { type TryDeps, triedSchema, tryConnection, tryInput } from "./test-connection.ts";
 
@@ -30,7 +32,10 @@ export const connections: Resource<ConnectionsDeps> = {
         body: connectionInput,
         description: "Secret settings are written and never answered.",
       },
-      ({ caller, body }) => createConnection(deps, caller, body),
+      async ({ caller, body }) => {
+        await requireIssuer(body, deps.issuerFetch);
+        return createConnection(deps, caller, body);
+      },
     ),
     connection.list(({ caller, page }) => listConnections(deps, caller, page)),
     connection.get(async ({ caller, id }) => renderConnection(await getConnectionRow(deps.db, caller, id))),
@@ -40,7 +45,12 @@ export const connections: Resource<ConnectionsDeps> = {
         description:
           "In force at once. Secrets that are not sent are kept, but where the patch adds an allowed origin, or sends them to another issuer, all of them must be given again; tokens that a person's authorization brought then end.",
       },
-      ({ caller, id, patch }) => updateConnection(deps, caller, id, patch),
+      async ({ caller, id, patch }) => {
+        const { kind, config } = await getConnectionRow(deps.db, caller, id);
+        if (patch.config !== undefined)
+          await requireIssuer(mergePatch({ kind, config }, { config: patch.config }), deps.issuerFetch);
+        return updateConnection(deps, caller, id, patch);
+      },
     ),
     connection.remove(
       {

@@ -1,8 +1,26 @@
 import { sign } from "node:crypto";
 import { KEYS, publicSecrets } from "./keys.ts";
-import { basic, caseOf, delivery, hmac, JSON_TYPE, ofBody, type Recipe, texts, withHeaders } from "./kit.ts";
+import { AT_SECONDS, basic, type Case, caseOf, delivery, hmac, JSON_TYPE, ofBody, type Recipe, texts, withHeaders } from "./kit.ts";
 
 const EVENT_ID = "9ea68d7f-6b6d-4a4b-9f0c-1f6a4e9b2c11";
+const PAYMENT = "/hooks/ch_1?data.id=PAY-999999999&type=payment";
+
+/** A notification of Mercado Pago; `signed` is what its signature has of the id. */
+function mercadoPago(name: string, target: string, signed: string): Case {
+  const v1 = hmac("sha256", "s", `${signed}request-id:${EVENT_ID};ts:${AT_SECONDS};`, "hex");
+  const isSent = !target.includes("data.id") === (signed === "");
+  return caseOf({
+    name,
+    kind: isSent ? "accept" : "altered",
+    secrets: [{ value: "s" }],
+    request: {
+      target,
+      headers: { ...JSON_TYPE, "x-request-id": EVENT_ID, "x-signature": `ts=${AT_SECONDS},v1=${v1}` },
+      body: '{"id":12345,"type":"payment","data":{"id":"PAY-999999999"}}',
+    },
+    expect: isSent ? { events: [{ type: "payment", id: "12345" }] } : { refused: "mismatch" },
+  });
+}
 
 /** Who bills, and who pays by it. */
 export const billing: Readonly<Record<string, Recipe>> = {
@@ -118,7 +136,7 @@ export const billing: Readonly<Record<string, Recipe>> = {
   "mercado-pago": {
     source: "https://www.mercadopago.com/developers/en/docs/your-integrations/notifications/webhooks",
     sent: {
-      target: "/hooks/ch_1?data.id=PAY-999999999&type=payment",
+      target: PAYMENT,
       headers: { ...JSON_TYPE, "x-request-id": EVENT_ID },
       body: '{"id":12345,"type":"payment","data":{"id":"PAY-999999999"}}',
     },
@@ -130,6 +148,13 @@ export const billing: Readonly<Record<string, Recipe>> = {
     alter: (sent) => ({ ...sent, target: "/hooks/ch_1?data.id=PAY-1&type=payment" }),
     uncovered: (sent) => ({ ...sent, body: sent.body.replace('"data"', '"altered":true,"data"') }),
     events: [{ type: "payment", id: "12345" }],
+    more: [
+      mercadoPago("the id signed as it is sent", PAYMENT, "id:PAY-999999999;"),
+      mercadoPago("the id signed in lower case", PAYMENT, "id:pay-999999999;"),
+      mercadoPago("no id, neither signed nor sent", "/hooks/ch_1?type=payment", ""),
+      mercadoPago("an id that was added to a notification signed without one", PAYMENT, ""),
+      mercadoPago("an id that was taken from a notification signed with it", "/hooks/ch_1?type=payment", "id:PAY-1;"),
+    ],
   },
   dwolla: {
     source: "https://developers.dwolla.com/docs/webhook-subscriptions",
