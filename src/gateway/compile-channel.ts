@@ -49,6 +49,7 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
     config,
     definitions: fillPaths(definitions, paths),
     topics,
+    forms: sender.value.forms,
   });
   if (!rules.ok) {
     throw new UnavailableError(`channel ${identity.number} has definitions that no longer compile`, {

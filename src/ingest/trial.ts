@@ -22,6 +22,6 @@ export async function tryDefinitions(
   const source = { profile: inForce.profile, config, definitions };
   const findings = await checkDefinitions(schemas, source, signal);
   if (findings.length > 0) return err(findings);
-  const rules = compileRules({ ...source, channel: identity, topics: inForce.topics });
+  const rules = compileRules({ ...source, channel: identity, topics: inForce.topics, forms: inForce.forms });
   return rules.ok ? ok({ ...channel, rules: rules.value }) : rules;
 }

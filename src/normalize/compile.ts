@@ -1,5 +1,6 @@
 import type { ChannelIdentity, CommonSettings } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
+import type { FormReading } from "../event/form-reading.ts";
 import { topicOf } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
@@ -22,6 +23,8 @@ export interface RuleSource {
   readonly definitions: readonly Definition[];
   /** The stored names of topics, by type; a type without one gets the name that it would be given now. */
   readonly topics?: ReadonlyMap<string, string>;
+  /** Default: by their fields. */
+  readonly forms?: FormReading;
 }
 
 export type RulePath = RootedPath<RootSource>;
@@ -52,6 +55,7 @@ export interface RuleSet {
   readonly profile: KindProfile;
   /** As in its source. */
   readonly topics: ReadonlyMap<string, string>;
+  readonly forms: FormReading;
   readonly itemsPath: RulePath | undefined;
   /** Those without a `typePath`, which match every item. */
   readonly always: readonly Rule[];
@@ -80,6 +84,7 @@ export function compileRules({
   config,
   definitions,
   topics = NO_TOPICS,
+  forms = "fields",
 }: RuleSource): Result<RuleSet, readonly Finding[]> {
   const findings: Finding[] = [];
   const compiler = pathReader(config, profile.roots, findings);
@@ -125,6 +130,7 @@ export function compileRules({
     config,
     profile,
     topics,
+    forms,
     itemsPath: items,
     always,
     groups: [...groups.values()],

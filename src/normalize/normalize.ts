@@ -2,7 +2,7 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { ok, type Result } from "../lib/result.ts";
-import { readBody } from "./body/bodies.ts";
+import { readBody, readForm } from "./body/bodies.ts";
 import { takeItems } from "./body/items.ts";
 import type { RuleSet } from "./compile.ts";
 import { createEnvelope } from "./entry.ts";
@@ -119,11 +119,12 @@ function begin(
 }
 
 function readItems(
-  { itemsPath, itemOptions, profile }: RuleSet,
+  { itemsPath, itemOptions, profile, forms }: RuleSet,
   delivery: VerifiedDelivery,
   budget: PathBudget,
 ): Result<DeliveryItems, Fault> {
-  const body = readBody(delivery.body, contentTypeOf(delivery), { isPart: profile.bodiesAreParts === true });
+  const whole = readBody(delivery.body, contentTypeOf(delivery), { isPart: profile.bodiesAreParts === true });
+  const body = whole.ok && whole.value.kind === "form" ? readForm(whole.value, forms) : whole;
   return body.ok
     ? ok({ body: body.value, split: takeItems(body.value, itemsPath, itemOptions, budget) })
     : body;

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { secretName } from "./handshake/settings.ts";
 import { verificationSchema } from "./schemes.ts";
-import { answerField, handshakesField, readAsField } from "./sender-settings.ts";
+import { answerField, formsField, handshakesField, readAsField } from "./sender-settings.ts";
 
 const label = z.string().min(1).max(255);
 const hint = z.string().min(1).max(1_024);
@@ -45,6 +45,7 @@ export const presetSchema = z.strictObject({
   verification: verificationSchema.describe("As `config.verification` takes it."),
   handshakes: handshakesField.default([]),
   readAs: readAsField.optional(),
+  forms: formsField.optional(),
   answer: answerField.optional(),
   typePath: path
     .optional()

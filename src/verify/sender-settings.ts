@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { formReadingSchema } from "../event/form-reading.ts";
 import { handshakeSchema } from "./handshake/schema.ts";
 import { secretName } from "./handshake/settings.ts";
 import { VERIFICATION_SCHEMES } from "./schemes.ts";
@@ -37,6 +38,10 @@ export const handshakesField = z
 export const readAsField = z
   .enum(["application/json", "application/x-www-form-urlencoded"])
   .describe("The Content-Type by which bodies are read, for senders that say another.");
+
+export const formsField = formReadingSchema.describe(
+  "How deliveries that come as a form (application/x-www-form-urlencoded) are read, once they are verified as they came. Absent: as the preset says, else by their fields.",
+);
 
 export const answerField = z
   .enum(["outcome", "empty"])
@@ -79,6 +84,7 @@ export const senderSettings = {
     .default("always")
     .describe("When handshakes are answered; setup: only while the channel lacks its secret."),
   readAs: readAsField.optional(),
+  forms: formsField.optional(),
   answer: answerField.optional(),
 } as const;
 

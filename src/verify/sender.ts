@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { FormReading } from "../event/form-reading.ts";
 import { mergePatch } from "../lib/merge-patch.ts";
 import { findNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
@@ -13,6 +14,7 @@ export interface Sender extends Pick<SenderConfig, "shadow" | "allowHandshakes" 
   readonly secrets: readonly Secret[];
   readonly handshakes: readonly Handshake[];
   readonly answer: NonNullable<SenderConfig["answer"]>;
+  readonly forms: FormReading;
   /** Where definitions find what they do not say themselves. */
   readonly paths: Pick<Preset, "typePath" | "idPath" | "itemsPath">;
 }
@@ -53,6 +55,7 @@ export function resolveSender(
     handshakes,
     allowHandshakes: config.allowHandshakes,
     readAs: config.readAs ?? preset?.readAs,
+    forms: config.forms ?? preset?.forms ?? "fields",
     answer: config.answer ?? preset?.answer ?? "outcome",
     paths: {
       ...(typePath === undefined ? {} : { typePath }),

@@ -1,6 +1,7 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { TextDecoder } from "node:util";
 import { parseForm } from "../../event/form.ts";
+import type { FormReading } from "../../event/form-reading.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { type Fault, invalidBody } from "../fault.ts";
 import { JsonText } from "./payload-slice.ts";
@@ -93,6 +94,24 @@ export function readBody(
     json: read.value instanceof JsonText ? read.value : undefined,
     contentType: isJson || contentType === undefined ? JSON_TYPE : asUtf8(contentType, format),
   });
+}
+
+/** The body that a form stands for, by how its channel reads forms. */
+export function readForm(form: Body, reading: FormReading): Result<Body, Fault> {
+  if (reading === "fields") return ok(form);
+  if ("refuse" in reading) {
+    return err(invalidBody(`the delivery comes as a form, which cannot be read here: ${reading.refuse}`));
+  }
+  const { field } = reading;
+  const found = Object.entries(form.value ?? {}).find(([name]) => name === field)?.[1];
+  if (typeof found !== "string") {
+    return err(
+      invalidBody(
+        `the form has no single field ${JSON.stringify(field)}, which is to hold the JSON of the delivery`,
+      ),
+    );
+  }
+  return readBody(Buffer.from(found), JSON_TYPE);
 }
 
 export function readJson(text: string): Result<JsonText, Fault> {

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  createTestStores,
+  fieldsOn,
+  installApp,
+  startTestGateway,
+  type TestGateway,
+  type TestStores,
+} from "../support/gateway.ts";
+
+let stores: TestStores;
+let gateway: TestGateway;
+beforeAll(async () => {
+  stores = await createTestStores();
+  gateway = await startTestGateway(stores.env);
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await stores[Symbol.asyncDispose]();
+});
+
+const FORM = "application/x-www-form-urlencoded";
+
+/** A channel with these settings, and what becomes of one form that is sent to it. */
+async function send(config: object, body: string, headers: Readonly<Record<string, string>> = {}) {
+  const app = await installApp(gateway, []);
+  const channel = {
+    uid: "in",
+    kind: "webhook",
+    config,
+    events: [{ type: "all", typePath: null, idPath: null }],
+  };
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of the API
+  const { id, url } = await gateway.api<any>("POST", `/apps/${app.id}/channels`, channel);
+  const sent = { method: "POST", headers: { "content-type": FORM, ...headers }, body };
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of a hook
+  const outcome = (await (await fetch(url, sent)).json()) as any;
+  const kept = await gateway.api<{ reason: string; detail: string }[]>("GET", `/apps/${app.id}/quarantine`);
+  return { app, id, outcome, kept, data: await fieldsOn(stores, app.topicOf("in", "all"), "data") };
+}
+
+describe("a delivery in a form", () => {
+  it("is read by its fields, unless the channel says otherwise", async () => {
+    const { data } = await send({}, "payload=%7B%22a%22%3A1%7D");
+    expect(data).toEqual(["payload=%7B%22a%22%3A1%7D"]);
+  });
+
+  it("is read by the field that holds its JSON, number spelling and all", async () => {
+    const { data } = await send({ forms: { field: "payload" } }, "x=1&payload=%7B%22a%22%3A+1.50%7D");
+    expect(data).toEqual(['{"a": 1.50}']);
+  });
+
+  it("is quarantined where that field is missing, repeated, or no JSON", async () => {
+    for (const body of ["x=1", "payload=1&payload=2", "payload=%7B"]) {
+      const { data, kept } = await send({ forms: { field: "payload" } }, body);
+      expect(data).toEqual([]);
+      expect(kept).toMatchObject([{ reason: "invalid_body" }]);
+    }
+  });
+
+  it("is quarantined with what to do about it where a preset has no reading for it, until the channel gives one", async () => {
+    const config = { preset: "datadog", secrets: [{ value: "user:password" }] };
+    const headers = { authorization: `Basic ${btoa("user:password")}` };
+    const refused = await send(config, "id=1", headers);
+    expect(refused.data).toEqual([]);
+    expect(refused.kept).toMatchObject([
+      { reason: "invalid_body", detail: expect.stringContaining('clear "Encode as form"') },
+    ]);
+    const { data } = await send({ ...config, forms: "fields" }, "id=1", headers);
+    expect(data).toEqual(["id=1"]);
+  });
+
+  it("cannot be given a reading that is none", async () => {
+    const app = await installApp(gateway, []);
+    const channel = { uid: "in", kind: "webhook", config: { forms: { field: "" } } };
+    await expect(gateway.api("POST", `/apps/${app.id}/channels`, channel)).rejects.toThrow(/forms/);
+  });
+});
