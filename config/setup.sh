@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes this folder ready for `npm start` and `npm test`: dependencies by the lock file, and a redis-server where none is.
-# Quiet, and safe to run again at any time; when all is in place it only looks.
+# One line for each step, and safe to run again at any time; when all is in place it only looks.
 set -eu
 unset CDPATH
 cd "$(dirname "$0")/.."
@@ -12,6 +12,8 @@ fail() {
   printf '%s\n' "$@" >&2
   exit 1
 }
+
+say() { printf '%s\n' "$*"; }
 
 # Runs a command without its output, which is shown only if it fails.
 quietly() {
@@ -43,6 +45,7 @@ runtime_works() { node_modules/.bin/node -e 'process.exit(parseInt(process.versi
 
 if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || ! runtime_works; then
   rm -f "$stamp"
+  say 'Installing the dependencies of package-lock.json (npm ci) ...'
   quietly npm ci --include=dev --include=optional --ignore-scripts=false --loglevel=error ||
     fail 'npm ci failed (see above).'
   runtime_works || fail 'The Node.js 24 of node_modules/.bin/node does not run on this machine.'
@@ -52,6 +55,7 @@ fi
 # --- Redis ----------------------------------------------------------------------------------------------------------
 has_redis() { command -v redis-server >/dev/null || command -v valkey-server >/dev/null; }
 if has_redis || [ -n "${REDIS_URL:-}" ]; then
+  say 'Ready: npm start'
   exit 0
 fi
 
@@ -117,5 +121,7 @@ install_redis() {
   esac
 }
 
+say "Installing a redis-server ($install) ..."
 quietly install_redis || fail 'Installing redis-server failed (see above). To do it by hand:' "  $install"
 has_redis || fail 'redis-server was installed but is not on the PATH.'
+say 'Ready: npm start'

@@ -74,7 +74,11 @@ describe("the compose file", () => {
     const known = SETTING_LIST.map(({ name }) => name);
     expect(names.length).toBeGreaterThan(4);
     for (const name of names) expect(known).toContain(name);
+    // The image sets these three.
+    const passed = [...names, "INLET_PORT", "INLET_HOST", "INLET_DATA_DIR"];
+    expect(known.filter((name) => !passed.includes(name))).toEqual([]);
     expect(text).toContain("INLET_MASTER_KEY: ${INLET_MASTER_KEY:?");
+    expect(text).toMatch(/"127\.0\.0\.1:\$\{REDIS_PORT:-6379\}:6379"/);
   });
 });
 

@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from "hono";
 import type { RateLimiter } from "../bus/limits/rate-limiter.ts";
 import type { ApiEnv, Caller } from "./context.ts";
 import type { FailedTokens } from "./failed-tokens.ts";
-import type { Identified, Identify } from "./identify.ts";
+import type { Identified, Identify, Refused } from "./identify.ts";
 import { rateLimited } from "./limits.ts";
 import { ApiError } from "./problem.ts";
 
@@ -27,13 +27,16 @@ export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> 
   return async (c, next) => {
     const { network } = c.get("client");
     if (!failedTokens.stateOf(network).allowed) throw tooManyGuesses(failedTokens.stateOf(network));
-    const token = bearerToken(c.req.header("authorization"));
-    if (token === undefined) throw unauthenticated("Bearer");
+    const header = c.req.header("authorization");
+    const token = bearerToken(header);
+    if (token === undefined)
+      throw unauthenticated("Bearer", header === undefined ? MESSAGES.missing : MESSAGES.malformed);
     const identified = await identify(token);
-    if (identified === undefined) {
+    if (identified.by === "nobody") {
       const state = await failedTokens.note(network, token);
       c.set("limitState", state);
-      throw state.allowed ? unauthenticated('Bearer error="invalid_token"') : tooManyGuesses(state);
+      if (!state.allowed) throw tooManyGuesses(state);
+      throw unauthenticated('Bearer error="invalid_token"', MESSAGES[identified.why]);
     }
     const state = await requests.take(limitKeyOf(identified));
     c.set("limitState", state);
@@ -49,10 +52,20 @@ export function bearerToken(header: string | undefined): string | undefined {
   return /^Bearer +([\x21-\x7e]+) *$/i.exec(header ?? "")?.[1];
 }
 
-const unauthenticated = (challenge: string): ApiError =>
-  new ApiError("unauthenticated", "A valid bearer token is needed.", {
-    headers: { "www-authenticate": challenge },
-  });
+const FORM = "`Authorization: Bearer <API key or access token>`";
+
+/** That a key was one is said to callers who have all of it; to others it is unknown. */
+const MESSAGES: Readonly<Record<Refused["why"] | "missing" | "malformed", string>> = {
+  missing: `A bearer token is needed: send the header ${FORM}.`,
+  malformed: `The header Authorization is not of the form ${FORM}.`,
+  unknown: "This bearer token is not known; access tokens end after fifteen minutes, or with their key.",
+  expired: "This API key has expired.",
+  revoked: "This API key was revoked.",
+  disabled: "The account of this API key is not active.",
+};
+
+const unauthenticated = (challenge: string, message: string): ApiError =>
+  new ApiError("unauthenticated", message, { headers: { "www-authenticate": challenge } });
 
 const tooManyGuesses = (state: Parameters<typeof rateLimited>[0]): ApiError =>
   rateLimited(state, "Too many wrong tokens came from this address; wait.");

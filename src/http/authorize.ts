@@ -64,7 +64,7 @@ export type StillAllowed = (c: Context<ApiEnv>, permission: string) => Promise<b
 export function createStillAllowed({ identify }: { readonly identify: Identify }): StillAllowed {
   return async (c, permission) => {
     const identified = await identify(bearerToken(c.req.header("authorization")) ?? "");
-    if (identified === undefined) return false;
+    if (identified.by === "nobody") return false;
     const before = c.get("caller");
     try {
       const caller = callerOf(identified, c.req.header(ORGANIZATION_HEADER));

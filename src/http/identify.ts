@@ -1,5 +1,5 @@
 import { decodeJwt } from "jose";
-import type { Callers, KnownAccount, KnownConversation, KnownKey } from "../data/accounts/callers.ts";
+import type { Callers, KeyEnd, KnownAccount, KnownConversation, KnownKey } from "../data/accounts/callers.ts";
 import { isLiveToken } from "../data/accounts/live-tokens.ts";
 import type { Clock } from "../lib/clock.ts";
 import { ACCESS_TOKEN_ISSUER, type AccessTokens } from "./access-tokens.ts";
@@ -11,8 +11,14 @@ export type Identified =
   | { readonly by: "oidc"; readonly account: KnownAccount }
   | { readonly by: "liveToken"; readonly conversation: KnownConversation };
 
-/** Undefined: the token lets nobody in. @throws UnavailableError when that cannot be known. */
-export type Identify = (token: string) => Promise<Identified | undefined>;
+/** A token that lets nobody in. `unknown` stands for all but a whole key that was one. */
+export interface Refused {
+  readonly by: "nobody";
+  readonly why: "unknown" | "expired" | KeyEnd;
+}
+
+/** @throws UnavailableError when it cannot be known whose the token is */
+export type Identify = (token: string) => Promise<Identified | Refused>;
 
 export interface IdentifyDeps {
   readonly callers: Callers;
@@ -23,29 +29,32 @@ export interface IdentifyDeps {
 }
 
 const MAX_KEY_CHARS = 1_024;
+const UNKNOWN: Refused = { by: "nobody", why: "unknown" };
 
 /** Tells the kinds of bearer tokens apart by the issuer that they name, or their form; each is then believed by its own rules only. */
 export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyDeps): Identify {
-  const inForce = (by: "apiKey" | "accessToken", key: KnownKey | undefined): Identified | undefined =>
-    key === undefined || key.expiresAtMs <= clock() ? undefined : { by, key };
+  const isInForce = (key: KnownKey): boolean => key.expiresAtMs > clock();
 
   return async (token) => {
     const issuer = issuerOf(token);
     if (issuer === ACCESS_TOKEN_ISSUER) {
       const keyId = await accessTokens.verify(token);
-      return keyId === undefined ? undefined : inForce("accessToken", await callers.findKeyById(keyId));
+      const key = keyId === undefined ? undefined : await callers.findKeyById(keyId);
+      return key && isInForce(key) ? { by: "accessToken", key } : UNKNOWN;
     }
     if (oidc !== undefined && issuer === oidc.issuer) {
       const subject = await oidc.verify(token);
       const account = subject === undefined ? undefined : await callers.findAccount(oidc.issuer, subject);
-      return account && { by: "oidc", account };
+      return account ? { by: "oidc", account } : UNKNOWN;
     }
     if (isLiveToken(token)) {
       const conversation = await callers.findConversation(token);
-      return conversation && { by: "liveToken", conversation };
+      return conversation ? { by: "liveToken", conversation } : UNKNOWN;
     }
-    if (token.length > MAX_KEY_CHARS) return undefined;
-    return inForce("apiKey", await callers.findKey(token));
+    if (token.length > MAX_KEY_CHARS) return UNKNOWN;
+    const key = await callers.findKey(token);
+    if (key !== undefined) return isInForce(key) ? { by: "apiKey", key } : { by: "nobody", why: "expired" };
+    return { by: "nobody", why: (await callers.findEnd(token)) ?? "unknown" };
   };
 }
 

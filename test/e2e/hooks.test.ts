@@ -173,6 +173,20 @@ describe("a hook", () => {
     expect((await send("strict", '{"items":[{"id":"s1"}]}')).body).toMatchObject({ published: 1 });
   });
 
+  it("names each request in its answer, also an accepted one, by the sender's name where it brings one", async () => {
+    const accepted = await send("plain", '{"id":"named"}');
+    expect([accepted.status, accepted.headers.get("x-request-id")]).toEqual([
+      200,
+      expect.stringMatching(/^req_/),
+    ]);
+    const own = { "x-request-id": "mine-1" };
+    const again = await send("plain", '{"id":"named"}', own);
+    expect([again.status, again.headers.get("x-request-id")]).toEqual([200, "mine-1"]);
+    const refused = await send("signed", "{}", own);
+    expect([refused.status, refused.headers.get("x-request-id")]).toEqual([401, "mine-1"]);
+    expect(gateway.lines.at(-1)).toMatchObject({ event: "hook.refused", requestId: "mine-1" });
+  });
+
   it("counts each delivery once", async () => {
     const count = async (): Promise<number> => {
       const metrics = await (await fetch(`${gateway.origin}/metrics`)).text();

@@ -121,9 +121,34 @@ describe("an API key", () => {
     });
     expect(await identify(token)).toMatchObject({ by: "apiKey" });
     nowMs = expiresAtMs;
-    expect(await identify(token)).toBeUndefined();
+    expect(await identify(token)).toEqual({ by: "nobody", why: "expired" });
     const past = await iam.addKey({ permissions: ["*"], expiresAt: new Date(Date.now() - 1) });
     expect(await statusOf(past.token)).toBe(401);
+  });
+
+  it("is told why it is refused, if it was one; others learn no more than that they are not known", async () => {
+    const { db } = api.database;
+    const messageFor = async (authorization?: string): Promise<string> => {
+      const answer = await api.app.request(
+        "/v1/blueprints",
+        authorization ? { headers: { authorization } } : {},
+      );
+      expect(answer.status).toBe(401);
+      return ((await answer.json()) as { message: string }).message;
+    };
+    const revoked = await iam.addKey({ permissions: ["*"] });
+    await db.updateTable("apiKeys").set({ revokedAt: new Date() }).where("id", "=", revoked.id).execute();
+    const expired = await iam.addKey({ expiresAt: new Date(Date.now() - 1) });
+    const accountId = await iam.addAccount();
+    const orphaned = await iam.addKey({ accountId });
+    await db.updateTable("accounts").set({ status: "disabled" }).where("id", "=", accountId).execute();
+    expect(await messageFor()).toMatch(/^A bearer token is needed/);
+    expect(await messageFor(revoked.token)).toMatch(/not of the form/);
+    expect(await messageFor(`Bearer ${revoked.token}`)).toMatch(/was revoked/);
+    expect(await messageFor(`Bearer ${expired.token}`)).toMatch(/has expired/);
+    expect(await messageFor(`Bearer ${orphaned.token}`)).toMatch(/not active/);
+    for (const token of [revoked.token.slice(0, -1), `${expired.token}0`, "ik_never_seen"])
+      expect(await messageFor(`Bearer ${token}`)).toMatch(/is not known/);
   });
 
   it("calls for its own organization, also where the request names one", async () => {

@@ -49,6 +49,14 @@ export function waitFor(facts: NodeFacts, demand: DurabilityDemand): DurabilityW
   };
 }
 
+/** What Redis lacks. */
+const REMEDIES: Readonly<Record<DurabilityLevel, string>> = {
+  none: "nothing is needed",
+  process: "set `appendonly yes` in Redis",
+  fsync: "set `appendonly yes` and `appendfsync always` in Redis",
+  replica: "set `appendonly yes` and `appendfsync always` in Redis and give it a replica",
+};
+
 /**
  * Why this master does not hold what is asked for; undefined where it does, or where the operator vouches for
  * it.
@@ -61,5 +69,5 @@ export function durabilityProblem(facts: NodeFacts, demand: DurabilityDemand): s
   }
   return atLeast(held, demand.level)
     ? undefined
-    : `durability is "${held}" and "${demand.level}" is asked for`;
+    : `durability is "${held}" and "${demand.level}" is asked for; ${REMEDIES[demand.level]}, or INLET_DURABILITY=${held} asks for less`;
 }

@@ -1,5 +1,5 @@
 import type { HttpBindings } from "@hono/node-server";
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { type ChannelKindName, channelFacts } from "../../event/channel.ts";
 import type { ChannelHandle } from "../../event/ingest.ts";
 import { answerError, notFound, toApiError } from "../../http/problem.ts";
@@ -36,7 +36,17 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{
   const { findChannel, runtimes, limits } = deps;
   const hooks = new Hono<{ Bindings: HttpBindings }>();
 
+  /** On Node's own response: every answer carries it, also one that a kind has made itself. */
+  function nameRequest({ req, env: { outgoing } }: Context<{ Bindings: HttpBindings }>): string {
+    const given = outgoing.getHeader("X-Request-Id");
+    if (typeof given === "string") return given;
+    const id = requestIdOf(req.header("x-request-id"), deps.clock());
+    outgoing.setHeader("X-Request-Id", id);
+    return id;
+  }
+
   hooks.all(`${HOOKS_PATH}:channelId`, async (c) => {
+    nameRequest(c);
     const found = findChannel(c.req.param("channelId"));
     const channel = found instanceof Promise ? await found : found;
     const receive = channel && runtimes.get(channel.identity.kind)?.receive;
@@ -54,8 +64,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{
   });
 
   hooks.onError((thrown, c) => {
-    const requestId = requestIdOf(c.req.header("x-request-id"), deps.clock());
-    c.header("X-Request-Id", requestId);
+    const requestId = nameRequest(c);
     const channel = thrown instanceof HookError ? thrown.channel.identity : undefined;
     const failure = thrown instanceof HookError ? thrown.cause : thrown;
     const error = toApiError(failure);

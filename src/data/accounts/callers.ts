@@ -16,6 +16,9 @@ export interface KnownKey {
   readonly expiresAtMs: number;
 }
 
+/** `revoked`: for good. `disabled`: the account behind it is not active. */
+export type KeyEnd = "revoked" | "disabled";
+
 /** An account in force, as an identity opens it. */
 export interface KnownAccount {
   readonly id: string;
@@ -38,6 +41,8 @@ export interface KnownConversation {
  */
 export interface Callers {
   readonly findKey: (token: string) => Promise<KnownKey | undefined>;
+  /** Why a key that was one is none any more; undefined where it never was. */
+  readonly findEnd: (token: string) => Promise<KeyEnd | undefined>;
   readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
   /** Looked up each time: a token ends with its conversation, at once and everywhere. One that is none never becomes one. */
   readonly findConversation: (liveToken: string) => Promise<KnownConversation | undefined>;
@@ -66,8 +71,12 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
     },
   });
   return {
-    findKey: (token) => byHash.get(hashOfToken(token).toString("base64")),
-    findKeyById: byId.get,
+    findKey: async (token) => keyInForce(await byHash.get(hashOfToken(token).toString("base64"))),
+    async findEnd(token) {
+      const found = await byHash.get(hashOfToken(token).toString("base64"));
+      return found && "end" in found ? found.end : undefined;
+    },
+    findKeyById: async (keyId) => keyInForce(await byId.get(keyId)),
     async findConversation(liveToken) {
       const hash = hashOfToken(liveToken);
       const key = hash.toString("base64");
@@ -86,16 +95,19 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
 }
 
 /** One query, the same for what there is and what there is not. */
-async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<KnownKey | undefined> {
+async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<FoundKey | undefined> {
   const { rows } = await sql<KeyRow>`
     SELECT api_keys.id, account_id, api_keys.organization_id, space_id, expires_at,
+           revoked_at IS NOT NULL AS is_revoked, accounts.status = 'active' AS is_active,
            ${permissionsOf("api_keys")} AS permissions
     FROM api_keys
     JOIN accounts ON accounts.id = account_id
-    WHERE ${condition} AND revoked_at IS NULL AND accounts.status = 'active'`.execute(db);
+    WHERE ${condition}`.execute(db);
   const [row] = rows;
   if (row === undefined) return undefined;
-  const { permissions, expiresAt, ...key } = row;
+  const { permissions, expiresAt, isRevoked, isActive, ...key } = row;
+  if (isRevoked) return { end: "revoked" };
+  if (!isActive) return { end: "disabled" };
   return {
     ...key,
     permissions: new Set(permissions),
@@ -120,8 +132,15 @@ interface KeyRow {
   readonly organizationId: string;
   readonly spaceId: string | null;
   readonly expiresAt: Date | null;
+  readonly isRevoked: boolean;
+  readonly isActive: boolean;
   readonly permissions: readonly string[];
 }
+
+type FoundKey = KnownKey | { readonly end: KeyEnd };
+
+const keyInForce = (found: FoundKey | undefined): KnownKey | undefined =>
+  found === undefined || "end" in found ? undefined : found;
 
 /**
  * An identity opens all memberships of its account where the account's own organization has made it; made by another, it

@@ -1,4 +1,4 @@
--- served from 0020
+-- served from 0019
 
 -- What the first start has made and nobody was told yet: the only API key, sealed until it was shown.
 CREATE TABLE untold_first_start (

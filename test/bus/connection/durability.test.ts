@@ -31,6 +31,8 @@ test.each<[readonly string[], DurabilityLevel]>([
       expect(redis.state()).toMatchObject({ ready: true, durability: held });
     } else {
       await expect(opening).rejects.toBeInstanceOf(RedisUnfitError);
+      await expect(opening).rejects.toThrow(`INLET_DURABILITY=${held}`);
+      if (held === "none") await expect(opening).rejects.toThrow("set `appendonly yes`");
     }
   }
 });
