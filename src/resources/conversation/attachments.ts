@@ -49,7 +49,7 @@ const attachmentsInput = z
   .meta({ description: `Up to ${MAX_ATTACHMENTS}, with ${MAX_ATTACHED_BYTES} bytes in all.`, example: [] });
 
 const bytes = z.array(z.int().min(0).max(255));
-export const attachmentSchema = z
+const attachmentSchema = z
   .object({
     name: z.string(),
     kind: z.string().nullable(),
@@ -70,7 +70,7 @@ const toBase64 = (bytes: readonly number[]): string => Buffer.from(bytes).toStri
 // Six times as fast as to spread them.
 const fromBase64 = (text: string): readonly number[] => Buffer.from(text, "base64").toJSON().data;
 
-export const attachmentsOf = (stored: readonly StoredAttachment[]): readonly Attachment[] =>
+const attachmentsOf = (stored: readonly StoredAttachment[]): readonly Attachment[] =>
   stored.map((one) => ({ ...one, metadata: fromBase64(one.metadata), payload: fromBase64(one.payload) }));
 
 export const attachments: Field<

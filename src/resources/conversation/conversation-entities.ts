@@ -6,11 +6,11 @@ import { idInput, organizationId, ownerId, spaceId, textInput, textOf } from "..
 import { freeFormInput } from "../kit/free-form.ts";
 import { type Inside, shape, type TableOf } from "../kit/shape.ts";
 import { agent } from "./agent-entities.ts";
-import { attachmentSchema, attachments } from "./attachments.ts";
+import { attachments } from "./attachments.ts";
 
 /**
  * Rooms and conversations, as they are written, stored and answered. The entity that is asked for is complete; those inside it
- * carry their own fields, with null and `[]` where entities would follow.
+ * carry their own fields, a message its attachments; of what would follow one is null, many are absent.
  */
 declare module "../../data/tables.ts" {
   interface Tables {
@@ -22,7 +22,10 @@ declare module "../../data/tables.ts" {
 }
 
 const INSIDE = "Null inside another entity.";
-const NEWEST = "The newest, oldest first; an answer holds 1,000 of a kind, shared out evenly.";
+const NEWEST =
+  "The newest, oldest first; an answer holds 1,000 of a kind and 1 MiB of attachments, shared out evenly.";
+/** Of a list that holds the newest alone. */
+const count = z.int().meta({ description: "How many there are in all." }).optional();
 const MAX_INT4 = 2_147_483_647;
 const text = z.string().nullable();
 
@@ -46,7 +49,7 @@ export const participant = shape({
   prefix: "part",
   fields: participantFields,
   inside: {
-    account: account.entity.nullable().meta({ description: INSIDE }),
+    account: account.part.nullable().meta({ description: INSIDE }),
     agent: agent.entity
       .nullable()
       .meta({ description: `The agent of that identifier, where there is one. ${INSIDE}` }),
@@ -74,12 +77,11 @@ export const message = shape({
   prefix: "msg",
   fields: messageFields,
   inside: {
-    attachments: z.array(attachmentSchema).meta({ description: "Empty inside another entity." }),
     get conversation(): z.ZodNullable<Inside<typeof conversationFields>> {
-      return conversation.entity.nullable().meta({ description: INSIDE });
+      return conversation.part.nullable().meta({ description: INSIDE });
     },
     get room(): z.ZodNullable<Inside<typeof roomFields>> {
-      return room.entity.nullable().meta({ description: `${INSIDE} Null to a live token.` });
+      return room.part.nullable().meta({ description: `${INSIDE} Null to a live token.` });
     },
   },
   meta: { id: "Message", description: "What was said." },
@@ -108,8 +110,10 @@ export const conversation = shape({
   fields: conversationFields,
   inside: {
     liveToken: text.meta({ description: "Told once, by `CreateLiveConversation`; else null." }),
-    messages: z.array(message.entity).meta({ description: NEWEST }),
-    participants: z.array(participant.entity).meta({ description: NEWEST }),
+    messages: z.array(message.entity).meta({ description: NEWEST }).optional(),
+    messageCount: count,
+    participants: z.array(participant.entity).meta({ description: NEWEST }).optional(),
+    participantCount: count,
   },
   meta: { id: "Conversation", description: "A conversation in a room." },
 });
@@ -135,11 +139,18 @@ export const room = shape({
   prefix: "room",
   fields: roomFields,
   inside: {
-    conversations: z.array(conversation.entity).meta({ description: NEWEST }),
+    conversations: z.array(conversation.part).meta({ description: NEWEST }).optional(),
+    conversationCount: count,
     messages: z
       .array(message.entity)
-      .meta({ description: `Those of its conversations among them. ${NEWEST}` }),
-    participants: z.array(participant.entity).meta({ description: `Those of the room itself. ${NEWEST}` }),
+      .meta({ description: `Those of its conversations among them. ${NEWEST}` })
+      .optional(),
+    messageCount: count,
+    participants: z
+      .array(participant.entity)
+      .meta({ description: `Those of the room itself. ${NEWEST}` })
+      .optional(),
+    participantCount: count,
   },
   meta: { id: "Room", description: "Where conversations take place." },
 });

@@ -8,10 +8,9 @@ type Owner = "room_id" | "conversation_id";
 
 /** The newest messages and participants of each room or conversation, as its answer holds them. */
 export async function insideOf(db: Queryable, owner: Owner, ids: readonly string[]) {
-  // Without attachments, which may be large.
-  const columns = sql`id, organization_id, conversation_id, author_id, content, ai_role, created_at`;
-  type MessageInside = Omit<Row<"messages">, "attachments">;
-  const messages = await newestInside<MessageInside>(db, { table: "messages", owner, columns }, ids);
+  const weight = sql`length(attachments::text)`;
+  const parts = { table: "messages", owner, columns: sql`*`, weight };
+  const messages = await newestInside<Row<"messages">>(db, parts, ids);
   const participants = await newestInside<Row<"participants">>(
     db,
     {
@@ -22,8 +21,14 @@ export async function insideOf(db: Queryable, owner: Owner, ids: readonly string
     },
     ids,
   );
-  return (id: string) => ({
-    messages: (messages.get(id) ?? []).map((row) => message.render(row)),
-    participants: (participants.get(id) ?? []).map((row) => participant.render(row)),
-  });
+  return (id: string) => {
+    const said = messages(id);
+    const present = participants(id);
+    return {
+      messages: said.items.map((row) => message.render(row)),
+      messageCount: said.total,
+      participants: present.items.map((row) => participant.render(row)),
+      participantCount: present.total,
+    };
+  };
 }

@@ -1,7 +1,6 @@
 import type { Queryable } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
-import { attachmentsOf } from "./attachments.ts";
 import { conversation, message, room } from "./conversation-entities.ts";
 
 /** Messages are alike in a room and in a conversation. */
@@ -22,8 +21,7 @@ export const messageResource = {
       .execute();
     const roomsById = new Map(rooms.map((row) => [row.id, room.render(row)]));
     const conversationsById = new Map(conversations.map((row) => [row.id, conversation.render(row)]));
-    return ({ attachments, conversationId, roomId }: Row<"messages">) => ({
-      attachments: attachmentsOf(attachments),
+    return ({ conversationId, roomId }: Row<"messages">) => ({
       conversation: conversationsById.get(conversationId ?? "") ?? null,
       room: roomsById.get(roomId) ?? null,
     });

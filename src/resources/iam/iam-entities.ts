@@ -27,7 +27,7 @@ import { permissionsInput, roleIdsInput } from "./iam-grants.ts";
 
 /**
  * Identity and access, as it is written, stored and answered. The entity that is asked for is complete; those inside it carry
- * their own fields (a role its permissions too), with null and `[]` where entities would follow.
+ * their own fields, their permissions, a member its roles and a group its members; of what would follow one is null, many are absent.
  */
 declare module "../../data/tables.ts" {
   interface Tables {
@@ -133,7 +133,7 @@ export const membership = shape({
   fields: membershipFields,
   inside: {
     get organization(): z.ZodNullable<Inside<typeof organizationFields>> {
-      return organization.entity.nullable().meta(INSIDE);
+      return organization.part.nullable().meta(INSIDE);
     },
     permissions: z.array(permissionSchema).meta({ description: "Held beside those of the roles." }),
     roles: z.array(role.entity),
@@ -157,10 +157,10 @@ export const organization = shape({
   prefix: "org",
   fields: organizationFields,
   inside: {
-    groups: z.array(group.entity),
-    members: z.array(membership.entity),
-    roles: z.array(role.entity),
-    spaces: z.array(space.entity),
+    groups: z.array(group.entity).optional(),
+    members: z.array(membership.entity).optional(),
+    roles: z.array(role.entity).optional(),
+    spaces: z.array(space.entity).optional(),
   },
   meta: {
     id: "Organization",
@@ -192,7 +192,7 @@ export const identity = shape({
   fields: identityFields,
   inside: {
     get account(): z.ZodNullable<Inside<typeof accountFields>> {
-      return account.entity.nullable().meta(INSIDE);
+      return account.part.nullable().meta(INSIDE);
     },
   },
   meta: { id: "Identity", description: "Who an account is to somebody else." },
@@ -219,10 +219,11 @@ export const account = shape({
   prefix: "acc",
   fields: accountFields,
   inside: {
-    identities: z.array(identity.entity),
+    identities: z.array(identity.entity).optional(),
     memberships: z
       .array(membership.entity)
-      .meta({ description: "Its membership of the caller's organization." }),
+      .meta({ description: "Its membership of the caller's organization." })
+      .optional(),
   },
   meta: { id: "Account", description: "Who calls: a person, or a program." },
 });

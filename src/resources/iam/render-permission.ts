@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Queryable } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
 import { createId, timeOfId } from "../../lib/ids.ts";
@@ -41,6 +42,28 @@ export function renderRoles(rows: readonly Row<"roles">[]): EntityOf<typeof role
   const inside = rolePermissions();
   return rows.map((row) => role.render(row, inside(row)));
 }
+
+type Held = Pick<Row<"memberships">, "permissions" | "roleIds">;
+
+/** What members of one organization hold. @param roles those of the organization that are among theirs, or more */
+export function heldPermissions(organizationId: string, roles: readonly Row<"roles">[]) {
+  const rendered = renderRoles(roles);
+  return ({ permissions, roleIds }: Held) => ({
+    permissions: permissions.map((name) => renderPermission(organizationId, name)),
+    roles: rendered.filter(({ id }) => roleIds.includes(id)),
+  });
+}
+
+/** The roles that memberships name. */
+export const rolesOf = (db: Queryable, organizationId: string, memberships: readonly Held[]) =>
+  db
+    .selectFrom("roles")
+    .selectAll()
+    .where("organizationId", "=", organizationId)
+    .where("id", "in", memberships.flatMap(({ roleIds }) => roleIds).concat(""))
+    .orderBy("createdAt")
+    .orderBy("id")
+    .execute();
 
 /** `knowledgeBases.read` → `See what is below /knowledge-bases.` */
 function describe(name: string): string {

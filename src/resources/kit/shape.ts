@@ -55,7 +55,10 @@ export interface ShapeSpec<F extends Fields, X extends z.ZodRawShape> {
   /** How the ids begin. */
   readonly prefix: string;
   readonly fields: F;
-  /** What the answer holds beside the fields: entities of other tables, values that are computed. */
+  /**
+   * What the answer holds beside the fields: entities of other tables, values that are computed. What is optional is in it
+   * always, and never where the entity is inside another.
+   */
   readonly inside?: X;
   /** Refuses values that do not go together: of a POST, and of what a PUT makes. */
   readonly check?: (content: ContentOf<F>, context: z.RefinementCtx) => void;
@@ -69,13 +72,15 @@ export interface Shape<F extends Fields, X extends z.ZodRawShape = Record<never,
   readonly fields: { readonly [K in keyof F]: Field };
   /** The schema of the answer. */
   readonly entity: z.ZodObject<EntityShape<F, X>>;
+  /** The same inside another entity. */
+  readonly part: Inside<F>;
   /** The body of a POST. */
   readonly input: z.ZodObject<InputShape<F>, z.core.$strict>;
   /** What a PUT changes must make together. */
   readonly content: z.ZodObject;
   /** The body of a PUT. */
   readonly patch: z.ZodType<object>;
-  /** The row as it is answered. What is not handed in is as inside another entity: null, `[]` or `{}`. */
+  /** The row as it is answered. What is not handed in is as inside another entity: absent where it may be, else null, `[]` or `{}`. */
   readonly render: (row: AnsweredRow<F, X>, inside?: InsideOf<X>) => Answer<F, X>;
   /** For types alone. */
   readonly types?: { readonly row: RowOf<F>; readonly values: ValuesOf<F> };
@@ -101,9 +106,15 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
   const answers = Object.fromEntries(answered.map(([name, { answer }]) => [name, answer]));
   // Getters stay getters: entities that hold one another are read when all of them are there.
   const parts = Object.getOwnPropertyDescriptors(inside ?? {});
+  const whole = Object.entries(parts).filter(([, { value }]) => value instanceof z.ZodOptional);
   const dates = Object.entries(times).filter(([name]) => !(name in entries));
   const answeredShape = { id: id(prefix), ...answers, ...Object.fromEntries(dates) };
-  const entityShape = Object.defineProperties(answeredShape, parts);
+  const entityShape = Object.defineProperties({ ...answeredShape }, parts);
+  const partShape = Object.defineProperties({ ...answeredShape }, parts);
+  for (const [name, { value }] of whole) {
+    Object.defineProperty(entityShape, name, { ...parts[name], value: value.unwrap() });
+    Reflect.deleteProperty(partShape, name);
+  }
   const checked = (body: z.ZodObject) =>
     check ? body.superRefine(check as (values: object, context: z.RefinementCtx) => void) : body;
   const content = checked(z.strictObject(schemasOf("always")));
@@ -129,6 +140,9 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
     prefix,
     fields: Object.fromEntries(fields),
     entity: z.object(entityShape as z.ZodRawShape).meta(meta),
+    part: z
+      .object(partShape as z.ZodRawShape)
+      .meta({ id: `${meta.id}Part`, description: `${meta.id}, inside another entity.` }),
     input: checked(z.strictObject({ ...schemasOf("always", "once"), ...Object.fromEntries(made) })),
     content,
     patch: patchOf(content),
@@ -137,4 +151,4 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
 }
 
 const emptyOf = (schema: z.ZodType): unknown =>
-  [null, [], {}].find((empty) => schema.safeParse(empty).success) ?? null;
+  [undefined, null, [], {}].find((empty) => schema.safeParse(empty).success);

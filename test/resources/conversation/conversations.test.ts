@@ -21,10 +21,12 @@ describe("a conversation", () => {
       ...{ id: expect.stringMatching(/^conv_/), authorId: callerId, ownerId: callerId, roomId },
       ...{ organizationId: room.organizationId, spaceId: room.spaceId, title: "Order 17" },
       ...{ isLive: false, liveToken: null, messages: [], participants: [] },
+      ...{ messageCount: 0, participantCount: 0 },
       ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
     });
     const message = await api.call.post(`/conversations/${made.id}/messages`, { content: "a" });
-    expect(message.conversation).toEqual(made);
+    const { messages: _, messageCount: __, participants, participantCount, ...bare } = made;
+    expect([message.conversation, participants.length]).toEqual([bare, participantCount]);
     const whole = await api.call.get(`/conversations/${made.id}`);
     expect(whole.messages).toEqual([{ ...message, conversation: null, room: null }]);
     expect(await api.call.get("/conversations?limit=200")).toContainEqual(whole);
@@ -99,7 +101,8 @@ describe("a conversation", () => {
         })),
       )
       .execute();
-    const { messages } = await api.call.get(`/conversations/${id}`);
+    const { messages, messageCount } = await api.call.get(`/conversations/${id}`);
+    expect(messageCount).toBe(1_010);
     expect([messages.length, messages[0].content, messages.at(-1).content]).toEqual([1_000, "10", "1009"]);
     const listed = await api.call.get("/conversations?limit=200");
     const shown = listed.flatMap((one: { messages: object[] }) => one.messages).length;
@@ -107,5 +110,21 @@ describe("a conversation", () => {
     const page = await api.call("GET", `/conversations/${id}/messages?limit=2&offset=1008`);
     expect(page.body.map(({ content }: { content: string }) => content)).toEqual(["1008", "1009"]);
     expect(page.headers.get("x-total-count")).toBe("1010");
+  });
+
+  it("embeds messages with 1 MiB of attachments at most, the newest of each in any case", async () => {
+    const { id } = await start();
+    const attachments = [{ name: "a", payload: Array.from({ length: 60_000 }, () => 1) }];
+    for (let n = 0; n < 20; n++)
+      await api.call.post(`/conversations/${id}/messages`, { content: String(n), attachments });
+    const { messages, messageCount } = await api.call.get(`/conversations/${id}`);
+    expect([messageCount, messages.at(-1).content, messages.at(-1).attachments[0].payload.length]).toEqual([
+      ...[20, "19", 60_000],
+    ]);
+    expect(messages.length).toBeGreaterThan(5);
+    expect(messages.length).toBeLessThan(20);
+    const listed = await api.call.get("/conversations?limit=200");
+    const shown = listed.find((one: { id: string }) => one.id === id);
+    expect([shown.messageCount, shown.messages.at(-1).content]).toEqual([20, "19"]);
   });
 });

@@ -14,7 +14,7 @@ const addAccount = () => call.post("/iam/accounts", { name: "Ada", status: "acti
 
 describe("an identity", () => {
   it("is made, shown with its account, listed, changed and deleted", async () => {
-    const account = await addAccount();
+    const { identities: _, memberships, ...account } = await addAccount();
     const input = {
       accountId: account.id,
       identifier: "made",
@@ -25,11 +25,12 @@ describe("an identity", () => {
     expect(identity).toMatchObject({
       ...input,
       id: expect.stringMatching(/^idn_/),
-      account: { ...account, identities: [], memberships: [] },
+      account,
       provider: "org",
       phone: null,
-      organizationId: account.memberships[0].organizationId,
+      organizationId: memberships[0].organizationId,
     });
+    expect(identity.account).toEqual(account);
     expect(Object.keys(identity.info)).toEqual(["b", "a"]);
     const path = `/iam/identities/${identity.id}`;
     expect(await call.get(path)).toEqual(identity);

@@ -27,10 +27,16 @@ describe("a membership", () => {
       id: expect.stringMatching(/^mem_/),
       accountId,
       organizationId: organization.id,
-      organization: { ...organization, roles: [], members: [], spaces: [], groups: [] },
+      organization,
       permissions: [{ name: "iam.read", organizationId: organization.id }],
       role: 2,
       roles: [role],
+    });
+    // What there is of them is not told as none.
+    expect([roles.length, members.length, spaces.length, groups]).not.toContain(0);
+    expect(membership.organization).toEqual(organization);
+    expect(await call.get(`/iam/accounts/${accountId}`)).toMatchObject({
+      memberships: [{ permissions: [{ name: "iam.read" }], roles: [role] }],
     });
     expect(await call.get(`/iam/memberships/${membership.id}`)).toEqual(membership);
     expect(await call.get("/iam/memberships?limit=200")).toContainEqual(membership);

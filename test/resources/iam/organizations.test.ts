@@ -14,7 +14,9 @@ describe("an organization", () => {
     const { apiKey } = await call.post("/organizations", { name: "shown" });
     const owner = api.as(apiKey.key);
     const role = await owner.post("/iam/roles", { name: "a", permissions: ["apps.read"] });
-    const group = await owner.post("/iam/groups", { name: "g" });
+    const [{ id: memberId, accountId }] = await owner.get("/iam/memberships");
+    await owner.put(`/iam/memberships/${memberId}`, { roleIds: [role.id], permissions: ["iam.read"] });
+    const group = await owner.post("/iam/groups", { name: "g", members: [accountId] });
     const [organization] = await owner.get("/organizations");
     expect(organization).toMatchObject({ name: "shown", iamId: null, tenantId: null, logoAssetId: null });
     expect(organization.roles).toEqual([role]);
@@ -23,6 +25,8 @@ describe("an organization", () => {
     expect(organization.spaces).toHaveLength(1);
     const [member] = await owner.get("/iam/memberships");
     expect(organization.members).toEqual([{ ...member, organization: null }]);
+    expect(organization.members).toMatchObject([{ roles: [role], permissions: [{ name: "iam.read" }] }]);
+    expect(organization.groups).toMatchObject([{ members: [{ accountId }] }]);
     expect(await owner.get(`/organizations/${organization.id}`)).toEqual(organization);
   });
 

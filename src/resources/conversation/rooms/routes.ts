@@ -25,10 +25,11 @@ export const rooms = standardResource({
     const parts = { table: "conversations", owner: "room_id", columns: sql`*` };
     const conversations = await newestInside<Row<"conversations">>(db, parts, ids);
     const inside = await insideOf(db, "room_id", ids);
-    return ({ id }) => ({
-      ...inside(id),
-      conversations: (conversations.get(id) ?? []).map((row) => conversation.render(row)),
-    });
+    return ({ id }) => {
+      const { items, total } = conversations(id);
+      const begun = items.map((row) => conversation.render(row));
+      return { ...inside(id), conversations: begun, conversationCount: total };
+    };
   },
   notes: {
     update: {

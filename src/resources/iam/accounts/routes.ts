@@ -4,6 +4,7 @@ import { conflict } from "../../../http/problem.ts";
 import { visibleAccounts } from "../../kit/account-scope.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { account, identity, membership } from "../iam-entities.ts";
+import { heldPermissions, rolesOf } from "../render-permission.ts";
 
 type Status = Row<"accounts">["status"];
 const STEPS: Readonly<Record<Status, readonly Status[]>> = {
@@ -56,10 +57,12 @@ export const accounts = standardResource({
         .orderBy("id")
         .execute() as unknown as Promise<Row<T>[]>;
     const identities = Map.groupBy(await known("identities"), ({ accountId }) => accountId);
-    const memberships = Map.groupBy(await known("memberships"), ({ accountId }) => accountId);
+    const members = await known("memberships");
+    const held = heldPermissions(organizationId, await rolesOf(db, organizationId, members));
+    const memberships = Map.groupBy(members, ({ accountId }) => accountId);
     return ({ id }) => ({
       identities: (identities.get(id) ?? []).map((row) => identity.render(row)),
-      memberships: (memberships.get(id) ?? []).map((row) => membership.render(row)),
+      memberships: (memberships.get(id) ?? []).map((row) => membership.render(row, held(row))),
     });
   },
   notes: {

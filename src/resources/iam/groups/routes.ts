@@ -1,9 +1,10 @@
-import type { Queryable, Trx } from "../../../data/database.ts";
+import type { Trx } from "../../../data/database.ts";
 import type { Caller } from "../../../http/context.ts";
 import { createId } from "../../../lib/ids.ts";
 import { requireAccounts } from "../../kit/account-scope.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
-import { group, groupMember } from "../iam-entities.ts";
+import { insideGroups, membersOf } from "../group-members.ts";
+import { group } from "../iam-entities.ts";
 
 /** Groups: accounts under a name. */
 export const groups = standardResource({
@@ -22,30 +23,12 @@ export const groups = standardResource({
     const joining = members.filter((account) => !before.includes(account));
     await addMembers(trx, caller, id, joining, nowMs);
   },
-  async inside(db, rows) {
-    const members = Map.groupBy(
-      await membersOf(
-        db,
-        rows.map(({ id }) => id),
-      ).execute(),
-      ({ groupId }) => groupId,
-    );
-    return ({ id }) => ({ members: (members.get(id) ?? []).map((one) => groupMember.render(one)) });
-  },
+  inside: insideGroups,
   notes: {
     create: { missing: "an account is not there" },
     update: { description: "`members` is the whole set; who stays keeps the member's id." },
   },
 });
-
-/** By the time that they joined. */
-const membersOf = (db: Queryable, groupIds: readonly string[]) =>
-  db
-    .selectFrom("groupMembers")
-    .selectAll()
-    .where("groupId", "in", groupIds)
-    .orderBy("createdAt")
-    .orderBy("id");
 
 const memberIds = async (trx: Trx, groupId: string): Promise<string[]> =>
   (await membersOf(trx, [groupId]).execute()).map(({ accountId }) => accountId);

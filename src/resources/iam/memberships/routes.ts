@@ -3,7 +3,7 @@ import type { Write } from "../../kit/resource-spec.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { membership, type membershipFields, organization } from "../iam-entities.ts";
 import { grant, type IamDeps } from "../iam-grants.ts";
-import { renderPermission, renderRoles } from "../render-permission.ts";
+import { heldPermissions, rolesOf } from "../render-permission.ts";
 
 /** Memberships: who belongs to the organization, and what they may do in it when another issuer's token names them. */
 export const memberships = standardResource({
@@ -26,19 +26,8 @@ export const memberships = standardResource({
       .selectAll()
       .where("id", "=", organizationId)
       .executeTakeFirstOrThrow();
-    const roles = await db
-      .selectFrom("roles")
-      .selectAll()
-      .where("organizationId", "=", organizationId)
-      .where("id", "in", rows.flatMap(({ roleIds }) => roleIds).concat(""))
-      .orderBy("createdAt")
-      .orderBy("id")
-      .execute();
-    return ({ permissions, roleIds }) => ({
-      organization: organization.render(home),
-      permissions: permissions.map((name) => renderPermission(organizationId, name)),
-      roles: renderRoles(roles.filter(({ id }) => roleIds.includes(id))),
-    });
+    const held = heldPermissions(organizationId, await rolesOf(db, organizationId, rows));
+    return (row) => ({ organization: organization.render(home), ...held(row) });
   },
   notes: {
     create: { missing: "the account or a role is not there" },

@@ -5,9 +5,10 @@ import type { Row } from "../../../data/tables.ts";
 import { ALL_PERMISSIONS } from "../../../http/authorize.ts";
 import type { Kit } from "../../kit/resource-spec.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
+import { insideGroups } from "../group-members.ts";
 import { apiKey, group, membership, newApiKeySchema, organization, space } from "../iam-entities.ts";
 import type { IamDeps } from "../iam-grants.ts";
-import { renderRoles } from "../render-permission.ts";
+import { heldPermissions, renderRoles } from "../render-permission.ts";
 
 const newOrganizationSchema = organization.entity.extend({ apiKey: newApiKeySchema }).meta({
   id: "NewOrganization",
@@ -41,10 +42,14 @@ export const organizations = standardResource({
         .orderBy("createdAt")
         .orderBy("id")
         .execute() as unknown as Promise<Row<T>[]>;
+    const roles = await all("roles");
+    const held = heldPermissions(organizationId, roles);
+    const groups = await all("groups");
+    const members = await insideGroups(db, groups);
     const inside = {
-      groups: (await all("groups")).map((row) => group.render(row)),
-      members: (await all("memberships")).map((row) => membership.render(row)),
-      roles: renderRoles(await all("roles")),
+      groups: groups.map((row) => group.render(row, members(row))),
+      members: (await all("memberships")).map((row) => membership.render(row, held(row))),
+      roles: renderRoles(roles),
       spaces: (await all("spaces")).map((row) => space.render(row)),
     };
     return () => inside;

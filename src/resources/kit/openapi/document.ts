@@ -21,7 +21,10 @@ a part. A PUT is a JSON Merge Patch (RFC 7396): objects merge, arrays replace, n
 is nullable, and is refused (400) for any other; in other bodies null for an optional field is the same as none.
 Free-form values (\`schema\`, \`input\`, \`output\`, \`params\`, \`metadata\`, \`info\`, \`scope\`, the values of records)
 are replaced whole, and null inside them is data. Unknown fields of a body and unknown or repeated parameters of a query
-are refused (400, naming each); hooks and the OAuth callback take any query. Bodies have 1 MiB at most.`;
+are refused (400, naming each); hooks and the OAuth callback take any query. Bodies have 1 MiB at most.
+
+The entity that is asked for is complete. Those inside it carry their own fields; of what would follow in turn one is null and
+many are absent, so that no list is shown as empty which is not. A list that holds the newest alone has a count beside it.`;
 
 export interface DocumentDeps {
   readonly routes: readonly MountedRoute[];
