@@ -1,7 +1,7 @@
 import { CloudEvent, type CloudEventV1, HTTP } from "cloudevents";
 import { isJsonData, readAttributes } from "./cloud-event.ts";
 
-/** What the engine has, and the compiler does not know yet. */
+/** A function of the engine that the compiler does not know yet. */
 interface ExactJson {
   rawJSON(text: string): unknown;
   parse(
@@ -16,7 +16,7 @@ export type StructuredEvent = Readonly<Record<string, unknown>>;
 
 /**
  * The headers of an event in binary mode (HTTP binding of CloudEvents 1.0.2, section 3.1). They are the library's; but its body is
- * not sent, for it prints data anew: whoever posts the event sends the bytes of its entry.
+ * not sent, for it prints data anew: a sender of the event sends the bytes of its entry.
  *
  * @param fields the entry: name, value, name, value …
  */
@@ -61,7 +61,7 @@ export function structuredEvent(fields: readonly string[], maxDataChars: number)
 /** The class prints a time anew, refuses an extension that an older version knew, and takes one for its own method. */
 const OWN_ATTRIBUTES: ReadonlySet<string> = new Set(["time", "schemaurl", "validate"]);
 
-/** What says that it is JSON, and is none, is shown as text. */
+/** Data that says that it is JSON, and is none, is shown as text. */
 function readExactly(text: string): unknown {
   try {
     return parseExactly(text);

@@ -121,7 +121,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
     }
     if (next === undefined || isTrial || position.reachesKnown(page)) break;
     const limit = limitOf(poll, fetched);
-    // What is only taken note of need not be complete: no walk will go further down than this one.
+    // Keys that are only noted need not be complete: no walk will go further down than this one.
     if (limit !== undefined && !position.isPriming) return limit;
     if (limit !== undefined) break;
     walk.goTo(next);

@@ -18,7 +18,7 @@ export interface SourceListDeps {
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
 }
 
-/** What a look has found. */
+/** The sources that a look has found. */
 export interface SourceLook {
   /** Every channel of a kind that fetches. */
   readonly all: readonly SourceRow[];

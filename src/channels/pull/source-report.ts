@@ -1,6 +1,6 @@
 import type { SourceFacts } from "../../bus/sources/source-states.ts";
 
-/** What one run tells of itself, brought to where people see it. */
+/** Brings the state of one run to where people see it. */
 export interface SourceReport {
   /** A state or an error is written at once; all else with it, or a little later. */
   readonly note: (facts: SourceFacts) => void;
@@ -8,7 +8,7 @@ export interface SourceReport {
   readonly close: () => Promise<void>;
 }
 
-/** What comes with every event is written no more often than this. */
+/** Facts that change with every event are written no more often. */
 const WRITE_EVERY_MS = 5_000;
 const TRY_AGAIN_MS = 1_000;
 
@@ -28,7 +28,7 @@ export function createSourceReport(write: (facts: SourceFacts) => Promise<boolea
     try {
       if (!(await write(facts))) isClosed = true;
     } catch {
-      // What was told since is newer.
+      // Facts that were told since are newer.
       waiting = { ...facts, ...waiting };
       if (!isClosed) schedule(TRY_AGAIN_MS);
     }

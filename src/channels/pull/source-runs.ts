@@ -16,10 +16,10 @@ import type { FetchedDelivery, SourceEnd, SourceRun } from "../source.ts";
 import { createOrderedWrites } from "./ordered-writes.ts";
 import { createSourceReport } from "./source-report.ts";
 
-/** What it takes to begin a run: one connection of a stream, one poll. */
+/** Begins runs: one connection of a stream, or one poll. */
 export interface SourceRuns {
   /**
-   * Takes the source over: whoever ran it before is fenced from now on. Nothing is taken while the source is to be left alone.
+   * Takes the source over: its last owner is fenced from now on. Nothing is taken while the source is to be left alone.
    *
    * @param options.owner the worker's name, as the source's state shows it
    * @param options.skipBackoff do not wait for what failed before: a person has changed something
@@ -51,7 +51,7 @@ export interface OpenRun {
   readonly failures: number;
   /** Whether a delivery of this run has been written. */
   readonly hasWritten: () => boolean;
-  /** What the source's state shows; written soon, not at once. */
+  /** Adds to the source's state; written soon, not at once. */
   readonly report: (facts: { readonly lagMs?: number }) => void;
   /**
    * Writes down how the run ended: its state, the count of failures, and with `notBeforeMs` or after a failure until when the
@@ -108,7 +108,7 @@ export type SourceObservation =
 
 type RunDeps<C extends SourceChannel> = SourceRunsDeps<C> & { readonly underWay: Limiter };
 
-/** What a run begins with. */
+/** The arguments of a run that begins. */
 interface BeginningRun<C> {
   readonly channel: C;
   readonly taken: AcquiredSource;
@@ -135,7 +135,7 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
   };
 }
 
-/** What a small delivery costs on its way besides its bytes. */
+/** A delivery costs so much on its way besides its bytes. */
 const DELIVERY_BYTES = 512;
 /** Nobody asks for a longer wait in earnest, and who does so by mistake must not stop a source for good. */
 const MAX_WAIT_MS = 24 * 3_600_000;
@@ -153,7 +153,7 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
   report.note({ state: "connecting", owner, nextAtMs: null });
   let isOpen = false;
   let hasWritten = false;
-  /** Whoever runs it knows better what it lags behind. */
+  /** True where the caller reports the lag itself: it knows better. */
   let isLagTold = false;
 
   async function fenced<T>(write: Promise<T>): Promise<T> {
@@ -282,7 +282,7 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
   };
 }
 
-/** What only a person can mend, or ask for again. */
+/** Ends that stop a channel, until a person mends it or asks for it again. */
 const STOPPED: { readonly [K in SourceEnd["kind"]]?: StoppedState & SourceState } = {
   finished: "paused",
   broken: "error",

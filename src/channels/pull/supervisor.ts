@@ -156,7 +156,7 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
   };
 }
 
-/** What of a channel's own state a source shows. */
+/** The state of a source that its channel's own state decides. */
 function stateOf(state: SourceLook["all"][number]["state"]): SourceState | undefined {
   return state === "paused" || state === "error" || state === "needsReauth" ? state : undefined;
 }

@@ -1,6 +1,6 @@
 import { MAX_ID_CHARS } from "./settings.ts";
 
-/** What a stream says, in its order. */
+/** The messages of a stream, in its order. */
 export type StreamMessage =
   | Frame
   /** A block without data has set the last event id. */
@@ -13,7 +13,7 @@ export interface Frame {
   /** `message` where the stream names none. */
   readonly event: string;
   readonly data: string;
-  /** What its own block says; undefined where it says nothing, and the id of before carries over. */
+  /** The id of its own block; undefined where that has none, and the id of before carries over. */
   readonly id: string | undefined;
 }
 
@@ -166,7 +166,7 @@ export class EventStreamParser {
     this.#lineBytes = 0;
   }
 
-  /** What an event keeps must not keep its chunks: they may be full of comments. */
+  /** Copies the fields of an event, so that they do not keep its chunks: those may be full of comments. */
   #keepEvent(): void {
     if (this.#data !== undefined) this.#earlierData = joined(this.#earlierData, detached(this.#data));
     this.#data = undefined;

@@ -1,6 +1,6 @@
 import type { FetchedDelivery, SourceRun } from "../source.ts";
 
-/** What may be on its way to the stream before no more is read: enough to keep a batch in the making while one is written. */
+/** No more is read while so many frames are on their way: enough to fill a batch while one is written. */
 const MAX_FRAMES = 512;
 const MAX_BYTES = 4 * 1024 * 1024;
 /** Events that are passed over move the cursor no more often. */

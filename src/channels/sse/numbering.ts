@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { SseCursor } from "./cursor.ts";
 
-/** What an event of the stream is called and remembered by. */
+/** The id of an event of the stream, and the id by which it is remembered. */
 export interface EventPosition {
   readonly lastEventId: string;
   /** Undefined before the server has given any id. */

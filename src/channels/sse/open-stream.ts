@@ -105,7 +105,7 @@ async function read(
   }
 }
 
-/** What a call, or the credentials for it, failed with. */
+/** The end after a call, or the credentials for it, have failed. */
 function endOf(error: unknown): SourceEnd {
   if (error instanceof NeedsReauthError) return { kind: "needsReauth", message: error.message };
   if (error instanceof OriginNotAllowedError) {

@@ -110,14 +110,14 @@ export async function runConnection(
 
 const GAP = "The server cannot be told where to go on: what it sent between two connections is missing";
 
-/** What the server is told to go on after; empty for nothing. */
+/** The id that the server is to go on after; empty where there is none. */
 function resumeIdOf(cursor: string | undefined, { resume, startAt }: SseSettings): string {
   if (resume.mode === "none") return "";
   if (cursor !== undefined) return readCursor(cursor).lastEventId;
   return startAt === "now" ? "" : startAt.lastEventId;
 }
 
-/** What an open stream breaks with. */
+/** The end of a stream that breaks. */
 function endOf(error: unknown): SourceEnd {
   if (error instanceof EventTooLargeError) {
     return { kind: "broken", code: "event_too_large", message: error.message };

@@ -150,7 +150,7 @@ export const sseSettings = sseObject
     "Inlet keeps a connection to a stream of server-sent events. Without an `idPath` an event is called by its last event id, and those that follow it without one of their own have `/2`, `/3` and so on behind it; before the server has given an id, nothing can be recognized as sent before.",
   );
 
-/** What each setting allows, and all together do not. */
+/** Settings that are allowed one by one, and not together. */
 function contradictionsIn(
   settings: SseSettings,
 ): readonly { readonly path: string; readonly message: string }[] {

@@ -43,7 +43,7 @@ export const sse: ChannelKind = {
 /** Channels whose server has said how long to wait before its stream is opened again. */
 const MAX_RETRIES = 10_000;
 
-/** A server that ends each stream and wants it back at once would keep whoever opens it busy with nothing else. */
+/** A server that ends each stream and wants it back at once would keep its worker busy with nothing else. */
 const MIN_RETRY_MS = 100;
 
 /**

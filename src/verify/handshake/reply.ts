@@ -24,10 +24,10 @@ interface Rendering extends ReplySource {
 
 /** Of one value that is sent back. */
 const MAX_ECHO_LENGTH = 4_096;
-/** What a sender may have signed: never a text that could be a delivery, or what stands before one. */
+/** A text that a sender may have signed: never a text that could be a delivery, or what stands before one. */
 const SIGNABLE = /^[A-Za-z0-9_~+/-]{1,256}={0,2}$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
-/** What decides how an answer is read, or where its reader goes. */
+/** Headers that decide how an answer is read, or where its reader goes. */
 const FORBIDDEN_HEADER =
   /^(?:content-.*|access-control-.*|set-cookie.*|location|refresh|connection|transfer-encoding|trailer|upgrade|keep-alive|date|x-content-type-options|x-request-id|alt-svc|clear-site-data|link|www-authenticate|strict-transport-security)$/i;
 

@@ -135,7 +135,7 @@ const topMemberOf = (path: string): string => `body:${/^\$(?:\.[^.[]+)?/.exec(pa
 const isOmitted = ({ in: where, name }: MessageSource, omit: readonly string[]): boolean =>
   omit.some((omitted) => name === omitted || (where === "body" && name === `$.${omitted}`));
 
-/** What is said and has no place in the template. */
+/** Settings that the template does not use. */
 function findUnread({ template = "", parameters, signedHeaders }: SignedMessageSettings): readonly Wrong[] {
   const unread = (field: string, isSet: boolean): readonly Wrong[] =>
     isSet && !new RegExp(`\\{\\{\\s*${field}\\b`).test(template)

@@ -4,13 +4,13 @@ import { queryValues, type Values } from "../../event/values.ts";
 import { type BodyPath, compileBodyPath } from "./body-path.ts";
 import type { MessageSource, RequestSource } from "./source.ts";
 
-/** What one value of a request reads: undefined where it is missing, or stands there more than once. */
+/** Reads one value of a request: undefined where it is missing, or stands there more than once. */
 export type ReadText = (view: RequestView) => string | undefined;
 
 /** One request as settings look at it. The body is parsed only if something asks for a part of it. */
 export class RequestView {
   readonly request: RawRequest;
-  /** What the signature's own value holds beside signatures: by key, or by place. A key that repeats is an array. */
+  /** Other parts of the signature's own value: by key, or by their position. A key that repeats is an array. */
   items: Values = NO_ITEMS;
   readonly #readAs: string | undefined;
   #query: Values | undefined;

@@ -179,7 +179,7 @@ function named(where: string, rest: string, note: (source: string) => void): Res
 export const keyOf = ({ in: where, name }: MessageSource): string =>
   `${where}:${where === "header" ? name.toLowerCase() : name}`;
 
-/** What a signature over these parameters covers: the form or query but for what is omitted, or what it names of it. */
+/** The sources that a signature over these parameters covers: the form or query but for what is omitted, or what it names of it. */
 function coveredByParameters({ of, names, omit }: ParameterSettings): readonly string[] {
   const place = of === "query" ? "query" : "body";
   if (names === undefined) return [place];

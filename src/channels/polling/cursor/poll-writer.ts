@@ -6,7 +6,7 @@ import type { Plan } from "../settings/plan.ts";
 import { type PollCursor, writeCursor } from "./cursor.ts";
 import { type Position, positionFull } from "./position.ts";
 
-/** What a poll may write to. */
+/** The part of a run that a poll writes by. */
 export type PollSink = Pick<SourceRun, "cursor" | "ingest" | "moveTo" | "signal">;
 
 /** Items of one delivery. */

@@ -9,9 +9,9 @@ import type { TemplateValue } from "../request/template-values.ts";
  * that a poll may end after any write; when a write fails the position is good for nothing more.
  */
 export interface Position {
-  /** What `{{cursor}}` stands for at the beginning of a walk over the pages; undefined where there is nothing yet. */
+  /** The value of `{{cursor}}` at the beginning of a walk over the pages; undefined where there is nothing yet. */
   readonly cursor: TemplateValue | undefined;
-  /** What it stands for in a walk that begins anew behind the last page; without it walks never do. */
+  /** Its value in a walk that begins anew behind the last page; without it walks never do. */
   readonly head?: TemplateValue | undefined;
   /** An address in place of the request's own. */
   readonly url?: string | undefined;
@@ -38,7 +38,7 @@ export interface Position {
   readonly save: () => unknown;
 }
 
-/** What the making of a position depends on. */
+/** The arguments by which a position is made. */
 export interface PositionContext {
   readonly nowMs: number;
   /** When the source began to be one. */

@@ -3,7 +3,7 @@ import { z } from "zod";
 /** 22 base64url characters hold 132 bits of a hash: a collision, which would swallow an item, is out of reach. */
 export const KEY_CHARS = 22;
 
-/** What `{stamp, keys}` are written as: keys one after the other, together under the stamp that they share. */
+/** `{stamp, keys}` as they are written: keys one after the other, together under the stamp that they share. */
 export const seenKeysSchema = z.array(
   z.tuple([z.string(), z.string().regex(/^(?:[A-Za-z0-9_-]{22})+$/, "must be keys of 22 characters")]),
 );
@@ -11,7 +11,7 @@ export type WrittenKeys = z.output<typeof seenKeysSchema>;
 
 /**
  * Keys that were seen, each with a stamp by which it is forgotten one day: an instant, or an order key. They are part of a
- * cursor, which is written with every page: their number is bounded, by whoever adds them.
+ * cursor, which is written with every page: their adder bounds their number.
  */
 export class SeenKeys<S extends number | bigint | string> {
   readonly #stamps = new Map<string, S>();

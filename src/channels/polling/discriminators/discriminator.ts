@@ -22,7 +22,7 @@ export interface DiscriminatorContext {
   readonly startAt: StartAt;
 }
 
-/** What the settings of a discriminator must go together with. */
+/** Other settings of the channel, which those of a discriminator must go together with. */
 export interface CheckContext {
   /** The `value` of `startAt`, where it is one. */
   readonly startValue: string | undefined;
@@ -40,13 +40,13 @@ export interface DiscriminatorSchema extends z.ZodType<{ readonly by: string }> 
 export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSchema> {
   /** `config.discriminator` of its channels; `by` is its name. */
   readonly settings: S;
-  /** What `{{cursor}}` is in requests; undefined: there is none. */
+  /** The kind of `{{cursor}}` in requests; undefined: there is none. */
   cursorKind(settings: z.output<S>): TemplateValue["kind"] | undefined;
   /** Undefined where one of its paths does not compile, which `context.paths` then tells. */
   create(settings: z.output<S>, context: DiscriminatorContext): CompiledDiscriminator | undefined;
   /** A stored position as a person sees it. @throws ZodError for what no position has saved */
   show(saved: unknown): unknown;
-  /** What would lose items, double them, or never do what was meant, under the names of the channel's settings. */
+  /** Findings of settings that would lose items, double them, or never do as meant, under the names of the channel's settings. */
   check(settings: z.output<S>, context: CheckContext): readonly Finding[];
 }
 
@@ -72,6 +72,6 @@ export interface CompiledDiscriminator {
   readonly start: (context: PositionContext) => Position;
   /** Undefined for what `save` has not written. */
   readonly restore: (saved: unknown, context: PositionContext) => Position | undefined;
-  /** What a person has set, as `save` would write it; findings name the field. */
+  /** A position that a person has set, as `save` would write it; findings name the field. */
   readonly parse: (value: unknown) => Result<unknown, readonly Finding[]>;
 }

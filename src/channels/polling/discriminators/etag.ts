@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { err, ok } from "../../../lib/result.ts";
 import { MAX_KEYS, type Position, positionFull } from "../cursor/position.ts";
-import { SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
+import { SeenKeys } from "../cursor/seen-keys.ts";
+import { parseSeen, type SavedSeen, savedSeenSchema, showSeen, writeSeen } from "../cursor/seen-state.ts";
 import type { Page, PageItem } from "../fetch/page.ts";
 import { type Discriminator, type DiscriminatorContext, NO_START_VALUE } from "./discriminator.ts";
 
@@ -13,12 +13,6 @@ const settings = z.strictObject({
     ),
 });
 
-const savedSchema = z.strictObject({
-  keys: seenKeysSchema.default([]),
-  isPriming: z.boolean().default(false),
-});
-type Saved = z.input<typeof savedSchema>;
-
 type EtagOptions = Pick<DiscriminatorContext, "itemKey" | "order" | "startAt">;
 
 /** One document, of which each version is compared with the one before. */
@@ -29,20 +23,12 @@ export const etag: Discriminator<typeof settings> = {
     isConditional: true,
     start: () => new EtagPosition(options, { isPriming: options.startAt === "now" }),
     restore(saved) {
-      const read = savedSchema.safeParse(saved);
+      const read = savedSeenSchema.safeParse(saved);
       return read.success ? new EtagPosition(options, read.data) : undefined;
     },
-    parse(value) {
-      const read = shownSchema.safeParse(value);
-      if (!read.success) return err([{ path: "seen", message: MUST_BE }]);
-      const position: Saved = { isPriming: read.data.seen === "all" };
-      return ok(position);
-    },
+    parse: (value) => parseSeen(value, MUST_BE),
   }),
-  show(saved) {
-    const { isPriming, keys } = savedSchema.parse(saved);
-    return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
-  },
+  show: showSeen,
   check: (_, { startValue, isPaged }) => [
     ...(startValue === undefined ? [] : [NO_START_VALUE]),
     ...(isPaged ? [{ path: "pagination", message: ONE_DOCUMENT }] : []),
@@ -50,8 +36,6 @@ export const etag: Discriminator<typeof settings> = {
 };
 
 const ONE_DOCUMENT = "etag is about one document; seenSet reads pages, and `conditional` asks as etag does";
-
-const shownSchema = z.strictObject({ seen: z.enum(["all", "none"]) });
 
 const MUST_BE =
   'must be "none", by which all that the document holds is new, or "all", by which it is known as it is';
@@ -63,7 +47,7 @@ class EtagPosition implements Position {
   readonly #keys: SeenKeys<number>;
   #isPriming: boolean;
 
-  constructor(options: EtagOptions, saved: Saved) {
+  constructor(options: EtagOptions, saved: SavedSeen) {
     this.#options = options;
     this.#keys = SeenKeys.read(saved.keys ?? [], Number);
     this.#isPriming = saved.isPriming ?? false;
@@ -107,9 +91,8 @@ class EtagPosition implements Position {
 
   endWalk(): void {}
 
-  save(): Saved {
-    const keys = this.#keys.write();
-    return { ...(keys.length > 0 && { keys }), ...(this.#isPriming && { isPriming: true }) };
+  save(): SavedSeen {
+    return writeSeen(this.#keys, this.#isPriming);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Page, PageItem } from "../fetch/page.ts";
 import type { TemplateValue } from "../request/template-values.ts";
 import type { Order } from "./discriminator.ts";
 
-/** What items are put in order by. */
+/** The value by which items are put in order. */
 export type OrderKey = number | bigint | string;
 
 /** How order keys are read from items and cursors, and compared. */
@@ -32,7 +32,7 @@ const text = z.string().max(4096);
 export const savedOrderedSchema = z.strictObject({
   /** Up to here all is settled, but for what comes late. */
   at: text.optional(),
-  /** What is below was never wanted, however late it comes. */
+  /** An item below it was never wanted, however late it comes. */
   from: text.optional(),
   /** The highest order key that was seen, where pages bring them in no order. */
   high: text.optional(),

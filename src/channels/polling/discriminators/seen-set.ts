@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { err, ok } from "../../../lib/result.ts";
 import { createItemKey, type ItemKey } from "../cursor/item-key.ts";
 import { MAX_KEYS, type Position, type PositionContext, positionFull } from "../cursor/position.ts";
-import { SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
+import { SeenKeys } from "../cursor/seen-keys.ts";
+import { parseSeen, type SavedSeen, savedSeenSchema, showSeen, writeSeen } from "../cursor/seen-state.ts";
 import type { Page, PageItem } from "../fetch/page.ts";
 import { type Discriminator, type DiscriminatorContext, NO_START_VALUE } from "./discriminator.ts";
 
@@ -36,12 +36,6 @@ const settings = z.strictObject({
 
 type SeenSetSettings = z.output<typeof settings>;
 
-const savedSchema = z.strictObject({
-  keys: seenKeysSchema.default([]),
-  isPriming: z.boolean().default(false),
-});
-type Saved = z.input<typeof savedSchema>;
-
 /** A stamp is made anew after such a part of the age: each time costs a write. */
 const STEPS = 32;
 
@@ -54,31 +48,20 @@ export const seenSet: Discriminator<typeof settings> = {
   create(settings, { paths, itemId, versionPath, order, startAt }) {
     const key = paths.ofItem(settings.key, "discriminator.key") ?? itemId;
     const options: SeenSetOptions = { itemKey: createItemKey(key, versionPath), order, startAt };
-    const create = (saved: Saved, context: PositionContext) =>
+    const create = (saved: SavedSeen, context: PositionContext) =>
       new SeenSetPosition(settings, options, saved, context);
     return {
       start: (context) => create({ isPriming: startAt === "now" }, context),
       restore(saved, context) {
-        const read = savedSchema.safeParse(saved);
+        const read = savedSeenSchema.safeParse(saved);
         return read.success ? create(read.data, context) : undefined;
       },
-      parse(value) {
-        const read = shownSchema.safeParse(value);
-        if (!read.success) return err([{ path: "seen", message: MUST_BE }]);
-        const position: Saved = { isPriming: read.data.seen === "all" };
-        return ok(position);
-      },
+      parse: (value) => parseSeen(value, MUST_BE),
     };
   },
-  // The keys are hashes of what is not known any more.
-  show(saved) {
-    const { isPriming, keys } = savedSchema.parse(saved);
-    return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
-  },
+  show: showSeen,
   check: (_, { startValue }) => (startValue === undefined ? [] : [NO_START_VALUE]),
 };
-
-const shownSchema = z.strictObject({ seen: z.enum(["all", "none"]) });
 
 const MUST_BE =
   'must be "none", by which all that the server shows is new, or "all", by which what the next poll finds is known';
@@ -91,16 +74,16 @@ class SeenSetPosition implements Position {
   /** Of what is seen now. */
   readonly #stamp: number;
   readonly #keys: SeenKeys<number>;
-  /** What was known before this poll. */
+  /** Keys that were known before this poll. */
   readonly #known: ReadonlySet<string>;
-  /** What this poll has seen: it does not give way to more of the same poll. */
+  /** Keys that this poll has seen: they do not give way to more of the same poll. */
   readonly #touched = new Set<string>();
   #isPriming: boolean;
 
   constructor(
     { maxAgeSeconds, maxKeys }: SeenSetSettings,
     { order, itemKey }: SeenSetOptions,
-    saved: Saved,
+    saved: SavedSeen,
     { nowMs }: PositionContext,
   ) {
     const step = Math.ceil(maxAgeSeconds / STEPS);
@@ -157,9 +140,8 @@ class SeenSetPosition implements Position {
     this.#isPriming = false;
   }
 
-  save(): Saved {
-    const keys = this.#keys.write();
-    return { ...(keys.length > 0 && { keys }), ...(this.#isPriming && { isPriming: true }) };
+  save(): SavedSeen {
+    return writeSeen(this.#keys, this.#isPriming);
   }
 
   #touch(key: string): void {

@@ -31,7 +31,7 @@ const settings = z.strictObject({
     ),
 });
 
-/** What lies further ahead is a mistake of the server's, after which nothing would ever be new. */
+/** A time further ahead is a mistake of the server's, after which nothing would ever be new. */
 const MAX_AHEAD_MS = 86_400_000;
 
 /** The latest instant that was seen. */

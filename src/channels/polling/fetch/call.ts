@@ -36,7 +36,7 @@ export type Called =
   | { readonly kind: "answer"; readonly response: OutboundResponse; readonly sent: AuthorizedRequest }
   | { readonly kind: "ended"; readonly end: SourceEnd; readonly sent: AuthorizedRequest | undefined };
 
-/** What may be over a moment later. */
+/** Failures that may be over a moment later. */
 const PASSING_FAILURES: readonly OutboundFailure[] = ["unresolved", "refused", "timeout", "reset"];
 const PASSING_STATUSES: readonly number[] = [500, 502, 503, 504];
 /** Settings, not luck, decide whether these come again. */

@@ -42,7 +42,7 @@ export type Fetched =
   | { readonly kind: "expired"; readonly what: "page" | "position"; readonly end: SourceEnd }
   | { readonly kind: "ended"; readonly end: SourceEnd };
 
-/** What one call looked like from outside, for a dry run. */
+/** One call as its server saw it, for a dry run. */
 export interface Exchange {
   readonly sent: AuthorizedRequest;
   readonly response: OutboundResponse | undefined;
@@ -57,7 +57,7 @@ export interface PageFetcherDeps extends CallDeps {
 export interface PageFetcher {
   /** @throws the signal's reason, PathBudgetError; nothing of what the server does. */
   readonly fetch: (query: PageQuery) => Promise<Fetched>;
-  /** What was asked before may be asked again: without this it is taken for a circle. */
+  /** True where a page may be asked for twice: else that is taken for a circle. */
   readonly forget: () => void;
 }
 

@@ -6,7 +6,7 @@ import type { Plan } from "../settings/plan.ts";
 import type { Fetched, FetchedPage, PageFetcher } from "./fetch-page.ts";
 import type { Page } from "./page.ts";
 
-/** What asking for a page brings: `end` where there is none. */
+/** The result of asking for a page; `end` where there is none. */
 export type Walked = FetchedPage | { readonly kind: "ended"; readonly end: SourceEnd };
 
 export interface PageWalkDeps {

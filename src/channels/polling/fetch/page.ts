@@ -26,7 +26,7 @@ export interface PageItem {
   readonly contentHash: () => string;
 }
 
-/** What a server has answered, read. */
+/** A server's answer, read. */
 export interface Page {
   /** Names in lower case; what of them is secret is still there. */
   readonly headers: Values;
@@ -182,7 +182,7 @@ const readItem = ({ index, isBody, json }: Item, reader: ItemReader): PageItem =
   contentHash: () => reader.wholeItem().hash,
 });
 
-/** What paths see of an answer besides its body. */
+/** The parts of an answer besides its body that paths see. */
 const deliveryOf = (headers: Values, body: Body): VerifiedDelivery => ({
   method: "GET",
   headers,

@@ -7,7 +7,7 @@ export type Redact = (text: string) => string;
 const HIDDEN = "***";
 /** A shorter text may stand in a page for reasons of its own. */
 const MIN_SECRET_LENGTH = 8;
-/** What would be a number in JSON cannot be replaced by anything that keeps the page readable. */
+/** Nothing can replace a number in JSON and keep the page readable. */
 const NUMBER = /^[-+.\deE]*$/;
 
 /**

@@ -13,9 +13,9 @@ export interface Pagination {
   readonly maxItems: number;
   /** True where pages are counted from the first, so that an item that goes or comes meanwhile shifts all behind it. */
   readonly counts: boolean;
-  /** What of the request makes it ask for this page. */
+  /** The parts of the request that ask for this page. */
   readonly parametersOf: (at: PageRequest) => PageParameters;
-  /** What `{{page}}` stands for. */
+  /** The value of `{{page}}`. */
   readonly numberOf: (at: PageRequest) => string | undefined;
   /** The page after this one; undefined after the last. The error is for the channel's owner. */
   readonly next: (page: Page, at: PageRequest) => Result<PageRequest | undefined, string>;

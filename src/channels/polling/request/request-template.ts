@@ -21,7 +21,7 @@ import {
 const MIB = 1024 * 1024;
 /** Deeper bodies are nobody's query, and would be walked on every request. */
 const MAX_BODY_DEPTH = 16;
-/** What stands before the first placeholder must hold all that decides who is called. */
+/** The text before the first placeholder must hold all that decides who is called. */
 const ORIGIN = /^https?:\/\/[^/?#\\{}]+(?:[/?]|$)/i;
 
 const bodySchema = z
@@ -66,7 +66,7 @@ function flawOfTemplate(text: string): string | undefined {
   return flawOfUrl(text.replace(/\{\{[^{}]*\}\}/g, "x"));
 }
 
-/** What one page asks for besides what all of them do. */
+/** Parts of the request that differ from page to page. */
 export interface PageParameters {
   /** In place of the whole address, its query included. */
   readonly url?: string;

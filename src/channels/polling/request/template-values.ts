@@ -2,7 +2,7 @@ import { err, ok, type Result } from "../../../lib/result.ts";
 import type { Placeholder } from "../../../lib/template.ts";
 import { formatInstant, type TimestampFormat } from "../settings/timestamps.ts";
 
-/** What a placeholder stands for in one request. */
+/** The value of a placeholder in one request. */
 export type TemplateValue =
   | { readonly kind: "text"; readonly text: string }
   /** `format`: how it is written where the placeholder does not say. */
@@ -17,7 +17,7 @@ export type TemplateContext = ReadonlyMap<string, TemplateValue>;
 const INSTANT_FILTERS = ["iso", "epochSeconds", "epochMillis", "rfc2822", "date"] as const;
 type InstantFilter = (typeof INSTANT_FILTERS)[number];
 
-/** What may come after the name: how an instant is written, and then for where the text is put. */
+/** Filters after the name: how an instant is written, then how its text is escaped. */
 const TEXT_FILTERS: ReadonlyMap<string, (text: string) => string> = new Map([
   // A lone surrogate, which a server's token may hold, cannot be encoded.
   ["urlencoded", (text) => encodeURIComponent(text.toWellFormed())],
@@ -26,7 +26,7 @@ const TEXT_FILTERS: ReadonlyMap<string, (text: string) => string> = new Map([
 
 export const FILTER_NAMES: readonly string[] = [...INSTANT_FILTERS, ...TEXT_FILTERS.keys()];
 
-/** What a placeholder reads; the error tells its author why there is no such thing. */
+/** The reader of a placeholder; the error tells its author why there is no such thing. */
 export function bindPlaceholder(
   { name, filters }: Placeholder,
   names: TemplateNames,

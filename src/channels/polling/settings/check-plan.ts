@@ -2,7 +2,7 @@ import type { Finding } from "../../../lib/errors.ts";
 import { discriminatorOf } from "../discriminators/discriminators.ts";
 import type { Plan } from "./plan.ts";
 
-/** What each setting allows, and all together do not: it would lose items, double them, or never do what was meant. */
+/** Finds settings that are allowed one by one, and together would lose items, double them, or never do as meant. */
 export function checkPlan(plan: Plan): readonly Finding[] {
   const { request, settings } = plan;
   const { discriminator, order, pagination, startAt } = settings;

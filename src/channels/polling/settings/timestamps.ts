@@ -14,7 +14,7 @@ const MAX_MS = 8.64e15;
 
 /**
  * An instant in ms since the Unix epoch; undefined where the text is none. Finer parts are cut off, never rounded up, so that
- * whoever asks a server for all from this instant on misses nothing.
+ * a request for all from this instant on misses nothing.
  */
 export function parseTimestamp(text: string, format: TimestampFormat): number | undefined {
   switch (format) {

@@ -12,7 +12,7 @@ import { planFrom } from "./poll-timing.ts";
 export interface PollJobsDeps extends PollRunDeps {
   readonly queue: PollQueue;
   readonly slots: Slots;
-  /** What should be polled, by channel number. */
+  /** The sources to be polled, by channel number. */
   readonly targets: ReadonlyMap<number, PollTarget>;
   readonly clock: Clock;
   readonly log: Log;
@@ -29,7 +29,7 @@ export interface PollJobs {
 
 /** Changes reach all workers within two seconds: what is not known here may be new. */
 const UNKNOWN_WAIT_MS = 2_000;
-/** For whoever stands in line and is not told, because the worker has died that should have. Thousands may stand there. */
+/** A job in line looks again by itself: the worker that should tell it may have died. Thousands may stand there. */
 const LINE_WAIT_MS = 30_000;
 /** After an outage, doubled each time that it still is. */
 const OUTAGE_WAIT_MS = 2_000;
@@ -41,14 +41,14 @@ const ENDED_WAIT_MS = 1_000;
 
 type PollOutcome = PolledOnce["result"] | "unwanted" | "busy" | "limited" | "unavailable";
 
-/** What became of a job, and when its source should be polled beside its plan. */
+/** The outcome of a job, and when its source should be polled beside its plan. */
 interface Handled {
   readonly result: PollOutcome;
   readonly againAtMs?: number;
 }
 
 /**
- * What a worker does with the jobs of polls. Nothing is decided by the job itself: what is polled, and whether, is looked up when
+ * Handles the jobs of polls. Nothing is decided by the job itself: what is polled, and whether, is looked up when
  * it runs. One job beside the plan at most waits for a source, so that no queue grows behind a limit.
  */
 export function createPollJobs(deps: PollJobsDeps): PollJobs {
@@ -74,7 +74,7 @@ export function createPollJobs(deps: PollJobsDeps): PollJobs {
     }
     const asked = await slots.take({
       name: String(channel),
-      // Whoever waits is the job beside the plan, made when it had to.
+      // A job that waits is the one beside the plan: it was made when its wait began.
       sinceMs: job.data.sinceMs ?? (job.scheduleId === undefined ? job.createdAtMs : clock()),
       places: target.places,
     });

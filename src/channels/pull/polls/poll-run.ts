@@ -21,7 +21,7 @@ export interface PollRunDeps {
   readonly deadlineMs: number;
 }
 
-/** What became of a poll: how it ended, `early` (its backoff is not over) and `none` as `OpeningRun` has them, or `ended` from here. */
+/** The outcome of a poll: how it ended, `early` (its backoff is not over) and `none` as `OpeningRun` has them, or `ended` from here. */
 export interface PolledOnce {
   readonly result: SourceEnd["kind"] | "early" | "none" | "ended";
   /** When the source should be polled beside its plan. */
@@ -91,7 +91,7 @@ export async function pollOnce(
     try {
       await writeEnd(end, { progress, ...(went.nextAtMs === undefined ? {} : { nextAtMs: went.nextAtMs }) });
     } catch (error) {
-      // What was published stands with its cursor. Lost is what people see of the end, and a wait that was asked for.
+      // Published events stand with their cursor. Lost are the visible end, and a wait that was asked for.
       log.warn({ event: "poll.end_not_written", err: error, ...facts }, "end of a poll could not be written");
     }
     return { result: end?.kind ?? "ended", ...(went.isExtra ? { againAtMs: went.nextAtMs } : {}) };
@@ -142,7 +142,7 @@ function whatNext(
   }
 }
 
-/** What a throw says of a poll; undefined where the source is another's now. */
+/** The end of a poll that threw; undefined where the source is another's now. */
 function failureOf(error: unknown, onUnexpected: (error: unknown) => void): SourceEnd | undefined {
   if (error instanceof StaleSourceError) return undefined;
   if (error instanceof UnavailableError) {

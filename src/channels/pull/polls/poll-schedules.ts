@@ -10,7 +10,7 @@ import { planFrom } from "./poll-timing.ts";
 
 export interface PollSchedulesDeps {
   readonly queue: PollQueue;
-  /** What should be polled, by channel number; read at each look. */
+  /** The sources to be polled, by channel number; read at each look. */
   readonly targets: ReadonlyMap<number, PollTarget>;
   readonly clock: Clock;
   readonly log: Log;

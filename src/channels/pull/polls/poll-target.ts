@@ -29,7 +29,7 @@ export interface PollTarget {
   readonly plan: JobPlan;
   /** Undefined where its polls come at fixed times. */
   readonly spacing: RunSpacing | undefined;
-  /** Names the plan too: a schedule of that id is in force, whoever has set it. */
+  /** Names the plan too: a schedule of that id is in force, on whichever worker it was set. */
   readonly scheduleId: string;
   /** First the source's own: it is polled by one at a time. */
   readonly places: readonly Place[];

@@ -12,7 +12,7 @@ import { type PollSchedules, startPollSchedules } from "./poll-schedules.ts";
 import { type PollLimits, type PollQueue, type PollTarget, pollTargetOf } from "./poll-target.ts";
 
 export interface PollsDeps {
-  /** Disposed of by whoever opened it, after the polls. */
+  /** Its opener disposes of it, after the polls. */
   readonly queue: PollQueue;
   readonly slots: Slots;
   readonly runs: SourceRuns;

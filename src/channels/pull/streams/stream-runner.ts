@@ -70,7 +70,7 @@ export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps)
       const opening = await begin(signal);
       switch (opening.kind) {
         case "none":
-          // Whoever started it hears of that soon; if not, this looks again.
+          // The supervisor hears of that soon; if not, this looks again.
           return ENGINE.maxMs;
         case "backoff":
         case "interval":
