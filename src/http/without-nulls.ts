@@ -10,7 +10,8 @@ export type NullsIn = "body" | "part" | "patch";
 export function withoutNulls(schema: z.core.$ZodType, value: unknown, where: NullsIn = "part"): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (isWrapper(schema)) return withoutNulls(schema._zod.def.innerType, value, where);
-  if (schema instanceof z.ZodPipe) return withoutNulls(schema.in, value, where);
+  if (schema instanceof z.ZodPipe)
+    return withoutNulls(schema.in instanceof z.ZodTransform ? schema.out : schema.in, value, where);
   if (schema instanceof z.ZodLazy) return withoutNulls(schema.unwrap(), value, where);
   if (schema instanceof z.ZodUnion) return withoutNullsOf(schema.options, value, where);
   if (schema instanceof z.ZodArray) {

@@ -122,12 +122,32 @@ describe("a form", () => {
   });
 
   it.each(KINDS)("with an input of kind %s is refused with the block of any other kind", async (kind) => {
-    const { [kind]: own, ...others } = BLOCKS;
+    const { [kind]: own, ...all } = BLOCKS;
+    const others = Object.fromEntries(Object.entries(all).filter(([name]) => name !== "secret"));
     const paths = Object.keys(others).map((other) => `${INPUT}.params.${other}`);
     expect(await inputRefusal(kind, { [kind]: own, ...others })).toEqual(refusedFor(...paths));
     const missing = await inputRefusal(kind, others);
     expect(missing).toEqual(refusedFor(`${INPUT}.params.${kind}`, ...paths));
     expect(await inputRefusal(kind, {})).toEqual(refusedFor(`${INPUT}.params.${kind}`));
+  });
+
+  it.each(KINDS)("with an input of kind %s can hold the other blocks as null or empty", async (kind) => {
+    for (const empty of [null, {}]) {
+      const params = { ...Object.fromEntries(KINDS.map((name) => [name, empty])), [kind]: BLOCKS[kind] };
+      const { content } = await form({ content: { items: [item("1", input(kind, params))] } });
+      expect(content.items[0].input.params).toEqual({ [kind]: BLOCKS[kind] });
+    }
+    const nulls = Object.fromEntries(Object.keys(BLOCKS[kind]).map((name) => [name, null]));
+    const { content } = await form({ content: { items: [item("1", input(kind, { [kind]: nulls }))] } });
+    expect(content.items[0].input.params).toEqual({ [kind]: EMPTY[kind] });
+    const params = { [kind]: BLOCKS[kind], another: null };
+    expect(await inputRefusal(kind, params)).toEqual(refusedFor(`${INPUT}.params.another`));
+  });
+
+  it("takes dates as days and as instants", async () => {
+    const block = { minDate: "2026-01-01", maxDate: "2026-12-31T23:59:59.999+02:00" };
+    const { content } = await form({ content: { items: [item("1", input("date", { date: block }))] } });
+    expect(content.items[0].input.params).toEqual({ date: block });
   });
 
   it.each(
@@ -164,7 +184,9 @@ describe("a form", () => {
     ["text", { minLength: -1 }, "minLength"],
     ["text", { maxWords: 1.5 }, "maxWords"],
     ["number", { step: 0 }, "step"],
+    ["date", { minDate: "2026-01-31T12:00:00Z", maxDate: "2026-01-31" }, "maxDate"],
     ["date", { minDate: "2026-02-30" }, "minDate"],
+    ["date", { minDate: "2026-01-31T25:00:00Z" }, "minDate"],
     ["dateTime", { minDateTime: "2026-01-01" }, "minDateTime"],
     ["time", { minTime: "25:00" }, "minTime"],
   ])("with an input of kind %s is refused with the block %o", async (kind, block, name) => {

@@ -1,15 +1,26 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { BLOCKS } from "./params.ts";
 
 const MAX_ITEMS = 1_000;
 const MAX_SECTIONS = 200;
 
-/** An id inside a form: whoever writes the form chooses it. */
+/** An id inside a form, chosen by its author. */
 const localId = z.string().min(1).max(255);
 const title = z.string().max(1_024).nullable().default(null);
 const prose = z.string().max(16_384).nullable().default(null);
 
-/** An input of that kind: `params` holds the block of that name, and no other. */
+/** A block of another kind that holds nothing. */
+const isEmptyBlock = ([name, block]: [string, unknown]): boolean =>
+  Object.hasOwn(BLOCKS, name) && (block === null || isDeepStrictEqual(block, {}));
+
+/** The params without empty blocks of other kinds. */
+const onlyOf = (kind: string, params: unknown): unknown =>
+  typeof params === "object" && params !== null && !Array.isArray(params)
+    ? Object.fromEntries(Object.entries(params).filter((entry) => entry[0] === kind || !isEmptyBlock(entry)))
+    : params;
+
+/** An input of that kind: `params` holds the block of that name; others are absent, null or empty. */
 const inputOf = <K extends keyof typeof BLOCKS, P extends z.ZodRawShape>(kind: K, params: P) =>
   z.strictObject({
     key: z.string().min(1).max(255).meta({ description: "Names the answer; unique in its form." }),
@@ -17,7 +28,7 @@ const inputOf = <K extends keyof typeof BLOCKS, P extends z.ZodRawShape>(kind: K
     description: prose,
     required: z.boolean().default(false),
     kind: z.literal(kind),
-    params: z.strictObject(params),
+    params: z.preprocess((given) => onlyOf(kind, given), z.strictObject(params)),
   });
 
 const { address, choice, date, dateTime, email, file, nps, number } = BLOCKS;
@@ -51,7 +62,8 @@ const itemInput = z
   )
   .meta({
     id: "FormInput",
-    description: "What is asked. `params` holds exactly the block that is named by the kind.",
+    description:
+      "What is asked. `params` holds the block that is named by the kind; others may be null or empty, and are left out.",
   });
 
 const formItem = z
@@ -89,9 +101,16 @@ const sections = z.array(formSection).max(MAX_SECTIONS);
 const EXAMPLE = {
   items: [
     {
-      ...{ id: "1", kind: "input", content: null, sectionId: null },
+      id: "1",
+      kind: "input",
+      content: null,
+      sectionId: null,
       input: {
-        ...{ key: "name", title: "Your name", description: null, required: true, kind: "text" },
+        key: "name",
+        title: "Your name",
+        description: null,
+        required: true,
+        kind: "text",
         params: { text: { long: false, minLength: 1, maxLength: 100, minWords: null, maxWords: null } },
       },
     },
@@ -99,7 +118,7 @@ const EXAMPLE = {
   sections: [],
 };
 
-/** What is on a form: its items in order, and the sections that they are in. */
+/** A form shows its items in order, in sections. */
 export const formContent = z
   .strictObject({ items: items.default([]), sections: sections.default([]) })
   .superRefine((content, context) => {

@@ -11,9 +11,16 @@ const count = z.int().min(0).nullable().default(null);
 const size = z.number().min(0).nullable().default(null);
 const step = z.number().positive().nullable().default(null);
 /** RFC 3339, section 5.6. */
-const date = z.iso.date("must be a date, as 2026-01-31").nullable().default(null);
-const dateTime = z.iso
-  .datetime({ offset: true, error: "must be an RFC 3339 time, as 2026-01-31T09:30:00Z" })
+const instant = z.iso.datetime({
+  offset: true,
+  error: "must be an RFC 3339 time, as 2026-01-31T09:30:00Z",
+});
+const dateTime = instant.nullable().default(null);
+/** A day, or an instant of it: both are written for `minDate` and `maxDate`. */
+const date = z
+  .union([z.iso.date(), instant], {
+    error: "must be a date, as 2026-01-31, or an RFC 3339 time, as 2026-01-31T09:30:00Z",
+  })
   .nullable()
   .default(null);
 const time = z.iso.time("must be a time of day, as 09:30 or 09:30:00").nullable().default(null);
@@ -33,7 +40,7 @@ const ordered =
 
 const timeOfDay = (bound: string): number => Date.parse(`1970-01-01T${bound}Z`);
 
-/** What each kind of input is set by: the block of `params` that is named by the kind. */
+/** The settings of each kind of input: the block of `params` that is named by the kind. */
 export const BLOCKS = {
   address: z.strictObject({ precision: text.meta({ example: "street" }) }),
   choice: z

@@ -48,7 +48,7 @@ export const visibleArtifacts = (db: Queryable, scope: Scope) =>
     .selectFrom("artifacts")
     .where((eb) => eb.or([eb("artifacts.organizationId", "=", scope.organizationId), isOffered(eb, scope)]));
 
-/** What its own accounts have written, all in its stores, and what is about artifacts published in public ones. */
+/** Reviews by its own accounts, all in its stores, and those of artifacts published in public ones. */
 export const visibleReviews = (db: Queryable, scope: Scope) =>
   db.selectFrom("storeReviews").where((eb) =>
     eb.or([
@@ -64,7 +64,7 @@ export const visibleReviews = (db: Queryable, scope: Scope) =>
     ]),
   );
 
-/** What it has bought, and what was bought in its stores. */
+/** Its own orders, and those in its stores. */
 export const visibleOrders = (db: Queryable, { organizationId }: Scope) =>
   db
     .selectFrom("storeOrders")

@@ -6,10 +6,10 @@ import { visibleCategories, visibleStores } from "../../store/store-scope.ts";
 import type { ArtifactRow } from "./schema.ts";
 
 type Status = ArtifactRow["status"];
-/** What is written of an artifact. */
+/** An artifact as its organization writes it. */
 type Content = Pick<ArtifactRow, (typeof KNOWN)[number] | "categoryId"> & { readonly storeId: string | null };
 
-/** What the organization of a store knows it by. */
+/** A change of one of these may need another approval. */
 const KNOWN = ["kind", "title", "description", "blueprintId"] as const;
 
 /**

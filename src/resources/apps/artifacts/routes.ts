@@ -12,7 +12,7 @@ import { ownStores, visibleArtifacts } from "../../store/store-scope.ts";
 import { offer, offerAgain } from "./offers.ts";
 import { type ArtifactRow, artifact, artifactFilters } from "./schema.ts";
 
-/** What the organization of a store decides about artifacts in it, and of which status these are. */
+/** Decisions of a store's organization about artifacts of these statuses. */
 const DECISIONS = [
   {
     action: "approve",

@@ -28,7 +28,7 @@ const fields = {
   /** Null also where it was deleted. */
   blueprintId: z.string().nullable().default(null).describe("what an artifact of kind `blueprint` installs"),
   storeId: aside(storeId.default(null)),
-  /** What `storeId` is stored as. */
+  /** `storeId` is stored here. */
   offeredIn: hidden(z.string().nullable()),
   categoryId: z.string().nullable().default(null).describe("a category of that store"),
   status: kept(status),

@@ -10,7 +10,7 @@ import { type FieldRow, field } from "./schema.ts";
 const MAX_FIELDS = 100;
 const taken = "the collection has a field of that name already";
 
-/** What each record of a collection may have a value of. */
+/** The fields of a collection: each record may have a value of each. */
 export const collectionFields = standardResource({
   path: "/collections/:collectionId/fields",
   tag: "Collections",

@@ -34,7 +34,7 @@ const fields = {
   }),
   required: z.boolean().default(false).meta({ description: "Every record has a value." }),
   unique: aside(unique.default(false)),
-  /** What `unique` is stored as. */
+  /** `unique` is stored here. */
   isUnique: hidden(z.boolean()),
 };
 

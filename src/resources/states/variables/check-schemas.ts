@@ -8,7 +8,7 @@ export interface CheckSchemasDeps {
   readonly stopping: AbortSignal;
 }
 
-/** What one request may take. What was compiled by then is kept: a retry goes on from there. */
+/** One request takes this long at most. Schemas that were compiled by then are kept: a retry goes on from there. */
 const MAX_CHECK_MS = 20_000;
 
 /**

@@ -43,7 +43,7 @@ export const variablesInput = z
   .max(MAX_VARIABLES);
 export type VariableInput = z.output<typeof variable.input>;
 
-/** What adding variables answers. */
+/** The answer to adding variables. */
 export const stateReference = z
   .object({ id: id("state") })
   .meta({ id: "StateReference", description: "The state that was added to." });

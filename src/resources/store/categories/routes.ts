@@ -31,7 +31,7 @@ const category = shape({
   meta: { id: "StoreCategory", description: "Artifacts of a store that belong together." },
 });
 
-/** The categories of stores; whoever sees a store sees them. */
+/** The categories of stores. They are seen with their store. */
 export const storeCategories = standardResource({
   path: "/stores/categories",
   tag: "Store",

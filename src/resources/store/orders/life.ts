@@ -33,7 +33,7 @@ export function requireStep({ organizationId }: Caller, row: OrderRow, name: key
 }
 
 /**
- * What the artifact's plan costs and its store takes at this moment. None of them changes until the order is there.
+ * The plan's price and the store's commission at this moment. Artifact, plan and store stay so until the order is there.
  *
  * @throws ApiError 404 where the caller sees no such artifact, or it has no such plan; 409 where it is not published
  */
@@ -69,7 +69,7 @@ export async function termsOf(
   };
 }
 
-/** What a payment adds: a license key, and an end where the plan has one. @throws ApiError 409 for another total */
+/** A payment adds a license key, and an end where the plan has an interval. @throws ApiError 409 for another total */
 export function paymentOf(
   row: OrderRow,
   { transactionId, paymentMethod, total }: PaymentInput,

@@ -78,7 +78,7 @@ export const order = shape({
   meta: { id: "Order", description: "An artifact that somebody buys." },
 });
 
-/** What is told of a payment. */
+/** A payment, as the store reports it. */
 export const paymentInput = z.strictObject({
   transactionId: z
     .string()

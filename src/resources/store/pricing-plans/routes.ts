@@ -8,7 +8,7 @@ import { visibleArtifacts } from "../store-scope.ts";
 const MAX_PLANS = 20;
 const taken = "the artifact has a pricing plan of that name already";
 
-/** What artifacts are to be had for; whoever sees an artifact sees its plans. */
+/** The prices of artifacts. They are seen with their artifact. */
 export const storePricingPlans = standardResource({
   path: "/stores/artifacts/:artifactId/pricing-plans",
   tag: "Store",

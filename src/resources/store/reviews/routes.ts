@@ -41,7 +41,7 @@ const review = shape({
   meta: { id: "StoreReview", description: "What somebody thinks of an artifact." },
 });
 
-/** What is thought of artifacts; whoever sees a published artifact sees its reviews. */
+/** Reviews of artifacts. They are seen with their published artifact. */
 export const storeReviews = standardResource({
   path: "/stores/reviews",
   tag: "Store",
@@ -84,7 +84,7 @@ export const storeReviews = standardResource({
         "in",
         rows.map((row) => row.id),
       )
-      // What was paid back counts no longer.
+      // A refunded order no longer counts.
       .where("storeOrders.status", "=", "paid")
       .execute();
     const ids = new Set(verified.map((row) => row.id));
