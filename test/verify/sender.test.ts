@@ -87,7 +87,12 @@ describe("a channel with a preset", () => {
   });
 
   it.each<[string, object, string, RegExp]>([
-    ["an unknown preset, with the nearest name", { preset: "acmee" }, "preset", /no preset.*acme is/],
+    [
+      "an unknown preset, with the nearest name",
+      { preset: "acmee" },
+      "preset",
+      /no preset.*did you mean acme/,
+    ],
     [
       "an unknown preset, without a suggestion",
       { preset: "zzzzzzzz" },
