@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { FormReading } from "../event/form-reading.ts";
+import { issueMessage } from "../lib/issue-message.ts";
 import { mergePatch } from "../lib/merge-patch.ts";
 import { findNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
@@ -132,7 +133,7 @@ const SIGNS = /\|\s*hmac-/;
 function wrongUnder(field: string, { issues }: z.ZodError): readonly WrongSetting[] {
   return issues.flatMap((issue) => {
     const path = [field, ...issue.path];
-    if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
+    if (issue.code !== "unrecognized_keys") return [{ path, message: issueMessage(issue) }];
     return issue.keys.map((key) => ({ path: [...path, key], message: "is not a known field" }));
   });
 }

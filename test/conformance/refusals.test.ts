@@ -7,8 +7,16 @@ import { type ApiOperation, follow, pathNames, readOperations } from "./operatio
 let api: TestApi;
 let document: OpenApi;
 let operations: readonly ApiOperation[];
+/** Of all details that an answer had. */
+const messages = new Set<string>();
 beforeAll(async () => {
-  api = await createTestApi();
+  const made = await createTestApi();
+  const call = async (...request: Parameters<TestApi["call"]>) => {
+    const answer = await made.call(...request);
+    for (const { message } of answer.body?.details ?? []) messages.add(message);
+    return answer;
+  };
+  api = { ...made, call: Object.assign(call, made.call) };
   document = (await api.call("GET", "/openapi.json")).body;
   operations = readOperations(document);
 });
@@ -234,5 +242,27 @@ describe("every operation that takes a query", () => {
     }
     expect(findings).toEqual([]);
     expect(parameters).toBeGreaterThan(50);
+  });
+});
+
+/** Values that break bounds, formats and lists of values. */
+const ODD = ["", "?", "x".repeat(100_000), -1e15, 1e15, 1.5, true, [], [null], ["", ""], {}, { "": null }];
+
+describe("a refusal", () => {
+  it("speaks in words of its own, never in those of the library that checks", async () => {
+    for (const operation of operations.filter(({ bodySchema }) => bodySchema !== undefined)) {
+      for (const { steps, schema } of partsOf(operation)) {
+        for (const value of ODD) {
+          const body = bodyOf(operation);
+          const object = steps.reduce((at: OpenApi, step) => at[step], body);
+          for (const name of Object.keys(schema.properties)) object[name] = value;
+          await api.call(operation.method, pathOf(operation), body);
+        }
+      }
+    }
+    const foreign =
+      /\b(?:invalid|too (?:big|small)|unrecognized|expected|received|undefined|nonoptional|NaN)\b/i;
+    expect([...messages].filter((message) => foreign.test(message))).toEqual([]);
+    expect(messages.size).toBeGreaterThan(30);
   });
 });

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import type { Finding } from "../../lib/errors.ts";
+import { issueMessage } from "../../lib/issue-message.ts";
 
 /** The kinds of values that records have. */
 export const FIELD_KINDS = [
@@ -80,7 +81,7 @@ export function readValues(
     }
     const read = schemaOf(field).safeParse(value);
     if (read.success) values.push([field.id, read.data]);
-    else findings.push({ path, message: read.error.issues[0]?.message ?? "does not fit" });
+    else findings.push({ path, message: read.error.issues.map(issueMessage).join("; ") });
   }
   return findings.length > 0 ? { findings } : { values: Object.fromEntries(values) };
 }
