@@ -11,6 +11,8 @@ const read = (name: string): string => readFileSync(join(ROOT, name), "utf8");
 const names = ["README.md", ...globSync("{src/docs,.github}/**/*.md", { cwd: ROOT })].sort();
 const pages = names.map((name) => ({ name, text: read(name) }));
 
+const source = globSync("src/**/*.ts", { cwd: ROOT }).map(read);
+
 /** What the pages hold, with the page that holds it. */
 const find = (pattern: RegExp): readonly { readonly page: string; readonly found: string }[] =>
   pages.flatMap(({ name, text }) =>
@@ -51,8 +53,8 @@ describe("the README and the pages of src/docs", () => {
   it("name only settings, metrics and presets that exist", () => {
     const settings = SETTING_LIST.map(({ name }) => name);
     expect(find(/\b(INLET_[A-Z_]+)\b/g).filter(({ found }) => !settings.includes(found))).toEqual([]);
-    const source = globSync("src/**/*.ts", { cwd: ROOT }).map(read).join("\n");
-    expect(find(/\b(inlet_[a-z_]+)\b/g).filter(({ found }) => !source.includes(`"${found}"`))).toEqual([]);
+    const lines = source.join("\n");
+    expect(find(/\b(inlet_[a-z_]+)\b/g).filter(({ found }) => !lines.includes(`"${found}"`))).toEqual([]);
     const presets = find(/"preset": "([^"]+)"/g);
     expect(presets.filter(({ found }) => !exists(`src/verify/presets/${found}.json`))).toEqual([]);
   });
@@ -82,6 +84,25 @@ describe("a page", () => {
     expect(named(quarantine)).toEqual(QUARANTINE_REASONS);
     for (const [code, status] of Object.entries(STATUS_OF))
       expect(errors).toContain(`| ${status} | \`${code}\` |`);
+  });
+
+  it("lists every metric that the program has", () => {
+    const metrics = source.flatMap((text) =>
+      [...text.matchAll(/"(inlet_[a-z_]+)"/g)].map(([, name = ""]) => name),
+    );
+    const page = read("src/docs/operating.md");
+    expect(metrics.length).toBeGreaterThan(15);
+    expect(metrics.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+  });
+
+  it("lists every event of the log, and no other", () => {
+    const written = source.flatMap((text) =>
+      [...text.matchAll(/\bevent: ["`]([^"`]+)["`]/g)].map(([, name = ""]) => name),
+    );
+    const listed = [...read("src/docs/logs.md").matchAll(/^\| `([a-z_.]+)` \|/gm)].map(([, name]) => name);
+    expect(listed).toEqual([...new Set(written)].sort());
+    const lines = source.join("\n");
+    expect(lines.match(/\blog\.(?:debug|info|warn|error|fatal)\(\s*\{(?!\s*event: )/g) ?? []).toEqual([]);
   });
 
   it("of the README is short", () => {

@@ -144,11 +144,12 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   async function attempt(name: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
-      if (failing.delete(name)) log.info({ event: `${name}.recovered` }, "housekeeping goes on");
+      if (failing.delete(name))
+        log.info({ event: "housekeeping.recovered", duty: name }, "housekeeping goes on");
     } catch (err) {
       if (signal.aborted || failing.has(name)) return;
       failing.add(name);
-      log.warn({ event: `${name}.failing`, err }, "housekeeping has to wait");
+      log.warn({ event: "housekeeping.failing", duty: name, err }, "housekeeping has to wait");
     }
   }
 

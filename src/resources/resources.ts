@@ -191,7 +191,7 @@ function seeOwnWrites({ readChanges, log }: ApiDeps): MiddlewareHandler<ApiEnv> 
     await next();
     if (isRead(c.req.method, c.req.path) || !c.res.ok) return;
     await readChanges().catch((error: unknown) =>
-      log.debug({ err: error }, "changes are read at the next beat"),
+      log.debug({ event: "changes.read_late", err: error }, "changes are read at the next beat"),
     );
   };
 }

@@ -138,7 +138,7 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
         pauseMs = more ? 0 : Math.max(READ_EVERY_MS, 2 * (performance.now() - startedAt));
         failing = false;
       } catch (error) {
-        if (!failing) log.warn({ err: error }, "event streams have to wait");
+        if (!failing) log.warn({ event: "event_streams.failing", err: error }, "event streams have to wait");
         failing = true;
         pauseMs = AFTER_FAILURE_MS;
       }

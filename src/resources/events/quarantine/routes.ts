@@ -173,7 +173,10 @@ async function redriveAll(
       results.push(await redriveItem(deps, found, { asNewId: false, signal }));
     } catch (error) {
       if (!(error instanceof UnavailableError) || results.length === 0) throw error;
-      deps.log.warn({ err: error }, "a re-drive of many ends before its end");
+      deps.log.warn(
+        { event: "quarantine.redrive_cut_short", err: error },
+        "a re-drive of many ends before its end",
+      );
       results.push(...ids.slice(index).map(unavailableResult));
       break;
     }

@@ -37,7 +37,10 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
     async function place({ row, topics }: Subscription): Promise<void> {
       const { id, startMs, state } = row;
       await ensureGroups(groups, { id, startMs, topics, isPaused: state === "paused" }).catch((err) => {
-        log.warn({ err, subscription: id }, "the groups of a changed subscription are placed later");
+        log.warn(
+          { event: "subscription.groups_late", err, subscription: id },
+          "the groups of a changed subscription are placed later",
+        );
       });
     }
 

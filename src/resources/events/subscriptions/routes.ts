@@ -86,7 +86,10 @@ export const subscribe: Resource<SubscriptionsDeps> = {
         try {
           await ensureGroups(groups, { id, startMs, topics: subscription.topics, isPaused: false });
         } catch (error) {
-          log.warn({ err: error, subscription: id }, "the groups of a new subscription are made later");
+          log.warn(
+            { event: "subscription.groups_late", err: error, subscription: id },
+            "the groups of a new subscription are made later",
+          );
         }
         const made = body.handler?.secret === undefined ? handler?.secret : undefined;
         const { connected: connectedChannels } = subscription;
@@ -195,7 +198,7 @@ async function lagsOf(
       subscriptions.map(({ row, topics }) => ({ id: row.id, topics })),
     );
   } catch (error) {
-    deps.log.warn({ err: error }, "lags are not known");
+    deps.log.warn({ event: "subscription.lags_unknown", err: error }, "lags are not known");
     return new Map();
   }
 }
