@@ -12,6 +12,9 @@ import { senderConfigSchema } from "../verify/sender-settings.ts";
 import { channelKindNameSchema } from "./entity.ts";
 import type { ChannelKinds } from "./kind.ts";
 
+/** One that works as it stands. */
+export const CHANNEL_EXAMPLE = { uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] };
+
 /** A channel as it is written in a blueprint or to an app; `config` is for its kind to read. */
 export const channelInputSchema = z
   .strictObject({

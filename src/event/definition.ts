@@ -15,7 +15,9 @@ export const definitionSchema = z
       .string()
       .min(1)
       .max(255)
-      .regex(/^[^\p{Cc}]*$/u, "must not contain control characters")
+      // As JSON Schema it is also read without the flag `u`, which `\p{Cc}` needs.
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+      .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, "must not contain control characters")
       .refine((type) => type.isWellFormed(), "must not contain lone surrogates")
       .refine((type) => type !== "*", "must not be *, which stands for all types"),
     typePath: path.nullable().optional().describe("null: none, also where the channel's preset has one"),

@@ -4,8 +4,10 @@ import { z } from "zod";
 export const timestamp = z.iso.datetime({ precision: 3 }).meta({ example: "2026-01-31T09:30:00.000Z" });
 
 /** An id as the API shows it. */
-export const id = (prefix: string): z.ZodString =>
-  z.string().meta({ example: `${prefix}_01jc9x2k4v8m3n5p7q9r1s0` });
+export const id = (prefix: string): z.ZodString => z.string().meta({ example: idExample(prefix) });
+
+/** What an id with that prefix looks like. */
+export const idExample = (prefix: string): string => `${prefix}_01jc9x2k4v8m3n5p7q9r1s0`;
 
 /** The answer to a DELETE. */
 export const deleted = z.object({ id: z.string() }).meta({ id: "Deleted", description: "What was deleted." });

@@ -36,7 +36,7 @@ export const targetIn = async (spine: TestSpine): Promise<Target> => ({
   document: await (await spine.api.app.request("/v1/openapi.json")).json(),
   send: sendTo(spine.api.app),
   deliver: spine.send,
-  bury: (subscriptionId) => buryIn(spine, subscriptionId),
+  bury: (subscriptionId) => buryIn(spine.api.database.db, subscriptionId),
   token: await spine.api.keyWith("*"),
 });
 

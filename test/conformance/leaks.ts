@@ -60,7 +60,7 @@ export async function openLeakMatrix(): Promise<LeakMatrix> {
   const scopeOf = (token: string, organizationId: string, rename: boolean): Scope =>
     fixtures.open({
       ...{ organizationId, rename, send: as(token), deliver: spine.send },
-      bury: (subscriptionId) => buryIn(spine, subscriptionId),
+      bury: (subscriptionId) => buryIn(spine.api.database.db, subscriptionId),
     });
   const theirToken = await spine.api.strangerKey();
   const other = await db

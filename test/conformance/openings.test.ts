@@ -21,7 +21,7 @@ async function newScope(): Promise<Scope> {
   const authorization = `Bearer ${body.apiKey.key}`;
   return fixtures.open({
     ...{ organizationId: body.id, rename: true, deliver: spine.send },
-    bury: (subscriptionId) => buryIn(spine, subscriptionId),
+    bury: (subscriptionId) => buryIn(spine.api.database.db, subscriptionId),
     send: (request) => send({ ...request, headers: { authorization, ...request.headers } }),
   });
 }

@@ -1,9 +1,6 @@
 import type { OpenApi } from "../support/documented.ts";
 import type { Recipes, Scope } from "./fixtures.ts";
 
-/** Channels for whatever is made of a blueprint: what has no `id` is quarantined. */
-const CHANNELS = [{ uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] }];
-
 /** Tells apart what may be there once only. */
 let made = 0;
 
@@ -92,17 +89,12 @@ export const RECIPES: Recipes = {
       await scope.call("DELETE", `/iam/memberships/${(await membershipOf(scope, id)).id}`);
       return { accountId: id, permissions: [], roleIds: [] };
     },
-    createBlueprint: async () => ({ title: "Example", channels: CHANNELS }),
     // Of a kind that may have a connection.
     createChannel: async () => ({
       uid: "second",
       kind: "sse",
       config: { url: "https://api.example.com/events", connection: "optional" },
       events: [{ type: "push" }],
-    }),
-    createArtifact: async (scope) => ({
-      ...{ kind: "blueprint", title: "Example", blueprintId: await scope.idOf("blueprintId") },
-      storeId: await scope.idOf("storeId"),
     }),
     approveArtifact: async (scope) => {
       const path = `/stores/artifacts/${await scope.idOf("artifactId")}/reject`;
@@ -124,10 +116,8 @@ export const RECIPES: Recipes = {
     },
     endTask: started,
     cancelTask: started,
-    installApp: async (scope) => ({ blueprintId: await scope.idOf("blueprintId") }),
     // Where the connection may go.
     subscribe: async () => ({ eventUid: "main:*", handler: { url: "https://api.example.com/events" } }),
-    setSourceCursor: async () => ({ value: { sequence: "42" } }),
     dryRunSource: async () => ({}),
     replaySubscription: async (scope) => ({ entries: [await published(scope)].map(placeOf) }),
   },

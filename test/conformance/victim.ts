@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
+import type { Queryable } from "../../src/data/database.ts";
 import { insertDeadLetter, listDeadLetters } from "../../src/data/subscriptions/dead-letters.ts";
 import { createChannelId } from "../../src/lib/channel-id.ts";
 import { createId } from "../../src/lib/ids.ts";
@@ -47,8 +48,7 @@ export const idsIn = (text: string): readonly string[] => [
 ];
 
 /** A dead letter, as if the subscription's handler had not taken an event. */
-export async function buryIn({ api }: TestSpine, subscriptionId: string): Promise<string> {
-  const { db } = api.database;
+export async function buryIn(db: Queryable, subscriptionId: string): Promise<string> {
   const { organizationId } = await db
     .selectFrom("subscriptions")
     .select("organizationId")

@@ -1,15 +1,21 @@
 import { z } from "zod";
 import { channelSchema } from "../../../channels/entity.ts";
 import type { AppRow } from "../../../data/tables.ts";
-import { id, type Shown, timestamp } from "../../../http/fields.ts";
+import { id, idExample, type Shown, timestamp } from "../../../http/fields.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { patchOf } from "../../kit/merge.ts";
 
 export const installSchema = z
   .strictObject({
-    artifactId: z.string().optional(),
-    blueprintId: z.string().optional(),
-    spaceId: z.string().optional(),
+    artifactId: z
+      .string()
+      .optional()
+      .describe("The artifact of a store that it is installed from, instead of a blueprint."),
+    blueprintId: z
+      .string()
+      .optional()
+      .meta({ description: "The blueprint that it is installed from.", example: idExample("bp") }),
+    spaceId: z.string().optional().describe("Default: the default space of the caller."),
   })
   .superRefine(({ artifactId, blueprintId }, context) => {
     if ((artifactId === undefined) !== (blueprintId === undefined)) return;

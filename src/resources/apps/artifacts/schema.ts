@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { idExample } from "../../../http/fields.ts";
 import { aside, hidden, kept } from "../../kit/field.ts";
 import { organizationId, textOf } from "../../kit/fields.ts";
 import { type RowOf, shape, type TableOf } from "../../kit/shape.ts";
@@ -10,7 +11,10 @@ declare module "../../../data/tables.ts" {
   }
 }
 
-const storeId = z.string().nullable().describe("where it is offered; null: nowhere");
+const storeId = z
+  .string()
+  .nullable()
+  .meta({ description: "where it is offered; null: nowhere", example: idExample("store") });
 const status = z
   .enum(["draft", "pending", "published", "rejected"])
   .describe(
@@ -26,7 +30,11 @@ const fields = {
   description: textOf(4_096),
   organizationId,
   /** Null also where it was deleted. */
-  blueprintId: z.string().nullable().default(null).describe("what an artifact of kind `blueprint` installs"),
+  blueprintId: z
+    .string()
+    .nullable()
+    .default(null)
+    .meta({ description: "what an artifact of kind `blueprint` installs", example: idExample("bp") }),
   storeId: aside(storeId.default(null)),
   /** `storeId` is stored here. */
   offeredIn: hidden(z.string().nullable()),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { channelKindNameSchema } from "../../../channels/entity.ts";
-import { channelInputSchema } from "../../../channels/settings.ts";
+import { CHANNEL_EXAMPLE, channelInputSchema } from "../../../channels/settings.ts";
 import type { BlueprintRow } from "../../../data/tables.ts";
 import { channelUidSchema } from "../../../event/channel.ts";
 import { definitionSchema } from "../../../event/definition.ts";
@@ -15,7 +15,7 @@ const fields = {
     .string()
     .regex(/^[A-Za-z0-9_.-]{1,64}$/, "must be 1 to 64 characters of A-Z a-z 0-9 _ . -")
     .optional(),
-  title: z.string().min(1).max(255),
+  title: z.string().min(1).max(255).meta({ example: "Issue tracker" }),
   description: z.string().max(4_096).nullable().default(null),
   channels: z
     .array(channelInputSchema)
@@ -29,7 +29,8 @@ const fields = {
         }
         seen.add(uid);
       });
-    }),
+    })
+    .meta({ example: [CHANNEL_EXAMPLE] }),
 };
 
 /** What a blueprint is made of, and what a patched one must still be. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { channelInputSchema } from "../../../channels/settings.ts";
+import { CHANNEL_EXAMPLE, channelInputSchema } from "../../../channels/settings.ts";
 import { patchOf } from "../../kit/merge.ts";
 
 const connectionId = z
@@ -9,9 +9,12 @@ const connectionId = z
   .meta({ description: "The connection that its calls carry; of a channel that fetches.", example: null });
 
 /** A channel that is added to an app. */
-export const newChannelSchema = channelInputSchema
-  .extend({ connectionId })
-  .meta({ id: "NewChannel", description: "A channel that is added to an app.", configOf: "written" });
+export const newChannelSchema = channelInputSchema.extend({ connectionId }).meta({
+  id: "NewChannel",
+  description: "A channel that is added to an app.",
+  configOf: "written",
+  example: { ...CHANNEL_EXAMPLE, uid: "second" },
+});
 
 /** What of a channel may be changed; uid and kind are for good. */
 export const channelContentSchema = newChannelSchema.pick({

@@ -49,7 +49,7 @@ export type SourceEntity = Shown<z.output<typeof sourceSchema>>;
 export const setCursorSchema = z.strictObject({
   value: z.unknown().meta({
     description: "Replaces the cursor as a whole; how it is written, the source's cursor shows.",
-    example: { lastEventId: "42" },
+    example: { sequence: "42" },
   }),
   version: z.int().min(0).optional().meta({ description: "The version that it must be at; default: any." }),
 });

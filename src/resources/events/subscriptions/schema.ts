@@ -18,15 +18,21 @@ export type StartAt = "now" | "earliest" | number;
 /** A channel's uid holds no colon, a type may: the first one parts them. */
 const EVENT_UID = /^([A-Za-z0-9_-]{1,64}):(.{1,255})$/su;
 
-const eventUidSchema = z.string().transform((text, context): EventUid => {
-  if (text === "*") return { kind: "app" };
-  const [, channelUid, type] = EVENT_UID.exec(text) ?? [];
-  if (channelUid === undefined || type === undefined) {
-    context.addIssue({ code: "custom", message: "must be <channel_uid>:<event_type>, <channel_uid>:* or *" });
-    return z.NEVER;
-  }
-  return type === "*" ? { kind: "channel", channelUid } : { kind: "type", channelUid, type };
-});
+const eventUidSchema = z
+  .string()
+  .meta({ description: "`<channel uid>:<event type>`, `<channel uid>:*` or `*`.", example: "main:push" })
+  .transform((text, context): EventUid => {
+    if (text === "*") return { kind: "app" };
+    const [, channelUid, type] = EVENT_UID.exec(text) ?? [];
+    if (channelUid === undefined || type === undefined) {
+      context.addIssue({
+        code: "custom",
+        message: "must be <channel_uid>:<event_type>, <channel_uid>:* or *",
+      });
+      return z.NEVER;
+    }
+    return type === "*" ? { kind: "channel", channelUid } : { kind: "type", channelUid, type };
+  });
 
 const placeSchema = z.union(
   [z.enum(["now", "earliest"]), z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))],

@@ -81,12 +81,20 @@ export interface ResponseObject {
   readonly content: Readonly<Record<string, object>>;
 }
 
+/** The answer as a component that is referred to; `when` stands in place of what it says of itself. */
+export const referToError = (name: ErrorName, when?: string): object => ({
+  $ref: `#/components/responses/${name}`,
+  ...(when === undefined ? {} : { description: sentence(when) }),
+});
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
 /** The answer as an object of the document; `when` says more than what the error is about in general. */
 export function errorResponse(name: ErrorName, headers: object, when?: string): ResponseObject {
   const [code, description] = ERRORS[name];
   const message = description.replaceAll("`", "");
   return {
-    description: when === undefined ? description : `${when.charAt(0).toUpperCase()}${when.slice(1)}.`,
+    description: when === undefined ? description : sentence(when),
     headers: { ...headers, ...OWN_HEADERS[name] },
     content: {
       "application/json": {

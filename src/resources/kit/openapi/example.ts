@@ -1,9 +1,23 @@
 import type { JsonSchema } from "./schemas.ts";
 
+const TEXT = "text";
+
 const BY_FORMAT: Readonly<Record<string, string>> = {
   "date-time": "2026-01-31T09:30:00.000Z",
   uri: "https://example.com/",
   email: "someone@example.com",
+};
+
+/** Texts by the names of their fields, where nothing else tells what they look like. */
+const BY_NAME: Readonly<Record<string, string>> = {
+  title: "Example",
+  name: "Example",
+  description: "What it is for.",
+  firstName: "Ada",
+  lastName: "Lovelace",
+  uid: "main",
+  topic: "events.org.apps.app.event_received.app.main.push",
+  entryId: "1769851800000-0",
 };
 
 type Components = Readonly<Record<string, JsonSchema>>;
@@ -39,12 +53,19 @@ export function exampleOf(schema: JsonSchema, components: Components, open: read
     case "boolean":
       return true;
     case "string":
-      return BY_FORMAT[String(schema.format)] ?? "text";
+      return BY_FORMAT[String(schema.format)] ?? TEXT;
     case "null":
       return null;
     default:
       return {};
   }
+}
+
+function byName(name: string, value: unknown): unknown {
+  if (value !== TEXT) return value;
+  // What another group of services has given a name to.
+  const [, what] = /^(.+)Id$/.exec(name) ?? [];
+  return BY_NAME[name] ?? (what === undefined ? TEXT : `${what}-1`);
 }
 
 function objectExample(
@@ -54,7 +75,7 @@ function objectExample(
   const names: readonly unknown[] = Array.isArray(required) ? required : [];
   const fields = Object.entries(isSchema(properties) ? properties : {})
     .filter(([name, part]) => names.includes(name) || (isSchema(part) && "examples" in part))
-    .map(([name, part]) => [name, isSchema(part) ? within(part) : null] as const);
+    .map(([name, part]) => [name, isSchema(part) ? byName(name, within(part)) : null] as const);
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
 }
 

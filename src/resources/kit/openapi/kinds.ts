@@ -45,7 +45,7 @@ const isPlace = (value: unknown): value is ConfigOf => typeof value === "string"
 
 function unionByKind(
   name: string,
-  { properties, required, configOf: _, ...rest }: JsonSchema,
+  { properties, required, configOf: _, examples, ...rest }: JsonSchema,
   place: ConfigOf,
   kinds: DocumentedKinds,
 ): readonly (readonly [string, JsonSchema])[] {
@@ -70,6 +70,7 @@ function unionByKind(
   });
   const union = {
     description: rest.description,
+    ...(examples === undefined ? {} : { examples }),
     oneOf: variants.map((variant) => ({ $ref: REFERENCE + variant.name })),
     discriminator: {
       propertyName: "kind",

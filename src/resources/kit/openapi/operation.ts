@@ -1,6 +1,13 @@
 import { isList, isOther, type OtherAnswer } from "../answer.ts";
 import type { MountedRoute } from "../mount.ts";
-import { COMMON_HEADERS, type ErrorName, errorResponse, type ResponseObject, statusOf } from "./errors.ts";
+import {
+  COMMON_HEADERS,
+  type ErrorName,
+  errorResponse,
+  type ResponseObject,
+  referToError,
+  statusOf,
+} from "./errors.ts";
 import { exampleOf } from "./example.ts";
 import type { JsonSchema, SchemaWriter } from "./schemas.ts";
 
@@ -132,14 +139,7 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
     ...(conflicts.length === 0 ? {} : { Conflict: conflicts.join("; or ") }),
   };
   return Object.fromEntries([
-    ...names
-      .filter((name) => name !== false)
-      .map((name) => [
-        statusOf(name),
-        told[name] === undefined
-          ? { $ref: `#/components/responses/${name}` }
-          : errorResponse(name, COMMON_HEADERS, told[name]),
-      ]),
+    ...names.filter((name) => name !== false).map((name) => [statusOf(name), referToError(name, told[name])]),
     ...(isOther(answer) && answer.refusal !== undefined ? [["400", refusalResponse(answer)]] : []),
   ]);
 }

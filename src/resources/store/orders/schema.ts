@@ -88,7 +88,9 @@ export const paymentInput = z.strictObject({
     .default(null)
     .meta({ description: "What the payment is called where it was made. Stored as given.", example: "tx-1" }),
   paymentMethod: paymentMethod.unwrap().optional().meta({ description: "Default: that of the order." }),
-  total: amount.optional().meta({ description: "What was paid; another total than the order's is a 409." }),
+  total: amount
+    .optional()
+    .meta({ description: "What was paid; another total than the order's is a 409.", example: "23.68" }),
 });
 export type PaymentInput = z.output<typeof paymentInput>;
 
