@@ -35,32 +35,21 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** A token that is typed in is held in the page, and no longer than it is open. */
-const START = `window.addEventListener("load", () => {
-  window.SwaggerUIBundle({
-    url: "v1/openapi.json",
-    dom_id: "#document",
-    deepLinking: true,
-    docExpansion: "list",
-    validatorUrl: null,
-    persistAuthorization: false,
-    presets: [window.SwaggerUIBundle.presets.apis],
-  });
-});
-`;
+const { resolve } = createRequire(import.meta.url);
+const JAVASCRIPT = "text/javascript; charset=utf-8";
 
-/** Files served from the package `swagger-ui-dist`. */
+/** The files of the page, most of them from the package `swagger-ui-dist`. */
 const ASSETS = {
-  "swagger-ui.css": { file: "swagger-ui.css", type: "text/css; charset=utf-8" },
-  "swagger-ui.js": { file: "swagger-ui-bundle.js", type: "text/javascript; charset=utf-8" },
-  "favicon.png": { file: "favicon-32x32.png", type: "image/png" },
+  "swagger-ui.css": { file: resolve("swagger-ui-dist/swagger-ui.css"), type: "text/css; charset=utf-8" },
+  "swagger-ui.js": { file: resolve("swagger-ui-dist/swagger-ui-bundle.js"), type: JAVASCRIPT },
+  "favicon.png": { file: resolve("swagger-ui-dist/favicon-32x32.png"), type: "image/png" },
+  "start.js": { file: new URL("./docs-page.js", import.meta.url), type: JAVASCRIPT },
 } as const;
 
 const CACHE_CONTROL = "public, max-age=3600";
 
 /** `/docs`: the API's description as a page; `/` leads there. */
 export function createDocs(): Hono<RequestEnv> {
-  const { resolve } = createRequire(import.meta.url);
   const docs = new Hono<RequestEnv>();
   const secure = secureHeaders({ contentSecurityPolicy: POLICY, xFrameOptions: "DENY" });
   docs.use("/docs", secure);
@@ -68,14 +57,11 @@ export function createDocs(): Hono<RequestEnv> {
   // Relative, as the page's own addresses are.
   docs.get("/", (c) => c.redirect("docs"));
   docs.get("/docs", (c) => c.html(PAGE));
-  docs.get("/docs/start.js", (c) => answerAsset(c, START, "text/javascript; charset=utf-8"));
   for (const [name, { file, type }] of Object.entries(ASSETS)) {
-    docs.get(`/docs/${name}`, async (c) =>
-      answerAsset(c, await readFile(resolve(`swagger-ui-dist/${file}`)), type),
-    );
+    docs.get(`/docs/${name}`, async (c) => answerAsset(c, await readFile(file), type));
   }
   return docs;
 }
 
-const answerAsset = (c: Context, content: string | Buffer<ArrayBuffer>, type: string): Response =>
+const answerAsset = (c: Context, content: Buffer<ArrayBuffer>, type: string): Response =>
   c.body(content, 200, { "Content-Type": type, "Cache-Control": CACHE_CONTROL });

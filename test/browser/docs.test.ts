@@ -31,7 +31,7 @@ interface Visit {
   readonly complaints: readonly string[];
 }
 
-async function visit(): Promise<Visit> {
+async function visit(place = ""): Promise<Visit> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   const strangers: string[] = [];
   const complaints: string[] = [];
@@ -43,13 +43,60 @@ async function visit(): Promise<Visit> {
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
-  await page.goto(`${origin}/docs`);
-  await page.locator(".opblock").first().waitFor({ timeout: 15_000 });
+  await page.goto(`${origin}/docs${place}`);
+  await page.locator(".opblock-tag").first().waitFor({ timeout: 15_000 });
   return { page, strangers, complaints };
 }
 
+const search = (page: Page, phrase: string): Promise<void> =>
+  page.getByRole("searchbox", { name: "Search operations" }).fill(phrase);
+
+/** The names of the operations that are shown. */
+const shown = (page: Page): Promise<readonly (string | undefined)[]> =>
+  page
+    .locator(".opblock")
+    .evaluateAll((all: readonly { readonly id: string }[]) => all.map(({ id }) => id.split("-").at(-1)));
+
+it("the docs page shows the headings first, in six requests, and draws no operation before it is asked for", async () => {
+  const { page } = await visit();
+  const document: OpenApi = await (await fetch(`${origin}/v1/openapi.json`)).json();
+  const headings = await page.locator(".opblock-tag").evaluateAll((all) => all.map((one) => one.dataset.tag));
+  expect(headings).toEqual(document.tags.map(({ name }: OpenApi) => name));
+  expect(await page.locator(".opblock").count()).toBe(0);
+  expect(await page.evaluate("performance.getEntriesByType('resource').length")).toBeLessThan(6);
+  await page.close();
+});
+
+it("the docs page finds operations by all words of their path, method, name or heading", async () => {
+  const { page, complaints } = await visit();
+  await search(page, "POST channels/");
+  await page.locator(".opblock").first().waitFor();
+  expect(await shown(page)).toEqual(expect.arrayContaining(["pauseChannel", "rotateChannel"]));
+  expect(await shown(page)).not.toContain("listChannels");
+  await search(page, "Blueprints change");
+  await page.locator("#operations-Blueprints-updateBlueprint").waitFor();
+  expect(await shown(page)).toEqual(["updateBlueprint"]);
+  await search(page, "nothing of that name");
+  await page.locator(".opblock").waitFor({ state: "detached" });
+  expect(await page.locator(".opblock-tag").count()).toBe(0);
+  await search(page, "");
+  await page.locator(".opblock-tag").first().waitFor();
+  expect([await shown(page), complaints]).toEqual([[], []]);
+  await page.close();
+});
+
+it("the docs page opens at the operation that its address names", async () => {
+  const { page } = await visit("#/Channels/createChannel");
+  const opened = page.locator("#operations-Channels-createChannel");
+  await opened.locator(".model-example").first().waitFor();
+  expect(await opened.textContent()).toContain('"kind": "webhook"');
+  await page.close();
+});
+
 it("the docs page shows every operation, calls no other host and keeps to its CSP", async () => {
   const { page, strangers, complaints } = await visit();
+  await search(page, "/");
+  await page.locator(".opblock").first().waitFor();
   const document: OpenApi = await (await fetch(`${origin}/v1/openapi.json`)).json();
   const count = Object.values<object>(document.paths)
     .flatMap(Object.keys)
@@ -74,6 +121,7 @@ it("the docs page sends a request with a typed-in token, and stores the token no
   await page.locator(".auth-container input").fill(token);
   await page.locator(".auth-btn-wrapper button.authorize").click();
   await page.locator(".auth-btn-wrapper .btn-done").click();
+  await search(page, "listBlueprints");
   const operation = page.locator("#operations-Blueprints-listBlueprints");
   await operation.locator(".opblock-summary-control").click();
   await operation.locator(".try-out__btn").click();

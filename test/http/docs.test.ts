@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { createDocs } from "../../src/http/docs.ts";
 
@@ -24,4 +25,39 @@ it("the docs page allows no inline script and nothing from other hosts", async (
   expect(policy).toContain("frame-ancestors 'none'");
   expect(policy).not.toMatch(/unsafe|https?:|\*/);
   expect(await page.text()).not.toMatch(/<script(?![^>]*src=)|\son\w+=|https?:/);
+});
+
+it("the docs page hands over the heads of operations, and the whole of one when it is opened", async () => {
+  const script = await (await docs.request("/docs/start.js")).text();
+  // biome-ignore lint/suspicious/noExplicitAny: what a page of somebody else's is handed
+  let options: any;
+  const window = {
+    addEventListener: (_: string, start: () => void) => start(),
+    SwaggerUIBundle: Object.assign((given: object) => (options = given), { presets: {} }),
+  };
+  runInNewContext(script, { window });
+  const [heads] = options.plugins;
+  const { fn, statePlugins } = heads();
+  let handed: unknown;
+  const specActions = { updateJsonSpec: (json: unknown) => (handed = json) };
+  const head = { operationId: "getTree", summary: "Get a tree", tags: ["Trees"] };
+  const schema = { $ref: "#/components/schemas/Tree" };
+  const document = {
+    openapi: "3.1.1",
+    paths: { "/trees/{id}": { get: { ...head, responses: { "200": { schema } } } } },
+    components: {
+      securitySchemes: {},
+      schemas: { Tree: { properties: { name: { type: "string" }, parent: schema } } },
+    },
+  };
+  statePlugins.spec.wrapActions.parseToJson(null, { specActions })(JSON.stringify(document));
+  expect(JSON.parse(JSON.stringify(handed))).toEqual({
+    openapi: "3.1.1",
+    paths: { "/trees/{id}": { get: head } },
+    components: { securitySchemes: {} },
+  });
+  const { spec } = await fn.resolveSubtree(handed, ["paths", "/trees/{id}", "get"]);
+  expect(JSON.parse(JSON.stringify(spec.responses["200"].schema))).toEqual({
+    properties: { name: { type: "string" }, parent: { description: "As above." } },
+  });
 });

@@ -1,0 +1,125 @@
+// The page `/docs` in the browser: Swagger UI, which reads a document of this size for seconds. It is handed the operations'
+// heads, and the whole of one when that is opened.
+
+/** What a list of operations shows; all else of an operation is read when it is opened. */
+const HEAD = ["operationId", "summary", "tags", "deprecated", "security", "servers"];
+
+window.addEventListener("load", () => {
+  let whole = {};
+
+  const headsOf = ({ paths, components, ...rest }) => ({
+    ...rest,
+    paths: mapValues(paths, (item) =>
+      mapValues(item, (part) => ("operationId" in part ? pick(part, HEAD) : part)),
+    ),
+    components: { securitySchemes: components.securitySchemes },
+  });
+
+  const heads = () => ({
+    fn: {
+      resolveSubtree: async (_, path) => ({
+        spec: resolve(
+          whole,
+          path.reduce((at, step) => at?.[step], whole),
+          [],
+        ),
+        errors: [],
+      }),
+    },
+    statePlugins: {
+      spec: {
+        wrapActions: {
+          parseToJson:
+            (_, { specActions, specSelectors }) =>
+            (text) => {
+              whole = JSON.parse(text ?? specSelectors.specStr());
+              return specActions.updateJsonSpec(headsOf(whole));
+            },
+        },
+      },
+    },
+  });
+
+  const search = ({ React }) => ({
+    components: {
+      FilterContainer: ({ layoutSelectors, layoutActions }) =>
+        React.createElement("input", {
+          type: "search",
+          className: "operation-filter-input wrapper",
+          placeholder: "Search operations: words of their path, name or heading",
+          "aria-label": "Search operations",
+          value: phraseOf(layoutSelectors),
+          onChange: ({ target }) => layoutActions.updateFilter(target.value),
+        }),
+    },
+    fn: {
+      opsFilter: (headings, phrase) =>
+        headings
+          .map((heading, tag) =>
+            heading.update("operations", (all) => all.filter((one) => fits(one, tag, phrase))),
+          )
+          .filter((heading) => heading.get("operations").size > 0),
+    },
+    statePlugins: {
+      layout: {
+        wrapSelectors: {
+          // What is found is shown, whether its heading was open or not.
+          isShown:
+            (isShown, { layoutSelectors }) =>
+            (_, thing, ...rest) =>
+              (thing[0] === "operations-tag" && phraseOf(layoutSelectors) !== "") || isShown(thing, ...rest),
+        },
+      },
+    },
+  });
+
+  window.SwaggerUIBundle({
+    url: "v1/openapi.json",
+    dom_id: "#document",
+    deepLinking: true,
+    docExpansion: "none",
+    defaultModelsExpandDepth: -1,
+    filter: true,
+    validatorUrl: null,
+    // A token that is typed in is held in the page, and no longer than it is open.
+    persistAuthorization: false,
+    presets: [window.SwaggerUIBundle.presets.apis],
+    plugins: [heads, search],
+  });
+});
+
+const mapValues = (object, map) =>
+  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, map(value)]));
+
+const pick = (object, names) =>
+  Object.fromEntries(Object.entries(object).filter(([name]) => names.includes(name)));
+
+/** What is searched for; before anything was typed it is `true`. */
+const phraseOf = (layoutSelectors) => {
+  const phrase = layoutSelectors.currentFilter();
+  return typeof phrase === "string" ? phrase : "";
+};
+
+/** Every word stands somewhere in the operation's method, path, names or heading. */
+function fits(one, tag, phrase) {
+  const names = ["operationId", "summary"].map((name) => one.getIn(["operation", name]));
+  const text = [one.get("method"), one.get("path"), ...names, tag].join(" ").toLowerCase();
+  return phrase
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
+/** The part with its references followed; where one would stand within itself, it is left out. */
+function resolve(whole, part, open) {
+  if (Array.isArray(part)) return part.map((one) => resolve(whole, one, open));
+  if (typeof part !== "object" || part === null) return part;
+  const { $ref, ...rest } = part;
+  if (typeof $ref !== "string") return mapValues(part, (one) => resolve(whole, one, open));
+  if (open.includes($ref)) return { description: "As above.", ...rest };
+  const found = $ref
+    .slice("#/".length)
+    .split("/")
+    .reduce((at, step) => at?.[step.replaceAll("~1", "/").replaceAll("~0", "~")], whole);
+  return { ...resolve(whole, found, [...open, $ref]), ...rest };
+}
