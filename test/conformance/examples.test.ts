@@ -118,6 +118,7 @@ it("the example of a delivery works at the address of a channel that was made by
   const scope = await newScope();
   const media = document.paths["/hooks/{channelId}"].post.requestBody.content["application/json"];
   const response = await deliver(await scope.idOf("channelId"), media.example);
+  expect(response.headers.has("x-request-id")).toBe(true);
   expect([response.status, await response.json()]).toMatchObject([200, { received: 1, published: 1 }]);
 });
 

@@ -129,6 +129,23 @@ describe("the document", () => {
       .split("/")
       .reduce((at: OpenApi, step) => at[step], document);
 
+  it("tells the headers of every answer", () => {
+    const limits = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+    for (const { path, operation } of everyOperation()) {
+      const inApi = document.paths[path].servers === undefined;
+      for (const [status, answer] of Object.entries<OpenApi>(operation.responses)) {
+        const { headers } = answer.$ref ? referred(answer.$ref) : answer;
+        const expected = ["X-Request-Id", ...(inApi ? limits : [])];
+        if (status === "429" || (status === "503" && path !== "/readyz")) expected.push("Retry-After");
+        if (status === "405") expected.push("Allow");
+        expect([operation.operationId, status, Object.keys(headers)]).toEqual([
+          ...[operation.operationId, status],
+          expect.arrayContaining(expected),
+        ]);
+      }
+    }
+  });
+
   it("gives examples that fit its schemas", () => {
     const ajv = new Ajv2020({
       strict: false,

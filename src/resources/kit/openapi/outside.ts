@@ -87,7 +87,7 @@ export function outsidePaths({
           },
         },
         responses: {
-          "200": { description: "Accepted.", content: json(schemas.output(outcomeSchema)) },
+          "200": answer("Accepted.", json(schemas.output(outcomeSchema))),
           ...errors({
             InvalidParameters: "the channel refuses what does not fit; `details` names each item",
             Unauthenticated: "the delivery could not be verified",
