@@ -89,6 +89,8 @@ export async function startRedisCluster(options: readonly string[] = []): Promis
     masters.map(({ port }) => ({ host: "127.0.0.1", port })),
     { redisOptions: { protocol: 2 }, lazyConnect: true },
   );
+  // Until then it knows no nodes, and what is asked of each of them is asked of none.
+  await client.connect();
   return {
     url: masters.map(({ url }) => url).join(","),
     client,
