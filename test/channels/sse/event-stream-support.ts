@@ -137,8 +137,8 @@ export const parsesStreamsByteByByte = (numRuns: number): void =>
   );
 
 /**
- * The events that the client of the `eventsource` package reads of a stream. It strips a second byte order mark, where the standard
- * strips one.
+ * The events that the client of the `eventsource` package reads of a stream. At the start it strips a second byte order mark, and the
+ * characters "ï»¿" as well, where the standard strips one mark only.
  */
 function readByClient(chunks: readonly Uint8Array[]): Promise<Pick<Frame, "event" | "data">[]> {
   const { promise, resolve } = Promise.withResolvers<Pick<Frame, "event" | "data">[]>();
@@ -175,7 +175,7 @@ function readByClient(chunks: readonly Uint8Array[]): Promise<Pick<Frame, "event
 export const parsesAsTheClientDoes = (numRuns: number): Promise<void> =>
   fc.assert(
     fc.asyncProperty(
-      stream.filter((bytes) => !bytes.includes("\uFEFF")),
+      stream.filter((bytes) => !bytes.includes("\uFEFF") && !bytes.subarray(0, 6).equals(Buffer.from("ï»¿"))),
       fc.array(fc.nat(1000), { maxLength: 12 }),
       async (bytes, places) => {
         const chunks = cut(bytes, places);
