@@ -5,12 +5,12 @@ import { createCallers } from "../data/accounts/callers.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Queryable } from "../data/database.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
-import { type AccessTokens, createAccessTokens } from "../http/access-tokens.ts";
-import type { AuthenticateDeps } from "../http/authenticate.ts";
-import { createFailedTokens } from "../http/failed-tokens.ts";
-import { createIdentify } from "../http/identify.ts";
+import { type AccessTokens, createAccessTokens } from "../http/callers/access-tokens.ts";
+import type { AuthenticateDeps } from "../http/callers/authenticate.ts";
+import { createFailedTokens } from "../http/callers/failed-tokens.ts";
+import { createIdentify } from "../http/callers/identify.ts";
+import { createOidcIssuer } from "../http/callers/oidc.ts";
 import type { ShowLimitsDeps } from "../http/limits.ts";
-import { createOidcIssuer } from "../http/oidc.ts";
 import type { ClientAddressOf } from "../lib/client-address.ts";
 import type { Clock } from "../lib/clock.ts";
 

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import type { Metrics } from "../metrics.ts";
-import { bearerToken } from "./authenticate.ts";
+import { bearerToken } from "./callers/authenticate.ts";
 import type { RequestEnv } from "./context.ts";
 import { ApiError } from "./problem.ts";
 

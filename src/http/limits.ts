@@ -2,8 +2,8 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
 import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
 import type { ClientAddress, ClientAddressOf } from "../lib/client-address.ts";
+import type { FailedTokens } from "./callers/failed-tokens.ts";
 import type { ApiEnv } from "./context.ts";
-import type { FailedTokens } from "./failed-tokens.ts";
 import { ApiError } from "./problem.ts";
 
 /** How much may still be asked for, in how many seconds the window begins anew. */

@@ -1,6 +1,6 @@
 import { Hono, type MiddlewareHandler } from "hono";
-import { type AuthenticateDeps, authenticate } from "../http/authenticate.ts";
-import { permissionCatalog } from "../http/authorize.ts";
+import { type AuthenticateDeps, authenticate } from "../http/callers/authenticate.ts";
+import { permissionCatalog } from "../http/callers/authorize.ts";
 import type { ApiEnv } from "../http/context.ts";
 import { createDoOnce } from "../http/idempotency.ts";
 import { type ShowLimitsDeps, showLimits } from "../http/limits.ts";

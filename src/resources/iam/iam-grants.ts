@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
-import { requireGrantable } from "../../http/authorize.ts";
+import { requireGrantable } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
 import { invalidParameters, notFound } from "../../http/problem.ts";
 import type { Clock } from "../../lib/clock.ts";

@@ -1,6 +1,6 @@
 import type { Context, Hono } from "hono";
 import type { z } from "zod";
-import { requireAllowed } from "../../http/authorize.ts";
+import { requireAllowed } from "../../http/callers/authorize.ts";
 import type { ApiEnv, Caller } from "../../http/context.ts";
 import type { DoOnce } from "../../http/idempotency.ts";
 import { answerList, type Listed } from "../../http/page.ts";

@@ -3,7 +3,7 @@ import { createApiKey } from "../../../data/accounts/api-keys.ts";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
-import { requireGrantable } from "../../../http/authorize.ts";
+import { requireGrantable } from "../../../http/callers/authorize.ts";
 import type { Caller } from "../../../http/context.ts";
 import { invalidParameters } from "../../../http/problem.ts";
 import { requireAccounts } from "../../kit/account-scope.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ACCESS_TOKEN_SECONDS, type AccessTokens } from "../../../http/access-tokens.ts";
+import { ACCESS_TOKEN_SECONDS, type AccessTokens } from "../../../http/callers/access-tokens.ts";
 import { ApiError } from "../../../http/problem.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";

@@ -1,5 +1,5 @@
 import type { Trx } from "../../../data/database.ts";
-import { requireGrantable } from "../../../http/authorize.ts";
+import { requireGrantable } from "../../../http/callers/authorize.ts";
 import type { Caller } from "../../../http/context.ts";
 import { visibleAccounts } from "../../kit/account-scope.ts";
 import { ACCOUNTS } from "../../kit/references.ts";

@@ -2,7 +2,7 @@ import { createApiKey } from "../../../data/accounts/api-keys.ts";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import { createOrganization } from "../../../data/accounts/organizations.ts";
 import type { Row } from "../../../data/tables.ts";
-import { ALL_PERMISSIONS } from "../../../http/authorize.ts";
+import { ALL_PERMISSIONS } from "../../../http/callers/authorize.ts";
 import type { Kit } from "../../kit/resource-spec.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { insideGroups } from "../group-members.ts";

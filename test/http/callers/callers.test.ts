@@ -1,13 +1,13 @@
 import { SignJWT } from "jose";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createCallers } from "../../src/data/accounts/callers.ts";
-import { createAccessTokens } from "../../src/http/access-tokens.ts";
-import { createIdentify } from "../../src/http/identify.ts";
-import { createTestApi, type TestApi } from "../support/api.ts";
-import { createTestIam, type TestIam } from "../support/iam.ts";
-import { type MovedClock, moveMonotonicClock } from "../support/moved-clock.ts";
-import { until } from "../support/until.ts";
+import { createCallers } from "../../../src/data/accounts/callers.ts";
+import { createAccessTokens } from "../../../src/http/callers/access-tokens.ts";
+import { createIdentify } from "../../../src/http/callers/identify.ts";
+import { createTestApi, type TestApi } from "../../support/api.ts";
+import { createTestIam, type TestIam } from "../../support/iam.ts";
+import { type MovedClock, moveMonotonicClock } from "../../support/moved-clock.ts";
+import { until } from "../../support/until.ts";
 
 let api: TestApi;
 let iam: TestIam;

@@ -1,7 +1,13 @@
 import { decodeJwt } from "jose";
-import type { Callers, KeyEnd, KnownAccount, KnownConversation, KnownKey } from "../data/accounts/callers.ts";
-import { isLiveToken } from "../data/accounts/live-tokens.ts";
-import type { Clock } from "../lib/clock.ts";
+import type {
+  Callers,
+  KeyEnd,
+  KnownAccount,
+  KnownConversation,
+  KnownKey,
+} from "../../data/accounts/callers.ts";
+import { isLiveToken } from "../../data/accounts/live-tokens.ts";
+import type { Clock } from "../../lib/clock.ts";
 import { ACCESS_TOKEN_ISSUER, type AccessTokens } from "./access-tokens.ts";
 import type { OidcIssuer } from "./oidc.ts";
 

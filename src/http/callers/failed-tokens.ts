@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import type { RateLimiter, RateLimitState } from "../bus/limits/rate-limiter.ts";
+import type { RateLimiter, RateLimitState } from "../../bus/limits/rate-limiter.ts";
 
 /** Counts wrong tokens by sender. */
 export interface FailedTokens {

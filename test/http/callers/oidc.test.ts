@@ -1,11 +1,11 @@
 import type { CryptoKey } from "jose";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { createOidcIssuer } from "../../src/http/oidc.ts";
-import { UnavailableError } from "../../src/lib/errors.ts";
-import { createTestApi, type TestApi } from "../support/api.ts";
-import { createTestIam, type TestIam } from "../support/iam.ts";
-import { moveMonotonicClock } from "../support/moved-clock.ts";
-import { AUDIENCE, type IssuerKey, startTestIssuer, type TestIssuer } from "../support/oidc-issuer.ts";
+import { createOidcIssuer } from "../../../src/http/callers/oidc.ts";
+import { UnavailableError } from "../../../src/lib/errors.ts";
+import { createTestApi, type TestApi } from "../../support/api.ts";
+import { createTestIam, type TestIam } from "../../support/iam.ts";
+import { moveMonotonicClock } from "../../support/moved-clock.ts";
+import { AUDIENCE, type IssuerKey, startTestIssuer, type TestIssuer } from "../../support/oidc-issuer.ts";
 
 /** A key that is made in a moment. */
 const QUICK = { alg: "ES256" };

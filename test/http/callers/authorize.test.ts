@@ -1,7 +1,11 @@
 import { expect, it } from "vitest";
-import { permissionCatalog, requireGrantable, requirePermission } from "../../src/http/authorize.ts";
-import type { Caller } from "../../src/http/context.ts";
-import { ApiError } from "../../src/http/problem.ts";
+import {
+  permissionCatalog,
+  requireGrantable,
+  requirePermission,
+} from "../../../src/http/callers/authorize.ts";
+import type { Caller } from "../../../src/http/context.ts";
+import { ApiError } from "../../../src/http/problem.ts";
 
 const callerWith = (...permissions: string[]): Caller => ({
   requestId: "req_a",

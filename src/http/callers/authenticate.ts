@@ -1,10 +1,10 @@
 import type { MiddlewareHandler } from "hono";
-import type { RateLimiter } from "../bus/limits/rate-limiter.ts";
-import type { ApiEnv, Caller } from "./context.ts";
+import type { RateLimiter } from "../../bus/limits/rate-limiter.ts";
+import type { ApiEnv, Caller } from "../context.ts";
+import { rateLimited } from "../limits.ts";
+import { ApiError } from "../problem.ts";
 import type { FailedTokens } from "./failed-tokens.ts";
 import type { Identified, Identify, Refused } from "./identify.ts";
-import { rateLimited } from "./limits.ts";
-import { ApiError } from "./problem.ts";
 
 export interface AuthenticateDeps {
   readonly identify: Identify;

@@ -1,8 +1,8 @@
 import type { Context } from "hono";
+import type { ApiEnv, Caller } from "../context.ts";
+import { ApiError } from "../problem.ts";
 import { bearerToken, callerOf, ORGANIZATION_HEADER } from "./authenticate.ts";
-import type { ApiEnv, Caller } from "./context.ts";
 import type { Identify } from "./identify.ts";
-import { ApiError } from "./problem.ts";
 
 /** Holds every permission, of today and of tomorrow. */
 export const ALL_PERMISSIONS = "*";

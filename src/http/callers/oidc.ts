@@ -6,8 +6,8 @@ import {
   jwtVerify,
   type RemoteJWKSet,
 } from "jose";
-import type { Clock } from "../lib/clock.ts";
-import { UnavailableError } from "../lib/errors.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { UnavailableError } from "../../lib/errors.ts";
 
 /** Tokens of another issuer. */
 export interface OidcIssuer {

@@ -1,6 +1,6 @@
 import { createSecretKey } from "node:crypto";
 import { errors, jwtVerify, SignJWT } from "jose";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../../lib/clock.ts";
 
 /** How long an access token may be used, unless its key ends before. */
 export const ACCESS_TOKEN_SECONDS = 900;
