@@ -1,9 +1,9 @@
-import { subscriptionKey } from "../../event/subscription-keys.ts";
+import { deadLettersKey, subscriptionKey } from "../../event/subscription-keys.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { idBefore } from "../entry-id.ts";
+import { idBefore, msOfEntry } from "../entry-id.ts";
 import type { EntryIndex } from "../topics/entry-index.ts";
-import type { Groups } from "./groups.ts";
+import { type GroupInfo, type Groups, readRedisTimeMs } from "./groups.ts";
 
 /** The groups of a subscription as they should stand: one on each of its topics, just before the start. */
 export interface SubscriptionGroups {
@@ -55,42 +55,67 @@ export async function removeSubscription(
   await groups.removeTopics(id);
 }
 
-/**
- * How many entries each subscription has not been given yet, over all its topics; null where that is not known, or would be
- * too much to ask for.
- */
-export async function readLags(
-  deps: { readonly groups: Groups; readonly entries: EntryIndex },
-  subscriptions: readonly Pick<SubscriptionGroups, "id" | "topics">[],
-): Promise<ReadonlyMap<string, number | null>> {
-  const lags = new Map<string, number | null>();
-  const topics = [...new Set(subscriptions.flatMap((subscription) => subscription.topics))];
-  if (topics.length > MAX_LAG_TOPICS) return lags;
-  const wanted = new Set(subscriptions.map(({ id }) => id));
-  const byTopic = new Map<string, ReadonlyMap<string, number | undefined>>();
-  await mapBounded(topics, CONCURRENCY, async (topic) => {
-    const found = (await deps.groups.list(topic)).filter(({ name }) => wanted.has(name));
-    const counted = await mapBounded(found, CONCURRENCY, async ({ name, lag, lastDeliveredId }) => {
-      return [name, lag ?? (await countAfter(deps.entries, topic, lastDeliveredId))] as const;
-    });
-    byTopic.set(topic, new Map(counted));
-  });
-  for (const { id, topics } of subscriptions) {
-    let sum: number | null = 0;
-    for (const topic of topics) {
-      const lag = byTopic.get(topic)?.get(id);
-      sum = sum === null || lag === undefined ? null : sum + lag;
-    }
-    lags.set(id, sum);
-  }
-  return lags;
+/** Where a subscription's readers stand, over all its topics. */
+export interface Backlog {
+  /** Entries that its group has not been given yet; null where that is not known. */
+  readonly lag: number | null;
+  /** The age of the oldest of them by Redis time; 0 where there is none. */
+  readonly lagSeconds: number | null;
+  /** Entries that were given and not acknowledged. */
+  readonly pending: number | null;
+  /** Entries that readers set aside after their last attempt. */
+  readonly setAside: number | null;
 }
 
-async function countAfter(
+export const UNKNOWN_BACKLOG: Backlog = { lag: null, lagSeconds: null, pending: null, setAside: null };
+
+/** By subscription; nothing of those that are together too many to ask for. */
+export async function readBacklogs(
+  deps: { readonly redis: RedisBus; readonly groups: Groups; readonly entries: EntryIndex },
+  subscriptions: readonly Pick<SubscriptionGroups, "id" | "topics">[],
+): Promise<ReadonlyMap<string, Backlog>> {
+  const topics = [...new Set(subscriptions.flatMap((subscription) => subscription.topics))];
+  if (topics.length > MAX_LAG_TOPICS) return new Map();
+  const wanted = new Set(subscriptions.map(({ id }) => id));
+  const nowMs = await readRedisTimeMs(deps.redis);
+  const byTopic = new Map<string, ReadonlyMap<string, Backlog>>();
+  await mapBounded(topics, CONCURRENCY, async (topic) => {
+    const found = (await deps.groups.list(topic)).filter(({ name }) => wanted.has(name));
+    const read = await mapBounded(found, CONCURRENCY, async (group) => {
+      const setAside = Number(await deps.redis.call("xlen", [deadLettersKey(topic, group.name)]));
+      const waiting = await readWaiting(deps.entries, topic, group, nowMs);
+      return [group.name, { ...waiting, pending: group.pending, setAside }] as const;
+    });
+    byTopic.set(topic, new Map(read));
+  });
+  return new Map(
+    subscriptions.map(({ id, topics }) => {
+      const each = topics.map((topic) => byTopic.get(topic)?.get(id) ?? UNKNOWN_BACKLOG);
+      const over = (of: keyof Backlog, join: (a: number, b: number) => number): number | null =>
+        each.reduce<number | null>((all, { [of]: one }) => {
+          return all === null || one === null ? null : join(all, one);
+        }, 0);
+      const sum = (a: number, b: number): number => a + b;
+      const backlog = {
+        lag: over("lag", sum),
+        pending: over("pending", sum),
+        setAside: over("setAside", sum),
+      };
+      return [id, { ...backlog, lagSeconds: over("lagSeconds", Math.max) }];
+    }),
+  );
+}
+
+async function readWaiting(
   entries: EntryIndex,
   topic: string,
-  lastDeliveredId: string,
-): Promise<number | undefined> {
-  const { ids, ended } = await entries.listIds(topic, { from: `(${lastDeliveredId}`, to: "+" }, MAX_COUNTED);
-  return ended ? ids.length : undefined;
+  { lag, lastDeliveredId }: GroupInfo,
+  nowMs: number,
+): Promise<Pick<Backlog, "lag" | "lagSeconds">> {
+  if (lag === 0) return { lag: 0, lagSeconds: 0 };
+  const range = { from: `(${lastDeliveredId}`, to: "+" };
+  const { ids, ended } = await entries.listIds(topic, range, lag === undefined ? MAX_COUNTED : 1);
+  const [oldest] = ids;
+  const ageMs = oldest === undefined ? 0 : Math.max(0, nowMs - msOfEntry(oldest));
+  return { lag: lag ?? (ended ? ids.length : null), lagSeconds: ageMs / 1000 };
 }

@@ -84,6 +84,21 @@ export async function countDeadLetters(
   return total;
 }
 
+/** By subscription; one without any is not there. */
+export async function countDeadLettersOf(
+  db: Queryable,
+  subscriptionIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  if (subscriptionIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom("deadLetters")
+    .select(({ fn }) => ["subscriptionId", fn.countAll<number>().as("total")])
+    .where("subscriptionId", "in", subscriptionIds)
+    .groupBy("subscriptionId")
+    .execute();
+  return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
+}
+
 /** In order of creation, then id. */
 export function listDeadLetters(
   db: Queryable,

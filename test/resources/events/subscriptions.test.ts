@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { insertDeadLetter } from "../../../src/data/subscriptions/dead-letters.ts";
 import type { Answer } from "../../support/api.ts";
 import { startRedis } from "../../support/redis.ts";
 import { startTestSpine, type TestSpine } from "../../support/spine.ts";
@@ -50,7 +51,7 @@ describe("subscribing to an app's events", () => {
       group: body.id,
       handler: null,
       lastError: null,
-      lag: 0,
+      ...{ lag: 0, lagSeconds: 0, pending: 0, deadLetters: 0 },
       connectedChannels: [],
       createdAt: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
       updatedAt: body.createdAt,
@@ -110,6 +111,40 @@ describe("subscribing to an app's events", () => {
     expect(await lag()).toBe(0);
   });
 
+  it("tells how long the oldest undelivered entry waits, and what readers have in hand or set aside", async () => {
+    const { server, api } = spine;
+    const app = await spine.install(channel("main", "a", "b"));
+    const [{ id: channelId }] = app.channels;
+    const { body } = await subscribe(app.id, { eventUid: "*", startAt: "earliest" });
+    const path = `/apps/${app.id}/subscriptions/${body.id}`;
+    expect(await api.call.get(`${path}/lag`)).toEqual({ lag: 0, lagSeconds: 0, pending: 0 });
+    const [sent] = (await spine.send(channelId, { t: "a" })).events;
+    await spine.send(channelId, { t: "b" });
+    const [seconds, microseconds] = await server.client.time();
+    const ageSeconds =
+      Number(seconds) + Number(microseconds) / 1e6 - Number.parseInt(sent?.entryId ?? "", 10) / 1e3;
+    const waiting = await api.call.get(`${path}/lag`);
+    expect(waiting).toEqual({ lag: 2, lagSeconds: expect.any(Number), pending: 0 });
+    expect(waiting.lagSeconds).toBeGreaterThanOrEqual(Math.floor(ageSeconds * 1e3) / 1e3);
+
+    const [a, b] = body.topics;
+    await read(a, body.id);
+    await server.client.xadd(`{${b}}:dead:${body.id}`, "*", "entry", "1-1");
+    await insertDeadLetter(
+      api.database.db,
+      {
+        ...{ subscriptionId: body.id, organizationId: "", topic: b, entryId: "1-2", type: "b" },
+        ...{ fields: [], attempts: [], reason: "HTTP 500" },
+      },
+      Date.now(),
+    );
+    expect(await api.call.get(`${path}/lag`)).toMatchObject({ lag: 1, pending: 1 });
+    const shown = { lag: 1, lagSeconds: expect.any(Number), pending: 1, deadLetters: 2 };
+    expect(await api.call.get(path)).toMatchObject(shown);
+    expect(await api.call.get(`/apps/${app.id}/subscriptions`)).toMatchObject([shown]);
+    expect(await api.call.refusal("GET", `${path.slice(0, -1)}_/lag`)).toMatchObject({ status: 404 });
+  });
+
   it("refuses an event name, time or handler that it cannot read", async () => {
     const app = await spine.install(channel("main", "push"));
     for (const [body, path] of [
@@ -162,7 +197,7 @@ describe("subscribing to an app's events", () => {
     const rows = await away.api.database.db.selectFrom("subscriptions").select("id").execute();
     expect(rows).toEqual([{ id: made.id }]);
     expect(await away.api.call.get(`/apps/${app.id}/subscriptions`)).toEqual([
-      { ...listed(made), lag: null },
+      { ...listed(made), ...{ lag: null, lagSeconds: null, pending: null, deadLetters: null } },
     ]);
   });
 });

@@ -1,10 +1,16 @@
 import type { RedisBus } from "../../../bus/connection/redis.ts";
 import { type Groups, readRedisTimeMs } from "../../../bus/groups/groups.ts";
-import { ensureGroups, readLags } from "../../../bus/groups/subscription-groups.ts";
+import {
+  type Backlog,
+  ensureGroups,
+  readBacklogs,
+  UNKNOWN_BACKLOG,
+} from "../../../bus/groups/subscription-groups.ts";
 import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
 import type { EntityDeps } from "../../../channels/entity.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
+import { countDeadLettersOf } from "../../../data/subscriptions/dead-letters.ts";
 import { deleted } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
 import { notFound } from "../../../http/problem.ts";
@@ -24,6 +30,7 @@ import {
   type Subscription,
 } from "./queries.ts";
 import {
+  lagSchema,
   renderSubscription,
   type StartAt,
   type SubscriptionEntity,
@@ -143,6 +150,27 @@ export const subscriptions: Resource<SubscriptionsDeps> = {
     ),
     defineRoute(
       {
+        method: "get",
+        path: "/:subscriptionId/lag",
+        operation: "getSubscriptionLag",
+        summary: "Get how far a subscription's readers are behind",
+        params,
+        answer: lagSchema,
+      },
+      async ({ caller, params }) => {
+        const subscription = await findSubscription(
+          deps.db,
+          appScopeOf(caller, params),
+          params.subscriptionId,
+        );
+        if (!subscription) throw notFound("subscription");
+        const backlogs = await readBacklogs(deps, [placeOf(subscription)]);
+        const { lag, lagSeconds, pending } = backlogs.get(subscription.row.id) ?? UNKNOWN_BACKLOG;
+        return { lag, lagSeconds, pending };
+      },
+    ),
+    defineRoute(
+      {
         method: "delete",
         path: "/:subscriptionId",
         operation: "deleteSubscription",
@@ -172,33 +200,33 @@ export function startMsOf(startAt: StartAt, redisTimeMs: number): number {
 
 export async function renderOne(
   deps: SubscriptionsDeps,
-  { row, topics }: Subscription,
+  subscription: Subscription,
   secret?: string,
 ): Promise<SubscriptionEntity> {
-  const lags = await lagsOf(deps, [{ row, topics }]);
-  return renderSubscription(row, topics, lags.get(row.id) ?? null, secret);
+  const [entity] = await renderAll(deps, [subscription]);
+  if (!entity) throw new Error("a subscription that was read is not shown");
+  return entity.handler === null
+    ? entity
+    : { ...entity, handler: { ...entity.handler, secret: secret ?? null } };
 }
 
 async function renderAll(
   deps: SubscriptionsDeps,
   subscriptions: readonly Subscription[],
 ): Promise<readonly SubscriptionEntity[]> {
-  const lags = await lagsOf(deps, subscriptions);
-  return subscriptions.map(({ row, topics }) => renderSubscription(row, topics, lags.get(row.id) ?? null));
+  const ids = subscriptions.map(({ row }) => row.id);
+  const [backlogs, letters] = await Promise.all([
+    readBacklogs(deps, subscriptions.map(placeOf)).catch((err) => {
+      deps.log.warn({ event: "subscription.lags_unknown", err }, "lags are not known");
+      return new Map<string, Backlog>();
+    }),
+    countDeadLettersOf(deps.db, ids),
+  ]);
+  return subscriptions.map(({ row, topics }) => {
+    const { setAside, ...backlog } = backlogs.get(row.id) ?? UNKNOWN_BACKLOG;
+    const deadLetters = setAside === null ? null : setAside + (letters.get(row.id) ?? 0);
+    return renderSubscription(row, topics, { ...backlog, deadLetters });
+  });
 }
 
-/** By subscription; empty while that is not known. */
-async function lagsOf(
-  deps: SubscriptionsDeps,
-  subscriptions: readonly Subscription[],
-): Promise<ReadonlyMap<string, number | null>> {
-  try {
-    return await readLags(
-      deps,
-      subscriptions.map(({ row, topics }) => ({ id: row.id, topics })),
-    );
-  } catch (error) {
-    deps.log.warn({ event: "subscription.lags_unknown", err: error }, "lags are not known");
-    return new Map();
-  }
-}
+const placeOf = ({ row, topics }: Subscription) => ({ id: row.id, topics });

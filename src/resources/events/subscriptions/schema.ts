@@ -68,6 +68,24 @@ export const formatEventUid = (uid: EventUid): string => {
 export const formatStartAt = (startAt: StartAt): string =>
   typeof startAt === "number" ? formatTimestamp(startAt) : startAt;
 
+/** How far its readers are behind. */
+export const lagSchema = z
+  .object({
+    lag: z
+      .int()
+      .nullable()
+      .meta({ description: "Entries not delivered yet, over all topics; null where that is not known." }),
+    lagSeconds: z
+      .number()
+      .nullable()
+      .meta({ description: "How long the oldest of them has been there; 0 where there is none." }),
+    pending: z
+      .int()
+      .nullable()
+      .meta({ description: "Entries delivered and not acknowledged yet, over all topics." }),
+  })
+  .meta({ id: "SubscriptionLag", description: "How far the readers of a subscription are behind." });
+
 /** A subscription as the API answers it. */
 export const subscriptionSchema = z
   .object({
@@ -93,10 +111,11 @@ export const subscriptionSchema = z
       })
       .nullable()
       .meta({ description: "Why its handler did not take an event last; it may be over." }),
-    lag: z
-      .int()
-      .nullable()
-      .meta({ description: "Entries not delivered yet, over all topics; null where that is not known." }),
+    ...lagSchema.shape,
+    deadLetters: z.int().nullable().meta({
+      description:
+        "Events that its handler did not take, or its readers by `inlet-consumer` set aside, and that are still kept.",
+    }),
     createdAt: timestamp,
     updatedAt: timestamp,
   })
@@ -125,20 +144,19 @@ export type SubscriptionEntity = Shown<z.output<typeof subscriptionSchema>>;
 export function renderSubscription(
   row: SubscriptionRow,
   topics: readonly string[],
-  lag: number | null,
-  secret: string | null = null,
+  backlog: Pick<SubscriptionEntity, "lag" | "lagSeconds" | "pending" | "deadLetters">,
 ): SubscriptionEntity {
   const { id, appId, eventUid, connectionId, startAt, handlerError } = row;
   const isFailing = row.retentionAtRisk || row.handlerFailing;
   const state = row.state === "active" && isFailing ? "failing" : row.state;
   return {
-    ...{ id, appId, eventUid, connectionId, state, startAt, topics, lag },
+    ...{ id, appId, eventUid, connectionId, state, startAt, topics, ...backlog },
     group: id,
     lastError: handlerError && {
       ...{ code: handlerError.code, at: handlerError.at },
       message: describeFailure(handlerError),
     },
-    handler: row.handler === null ? null : { ...(row.handler as HandlerSettings), secret },
+    handler: row.handler === null ? null : { ...(row.handler as HandlerSettings), secret: null },
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
   };
