@@ -4,7 +4,7 @@ import type { FormReading } from "../event/form-reading.ts";
 import { topicOf } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { type CompilePath, createPathCompiler, type RootedPath } from "./paths/jsonpath.ts";
+import { createPathCompiler, type PathCompilerOptions, type RootedPath } from "./paths/jsonpath.ts";
 import {
   BODY_ROOT,
   ITEM_ROOT,
@@ -42,32 +42,19 @@ export interface Rule {
   readonly schema: Definition["schema"];
 }
 
-/** All definitions of one `typePath`: one evaluation and one look-up find those that match, however many there are. */
-export interface TypeGroup {
-  readonly path: RulePath;
-  readonly byType: ReadonlyMap<string, Rule>;
-}
-
 /** Definitions compiled once, ready to be run over every delivery of the channel. */
-export interface RuleSet {
-  readonly channel: ChannelIdentity;
-  readonly config: CommonSettings;
-  readonly profile: KindProfile;
-  /** As in its source. */
-  readonly topics: ReadonlyMap<string, string>;
-  readonly forms: FormReading;
+export interface RuleSet extends Required<Omit<RuleSource, "definitions">> {
   readonly itemsPath: RulePath | undefined;
   /** Those without a `typePath`, which match every item. */
   readonly always: readonly Rule[];
-  readonly groups: readonly TypeGroup[];
+  /** All definitions of one `typePath`: one evaluation and one look-up find those that match, however many there are. */
+  readonly groups: readonly { readonly path: RulePath; readonly byType: ReadonlyMap<string, Rule> }[];
   readonly ownId: NameItem;
   readonly versionPath: RulePath | undefined;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
 }
 
-const NO_TOPICS: ReadonlyMap<string, string> = new Map();
-
-const DEFAULT_ITEM_OPTIONS: ItemOptions = { hasGaps: false, isNewestFirst: false };
+const FIXED = "is fixed for this kind of channel";
 
 /** The delivery's id, or what was signed, and the item's index in it. */
 const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
@@ -83,37 +70,33 @@ export function compileRules({
   profile,
   config,
   definitions,
-  topics = NO_TOPICS,
+  topics = new Map(),
   forms = "fields",
 }: RuleSource): Result<RuleSet, readonly Finding[]> {
   const findings: Finding[] = [];
-  const compiler = pathReader(config, profile.roots, findings);
-  const { itemsPath } = config;
-  const items = pathReader(config, new Map([["body", BODY_ROOT]]), findings)(itemsPath, "config.itemsPath");
-  if (itemsPath !== undefined && profile.readItems !== undefined) {
-    findings.push({ path: "config.itemsPath", message: "is fixed for this kind of channel" });
+  const rooted = { syntax: config.pathSyntax, item: ITEM_ROOT };
+  const compile = createPathReader({ ...rooted, named: profile.roots }, findings);
+  const ofBody = createPathReader({ ...rooted, named: new Map([["body", BODY_ROOT]]) }, findings);
+  const itemsPath = ofBody(config.itemsPath, "config.itemsPath");
+  if (config.itemsPath !== undefined && profile.readItems !== undefined) {
+    findings.push({ path: "config.itemsPath", message: FIXED });
   }
-  const itemOptions = profile.itemOptions?.(config) ?? DEFAULT_ITEM_OPTIONS;
-  const itemId = compiler(itemOptions.itemId, "config.itemId");
-  const versionPath = compiler(itemOptions.versionPath, "config.versionPath");
+  const itemOptions: ItemOptions = profile.itemOptions?.(config) ?? { hasGaps: false, isNewestFirst: false };
+  const itemId = compile(itemOptions.itemId, "config.itemId");
+  const versionPath = compile(itemOptions.versionPath, "config.versionPath");
   const always: Rule[] = [];
   const groups = new Map<string, { readonly path: RulePath; readonly byType: Map<string, Rule> }>();
 
   definitions.forEach((definition, index) => {
     const at = `events[${index}]`;
+    const { type, schema } = definition;
     findings.push(...fixedPathFindings(definition, profile, at));
     const paths = profile.fixedPaths ?? definition;
-    const typePath = compiler(paths.typePath ?? undefined, `${at}.typePath`);
-    const rule: Rule = {
-      index,
-      type: definition.type,
-      topic:
-        topics.get(definition.type) ??
-        topicOf({ ...channel, channelUid: channel.uid, type: definition.type }),
-      idPath: compiler(paths.idPath ?? undefined, `${at}.idPath`) ?? itemId,
-      payloadPath: compiler(paths.payloadPath, `${at}.payloadPath`),
-      schema: definition.schema,
-    };
+    const typePath = compile(paths.typePath ?? undefined, `${at}.typePath`);
+    const topic = topics.get(type) ?? topicOf({ ...channel, channelUid: channel.uid, type });
+    const idPath = compile(paths.idPath ?? undefined, `${at}.idPath`) ?? itemId;
+    const payloadPath = compile(paths.payloadPath, `${at}.payloadPath`);
+    const rule: Rule = { index, type, topic, idPath, payloadPath, schema };
     if (typePath === undefined) {
       always.push(rule);
       return;
@@ -131,7 +114,7 @@ export function compileRules({
     profile,
     topics,
     forms,
-    itemsPath: items,
+    itemsPath,
     always,
     groups: [...groups.values()],
     ownId: profile.ownId ?? nameByIndex,
@@ -140,13 +123,12 @@ export function compileRules({
   });
 }
 
-/** Compiles each distinct path once; a path that is wrong becomes a finding. */
-function pathReader(
-  { pathSyntax }: CommonSettings,
-  named: ReadonlyMap<string, RootSource>,
+/** Compiles each distinct path of a channel once, undefined for one that is wrong, of which the findings then tell. */
+export function createPathReader(
+  options: PathCompilerOptions<RootSource>,
   findings: Finding[],
 ): (text: string | undefined, at: string) => RulePath | undefined {
-  const compile: CompilePath<RootSource> = createPathCompiler({ syntax: pathSyntax, item: ITEM_ROOT, named });
+  const compile = createPathCompiler(options);
   const compiled = new Map<string, ReturnType<typeof compile>>();
   return (text, at) => {
     if (text === undefined) return undefined;
@@ -167,5 +149,5 @@ function fixedPathFindings(definition: Definition, { fixedPaths }: KindProfile, 
   if (fixedPaths === undefined) return [];
   return (["typePath", "idPath", "payloadPath"] as const)
     .filter((name) => definition[name] !== undefined && definition[name] !== fixedPaths[name])
-    .map((name) => ({ path: `${at}.${name}`, message: "is fixed for this kind of channel" }));
+    .map((name) => ({ path: `${at}.${name}`, message: FIXED }));
 }

@@ -3,9 +3,9 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
 import type { Rule, RuleSet } from "./compile.ts";
-import type { EventId } from "./event-id.ts";
 import type { CloudEvent, Item } from "./item.ts";
 import type { Payload } from "./item-reader.ts";
+import type { EventId } from "./profile.ts";
 
 /** 22 base64url characters hold 132 bits: a collision, which would swallow an event, is out of reach. */
 const IDENTITY_CHARS = 22;

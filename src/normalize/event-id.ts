@@ -1,28 +1,9 @@
-import type { CommonSettings } from "../event/channel.ts";
-import type { RulePath } from "./compile.ts";
+import type { Rule, RulePath } from "./compile.ts";
 import type { Fault } from "./fault.ts";
+import type { Item } from "./item.ts";
 import type { ItemReader } from "./item-reader.ts";
-import type { OwnId } from "./profile.ts";
-
-/** An event's id, and what dedupe goes by: undefined where nothing is remembered. */
-export interface EventId {
-  readonly id: string;
-  readonly remembered: string | undefined;
-}
-
-export interface IdSources {
-  readonly dedupe: CommonSettings["dedupe"];
-  /** The scope of ids beside the topic: the `source` of CloudEvents. */
-  readonly scope: string | undefined;
-  /** Joins an id that `idPath` yields, where the item has one. */
-  readonly versionPath: RulePath | undefined;
-  /** Stands in for ids that the delivery's signature does not cover. */
-  readonly boundTo: string | undefined;
-  /** The id that the delivery gives the item. */
-  readonly ownId: () => OwnId | undefined;
-  /** For an event that brings no id. */
-  readonly freshId: () => EventId;
-}
+import type { EventId } from "./profile.ts";
+import type { Run } from "./run.ts";
 
 const MAX_ID_LENGTH = 512;
 /** 22 base64url characters hold 132 bits of the hash. */
@@ -35,30 +16,41 @@ const CONTENT_ID_CHARS = 22;
  *
  * @throws PathBudgetError
  */
-export function identify(
-  idPath: RulePath | undefined,
+export function idOf(
+  { delivery, deps, only, rules }: Run,
+  item: Item,
   reader: ItemReader,
-  sources: IdSources,
+  { idPath }: Rule,
 ): EventId | Fault {
-  const { dedupe, scope, versionPath, boundTo, ownId, freshId } = sources;
-  const byContent = dedupe.by === "content";
-  const contentId = byContent ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
-  const remember = (id: string, by: string): EventId => ({
+  const { dedupe } = rules.config;
+  const remember = (id: string, by: string | undefined): EventId => ({
     id,
-    remembered: dedupe.windowSeconds === 0 ? undefined : (contentId ?? boundTo ?? by),
+    remembered: dedupe.windowSeconds === 0 ? undefined : by,
   });
+  const freshId = (): EventId => {
+    if (only === undefined) return { id: deps.newEventId(), remembered: undefined };
+    const id = `${only.id}/${item.index}`;
+    return remember(id, id);
+  };
+  if (only?.asNewId === true) return freshId();
+
+  const contentId = dedupe.by === "content" ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
+  const boundTo = delivery.boundTo === undefined ? undefined : `${delivery.boundTo}/${item.index}`;
+  const instead = contentId ?? boundTo;
   if (idPath !== undefined) {
     const id = readId(idPath, reader);
     if (typeof id !== "string") return id;
-    if (versionPath === undefined) return remember(id, scope === undefined ? id : `${scope}\n${id}`);
-    const [version] = reader.values(versionPath);
+    const scope = item.event?.source;
+    if (rules.versionPath === undefined)
+      return remember(id, instead ?? (scope === undefined ? id : `${scope}\n${id}`));
+    const [version] = reader.values(rules.versionPath);
     const versioned = isVersion(version) ? `${id}/${version}` : id;
     // `42/1` may also be an item's id as it is: what is remembered says where the id ends.
-    return remember(versioned, `${id.length}:${versioned}`);
+    return remember(versioned, instead ?? `${id.length}:${versioned}`);
   }
   if (contentId !== undefined) return remember(contentId, contentId);
-  const own = ownId();
-  return own === undefined ? freshId() : remember(own.id, own.remembered);
+  const own = rules.ownId(delivery, item);
+  return own === undefined ? freshId() : remember(own.id, instead ?? own.remembered);
 }
 
 function readId(path: RulePath, reader: ItemReader): string | Fault {

@@ -1,5 +1,5 @@
 import type { ExplainedDefinition, ExplainedPath } from "../event/explained.ts";
-import type { RulePath, RuleSet } from "./compile.ts";
+import type { Rule, RulePath, RuleSet } from "./compile.ts";
 import type { ItemContext } from "./item.ts";
 import { ItemReader } from "./item-reader.ts";
 import { PathBudgetError } from "./paths/path.ts";
@@ -16,24 +16,17 @@ export function explainItem(
 ): readonly ExplainedDefinition[] {
   const reader = new ItemReader(context, { left: PATH_BUDGET });
   const explained: (ExplainedDefinition & { readonly index: number })[] = [];
-  for (const rule of always) {
-    const { index, type, topic, idPath, payloadPath } = rule;
-    explained.push({
-      ...{ index, type, topic, matches: true, typePath: null },
-      idPath: explainPath(idPath, reader),
-      payloadPath: explainPath(payloadPath, reader),
-    });
-  }
+  const explain = (rule: Rule, typePath: ExplainedPath | null, matches: boolean): void => {
+    const { index, type, topic } = rule;
+    const idPath = explainPath(rule.idPath, reader);
+    const payloadPath = explainPath(rule.payloadPath, reader);
+    explained.push({ index, type, topic, matches, typePath, idPath, payloadPath });
+  };
+  for (const rule of always) explain(rule, null, true);
   for (const { path, byType } of groups) {
     const typePath = explainPath(path, reader);
     const values = valuesOf(path, reader).map(String);
-    for (const { index, type, topic, idPath, payloadPath } of byType.values()) {
-      explained.push({
-        ...{ index, type, topic, typePath, matches: values.includes(type) },
-        idPath: explainPath(idPath, reader),
-        payloadPath: explainPath(payloadPath, reader),
-      });
-    }
+    for (const rule of byType.values()) explain(rule, typePath, values.includes(rule.type));
   }
   return explained.sort((a, b) => a.index - b.index).map(({ index: __, ...definition }) => definition);
 }
@@ -43,7 +36,7 @@ function explainPath(path: RulePath | undefined, reader: ItemReader): ExplainedP
   const values = valuesOf(path, reader);
   return {
     path: path.text,
-    values: values.slice(0, MOST_VALUES).map((value) => shown(value)),
+    values: values.slice(0, MOST_VALUES).map(shown),
     isCut: values.length > MOST_VALUES,
   };
 }

@@ -85,14 +85,14 @@ export class ItemReader {
       const data = bytes.toString("base64");
       return { data, isBase64: true, contentType, value, hash: hashOf(bytes), bytes: data.length };
     }
-    const size = isVerbatim ? bytes.length : Buffer.byteLength(text);
+    const received = isVerbatim ? bytes : Buffer.from(text);
     return {
       data: text,
       isBase64: false,
       contentType,
       value,
-      hash: hashOf(isVerbatim ? bytes : text),
-      bytes: size,
+      hash: hashOf(received),
+      bytes: received.length,
     };
   }
 
@@ -100,15 +100,12 @@ export class ItemReader {
     const contentType = attributes.get("datacontenttype");
     switch (data.kind) {
       case "json":
-        return {
-          ...this.#jsonPayload(data.json.value, data.json),
-          contentType: contentType ?? JSON_TYPE,
-        };
-      case "text":
-        return {
-          ...{ data: data.text, isBase64: false, contentType, value: data.text },
-          ...{ hash: hashOf(data.text), bytes: Buffer.byteLength(data.text) },
-        };
+        return { ...this.#jsonPayload(data.json.value, data.json), contentType: contentType ?? JSON_TYPE };
+      case "text": {
+        const { text } = data;
+        const bytes = Buffer.byteLength(text);
+        return { data: text, isBase64: false, contentType, value: text, hash: hashOf(text), bytes };
+      }
       case "bytes": {
         const { base64 } = data;
         const hash = hashOf(Buffer.from(base64, "base64"));
@@ -127,19 +124,15 @@ export class ItemReader {
     const json = path.root.jsonIn?.(this.#context);
     if (path.path.kind === "singular") {
       const value = path.path.get(root);
-      return value === undefined
-        ? undefined
-        : this.#jsonPayload(value, json?.find(path.path.targetsIn(root), value));
+      if (value === undefined) return undefined;
+      return this.#jsonPayload(value, json?.find(path.path.targetsIn(root), value));
     }
     const nodes = this.#nodesOf(path, root);
     if (nodes.length === 0) return undefined;
     const texts = json?.cut(nodes);
-    const data = `[${nodes.map(({ value }, index) => texts?.[index]?.text ?? JSON.stringify(value)).join(",")}]`;
-    return this.#createPayload(
-      data,
-      nodes.map(({ value }) => value),
-      texts !== undefined,
-    );
+    const values = nodes.map(({ value }) => value);
+    const parts = values.map((value, index) => texts?.[index]?.text ?? JSON.stringify(value));
+    return this.#createPayload(`[${parts.join(",")}]`, values, texts !== undefined);
   }
 
   #jsonPayload(value: unknown, json: JsonText | undefined): Payload {

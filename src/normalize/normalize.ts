@@ -9,9 +9,10 @@ import { createEnvelope } from "./entry.ts";
 import { type Fault, invalidBody } from "./fault.ts";
 import type { BrokenItem, DeliveryItems, Item } from "./item.ts";
 import type { PathBudget } from "./paths/path.ts";
-import { type ItemResult, type Pending, type Redrive, type Run, type RunDeps, runItem } from "./run-item.ts";
+import type { NormalizeDeps, Redrive, Run } from "./run.ts";
+import { type ItemResult, type Pending, runItem } from "./run-item.ts";
 
-export type NormalizeDeps = RunDeps;
+export type { NormalizeDeps } from "./run.ts";
 
 /** Re-drive of one item of a delivery; null: of the delivery as a whole, whatever items it has today. */
 export interface Selection extends Redrive {
@@ -52,18 +53,11 @@ export function normalize(
   only?: Selection,
 ): Normalized | Promise<Normalized> {
   const begun = begin(rules, delivery, deps, only);
-  if (begun.kind !== "begun") return begun;
+  if (begun.kind !== "each") return begun;
   const { received, results, wanted } = begun;
   return isSettled(results)
     ? collect(received, results, wanted)
     : Promise.all(results).then((all) => collect(received, all, wanted));
-}
-
-/** The result of each item under each definition, not yet collected. */
-export interface EachResult {
-  readonly kind: "each";
-  readonly received: number;
-  readonly results: readonly ItemResult[];
 }
 
 /** As `normalize`, for explanations. */
@@ -72,16 +66,16 @@ export async function normalizeEach(
   delivery: VerifiedDelivery,
   deps: NormalizeDeps,
   only?: Selection,
-): Promise<EachResult | Normalized> {
+): Promise<Each<ItemResult> | Normalized> {
   const begun = begin(rules, delivery, deps, only);
-  if (begun.kind !== "begun") return begun;
-  return { kind: "each", received: begun.received, results: await Promise.all(begun.results) };
+  return begun.kind === "each" ? { ...begun, results: await Promise.all(begun.results) } : begun;
 }
 
-interface Begun {
-  readonly kind: "begun";
+/** The result of each item under each definition, not yet collected. */
+interface Each<R> {
+  readonly kind: "each";
   readonly received: number;
-  readonly results: readonly Pending[];
+  readonly results: readonly R[];
   /** The definitions that were to be run; all where it is undefined. */
   readonly wanted: readonly string[] | undefined;
 }
@@ -91,7 +85,7 @@ function begin(
   delivery: VerifiedDelivery,
   deps: NormalizeDeps,
   only: Selection | undefined,
-): Begun | Normalized {
+): Each<Pending> | Normalized {
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
   const read = rules.profile.readItems?.(delivery) ?? readItems(rules, delivery, budget);
   if (!read.ok) return failed(read.error, only);
@@ -112,10 +106,9 @@ function begin(
   const { items } = split;
   const selected = typeof only?.item === "number" ? items.filter(({ index }) => index === only.item) : items;
   if (selected.length === 0 && items !== selected) return failed(invalidBody("the item is no more"), only);
-  const received = selected.length;
   const results = runItems(run, selected);
   if (results === undefined) return { kind: "tooManyItems", limit: MAX_RESULTS };
-  return { kind: "begun", received, results, wanted: run.only?.definitions };
+  return { kind: "each", received: selected.length, results, wanted: run.only?.definitions };
 }
 
 function readItems(

@@ -25,17 +25,17 @@ export interface ItemOptions {
   readonly isNewestFirst: boolean;
 }
 
-/** An id that a delivery gives its items: `remembered` is what dedupe goes by. */
-export interface OwnId {
+/** An event's id, and what dedupe goes by: undefined where nothing is remembered. */
+export interface EventId {
   readonly id: string;
-  readonly remembered: string;
+  readonly remembered: string | undefined;
 }
 
 /** Names an item by its delivery and its index there; undefined where the delivery has no id. */
 export type NameItem = (
   delivery: VerifiedDelivery,
   item: Pick<Item, "index" | "isBody">,
-) => OwnId | undefined;
+) => EventId | undefined;
 
 /** How the rules of a channel read its deliveries. Each channel kind brings its own. */
 export interface KindProfile {

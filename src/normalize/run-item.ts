@@ -1,48 +1,14 @@
 import type { OutgoingEvent } from "../event/event.ts";
-import type { VerifiedDelivery } from "../event/received.ts";
-import type { NewId } from "../lib/ids.ts";
-import type { CompiledSchema, JsonSchema, SchemaViolation } from "../lib/json-schema/compiled-schema.ts";
-import type { Body } from "./body/bodies.ts";
+import type { SchemaViolation } from "../lib/json-schema/compiled-schema.ts";
 import { exceedsDepth } from "./body/depth.ts";
 import type { Rule, RuleSet } from "./compile.ts";
-import { createEvent, type Envelope } from "./entry.ts";
-import { type EventId, identify } from "./event-id.ts";
+import { createEvent } from "./entry.ts";
+import { idOf } from "./event-id.ts";
 import type { Fault } from "./fault.ts";
 import type { BrokenItem, Item, ItemContext } from "./item.ts";
 import { ItemReader, type Payload } from "./item-reader.ts";
 import { type PathBudget, PathBudgetError } from "./paths/path.ts";
-
-/** The functions that the rules need from outside. */
-export interface RunDeps {
-  /** The validator of a definition's `schema`: a value where it is compiled already (the hot path), else a promise. */
-  readonly validatorFor: (schema: JsonSchema) => CompiledSchema | Promise<CompiledSchema>;
-  /** Makes the id of an event that brings none. */
-  readonly newEventId: NewId;
-  /** Told of each item that could be read, before its definitions are run; for explanations. */
-  readonly onItem?: (context: ItemContext) => void;
-}
-
-/** How a re-drive differs: by the definitions named alone (none: by all), under a fresh id where `asNewId`. */
-export interface Redrive {
-  /** Names it: fresh ids are made of this one, so that the same re-drive twice, or twice at once, publishes once. */
-  readonly id: string;
-  readonly definitions: readonly string[];
-  readonly asNewId: boolean;
-}
-
-/** One delivery on its way through the rules. */
-export interface Run {
-  readonly rules: RuleSet;
-  readonly delivery: VerifiedDelivery;
-  readonly body: Body;
-  readonly envelope: Envelope;
-  readonly deps: RunDeps;
-  readonly only: Redrive | undefined;
-  /** The cost left for the paths of all its items. */
-  readonly budget: PathBudget;
-  /** Bytes that the payloads of all its events may still hold; below 0 once they are used up. */
-  readonly output: { bytesLeft: number };
-}
+import type { Run } from "./run.ts";
 
 /** The result of an item under one definition; without a definition, of the item before any was run. */
 export type ItemResult =
@@ -125,29 +91,6 @@ function runRule(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending 
       : fault({ reason: "schema_mismatch", path: violation.path, detail: violation.message });
   const verdict = validate(run, rule, payload);
   return verdict instanceof Promise ? verdict.then(finish) : finish(verdict);
-}
-
-function idOf(
-  { delivery, deps, only, rules }: Run,
-  item: Item,
-  reader: ItemReader,
-  rule: Rule,
-): EventId | Fault {
-  const { dedupe } = rules.config;
-  const freshId = (): EventId => {
-    if (only === undefined) return { id: deps.newEventId(), remembered: undefined };
-    const id = `${only.id}/${item.index}`;
-    return { id, remembered: dedupe.windowSeconds === 0 ? undefined : id };
-  };
-  if (only?.asNewId === true) return freshId();
-  return identify(rule.idPath, reader, {
-    dedupe,
-    scope: item.event?.source,
-    versionPath: rules.versionPath,
-    boundTo: delivery.boundTo === undefined ? undefined : `${delivery.boundTo}/${item.index}`,
-    ownId: () => rules.ownId(delivery, item),
-    freshId,
-  });
 }
 
 function payloadOf(

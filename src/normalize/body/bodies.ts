@@ -45,6 +45,9 @@ const KINDS: ReadonlyMap<string, BodyFormat["kind"]> = new Map([
   ["application/x-jsonlines", "ndjson"],
 ]);
 
+/** Of a body of bytes. */
+const NO_TEXT = { text: undefined, value: undefined, json: undefined, isVerbatim: true } as const;
+
 const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s"]+))/i;
 
 /** The body format that a `Content-Type` asks for; JSON where there is none; undefined (415) for `multipart/*`. */
@@ -60,24 +63,21 @@ export function bodyFormatOf(contentType: string | undefined): BodyFormat | unde
   return charset === undefined ? { kind } : { kind, charset };
 }
 
-export interface ReadOptions {
-  /**
-   * True where the body was part of a text that has been decoded before: U+FEFF at its start is content, no byte order mark. JSON still
-   * begins after it (RFC 8259, section 8.1).
-   */
-  readonly isPart?: boolean;
-}
-
-/** Reads a body; the error is what its delivery fails with. */
+/**
+ * Reads a body; the error is what its delivery fails with.
+ *
+ * `isPart`: the body was part of a text that has been decoded before: U+FEFF at its start is content, no byte order mark. JSON
+ * still begins after it (RFC 8259, section 8.1).
+ */
 export function readBody(
   bytes: Buffer,
-  contentType: string | undefined,
-  { isPart = false }: ReadOptions = {},
+  contentType = JSON_TYPE,
+  { isPart = false } = {},
 ): Result<Body, Fault> {
   const format = bodyFormatOf(contentType);
   if (format === undefined) return err(invalidBody("multipart bodies are not accepted"));
   const { kind } = format;
-  if (kind === "bytes") return ok(bytesBody(bytes, contentType));
+  if (kind === "bytes") return ok({ kind, bytes, contentType, ...NO_TEXT });
   const charset = format.charset ?? (kind === "xml" ? xmlCharset(bytes) : undefined);
   const decoded = decodeText(bytes, charset, { keepsMark: isPart && kind === "text" });
   if (!decoded.ok) return err(invalidBody(decoded.error));
@@ -92,7 +92,7 @@ export function readBody(
     isVerbatim,
     value: read.value instanceof JsonText ? read.value.value : read.value,
     json: read.value instanceof JsonText ? read.value : undefined,
-    contentType: isJson || contentType === undefined ? JSON_TYPE : asUtf8(contentType, format),
+    contentType: isJson ? JSON_TYPE : asUtf8(contentType, format),
   });
 }
 
@@ -104,14 +104,9 @@ export function readForm(form: Body, reading: FormReading): Result<Body, Fault> 
   }
   const { field } = reading;
   const found = Object.entries(form.value ?? {}).find(([name]) => name === field)?.[1];
-  if (typeof found !== "string") {
-    return err(
-      invalidBody(
-        `the form has no single field ${JSON.stringify(field)}, which is to hold the JSON of the delivery`,
-      ),
-    );
-  }
-  return readBody(Buffer.from(found), JSON_TYPE);
+  if (typeof found === "string") return readBody(Buffer.from(found), JSON_TYPE);
+  const shown = JSON.stringify(field);
+  return err(invalidBody(`the form has no single field ${shown}, which is to hold the JSON of the delivery`));
 }
 
 export function readJson(text: string): Result<JsonText, Fault> {
@@ -139,18 +134,6 @@ function readText(kind: BodyFormat["kind"], text: string): Result<unknown, Fault
   }
 }
 
-function bytesBody(bytes: Buffer, contentType = "application/octet-stream"): Body {
-  return {
-    kind: "bytes",
-    bytes,
-    text: undefined,
-    isVerbatim: true,
-    value: undefined,
-    json: undefined,
-    contentType,
-  };
-}
-
 function kindOf(type: string): BodyFormat["kind"] {
   if (type === "") return "json";
   const kind = KINDS.get(type);
@@ -174,12 +157,8 @@ function asUtf8(contentType: string, { charset }: BodyFormat): string {
   return contentType.replace(CHARSET, "; charset=utf-8");
 }
 
-interface DecodedText {
-  /** Without its byte order mark: that belongs to the encoding, not to the text. */
-  readonly text: string;
-  /** True where the text in UTF-8 is the received bytes. */
-  readonly isVerbatim: boolean;
-}
+/** The text is without its byte order mark: that belongs to the encoding. */
+type DecodedText = Pick<Body, "isVerbatim"> & { readonly text: string };
 
 const UTF8_NAMES = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);
 

@@ -10,8 +10,7 @@ export type Location = readonly (string | number)[];
 export interface Targets {
   /** Which of the locations end here, by their position in the list. */
   readonly slots: number[];
-  readonly names: Map<string, Targets>;
-  readonly indexes: Map<number, Targets>;
+  readonly children: Map<string | number, Targets>;
 }
 
 /** `[start, end)` of each location's value, by its position in the list; a hole where the text has none. */
@@ -29,11 +28,15 @@ const CLOSE_BRACE = 125;
 
 /** A value without a location keeps its place in the list and is never found. */
 export function targetsOf(locations: readonly (Location | undefined)[]): Targets {
-  const root = createTargets();
+  const root: Targets = { slots: [], children: new Map() };
   locations.forEach((location, slot) => {
     if (location === undefined) return;
     let target = root;
-    for (const step of location) target = childOf(target, step);
+    for (const step of location) {
+      const child = target.children.get(step) ?? { slots: [], children: new Map() };
+      target.children.set(step, child);
+      target = child;
+    }
     target.slots.push(slot);
   });
   return root;
@@ -42,11 +45,13 @@ export function targetsOf(locations: readonly (Location | undefined)[]): Targets
 /** Scans the value that starts at `at` and notes where the targets stand. Returns the value's end. */
 export function scanValue(text: string, at: number, target: Targets, spans: Spans): number {
   const code = text.charCodeAt(at);
+  const { children, slots } = target;
   let end: number;
-  if (code === OPEN_BRACE && target.names.size > 0) end = scanObject(text, at, target.names, spans);
-  else if (code === OPEN_BRACKET && target.indexes.size > 0) end = scanArray(text, at, target.indexes, spans);
+  if (children.size === 0) end = skipValue(text, at);
+  else if (code === OPEN_BRACE) end = scanObject(text, at, children, spans);
+  else if (code === OPEN_BRACKET) end = scanArray(text, at, children, spans);
   else end = skipValue(text, at);
-  for (const slot of target.slots) {
+  for (const slot of slots) {
     spans.starts[slot] = at;
     spans.ends[slot] = end;
   }
@@ -73,11 +78,11 @@ export function skipValue(text: string, at: number): number {
   }
 }
 
-function scanObject(text: string, open: number, names: ReadonlyMap<string, Targets>, spans: Spans): number {
+function scanObject(text: string, open: number, children: Targets["children"], spans: Spans): number {
   let at = skipSpace(text, open + 1);
   while (text.charCodeAt(at) === QUOTE) {
     const keyEnd = skipString(text, at);
-    const target = names.get(keyOf(text, at, keyEnd));
+    const target = children.get(keyOf(text, at, keyEnd));
     at = skipSpace(text, skipSpace(text, keyEnd) + 1);
     // Of several members of one name the last one counts, as for JSON.parse: its span overwrites the others'.
     at = skipSpace(text, target === undefined ? skipValue(text, at) : scanValue(text, at, target, spans));
@@ -87,10 +92,10 @@ function scanObject(text: string, open: number, names: ReadonlyMap<string, Targe
   return at + 1;
 }
 
-function scanArray(text: string, open: number, indexes: ReadonlyMap<number, Targets>, spans: Spans): number {
+function scanArray(text: string, open: number, children: Targets["children"], spans: Spans): number {
   let at = skipSpace(text, open + 1);
   for (let index = 0; at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET; index++) {
-    const target = indexes.get(index);
+    const target = children.get(index);
     at = skipSpace(text, target === undefined ? skipValue(text, at) : scanValue(text, at, target, spans));
     if (text.charCodeAt(at) === CLOSE_BRACKET) break;
     at = skipSpace(text, at + 1);
@@ -143,19 +148,4 @@ function skipScalar(text: string, start: number): number {
     if (code === 44 || code <= 32 || code === CLOSE_BRACKET || code === CLOSE_BRACE) break;
   }
   return at;
-}
-
-function createTargets(): Targets {
-  return { slots: [], names: new Map(), indexes: new Map() };
-}
-
-function childOf(target: Targets, step: string | number): Targets {
-  if (typeof step === "string") return target.names.get(step) ?? addTo(target.names, step);
-  return target.indexes.get(step) ?? addTo(target.indexes, step);
-}
-
-function addTo<K>(children: Map<K, Targets>, step: K): Targets {
-  const child = createTargets();
-  children.set(step, child);
-  return child;
 }

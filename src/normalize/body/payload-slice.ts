@@ -1,18 +1,5 @@
-import {
-  type Location,
-  type Spans,
-  scanValue,
-  skipSpace,
-  skipValue,
-  type Targets,
-  targetsOf,
-} from "./json-scan.ts";
-
-/** A value that a path has found; without a location it does not stand in the data itself. */
-export interface FoundValue {
-  readonly value: unknown;
-  readonly location?: Location;
-}
+import type { PathNode } from "../paths/path.ts";
+import { type Spans, scanValue, skipSpace, skipValue, type Targets, targetsOf } from "./json-scan.ts";
 
 /**
  * A JSON text with its value, from which values are cut out as they were received: number spelling, escapes, inner
@@ -55,7 +42,7 @@ export class JsonText {
   }
 
   /** Found values, in the order given, by one pass over the text; undefined for those that do not stand in it. */
-  cut(found: readonly FoundValue[]): (JsonText | undefined)[] {
+  cut(found: readonly PathNode[]): (JsonText | undefined)[] {
     const { starts, ends } = this.#scan(targetsOf(found.map(({ location }) => location)));
     return found.map(({ location, value }, slot) =>
       location === undefined ? undefined : this.#sub(starts[slot], ends[slot], value),

@@ -199,7 +199,7 @@ describe("a singular path", () => {
     const result = compile("$.a[-1].b");
     const path = result.ok ? result.value.path : undefined;
     const target = path?.kind === "singular" ? path.targetsIn({ a: [1, 2, { b: 3 }] }) : undefined;
-    expect(target?.names.get("a")?.indexes.get(2)?.names.get("b")?.slots).toEqual([0]);
+    expect(target?.children.get("a")?.children.get(2)?.children.get("b")?.slots).toEqual([0]);
   });
 });
 

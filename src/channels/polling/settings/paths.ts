@@ -1,6 +1,5 @@
 import type { Finding } from "../../../lib/errors.ts";
-import type { RulePath } from "../../../normalize/compile.ts";
-import { createPathCompiler } from "../../../normalize/paths/jsonpath.ts";
+import { createPathReader, type RulePath } from "../../../normalize/compile.ts";
 import { BODY_ROOT, ITEM_ROOT } from "../../../normalize/profile.ts";
 import { pollingProfile } from "../profile.ts";
 
@@ -16,18 +15,10 @@ export interface PathReader {
 /** Undefined where the setting is, and where the path does not compile. */
 type PathOf = (text: string | undefined, setting: string) => RulePath | undefined;
 
-export function createPathReader(syntax: "rfc9535" | "jsonpath-plus"): PathReader {
+export function createPollPathReader(syntax: "rfc9535" | "jsonpath-plus"): PathReader {
   const named = pollingProfile.roots;
   const findings: Finding[] = [];
-  const reader = (root: typeof ITEM_ROOT): PathOf => {
-    const compile = createPathCompiler({ syntax, item: root, named });
-    return (text, setting) => {
-      if (text === undefined) return undefined;
-      const path = compile(text);
-      if (path.ok) return path.value;
-      findings.push({ path: setting, message: path.error });
-      return undefined;
-    };
-  };
-  return { ofItem: reader(ITEM_ROOT), ofPage: reader(BODY_ROOT), findings };
+  const ofItem = createPathReader({ syntax, item: ITEM_ROOT, named }, findings);
+  const ofPage = createPathReader({ syntax, item: BODY_ROOT, named }, findings);
+  return { ofItem, ofPage, findings };
 }

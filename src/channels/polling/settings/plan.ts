@@ -7,7 +7,7 @@ import { discriminatorOf } from "../discriminators/discriminators.ts";
 import { createPagination, type Pagination } from "../pagination/pagination.ts";
 import { compileRequest, type RequestTemplate } from "../request/request-template.ts";
 import type { TemplateNames, TemplateValue } from "../request/template-values.ts";
-import { createPathReader } from "./paths.ts";
+import { createPollPathReader } from "./paths.ts";
 import type { PollingSettings } from "./settings-shape.ts";
 
 /** A channel's settings, compiled once: all that a poll needs to know. */
@@ -25,7 +25,7 @@ export interface Plan {
 /** Compiles paths and templates; findings name the settings that do not. */
 export function compilePlan(settings: PollingSettings): Result<Plan, readonly Finding[]> {
   const { order, startAt, successOn } = settings;
-  const paths = createPathReader(settings.pathSyntax);
+  const paths = createPollPathReader(settings.pathSyntax);
   const itemId = paths.ofItem(settings.itemId, "itemId");
   const versionPath = paths.ofItem(settings.versionPath, "versionPath");
   const itemKey = createItemKey(itemId, versionPath);
