@@ -1,4 +1,4 @@
-import type { ConnectionRow } from "../data/connection-tables.ts";
+import type { ConnectionRow } from "../data/tables.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { ChannelKind } from "./kind.ts";
 

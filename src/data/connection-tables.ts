@@ -1,27 +1,9 @@
-import type { ColumnType, Generated, Selectable } from "kysely";
-import type { Json, Timestamp, Timestamps } from "./columns.ts";
+import type { ColumnType, Selectable } from "kysely";
+import type { Timestamp } from "./columns.ts";
 
 /** `needsReauth`: its grant is refused for good, or none was given yet. `error`: its issuer refuses the settings. */
 export const CONNECTION_STATES = ["ok", "needsReauth", "error"] as const;
 export type ConnectionState = (typeof CONNECTION_STATES)[number];
-
-/** Credentials for other servers. */
-export interface ConnectionsTable extends Timestamps {
-  id: string;
-  organizationId: string;
-  name: string;
-  kind: string;
-  /** The settings without the secret ones. */
-  config: Json<Readonly<Record<string, unknown>>>;
-  /** The secret settings as one sealed JSON object. */
-  sealedSecrets: string;
-  /** As `URL.origin` spells them. */
-  allowedOrigins: string[];
-  state: ConnectionState;
-  /** Counts the writes. */
-  version: Generated<number>;
-  lastUsedAt: ColumnType<Date | null, never, Date>;
-}
 
 /** What the issuer of a connection's tokens has given. */
 export interface ConnectionTokensTable {
@@ -50,5 +32,4 @@ export interface ConnectionAuthorizationsTable {
   expiresAt: Timestamp;
 }
 
-export type ConnectionRow = Selectable<ConnectionsTable>;
 export type ConnectionTokensRow = Selectable<ConnectionTokensTable>;

@@ -3,11 +3,7 @@ import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { AuditAction, AuditEntity } from "./accounts/audit-entry.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
-import type {
-  ConnectionAuthorizationsTable,
-  ConnectionsTable,
-  ConnectionTokensTable,
-} from "./connection-tables.ts";
+import type { ConnectionAuthorizationsTable, ConnectionTokensTable } from "./connection-tables.ts";
 import type {
   ChangesPrunedTable,
   ChangesTable,
@@ -26,28 +22,6 @@ export interface BlueprintChannel {
   readonly title: string | null;
   readonly config: Readonly<Record<string, unknown>>;
   readonly events: readonly Definition[];
-}
-
-export interface BlueprintsTable extends Timestamps {
-  id: string;
-  uid: string;
-  title: string;
-  description: string | null;
-  organizationId: string;
-  /** Counts the writes: an update replaces the version that it was made from. */
-  version: Generated<number>;
-  channels: Json<readonly BlueprintChannel[]>;
-}
-
-export interface AppsTable extends Timestamps {
-  id: string;
-  uid: string;
-  title: string;
-  description: string | null;
-  blueprintId: string | null;
-  organizationId: string;
-  projectId: string | null;
-  spaceId: string;
 }
 
 export interface ChannelsTable extends Timestamps {
@@ -115,12 +89,10 @@ export interface AuditTable {
   createdAt: Timestamp;
 }
 
-/** All tables; those of standard resources are added beside their fields. */
+/** All tables; those of standard resources, apps, blueprints and connections among them, are added beside their fields. */
 export interface Tables {
   cluster: ClusterTable;
   untoldFirstStart: UntoldFirstStartTable;
-  blueprints: BlueprintsTable;
-  apps: AppsTable;
   channels: ChannelsTable;
   channelAddresses: ChannelAddressesTable;
   topics: TopicsTable;
@@ -130,7 +102,6 @@ export interface Tables {
   removals: RemovalsTable;
   leases: LeasesTable;
   idempotencyKeys: IdempotencyKeysTable;
-  connections: ConnectionsTable;
   connectionTokens: ConnectionTokensTable;
   connectionAuthorizations: ConnectionAuthorizationsTable;
   audit: AuditTable;
@@ -140,7 +111,8 @@ export interface Tables {
 /** A row as a query answers it. */
 export type Row<T extends keyof Tables> = Selectable<Tables[T]>;
 export type AuditRow = Selectable<AuditTable>;
-export type AppRow = Selectable<AppsTable>;
-export type BlueprintRow = Selectable<BlueprintsTable>;
+export type AppRow = Row<"apps">;
+export type BlueprintRow = Row<"blueprints">;
+export type ConnectionRow = Row<"connections">;
 export type ChannelRow = Selectable<ChannelsTable>;
 export type TopicRow = Selectable<TopicsTable>;

@@ -1,7 +1,8 @@
+import { recordAudit } from "../../data/accounts/audit.ts";
 import { operatorOf } from "../../data/accounts/audit-entry.ts";
 import type { Trx } from "../../data/database.ts";
 import { changedFields } from "../../lib/changed-fields.ts";
-import { insertBlueprint, updateBlueprint } from "../../resources/apps/blueprints/queries.ts";
+import { createId } from "../../lib/ids.ts";
 import type { WantedBlueprint } from "./check.ts";
 import type { Step } from "./plan.ts";
 
@@ -14,6 +15,8 @@ export async function reconcileBlueprint(
 ): Promise<Step> {
   const object = `blueprint ${wanted.uid} in ${organization.name}`;
   const author = operatorOf(organization.id);
+  const updatedAt = new Date(nowMs);
+  const content = { ...wanted, channels: JSON.stringify(wanted.channels), updatedAt };
   const before = await trx
     .selectFrom("blueprints")
     .selectAll()
@@ -22,14 +25,25 @@ export async function reconcileBlueprint(
     .forUpdate()
     .executeTakeFirst();
   if (!before) {
-    await insertBlueprint(trx, author, wanted, nowMs);
+    const id = createId("bp", nowMs);
+    const fresh = { id, organizationId: organization.id, version: 1, createdAt: updatedAt };
+    await trx
+      .insertInto("blueprints")
+      .values({ ...content, ...fresh })
+      .execute();
+    await recordAudit(trx, author, { action: "create", entity: "blueprint", id }, nowMs);
     return { action: "create", object };
   }
-  const { title, description, channels } = before;
+  const { id, title, description, channels, version } = before;
   // As it is once it was kept: fields that are undefined are none.
-  const { uid: _, ...content } = JSON.parse(JSON.stringify(wanted)) as WantedBlueprint;
-  const fields = changedFields({ title, description, channels }, content);
+  const { uid: _, ...kept } = JSON.parse(JSON.stringify(wanted)) as WantedBlueprint;
+  const fields = changedFields({ title, description, channels }, kept);
   if (fields.length === 0) return { action: "unchanged", object };
-  await updateBlueprint(trx, author, before, wanted, nowMs);
+  await trx
+    .updateTable("blueprints")
+    .set({ ...content, version: version + 1 })
+    .where("id", "=", id)
+    .execute();
+  await recordAudit(trx, author, { action: "update", entity: "blueprint", id, fields }, nowMs);
   return { action: "update", object, fields };
 }

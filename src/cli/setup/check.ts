@@ -4,13 +4,13 @@ import {
   checkSettings,
   type SettingsDeps,
 } from "../../channels/settings.ts";
+import type { BlueprintChannel } from "../../data/tables.ts";
 import type { ChannelKindName } from "../../event/channel.ts";
 import { findingsOf, findingUnder, formatPath } from "../../http/findings.ts";
 import type { Finding } from "../../lib/errors.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { checkBlueprintChannels } from "../../resources/apps/blueprints/content.ts";
-import type { BlueprintContent } from "../../resources/apps/blueprints/queries.ts";
 import { comesFromEnv, resolveEnv, type Variables } from "./environment.ts";
 import { type DeclaredApp, type DeclaredChannel, type DeclaredOrganization, findWrongNames } from "./file.ts";
 
@@ -33,8 +33,11 @@ export interface WantedApp {
   readonly channels: readonly WantedChannel[];
 }
 
-export interface WantedBlueprint extends BlueprintContent {
+export interface WantedBlueprint {
   readonly uid: string;
+  readonly title: string;
+  readonly description: string | null;
+  readonly channels: readonly BlueprintChannel[];
 }
 
 export interface WantedOrganization {

@@ -3,7 +3,7 @@ import { channelUidSchema } from "../../event/channel.ts";
 import { findingsOf, formatPath } from "../../http/findings.ts";
 import type { Finding } from "../../lib/errors.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
-import { blueprintInputSchema } from "../../resources/apps/blueprints/schema.ts";
+import { blueprint } from "../../resources/apps/blueprints/schema.ts";
 
 const name = z.string().min(1).max(255);
 const uid = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, "must be 1 to 64 characters of A-Z a-z 0-9 _ . -");
@@ -39,7 +39,7 @@ const organization = z.strictObject({
     .array(z.strictObject({ name }))
     .min(1)
     .prefault([{ name: "default" }]),
-  blueprints: z.array(blueprintInputSchema.required({ uid: true })).default([]),
+  blueprints: z.array(blueprint.input.required({ uid: true })).default([]),
   apps: z.array(app).default([]),
 });
 export type DeclaredOrganization = z.output<typeof organization>;

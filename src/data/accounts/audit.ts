@@ -1,6 +1,6 @@
 import { createId } from "../../lib/ids.ts";
 import type { Trx } from "../database.ts";
-import type { AuditEntry, Author } from "./audit-entry.ts";
+import { type AuditAction, type AuditEntry, type Author, channelName } from "./audit-entry.ts";
 
 const MAX_FIELDS = 100;
 
@@ -24,3 +24,14 @@ export async function recordAudit(trx: Trx, author: Author, entry: AuditEntry, n
     })
     .execute();
 }
+
+/** The same of a channel. */
+export const recordChannelAudit = (
+  trx: Trx,
+  author: Author,
+  action: AuditAction,
+  channel: { readonly appId: string; readonly uid: string },
+  nowMs: number,
+  fields: readonly string[] = [],
+): Promise<void> =>
+  recordAudit(trx, author, { action, entity: "channel", id: channelName(channel), fields }, nowMs);

@@ -1,6 +1,6 @@
 import { createId } from "../../lib/ids.ts";
-import { recordAudit } from "../accounts/audit.ts";
-import { type Author, channelName } from "../accounts/audit-entry.ts";
+import { recordAudit, recordChannelAudit } from "../accounts/audit.ts";
+import type { Author } from "../accounts/audit-entry.ts";
 import { recordChange } from "../changes.ts";
 import { insertChannel, type NewChannel, type WriteContext } from "../channels/channels.ts";
 import type { Trx } from "../database.ts";
@@ -40,8 +40,7 @@ export async function insertApp(
   const channelRows: ChannelRow[] = [];
   for (const channel of channels) {
     const made = await insertChannel(trx, row, channel, context);
-    const entry = { action: "create", entity: "channel", id: channelName(made) } as const;
-    await recordAudit(trx, author, entry, context.nowMs);
+    await recordChannelAudit(trx, author, "create", made, context.nowMs);
     channelRows.push(made);
   }
   return { app: row, channels: channelRows };

@@ -1,7 +1,9 @@
+import { z } from "zod";
 import type { Queryable } from "../../data/database.ts";
+import type { AppRow } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
-import { notFound } from "../../http/problem.ts";
 import { pathId } from "../kit/params.ts";
+import { APPS, getRow, type Lock } from "../kit/references.ts";
 
 /** Which app of whose: what is below an app is looked up within both. */
 export interface AppScope {
@@ -19,12 +21,13 @@ export const appScopeOf = ({ organizationId }: Caller, { appId }: { readonly app
 });
 
 /** @throws ApiError 404 where the organization has no such app */
-export async function requireApp(db: Queryable, { organizationId, appId }: AppScope): Promise<void> {
-  const row = await db
-    .selectFrom("apps")
-    .select("id")
-    .where("id", "=", appId)
-    .where("organizationId", "=", organizationId)
-    .executeTakeFirst();
-  if (!row) throw notFound("app");
-}
+export const requireApp = (db: Queryable, scope: AppScope, lock?: Lock): Promise<AppRow> =>
+  getRow(db, scope, APPS, scope.appId, lock);
+
+/** `?purge=true`: what was published goes with what is deleted. */
+export const purgeQuerySchema = z.object({
+  purge: z
+    .enum(["true", "false"])
+    .default("false")
+    .transform((purge) => purge === "true"),
+});

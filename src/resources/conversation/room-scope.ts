@@ -2,14 +2,13 @@ import type { Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
 import { conflict } from "../../http/problem.ts";
-import { ownedRows } from "../kit/owned-rows.ts";
+import { getRow } from "../kit/references.ts";
 
 export const ROOMS = { table: "rooms", prefix: "room", words: "room" } as const;
-const rooms = ownedRows("rooms", ROOMS);
 
 /** The room as it stays until the transaction ends. @throws ApiError 404 */
 export const lockRoom = (trx: Trx, caller: Caller, id: string): Promise<Row<"rooms">> =>
-  rooms.lockShared(trx, caller, id);
+  getRow(trx, caller, ROOMS, id, "share");
 
 /** The same of one that takes messages. @throws ApiError 404, 409 */
 export async function lockOpenRoom(trx: Trx, caller: Caller, id: string): Promise<Row<"rooms">> {

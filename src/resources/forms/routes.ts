@@ -5,8 +5,7 @@ import { conflict, invalidParameters } from "../../http/problem.ts";
 import { answeredAs, hidden, json, kept, once, orElse } from "../kit/field.ts";
 import { idInput, organizationId, textOf, uidOf } from "../kit/fields.ts";
 import { given } from "../kit/list-page.ts";
-import { ownedRows } from "../kit/owned-rows.ts";
-import { BLUEPRINTS } from "../kit/references.ts";
+import { BLUEPRINTS, getRow } from "../kit/references.ts";
 import { type RowOf, shape, type TableOf } from "../kit/shape.ts";
 import { standardResource } from "../kit/standard-resource.ts";
 import { formContent } from "./content.ts";
@@ -34,7 +33,7 @@ const fields = {
   version: orElse(hidden(z.int()), () => 1),
 };
 
-const parents = ownedRows("forms", { prefix: "form", words: "form" });
+const FORMS = { table: "forms", prefix: "form", words: "form" } as const;
 
 /** Forms, and versions of them. */
 export const forms = standardResource({
@@ -70,10 +69,10 @@ export const forms = standardResource({
     if (before) {
       if (uid !== before.uid && (await isVersioned(trx, before)))
         throw conflict("A form that has versions, or is one, keeps its uid.");
-      return { updatedById: caller.accountId, version: before.version + 1 };
+      return { updatedById: caller.accountId };
     }
     if (versionParentId === null) return {};
-    const parent = await parents.lock(trx, caller, versionParentId);
+    const parent = await getRow(trx, caller, FORMS, versionParentId, "update");
     if (uid !== id && uid !== parent.uid) {
       const message = "must be that of the form it is a version of, or be left out";
       throw invalidParameters([{ path: "uid", message }]);

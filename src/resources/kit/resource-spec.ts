@@ -3,14 +3,20 @@ import type { AuditAction, AuditEntity } from "../../data/accounts/audit-entry.t
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
+import type { Shown } from "../../http/fields.ts";
 import type { Listed, Page } from "../../http/page.ts";
 import type { Versioned } from "../../http/version.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { Fields } from "./field.ts";
-import type { OwnedTable, RowDeps } from "./owned-rows.ts";
-import type { Reference } from "./references.ts";
+import type { OwnedTable, Reference } from "./references.ts";
 import type { QuerySchema, Route, RouteSpec } from "./route.ts";
 import type { EntityOf, InsideOf, RowOf, RowOfShape, Shape, ValuesOf } from "./shape.ts";
-import type { StandardRoutes } from "./standard-routes.ts";
+
+/** The dependencies of a resource that only keeps rows. */
+export interface RowDeps {
+  readonly db: Queryable;
+  readonly clock: Clock;
+}
 
 /** What is said of a resource: see `standardResource`. */
 export interface ResourceSpec<
@@ -24,8 +30,6 @@ export interface ResourceSpec<
   readonly tag: string;
   /** Names operations and the path's parameter: `apiKey` → `createApiKey`, `:apiKeyId`. */
   readonly name: string;
-  /** Default: the name's regular one. */
-  readonly plural?: string;
   /** As it is written in a sentence; default: the name in words. */
   readonly words?: string;
   /** The table of these fields: see `TableOf`. */
@@ -33,8 +37,8 @@ export interface ResourceSpec<
   readonly shape: Shape<F, X>;
   /** As what the audit keeps its changes; default: it keeps none. */
   readonly audit?: AuditEntity;
-  /** It decides who may do what: the change feed is told. */
-  readonly access?: true;
+  /** The change feed is told of each write: by the row's id, or by the organization where it decides who may do what (`access`). */
+  readonly feed?: "access" | "app" | "connection";
   /** The column that names its organization; default: `organizationId`. */
   readonly owner?: "id";
   /** New ones are dated by the database: those of several gateways stand in one order. */
@@ -53,12 +57,12 @@ export interface ResourceSpec<
   readonly foreign?: string;
   /** Those that a caller may come to change or delete, where they are not all of its organization; `prepare` and others refuse. */
   readonly changeable?: (db: Queryable, caller: Caller) => Selection;
-  /** Its `ETag` is made of this; `If-Match` and `If-None-Match` are held against it. */
+  /** Its `ETag` is made of this; `If-Match` and `If-None-Match` are held against it. Its field `version` counts the writes. */
   readonly version?: (row: RowOf<F>) => Versioned;
   /** Filters of the list, and what they find; undefined: all of the organization. */
   readonly filters?: {
     readonly query: Q;
-    /** Refuses by a throw what is to be found by. */
+    /** Refuses filters by a throw. */
     readonly check?: (
       db: Queryable,
       caller: Caller,
@@ -82,8 +86,8 @@ export interface ResourceSpec<
   readonly answer?: (db: Queryable, caller: Caller, id: string) => Promise<Response>;
   /** Fields whose bodies are narrower than what stays valid where it stands. */
   readonly narrow?: (deps: D) => z.ZodRawShape;
-  /** Refuses a body by a throw, before the transaction: what takes long. */
-  readonly checkBody?: (body: Partial<ValuesOf<F>>, deps: D) => Promise<void>;
+  /** Like `prepare`, of the body alone and before the transaction, which would hold a connection of the pool: for slow checks. */
+  readonly readBody?: (body: Partial<ValuesOf<F>>, deps: D) => Promise<Partial<Shown<ValuesOf<F>>>>;
   /** The values of fields that are not stored as they are written, before a patch. */
   readonly readAside?: (trx: Trx, row: RowOf<F>) => Promise<Partial<ValuesOf<F>>>;
   /** Takes other locks before that of the row that is changed. */
@@ -102,7 +106,11 @@ export interface ResourceSpec<
   /** The body of a PUT repeats the id. */
   readonly identified?: true;
   /** What a client has to know about an operation beyond what all of this says. */
-  readonly notes?: { readonly [O in Operation]?: Notes };
+  readonly notes?: {
+    readonly [O in Operation]?: O extends "create"
+      ? /** A body that its fields do not tell. */ Notes & { readonly body?: z.ZodType<object> }
+      : Notes;
+  };
   /** Operations that it does not have, or that are among `more`. */
   readonly without?: readonly Operation[];
   readonly more?: (deps: D, kit: Kit<Shape<F, X>>) => readonly Route[];
@@ -158,8 +166,6 @@ export interface Kit<
     readonly types?: { readonly row: unknown; readonly values: unknown };
   },
 > {
-  /** The standard routes, for those that do something else under the same name. */
-  readonly route: StandardRoutes<S["entity"]>;
   /** The row as GET answers it. */
   readonly answer: (db: Queryable, caller: Caller, row: RowOfShape<S>) => Promise<EntityOf<S>>;
   readonly list: (caller: Caller, place: Place, page: Page, filters: object) => Promise<Listed<EntityOf<S>>>;

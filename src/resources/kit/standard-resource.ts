@@ -1,13 +1,14 @@
-import type { z } from "zod";
+import { z } from "zod";
+import { deleted } from "../../http/fields.ts";
+import { pageQuery } from "../../http/page.ts";
+import { listOf } from "./answer.ts";
 import type { Fields } from "./field.ts";
 import { identifiedPatchOf, patchOf, withoutId } from "./merge.ts";
-import type { RowDeps } from "./owned-rows.ts";
 import { pathId } from "./params.ts";
 import type { Resource } from "./resource.ts";
-import type { Kit, Operation, ResourceSpec } from "./resource-spec.ts";
-import type { Route } from "./route.ts";
+import type { Kit, Operation, ResourceSpec, RowDeps } from "./resource-spec.ts";
+import { defineRoute, type Route } from "./route.ts";
 import type { Shape } from "./shape.ts";
-import { standardRoutes } from "./standard-routes.ts";
 import { standardRows } from "./standard-rows.ts";
 
 /**
@@ -45,13 +46,15 @@ export function standardResource<
 >(given: ResourceSpec<F, X, D, Q>): Resource<D> {
   const { words = wordsOf(given.name) } = given;
   const spec = { ...given, words };
-  const { path, tag, name, plural, shape, within, filters, narrow, taken, inUse, notes, without = [] } = spec;
+  const { path, tag, name, shape, within, filters, narrow, taken, inUse, notes, without = [] } = spec;
   const rows = standardRows(spec);
-  const route = standardRoutes<z.ZodType<object>>({
-    ...{ name, words, prefix: shape.prefix, entity: shape.entity as unknown as z.ZodType<object> },
-    ...(plural !== undefined && { plural }),
-    ...(within && { within: { [within.param]: pathId(within.parent.prefix, within.parent.words) } }),
-  });
+  const entity = shape.entity as unknown as z.ZodType<object>;
+  const one = name.charAt(0).toUpperCase() + name.slice(1);
+  const aThing = `${/^[aeiou]/i.test(words) ? "an" : "a"} ${words}`;
+  const param = `${name}Id`;
+  const above = within && { params: { [within.param]: pathId(within.parent.prefix, within.parent.words) } };
+  const item = { path: `/:${param}`, params: { ...above?.params, [param]: pathId(shape.prefix, words) } };
+  const idOf = (params: Readonly<Record<string, string>>): string => params[param] ?? "";
   const conflict = taken && { conflict: taken.when };
   const named = Object.keys(spec.references ?? {});
   const versioned = spec.version && ({ versioned: true } as const);
@@ -62,38 +65,64 @@ export function standardResource<
     routes(deps) {
       const run = rows(deps);
       const fresh = narrow?.(deps);
-      const bodies = fresh
-        ? { input: shape.input.extend(fresh), content: shape.content.extend(fresh) }
-        : shape;
+      const input = fresh ? shape.input.extend(fresh) : shape.input;
+      const content = fresh ? shape.content.extend(fresh) : shape.content;
       const operations: Readonly<Record<Operation, () => Route>> = {
         create: () =>
-          route.create(
+          defineRoute(
             {
-              body: bodies.input as z.ZodType<object>,
+              method: "post",
+              path: "/",
+              operation: `create${one}`,
+              summary: `Create ${aThing}`,
+              body: notes?.create?.body ?? (input as z.ZodType<object>),
+              answer: entity,
+              creates: true,
+              ...above,
               ...(named.length > 0 && { missing: missingOf(named) }),
               ...conflict,
               ...versioned,
               ...notes?.create,
             },
-            ({ caller, within, body, c }) => run.create(caller, within, body, c),
+            ({ caller, params, body, c }) => run.create(caller, params, body, c),
           ),
         list: () =>
-          route.list(
-            ({ caller, within, page, filters }) =>
-              run.list(caller, within, page, filters as z.output<z.ZodObject<Q>>),
-            { ...(filters && { filters: filters.query }), ...notes?.list },
+          defineRoute(
+            {
+              method: "get",
+              path: "/",
+              operation: `list${pluralOf(one)}`,
+              summary: `List the ${pluralOf(words)}`,
+              query: z.object({ ...filters?.query, ...pageQuery }),
+              answer: listOf(entity),
+              ...above,
+              ...notes?.list,
+            },
+            ({ caller, params, query: { limit, offset, ...filters } }) =>
+              run.list(caller, params, { limit, offset }, filters),
           ),
         get: () =>
-          route.get(({ caller, within, id, c }) => run.get(caller, within, id, c), {
-            ...versioned,
-            ...notes?.get,
-          }),
-        update: () =>
-          route.update(
+          defineRoute(
             {
-              body: spec.identified
-                ? (identifiedPatchOf(bodies.content) as z.ZodType<object>)
-                : patchOf(bodies.content),
+              method: "get",
+              operation: `get${one}`,
+              summary: `Get ${aThing}`,
+              answer: entity,
+              ...item,
+              ...versioned,
+              ...notes?.get,
+            },
+            ({ caller, params, c }) => run.get(caller, params, idOf(params), c),
+          ),
+        update: () =>
+          defineRoute(
+            {
+              method: "put",
+              operation: `update${one}`,
+              summary: `Change ${aThing}`,
+              body: spec.identified ? (identifiedPatchOf(content) as z.ZodType<object>) : patchOf(content),
+              answer: entity,
+              ...item,
               ...(named.some((field) => field in shape.content.shape) && {
                 missing: "it, or something that the change names, is not there",
               }),
@@ -101,25 +130,35 @@ export function standardResource<
               ...versioned,
               ...notes?.update,
             },
-            ({ caller, within, id, patch, c }) =>
-              run.update(
-                caller,
-                within,
-                id,
-                spec.identified ? withoutId(id, patch as { id: string }) : patch,
-                c,
-              ),
+            ({ caller, params, body, c }) => {
+              const id = idOf(params);
+              const patch = spec.identified ? withoutId(id, body as { id: string }) : body;
+              return run.update(caller, params, id, patch, c);
+            },
           ),
         delete: () =>
-          route.remove(
-            { ...(inUse && { conflict: inUse.when }), ...versioned, ...notes?.delete },
-            ({ caller, within, id, c }) => run.remove(caller, within, id, c),
+          defineRoute(
+            {
+              method: "delete",
+              operation: `delete${one}`,
+              summary: `Delete ${aThing}`,
+              answer: deleted,
+              ...item,
+              ...(inUse && { conflict: inUse.when }),
+              ...versioned,
+              ...notes?.delete,
+            },
+            async ({ caller, params, c }) => {
+              const id = idOf(params);
+              await run.remove(caller, params, id, c);
+              return { id };
+            },
           ),
       };
       const standard = (Object.keys(operations) as Operation[]).filter((one) => !without.includes(one));
       return [
         ...standard.map((one) => operations[one]()),
-        ...(spec.more?.(deps, { ...run, route } as unknown as Kit<Shape<F, X>>) ?? []),
+        ...(spec.more?.(deps, run as unknown as Kit<Shape<F, X>>) ?? []),
       ];
     },
   };
@@ -127,6 +166,7 @@ export function standardResource<
 
 /** `knowledgeBase` → `knowledge base`. */
 const wordsOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+const pluralOf = (words: string): string => `${words.replace(/(?<![aeiou])y$/, "ie")}s`;
 
 function missingOf(references: readonly string[]): string {
   const [last, ...others] = references.map((field) => `the ${wordsOf(field.replace(/Id$/, ""))}`).reverse();

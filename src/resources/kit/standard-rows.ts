@@ -1,29 +1,24 @@
 import type { Context } from "hono";
-import type { Kysely, SelectQueryBuilder } from "kysely";
+import { sql } from "kysely";
 import type { z } from "zod";
+import { recordAudit } from "../../data/accounts/audit.ts";
+import type { AuditAction } from "../../data/accounts/audit-entry.ts";
+import { recordChange } from "../../data/changes.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { ApiEnv, Caller } from "../../http/context.ts";
 import type { Listed, Page } from "../../http/page.ts";
 import { ApiError, notFound } from "../../http/problem.ts";
 import { requireMatch, showVersion } from "../../http/version.ts";
+import { changedFields } from "../../lib/changed-fields.ts";
 import { createId, isId } from "../../lib/ids.ts";
 import type { Field, Fields } from "./field.ts";
 import { listPage } from "./list-page.ts";
 import { applyPatch } from "./merge.ts";
-import { ownedRows, type RowDeps } from "./owned-rows.ts";
-import { requireRow } from "./references.ts";
+import { type AnyRow, type AnyRows, anyTable, getRow, requireRow, rowsWhere } from "./references.ts";
 import { refuseInUse, refuseTaken } from "./refusals.ts";
-import type { Kit, Place, ResourceSpec, Selection } from "./resource-spec.ts";
+import type { Kit, Place, ResourceSpec, RowDeps, Selection } from "./resource-spec.ts";
 
-/** A selection as a query of any table. */
-type Rows = SelectQueryBuilder<
-  { rows: { id: string; organizationId: string; createdAt: Date } },
-  "rows",
-  Values
->;
-type Values = Readonly<Record<string, unknown>>;
-
-/** What the five operations do with rows, apart from HTTP; `spec` says what is particular. */
+/** The five operations on rows, apart from HTTP. Nothing of another organization is read or written but by `visible`, `changeable`. */
 export function standardRows<
   F extends Fields,
   X extends z.ZodRawShape,
@@ -33,225 +28,231 @@ export function standardRows<
   // In here one resource is like another: what its types tell is known to its declaration alone.
   const spec = given as unknown as ResourceSpec<Fields, z.ZodRawShape, D, z.ZodRawShape>;
   const { words } = given;
-  const { table, shape, audit, access, owner, datedBy, within, references = {}, taken, inUse } = spec;
-  const { version, changeable } = spec;
+  const { table, shape, audit, feed, owner = "organizationId", visible, foreign, within, version } = spec;
   const { prefix } = shape;
+  const rows = table as "rows";
   const fields = Object.entries(shape.fields);
-  const rows = ownedRows(table, {
-    prefix,
-    words,
-    ...(access && { access }),
-    ...(owner && { owner }),
-    ...(datedBy && { datedBy }),
-    ...(audit && { entity: audit }),
-  });
-  const parents = within && ownedRows(within.parent.table, within.parent);
+  const changeableFields = fields.filter(([, { written }]) => written === "always");
 
-  const query = (selection: Selection) => selection.selectAll() as Rows;
-  const all = (db: Queryable, { organizationId }: Caller, place: Place): Selection => {
-    const of = (db as unknown as Kysely<Record<"rows", Values>>).selectFrom(table as "rows");
-    return within
-      ? of.where(within.param, "=", place[within.param])
-      : of.where(owner ?? "organizationId", "=", organizationId);
-  };
-  const renderAll = async (db: Queryable, caller: Caller, found: readonly Values[]): Promise<object[]> => {
-    if (found.length === 0) return [];
-    const inside = await spec.inside?.(db, found as never, caller);
-    return found.map((row) => shape.render(row as never, inside?.(row as never)) as object);
-  };
-  const answer = async (db: Queryable, caller: Caller, row: object): Promise<object> => {
-    if (spec.answer) return spec.answer(db, caller, (row as { readonly id: string }).id);
-    const [entity] = await renderAll(db, caller, [row as Values]);
-    return entity ?? {};
-  };
+  type Find = (db: Queryable, caller: Caller) => AnyRows;
+  const selected =
+    (find: (db: Queryable, caller: Caller) => Selection): Find =>
+    (db, caller) =>
+      find(db, caller).selectAll() as AnyRows;
+  const own: Find = (db, caller) => rowsWhere(db, table, owner, caller.organizationId);
+  const seen = visible ? selected(visible) : own;
+  const ownSeen: Find = (db, caller) => seen(db, caller).where("organizationId", "=", caller.organizationId);
+  const changeable = spec.changeable
+    ? selected(spec.changeable)
+    : visible && foreign === undefined
+      ? ownSeen
+      : seen;
 
-  /** The same with its version in the headers. */
-  const show = (db: Queryable, caller: Caller, row: object, c: Context<ApiEnv>): Promise<object> => {
-    if (version) showVersion(c, version(row as never));
-    return answer(db, caller, row);
-  };
-
-  /** @throws ApiError 404 for a row of another parent */
-  const inPlace = <R extends object>(row: R, place: Place): R => {
-    if (within && (row as Values)[within.param] !== place[within.param]) throw notFound(words);
-    return row;
-  };
-
-  const seen = (visible: Selection, id: string) =>
-    query(visible).where("id", "=", isId(prefix, id) ? id : "");
-
-  /** @throws ApiError 404 */
-  const find = async (db: Queryable, caller: Caller, id: string): Promise<object> => {
-    if (!spec.visible) return rows.get(db, caller, id);
-    const row = await seen(spec.visible(db, caller), id).executeTakeFirst();
-    if (!row) throw notFound(words);
+  /** @throws ApiError 404, also for a row of another parent */
+  const only = async (found: AnyRows, place: Place, id: string): Promise<AnyRow> => {
+    const row = await found.where("id", "=", isId(prefix, id) ? id : "").executeTakeFirst();
+    if (!row || (within && row[within.param] !== place[within.param])) throw notFound(words);
     return row;
   };
 
   /** @throws ApiError 404, 403 */
-  const lock = async (trx: Trx, caller: Caller, place: Place, id: string) => {
-    if (changeable) {
-      const row = await seen(changeable(trx, caller), id).forUpdate().executeTakeFirst();
-      if (!row) throw notFound(words);
-      return inPlace(row as never, place);
-    }
-    if (!spec.visible) return inPlace(await rows.lock(trx, caller, id), place);
-    const { organizationId } = caller;
-    const all = seen(spec.visible(trx, caller), id);
-    const own = spec.foreign === undefined ? all.where("organizationId", "=", organizationId) : all;
-    const row = await own.forUpdate().executeTakeFirst();
-    if (!row) throw notFound(words);
-    if (row.organizationId !== organizationId) throw new ApiError("permission_denied", spec.foreign ?? "");
-    return inPlace(row as never, place);
+  const lock = async (trx: Trx, caller: Caller, place: Place, id: string): Promise<AnyRow> => {
+    const row = await only(changeable(trx, caller).forUpdate(), place, id);
+    if (foreign !== undefined && row.organizationId !== caller.organizationId)
+      throw new ApiError("permission_denied", foreign);
+    return row;
   };
 
   /** The parent is seen by the caller. @throws ApiError 404 */
   const requireParent = async (db: Queryable, caller: Caller, place: Place): Promise<void> => {
-    if (!within || !parents) return;
-    const id = place[within.param] ?? "";
-    if (!within.visible) return void (await parents.get(db, caller, id));
-    const seen = await query(within.visible(db, caller)).where("id", "=", id).executeTakeFirst();
-    if (!seen) throw notFound(within.parent.words);
+    if (!within) return;
+    const { parent, param } = within;
+    const id = place[param] ?? "";
+    if (!within.visible) return void (await getRow(db, caller, parent, id));
+    const found = selected(within.visible)(db, caller).where("id", "=", id);
+    if (!(await found.executeTakeFirst())) throw notFound(parent.words);
   };
 
   const lockParent = async (trx: Trx, caller: Caller, place: Place, isNew: boolean): Promise<void> => {
-    if (!within || !parents) return;
-    const { lock = "create" } = within;
+    if (!within) return;
+    const { parent, param, lock = "create" } = within;
     if (!isNew && lock.startsWith("create")) return;
-    const lockParentRow = lock.endsWith("Shared") ? parents.lockShared : parents.lock;
-    await lockParentRow(trx, caller, place[within.param] ?? "");
+    await getRow(trx, caller, parent, place[param] ?? "", lock.endsWith("Shared") ? "share" : "update");
   };
 
-  /** What the write names anew is there. @throws ApiError 404 */
-  const requireReferences = async (trx: Trx, caller: Caller, values: Values, before: object = {}) => {
-    for (const [name, reference] of Object.entries(references)) {
+  /** The rows that the write names anew are there. @throws ApiError 404 */
+  const requireReferences = async (trx: Trx, caller: Caller, values: AnyRow, before: AnyRow = {}) => {
+    for (const [name, reference] of Object.entries(spec.references ?? {})) {
       const id = (values[name] ?? null) as string | null;
-      if (reference && id !== (before as Values)[name]) await requireRow(trx, caller, reference, id);
+      if (reference && id !== before[name]) await requireRow(trx, caller, reference, id);
     }
   };
 
-  const columnsOf = (values: Values): Values =>
+  const columnsOf = (values: AnyRow): AnyRow =>
     Object.fromEntries(
       fields
         .filter(([name, { stored }]) => stored && values[name] !== undefined)
         .map(([name, { toColumn }]) => [name, toColumn(values[name])]),
     );
-  const valuesOf = (row: object): Values =>
+  const valuesOf = (row: AnyRow): AnyRow =>
     Object.fromEntries(
-      fields
-        .filter(([, one]) => one.stored)
-        .map(([name, one]) => [name, one.fromColumn((row as Values)[name])]),
+      fields.filter(([, { stored }]) => stored).map(([name, one]) => [name, one.fromColumn(row[name])]),
     );
+
+  const renderAll = async (db: Queryable, caller: Caller, found: readonly AnyRow[]): Promise<object[]> => {
+    if (found.length === 0) return [];
+    const inside = await spec.inside?.(db, found as never, caller);
+    return found.map((row) => shape.render(row as never, inside?.(row as never)) as object);
+  };
+  const answer = async (db: Queryable, caller: Caller, row: AnyRow): Promise<object> => {
+    if (spec.answer) return spec.answer(db, caller, row.id as string);
+    const [entity] = await renderAll(db, caller, [row]);
+    return entity ?? {};
+  };
+  /** The same with its version in the headers. */
+  const show = (db: Queryable, caller: Caller, row: AnyRow, c: Context<ApiEnv>): Promise<object> => {
+    if (version) showVersion(c, version(row as never));
+    return answer(db, caller, row);
+  };
+
+  /** Tells the audit, and the change feed, of a write. */
+  const note = async (
+    trx: Trx,
+    caller: Caller,
+    action: AuditAction,
+    id: string,
+    nowMs: number,
+    changed: readonly string[] = [],
+  ): Promise<void> => {
+    if (audit) await recordAudit(trx, caller, { action, entity: audit, id, fields: changed }, nowMs);
+    if (feed) await recordChange(trx, { kind: feed, key: feed === "access" ? caller.organizationId : id });
+  };
+
+  const updateRow = async (
+    trx: Trx,
+    caller: Caller,
+    before: AnyRow,
+    values: AnyRow,
+    nowMs: number,
+    action: AuditAction = "update",
+  ): Promise<AnyRow> => {
+    const row = await anyTable(trx)
+      .updateTable(rows)
+      .set({
+        ...columnsOf(values),
+        ...(version && { version: Number(before.version) + 1 }),
+        updatedAt: new Date(nowMs),
+      })
+      .where("id", "=", before.id)
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    // Every write changes these.
+    const [were, are] = [before, row].map((one) => ({ ...one, updatedAt: undefined, version: undefined }));
+    await note(trx, caller, action, row.id as string, nowMs, changedFields({ ...were }, { ...are }));
+    return row;
+  };
 
   return (deps: D) => {
     const { db, clock } = deps;
 
-    const insert = async (trx: Trx, caller: Caller, place: Place, body: object): Promise<object> => {
+    const insert = async (trx: Trx, caller: Caller, place: Place, body: object): Promise<AnyRow> => {
       await lockParent(trx, caller, place, true);
       const nowMs = clock();
       const id = createId(prefix, nowMs);
-      const sent: Values = { ...body, ...place };
-      const given = ([name, { written, orElse }]: NamedField) => {
+      const sent: AnyRow = { ...body, ...place };
+      const given = ([name, { written, orElse }]: readonly [string, Field]) => {
         const { [name]: value = orElse?.({ id, caller }) } = sent;
         return value === undefined && written !== "never" ? null : value;
       };
       const values = { ...sent, ...Object.fromEntries(fields.map((one) => [one[0], given(one)])) };
       await requireReferences(trx, caller, values);
       const write = { trx, caller, deps, nowMs, id, before: undefined, values: values as never };
-      const content = { ...values, ...(await spec.prepare?.(write)) };
-      const row = await rows.insert(trx, caller, columnsOf(content) as never, nowMs, id);
+      const content: AnyRow = { ...values, ...(await spec.prepare?.(write)) };
+      const now = spec.datedBy === "database" ? sql<Date>`clock_timestamp()` : new Date(nowMs);
+      const { organizationId } = caller;
+      const row = await anyTable(trx)
+        .insertInto(rows)
+        .values({ ...columnsOf(content), id, organizationId, createdAt: now, updatedAt: now })
+        .returningAll()
+        .executeTakeFirstOrThrow();
+      await note(trx, caller, "create", id, nowMs);
       await spec.afterWrite?.({ ...write, values: content as never, row: row as never });
       return row;
-    };
-
-    const create = async (
-      caller: Caller,
-      place: Place,
-      body: object,
-      c: Context<ApiEnv>,
-    ): Promise<object> => {
-      await spec.checkBody?.(body, deps);
-      const created = db
-        .transaction()
-        .execute(async (trx) => show(trx, caller, await insert(trx, caller, place, body), c));
-      return taken ? refuseTaken(taken.message, created) : created;
     };
 
     const change: Kit<typeof shape>["change"] = (caller, id, to, action) =>
       db.transaction().execute(async (trx) => {
         const before = await lock(trx, caller, {}, id);
         const nowMs = clock();
-        const content = columnsOf(await to({ trx, before, nowMs }));
-        const row = await rows.update(trx, caller, before, content as never, nowMs, action);
-        return answer(trx, caller, row) as never;
+        const content = await to({ trx, before: before as never, nowMs });
+        return answer(trx, caller, await updateRow(trx, caller, before, content, nowMs, action)) as never;
       });
 
-    const update = async (
-      caller: Caller,
-      place: Place,
-      id: string,
-      patch: object,
-      c: Context<ApiEnv>,
-    ): Promise<object> => {
-      await spec.checkBody?.(patch, deps);
-      const updated = db.transaction().execute(async (trx) => {
-        await lockParent(trx, caller, place, false);
-        await spec.lockFirst?.(trx, caller, patch);
-        const before = await lock(trx, caller, place, id);
-        const were = { ...valuesOf(before), ...(await spec.readAside?.(trx, before as never)) };
-        const changeable = fields.filter(([, { written }]) => written === "always");
-        const of = (values: Values) => Object.fromEntries(changeable.map(([name]) => [name, values[name]]));
-        const sent: Values = applyPatch(shape.content, of(were), patch);
-        const after = Object.fromEntries(changeable.map(([name]) => [name, sent[name] ?? null]));
-        const values = { ...were, ...after };
-        await requireReferences(trx, caller, values, before);
-        if (version) requireMatch(c, version(before as never));
-        const nowMs = clock();
-        const write = { trx, caller, deps, nowMs, id, before: before as never, values: values as never };
-        const prepared = await spec.prepare?.(write);
-        const row = await rows.update(
-          trx,
-          caller,
-          before,
-          columnsOf({ ...after, ...prepared }) as never,
-          nowMs,
-        );
-        await spec.afterWrite?.({ ...write, values: { ...values, ...prepared } as never, row: row as never });
-        return show(trx, caller, row, c);
-      });
-      return taken ? refuseTaken(taken.message, updated) : updated;
+    const inTransaction = <T>(act: (trx: Trx) => Promise<T>): Promise<T> => {
+      const done = db.transaction().execute(act);
+      return spec.taken ? refuseTaken(spec.taken.message, done) : done;
     };
 
-    const remove = async (caller: Caller, place: Place, id: string, c: Context<ApiEnv>): Promise<void> => {
-      const deleted = db.transaction().execute(async (trx) => {
-        await lockParent(trx, caller, place, false);
-        const row = await lock(trx, caller, place, id);
-        if (version) requireMatch(c, version(row as never));
-        const nowMs = clock();
-        const remove = () => rows.remove(trx, caller, row, nowMs);
-        await (spec.remove?.({ trx, caller, deps, nowMs, row: row as never, remove }) ?? remove());
-      });
-      await (inUse ? refuseInUse(inUse.message, deleted) : deleted);
+    return {
+      answer,
+      insert,
+      change,
+      async create(caller: Caller, place: Place, body: object, c: Context<ApiEnv>): Promise<object> {
+        const checked = { ...body, ...(await spec.readBody?.(body, deps)) };
+        return inTransaction(async (trx) => show(trx, caller, await insert(trx, caller, place, checked), c));
+      },
+      async update(
+        caller: Caller,
+        place: Place,
+        id: string,
+        patch: object,
+        c: Context<ApiEnv>,
+      ): Promise<object> {
+        const checked = { ...patch, ...(await spec.readBody?.(patch, deps)) };
+        return inTransaction(async (trx) => {
+          await lockParent(trx, caller, place, false);
+          await spec.lockFirst?.(trx, caller, checked);
+          const before = await lock(trx, caller, place, id);
+          const were = { ...valuesOf(before), ...(await spec.readAside?.(trx, before as never)) };
+          const pick = (of: AnyRow) => changeableFields.map(([name]) => [name, of[name]] as const);
+          const sent: AnyRow = applyPatch(shape.content, Object.fromEntries(pick(were)), checked);
+          const after = Object.fromEntries(pick(sent).map(([name, value]) => [name, value ?? null]));
+          const values = { ...were, ...after };
+          await requireReferences(trx, caller, values, before);
+          if (version) requireMatch(c, version(before as never));
+          const nowMs = clock();
+          const write = { trx, caller, deps, nowMs, id, before: before as never, values: values as never };
+          const prepared = await spec.prepare?.(write);
+          const row = await updateRow(trx, caller, before, { ...after, ...prepared }, nowMs);
+          const written = { ...values, ...prepared } as never;
+          await spec.afterWrite?.({ ...write, values: written, row: row as never });
+          return show(trx, caller, row, c);
+        });
+      },
+      async remove(caller: Caller, place: Place, id: string, c: Context<ApiEnv>): Promise<void> {
+        const deleted = db.transaction().execute(async (trx) => {
+          await lockParent(trx, caller, place, false);
+          const row = await lock(trx, caller, place, id);
+          if (version) requireMatch(c, version(row as never));
+          const nowMs = clock();
+          const remove = async () => {
+            await anyTable(trx).deleteFrom(rows).where("id", "=", id).execute();
+            await note(trx, caller, "delete", id, nowMs);
+          };
+          await (spec.remove?.({ trx, caller, deps, nowMs, row: row as never, remove }) ?? remove());
+        });
+        await (spec.inUse ? refuseInUse(spec.inUse.message, deleted) : deleted);
+      },
+      get: async (caller: Caller, place: Place, id: string, c: Context<ApiEnv>): Promise<object> =>
+        spec.answer?.(db, caller, id) ?? show(db, caller, await only(seen(db, caller), place, id), c),
+      async list(caller: Caller, place: Place, page: Page, filters: AnyRow): Promise<Listed<object>> {
+        await requireParent(db, caller, place);
+        await spec.filters?.check?.(db, caller, filters, place);
+        const found = spec.filters?.find(db, caller, filters, place)?.selectAll() as AnyRows | undefined;
+        const all = within ? rowsWhere(db, table, within.param, place[within.param]) : own(db, caller);
+        const { items, total } = await listPage(found ?? all, page);
+        return { items: await renderAll(db, caller, items), total };
+      },
     };
-
-    const get = async (caller: Caller, place: Place, id: string, c: Context<ApiEnv>): Promise<object> =>
-      spec.answer?.(db, caller, id) ?? show(db, caller, inPlace(await find(db, caller, id), place), c);
-
-    const list = async (
-      caller: Caller,
-      place: Place,
-      page: Page,
-      filters: Values,
-    ): Promise<Listed<object>> => {
-      await requireParent(db, caller, place);
-      await spec.filters?.check?.(db, caller, filters, place);
-      const selection = spec.filters?.find(db, caller, filters, place) ?? all(db, caller, place);
-      const { items, total } = await listPage(query(selection), page);
-      return { items: await renderAll(db, caller, items), total };
-    };
-
-    return { answer, create, update, remove, get, list, insert, change };
   };
 }
-
-type NamedField = readonly [name: string, field: Field];

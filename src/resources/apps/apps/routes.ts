@@ -3,26 +3,15 @@ import type { SettingsDeps } from "../../../channels/settings.ts";
 import { findBlueprint } from "../../../data/apps/blueprints.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { deleted } from "../../../http/fields.ts";
-import { pageQuerySchema } from "../../../http/page.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";
 import type { Clock } from "../../../lib/clock.ts";
-import { listOf } from "../../kit/answer.ts";
-import { applyPatch } from "../../kit/merge.ts";
-import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { appParams } from "../app-scope.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
+import { appParams, appScopeOf, purgeQuerySchema } from "../app-scope.ts";
 import { planChannels } from "./blueprint-channels.ts";
 import { blueprintOfArtifact } from "./offered.ts";
-import { deleteApp, findApp, installApp, listApps, updateApp } from "./queries.ts";
-import {
-  appContentSchema,
-  appPatchSchema,
-  appSchema,
-  installedAppSchema,
-  installSchema,
-  purgeQuerySchema,
-  renderApp,
-} from "./schema.ts";
+import { deleteApp, installApp } from "./queries.ts";
+import { app, installedAppSchema, installSchema } from "./schema.ts";
 
 export interface AppDeps extends SettingsDeps, EntityDeps {
   readonly keyring: Keyring;
@@ -32,10 +21,16 @@ export interface AppDeps extends SettingsDeps, EntityDeps {
 }
 
 /** Apps: installs of blueprints. */
-export const apps: Resource<AppDeps> = {
+export const apps = standardResource({
   path: "/apps",
   tag: "Apps",
-  routes: (deps) => [
+  name: "app",
+  table: "apps",
+  shape: app,
+  audit: "app",
+  feed: "app",
+  without: ["create", "delete"],
+  more: (deps: AppDeps) => [
     defineRoute(
       {
         method: "post",
@@ -72,59 +67,7 @@ export const apps: Resource<AppDeps> = {
           { keyring: deps.keyring, nowMs: deps.clock() },
         );
         const channels = await renderChannels(deps, installed.channels);
-        return { ...renderApp(installed.app), channels };
-      },
-    ),
-    defineRoute(
-      {
-        method: "get",
-        path: "/",
-        operation: "listApps",
-        summary: "List the apps",
-        query: pageQuerySchema,
-        answer: listOf(appSchema),
-      },
-      async ({ caller, query }) => {
-        const { items, total } = await listApps(deps.db, caller.organizationId, query);
-        return { items: items.map(renderApp), total };
-      },
-    ),
-    defineRoute(
-      {
-        method: "get",
-        path: "/:appId",
-        operation: "getApp",
-        summary: "Get an app",
-        params: appParams,
-        answer: appSchema,
-      },
-      async ({ caller, params }) => {
-        const row = await findApp(deps.db, caller.organizationId, params.appId);
-        if (!row) throw notFound("app");
-        return renderApp(row);
-      },
-    ),
-    defineRoute(
-      {
-        method: "put",
-        path: "/:appId",
-        operation: "updateApp",
-        summary: "Change an app",
-        params: appParams,
-        body: appPatchSchema,
-        answer: appSchema,
-      },
-      async ({ caller, params, body }) => {
-        const row = await updateApp(
-          deps.db,
-          caller,
-          params.appId,
-          ({ title, description, projectId }) =>
-            applyPatch(appContentSchema, { title, description, projectId }, body),
-          deps.clock(),
-        );
-        if (!row) throw notFound("app");
-        return renderApp(row);
+        return { ...app.render(installed.app), channels };
       },
     ),
     defineRoute(
@@ -139,14 +82,12 @@ export const apps: Resource<AppDeps> = {
         query: purgeQuerySchema,
         answer: deleted,
       },
-      async ({ caller, params, query }) => {
-        const id = params.appId;
-        const options = { purge: query.purge, nowMs: deps.clock() };
-        if (!(await deleteApp(deps.db, caller, id, options))) throw notFound("app");
+      async ({ caller, params, query: { purge } }) => {
+        await deleteApp(deps.db, caller, appScopeOf(caller, params), { purge, nowMs: deps.clock() });
         // It is deleted, whatever becomes of this; what it leaves is noted.
         await deps.onDeleted().catch(() => {});
-        return { id };
+        return { id: params.appId };
       },
     ),
   ],
-};
+});

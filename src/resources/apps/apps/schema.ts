@@ -1,9 +1,36 @@
 import { z } from "zod";
 import { channelSchema } from "../../../channels/entity.ts";
-import type { AppRow } from "../../../data/tables.ts";
-import { id, idExample, type Shown, timestamp } from "../../../http/fields.ts";
-import { formatTimestamp } from "../../../lib/clock.ts";
-import { patchOf } from "../../kit/merge.ts";
+import { id, idExample } from "../../../http/fields.ts";
+import { kept } from "../../kit/field.ts";
+import { organizationId, textOf } from "../../kit/fields.ts";
+import { shape, type TableOf } from "../../kit/shape.ts";
+
+declare module "../../../data/tables.ts" {
+  interface Tables {
+    apps: TableOf<typeof fields>;
+  }
+}
+
+const fields = {
+  uid: kept(z.string()),
+  title: z.string().min(1).max(255),
+  description: textOf(4_096),
+  blueprintId: kept(z.string().nullable()),
+  organizationId,
+  projectId: z.string().min(1).max(255).nullable().default(null),
+  spaceId: kept(id("spc")),
+};
+
+export const app = shape({
+  prefix: "app",
+  fields,
+  meta: { id: "App", description: "One install of a blueprint." },
+});
+
+/** An app that was just installed. */
+export const installedAppSchema = app.entity
+  .extend({ channels: z.array(channelSchema) })
+  .meta({ id: "InstalledApp", description: "An app with the channels that were made for it." });
 
 export const installSchema = z
   .strictObject({
@@ -23,58 +50,3 @@ export const installSchema = z
     for (const path of ["artifactId", "blueprintId"])
       context.addIssue({ code: "custom", path: [path], message });
   });
-
-/** What of an app may be changed. */
-export const appContentSchema = z.strictObject({
-  title: z.string().min(1).max(255),
-  description: z.string().max(4_096).nullable().default(null),
-  projectId: z.string().min(1).max(255).nullable().default(null),
-});
-
-export const appPatchSchema = patchOf(appContentSchema);
-
-/** `?purge=true`: what the app's channels have published goes with it. */
-export const purgeQuerySchema = z.object({
-  purge: z
-    .enum(["true", "false"])
-    .default("false")
-    .transform((purge) => purge === "true"),
-});
-
-const appFields = {
-  id: id("app"),
-  uid: z.string(),
-  title: z.string(),
-  description: z.string().nullable(),
-  blueprintId: z.string().nullable(),
-  organizationId: id("org"),
-  projectId: z.string().nullable(),
-  spaceId: id("spc"),
-  createdAt: timestamp,
-  updatedAt: timestamp,
-};
-
-/** The app as the API answers it. */
-export const appSchema = z.object(appFields).meta({ id: "App", description: "One install of a blueprint." });
-export type App = Shown<z.output<typeof appSchema>>;
-
-/** An app that was just installed. */
-export const installedAppSchema = z
-  .object({ ...appFields, channels: z.array(channelSchema) })
-  .meta({ id: "InstalledApp", description: "An app with the channels that were made for it." });
-
-export function renderApp(row: AppRow): App {
-  const { id, uid, title, description, blueprintId, organizationId, projectId, spaceId } = row;
-  return {
-    id,
-    uid,
-    title,
-    description,
-    blueprintId,
-    organizationId,
-    projectId,
-    spaceId,
-    createdAt: formatTimestamp(row.createdAt.getTime()),
-    updatedAt: formatTimestamp(row.updatedAt.getTime()),
-  };
-}

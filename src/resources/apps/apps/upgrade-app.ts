@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { recordAudit } from "../../../data/accounts/audit.ts";
-import { type Author, channelName } from "../../../data/accounts/audit-entry.ts";
+import { recordAudit, recordChannelAudit } from "../../../data/accounts/audit.ts";
+import type { Author } from "../../../data/accounts/audit-entry.ts";
 import { recordChange } from "../../../data/changes.ts";
 import {
   deleteChannel,
@@ -12,6 +12,7 @@ import type { Queryable, Trx } from "../../../data/database.ts";
 import type { AppRow, BlueprintRow, ChannelRow } from "../../../data/tables.ts";
 import { changedFields } from "../../../lib/changed-fields.ts";
 import type { PlannedChannel } from "./blueprint-channels.ts";
+import { appChannels } from "./queries.ts";
 
 /** What an upgrade was planned on: it is carried out only where that is still so. */
 export interface UpgradeBasis {
@@ -38,10 +39,6 @@ export interface Upgraded {
   readonly removed: readonly string[];
 }
 
-/** What an app has of channels, in the order in which they were made. */
-export const listAppChannels = (db: Queryable, appId: string): Promise<readonly ChannelRow[]> =>
-  db.selectFrom("channels").selectAll().where("appId", "=", appId).orderBy("number").execute();
-
 /** Brings the app's channels to the plan, all or nothing; undefined where what it was made on has changed. */
 export async function upgradeApp(
   db: Queryable,
@@ -59,16 +56,16 @@ export async function upgradeApp(
     // First what goes: what comes may publish to its topics.
     for (const row of removed) {
       await deleteChannel(trx, row, options);
-      await noteChannel(trx, row, "delete", options);
+      await recordChannelAudit(trx, options.author, "delete", row, options.nowMs);
     }
     for (const { before, content } of outdated) {
       if (before) {
         await updateChannel(trx, before, content, options);
         const fields = changedFields(shownOf(before), shownOf(content));
-        await noteChannel(trx, before, "update", options, fields);
+        await recordChannelAudit(trx, options.author, "update", before, options.nowMs, fields);
       } else {
         const row = await insertChannel(trx, app, content, options);
-        await noteChannel(trx, row, "create", options);
+        await recordChannelAudit(trx, options.author, "create", row, options.nowMs);
       }
     }
     await markFromBlueprint(trx, app.id, [...planned]);
@@ -83,7 +80,7 @@ export async function upgradeApp(
     const uidsOf = (rows: readonly { readonly uid: string }[]) => rows.map(({ uid }) => uid);
     return {
       app: upgraded,
-      channels: await listAppChannels(trx, app.id),
+      channels: await appChannels(trx, app.id).execute(),
       added: uidsOf(outdated.filter(({ before }) => !before).map(({ content }) => content)),
       updated: uidsOf(outdated.filter(({ before }) => before).map(({ content }) => content)),
       kept: uidsOf(missing.filter((row) => !removed.includes(row))),
@@ -125,15 +122,6 @@ const isOutdated = ({ before, content }: PlannedChannel): boolean =>
 const shownOf = ({ title, config, events }: Pick<ChannelRow, "title" | "config" | "events">) => ({
   ...{ title, config, events },
 });
-
-const noteChannel = (
-  trx: Trx,
-  row: ChannelRow,
-  action: "create" | "update" | "delete",
-  { author, nowMs }: UpgradeOptions,
-  fields: readonly string[] = [],
-): Promise<void> =>
-  recordAudit(trx, author, { action, entity: "channel", id: channelName(row), fields }, nowMs);
 
 /** A channel that was added by hand is the blueprint's from when that has one of its uid. */
 async function markFromBlueprint(trx: Trx, appId: string, uids: readonly string[]): Promise<void> {

@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { renderChannels } from "../../../channels/entity.ts";
-import { conflict, notFound } from "../../../http/problem.ts";
+import { conflict } from "../../../http/problem.ts";
 import { type Resource, writeOnce } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { appParams } from "../app-scope.ts";
+import { appParams, appScopeOf, requireApp } from "../app-scope.ts";
 import { planChannels } from "./blueprint-channels.ts";
 import { findUpgradeSource } from "./offered.ts";
-import { findApp } from "./queries.ts";
+import { appChannels } from "./queries.ts";
 import type { AppDeps } from "./routes.ts";
-import { installedAppSchema, renderApp } from "./schema.ts";
-import { listAppChannels, upgradeApp } from "./upgrade-app.ts";
+import { app as appShape, installedAppSchema } from "./schema.ts";
+import { upgradeApp } from "./upgrade-app.ts";
 
 const upgradeSchema = z.strictObject({
   removeMissing: z
@@ -52,12 +52,11 @@ export const appUpgrades: Resource<AppDeps> = {
       async ({ caller, params, body }) => {
         const { db, keyring, clock } = deps;
         const upgraded = await writeOnce(async () => {
-          const app = await findApp(db, caller.organizationId, params.appId);
-          if (!app) throw notFound("app");
+          const app = await requireApp(db, appScopeOf(caller, params));
           const blueprint =
             app.blueprintId === null ? undefined : await findUpgradeSource(deps, caller, app.blueprintId);
           if (!blueprint) throw conflict("The app has no blueprint to be upgraded to.");
-          const channels = await listAppChannels(db, app.id);
+          const channels = await appChannels(db, app.id).execute();
           const plan = await planChannels(deps, blueprint, channels);
           const options = { ...body, author: caller, keyring, nowMs: clock() };
           return upgradeApp(db, { app, blueprint, channels }, plan, options);
@@ -66,7 +65,7 @@ export const appUpgrades: Resource<AppDeps> = {
         if (upgraded.removed.length > 0) await deps.onDeleted().catch(() => {});
         const { app, channels, added, updated, kept, removed } = upgraded;
         const shown = await renderChannels(deps, channels);
-        return { ...renderApp(app), channels: shown, ...{ added, updated, kept, removed } };
+        return { ...appShape.render(app), channels: shown, ...{ added, updated, kept, removed } };
       },
     ),
   ],

@@ -32,9 +32,9 @@ import { pathText } from "../../kit/params.ts";
 import { parseInput, type Resource, writeOnce } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { findChannel } from "../app-channel.ts";
-import { appParams, appScopeOf, requireApp } from "../app-scope.ts";
+import { appParams, appScopeOf, purgeQuerySchema, requireApp } from "../app-scope.ts";
 import { addChannel, listChannels, noteChannel, removeChannel } from "./queries.ts";
-import { channelContentSchema, channelPatchSchema, newChannelSchema, purgeQuerySchema } from "./schema.ts";
+import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./schema.ts";
 
 export interface ChannelDeps extends SettingsDeps, EntityDeps {
   readonly keyring: Keyring;

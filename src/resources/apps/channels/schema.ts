@@ -25,11 +25,3 @@ export const channelContentSchema = newChannelSchema.pick({
 });
 
 export const channelPatchSchema = patchOf(channelContentSchema);
-
-/** `?purge=true`: what the channel has published goes with it. */
-export const purgeQuerySchema = z.object({
-  purge: z
-    .enum(["true", "false"])
-    .default("false")
-    .transform((purge) => purge === "true"),
-});

@@ -14,7 +14,8 @@ import { authorizationRequest, finishAuthorization } from "../../../net/connecti
 import { type OAuth2Settings, oauth2 } from "../../../net/connections/oauth2.ts";
 import type { Fetch, Tokens } from "../../../net/connections/token-endpoint.ts";
 import { OutboundError } from "../../../net/outbound.ts";
-import { type ConnectionStoreDeps, getConnectionRow } from "./queries.ts";
+import { CONNECTIONS, getRow } from "../../kit/references.ts";
+import type { ConnectionStoreDeps } from "./queries.ts";
 
 export interface AuthorizeDeps extends ConnectionStoreDeps {
   /** To issuers of tokens. */
@@ -37,7 +38,7 @@ export async function beginAuthorization(
   id: string,
 ): Promise<{ readonly url: string; readonly expiresAt: string }> {
   const { db, keyring, clock, issuerFetch, baseUrl } = deps;
-  const row = await getConnectionRow(db, caller, id);
+  const row = await getRow(db, caller, CONNECTIONS, id);
   const settings = settingsOf(deps, row);
   if (settings?.grant !== "authorizationCode") {
     throw conflict("The connection has no grant that a person gives.");

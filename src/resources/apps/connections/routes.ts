@@ -1,63 +1,71 @@
 import { z } from "zod";
+import { sealConnectionSecrets } from "../../../data/connections/connections.ts";
 import { timestamp } from "../../../http/fields.ts";
 import { mergePatch } from "../../../lib/merge-patch.ts";
 import { pathId } from "../../kit/params.ts";
-import type { Resource } from "../../kit/resource.ts";
+import { CONNECTIONS, getRow } from "../../kit/references.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
+import { standardResource } from "../../kit/standard-resource.ts";
 import { type AuthorizeDeps, beginAuthorization } from "./authorize.ts";
-import {
-  createConnection,
-  deleteConnection,
-  getConnectionRow,
-  listConnections,
-  updateConnection,
-} from "./queries.ts";
+import { grantChange, splitSecrets } from "./changes.ts";
+import { refuseUsed, updateConnection } from "./queries.ts";
 import { requireIssuer } from "./require-issuer.ts";
-import { connectionInput, connectionPatch, connectionSchema, renderConnection } from "./schema.ts";
+import { connection, connectionInput, connectionPatch } from "./schema.ts";
 import { type TryDeps, triedSchema, tryConnection, tryInput } from "./test-connection.ts";
 
 export type ConnectionsDeps = AuthorizeDeps & TryDeps;
 
-const connection = standardRoutes({ name: "connection", prefix: "con", entity: connectionSchema });
 const params = { connectionId: pathId("con", "connection") };
 
 /** Connections: credentials for other servers. */
-export const connections: Resource<ConnectionsDeps> = {
+export const connections = standardResource({
   path: "/connections",
   tag: "Connections",
-  routes: (deps) => [
-    connection.create(
+  name: "connection",
+  table: "connections",
+  shape: connection,
+  audit: "connection",
+  feed: "connection",
+  async readBody(body, { issuerFetch }: ConnectionsDeps) {
+    await requireIssuer(body, issuerFetch);
+    return {};
+  },
+  async prepare({ deps: { keyring }, id, values }) {
+    const { config, secrets } = splitSecrets(values);
+    const sealedSecrets = sealConnectionSecrets(keyring, id, secrets);
+    return { config, sealedSecrets, state: grantChange(values).state };
+  },
+  async remove({ trx, caller, row: { id }, remove }) {
+    await refuseUsed(trx, caller, id);
+    await remove();
+  },
+  notes: {
+    create: { body: connectionInput, description: "Secret settings are written and never answered." },
+    delete: {
+      conflict: "a channel, a subscription or its handler uses it: the message names them",
+      description: "Its secrets and tokens go with it.",
+    },
+  },
+  without: ["update"],
+  more: (deps) => [
+    defineRoute(
       {
-        body: connectionInput,
-        description: "Secret settings are written and never answered.",
-      },
-      async ({ caller, body }) => {
-        await requireIssuer(body, deps.issuerFetch);
-        return createConnection(deps, caller, body);
-      },
-    ),
-    connection.list(({ caller, page }) => listConnections(deps, caller, page)),
-    connection.get(async ({ caller, id }) => renderConnection(await getConnectionRow(deps.db, caller, id))),
-    connection.update(
-      {
-        body: connectionPatch,
+        method: "put",
+        path: "/:connectionId",
+        operation: "updateConnection",
+        summary: "Change a connection",
         description:
           "In force at once. Secrets that are not sent are kept, but where the patch adds an allowed origin, or sends them to another issuer, all of them must be given again; tokens that a person's authorization brought then end.",
+        params,
+        body: connectionPatch,
+        answer: connection.entity,
       },
-      async ({ caller, id, patch }) => {
-        const { kind, config } = await getConnectionRow(deps.db, caller, id);
-        if (patch.config !== undefined)
-          await requireIssuer(mergePatch({ kind, config }, { config: patch.config }), deps.issuerFetch);
-        return updateConnection(deps, caller, id, patch);
+      async ({ caller, params: { connectionId }, body }) => {
+        const { kind, config } = await getRow(deps.db, caller, CONNECTIONS, connectionId);
+        if (body.config !== undefined)
+          await requireIssuer(mergePatch({ kind, config }, { config: body.config }), deps.issuerFetch);
+        return updateConnection(deps, caller, connectionId, body);
       },
-    ),
-    connection.remove(
-      {
-        conflict: "a channel, a subscription or its handler uses it: the message names them",
-        description: "Its secrets and tokens go with it.",
-      },
-      ({ caller, id }) => deleteConnection(deps, caller, id),
     ),
     defineRoute(
       {
@@ -91,4 +99,4 @@ export const connections: Resource<ConnectionsDeps> = {
       ({ caller, params }) => beginAuthorization(deps, caller, params.connectionId),
     ),
   ],
-};
+});

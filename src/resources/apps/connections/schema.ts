@@ -1,9 +1,16 @@
 import { z } from "zod";
-import { CONNECTION_STATES, type ConnectionRow } from "../../../data/connection-tables.ts";
-import { id, type Shown, timestamp } from "../../../http/fields.ts";
-import { formatTimestamp } from "../../../lib/clock.ts";
+import { CONNECTION_STATES } from "../../../data/connection-tables.ts";
+import { timestamp } from "../../../http/fields.ts";
 import { CONNECTION_KINDS } from "../../../net/connections/kinds.ts";
-import { nameInput } from "../../kit/fields.ts";
+import { hidden, json, kept, orElse, time } from "../../kit/field.ts";
+import { nameInput, organizationId } from "../../kit/fields.ts";
+import { type EntityOf, shape, type TableOf } from "../../kit/shape.ts";
+
+declare module "../../../data/tables.ts" {
+  interface Tables {
+    connections: TableOf<typeof fields>;
+  }
+}
 
 const MAX_ORIGINS = 20;
 
@@ -57,33 +64,31 @@ export const connectionPatch = z.strictObject({
 });
 export type ConnectionPatch = z.output<typeof connectionPatch>;
 
-/** The connection as the API answers it: never with a secret. */
-export const connectionSchema = z
-  .object({
-    id: id("con"),
-    name: z.string(),
-    kind: z.enum(CONNECTION_KINDS.map(({ kind }) => kind)),
-    config: z.record(z.string(), z.unknown()).meta({ description: "Without the secret settings." }),
-    allowedOrigins: z.array(z.string()),
-    state: z.enum(CONNECTION_STATES).meta({
+const fields = {
+  name: kept(z.string()),
+  kind: kept(z.enum(CONNECTION_KINDS.map(({ kind }) => kind))),
+  /** The settings without the secret ones. */
+  config: kept(json(z.record(z.string(), z.unknown()).meta({ description: "Without the secret settings." }))),
+  /** As `URL.origin` spells them. */
+  allowedOrigins: kept(z.array(z.string())),
+  state: kept(
+    z.enum(CONNECTION_STATES).meta({
       description:
         "`needsReauth`: its grant is refused, or was never given; `error`: the issuer of its tokens refuses the client or the settings.",
     }),
-    lastUsedAt: timestamp.nullable().meta({ description: "To the minute." }),
-    organizationId: id("org"),
-    createdAt: timestamp,
-    updatedAt: timestamp,
-  })
-  .meta({ id: "Connection", description: "Stored credentials for other servers." });
-export type Connection = Shown<z.output<typeof connectionSchema>>;
+  ),
+  lastUsedAt: kept(time(timestamp.nullable().meta({ description: "To the minute." }))),
+  organizationId,
+  /** The secret settings as one sealed JSON object. */
+  sealedSecrets: hidden(z.string()),
+  /** Counts the writes of all but the name. */
+  version: orElse(hidden(z.int()), () => 1),
+};
 
-export function renderConnection(row: ConnectionRow): Connection {
-  const { id, name, config, allowedOrigins, state, organizationId, lastUsedAt, createdAt, updatedAt } = row;
-  return {
-    ...{ id, name, config, allowedOrigins, state, organizationId },
-    kind: row.kind as Connection["kind"],
-    lastUsedAt: lastUsedAt && formatTimestamp(lastUsedAt.getTime()),
-    createdAt: formatTimestamp(createdAt.getTime()),
-    updatedAt: formatTimestamp(updatedAt.getTime()),
-  };
-}
+/** The connection as the API answers it: never with a secret. */
+export const connection = shape({
+  prefix: "con",
+  fields,
+  meta: { id: "Connection", description: "Stored credentials for other servers." },
+});
+export type Connection = EntityOf<typeof connection>;

@@ -4,7 +4,8 @@ import { invalidParameters } from "../../../http/problem.ts";
 import { getConnectionKind } from "../../../net/connections/kinds.ts";
 import { type CredentialsOf, NeedsReauthError, OriginNotAllowedError } from "../../../net/credentials.ts";
 import { type Outbound, OutboundError } from "../../../net/outbound.ts";
-import { type ConnectionStoreDeps, getConnectionRow } from "./queries.ts";
+import { CONNECTIONS, getRow } from "../../kit/references.ts";
+import type { ConnectionStoreDeps } from "./queries.ts";
 
 export interface TryDeps extends ConnectionStoreDeps {
   readonly outbound: Pick<Outbound, "request">;
@@ -43,7 +44,7 @@ export async function tryConnection(
   id: string,
   { url, signal }: { readonly url: string | undefined; readonly signal: AbortSignal },
 ): Promise<Tried> {
-  const row = await getConnectionRow(db, caller, id);
+  const row = await getRow(db, caller, CONNECTIONS, id);
   const target = url ?? `${row.allowedOrigins[0]}/`;
   try {
     const request = { method: "GET", url: target, headers: {} };

@@ -21,7 +21,7 @@ export const accounts = standardResource({
   table: "accounts",
   shape: account,
   audit: "account",
-  access: true,
+  feed: "access",
   visible: visibleAccounts,
   filters: { query: {}, find: visibleAccounts },
   foreign: "Only the organization that has made an account can change it.",

@@ -8,7 +8,7 @@ import type { Caller } from "../../../http/context.ts";
 import { invalidParameters } from "../../../http/problem.ts";
 import { requireAccounts } from "../../kit/account-scope.ts";
 import { requireRow, SPACES } from "../../kit/references.ts";
-import type { Kit } from "../../kit/resource-spec.ts";
+import { defineRoute } from "../../kit/route.ts";
 import type { InputOf } from "../../kit/shape.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { apiKey, type apiKeyFields, type NewApiKey, newApiKeySchema } from "../iam-entities.ts";
@@ -27,7 +27,7 @@ export const apiKeys = standardResource({
   table: "apiKeys",
   shape: apiKey,
   audit: "apiKey",
-  access: true,
+  feed: "access",
   visible: unrevoked,
   filters: { query: {}, find: unrevoked },
   readAside: async (_trx, { spaceId }) => ({ defaultSpaceId: spaceId }),
@@ -62,9 +62,14 @@ export const apiKeys = standardResource({
     },
   },
   without: ["create"],
-  more: (deps: IamDeps, { route }: Kit<typeof apiKey>) => [
-    route.create(
+  more: (deps: IamDeps) => [
+    defineRoute(
       {
+        method: "post",
+        path: "/",
+        operation: "createApiKey",
+        summary: "Create an API key",
+        creates: true,
         body: apiKey.input,
         answer: newApiKeySchema,
         missing: "the account, a role or the space is not there",

@@ -15,7 +15,7 @@ export const identities = standardResource({
   table: "identities",
   shape: identity,
   audit: "identity",
-  access: true,
+  feed: "access",
   references: { accountId: ACCOUNTS },
   taken: {
     when: "there is an identity of that provider and identifier: in the organization for `org`, anywhere for others",

@@ -13,7 +13,7 @@ export const memberships = standardResource({
   table: "memberships",
   shape: membership,
   audit: "membership",
-  access: true,
+  feed: "access",
   taken: { when: "the account is a member already", message: "The account is a member already.", of: "new" },
   async prepare({ trx, deps, caller, before, values }: Write<typeof membershipFields, IamDeps>) {
     const granted = await grant(trx, deps, caller, values, before);

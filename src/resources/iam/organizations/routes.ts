@@ -4,6 +4,7 @@ import { createOrganization } from "../../../data/accounts/organizations.ts";
 import type { Row } from "../../../data/tables.ts";
 import { ALL_PERMISSIONS } from "../../../http/callers/authorize.ts";
 import type { Kit } from "../../kit/resource-spec.ts";
+import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { insideGroups } from "../group-members.ts";
 import { apiKey, group, membership, newApiKeySchema, organization, space } from "../iam-entities.ts";
@@ -26,7 +27,7 @@ export const organizations = standardResource({
   table: "organizations",
   shape: organization,
   audit: "organization",
-  access: true,
+  feed: "access",
   owner: "id",
   inUse: {
     when: "it has anything else in it, such as apps or blueprints, or is the organization of the first start",
@@ -65,9 +66,14 @@ export const organizations = standardResource({
     },
   },
   without: ["create"],
-  more: ({ db, clock }: IamDeps, { route, answer }: Kit<typeof organization>) => [
-    route.create(
+  more: ({ db, clock }: IamDeps, { answer }: Kit<typeof organization>) => [
+    defineRoute(
       {
+        method: "post",
+        path: "/",
+        operation: "createOrganization",
+        summary: "Create an organization",
+        creates: true,
         body: organization.input,
         answer: newOrganizationSchema,
         description:

@@ -1,12 +1,13 @@
 import type { Caller } from "../../../http/context.ts";
+import { pageQuerySchema } from "../../../http/page.ts";
 import { notFound } from "../../../http/problem.ts";
+import { listOf } from "../../kit/answer.ts";
+import { pathId } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
-import { standardRoutes } from "../../kit/standard-routes.ts";
+import { defineRoute } from "../../kit/route.ts";
 import { permissionSchema } from "../iam-entities.ts";
 import type { IamDeps } from "../iam-grants.ts";
 import { renderPermission } from "../render-permission.ts";
-
-const permission = standardRoutes({ name: "permission", prefix: "perm", entity: permissionSchema });
 
 /** Permissions: what roles, keys and memberships can hold. Nobody makes them; routes ask for them. */
 export const permissions: Resource<IamDeps> = {
@@ -19,15 +20,35 @@ export const permissions: Resource<IamDeps> = {
         .map((name) => renderPermission(organizationId, name))
         .sort((a, b) => (a.id < b.id ? -1 : 1));
     return [
-      permission.list(async ({ caller, page: { limit, offset } }) => {
-        const found = all(caller);
-        return { items: found.slice(offset, offset + limit), total: found.length };
-      }),
-      permission.get(async ({ caller, id }) => {
-        const found = all(caller).find((one) => one.id === id);
-        if (!found) throw notFound("permission");
-        return found;
-      }),
+      defineRoute(
+        {
+          method: "get",
+          path: "/",
+          operation: "listPermissions",
+          summary: "List the permissions",
+          query: pageQuerySchema,
+          answer: listOf(permissionSchema),
+        },
+        async ({ caller, query: { limit, offset } }) => {
+          const found = all(caller);
+          return { items: found.slice(offset, offset + limit), total: found.length };
+        },
+      ),
+      defineRoute(
+        {
+          method: "get",
+          path: "/:permissionId",
+          operation: "getPermission",
+          summary: "Get a permission",
+          params: { permissionId: pathId("perm", "permission") },
+          answer: permissionSchema,
+        },
+        async ({ caller, params }) => {
+          const found = all(caller).find(({ id }) => id === params.permissionId);
+          if (!found) throw notFound("permission");
+          return found;
+        },
+      ),
     ];
   },
 };

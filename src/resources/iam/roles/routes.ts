@@ -18,7 +18,7 @@ export const roles = standardResource({
   table: "roles",
   shape: role,
   audit: "role",
-  access: true,
+  feed: "access",
   taken: {
     when: "the organization has a role of that name",
     message: "There is a role of that name already.",

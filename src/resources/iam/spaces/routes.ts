@@ -9,7 +9,7 @@ export const spaces = standardResource({
   table: "spaces",
   shape: space,
   audit: "space",
-  access: true,
+  feed: "access",
   inUse: {
     when: "the space has apps, or is the one that the first start has made",
     message: "The space has apps, or is the one of the first start.",

@@ -2,10 +2,10 @@ import { recordAudit } from "../../../data/accounts/audit.ts";
 import type { Caller } from "../../../http/context.ts";
 import { createId } from "../../../lib/ids.ts";
 import { freeFormText } from "../../kit/free-form.ts";
-import type { RowDeps } from "../../kit/owned-rows.ts";
 import { pathId } from "../../kit/params.ts";
 import { requireRow, STATES } from "../../kit/references.ts";
 import { refuseTaken } from "../../kit/refusals.ts";
+import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { type CheckSchemasDeps, requireSchemas } from "./check-schemas.ts";
@@ -28,8 +28,10 @@ export const stateVariables = standardResource({
   audit: "variable",
   within: { param: "stateId", parent: STATES },
   taken,
-  // Not in the transaction, which would wait for the worker with a connection of the pool.
-  checkBody: ({ schema = null }, deps: VariableDeps) => requireSchemas(deps, [{ path: "schema", schema }]),
+  async readBody({ schema = null }, deps: VariableDeps) {
+    await requireSchemas(deps, [{ path: "schema", schema }]);
+    return {};
+  },
   without: ["create"],
   more: (deps) => [
     defineRoute(

@@ -2,15 +2,15 @@ import type { Trx } from "../../../data/database.ts";
 import type { Row } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters } from "../../../http/problem.ts";
-import { ownedRows } from "../../kit/owned-rows.ts";
+import { getRow } from "../../kit/references.ts";
 
-const trunks = ownedRows("sipTrunks", { prefix: "trk", words: "SIP trunk" });
+const TRUNKS = { table: "sipTrunks", prefix: "trk", words: "SIP trunk" } as const;
 
 type PhoneNumberRow = Row<"phoneNumbers">;
 
 /** Such a trunk is there and stays, of that carrier. @throws ApiError 404, 400 */
 export async function requireTrunk(trx: Trx, caller: Caller, id: string, sipProvider: string): Promise<void> {
-  const trunk = await trunks.lockShared(trx, caller, id);
+  const trunk = await getRow(trx, caller, TRUNKS, id, "share");
   if (trunk.sipProvider !== sipProvider) throw unlikeTrunk("sipProvider");
 }
 
@@ -22,9 +22,9 @@ export async function requireChangeable(
   { trunkId }: { readonly trunkId: string },
 ): Promise<void> {
   if (trunkId !== before.trunkId) {
-    const next = await trunks.lockShared(trx, caller, trunkId);
+    const next = await getRow(trx, caller, TRUNKS, trunkId, "share");
     // Not locked: a trunk with numbers keeps its carrier.
-    const present = await trunks.get(trx, caller, before.trunkId);
+    const present = await getRow(trx, caller, TRUNKS, before.trunkId);
     if (next.sipProvider !== present.sipProvider) throw unlikeTrunk("trunkId");
   }
   requireAssigned(before);

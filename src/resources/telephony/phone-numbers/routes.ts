@@ -1,7 +1,6 @@
 import { conflict, invalidParameters } from "../../../http/problem.ts";
-import type { RowDeps } from "../../kit/owned-rows.ts";
 import { refuseTaken } from "../../kit/refusals.ts";
-import type { Kit } from "../../kit/resource-spec.ts";
+import type { Kit, RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { toE164 } from "./e164.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Trx } from "../../../data/database.ts";
 import { conflict } from "../../../http/problem.ts";
 import { nameInput, organizationId } from "../../kit/fields.ts";
-import type { RowDeps } from "../../kit/owned-rows.ts";
+import type { RowDeps } from "../../kit/resource-spec.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 
