@@ -1,0 +1,146 @@
+/**
+ * What an event costs Redis: the publish script in calls of 1, 4 and 16 deliveries of one event, against a plain XADD of
+ * the body as its only field, each on the same Redis with `appendfsync always`. CPU of the Redis process per event,
+ * medians of interleaved rounds; nothing of it hangs on how fast the machine is.
+ *
+ * usage: node test/bench/publish.bench.ts [publish.lua …]; other versions of the script are measured beside the shipped one
+ */
+import { spawn } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Redis } from "ioredis";
+import { encodeCall } from "../../src/bus/publish/publish-call.ts";
+import { encodeLimits, QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
+import { loadScript } from "../../src/bus/scripts.ts";
+import type { OutgoingEvent } from "../../src/event/event.ts";
+
+const ROUNDS = 5;
+const EVENTS = 6_400;
+/** As of 64 connections that each wait for their answer. */
+const EVENTS_IN_FLIGHT = 64;
+const BODY = JSON.stringify({ action: "opened", text: "x".repeat(400) });
+const SHIPPED = new URL("../../src/bus/publish/publish.lua", import.meta.url);
+const scripts = [SHIPPED, ...process.argv.slice(2).map((path) => pathToFileURL(path))].map(loadScript);
+const settings = { mustWrite: false, quarantineLimits: encodeLimits(QUARANTINE_LIMITS) };
+
+const dir = await mkdtemp(join(tmpdir(), "inlet-bench-"));
+const socket = join(dir, "redis.sock");
+const redis = spawn(
+  "redis-server",
+  [
+    "--port",
+    "0",
+    "--unixsocket",
+    socket,
+    "--dir",
+    dir,
+    "--save",
+    "",
+    "--appendonly",
+    "yes",
+    "--appendfsync",
+    "always",
+  ],
+  { stdio: "ignore" },
+);
+const client = new Redis({ path: socket });
+// Until the server listens.
+client.on("error", () => {});
+try {
+  const subjects = [
+    { name: "XADD, one field", run: () => pump(1, () => xadd("floor", "data", BODY)) },
+    { name: "XADD, seven fields", run: () => pump(1, (n) => xadd("floor7", ...fieldsOf(`e${n}`))) },
+    ...scripts.flatMap((script, at) =>
+      [1, 4, 16].map((groups) => ({
+        name: `${at === 0 ? "shipped" : process.argv[at + 1]}, calls of ${groups}`,
+        run: () => pump(groups, () => client.call("EVALSHA", script.sha, ...callOf(groups))),
+      })),
+    ),
+  ];
+  for (const { text } of scripts) await client.script("LOAD", text);
+  const micros = new Map(subjects.map(({ name }) => [name, [] as number[]]));
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const { name, run } of subjects) {
+      await client.flushall();
+      const before = await cpuMicros();
+      await run();
+      // The first round warms.
+      if (round > 0) micros.get(name)?.push(((await cpuMicros()) - before) / EVENTS);
+    }
+  }
+  const floor = median(micros.get("XADD, one field") ?? []);
+  for (const [name, all] of micros) {
+    const middle = median(all);
+    const spread = `${Math.min(...all).toFixed(1)}–${Math.max(...all).toFixed(1)}`;
+    process.stdout.write(
+      `${name.padEnd(40)} ${middle.toFixed(1)} µs (${spread}), ${(middle / floor).toFixed(2)} of the floor\n`,
+    );
+  }
+} finally {
+  client.disconnect();
+  redis.kill();
+  await once(redis, "exit");
+  await rm(dir, { recursive: true, force: true });
+}
+
+/** Sends so many events, some calls at a time. */
+async function pump(eventsPerCall: number, call: (n: number) => Promise<unknown>): Promise<void> {
+  let sent = 0;
+  await Promise.all(
+    Array.from({ length: EVENTS_IN_FLIGHT / eventsPerCall }, async () => {
+      while (sent < EVENTS) {
+        sent += eventsPerCall;
+        await call(sent);
+      }
+    }),
+  );
+}
+
+function xadd(key: string, ...fields: string[]): Promise<unknown> {
+  return client.call("XADD", key, "MAXLEN", "~", "100000", "*", ...fields);
+}
+
+function callOf(groups: number): (string | Buffer)[] {
+  return encodeCall(
+    Array.from({ length: groups }, () => {
+      const event = eventOf();
+      return { policy: "86400000 r 100000 r", events: [event], bytes: event.bytes };
+    }),
+    settings,
+  );
+}
+
+function eventOf(): OutgoingEvent {
+  const id = randomBytes(16).toString("base64url");
+  return {
+    id,
+    type: "push",
+    topic: "app.github.hooks.push",
+    item: 0,
+    identity: createHash("sha256").update(id).digest("base64url").slice(0, 22),
+    digest: "AAAAAAAAAAA",
+    fields: fieldsOf(id),
+    bytes: BODY.length + 200,
+  };
+}
+
+function fieldsOf(id: string): string[] {
+  return [
+    ...["specversion", "1.0", "id", id, "source", "/apps/app_01/hooks", "type", "push"],
+    ...["time", "2026-01-01T00:00:00.000Z", "datacontenttype", "application/json", "data", BODY],
+  ];
+}
+
+/** Time on a core of the Redis process: /proc/<pid>/schedstat, nanoseconds. */
+async function cpuMicros(): Promise<number> {
+  const [onCore] = (await readFile(`/proc/${redis.pid}/schedstat`, "utf8")).split(" ");
+  return Number(onCore) / 1000;
+}
+
+function median(all: readonly number[]): number {
+  return all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN;
+}
