@@ -1,6 +1,6 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
+import { isOneOf } from "../lib/same-text.ts";
 import type { Metrics } from "../metrics.ts";
 import { bearerToken } from "./callers/authenticate.ts";
 import type { RequestEnv } from "./context.ts";
@@ -74,14 +74,9 @@ const FORWARDING_HEADER =
 /** A proxy on this machine also comes from the loopback: what it forwards is not from here. */
 function mayReadMetrics(c: Context<HealthEnv>, metricsToken: string | undefined): boolean {
   const token = bearerToken(c.req.header("authorization"));
-  if (metricsToken !== undefined && token !== undefined && sameText(token, metricsToken)) return true;
+  if (metricsToken !== undefined && token !== undefined && isOneOf(token, [metricsToken])) return true;
   if (Object.keys(c.req.header()).some((name) => FORWARDING_HEADER.test(name))) return false;
   return isLoopback(c.env?.incoming?.socket.remoteAddress ?? "");
-}
-
-function sameText(a: string, b: string): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(a), digest(b));
 }
 
 const isLoopback = (address: string): boolean => /^(?:::ffff:)?127\.|^::1$/.test(address);

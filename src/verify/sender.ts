@@ -4,6 +4,7 @@ import { issueMessage } from "../lib/issue-message.ts";
 import { mergePatch } from "../lib/merge-patch.ts";
 import { findNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
+import type { WrongSetting } from "./check-settings.ts";
 import type { Handshake } from "./handshake/settings.ts";
 import type { Preset, Presets } from "./presets.ts";
 import { findScheme, type VerificationSettings, verificationSchema } from "./schemes.ts";
@@ -18,12 +19,6 @@ export interface Sender extends Pick<SenderConfig, "shadow" | "allowHandshakes" 
   readonly forms: FormReading;
   /** Where definitions find what they do not say themselves. */
   readonly paths: Pick<Preset, "typePath" | "idPath" | "itemsPath">;
-}
-
-/** A setting that makes no sense: where in `config`, and why. */
-export interface WrongSetting {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
 }
 
 /** Puts what the channel sets over what its preset says, and checks what comes of it as a whole. */
@@ -58,11 +53,7 @@ export function resolveSender(
     readAs: config.readAs ?? preset?.readAs,
     forms: config.forms ?? preset?.forms ?? "fields",
     answer: config.answer ?? preset?.answer ?? "outcome",
-    paths: {
-      ...(typePath === undefined ? {} : { typePath }),
-      ...(idPath === undefined ? {} : { idPath }),
-      ...(itemsPath === undefined ? {} : { itemsPath }),
-    },
+    paths: { typePath, idPath, itemsPath },
   });
 }
 

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { RawRequest } from "../event/received.ts";
-import type { Result } from "../lib/result.ts";
+import { err, type Result } from "../lib/result.ts";
 import type { KeySource } from "./keys/key-source.ts";
 
 /** The context of the verification of one request. */
@@ -42,6 +42,11 @@ export interface Refusal {
 
 export type Verdict = Result<Verification, Refusal>;
 
+export const refuse = (reason: RefusalReason, message: string): Result<never, Refusal> =>
+  err({ reason, message });
+
+const NO_SECRET = refuse("no_secret", "the channel has no secret that is valid now");
+
 /** One channel's way to know its sender, ready to be asked. */
 export interface Verifier extends Consumed {
   /**
@@ -70,7 +75,10 @@ export interface VerificationScheme {
   readonly create: (settings: unknown) => Verifier;
 }
 
-/** Makes a scheme of its typed parts; what comes out can stand in one list with all others. */
+/**
+ * Makes a scheme of its typed parts; what comes out can stand in one list with all others. Where the settings need a secret,
+ * what `create` makes is asked only while there is one.
+ */
 export function defineScheme<S extends z.ZodObject>(parts: {
   readonly scheme: string;
   readonly settings: S;
@@ -80,13 +88,23 @@ export function defineScheme<S extends z.ZodObject>(parts: {
 }): VerificationScheme {
   const { needsSecret } = parts;
   const parse = (settings: unknown): z.output<S> => parts.settings.parse(settings);
+  const needs = (settings: z.output<S>): boolean =>
+    typeof needsSecret === "boolean" ? needsSecret : needsSecret(settings);
   return {
     scheme: parts.scheme,
     settings: parts.settings,
     alwaysNeedsSecret: needsSecret === true,
-    needsSecret: (settings) =>
-      typeof needsSecret === "boolean" ? needsSecret : needsSecret(parse(settings)),
+    needsSecret: (settings) => needs(parse(settings)),
     findWrongSecret: (settings, secret) => parts.findWrongSecret?.(parse(settings), secret),
-    create: (settings) => parts.create(parse(settings)),
+    create(settings) {
+      const parsed = parse(settings);
+      const verifier = parts.create(parsed);
+      if (!needs(parsed)) return verifier;
+      return {
+        ...verifier,
+        verify: (request, context) =>
+          context.secrets.length === 0 ? NO_SECRET : verifier.verify(request, context),
+      };
+    },
   };
 }

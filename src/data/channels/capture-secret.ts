@@ -1,5 +1,5 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { ChannelIdentity } from "../../event/channel.ts";
+import { isOneOf } from "../../lib/same-text.ts";
 import { recordAudit } from "../accounts/audit.ts";
 import { channelName, operatorOf } from "../accounts/audit-entry.ts";
 import { recordChange } from "../changes.ts";
@@ -40,7 +40,11 @@ export const createCaptureSecret =
       const settings = openSettings(keyring, row);
       const secrets = (settings.secrets ?? []) as readonly StoredSecret[];
       const known = secrets.filter(({ name }) => name === undefined);
-      if (known.length > 0) return known.some(({ value }) => isSame(value, secret));
+      if (known.length > 0)
+        return isOneOf(
+          secret,
+          known.map(({ value }) => value),
+        );
       if (secrets.length >= MAX_SECRETS) return false;
       const now = nowMs();
       await trx
@@ -61,8 +65,3 @@ export const createCaptureSecret =
       await recordAudit(trx, operatorOf(row.organizationId), { ...entry, fields: ["config.secrets"] }, now);
       return true;
     });
-
-function isSame(a: string, b: string): boolean {
-  const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digestOf(a), digestOf(b));
-}

@@ -1,8 +1,8 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { HandshakeReply } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
-import type { Result } from "../../lib/result.ts";
-import { compilePin } from "../keys/pinned-url.ts";
+import { err, ok, type Result } from "../../lib/result.ts";
+import { isOneOf } from "../../lib/same-text.ts";
+import { compilePins } from "../keys/pinned-url.ts";
 import { compilePresence, compileSource, RequestView } from "../message/request-view.ts";
 import { consumedBy } from "../message/signature.ts";
 import type { SecretsAt } from "../secret-windows.ts";
@@ -73,7 +73,9 @@ export function compileHandshakes(handshakes: readonly Handshake[], deps: Handsh
 function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   const { when, requireVerified, captureSecret, visit } = handshake;
   // Cheap checks come before those that read the body: most requests are deliveries.
-  const [ofBody, others] = partition(when.all, (one) => one.in === "body");
+  const { body: ofBody = [], others = [] } = Object.groupBy(when.all, (one) =>
+    one.in === "body" ? "body" : "others",
+  );
   const conditions = [
     ...others.map((condition) => compileCondition(condition, deps)),
     compileGlance(ofBody),
@@ -83,10 +85,7 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   if (!reply.ok) throw new Error(`a reply ${reply.error[0]?.message}`);
   const readSecret = captureSecret && compileSource(captureSecret);
   const readUrl = visit && compileSource(visit);
-  const pins = (visit?.pinned ?? []).flatMap((text) => {
-    const pin = compilePin(text);
-    return pin.ok ? [pin.value] : [];
-  });
+  const isPinned = compilePins(visit?.pinned ?? []);
 
   return {
     method: when.method as string,
@@ -99,11 +98,7 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
         captured: readSecret && capture(readSecret(view), deps),
         visit:
           readUrl &&
-          fitting(
-            url,
-            pins.some((isPinned) => isPinned(url ?? "")),
-            "brings no address that may be called",
-          ),
+          (url !== undefined && isPinned(url) ? ok(url) : err("brings no address that may be called")),
         reply: () =>
           reply.value({
             view,
@@ -115,25 +110,16 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   };
 }
 
-function partition<T>(all: readonly T[], test: (one: T) => boolean): readonly [T[], T[]] {
-  return [all.filter(test), all.filter((one) => !test(one))];
-}
-
-const fitting = (text: string | undefined, fits: boolean, message: string): Result<string, string> =>
-  text !== undefined && fits ? { ok: true, value: text } : { ok: false, error: message };
-
 /** Nothing is to be kept, and nobody to be asked, where the channel has this secret already. */
 function capture(
   text: string | undefined,
   { ownSecrets, isSecret }: HandshakeDeps,
 ): MatchedHandshake["captured"] {
   if (text === undefined || !isCapturable(text) || !isSecret(text)) {
-    return { ok: false, error: "brings no secret that can be kept" };
+    return err("brings no secret that can be kept");
   }
-  if (ownSecrets.length === 0) return { ok: true, value: text };
-  const digest = digestOf(text);
-  const isKnown = ownSecrets.some((secret) => timingSafeEqual(digest, digestOf(secret)));
-  return isKnown ? undefined : { ok: false, error: "the channel has another secret already" };
+  if (ownSecrets.length === 0) return ok(text);
+  return isOneOf(text, ownSecrets) ? undefined : err("the channel has another secret already");
 }
 
 const isCapturable = (text: string): boolean =>
@@ -150,14 +136,7 @@ function compileCondition(
   }
   if (equals !== undefined) return (view) => read(view) === equals;
   if (equalsSecret === undefined) return (view) => (read(view) ?? "") !== "";
-  return (view) => {
-    const digest = digestOf(read(view) ?? "");
-    let matches = false;
-    for (const secret of secretsAt(view.request.arrivedAtMs, equalsSecret)) {
-      if (timingSafeEqual(digest, digestOf(secret))) matches = true;
-    }
-    return matches;
-  };
+  return (view) => isOneOf(read(view) ?? "", secretsAt(view.request.arrivedAtMs, equalsSecret));
 }
 
 /** Looks whether the bytes of the body hold at all what is asked of it: nearly no delivery does, and is not parsed for it. */
@@ -171,5 +150,3 @@ function compileGlance(conditions: readonly Condition[]): (view: RequestView) =>
 
 /** As it stands in JSON and in forms alike. */
 const SAME_IN_ALL_FORMATS = /^[A-Za-z0-9_.-]+$/;
-
-const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();

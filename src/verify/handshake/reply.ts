@@ -1,6 +1,7 @@
 import type { HandshakeReply } from "../../event/ingest.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compileTemplate, type Placeholder, type Template } from "../../lib/template.ts";
+import type { WrongSetting } from "../check-settings.ts";
 import { compileFilters } from "../message/filters.ts";
 import { compileSource, type RequestView } from "../message/request-view.ts";
 import { findWrongName } from "../message/source.ts";
@@ -31,16 +32,10 @@ const HEADER_VALUE = /^[\x20-\x7e]*$/;
 const FORBIDDEN_HEADER =
   /^(?:content-.*|access-control-.*|set-cookie.*|location|refresh|connection|transfer-encoding|trailer|upgrade|keep-alive|date|x-content-type-options|x-request-id|alt-svc|clear-site-data|link|www-authenticate|strict-transport-security)$/i;
 
-/** A part of the settings that makes no sense, and why. */
-export interface WrongReply {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-}
-
 /** Compiles what a handshake is answered. */
-export function compileReply(settings: ReplySettings): Result<RenderReply, readonly WrongReply[]> {
+export function compileReply(settings: ReplySettings): Result<RenderReply, readonly WrongSetting[]> {
   const { status, contentType, headers, body } = settings;
-  const wrong: WrongReply[] = [];
+  const wrong: WrongSetting[] = [];
   const bodyIsJson = contentType === "application/json";
   const compile = (text: string, path: readonly PropertyKey[], isJson: boolean): Template<Rendering> => {
     const compiled = compileTemplate<Rendering>(text, (placeholder) => bind(placeholder, isJson));

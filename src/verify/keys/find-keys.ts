@@ -1,58 +1,55 @@
 import type { z } from "zod";
-import { compileSource, type ReadText, type RequestView } from "../message/request-view.ts";
-import { refuse } from "../message/signature.ts";
-import type { Verdict, VerifyContext } from "../verifier.ts";
+import { ok, type Result } from "../../lib/result.ts";
+import { compileSource, type RequestView } from "../message/request-view.ts";
+import { type Refusal, refuse, type VerifyContext } from "../verifier.ts";
 import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
-import { compilePin, type Pin } from "./pinned-url.ts";
+import { compilePins } from "./pinned-url.ts";
 import type { signatureKeysSchema } from "./settings.ts";
 
 type KeySettings = z.output<typeof signatureKeysSchema>;
+type Keys = readonly PublicKey[];
 
-interface Verdicts {
-  readonly proved: () => Verdict;
-  readonly mismatch: Verdict;
+/** The keys that a request may be signed under: at once where they stand in the settings or are at hand. */
+export interface FoundKeys {
+  readonly keys: Keys | Promise<Keys>;
+  /** Fetches those of now, where the keys at hand were not enough; undefined where they were fetched a moment ago. */
+  readonly renew?: () => Promise<Keys | undefined>;
 }
 
-/** Asks `isRight` of the keys that the request may be signed under. @throws UnavailableError where they cannot be fetched */
-export type TryKeys = (
-  view: RequestView,
-  context: VerifyContext,
-  isRight: (keys: readonly PublicKey[]) => boolean,
-  verdicts: Verdicts,
-) => Verdict | Promise<Verdict>;
+/** @throws UnavailableError where the keys cannot be fetched; the promises reject with it too */
+export type FindKeys = (view: RequestView, context: VerifyContext) => Result<FoundKeys, Refusal>;
 
-/** Compiles where keys come from: at once where they stand in the settings or are at hand. */
-export function compileKeys(settings: KeySettings): TryKeys {
+/** Compiles where keys come from. @param parse reads a secret, where the secrets are the keys */
+export function compileKeys(
+  settings: KeySettings,
+  parse: (secret: string) => Keys | undefined = parsePublicKeys,
+): FindKeys {
   switch (settings.from) {
     case "secrets": {
       // By secret: those of one channel, which is compiled anew when they change.
-      const parsed = new Map<string, readonly PublicKey[]>();
-      const keysOf = (secret: string): readonly PublicKey[] => {
-        const keys = parsed.get(secret) ?? parsePublicKeys(secret) ?? [];
+      const parsed = new Map<string, Keys>();
+      const keysOf = (secret: string): Keys => {
+        const keys = parsed.get(secret) ?? parse(secret) ?? [];
         parsed.set(secret, keys);
         return keys;
       };
-      return (_, { secrets }, isRight, { proved, mismatch }) =>
-        isRight(secrets.flatMap(keysOf)) ? proved() : mismatch;
+      return (_, { secrets }) => ok({ keys: secrets.flatMap(keysOf) });
     }
     case "settings": {
-      const keys = settings.keys.flatMap((text) => parsePublicKeys(text) ?? []);
-      return (_, __, isRight, { proved, mismatch }) => (isRight(keys) ? proved() : mismatch);
+      const found = ok({ keys: settings.keys.flatMap((text) => parsePublicKeys(text) ?? []) });
+      return () => found;
     }
-    case "url": {
-      const readId = settings.keyId && compileSource(settings.keyId);
-      return (...args) => tryFetched(settings.url, readId, args);
-    }
+    case "url":
+      return (view, context) => ok(fetched(settings.url, view, context));
     case "request": {
       const readUrl = compileSource(settings.source);
-      const pins = settings.pinned.flatMap((text) => pinOf(text));
-      return (...args) => {
-        const url = readUrl(args[0]);
+      const isPinned = compilePins(settings.pinned);
+      return (view, context) => {
+        const url = readUrl(view);
         if (url === undefined) return refuse("missing", "the address of the key is missing or repeated");
-        if (!pins.some((isPinned) => isPinned(url))) {
-          return refuse("malformed", "the address of the key is none of those that are believed");
-        }
-        return tryFetched(url, undefined, args);
+        return isPinned(url)
+          ? ok(fetched(url, view, context))
+          : refuse("malformed", "the address of the key is none of those that are believed");
       };
     }
     default:
@@ -60,30 +57,7 @@ export function compileKeys(settings: KeySettings): TryKeys {
   }
 }
 
-function tryFetched(
-  url: string,
-  readId: ReadText | undefined,
-  [view, { keys: source }, isRight, { proved, mismatch }]: Parameters<TryKeys>,
-): Verdict | Promise<Verdict> {
-  const nowMs = view.request.arrivedAtMs;
-  const id = readId?.(view);
-  if (readId !== undefined && id === undefined)
-    return refuse("missing", "the id of the key is missing or repeated");
-  const judge = (keys: readonly PublicKey[]): Verdict | Promise<Verdict> => {
-    if (isRight(named(keys, id))) return proved();
-    // The sender may have new keys by now.
-    return source
-      .renew(url, nowMs)
-      .then((renewed) => (renewed && isRight(named(renewed, id)) ? proved() : mismatch));
-  };
-  const found = source.get(url, nowMs);
-  return found instanceof Promise ? found.then(judge) : judge(found);
-}
-
-const named = (keys: readonly PublicKey[], id: string | undefined): readonly PublicKey[] =>
-  id === undefined ? keys : keys.filter((key) => key.id === id);
-
-function pinOf(text: string): readonly Pin[] {
-  const compiled = compilePin(text);
-  return compiled.ok ? [compiled.value] : [];
-}
+const fetched = (url: string, { request }: RequestView, { keys }: VerifyContext): FoundKeys => ({
+  keys: keys.get(url, request.arrivedAtMs),
+  renew: () => keys.renew(url, request.arrivedAtMs),
+});

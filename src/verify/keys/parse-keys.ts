@@ -11,7 +11,7 @@ export interface PublicKey {
   readonly validity: { readonly fromMs: number; readonly toMs: number } | undefined;
 }
 
-export const MAX_KEYS = 64;
+const MAX_KEYS = 64;
 
 const PEM_BLOCK = /-----BEGIN (?<label>[A-Z0-9 ]+)-----[\sA-Za-z0-9+/=]+-----END \k<label>-----/g;
 /** RFC 8410: what stands before the 32 bytes of an Ed25519 key in its SubjectPublicKeyInfo. */
@@ -41,7 +41,8 @@ export const isValidAt = ({ validity }: PublicKey, nowMs: number): boolean =>
 const some = (keys: readonly PublicKey[]): readonly PublicKey[] | undefined =>
   keys.length > 0 && keys.length <= MAX_KEYS ? keys : undefined;
 
-const plain = (key: KeyObject): PublicKey => ({
+/** A key with which nothing came. */
+export const plain = (key: KeyObject): PublicKey => ({
   ...{ key, id: undefined, algorithm: undefined, validity: undefined },
 });
 

@@ -1,7 +1,7 @@
-import { err, ok, type Result } from "../../lib/result.ts";
+import { err, ok, type Result, unwrap } from "../../lib/result.ts";
 
 /** True for the addresses that a pin stands for. */
-export type Pin = (url: string) => boolean;
+type Pin = (url: string) => boolean;
 
 const LABEL = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\*)$/;
 const PIN = /^https:\/\/(?<host>[^/?#@:]+)(?<path>\/[^?#]*)(?<query>\?\*)?$/;
@@ -31,14 +31,18 @@ export function compilePin(text: string): Result<Pin, string> {
   if (path.split("/").some((segment) => segment.split("*").length > 2)) {
     return err("has more than one * in one segment of its path");
   }
-  const hostPattern = labels.map((label) => (label === "*" ? ANY_LABEL : quote(label))).join("\\.");
-  const pathPattern = path.split("*").map(quote).join("[A-Za-z0-9._~-]{1,200}");
+  const hostPattern = labels.map((label) => (label === "*" ? ANY_LABEL : RegExp.escape(label))).join("\\.");
+  const pathPattern = path.split("*").map(RegExp.escape).join("[A-Za-z0-9._~-]{1,200}");
   const queryPattern = query === undefined ? "" : "\\?[!-~]*";
   const pattern = new RegExp(`^https://${hostPattern}${pathPattern}${queryPattern}$`);
   return ok((url) => url.length <= MAX_URL_LENGTH && isAsCalled(url) && pattern.test(url));
 }
 
-const quote = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");
+/** True for what any of the pins stands for. @throws Error for what `compilePin` refuses */
+export function compilePins(texts: readonly string[]): Pin {
+  const pins = texts.map((text) => unwrap(compilePin(text), text));
+  return (url) => pins.some((isPinned) => isPinned(url));
+}
 
 function isAsCalled(url: string): boolean {
   const parsed = URL.parse(url);

@@ -1,126 +1,98 @@
-import type { z } from "zod";
-import { partsOf } from "./message.ts";
+import { checkSettings, type NoteWrong } from "../check-settings.ts";
 import { compilePair } from "./parameters.ts";
 import type { SignedMessageSettings } from "./settings.ts";
 import { compileSigningString, keyOf, type Reads, WEAK_BODY } from "./signing-string.ts";
 import { findWrongName, type MessageSource } from "./source.ts";
 
-/** A setting that makes no sense: where, and why. */
-interface Wrong {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-}
+/** For zod: do the settings of a signature make sense together? */
+export const checkMessage = checkSettings<SignedMessageSettings>((settings, note) => {
+  let isSound = true;
+  const noteFirst: NoteWrong = (path, message) => {
+    isSound = false;
+    note(path, message);
+  };
+  findWrongNames(settings, noteFirst);
+  findWrongPairs(settings, noteFirst);
+  findLonely(settings, noteFirst);
+  if (!isSound) return;
+  const signing = compileSigningString(settings);
+  if (!signing.ok) return note("template", signing.error);
+  findUncovered(settings, signing.value.reads, note);
+  findUnread(settings, note);
+});
 
-/** For zod: what of a signature's settings makes no sense together. */
-export function checkMessage(payload: z.core.ParsePayload<SignedMessageSettings>): void {
-  for (const { path, message } of findWrongSettings(payload.value)) {
-    payload.issues.push({ code: "custom", path: [...path], message, input: payload.value });
-  }
-}
-
-function findWrongSettings(settings: SignedMessageSettings): readonly Wrong[] {
-  const wrong = [...findWrongNames(settings), ...findWrongPairs(settings), ...findLonely(settings)];
-  if (wrong.length > 0) return wrong;
-  const signing = compileSigningString(settings.template, partsOf(settings));
-  if (!signing.ok) return [{ path: ["template"], message: signing.error }];
-  return [...findUncovered(settings, signing.value.reads), ...findUnread(settings)];
-}
-
-function findWrongNames({ in: where, name, alsoNamed }: SignedMessageSettings): readonly Wrong[] {
-  const names = [
-    { path: ["name"], name },
-    ...alsoNamed.map((also, i) => ({ path: ["alsoNamed", i], name: also })),
-  ];
-  return names.flatMap(({ path, name }) => {
-    const message = findWrongName(where, name);
-    return message === undefined ? [] : [{ path, message }];
+function findWrongNames({ in: where, name, alsoNamed }: SignedMessageSettings, note: NoteWrong): void {
+  [name, ...alsoNamed].forEach((each, index) => {
+    const message = findWrongName(where, each);
+    if (message !== undefined) note(index === 0 ? "name" : ["alsoNamed", index - 1], message);
   });
 }
 
-function findWrongPairs(settings: SignedMessageSettings): readonly Wrong[] {
-  return (["parameters", "signedHeaders"] as const).flatMap((field) => {
+function findWrongPairs(settings: SignedMessageSettings, note: NoteWrong): void {
+  for (const field of ["parameters", "signedHeaders"] as const) {
     const pair = settings[field]?.pair;
     const compiled = pair === undefined ? undefined : compilePair(pair);
-    return compiled === undefined || compiled.ok ? [] : [{ path: [field, "pair"], message: compiled.error }];
-  });
+    if (compiled?.ok === false) note([field, "pair"], compiled.error);
+  }
 }
 
 /** Settings that need another one that is not set. */
-function findLonely(settings: SignedMessageSettings): readonly Wrong[] {
-  const {
-    items,
-    timestamp,
-    deliveryId,
-    toleranceSeconds,
-    signedHeaders,
-    alsoNamed,
-    template = "",
-  } = settings;
-  const wrong: Wrong[] = [];
+function findLonely(settings: SignedMessageSettings, note: NoteWrong): void {
+  const { items, timestamp, deliveryId, toleranceSeconds, signedHeaders, parameters } = settings;
   if (toleranceSeconds !== undefined && timestamp === undefined) {
-    wrong.push({ path: ["toleranceSeconds"], message: "needs `timestamp`: without a time nothing is late" });
+    note("toleranceSeconds", "needs `timestamp`: without a time nothing is late");
   }
   if (items?.key !== undefined && items.assign === undefined) {
-    wrong.push({ path: ["items", "key"], message: "needs `assign`: without it items have no keys" });
+    note(["items", "key"], "needs `assign`: without it items have no keys");
   }
   const besideSignature = [
-    { path: ["timestamp", "source"], source: timestamp?.source },
-    { path: ["deliveryId"], source: deliveryId },
-    { path: ["signedHeaders", "listedIn"], source: signedHeaders?.listedIn },
-  ].filter(({ source }) => source?.in === "item");
-  const reads = [
-    ...besideSignature.map(({ path }) => path),
-    ...(/\{\{\s*item:/.test(template) ? [["template"]] : []),
-  ];
-  for (const path of reads) {
-    if (items === undefined)
-      wrong.push({ path, message: "needs `items`, which splits what stands beside the signature" });
-    else if (alsoNamed.length > 0)
-      wrong.push({ path, message: "cannot stand beside one of several signatures (`alsoNamed`)" });
+    { path: ["timestamp", "source"], isThere: timestamp?.source.in === "item" },
+    { path: ["deliveryId"], isThere: deliveryId?.in === "item" },
+    { path: ["signedHeaders", "listedIn"], isThere: signedHeaders?.listedIn.in === "item" },
+    { path: ["template"], isThere: /\{\{\s*item:/.test(settings.template ?? "") },
+  ].filter(({ isThere }) => isThere);
+  for (const { path } of besideSignature) {
+    if (items === undefined) note(path, "needs `items`, which splits what stands beside the signature");
+    else if (settings.alsoNamed.length > 0)
+      note(path, "cannot stand beside one of several signatures (`alsoNamed`)");
   }
-  if (settings.parameters?.order === "listed" && settings.parameters.names === undefined) {
-    wrong.push({ path: ["parameters", "order"], message: "needs `names`" });
+  if (parameters?.order === "listed" && parameters.names === undefined) {
+    note(["parameters", "order"], "needs `names`");
   }
-  return wrong;
 }
 
 /** Settings that read text that the signature does not cover. */
-function findUncovered(settings: SignedMessageSettings, reads: Reads): readonly Wrong[] {
+function findUncovered(settings: SignedMessageSettings, reads: Reads, note: NoteWrong): void {
   const { timestamp, toleranceSeconds, deliveryId, bodyHash, signsBody, parameters } = settings;
-  const wrong: Wrong[] = [];
-  const coversBody = reads.has("body") || (bodyHash !== undefined && isCovered(bodyHash.source, reads));
+  const coversHash = bodyHash !== undefined && isCovered(bodyHash.source, reads);
+  const coversBody = reads.has("body") || coversHash;
+  const covered = coversBody ? new Set([...reads, "body"]) : reads;
   const covers = (source: MessageSource): boolean =>
-    isCovered(source, coversBody ? new Set([...reads, "body"]) : reads) &&
-    !isOmitted(source, parameters?.omit ?? []);
+    isCovered(source, covered) && !isOmitted(source, parameters?.omit ?? []);
   if (toleranceSeconds !== undefined && timestamp !== undefined && !covers(timestamp.source)) {
-    wrong.push({
-      path: ["timestamp", "source"],
-      message: "is not signed: put {{timestamp}} into `template`",
-    });
+    note(["timestamp", "source"], "is not signed: put {{timestamp}} into `template`");
   }
   if (deliveryId !== undefined && !covers(deliveryId)) {
-    wrong.push({
-      path: ["deliveryId"],
-      message:
-        "is not signed, so anyone who has one delivery can send it again under another: leave it out, or see `bindDedupe`",
-    });
+    note(
+      "deliveryId",
+      "is not signed, so anyone who has one delivery can send it again under another: leave it out, or see `bindDedupe`",
+    );
   }
-  if (bodyHash !== undefined && !isCovered(bodyHash.source, reads)) {
-    wrong.push({ path: ["bodyHash", "source"], message: "is not signed: put it into `template`" });
+  if (bodyHash !== undefined && !coversHash) {
+    note(["bodyHash", "source"], "is not signed: put it into `template`");
   }
   if (signsBody && !coversBody) {
-    wrong.push({
-      path: ["template"],
-      message:
-        "holds no body and no hash of it: any body would pass. `signsBody: false` says that the sender signs no more",
-    });
+    note(
+      "template",
+      "holds no body and no hash of it: any body would pass. `signsBody: false` says that the sender signs no more",
+    );
   }
   if (reads.has(WEAK_BODY) && !settings.allowWeak) {
-    const message =
-      "holds the body only by a checksum, for which another body can be made: needs `allowWeak: true`";
-    wrong.push({ path: ["template"], message });
+    note(
+      "template",
+      "holds the body only by a checksum, for which another body can be made: needs `allowWeak: true`",
+    );
   }
-  return wrong;
 }
 
 function isCovered(source: MessageSource, reads: Reads): boolean {
@@ -136,13 +108,9 @@ const isOmitted = ({ in: where, name }: MessageSource, omit: readonly string[]):
   omit.some((omitted) => name === omitted || (where === "body" && name === `$.${omitted}`));
 
 /** Settings that the template does not use. */
-function findUnread({ template = "", parameters, signedHeaders }: SignedMessageSettings): readonly Wrong[] {
-  const unread = (field: string, isSet: boolean): readonly Wrong[] =>
-    isSet && !new RegExp(`\\{\\{\\s*${field}\\b`).test(template)
-      ? [{ path: [field], message: `is not used: put {{${field}}} into \`template\`` }]
-      : [];
-  return [
-    ...unread("parameters", parameters !== undefined),
-    ...unread("signedHeaders", signedHeaders !== undefined),
-  ];
+function findUnread({ template = "", ...settings }: SignedMessageSettings, note: NoteWrong): void {
+  for (const field of ["parameters", "signedHeaders"] as const) {
+    if (settings[field] !== undefined && !new RegExp(`\\{\\{\\s*${field}\\b`).test(template))
+      note(field, `is not used: put {{${field}}} into \`template\``);
+  }
 }

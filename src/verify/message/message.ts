@@ -1,11 +1,11 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { RawRequest } from "../../event/received.ts";
-import { ok, type Result } from "../../lib/result.ts";
+import { ok, type Result, unwrap } from "../../lib/result.ts";
 import { isDeliveryId } from "../delivery-id.ts";
-import type { Refusal, Verification, VerifyContext } from "../verifier.ts";
+import { type Refusal, refuse, type Verification, type VerifyContext } from "../verifier.ts";
 import { compileSource, RequestView } from "./request-view.ts";
 import type { SignedMessageSettings } from "./settings.ts";
-import { compileSignatures, decode, refuse } from "./signature.ts";
+import { compileSignatures, isHashOf } from "./signature.ts";
 import { compileSigningString } from "./signing-string.ts";
 import { parseTimestamp } from "./timestamp.ts";
 
@@ -22,7 +22,7 @@ export interface SignedMessage {
   readonly proved: () => Verification;
 }
 
-export type ReadMessage = (request: RawRequest, context: VerifyContext) => Result<SignedMessage, Refusal>;
+type ReadMessage = (request: RawRequest, context: VerifyContext) => Result<SignedMessage, Refusal>;
 
 const NOTHING_MORE: Verification = {};
 
@@ -30,12 +30,10 @@ const NOTHING_MORE: Verification = {};
  * Compiles the settings of a signature over a message. A time is checked against that of receipt, and a hash that is signed
  * in place of the body against the body: what is left is the signature itself.
  *
- * @throws Error for settings that `findWrongSettings` refuses
+ * @throws Error for settings that `checkMessage` refuses
  */
 export function compileMessage(settings: SignedMessageSettings): ReadMessage {
-  const signing = compileSigningString(settings.template, partsOf(settings));
-  if (!signing.ok) throw new Error(`template ${signing.error}`);
-  const { render, reads } = signing.value;
+  const { render, reads } = unwrap(compileSigningString(settings), "template");
   const dependsOnSecret = reads.has("secret");
   const readSignatures = compileSignatures(settings);
   const readId = settings.deliveryId && compileSource(settings.deliveryId);
@@ -78,11 +76,6 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
   };
 }
 
-/** Where the parts of the template come from. */
-export const partsOf = ({ timestamp, deliveryId, parameters, signedHeaders }: SignedMessageSettings) => ({
-  ...{ timestamp: timestamp?.source, deliveryId, parameters, signedHeaders },
-});
-
 function compileFreshness({ timestamp, toleranceSeconds }: SignedMessageSettings) {
   if (timestamp === undefined || toleranceSeconds === undefined) return undefined;
   const read = compileSource(timestamp.source);
@@ -104,18 +97,13 @@ function digestOf(pieces: readonly (string | Buffer)[]): string {
   return hash.digest("base64url");
 }
 
-type BodyHashSettings = NonNullable<SignedMessageSettings["bodyHash"]>;
-
 /** Compiles the check that the body is the one whose hash was signed. */
-function checkBodyHash({ source, algorithm, encoding, prefix = "" }: BodyHashSettings) {
-  const read = compileSource(source);
+function checkBodyHash(settings: NonNullable<SignedMessageSettings["bodyHash"]>) {
+  const read = compileSource(settings.source);
   return (view: RequestView): Result<never, Refusal> | undefined => {
     const text = read(view);
     if (text === undefined) return refuse("missing", "the hash of the body is missing or repeated");
-    const said = decode(text, prefix, encoding);
-    const actual = createHash(algorithm).update(view.request.body).digest();
-    if (said !== undefined && said.length === actual.length && timingSafeEqual(said, actual))
-      return undefined;
+    if (isHashOf(view.request.body, text, settings)) return undefined;
     return refuse("mismatch", "the body is not the one whose hash is signed");
   };
 }

@@ -1,11 +1,10 @@
-import type { z } from "zod";
-import { err, ok, type Result } from "../../lib/result.ts";
+import { err, ok, type Result, unwrap } from "../../lib/result.ts";
 import { compileTemplate, type Template } from "../../lib/template.ts";
 import { compileSource, headerText, type ReadText, type RequestView, textOf } from "./request-view.ts";
-import type { signedMessageSettings } from "./settings.ts";
+import type { SignedMessageSettings } from "./settings.ts";
 
-export type ParameterSettings = NonNullable<z.output<typeof signedMessageSettings.parameters>>;
-export type SignedHeaderSettings = NonNullable<z.output<typeof signedMessageSettings.signedHeaders>>;
+export type ParameterSettings = NonNullable<SignedMessageSettings["parameters"]>;
+type SignedHeaderSettings = NonNullable<SignedMessageSettings["signedHeaders"]>;
 
 interface Pair {
   readonly name: string;
@@ -28,7 +27,7 @@ export function compilePair(text: string): Result<Template<Pair>, string> {
 
 /** The value of `{{parameters}}`; undefined where the request has no such parameters. */
 export function compileParameters(settings: ParameterSettings): ReadText {
-  const write = pairWriter(settings.pair);
+  const write = unwrap(compilePair(settings.pair), "pair");
   const { names, omit, order } = settings;
   const wanted = names === undefined ? undefined : new Set(names);
   return (view) => {
@@ -49,10 +48,10 @@ export function compileParameters(settings: ParameterSettings): ReadText {
 
 /** The value of `{{signedHeaders}}`; undefined where one of them is missing or repeated, or too many are listed. */
 export function compileSignedHeaders(settings: SignedHeaderSettings): ReadText {
-  const write = pairWriter(settings.pair);
+  const write = unwrap(compilePair(settings.pair), "pair");
   const readList = compileSource(settings.listedIn);
   return (view) => {
-    const names = (readList(view) ?? "").split(new RegExp(`[${escapeClass(settings.separator)}]`));
+    const names = (readList(view) ?? "").split(new RegExp(`[${RegExp.escape(settings.separator)}]`));
     const listed = names.map((name) => name.trim().toLowerCase()).filter((name) => name !== "");
     if (listed.length === 0 || listed.length > MAX_SIGNED_HEADERS) return undefined;
     const written: string[] = [];
@@ -64,9 +63,6 @@ export function compileSignedHeaders(settings: SignedHeaderSettings): ReadText {
     return written.join(settings.between);
   };
 }
-
-/** For a class of characters in a pattern. */
-export const escapeClass = (characters: string): string => characters.replace(/[\\\]^-]/g, "\\$&");
 
 function parametersOf(
   view: RequestView,
@@ -87,9 +83,3 @@ function valuesOf(value: unknown): readonly string[] {
 }
 
 const writtenOf = (value: unknown): string => textOf(value) ?? JSON.stringify(value) ?? "";
-
-function pairWriter(text: string): Template<Pair> {
-  const compiled = compilePair(text);
-  if (!compiled.ok) throw new Error(`pair ${compiled.error}`);
-  return compiled.value;
-}

@@ -1,7 +1,8 @@
 import { parseForm } from "../../event/form.ts";
 import type { RawRequest } from "../../event/received.ts";
 import { queryValues, type Values } from "../../event/values.ts";
-import { type BodyPath, compileBodyPath } from "./body-path.ts";
+import { unwrap } from "../../lib/result.ts";
+import { compileBodyPath } from "./body-path.ts";
 import type { MessageSource, RequestSource } from "./source.ts";
 
 /** Reads one value of a request: undefined where it is missing, or stands there more than once. */
@@ -67,7 +68,7 @@ export function compileSource({ in: where, name }: MessageSource): ReadText {
     case "item":
       return ({ items }) => single(items[name]);
     case "body": {
-      const path = compilePath(name);
+      const path = unwrap(compileBodyPath(name), `the path ${name}`);
       return ({ body }) => {
         const values = path(body);
         return values.length === 1 ? textOf(values[0]) : undefined;
@@ -82,13 +83,13 @@ export function compileSource({ in: where, name }: MessageSource): ReadText {
 export function compilePresence({ in: where, name }: RequestSource): (view: RequestView) => boolean {
   if (where === "header") return ({ request }) => request.headers[name.toLowerCase()] !== undefined;
   if (where === "query") return ({ query }) => query[name] !== undefined;
-  const path = compilePath(name);
+  const path = unwrap(compileBodyPath(name), `the path ${name}`);
   return ({ body }) => path(body).length > 0;
 }
 
 /** All texts that a path yields of the body; undefined where one is no text. */
 export function compileTexts(name: string): (view: RequestView) => readonly string[] | undefined {
-  const path = compilePath(name);
+  const path = unwrap(compileBodyPath(name), `the path ${name}`);
   return ({ body }) => {
     const texts = path(body).map(textOf);
     return texts.every((text) => text !== undefined) ? texts : undefined;
@@ -101,17 +102,11 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
 }
 
-export const single = (value: string | readonly string[] | undefined): string | undefined =>
+const single = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;
 
 /** Node reads headers as Latin-1; who signs them signs UTF-8. */
 export function headerText(value: string | readonly string[] | undefined): string | undefined {
   if (typeof value !== "string") return undefined;
   return /[\u0080-\u00ff]/.test(value) ? Buffer.from(value, "latin1").toString("utf8") : value;
-}
-
-function compilePath(name: string): BodyPath {
-  const compiled = compileBodyPath(name);
-  if (!compiled.ok) throw new Error(`the path ${name} ${compiled.error}`);
-  return compiled.value;
 }

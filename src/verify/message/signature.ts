@@ -1,17 +1,18 @@
+import { createHash } from "node:crypto";
 import { ValueCollector } from "../../event/values.ts";
-import { err, ok, type Result } from "../../lib/result.ts";
-import type { Consumed, Refusal } from "../verifier.ts";
-import { escapeClass } from "./parameters.ts";
+import { ok, type Result } from "../../lib/result.ts";
+import { isSame } from "../../lib/same-text.ts";
+import { type Consumed, type Refusal, refuse } from "../verifier.ts";
 import { compileSource, type RequestView } from "./request-view.ts";
-import type { Encoding, SignedMessageSettings } from "./settings.ts";
+import type { Encoding, HashName, SignedMessageSettings } from "./settings.ts";
 
-export type SignaturePlace = Pick<
+type SignaturePlace = Pick<
   SignedMessageSettings,
   "in" | "name" | "alsoNamed" | "prefix" | "items" | "encoding"
 >;
 
 /** The signatures that a request brings, none of them believed; at least one. What stands beside them is put into the view. */
-export type ReadSignatures = (view: RequestView) => Result<readonly Buffer[], Refusal>;
+type ReadSignatures = (view: RequestView) => Result<readonly Buffer[], Refusal>;
 
 /** More of them are tried by nobody who signs. */
 const MAX_SIGNATURES = 16;
@@ -55,12 +56,9 @@ export function consumedBy(
   };
 }
 
-export const refuse = (reason: Refusal["reason"], message: string): Result<never, Refusal> =>
-  err({ reason, message });
-
 /** The texts of the items that are signatures; the view gets all of them. Too many are none. */
 function compileItems({ separator, assign, key }: NonNullable<SignaturePlace["items"]>) {
-  const separators = new RegExp(`[${escapeClass(separator)}]`);
+  const separators = new RegExp(`[${RegExp.escape(separator)}]`);
   return (value: string, view: RequestView): readonly string[] => {
     const items = value.split(separators, MAX_ITEMS + 1).map((item) => item.trim());
     const present = items.filter((item) => item !== "");
@@ -90,6 +88,20 @@ export function decode(text: string, prefix: string, encoding: Encoding): Buffer
   const same =
     encoding === "hex" ? canonical === encoded.toLowerCase() : unpadded(canonical) === unpadded(encoded);
   return same && bytes.length > 0 ? bytes : undefined;
+}
+
+/** True where the text is the body's hash, as the settings write it. */
+export function isHashOf(
+  body: Buffer,
+  text: unknown,
+  {
+    algorithm,
+    encoding,
+    prefix = "",
+  }: { algorithm: HashName; encoding: Encoding; prefix?: string | undefined },
+): boolean {
+  const said = typeof text === "string" ? decode(text, prefix, encoding) : undefined;
+  return said !== undefined && isSame(said, createHash(algorithm).update(body).digest());
 }
 
 const unpadded = (base64: string): string => base64.replace(/={1,2}$/, "");

@@ -1,30 +1,21 @@
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compileTemplate, type Placeholder } from "../../lib/template.ts";
 import { compileFilters, type FilterContext, takesBytes } from "./filters.ts";
-import {
-  compileParameters,
-  compileSignedHeaders,
-  type ParameterSettings,
-  type SignedHeaderSettings,
-} from "./parameters.ts";
+import { compileParameters, compileSignedHeaders, type ParameterSettings } from "./parameters.ts";
 import { compileSource, type ReadText, type RequestView } from "./request-view.ts";
+import type { SignedMessageSettings } from "./settings.ts";
 import { findWrongName, type MessageSource } from "./source.ts";
 
-/** The sources of a signing string beside its template. */
-export interface SigningParts {
-  readonly timestamp: MessageSource | undefined;
-  readonly deliveryId: MessageSource | undefined;
-  readonly parameters: ParameterSettings | undefined;
-  readonly signedHeaders: SignedHeaderSettings | undefined;
-}
+/** A template, and the sources of what it names. */
+type SigningParts = Pick<
+  SignedMessageSettings,
+  "template" | "timestamp" | "deliveryId" | "parameters" | "signedHeaders"
+>;
 
 /** The signed text, in pieces that follow each other; the error names what the request lacks. */
-export type SigningString = (
-  view: RequestView,
-  use: SigningUse,
-) => Result<readonly (string | Buffer)[], string>;
+type SigningString = (view: RequestView, use: SigningUse) => Result<readonly (string | Buffer)[], string>;
 
-export interface SigningUse {
+interface SigningUse {
   /** The secret that is being tried; empty where the string holds none. */
   readonly secret: string;
   /** The address before `/hooks/…`. */
@@ -34,7 +25,7 @@ export interface SigningUse {
 /** The values that a template reads, as its placeholders name them: `body`, `header:x-id`, `item:t`. */
 export type Reads = ReadonlySet<string>;
 
-export interface CompiledSigning {
+interface CompiledSigning {
   readonly render: SigningString;
   readonly reads: Reads;
 }
@@ -56,10 +47,8 @@ const MAX_BODIES = 2;
 const MAX_PLACEHOLDERS = 32;
 
 /** Compiles what is signed; without a template it is the body as it came. */
-export function compileSigningString(
-  template: string | undefined,
-  parts: SigningParts,
-): Result<CompiledSigning, string> {
+export function compileSigningString(parts: SigningParts): Result<CompiledSigning, string> {
+  const { template } = parts;
   if (template === undefined) return ok({ render: ({ request }) => ok([request.body]), reads: NOTHING });
   const reads = new Set<string>();
   const texts = template.split(RAW_BODY);
@@ -129,9 +118,8 @@ function findReader(name: string, parts: SigningParts, note: (source: string) =>
   switch (name) {
     case "timestamp":
     case "id": {
-      const field = name === "id" ? "deliveryId" : "timestamp";
-      const source = parts[field];
-      if (source === undefined) return err(`needs \`${field}\``);
+      const source = name === "id" ? parts.deliveryId : parts.timestamp?.source;
+      if (source === undefined) return err(`needs \`${name === "id" ? "deliveryId" : name}\``);
       note(keyOf(source));
       return of(compileSource(source));
     }

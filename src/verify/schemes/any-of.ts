@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { UnavailableError } from "../../lib/errors.ts";
-import { refuse } from "../message/signature.ts";
-import { defineScheme, type Verdict, type VerificationScheme, type Verifier } from "../verifier.ts";
+import { defineScheme, refuse, type Verdict, type VerificationScheme, type Verifier } from "../verifier.ts";
 
 /** Several ways to know one sender, any of which will do. @param schemes those that may be joined */
 export function createAnyOf(

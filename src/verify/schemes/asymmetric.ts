@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ok, type Result } from "../../lib/result.ts";
+import { checkSettings } from "../check-settings.ts";
 import { compileKeys } from "../keys/find-keys.ts";
 import { isValidAt, type PublicKey, parsePublicKeys } from "../keys/parse-keys.ts";
 import { signatureKeysSchema } from "../keys/settings.ts";
@@ -13,9 +14,9 @@ import { checkMessage } from "../message/findings.ts";
 import { compileMessage, type SignedMessage } from "../message/message.ts";
 import { compileSource, type RequestView } from "../message/request-view.ts";
 import { signedMessageSettings } from "../message/settings.ts";
-import { consumedBy, refuse } from "../message/signature.ts";
+import { consumedBy } from "../message/signature.ts";
 import { requestSourceSchema } from "../message/source.ts";
-import { defineScheme, type Refusal, type Verdict } from "../verifier.ts";
+import { defineScheme, type Refusal, refuse, type Verdict } from "../verifier.ts";
 
 const algorithm = z.enum(SIGNATURE_ALGORITHMS);
 
@@ -46,9 +47,28 @@ const shape = z.strictObject({
   ...signedMessageSettings,
 });
 
-const settings = shape.check(checkMessage, checkAlgorithm).describe("Deliveries signed with a private key.");
-
 type AsymmetricSettings = z.output<typeof shape>;
+
+const USES_SECRET = /\{\{\s*secret\b/;
+
+const settings = shape
+  .check(
+    checkMessage,
+    checkSettings(({ algorithm, algorithmFrom, allowWeak, keys, template = "" }, note) => {
+      if ((algorithm === undefined) === (algorithmFrom === undefined)) {
+        note("algorithm", "is needed, or `algorithmFrom`, but not both");
+      }
+      const used = [algorithm, ...Object.values(algorithmFrom?.values ?? {})];
+      if (!allowWeak && used.includes("rsa-sha1")) {
+        const field = algorithm === undefined ? "algorithmFrom" : "algorithm";
+        note(field, "rsa-sha1 is weak: needs `allowWeak: true`");
+      }
+      if (keys.from === "secrets" && USES_SECRET.test(template)) {
+        note("template", "holds {{secret}}, but the secrets are the public keys");
+      }
+    }),
+  )
+  .describe("Deliveries signed with a private key.");
 
 /** A signature under one of the sender's public keys, over the raw body or a text that holds it. */
 export const asymmetric = defineScheme({
@@ -63,27 +83,48 @@ export const asymmetric = defineScheme({
     const read = compileMessage(options);
     const findAlgorithm = compileAlgorithm(options);
     const findKeys = compileKeys(options.keys);
-    const needsSecret = options.keys.from === "secrets" || USES_SECRET.test(options.template ?? "");
+    const readId =
+      options.keys.from === "url" && options.keys.keyId ? compileSource(options.keys.keyId) : undefined;
+    const mismatch = refuse("mismatch", "no signature is right under any of the sender's keys");
     return {
       ...consumedBy(options),
       verify(request, context) {
-        const { secrets } = context;
-        if (needsSecret && secrets.length === 0) {
-          return refuse("no_secret", "the channel has no secret that is valid now");
-        }
         const message = read(request, context);
         if (!message.ok) return message;
-        const found = findAlgorithm(message.value.view);
+        const { view, dependsOnSecret, proved } = message.value;
+        const algorithm = findAlgorithm(view);
+        if (!algorithm.ok) return algorithm;
+        const keyId = readId?.(view);
+        if (readId !== undefined && keyId === undefined) {
+          return refuse("missing", "the id of the key is missing or repeated");
+        }
+        const found = findKeys(view, context);
         if (!found.ok) return found;
         const isRight = (keys: readonly PublicKey[]): boolean =>
-          isSignedBy(message.value, usable(keys, found.value, options, request.arrivedAtMs), {
-            algorithm: found.value,
-            ecdsaFormat: options.ecdsaFormat,
-            secrets: message.value.dependsOnSecret ? secrets : [""],
-          });
-        const proved = (): Verdict => ok(message.value.proved());
-        const mismatch = refuse("mismatch", "no signature is right under any of the sender's keys");
-        return findKeys(message.value.view, context, isRight, { proved, mismatch });
+          isSignedBy(
+            message.value,
+            keys.filter(
+              (one) =>
+                (keyId === undefined || one.id === keyId) &&
+                isValidAt(one, request.arrivedAtMs) &&
+                fitsAlgorithm(one.key, algorithm.value, options.allowWeak),
+            ),
+            {
+              algorithm: algorithm.value,
+              ecdsaFormat: options.ecdsaFormat,
+              secrets: dependsOnSecret ? context.secrets : [""],
+            },
+          );
+        const judge = (keys: readonly PublicKey[]): Verdict | Promise<Verdict> => {
+          if (isRight(keys)) return ok(proved());
+          // The sender may have new keys by now.
+          const renewed = found.value.renew?.();
+          return renewed
+            ? renewed.then((others) => (others && isRight(others) ? ok(proved()) : mismatch))
+            : mismatch;
+        };
+        const { keys } = found.value;
+        return keys instanceof Promise ? keys.then(judge) : judge(keys);
       },
     };
   },
@@ -117,16 +158,6 @@ function isSignedBy(
 /** Keys times signatures times secrets: each is another pass over what is signed. */
 const MAX_ATTEMPTS = 64;
 
-const usable = (
-  keys: readonly PublicKey[],
-  algorithm: SignatureAlgorithm,
-  { allowWeak }: AsymmetricSettings,
-  nowMs: number,
-): readonly PublicKey[] =>
-  keys.filter((key) => isValidAt(key, nowMs) && fitsAlgorithm(key.key, algorithm, allowWeak));
-
-const USES_SECRET = /\{\{\s*secret\b/;
-
 function compileAlgorithm({ algorithm, algorithmFrom }: AsymmetricSettings) {
   const fixed = algorithm && ok(algorithm);
   const read = algorithmFrom && compileSource(algorithmFrom.source);
@@ -138,24 +169,4 @@ function compileAlgorithm({ algorithm, algorithmFrom }: AsymmetricSettings) {
       ? refuse("malformed", "the request names no algorithm that is accepted")
       : ok(said);
   };
-}
-
-function checkAlgorithm({ value, issues }: z.core.ParsePayload<AsymmetricSettings>): void {
-  const note = (field: string, message: string): void => {
-    issues.push({ code: "custom", path: [field], message, input: value });
-  };
-  const { algorithm, algorithmFrom, allowWeak, keys, template = "" } = value;
-  if ((algorithm === undefined) === (algorithmFrom === undefined)) {
-    note("algorithm", "is needed, or `algorithmFrom`, but not both");
-  }
-  const used = [algorithm, ...Object.values(algorithmFrom?.values ?? {})];
-  if (!allowWeak && used.includes("rsa-sha1")) {
-    note(
-      algorithm === undefined ? "algorithmFrom" : "algorithm",
-      "rsa-sha1 is weak: needs `allowWeak: true`",
-    );
-  }
-  if (keys.from === "secrets" && USES_SECRET.test(template)) {
-    note("template", "holds {{secret}}, but the secrets are the public keys");
-  }
 }

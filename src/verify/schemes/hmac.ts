@@ -1,12 +1,14 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { z } from "zod";
 import { ok } from "../../lib/result.ts";
+import { isSame } from "../../lib/same-text.ts";
+import { checkSettings } from "../check-settings.ts";
 import { checkMessage } from "../message/findings.ts";
 import { compileMessage } from "../message/message.ts";
 import { HASHES, signedMessageSettings } from "../message/settings.ts";
-import { consumedBy, refuse } from "../message/signature.ts";
+import { consumedBy } from "../message/signature.ts";
 import { deriveKey, findWrongKey, secretKeySchema } from "../secret-key.ts";
-import { defineScheme } from "../verifier.ts";
+import { defineScheme, refuse } from "../verifier.ts";
 
 const shape = z.strictObject({
   scheme: z.literal("hmac").describe("A keyed hash (RFC 2104) of the body, or of a text that holds it."),
@@ -19,9 +21,21 @@ const shape = z.strictObject({
   ...signedMessageSettings,
 });
 
-const settings = shape.check(checkMessage, checkStrength).describe("Deliveries signed with a shared secret.");
-
 type HmacSettings = z.output<typeof shape>;
+
+const settings = shape
+  .check(
+    checkMessage,
+    checkSettings(({ algorithm, construction, allowWeak, template = "" }, note) => {
+      if (construction === "plain" && !/\{\{\s*secret\b/.test(template)) {
+        note("construction", "plain is no signature unless `template` holds {{secret}}");
+      }
+      if (allowWeak) return;
+      if (algorithm === "md5") note("algorithm", "md5 is weak: needs `allowWeak: true`");
+      if (construction === "plain") note("construction", "plain is weak: needs `allowWeak: true`");
+    }),
+  )
+  .describe("Deliveries signed with a shared secret.");
 
 /**
  * A keyed hash of the raw body, or of a text that holds it, under any of the channel's secrets. All secrets and all signatures
@@ -39,9 +53,6 @@ export const hmac = defineScheme({
     return {
       ...consumedBy(options),
       verify(request, context) {
-        if (context.secrets.length === 0) {
-          return refuse("no_secret", "the channel has no secret that is valid now");
-        }
         const message = read(request, context);
         if (!message.ok) return message;
         const { signatures, bytes, proved } = message.value;
@@ -50,7 +61,7 @@ export const hmac = defineScheme({
           const expected = digest(secret, bytes(secret));
           if (expected === undefined) continue;
           for (const signature of signatures) {
-            if (expected.length === signature.length && timingSafeEqual(expected, signature)) matches = true;
+            if (isSame(expected, signature)) matches = true;
           }
         }
         if (!matches) return mismatch;
@@ -88,17 +99,4 @@ function compileDigest({ algorithm, construction, key }: HmacSettings) {
     for (const piece of pieces) hashing.update(piece);
     return hashing.digest();
   };
-}
-
-function checkStrength({ value, issues }: z.core.ParsePayload<HmacSettings>): void {
-  const note = (field: string, message: string): void => {
-    issues.push({ code: "custom", path: [field], message, input: value });
-  };
-  const { algorithm, construction, allowWeak, template = "" } = value;
-  if (construction === "plain" && !/\{\{\s*secret\b/.test(template)) {
-    note("construction", "plain is no signature unless `template` holds {{secret}}");
-  }
-  if (allowWeak) return;
-  if (algorithm === "md5") note("algorithm", "md5 is weak: needs `allowWeak: true`");
-  if (construction === "plain") note("construction", "plain is weak: needs `allowWeak: true`");
 }

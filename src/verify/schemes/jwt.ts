@@ -1,12 +1,12 @@
-import { ok } from "../../lib/result.ts";
-import { parsePublicKeys } from "../keys/parse-keys.ts";
+import { createSecretKey } from "node:crypto";
+import { compileKeys } from "../keys/find-keys.ts";
+import { type PublicKey, parsePublicKeys, plain } from "../keys/parse-keys.ts";
 import { compileSource, RequestView } from "../message/request-view.ts";
-import { consumedBy, refuse } from "../message/signature.ts";
-import { findWrongKey } from "../secret-key.ts";
+import { consumedBy } from "../message/signature.ts";
+import { deriveKey, findWrongKey } from "../secret-key.ts";
 import { checkToken } from "../token/check-token.ts";
-import { compileTokenKeys } from "../token/find-token-keys.ts";
-import { isBySecret, type JwtSettings, jwtSettings } from "../token/jwt-settings.ts";
-import { defineScheme } from "../verifier.ts";
+import { isBySecret, jwtSettings } from "../token/jwt-settings.ts";
+import { defineScheme, refuse } from "../verifier.ts";
 
 /** Longer than any header that comes through. */
 const MAX_TOKEN_LENGTH = 16_384;
@@ -16,7 +16,8 @@ const COMPACT = /^(?:bearer +)?(?<token>[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0
 export const jwt = defineScheme({
   scheme: "jwt",
   settings: jwtSettings,
-  needsSecret: usesSecrets,
+  // As keys, or as what a claim must be.
+  needsSecret: ({ keys, secretClaim }) => keys.from === "secrets" || secretClaim !== undefined,
   findWrongSecret: ({ keys, key, algorithms }, secret) => {
     if (keys.from !== "secrets") return undefined;
     if (isBySecret(algorithms)) return findWrongKey(key, secret);
@@ -25,27 +26,23 @@ export const jwt = defineScheme({
   create(options) {
     const read = compileSource(options.source);
     const { in: where, name } = options.source;
-    const findKeys = compileTokenKeys(options.keys, options.key, isBySecret(options.algorithms));
+    const asKey = (secret: string): readonly PublicKey[] | undefined => {
+      const bytes = deriveKey(options.key, secret);
+      return bytes && [plain(createSecretKey(bytes))];
+    };
+    const findKeys = compileKeys(options.keys, isBySecret(options.algorithms) ? asKey : parsePublicKeys);
     return {
       ...consumedBy({ in: where, name }),
       async verify(request, context) {
-        if (usesSecrets(options) && context.secrets.length === 0) {
-          return refuse("no_secret", "the channel has no secret that is valid now");
-        }
-        const text = read(new RequestView(request, context.readAs));
+        const view = new RequestView(request, context.readAs);
+        const text = read(view);
         if (text === undefined)
           return refuse("missing", `the token in ${where} ${name} is missing or repeated`);
         const token = text.length > MAX_TOKEN_LENGTH ? undefined : COMPACT.exec(text)?.groups?.token;
         if (token === undefined)
           return refuse("malformed", `what stands in ${where} ${name} is no signed token`);
-        const checked = await checkToken(token, { settings: options, request, context, findKeys });
-        return checked.ok ? ok(checked.value) : checked;
+        return checkToken(token, { settings: options, view, context, findKeys });
       },
     };
   },
 });
-
-/** As keys, or as what a claim must be. */
-function usesSecrets({ keys, secretClaim }: JwtSettings): boolean {
-  return keys.from === "secrets" || secretClaim !== undefined;
-}

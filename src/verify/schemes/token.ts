@@ -1,12 +1,13 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import type { RawRequest } from "../../event/received.ts";
 import { queryValues } from "../../event/values.ts";
 import { ok } from "../../lib/result.ts";
+import { isOneOf } from "../../lib/same-text.ts";
+import { checkSettings } from "../check-settings.ts";
 import { compileSource, compileTexts, headerText, RequestView } from "../message/request-view.ts";
-import { consumedBy, refuse } from "../message/signature.ts";
+import { consumedBy } from "../message/signature.ts";
 import { findWrongName, nameField } from "../message/source.ts";
-import { defineScheme } from "../verifier.ts";
+import { defineScheme, refuse } from "../verifier.ts";
 
 const shape = z.strictObject({
   scheme: z
@@ -31,9 +32,23 @@ const shape = z.strictObject({
     .describe("What stands before it in the header, such as `Token `."),
 });
 
-const settings = shape.check(checkPlace).describe("A shared secret that is sent along.");
-
 type TokenSettings = z.output<typeof shape>;
+
+const settings = shape
+  .check(
+    checkSettings(({ in: where, name, prefix }, note) => {
+      const isAuthorization = where === "bearer" || where === "basic";
+      if (isAuthorization && name !== undefined)
+        note("name", `is Authorization where \`in\` is ${where}: leave it out`);
+      if (!isAuthorization) {
+        const wrong = name === undefined ? "is needed" : findWrongName(where, name);
+        if (wrong !== undefined) note("name", wrong);
+      }
+      if (prefix !== undefined && where !== "header")
+        note("prefix", "stands only before a token in a header");
+    }),
+  )
+  .describe("A shared secret that is sent along.");
 
 /**
  * A shared secret that comes with each delivery. Digests are compared, not texts: neither the length nor how much of it is right
@@ -57,11 +72,9 @@ export const token = defineScheme({
       ...consumedBy(place),
       ...(where === "bearer" ? { consumedQuery: [BEARER_PARAMETER] } : {}),
       verify(request, { secrets, readAs }) {
-        if (secrets.length === 0) return refuse("no_secret", "the channel has no secret that is valid now");
         const sent = read(request, readAs);
         if (sent === undefined || sent.length === 0) return missing;
-        const known = secrets.map(digestOf);
-        return sent.every((text) => isOneOf(digestOf(text), known)) ? ok({}) : mismatch;
+        return sent.every((text) => isOneOf(text, secrets)) ? ok({}) : mismatch;
       },
     };
   },
@@ -110,27 +123,3 @@ function basicCredentials(header: string): string | undefined {
 
 /** RFC 6750 section 2.3, which HTTP webhooks for event delivery 1.0.2 ask targets to take (section 3.2). */
 const BEARER_PARAMETER = "access_token";
-
-const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
-
-/** Compares with all of them, whichever is right. */
-function isOneOf(digest: Buffer, known: readonly Buffer[]): boolean {
-  let found = false;
-  for (const one of known) if (timingSafeEqual(digest, one)) found = true;
-  return found;
-}
-
-function checkPlace({ value, issues }: z.core.ParsePayload<TokenSettings>): void {
-  const note = (field: string, message: string): void => {
-    issues.push({ code: "custom", path: [field], message, input: value });
-  };
-  const { in: where, name, prefix } = value;
-  const isAuthorization = where === "bearer" || where === "basic";
-  if (isAuthorization && name !== undefined)
-    note("name", `is Authorization where \`in\` is ${where}: leave it out`);
-  if (!isAuthorization) {
-    const wrong = name === undefined ? "is needed" : findWrongName(where, name);
-    if (wrong !== undefined) note("name", wrong);
-  }
-  if (prefix !== undefined && where !== "header") note("prefix", "stands only before a token in a header");
-}

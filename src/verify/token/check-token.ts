@@ -1,18 +1,25 @@
-import { createHash, type KeyObject, timingSafeEqual } from "node:crypto";
+import { createHash, type KeyObject } from "node:crypto";
 import { decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
-import type { RawRequest } from "../../event/received.ts";
 import { ok, type Result } from "../../lib/result.ts";
 import { isDeliveryId } from "../delivery-id.ts";
-import { decode, refuse } from "../message/signature.ts";
-import type { Refusal, Verification, VerifyContext } from "../verifier.ts";
-import type { FindTokenKeys, TokenHeader } from "./find-token-keys.ts";
+import type { FindKeys } from "../keys/find-keys.ts";
+import { isValidAt, type PublicKey } from "../keys/parse-keys.ts";
+import type { RequestView } from "../message/request-view.ts";
+import { isHashOf } from "../message/signature.ts";
+import { type Refusal, refuse, type Verification, type VerifyContext } from "../verifier.ts";
 import type { JwtSettings } from "./jwt-settings.ts";
 
-export interface TokenCheck {
+interface TokenCheck {
   readonly settings: JwtSettings;
-  readonly request: RawRequest;
+  readonly view: RequestView;
   readonly context: VerifyContext;
-  readonly findKeys: FindTokenKeys;
+  readonly findKeys: FindKeys;
+}
+
+/** The claims of a token about its key; none is proved. */
+interface TokenHeader {
+  readonly algorithm: string;
+  readonly keyId: string | undefined;
 }
 
 /**
@@ -23,18 +30,24 @@ export interface TokenCheck {
  */
 export async function checkToken(
   token: string,
-  { settings, request, context, findKeys }: TokenCheck,
+  { settings, view, context, findKeys }: TokenCheck,
 ): Promise<Result<Verification, Refusal>> {
   const header = headerOf(token);
   if (header === undefined || !(settings.algorithms as readonly string[]).includes(header.algorithm)) {
     return refuse("malformed", "the token names no algorithm that is accepted");
   }
-  const options = optionsOf(settings, request.arrivedAtMs);
-  for await (const keys of findKeys(header, context, request.arrivedAtMs)) {
-    for (const key of keys) {
+  const nowMs = view.request.arrivedAtMs;
+  const options = optionsOf(settings, nowMs);
+  const found = findKeys(view, context);
+  if (!found.ok) return found;
+  const { keys, renew } = found.value;
+  for (const load of [async () => keys, renew]) {
+    for (const { key } of ((await load?.()) ?? []).filter((one) => fits(one, header, nowMs))) {
       const verified = await verifyUnder(key, token, options);
       if (verified === undefined) continue;
-      return verified.ok ? checkClaims(verified.value, token, settings, request, context) : verified;
+      return verified.ok
+        ? checkClaims(verified.value, token, settings, view.request.body, context)
+        : verified;
     }
   }
   return refuse("mismatch", "the token is signed by none of the keys");
@@ -50,6 +63,12 @@ function headerOf(token: string): TokenHeader | undefined {
     return undefined;
   }
 }
+
+/** Of the id that the token names, where keys have ids, and for its algorithm. */
+const fits = (one: PublicKey, { algorithm, keyId }: TokenHeader, nowMs: number): boolean =>
+  (one.id === undefined || keyId === undefined || one.id === keyId) &&
+  (one.algorithm === undefined || one.algorithm === algorithm) &&
+  isValidAt(one, nowMs);
 
 function optionsOf(settings: JwtSettings, nowMs: number): JWTVerifyOptions {
   const { algorithms, issuer, audience, maxAgeSeconds, requireExpiry, clockSkewSeconds } = settings;
@@ -90,7 +109,7 @@ function checkClaims(
   payload: JWTPayload,
   token: string,
   { claims, secretClaim, bodyHash, deliveryIdClaim, bindDedupe }: JwtSettings,
-  request: RawRequest,
+  body: Buffer,
   { secrets }: VerifyContext,
 ): Result<Verification, Refusal> {
   for (const [name, wanted] of Object.entries(claims)) {
@@ -101,7 +120,7 @@ function checkClaims(
   if (secretClaim !== undefined && !secrets.some((secret) => payload[secretClaim] === secret)) {
     return refuse("mismatch", `the token's claim ${secretClaim} is none of the channel's secrets`);
   }
-  if (bodyHash !== undefined && !isHashOf(request.body, payload[bodyHash.claim], bodyHash)) {
+  if (bodyHash !== undefined && !isHashOf(body, payload[bodyHash.claim], bodyHash)) {
     return refuse("mismatch", "the body is not the one whose hash is in the token");
   }
   const id = deliveryIdClaim === undefined ? undefined : payload[deliveryIdClaim];
@@ -114,16 +133,6 @@ function checkClaims(
       ? {}
       : { boundTo: createHash("sha256").update(signedPartOf(token)).digest("base64url") }),
   });
-}
-
-function isHashOf(
-  body: Buffer,
-  claim: unknown,
-  { algorithm, encoding }: NonNullable<JwtSettings["bodyHash"]>,
-): boolean {
-  const said = typeof claim === "string" ? decode(claim, "", encoding) : undefined;
-  const actual = createHash(algorithm).update(body).digest();
-  return said !== undefined && said.length === actual.length && timingSafeEqual(said, actual);
 }
 
 const signedPartOf = (token: string): string => token.slice(0, token.lastIndexOf("."));

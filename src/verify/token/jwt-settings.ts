@@ -1,10 +1,12 @@
 import { z } from "zod";
+import { checkSettings } from "../check-settings.ts";
 import { tokenKeysSchema } from "../keys/settings.ts";
 import { ENCODINGS } from "../message/settings.ts";
 import { requestSourceSchema } from "../message/source.ts";
 import { secretKeySchema } from "../secret-key.ts";
 
-const PUBLIC_KEY_ALGORITHMS = [
+/** Signatures by a private key that only the sender has. */
+export const PUBLIC_KEY_ALGORITHMS = [
   "RS256",
   "RS384",
   "RS512",
@@ -75,29 +77,27 @@ const shape = z.strictObject({
     .describe("signedBytes: repeats are recognized by the token, so that a replay under another id is one."),
 });
 
-export const jwtSettings = shape.check(checkAlgorithms).describe("Deliveries with a signed token.");
-
 export type JwtSettings = z.output<typeof shape>;
 
 /** True where the keys are secrets that the sender shares. */
 export const isBySecret = (algorithms: readonly string[]): boolean =>
   algorithms.every((name) => name.startsWith("HS"));
 
-function checkAlgorithms({ value, issues }: z.core.ParsePayload<JwtSettings>): void {
-  const note = (field: string, message: string): void => {
-    issues.push({ code: "custom", path: [field], message, input: value });
-  };
-  const { algorithms, keys, secretClaim } = value;
-  if (secretClaim !== undefined && keys.from === "secrets") {
-    note("secretClaim", "cannot be: the channel's secrets are the keys, which no token holds");
-  }
-  const bySecret = algorithms.filter((name) => name.startsWith("HS")).length;
-  if (bySecret > 0 && bySecret < algorithms.length) {
-    note("algorithms", "mixes HS… with others: a public key could be taken for a secret");
-  } else if (bySecret > 0 && keys.from !== "secrets") {
-    note(
-      "keys",
-      "must be the channel's secrets where `algorithms` are HS…: what others can read is no secret",
-    );
-  }
-}
+export const jwtSettings = shape
+  .check(
+    checkSettings(({ algorithms, keys, secretClaim }, note) => {
+      if (secretClaim !== undefined && keys.from === "secrets") {
+        note("secretClaim", "cannot be: the channel's secrets are the keys, which no token holds");
+      }
+      const bySecret = algorithms.filter((name) => name.startsWith("HS")).length;
+      if (bySecret > 0 && bySecret < algorithms.length) {
+        note("algorithms", "mixes HS… with others: a public key could be taken for a secret");
+      } else if (bySecret > 0 && keys.from !== "secrets") {
+        note(
+          "keys",
+          "must be the channel's secrets where `algorithms` are HS…: what others can read is no secret",
+        );
+      }
+    }),
+  )
+  .describe("Deliveries with a signed token.");
