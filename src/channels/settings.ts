@@ -5,6 +5,7 @@ import { findingsOf, formatPath } from "../http/findings.ts";
 import { withoutNulls } from "../http/without-nulls.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
+import { text } from "../lib/setting-fields.ts";
 import type { KindProfile } from "../normalize/profile.ts";
 import type { WrongSetting } from "../verify/check-settings.ts";
 import type { Presets } from "../verify/presets.ts";
@@ -21,7 +22,7 @@ export const channelInputSchema = z
   .strictObject({
     uid: channelUidSchema,
     kind: channelKindNameSchema,
-    title: z.string().min(1).max(255).nullable().default(null),
+    title: text(255).nullable().default(null),
     config: z.record(z.string(), z.unknown()).default({}),
     events: definitionsSchema.default([]),
   })

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { integer, pathText } from "../lib/setting-fields.ts";
 
 /** The name of a channel kind. `channels/kinds.ts` alone lists them. */
 export type ChannelKindName = string;
@@ -49,12 +50,7 @@ const MIB = 1024 * 1024;
 export const commonSettings = {
   dedupe: z
     .strictObject({
-      windowSeconds: z
-        .int()
-        .min(0)
-        .max(2_592_000)
-        .default(86_400)
-        .describe("How long an id is remembered; 0 turns it off."),
+      windowSeconds: integer(0, 2_592_000, 86_400).describe("How long an id is remembered; 0 turns it off."),
       by: z
         .enum(["id", "content"])
         .default("id")
@@ -68,19 +64,11 @@ export const commonSettings = {
     .describe("How repeats are recognized."),
   retention: z
     .strictObject({
-      maxAgeSeconds: z.int().min(60).max(31_536_000).default(604_800).describe("Older entries go."),
-      maxEntries: z
-        .int()
-        .min(1)
-        .max(100_000_000)
-        .default(100_000)
-        .describe("Beyond so many entries the oldest go."),
-      maxBytes: z
-        .int()
-        .min(MIB)
-        .max(1024 * 1024 * MIB)
-        .default(256 * MIB)
-        .describe("Beyond so many bytes (estimated) the oldest entries go."),
+      maxAgeSeconds: integer(60, 31_536_000, 604_800).describe("Older entries go."),
+      maxEntries: integer(1, 100_000_000, 100_000).describe("Beyond so many entries the oldest go."),
+      maxBytes: integer(MIB, 1024 * 1024 * MIB, 256 * MIB).describe(
+        "Beyond so many bytes (estimated) the oldest entries go.",
+      ),
     })
     .prefault({})
     .describe("What each topic of the channel keeps: whichever comes first."),
@@ -94,10 +82,7 @@ export const commonSettings = {
     .describe(
       "What becomes of an item that no definition matches: the newest are kept, all are, or its delivery is answered 400.",
     ),
-  itemsPath: z
-    .string()
-    .min(1)
-    .max(1024)
+  itemsPath: pathText
     .optional()
     .describe("A path over the body that yields the items of a delivery; without it the body is one."),
   pathSyntax: z
@@ -106,31 +91,15 @@ export const commonSettings = {
     .describe("How the channel's paths are written."),
   limits: z
     .strictObject({
-      maxBodyBytes: z
-        .int()
-        .min(1)
-        .max(25 * MIB)
-        .default(5 * MIB)
-        .describe("A larger body is answered 413."),
-      maxDepth: z
-        .int()
-        .min(1)
-        .max(512)
-        .default(128)
-        .describe("An item that nests deeper goes to quarantine."),
-      requestsPerSecond: z
-        .int()
-        .min(1)
-        .max(100_000)
+      maxBodyBytes: integer(1, 25 * MIB, 5 * MIB).describe("A larger body is answered 413."),
+      maxDepth: integer(1, 512, 128).describe("An item that nests deeper goes to quarantine."),
+      requestsPerSecond: integer(1, 100_000)
         .optional()
         .describe("What the channel takes at most; more is answered 429."),
     })
     .prefault({})
     .describe("What the channel takes."),
-  expectEverySeconds: z
-    .int()
-    .min(60)
-    .max(31_536_000)
+  expectEverySeconds: integer(60, 31_536_000)
     .optional()
     .describe(
       "How often an event should come: a channel from which none came for longer is told of as silent.",

@@ -1,20 +1,15 @@
 import { z } from "zod";
+import { pathText } from "../../lib/setting-fields.ts";
 import { BODY_ROOT, HEADERS_ROOT, type KindProfile } from "../../normalize/profile.ts";
 
 /** The settings of a polling channel by which its items are told apart and put in order. Descriptions are read by people. */
 export const polledItemSettings = {
-  itemId: z
-    .string()
-    .min(1)
-    .max(1024)
+  itemId: pathText
     .optional()
     .describe(
       "A path over an item that yields what is always the same of it and of no other: by it an item is known again, and its events have it as their id where their definition has no `idPath`. Without it an item is known by its whole content.",
     ),
-  versionPath: z
-    .string()
-    .min(1)
-    .max(1024)
+  versionPath: pathText
     .optional()
     .describe(
       "A path over an item that yields its version, such as $.updatedAt: an item with a known id and another version is a new event, whose id is `<id>/<version>`.",

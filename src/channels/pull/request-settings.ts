@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { text } from "../../lib/setting-fields.ts";
 
 /** Set by the connection, the body or the protocol, for every kind. */
 const RESERVED_HEADERS: readonly string[] = [
@@ -79,7 +80,7 @@ export const headersSettings = (reserved: readonly string[]) =>
     );
 
 export const querySettings = z
-  .record(z.string().min(1).max(256), z.string().max(4096))
+  .record(text(256), z.string().max(4096))
   .default({})
   .describe("Added to the url, encoded. Shown like the headers: secrets belong into a connection.");
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
+import { integer, pathText, text } from "../../lib/setting-fields.ts";
 import { pullSettings } from "../pull/pull-settings.ts";
 import { headersSettings, querySettings, urlSettings } from "../pull/request-settings.ts";
 
@@ -35,22 +36,14 @@ const sseShape = {
     .enum(["json", "text", "jsonLines"])
     .default("json")
     .describe("How the data of an event is read; of `jsonLines` each line is an item."),
-  terminator: z
-    .string()
-    .min(1)
-    .max(1024)
+  terminator: pathText
     .optional()
     .describe(
       "Data, such as `[DONE]`, that ends the stream without being an event; it is opened again like one that was closed.",
     ),
-  maxEventBytes: z
-    .int()
-    .min(1)
-    .max(25 * MIB)
-    .default(MIB)
-    .describe(
-      "An event of more data stops the channel with an error, and so does a line that could only become one.",
-    ),
+  maxEventBytes: integer(1, 25 * MIB, MIB).describe(
+    "An event of more data stops the channel with an error, and so does a line that could only become one.",
+  ),
   startAt: z
     .union([
       z.literal("now"),
@@ -68,24 +61,16 @@ const sseShape = {
         .describe(
           "How the server is told where to go on: by the header Last-Event-ID, in the query, or not at all.",
         ),
-      param: z.string().min(1).max(256).optional().describe("The query's name for it."),
+      param: text(256).optional().describe("The query's name for it."),
     })
     .prefault({})
     .describe("How a stream that was cut is gone on with."),
   reconnect: z
     .strictObject({
-      initialMs: z
-        .int()
-        .min(10)
-        .max(600_000)
-        .default(1000)
-        .describe("The first wait before it is opened again."),
-      maxMs: z
-        .int()
-        .min(10)
-        .max(DAY_MS)
-        .default(60_000)
-        .describe("The longest wait; also the most that the server's `retry` may ask for."),
+      initialMs: integer(10, 600_000, 1000).describe("The first wait before it is opened again."),
+      maxMs: integer(10, DAY_MS, 60_000).describe(
+        "The longest wait; also the most that the server's `retry` may ask for.",
+      ),
       factor: z
         .number()
         .min(1)
@@ -93,12 +78,9 @@ const sseShape = {
         .default(2)
         .describe("By what each failure in a row lengthens the wait."),
       jitter: z.number().min(0).max(1).default(0.5).describe("The part of each wait that is left to chance."),
-      resetAfterMs: z
-        .int()
-        .min(0)
-        .max(DAY_MS)
-        .default(60_000)
-        .describe("A stream that was open for so long begins with the first wait again."),
+      resetAfterMs: integer(0, DAY_MS, 60_000).describe(
+        "A stream that was open for so long begins with the first wait again.",
+      ),
     })
     .prefault({})
     .describe(
@@ -107,31 +89,22 @@ const sseShape = {
   stopOn: z
     .strictObject({
       event: lineText.min(1).max(255).optional().describe("An event's name."),
-      data: z.string().min(1).max(1024).optional().describe("An event's data."),
+      data: pathText.optional().describe("An event's data."),
     })
     .optional()
     .describe(
       "The event after which there will be no more: it is taken, then the channel stops until it is resumed. With the data of `terminator` it stops without an event.",
     ),
-  connectTimeoutMs: z
-    .int()
-    .min(100)
-    .max(300_000)
-    .default(30_000)
-    .describe("How long connecting may take, and then the head of the answer."),
-  idleTimeoutMs: z
-    .int()
-    .min(100)
-    .max(DAY_MS)
-    .default(300_000)
-    .describe("A stream without a byte for so long, comments counted, is opened anew."),
-  maxConnectionAgeMs: z
-    .int()
-    .min(1000)
-    .max(7 * DAY_MS)
+  connectTimeoutMs: integer(100, 300_000, 30_000).describe(
+    "How long connecting may take, and then the head of the answer.",
+  ),
+  idleTimeoutMs: integer(100, DAY_MS, 300_000).describe(
+    "A stream without a byte for so long, comments counted, is opened anew.",
+  ),
+  maxConnectionAgeMs: integer(1000, 7 * DAY_MS)
     .optional()
     .describe("A stream is opened anew after so long."),
-  redirects: z.int().min(0).max(10).default(5).describe("How many redirects are followed."),
+  redirects: integer(0, 10, 5).describe("How many redirects are followed."),
 } as const;
 
 const sseObject = z.strictObject(sseShape);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { integer, pathText } from "../../../lib/setting-fields.ts";
 import { createItemKey, type ItemKey } from "../cursor/item-key.ts";
 import { MAX_KEYS, type Position, type PositionContext, positionFull } from "../cursor/position.ts";
 import { SeenKeys } from "../cursor/seen-keys.ts";
@@ -12,26 +13,17 @@ const settings = z.strictObject({
     .describe(
       "New is what was not seen before. All pages are read on each poll; newest first, those up to the first that ends with a known item, so that nothing is found below it: where a feed puts new items there, say unordered.",
     ),
-  key: z
-    .string()
-    .min(1)
-    .max(1024)
+  key: pathText
     .optional()
     .describe(
       "A path over an item that yields what it is known again by, together with `versionPath`; without it `itemId` is.",
     ),
-  maxAgeSeconds: z
-    .int()
-    .min(3600)
-    .max(34_560_000)
-    .default(2_592_000)
-    .describe("An item is forgotten when no page has shown it for so long; when it comes again it is new."),
-  maxKeys: z
-    .int()
-    .min(1)
-    .max(MAX_KEYS)
-    .default(10_000)
-    .describe("So many items are remembered; those that were not shown for the longest time give way."),
+  maxAgeSeconds: integer(3600, 34_560_000, 2_592_000).describe(
+    "An item is forgotten when no page has shown it for so long; when it comes again it is new.",
+  ),
+  maxKeys: integer(1, MAX_KEYS, 10_000).describe(
+    "So many items are remembered; those that were not shown for the longest time give way.",
+  ),
 });
 
 type SeenSetSettings = z.output<typeof settings>;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Finding } from "../../../lib/errors.ts";
 import { err, ok } from "../../../lib/result.ts";
+import { integer, pathText } from "../../../lib/setting-fields.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import { keyOf } from "../cursor/item-key.ts";
 import type { CompiledDiscriminator, Discriminator, DiscriminatorContext } from "./discriminator.ts";
@@ -10,25 +11,16 @@ const settings = z.strictObject({
   by: z
     .literal("sequence")
     .describe("New is what has a higher number than the highest that was seen, which is {{cursor}}."),
-  path: z
-    .string()
-    .min(1)
-    .max(1024)
-    .describe(
-      "A path over an item that yields its number, or a text that sorts: no two items have the same.",
-    ),
+  path: pathText.describe(
+    "A path over an item that yields its number, or a text that sorts: no two items have the same.",
+  ),
   compare: z
     .enum(["numeric", "text"])
     .default("numeric")
     .describe("How they are compared: as whole numbers of any size, or as texts by their code units."),
-  lookBack: z
-    .int()
-    .min(0)
-    .max(10_000)
-    .default(0)
-    .describe(
-      "For servers that hand numbers out before items can be seen: so far below the highest number, items that were not seen yet are taken as well. {{cursor}} begins there.",
-    ),
+  lookBack: integer(0, 10_000, 0).describe(
+    "For servers that hand numbers out before items can be seen: so far below the highest number, items that were not seen yet are taken as well. {{cursor}} begins there.",
+  ),
 });
 
 /** Longer ones are no sequence of anything, and would be compared on every poll. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { err, ok } from "../../../lib/result.ts";
+import { integer, pathText } from "../../../lib/setting-fields.ts";
 import { keyOf } from "../cursor/item-key.ts";
 import type { StartAt } from "../settings/start-at.ts";
 import { parseTimestamp, TIMESTAMP_FORMATS, type TimestampFormat } from "../settings/timestamps.ts";
@@ -12,23 +13,14 @@ const settings = z.strictObject({
     .describe(
       "New is what is as late as the latest item or later. Items of one instant are told apart by `itemId`, so the server must be asked for all from {{cursor}} on, itself included.",
     ),
-  path: z
-    .string()
-    .min(1)
-    .max(1024)
-    .describe("A path over an item that yields when it happened or was changed."),
+  path: pathText.describe("A path over an item that yields when it happened or was changed."),
   format: z
     .enum(TIMESTAMP_FORMATS)
     .default("iso")
     .describe("How it is written, by the items and for the server alike."),
-  lookBackSeconds: z
-    .int()
-    .min(0)
-    .max(604_800)
-    .default(0)
-    .describe(
-      "For servers that show an item late: so far behind the newest, items that were not seen yet are taken as well. {{cursor}} begins there. It should be longer than items are late, and a poll takes.",
-    ),
+  lookBackSeconds: integer(0, 604_800, 0).describe(
+    "For servers that show an item late: so far behind the newest, items that were not seen yet are taken as well. {{cursor}} begins there. It should be longer than items are late, and a poll takes.",
+  ),
 });
 
 /** A time further ahead is a mistake of the server's, after which nothing would ever be new. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Finding } from "../../../lib/errors.ts";
 import { err, ok } from "../../../lib/result.ts";
+import { integer, pathText, text } from "../../../lib/setting-fields.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import { keyOf } from "../cursor/item-key.ts";
 import { MAX_KEYS, type Position, PositionError } from "../cursor/position.ts";
@@ -19,10 +20,7 @@ const settings = z.strictObject({
     .describe(
       "The server keeps track: each answer brings a token that stands for all that was answered so far. New is what it answers to that.",
     ),
-  path: z
-    .string()
-    .min(1)
-    .max(1024)
+  path: pathText
     .optional()
     .describe("A path over the page that yields the next token, where the page has one."),
   header: z
@@ -37,16 +35,13 @@ const settings = z.strictObject({
     .describe(
       "What it is: a value, for {{cursor}}, or the whole address of the next request (a delta link).",
     ),
-  hasMorePath: z
-    .string()
-    .min(1)
-    .max(1024)
+  hasMorePath: pathText
     .optional()
     .describe("A path over the page that yields true where there is more at once by the new token."),
   expiredOn: z
     .strictObject({
-      statuses: z.array(z.int().min(400).max(499)).min(1).max(20).default([410]).describe("By its status."),
-      path: z.string().min(1).max(1024).optional().describe("Or by what this path over its body yields …"),
+      statuses: z.array(integer(400, 499)).min(1).max(20).default([410]).describe("By its status."),
+      path: pathText.optional().describe("Or by what this path over its body yields …"),
       equals: z.union([z.string(), z.number(), z.boolean()]).optional().describe("… if it is this value."),
     })
     .prefault({})
@@ -130,7 +125,7 @@ const READ_TO_THE_END =
 
 const isHttp = (text: string): boolean => /^https?:\/\//i.test(text);
 
-const shownSchema = z.strictObject({ token: z.string().min(1).max(MAX_TOKEN_CHARS) });
+const shownSchema = z.strictObject({ token: text(MAX_TOKEN_CHARS) });
 
 /**
  * A token, and the place in the walk over the pages that it has begun. What was published is remembered until there is a new token:

@@ -1,25 +1,16 @@
 import { z } from "zod";
+import { integer, pathText, text } from "../../../lib/setting-fields.ts";
 
-const path = z.string().min(1).max(1024);
-const name = z.string().min(1).max(256);
+const path = pathText;
+const name = text(256);
 
 const guards = {
-  maxPages: z
-    .int()
-    .min(1)
-    .max(10_000)
-    .default(100)
-    .describe(
-      "So many pages are read in one poll. Where items come oldest first the next poll goes on behind them; else a poll that needs more fails, and nothing is lost.",
-    ),
-  maxItems: z
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .default(100_000)
-    .describe(
-      "So many items, known ones included, are read in one poll; what is beyond is treated as pages are.",
-    ),
+  maxPages: integer(1, 10_000, 100).describe(
+    "So many pages are read in one poll. Where items come oldest first the next poll goes on behind them; else a poll that needs more fails, and nothing is lost.",
+  ),
+  maxItems: integer(1, 1_000_000, 100_000).describe(
+    "So many items, known ones included, are read in one poll; what is beyond is treated as pages are.",
+  ),
 } as const;
 
 const hasMorePath = path
@@ -54,10 +45,7 @@ export const paginationSettings = z
     z.strictObject({
       by: z.literal("offset").describe("The next page is asked for by how many items come before it."),
       param: name.optional().describe("The query parameter; without it {{page}} says where the number goes."),
-      pageSize: z
-        .int()
-        .min(1)
-        .max(100_000)
+      pageSize: integer(1, 100_000)
         .optional()
         .describe("A page with fewer items is the last; without it only an empty one is."),
       hasMorePath,
@@ -66,11 +54,8 @@ export const paginationSettings = z
     z.strictObject({
       by: z.literal("page").describe("The next page is asked for by its number."),
       param: name.optional().describe("The query parameter; without it {{page}} says where the number goes."),
-      first: z.int().min(0).max(1).default(1).describe("The number of the first page."),
-      pageSize: z
-        .int()
-        .min(1)
-        .max(100_000)
+      first: integer(0, 1, 1).describe("The number of the first page."),
+      pageSize: integer(1, 100_000)
         .optional()
         .describe("A page with fewer items is the last; without it only an empty one is."),
       hasMorePath,

@@ -1,5 +1,6 @@
 import { CronExpressionParser } from "cron-parser";
 import { z } from "zod";
+import { integer, text } from "../../../lib/setting-fields.ts";
 import type { PollSchedule } from "../../source.ts";
 
 /** Nobody is asked more often, by interval or by cron. */
@@ -12,26 +13,15 @@ const CHECKED_UNTIL_MS = Date.UTC(2027, 0, 2);
 /** When a channel is polled. */
 export const scheduleSettings = z
   .strictObject({
-    intervalSeconds: z
-      .int()
-      .min(MIN_INTERVAL_SECONDS)
-      .max(31_536_000)
-      .default(60)
-      .describe(
-        "From the beginning of one poll to that of the next, at least: no restart, change or jitter makes it shorter. Without meaning where there is `cron`.",
-      ),
-    cron: z
-      .string()
-      .min(1)
-      .max(256)
+    intervalSeconds: integer(MIN_INTERVAL_SECONDS, 31_536_000, 60).describe(
+      "From the beginning of one poll to that of the next, at least: no restart, change or jitter makes it shorter. Without meaning where there is `cron`.",
+    ),
+    cron: text(256)
       .optional()
       .describe(
         "Five fields (minute, hour, day of month, month, day of week), or six with seconds in front.",
       ),
-    timezone: z
-      .string()
-      .min(1)
-      .max(64)
+    timezone: text(64)
       .default("UTC")
       .describe("By which `cron` is meant, of the IANA database, such as Europe/Zurich."),
   })

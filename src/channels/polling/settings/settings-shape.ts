@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { commonSettings } from "../../../event/channel.ts";
+import { integer, pathText } from "../../../lib/setting-fields.ts";
 import { pullSettings } from "../../pull/pull-settings.ts";
 import { discriminatorSettings } from "../discriminators/discriminators.ts";
 import { DECODINGS } from "../fetch/page.ts";
@@ -38,29 +39,20 @@ const pollingShape = {
     .describe("What becomes of a poll that is due while the one before is under way: it is left out."),
   timeouts: z
     .strictObject({
-      connectMs: z.int().min(100).max(60_000).default(10_000).describe("Until a connection is there."),
-      headMs: z
-        .int()
-        .min(100)
-        .max(120_000)
-        .default(30_000)
-        .describe("From the sending of a request to the head of its answer."),
-      totalMs: z
-        .int()
-        .min(100)
-        .max(240_000)
-        .default(60_000)
-        .describe("From the beginning of a call to the end of its answer."),
+      connectMs: integer(100, 60_000, 10_000).describe("Until a connection is there."),
+      headMs: integer(100, 120_000, 30_000).describe(
+        "From the sending of a request to the head of its answer.",
+      ),
+      totalMs: integer(100, 240_000, 60_000).describe(
+        "From the beginning of a call to the end of its answer.",
+      ),
     })
     .prefault({})
     .describe("How long each call may take."),
-  maxResponseBytes: z
-    .int()
-    .min(1)
-    .max(25 * MIB)
-    .default(5 * MIB)
-    .describe("Of one page, decompressed. A larger one fails its poll."),
-  redirects: z.int().min(0).max(10).default(5).describe("How many redirects are followed."),
+  maxResponseBytes: integer(1, 25 * MIB, 5 * MIB).describe(
+    "Of one page, decompressed. A larger one fails its poll.",
+  ),
+  redirects: integer(0, 10, 5).describe("How many redirects are followed."),
   decode: z
     .enum(DECODINGS)
     .optional()
@@ -79,23 +71,15 @@ const pollingShape = {
       "Asks with If-None-Match and If-Modified-Since, so that a server can answer that nothing is new (304). The discriminator etag always does.",
     ),
   pagination: paginationSettings.optional(),
-  maxItemsPerPoll: z
-    .int()
-    .min(1)
-    .max(100_000)
-    .default(10_000)
-    .describe("So many new items are published in one poll; the next one follows at once with the rest."),
+  maxItemsPerPoll: integer(1, 100_000, 10_000).describe(
+    "So many new items are published in one poll; the next one follows at once with the rest.",
+  ),
   startAt: startAtSettings,
   retry: z
     .strictObject({
-      attempts: z.int().min(0).max(5).default(2).describe("How often a call is tried again within its poll."),
-      initialMs: z
-        .int()
-        .min(10)
-        .max(10_000)
-        .default(500)
-        .describe("The first wait, doubled from try to try."),
-      maxMs: z.int().min(10).max(30_000).default(5_000).describe("The longest wait."),
+      attempts: integer(0, 5, 2).describe("How often a call is tried again within its poll."),
+      initialMs: integer(10, 10_000, 500).describe("The first wait, doubled from try to try."),
+      maxMs: integer(10, 30_000, 5_000).describe("The longest wait."),
     })
     .prefault({})
     .describe(
@@ -104,19 +88,19 @@ const pollingShape = {
   retryAfter: z
     .strictObject({
       honour: z.boolean().default(true).describe("False leaves the server's wishes out of account."),
-      maxSeconds: z.int().min(1).max(86_400).default(3_600).describe("The longest wait that is kept."),
+      maxSeconds: integer(1, 86_400, 3_600).describe("The longest wait that is kept."),
     })
     .prefault({})
     .describe("Whether no poll comes before the time that Retry-After or X-RateLimit-Reset ask for."),
   successOn: z
     .strictObject({
       statuses: z
-        .array(z.int().min(200).max(599))
+        .array(integer(200, 599))
         .min(1)
         .max(50)
         .optional()
         .describe("The statuses whose answers are pages; without it, 200 to 299."),
-      path: z.string().min(1).max(1024).optional().describe("Only if what this path over the page yields …"),
+      path: pathText.optional().describe("Only if what this path over the page yields …"),
       equals: z.union([z.string(), z.number(), z.boolean()]).optional().describe("… is this value."),
     })
     .prefault({})

@@ -1,11 +1,12 @@
 import { z } from "zod";
+import { text } from "../../../lib/setting-fields.ts";
 
 /** Where a source begins that has no cursor yet. */
 export const startAtSettings = z
   .union(
     [
       z.enum(["now", "earliest"]),
-      z.strictObject({ value: z.string().min(1).max(4096).describe("A text, as the discriminator has it.") }),
+      z.strictObject({ value: text(4096).describe("A text, as the discriminator has it.") }),
     ],
     { error: 'must be "now", "earliest", or {"value": …} with a text' },
   )
