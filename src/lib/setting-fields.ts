@@ -13,3 +13,12 @@ export const text = (maxChars: number): z.ZodString => z.string().min(1).max(max
 
 /** A setting that is a path over a body or an item. */
 export const pathText = text(1024);
+
+/** Refuses a setting, named by its path (`resume.param`). */
+export type Refuse = (path: string, message: string) => void;
+
+/** For settings that are allowed one by one, and not together. */
+export const refuseIn =
+  (context: z.RefinementCtx): Refuse =>
+  (path, message) =>
+    context.addIssue({ code: "custom", path: path === "" ? [] : path.split("."), message });

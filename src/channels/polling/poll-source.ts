@@ -1,12 +1,13 @@
 import type { Clock } from "../../lib/clock.ts";
 import { PathBudgetError } from "../../normalize/paths/path.ts";
+import { broken, doneAt, failed } from "../pull/ends.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
 import { readCursor } from "./cursor/cursor.ts";
-import { PollWriter } from "./cursor/poll-writer.ts";
+import { createPollWriter, type PollWriter } from "./cursor/poll-writer.ts";
 import { PositionError } from "./cursor/position.ts";
 import type { CallDeps } from "./fetch/call.ts";
 import { createPageFetcher, type Exchange, type FetchedPage } from "./fetch/fetch-page.ts";
-import { PageWalk } from "./fetch/page-walk.ts";
+import { createPageWalk, type PageWalk } from "./fetch/page-walk.ts";
 import { FIRST_PAGE } from "./pagination/page-request.ts";
 import type { TemplateValue } from "./request/template-values.ts";
 import type { Plan } from "./settings/plan.ts";
@@ -45,14 +46,14 @@ export async function pollSource(
 ): Promise<SourceEnd> {
   const nowMs = deps.clock();
   const cursor = readCursor(plan, run.cursor, { nowMs, startedAtMs: run.startedAtMs });
-  if (!cursor.ok) return { kind: "broken", code: "cursor", message: cursor.error };
+  if (!cursor.ok) return broken("cursor", cursor.error);
   const { observe } = options;
   const fetcher = createPageFetcher({ ...deps, ...(observe && { observe }) }, { plan, run });
-  const writer = new PollWriter(plan, run, cursor.value, nowMs);
+  const writer = createPollWriter(plan, run, { start: cursor.value, nowMs });
   const poll: Poll = {
     plan,
     writer,
-    walk: new PageWalk({ plan, writer, fetcher, run, nowMs }),
+    walk: createPageWalk({ plan, writer, fetcher, run, nowMs }),
     nowMs,
     isTrial: options.isTrial === true,
     isOverdue: () => deps.clock() - nowMs > MAX_POLL_MS,
@@ -82,19 +83,20 @@ async function pollForwards(poll: Poll): Promise<SourceEnd> {
     const fetched = await walk.fetch();
     if (fetched.kind === "ended") return fetched.end;
     const { next, notBeforeMs, page } = fetched;
-    const headBefore = position.head;
+    const headBefore = position.head?.();
     let hasMore = false;
     const published = await writer.publish(fetched, () => {
       hasMore = position.endPage(page, next);
-      if (next === undefined && !hasMore) writer.finish(walk.pages, fetched.validators);
+      if (next === undefined && !hasMore) writer.finish(walk.pages(), fetched.validators);
     });
     if (published.kind === "ended") return published.end;
     if (published.kind === "cut") return goesOnAt(poll, notBeforeMs);
     if (isTrial || (next === undefined && !hasMore)) return doneAt(notBeforeMs);
     const limit = limitOf(poll, fetched);
-    if (limit !== undefined) return isGettingOn(poll) ? goesOnAt(poll, notBeforeMs) : limit;
-    if (next === undefined || (plan.restartsWalk && !isSame(headBefore, position.head))) {
-      walk.goTo(FIRST_PAGE, position.head);
+    // The next poll begins further on than this one.
+    if (limit !== undefined) return writer.hasMoved() ? goesOnAt(poll, notBeforeMs) : limit;
+    if (next === undefined || (plan.restartsWalk && !isSame(headBefore, position.head?.()))) {
+      walk.goTo(FIRST_PAGE, position.head?.());
     } else walk.goTo(next);
   }
 }
@@ -122,7 +124,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
     if (next === undefined || isTrial || position.reachesKnown(page)) break;
     const limit = limitOf(poll, fetched);
     // Keys that are only noted need not be complete: no walk will go further down than this one.
-    if (limit !== undefined && !position.isPriming) return limit;
+    if (limit !== undefined && !position.isPriming()) return limit;
     if (limit !== undefined) break;
     walk.goTo(next);
   }
@@ -131,7 +133,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
   let hasMore = false;
   const finish = (): void => {
     hasMore = position.endPage(page, next);
-    if (!hasMore && (!isTrial || next === undefined)) writer.finish(walk.pages, validators);
+    if (!hasMore && (!isTrial || next === undefined)) writer.finish(walk.pages(), validators);
   };
   for (const [index, fetched] of [...held.entries()].reverse()) {
     const published = await writer.publish(fetched, () => {
@@ -149,7 +151,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
 
 /** How the poll ends here if it has nothing to show for itself; undefined where the next page may be read. */
 function limitOf({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): SourceEnd | undefined {
-  if (walk.isAtLimit) return failed("page_limit", AT_LIMIT);
+  if (walk.isAtLimit()) return failed("page_limit", AT_LIMIT);
   if (isOverdue()) return failed("deadline", `The pages were not read within ${MAX_POLL_MS / 1000} seconds`);
   if (notBeforeMs === undefined) return undefined;
   return {
@@ -161,18 +163,10 @@ function limitOf({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): Sourc
 const AT_LIMIT =
   "There are more pages than `pagination.maxPages`, or more items than `pagination.maxItems`, and nothing new among those that were read, or not yet the place up to which all is known";
 
-/** True where the next poll begins further on than this one. */
-const isGettingOn = ({ writer }: Poll): boolean => writer.hasMoved;
-
 const goesOnAt = ({ nowMs }: Poll, notBeforeMs: number | undefined): SourceEnd => ({
   kind: "done",
   notBeforeMs: notBeforeMs ?? nowMs,
 });
-
-const doneAt = (notBeforeMs: number | undefined): SourceEnd =>
-  notBeforeMs === undefined ? { kind: "done" } : { kind: "done", notBeforeMs };
-
-const failed = (code: string, message: string) => ({ kind: "failed", code, message }) as const;
 
 const isSame = (a: TemplateValue | undefined, b: TemplateValue | undefined): boolean =>
   JSON.stringify(a) === JSON.stringify(b);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { text } from "../../lib/setting-fields.ts";
+import { refuseIn, text } from "../../lib/setting-fields.ts";
 
 /** Set by the connection, the body or the protocol, for every kind. */
 const RESERVED_HEADERS: readonly string[] = [
@@ -49,8 +49,8 @@ export const urlSettings = (flawOf = flawOfUrl) =>
     .max(2048)
     .regex(/^https?:\/\//i, { error: "must begin with https:// or http://", abort: true })
     .superRefine((text, context) => {
-      const message = flawOf(text);
-      if (message !== undefined) context.addIssue({ code: "custom", message });
+      const flaw = flawOf(text);
+      if (flaw !== undefined) refuseIn(context)("", flaw);
     });
 
 const NOT_A_VALUE = "is not the value of a header: no line breaks, no white space around it";

@@ -65,7 +65,7 @@ export interface OpenRun {
 
 export interface RunPlan {
   /** When the next run is meant to begin. */
-  readonly nextAtMs?: number;
+  readonly nextAtMs?: number | undefined;
   /** Failures in a row, this run included; default: one more after `failed`, none after any other end. */
   readonly failures?: number;
   readonly progress?: RunEnding["progress"];

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
-import { integer, pathText, text } from "../../lib/setting-fields.ts";
+import { integer, pathText, refuseIn, text } from "../../lib/setting-fields.ts";
 import { pullSettings } from "../pull/pull-settings.ts";
 import { headersSettings, querySettings, urlSettings } from "../pull/request-settings.ts";
 
@@ -115,58 +115,26 @@ export type SseSettings = z.output<typeof sseObject>;
 /** The whole `config` of an SSE channel. */
 export const sseSettings = sseObject
   .superRefine((settings, context) => {
-    for (const { path, message } of contradictionsIn(settings)) {
-      context.addIssue({ code: "custom", path: path.split("."), message });
-    }
+    const { body, dataFormat, itemsPath, method, query, reconnect, resume, startAt, stopOn, url } = settings;
+    const { mode, param } = resume;
+    const refuse = refuseIn(context);
+    if (body !== undefined && method === "GET") refuse("body", "a GET has none; set `method` to POST");
+    if (itemsPath !== undefined && dataFormat !== "json")
+      refuse("itemsPath", `has no meaning where \`dataFormat\` is ${dataFormat}`);
+    if (mode === "query" && param === undefined) refuse("resume.param", "is needed where `mode` is query");
+    if (mode !== "query" && param !== undefined) refuse("resume.param", "is for the `mode` query alone");
+    if (
+      mode === "query" &&
+      param !== undefined &&
+      (param in query || URL.parse(url)?.searchParams.has(param))
+    )
+      refuse("resume.param", "stands in `query` or `url` already");
+    if (mode === "none" && startAt !== "now")
+      refuse("startAt", "cannot be told to the server where `resume.mode` is none");
+    if (reconnect.maxMs < reconnect.initialMs) refuse("reconnect.maxMs", "is less than `initialMs`");
+    if (stopOn !== undefined && stopOn.event === undefined && stopOn.data === undefined)
+      refuse("stopOn", "needs `event` or `data`");
   })
   .describe(
     "Inlet keeps a connection to a stream of server-sent events. Without an `idPath` an event is called by its last event id, and those that follow it without one of their own have `/2`, `/3` and so on behind it; before the server has given an id, nothing can be recognized as sent before.",
   );
-
-/** Settings that are allowed one by one, and not together. */
-function contradictionsIn(
-  settings: SseSettings,
-): readonly { readonly path: string; readonly message: string }[] {
-  const { body, dataFormat, itemsPath, method, query, reconnect, resume, startAt, stopOn, url } = settings;
-  const isByQuery = resume.mode === "query";
-  const known =
-    resume.param !== undefined && (resume.param in query || URL.parse(url)?.searchParams.has(resume.param));
-  return [
-    {
-      is: body !== undefined && method === "GET",
-      path: "body",
-      message: "a GET has none; set `method` to POST",
-    },
-    {
-      is: itemsPath !== undefined && dataFormat !== "json",
-      path: "itemsPath",
-      message: `has no meaning where \`dataFormat\` is ${dataFormat}`,
-    },
-    {
-      is: isByQuery && resume.param === undefined,
-      path: "resume.param",
-      message: "is needed where `mode` is query",
-    },
-    {
-      is: !isByQuery && resume.param !== undefined,
-      path: "resume.param",
-      message: "is for the `mode` query alone",
-    },
-    { is: isByQuery && known === true, path: "resume.param", message: "stands in `query` or `url` already" },
-    {
-      is: resume.mode === "none" && startAt !== "now",
-      path: "startAt",
-      message: "cannot be told to the server where `resume.mode` is none",
-    },
-    {
-      is: reconnect.maxMs < reconnect.initialMs,
-      path: "reconnect.maxMs",
-      message: "is less than `initialMs`",
-    },
-    {
-      is: stopOn !== undefined && stopOn.event === undefined && stopOn.data === undefined,
-      path: "stopOn",
-      message: "needs `event` or `data`",
-    },
-  ].filter(({ is }) => is);
-}

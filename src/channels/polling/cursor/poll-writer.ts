@@ -1,3 +1,4 @@
+import { failed } from "../../pull/ends.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import { deliveryOf } from "../fetch/delivery.ts";
 import type { FetchedPage } from "../fetch/fetch-page.ts";
@@ -5,9 +6,6 @@ import type { Validators } from "../fetch/validators.ts";
 import type { Plan } from "../settings/plan.ts";
 import { type PollCursor, writeCursor } from "./cursor.ts";
 import { type Position, positionFull } from "./position.ts";
-
-/** The part of a run that a poll writes by. */
-export type PollSink = Pick<SourceRun, "cursor" | "ingest" | "moveTo" | "signal">;
 
 /** Items of one delivery. */
 const MAX_ITEMS = 500;
@@ -18,97 +16,87 @@ export type Published =
   | { readonly kind: "ended"; readonly end: SourceEnd };
 
 /** Publishes what is new, and moves the cursor with it: each write says exactly what was published up to it. */
-export class PollWriter {
+export interface PollWriter {
   readonly position: Position;
-  readonly #plan: Plan;
-  readonly #sink: PollSink;
-  readonly #nowMs: number;
-  #cursor: PollCursor;
-  #stored: string | undefined;
-  #published = 0;
-
-  constructor(plan: Plan, sink: PollSink, cursor: PollCursor, nowMs: number) {
-    this.position = cursor.position;
-    this.#plan = plan;
-    this.#sink = sink;
-    this.#cursor = cursor;
-    this.#nowMs = nowMs;
-    this.#stored = sink.cursor;
-  }
-
+  /** The cursor as of now. */
+  readonly cursor: () => PollCursor;
   /** True where the cursor is another one than at the beginning of the poll. */
-  get hasMoved(): boolean {
-    return this.#stored !== this.#sink.cursor;
-  }
-
-  get validators(): Validators | undefined {
-    return this.#cursor.validators;
-  }
-
-  get lastPollAtMs(): number | undefined {
-    return this.#cursor.lastPollAtMs;
-  }
-
+  readonly hasMoved: () => boolean;
   /**
    * Publishes the page's new items.
    *
    * @param endPage called once all of them are added, before the cursor with the last of them is written
    * @throws as `ingest` and `Position` do
    */
-  async publish({ arrivedAtMs, page, redact }: FetchedPage, endPage: () => void): Promise<Published> {
-    const { itemsPath, settings } = this.#plan;
-    const fresh = this.position.select(page);
-    for (let done = 0; ; ) {
-      const allowed = settings.maxItemsPerPoll - this.#published;
-      if (allowed <= 0 && done < fresh.length) return { kind: "cut" };
-      const items = fresh.slice(done, done + Math.min(MAX_ITEMS, allowed));
-      done += items.length;
-      this.position.add(items);
-      if (done === fresh.length) endPage();
-      if (this.position.room < 0) throw positionFull();
-      if (items.length === 0) {
-        await this.save();
-        return { kind: "through" };
-      }
-      const delivery = deliveryOf(page, items, { itemsPath, arrivedAtMs, redact });
-      if (delivery === undefined) return ended("items_unstable", UNSTABLE);
-      const cursor = writeCursor(this.#plan, this.#cursor);
-      const result = await this.#sink.ingest(delivery, { cursor, signal: this.#sink.signal });
-      if (result.kind !== "accepted")
-        return ended("not_accepted", `The items were not accepted: ${result.kind}`);
-      this.#stored = cursor;
-      this.#published += items.length;
-      if (done === fresh.length) return { kind: "through" };
-    }
-  }
-
+  readonly publish: (page: FetchedPage, endPage: () => void) => Promise<Published>;
   /** All pages were read: what is known of the first one counts from now on. */
-  finish(pages: number, validators: Validators | undefined): void {
-    const { discriminator, request, settings } = this.#plan;
-    const isAsked = settings.conditional || discriminator.isConditional === true;
-    // Of several pages the first may stay as it is while another changes, unless what is new stands on the first.
-    const tellsAll = pages === 1 || settings.order === "descending";
-    this.position.endWalk(pages);
-    this.#cursor = {
-      position: this.position,
-      validators: isAsked && tellsAll ? validators : undefined,
-      lastPollAtMs: request.names.has("lastPollAt") ? this.#nowMs : undefined,
-    };
-  }
-
+  readonly finish: (pages: number, validators: Validators | undefined) => void;
   /** Writes the cursor where it has changed. @throws as `moveTo` does */
-  async save(): Promise<void> {
-    const cursor = writeCursor(this.#plan, this.#cursor);
-    if (cursor === this.#stored) return;
-    await this.#sink.moveTo(cursor, { signal: this.#sink.signal });
-    this.#stored = cursor;
-  }
+  readonly save: () => Promise<void>;
 }
 
-const ended = (code: string, message: string): Published => ({
-  kind: "ended",
-  end: { kind: "failed", code, message },
-});
+export function createPollWriter(
+  plan: Plan,
+  run: Pick<SourceRun, "cursor" | "ingest" | "moveTo" | "signal">,
+  { start, nowMs }: { readonly start: PollCursor; readonly nowMs: number },
+): PollWriter {
+  const { discriminator, itemsPath, request, settings } = plan;
+  const { position } = start;
+  const { signal } = run;
+  let cursor = start;
+  let stored = run.cursor;
+  let count = 0;
+
+  async function save(): Promise<void> {
+    const text = writeCursor(plan, cursor);
+    if (text === stored) return;
+    await run.moveTo(text, { signal });
+    stored = text;
+  }
+
+  return {
+    position,
+    cursor: () => cursor,
+    hasMoved: () => stored !== run.cursor,
+    async publish({ arrivedAtMs, page, redact }, endPage) {
+      const fresh = position.select(page);
+      for (let done = 0; ; ) {
+        const allowed = settings.maxItemsPerPoll - count;
+        if (allowed <= 0 && done < fresh.length) return { kind: "cut" };
+        const items = fresh.slice(done, done + Math.min(MAX_ITEMS, allowed));
+        done += items.length;
+        position.add(items);
+        if (done === fresh.length) endPage();
+        if (position.room() < 0) throw positionFull();
+        if (items.length === 0) {
+          await save();
+          return { kind: "through" };
+        }
+        const delivery = deliveryOf(page, items, { itemsPath, arrivedAtMs, redact });
+        if (delivery === undefined) return { kind: "ended", end: failed("items_unstable", UNSTABLE) };
+        const text = writeCursor(plan, cursor);
+        const { kind } = await run.ingest(delivery, { cursor: text, signal });
+        if (kind !== "accepted")
+          return { kind: "ended", end: failed("not_accepted", `The items were not accepted: ${kind}`) };
+        stored = text;
+        count += items.length;
+        if (done === fresh.length) return { kind: "through" };
+      }
+    },
+    finish(pages, validators) {
+      const isAsked = settings.conditional || discriminator.isConditional === true;
+      // Of several pages the first may stay as it is while another changes, unless what is new stands on the first.
+      const tellsAll = pages === 1 || settings.order === "descending";
+      position.endWalk(pages);
+      cursor = {
+        position,
+        validators: isAsked && tellsAll ? validators : undefined,
+        lastPollAtMs: request.names.has("lastPollAt") ? nowMs : undefined,
+      };
+    },
+    save,
+  };
+}
 
 const UNSTABLE =
   "`itemsPath` finds other items when those are taken out of the page that are not new: it must not go by places or by other items";

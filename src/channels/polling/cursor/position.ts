@@ -10,17 +10,17 @@ import type { TemplateValue } from "../request/template-values.ts";
  */
 export interface Position {
   /** The value of `{{cursor}}` at the beginning of a walk over the pages; undefined where there is nothing yet. */
-  readonly cursor: TemplateValue | undefined;
+  readonly cursor: () => TemplateValue | undefined;
   /** Its value in a walk that begins anew behind the last page; without it walks never do. */
-  readonly head?: TemplateValue | undefined;
+  readonly head?: () => TemplateValue | undefined;
   /** An address in place of the request's own. */
-  readonly url?: string | undefined;
+  readonly url?: () => string | undefined;
   /** The page at which an earlier walk was left. */
-  readonly resumeAt?: PageRequest | undefined;
+  readonly resumeAt?: () => PageRequest | undefined;
   /** True while what is found is only taken note of: `startAt: "now"`. Nothing is selected then. */
-  readonly isPriming: boolean;
+  readonly isPriming: () => boolean;
   /** How many items more can be added; it must not be written while this is negative. */
-  readonly room: number;
+  readonly room: () => number;
   /** The page's items that are new, in the order in which they are to be published. */
   readonly select: (page: Page) => readonly PageItem[];
   readonly add: (items: readonly PageItem[]) => void;

@@ -1,7 +1,28 @@
+import { hash } from "node:crypto";
 import { z } from "zod";
+import type { Finding } from "../../../lib/errors.ts";
+import { err, ok, type Result } from "../../../lib/result.ts";
+import type { RulePath } from "../../../normalize/compile.ts";
+import type { PageItem } from "../fetch/page.ts";
 
 /** 22 base64url characters hold 132 bits of a hash: a collision, which would swallow an item, is out of reach. */
 export const KEY_CHARS = 22;
+
+/** A short name of an item, by which it is known again: the same for the same id and version, or for the same content. */
+export type ItemKey = (item: PageItem) => string;
+
+/** `idPath` undefined, or one that yields nothing: the whole content tells items apart. */
+export function createItemKey(idPath: RulePath | undefined, versionPath: RulePath | undefined): ItemKey {
+  return (item) => {
+    const id = idPath && item.read(idPath);
+    if (id === undefined) return item.contentHash().slice(0, KEY_CHARS);
+    const version = versionPath && item.read(versionPath);
+    return keyOf(version === undefined ? [id] : [id, version]);
+  };
+}
+
+export const keyOf = (words: readonly string[]): string =>
+  hash("sha256", JSON.stringify(words), "base64url").slice(0, KEY_CHARS);
 
 /** `{stamp, keys}` as they are written: keys one after the other, together under the stamp that they share. */
 export const seenKeysSchema = z.array(
@@ -74,4 +95,47 @@ export class SeenKeys<S extends number | bigint | string> {
     }
     return [...groups].map(([stamp, keys]) => [stamp, keys.join("")]);
   }
+}
+
+/** A position that is remembered keys, as it is saved. */
+export const savedSeenSchema = z.strictObject({
+  keys: seenKeysSchema.default([]),
+  /** True until the first poll has noted all that is there, and published none of it. */
+  isPriming: z.boolean().default(false),
+});
+export type SavedSeen = z.input<typeof savedSeenSchema>;
+
+const shownSchema = z.strictObject({ seen: z.enum(["all", "none"]) });
+
+/** The number of keys, or `all`: keys are hashes of items that are not known any more. */
+export function showSeen(saved: unknown): { readonly seen: number | "all" } {
+  const { isPriming, keys } = savedSeenSchema.parse(saved);
+  return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
+}
+
+/** `all` or `none`, as a person sets it. @param mustBe what each of them means, for the finding */
+export function parseSeen(value: unknown, mustBe: string): Result<SavedSeen, readonly Finding[]> {
+  const read = shownSchema.safeParse(value);
+  return read.success
+    ? ok({ isPriming: read.data.seen === "all" })
+    : err([{ path: "seen", message: mustBe }]);
+}
+
+export function writeSeen(keys: SeenKeys<number>, isPriming: boolean): SavedSeen {
+  const written = keys.write();
+  return { ...(written.length > 0 && { keys: written }), ...(isPriming && { isPriming }) };
+}
+
+/** The items that are not known, oldest first, each once. */
+export function unknownItems(
+  items: readonly PageItem[],
+  order: "ascending" | "descending" | "unordered",
+  { itemKey, isKnown }: { readonly itemKey: ItemKey; readonly isKnown: (key: string) => boolean },
+): ReadonlyMap<string, PageItem> {
+  const unknown = new Map<string, PageItem>();
+  for (const item of order === "descending" ? items.toReversed() : items) {
+    const key = itemKey(item);
+    if (!isKnown(key) && !unknown.has(key)) unknown.set(key, item);
+  }
+  return unknown;
 }

@@ -1,9 +1,10 @@
 import type { z } from "zod";
 import type { Finding } from "../../../lib/errors.ts";
 import type { Result } from "../../../lib/result.ts";
+import type { Refuse } from "../../../lib/setting-fields.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
-import type { ItemKey } from "../cursor/item-key.ts";
 import type { Position, PositionContext } from "../cursor/position.ts";
+import type { ItemKey } from "../cursor/seen-keys.ts";
 import type { polledItemSettings } from "../profile.ts";
 import type { TemplateNames, TemplateValue } from "../request/template-values.ts";
 import type { PathReader } from "../settings/paths.ts";
@@ -46,15 +47,15 @@ export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSche
   create(settings: z.output<S>, context: DiscriminatorContext): CompiledDiscriminator | undefined;
   /** A stored position as a person sees it. @throws ZodError for what no position has saved */
   show(saved: unknown): unknown;
-  /** Findings of settings that would lose items, double them, or never do as meant, under the names of the channel's settings. */
-  check(settings: z.output<S>, context: CheckContext): readonly Finding[];
+  /** Refuses settings that would lose items, double them, or never do as meant, under the names of the channel's settings. */
+  check(settings: z.output<S>, context: CheckContext, refuse: Refuse): void;
 }
 
 /** Of a discriminator without an order. */
-export const NO_START_VALUE: Finding = {
-  path: "startAt.value",
-  message: "there is no such place where items are in no order: `now` or `earliest`",
-};
+export function refuseStartValue({ startValue }: CheckContext, refuse: Refuse): void {
+  if (startValue !== undefined)
+    refuse("startAt.value", "there is no such place where items are in no order: `now` or `earliest`");
+}
 
 /** The discriminator of one channel. */
 export interface CompiledDiscriminator {

@@ -1,9 +1,16 @@
 import { z } from "zod";
 import { MAX_KEYS, type Position, positionFull } from "../cursor/position.ts";
-import { SeenKeys } from "../cursor/seen-keys.ts";
-import { parseSeen, type SavedSeen, savedSeenSchema, showSeen, writeSeen } from "../cursor/seen-state.ts";
-import type { Page, PageItem } from "../fetch/page.ts";
-import { type Discriminator, type DiscriminatorContext, NO_START_VALUE } from "./discriminator.ts";
+import {
+  parseSeen,
+  type SavedSeen,
+  SeenKeys,
+  savedSeenSchema,
+  showSeen,
+  unknownItems,
+  writeSeen,
+} from "../cursor/seen-keys.ts";
+import type { PageItem } from "../fetch/page.ts";
+import { type Discriminator, type DiscriminatorContext, refuseStartValue } from "./discriminator.ts";
 
 const settings = z.strictObject({
   by: z
@@ -13,26 +20,24 @@ const settings = z.strictObject({
     ),
 });
 
-type EtagOptions = Pick<DiscriminatorContext, "itemKey" | "order" | "startAt">;
-
 /** One document, of which each version is compared with the one before. */
 export const etag: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => undefined,
-  create: (_, options) => ({
+  create: (_, context) => ({
     isConditional: true,
-    start: () => new EtagPosition(options, { isPriming: options.startAt === "now" }),
+    start: () => createPosition(context, { isPriming: context.startAt === "now" }),
     restore(saved) {
       const read = savedSeenSchema.safeParse(saved);
-      return read.success ? new EtagPosition(options, read.data) : undefined;
+      return read.success ? createPosition(context, read.data) : undefined;
     },
     parse: (value) => parseSeen(value, MUST_BE),
   }),
   show: showSeen,
-  check: (_, { startValue, isPaged }) => [
-    ...(startValue === undefined ? [] : [NO_START_VALUE]),
-    ...(isPaged ? [{ path: "pagination", message: ONE_DOCUMENT }] : []),
-  ],
+  check(_, context, refuse) {
+    refuseStartValue(context, refuse);
+    if (context.isPaged) refuse("pagination", ONE_DOCUMENT);
+  },
 };
 
 const ONE_DOCUMENT = "etag is about one document; seenSet reads pages, and `conditional` asks as etag does";
@@ -41,59 +46,33 @@ const MUST_BE =
   'must be "none", by which all that the document holds is new, or "all", by which it is known as it is';
 
 /** The items of the version that was read last. */
-class EtagPosition implements Position {
-  readonly cursor = undefined;
-  readonly #options: EtagOptions;
-  readonly #keys: SeenKeys<number>;
-  #isPriming: boolean;
-
-  constructor(options: EtagOptions, saved: SavedSeen) {
-    this.#options = options;
-    this.#keys = SeenKeys.read(saved.keys ?? [], Number);
-    this.#isPriming = saved.isPriming ?? false;
-  }
-
-  get isPriming(): boolean {
-    return this.#isPriming;
-  }
-
-  /** While a version is published in parts, the one before is remembered as well. */
-  get room(): number {
-    return 2 * MAX_KEYS - this.#keys.size;
-  }
-
-  select({ items }: Page): readonly PageItem[] {
-    if (items.length > MAX_KEYS) throw positionFull();
-    if (this.#isPriming) return [];
-    const { order, itemKey } = this.#options;
-    const fresh = new Map<string, PageItem>();
-    for (const item of order === "descending" ? items.toReversed() : items) {
-      const key = itemKey(item);
-      if (!this.#keys.has(key) && !fresh.has(key)) fresh.set(key, item);
-    }
-    return [...fresh.values()];
-  }
-
-  add(items: readonly PageItem[]): void {
-    for (const item of items) this.#keys.add(this.#options.itemKey(item), VERSION);
-  }
-
-  reachesKnown(): boolean {
-    return true;
-  }
-
-  endPage({ items }: Page): boolean {
-    this.#keys.forget(() => true);
-    this.add(items);
-    this.#isPriming = false;
-    return false;
-  }
-
-  endWalk(): void {}
-
-  save(): SavedSeen {
-    return writeSeen(this.#keys, this.#isPriming);
-  }
+function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSeen): Position {
+  const keys = SeenKeys.read(saved.keys ?? [], Number);
+  let isPriming = saved.isPriming ?? false;
+  const add = (items: readonly PageItem[]): void => {
+    for (const item of items) keys.add(itemKey(item), VERSION);
+  };
+  return {
+    cursor: () => undefined,
+    isPriming: () => isPriming,
+    // While a version is published in parts, the one before is remembered as well.
+    room: () => 2 * MAX_KEYS - keys.size,
+    select({ items }) {
+      if (items.length > MAX_KEYS) throw positionFull();
+      if (isPriming) return [];
+      return [...unknownItems(items, order, { itemKey, isKnown: (key) => keys.has(key) }).values()];
+    },
+    add,
+    reachesKnown: () => true,
+    endPage({ items }) {
+      keys.forget(() => true);
+      add(items);
+      isPriming = false;
+      return false;
+    },
+    endWalk() {},
+    save: () => writeSeen(keys, isPriming),
+  };
 }
 
 /** All keys are of one version. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MAX_KEYS, type Position, type PositionContext } from "../cursor/position.ts";
 import { KEY_CHARS, SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
-import type { Page, PageItem } from "../fetch/page.ts";
+import type { PageItem } from "../fetch/page.ts";
 import type { TemplateValue } from "../request/template-values.ts";
 import type { Order } from "./discriminator.ts";
 
@@ -56,173 +56,148 @@ export type SavedOrdered = z.input<typeof savedOrderedSchema>;
  *
  * An item without an order key (or with one in the future, which would make everything after it old) is published once and moves nothing.
  */
-export class OrderedPosition<K extends OrderKey> implements Position {
-  readonly #ordering: Ordering<K>;
-  readonly #order: Order;
-  readonly #nowMs: number;
-  readonly #keys: SeenKeys<K>;
-  readonly #unordered: SeenKeys<number>;
-  readonly #from: K | undefined;
-  #at: K | undefined;
-  #high: K | undefined;
-  #settled: K | undefined;
-  #isPriming: boolean;
+export function createOrderedPosition<K extends OrderKey>(
+  ordering: Ordering<K>,
+  order: Order,
+  saved: SavedOrdered,
+  { nowMs }: PositionContext,
+): Position {
+  const parse = (orderKey: string | undefined) =>
+    orderKey === undefined ? undefined : ordering.parse(orderKey);
+  const from = parse(saved.from);
+  const keys = SeenKeys.read(saved.keys ?? [], ordering.parse);
+  const unorderedKeys = SeenKeys.read(saved.strays ?? [], Number);
+  let at = parse(saved.at);
+  let high = parse(saved.high) ?? at;
+  let settled = parse(saved.settled);
+  let isPriming = saved.isPriming ?? false;
+  unorderedKeys.forget((seenMs) => seenMs < nowMs - UNORDERED_MS);
+  if (at !== undefined) seeOnly(at);
 
-  constructor(ordering: Ordering<K>, order: Order, saved: SavedOrdered, { nowMs }: PositionContext) {
-    const parse = (orderKey: string | undefined) =>
-      orderKey === undefined ? undefined : ordering.parse(orderKey);
-    this.#ordering = ordering;
-    this.#order = order;
-    this.#nowMs = nowMs;
-    this.#at = parse(saved.at);
-    this.#from = parse(saved.from);
-    this.#high = parse(saved.high) ?? this.#at;
-    this.#settled = parse(saved.settled);
-    this.#keys = SeenKeys.read(saved.keys ?? [], ordering.parse);
-    this.#unordered = SeenKeys.read(saved.strays ?? [], Number);
-    this.#isPriming = saved.isPriming ?? false;
-    this.#unordered.forget((seenMs) => seenMs < nowMs - UNORDERED_MS);
-    if (this.#at !== undefined) this.#seeOnly(this.#at);
+  function floorOf(): K | undefined {
+    if (at === undefined) return undefined;
+    const floor = ordering.lowered(at);
+    return from !== undefined && from > floor ? from : floor;
   }
 
-  get cursor(): TemplateValue | undefined {
-    const floor = this.#floor();
-    return floor === undefined ? undefined : this.#ordering.valueOf(floor);
-  }
-
-  get head(): TemplateValue | undefined {
-    return this.#at === undefined ? undefined : this.#ordering.valueOf(this.#at);
-  }
-
-  get isPriming(): boolean {
-    return this.#isPriming;
-  }
-
-  get room(): number {
-    return MAX_KEYS - this.#keys.size;
-  }
-
-  select({ items }: Page): readonly PageItem[] {
-    const floor = this.#floor();
-    const ordered: { readonly item: PageItem; readonly orderKey: K }[] = [];
-    const unordered: PageItem[] = [];
-    const onPage = new Set<string>();
-    const isFirst = (key: string): boolean => !onPage.has(key) && onPage.add(key) !== undefined;
-    for (const item of this.#order === "descending" ? items.toReversed() : items) {
-      const orderKey = this.#ordering.read(item, this.#nowMs);
-      if (orderKey === undefined) {
-        if (!this.#isKnownUnordered(item) && isFirst(unorderedKey(item))) unordered.push(item);
-        continue;
-      }
-      if (this.#isPriming) this.#raise(orderKey);
-      if (floor !== undefined && orderKey < floor) continue;
-      const key = this.#ordering.keyOf(item, orderKey);
-      if (this.#keys.has(key) || !isFirst(key)) continue;
-      // Published when its order key still was in the future.
-      if (this.#isKnownUnordered(item)) this.#keys.add(key, orderKey);
-      else ordered.push({ item, orderKey });
-    }
-    if (this.#isPriming) {
-      this.#addUnordered(unordered);
-      return [];
-    }
-    ordered.sort((a, b) => compare(a.orderKey, b.orderKey));
-    return [...unordered, ...ordered.map(({ item }) => item)];
-  }
-
-  add(items: readonly PageItem[]): void {
-    for (const item of items) {
-      const orderKey = this.#ordering.read(item, this.#nowMs);
-      if (orderKey === undefined) {
-        this.#addUnordered([item]);
-      } else {
-        this.#keys.add(this.#ordering.keyOf(item, orderKey), orderKey);
-        this.#raise(orderKey);
-      }
-    }
-    if (this.#order !== "unordered") this.#settle(this.#high);
-  }
-
-  reachesKnown({ items }: Page): boolean {
-    if (this.#isPriming) return true;
-    const floor = this.#floor();
-    if (floor === undefined) return false;
-    const isLast = this.#ordering.onlyKeyAt(floor) !== undefined;
-    return items.some((item) => {
-      const orderKey = this.#ordering.read(item, this.#nowMs);
-      return orderKey !== undefined && (orderKey < floor || (isLast && orderKey === floor));
-    });
-  }
-
-  endPage(): boolean {
-    if (this.#isPriming && this.#order === "ascending") this.#settle(this.#high);
-    return false;
-  }
-
-  endWalk(pages: number): void {
-    if (this.#order !== "unordered" || this.#isPriming || pages === 1) {
-      this.#settle(this.#high);
-      this.#settled = undefined;
-    } else {
-      this.#settle(this.#settled);
-      this.#settled = this.#high;
-    }
-    this.#isPriming = false;
-  }
-
-  save(): SavedOrdered {
-    const write = (orderKey: K | undefined) => (orderKey === undefined ? undefined : String(orderKey));
-    const [keys, unordered] = [this.#keys.write(), this.#unordered.write()];
-    const isBelow =
-      this.#at === undefined || this.#from === undefined || this.#ordering.lowered(this.#at) >= this.#from;
-    return {
-      at: write(this.#at),
-      ...(!isBelow && { from: write(this.#from) }),
-      ...(this.#high !== this.#at && { high: write(this.#high) }),
-      ...(this.#settled !== undefined && { settled: write(this.#settled) }),
-      ...(keys.length > 0 && { keys }),
-      ...(unordered.length > 0 && { strays: unordered }),
-      ...(this.#isPriming && { isPriming: true }),
-    };
-  }
-
-  #floor(): K | undefined {
-    if (this.#at === undefined) return undefined;
-    const floor = this.#ordering.lowered(this.#at);
-    return this.#from !== undefined && this.#from > floor ? this.#from : floor;
-  }
-
-  #raise(orderKey: K): void {
-    if (this.#high === undefined || orderKey > this.#high) this.#high = orderKey;
+  function raise(orderKey: K): void {
+    if (high === undefined || orderKey > high) high = orderKey;
   }
 
   /** Moves up to there, never back, and forgets what is old from then on. */
-  #settle(orderKey: K | undefined): void {
-    if (orderKey === undefined || (this.#at !== undefined && orderKey <= this.#at)) return;
-    this.#at = orderKey;
-    const floor = this.#ordering.lowered(orderKey);
-    this.#keys.forget((stamp) => stamp < floor);
-    this.#seeOnly(orderKey);
+  function settle(orderKey: K | undefined): void {
+    if (orderKey === undefined || (at !== undefined && orderKey <= at)) return;
+    at = orderKey;
+    const floor = ordering.lowered(orderKey);
+    keys.forget((stamp) => stamp < floor);
+    seeOnly(orderKey);
   }
 
-  #seeOnly(orderKey: K): void {
-    const only = this.#ordering.onlyKeyAt(orderKey);
-    if (only !== undefined) this.#keys.add(only, orderKey);
+  function seeOnly(orderKey: K): void {
+    const only = ordering.onlyKeyAt(orderKey);
+    if (only !== undefined) keys.add(only, orderKey);
   }
 
-  #isKnownUnordered(item: PageItem): boolean {
-    if (this.#unordered.size === 0) return false;
+  function isKnownUnordered(item: PageItem): boolean {
+    if (unorderedKeys.size === 0) return false;
     const key = unorderedKey(item);
-    const seenMs = this.#unordered.stampOf(key);
-    if (seenMs !== undefined && seenMs < this.#nowMs - UNORDERED_STEP_MS)
-      this.#unordered.add(key, this.#nowMs);
+    const seenMs = unorderedKeys.stampOf(key);
+    if (seenMs !== undefined && seenMs < nowMs - UNORDERED_STEP_MS) unorderedKeys.add(key, nowMs);
     return seenMs !== undefined;
   }
 
-  #addUnordered(items: readonly PageItem[]): void {
-    for (const item of items) this.#unordered.add(unorderedKey(item), this.#nowMs);
-    this.#unordered.forgetFirst(MAX_UNORDERED);
+  function addUnordered(items: readonly PageItem[]): void {
+    for (const item of items) unorderedKeys.add(unorderedKey(item), nowMs);
+    unorderedKeys.forgetFirst(MAX_UNORDERED);
   }
+
+  const templateValue = (orderKey: K | undefined) =>
+    orderKey === undefined ? undefined : ordering.valueOf(orderKey);
+
+  return {
+    cursor: () => templateValue(floorOf()),
+    head: () => templateValue(at),
+    isPriming: () => isPriming,
+    room: () => MAX_KEYS - keys.size,
+    select({ items }) {
+      const floor = floorOf();
+      const ordered: { readonly item: PageItem; readonly orderKey: K }[] = [];
+      const unordered: PageItem[] = [];
+      const onPage = new Set<string>();
+      const isFirst = (key: string): boolean => !onPage.has(key) && onPage.add(key) !== undefined;
+      for (const item of order === "descending" ? items.toReversed() : items) {
+        const orderKey = ordering.read(item, nowMs);
+        if (orderKey === undefined) {
+          if (!isKnownUnordered(item) && isFirst(unorderedKey(item))) unordered.push(item);
+          continue;
+        }
+        if (isPriming) raise(orderKey);
+        if (floor !== undefined && orderKey < floor) continue;
+        const key = ordering.keyOf(item, orderKey);
+        if (keys.has(key) || !isFirst(key)) continue;
+        // Published when its order key still was in the future.
+        if (isKnownUnordered(item)) keys.add(key, orderKey);
+        else ordered.push({ item, orderKey });
+      }
+      if (isPriming) {
+        addUnordered(unordered);
+        return [];
+      }
+      ordered.sort((a, b) => compare(a.orderKey, b.orderKey));
+      return [...unordered, ...ordered.map(({ item }) => item)];
+    },
+    add(items) {
+      for (const item of items) {
+        const orderKey = ordering.read(item, nowMs);
+        if (orderKey === undefined) {
+          addUnordered([item]);
+        } else {
+          keys.add(ordering.keyOf(item, orderKey), orderKey);
+          raise(orderKey);
+        }
+      }
+      if (order !== "unordered") settle(high);
+    },
+    reachesKnown({ items }) {
+      if (isPriming) return true;
+      const floor = floorOf();
+      if (floor === undefined) return false;
+      const isLast = ordering.onlyKeyAt(floor) !== undefined;
+      return items.some((item) => {
+        const orderKey = ordering.read(item, nowMs);
+        return orderKey !== undefined && (orderKey < floor || (isLast && orderKey === floor));
+      });
+    },
+    endPage() {
+      if (isPriming && order === "ascending") settle(high);
+      return false;
+    },
+    endWalk(pages) {
+      if (order !== "unordered" || isPriming || pages === 1) {
+        settle(high);
+        settled = undefined;
+      } else {
+        settle(settled);
+        settled = high;
+      }
+      isPriming = false;
+    },
+    save() {
+      const write = (orderKey: K | undefined) => (orderKey === undefined ? undefined : String(orderKey));
+      const [written, unordered] = [keys.write(), unorderedKeys.write()];
+      const isBelow = at === undefined || from === undefined || ordering.lowered(at) >= from;
+      const position: SavedOrdered = {
+        at: write(at),
+        ...(!isBelow && { from: write(from) }),
+        ...(high !== at && { high: write(high) }),
+        ...(settled !== undefined && { settled: write(settled) }),
+        ...(written.length > 0 && { keys: written }),
+        ...(unordered.length > 0 && { strays: unordered }),
+        ...(isPriming && { isPriming: true }),
+      };
+      return position;
+    },
+  };
 }
 
 const unorderedKey = (item: PageItem): string => item.contentHash().slice(0, KEY_CHARS);

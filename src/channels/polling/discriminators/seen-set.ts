@@ -1,11 +1,17 @@
 import { z } from "zod";
 import { integer, pathText } from "../../../lib/setting-fields.ts";
-import { createItemKey, type ItemKey } from "../cursor/item-key.ts";
 import { MAX_KEYS, type Position, type PositionContext, positionFull } from "../cursor/position.ts";
-import { SeenKeys } from "../cursor/seen-keys.ts";
-import { parseSeen, type SavedSeen, savedSeenSchema, showSeen, writeSeen } from "../cursor/seen-state.ts";
-import type { Page, PageItem } from "../fetch/page.ts";
-import { type Discriminator, type DiscriminatorContext, NO_START_VALUE } from "./discriminator.ts";
+import {
+  createItemKey,
+  parseSeen,
+  type SavedSeen,
+  SeenKeys,
+  savedSeenSchema,
+  showSeen,
+  unknownItems,
+  writeSeen,
+} from "../cursor/seen-keys.ts";
+import { type Discriminator, type DiscriminatorContext, refuseStartValue } from "./discriminator.ts";
 
 const settings = z.strictObject({
   by: z
@@ -26,119 +32,88 @@ const settings = z.strictObject({
   ),
 });
 
-type SeenSetSettings = z.output<typeof settings>;
-
 /** A stamp is made anew after such a part of the age: each time costs a write. */
 const STEPS = 32;
-
-type SeenSetOptions = Pick<DiscriminatorContext, "itemKey" | "order" | "startAt">;
 
 /** All keys that were seen are remembered. */
 export const seenSet: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => undefined,
-  create(settings, { paths, itemId, versionPath, order, startAt }) {
-    const key = paths.ofItem(settings.key, "discriminator.key") ?? itemId;
-    const options: SeenSetOptions = { itemKey: createItemKey(key, versionPath), order, startAt };
-    const create = (saved: SavedSeen, context: PositionContext) =>
-      new SeenSetPosition(settings, options, saved, context);
+  create(settings, context) {
+    const key = context.paths.ofItem(settings.key, "discriminator.key") ?? context.itemId;
+    const options = { ...settings, order: context.order, itemKey: createItemKey(key, context.versionPath) };
     return {
-      start: (context) => create({ isPriming: startAt === "now" }, context),
-      restore(saved, context) {
+      start: (at) => createPosition(options, { isPriming: context.startAt === "now" }, at),
+      restore(saved, at) {
         const read = savedSeenSchema.safeParse(saved);
-        return read.success ? create(read.data, context) : undefined;
+        return read.success ? createPosition(options, read.data, at) : undefined;
       },
       parse: (value) => parseSeen(value, MUST_BE),
     };
   },
   show: showSeen,
-  check: (_, { startValue }) => (startValue === undefined ? [] : [NO_START_VALUE]),
+  check: (_, context, refuse) => refuseStartValue(context, refuse),
 };
 
 const MUST_BE =
   'must be "none", by which all that the server shows is new, or "all", by which what the next poll finds is known';
 
-class SeenSetPosition implements Position {
-  readonly cursor = undefined;
-  readonly #itemKey: ItemKey;
-  readonly #isNewestFirst: boolean;
-  readonly #maxKeys: number;
+type SeenSetOptions = z.output<typeof settings> & Pick<DiscriminatorContext, "itemKey" | "order">;
+
+function createPosition(
+  { itemKey, maxAgeSeconds, maxKeys, order }: SeenSetOptions,
+  saved: SavedSeen,
+  { nowMs }: PositionContext,
+): Position {
+  const step = Math.ceil(maxAgeSeconds / STEPS);
+  const nowSeconds = Math.floor(nowMs / 1000);
   /** Of what is seen now. */
-  readonly #stamp: number;
-  readonly #keys: SeenKeys<number>;
-  /** Keys that were known before this poll. */
-  readonly #known: ReadonlySet<string>;
+  const stamp = Math.ceil(nowSeconds / step) * step;
+  const keys = SeenKeys.read(saved.keys ?? [], Number);
+  keys.forget((seenSeconds) => seenSeconds < nowSeconds - maxAgeSeconds);
+  const knownBefore: ReadonlySet<string> = new Set(keys.keys());
   /** Keys that this poll has seen: they do not give way to more of the same poll. */
-  readonly #touched = new Set<string>();
-  #isPriming: boolean;
+  const touched = new Set<string>();
+  let isPriming = saved.isPriming ?? false;
 
-  constructor(
-    { maxAgeSeconds, maxKeys }: SeenSetSettings,
-    { order, itemKey }: SeenSetOptions,
-    saved: SavedSeen,
-    { nowMs }: PositionContext,
-  ) {
-    const step = Math.ceil(maxAgeSeconds / STEPS);
-    const nowSeconds = Math.floor(nowMs / 1000);
-    this.#itemKey = itemKey;
-    this.#isNewestFirst = order === "descending";
-    this.#maxKeys = maxKeys;
-    this.#stamp = Math.ceil(nowSeconds / step) * step;
-    this.#isPriming = saved.isPriming ?? false;
-    this.#keys = SeenKeys.read(saved.keys ?? [], Number);
-    this.#keys.forget((seenSeconds) => seenSeconds < nowSeconds - maxAgeSeconds);
-    this.#known = new Set(this.#keys.keys());
+  function touch(key: string): void {
+    touched.add(key);
+    keys.add(key, stamp);
+    keys.forgetFirst(maxKeys, touched);
   }
 
-  get isPriming(): boolean {
-    return this.#isPriming;
+  function isKnown(key: string): boolean {
+    if (!keys.has(key)) return false;
+    touch(key);
+    return true;
   }
 
-  get room(): number {
-    return this.#maxKeys - this.#touched.size;
-  }
-
-  select({ items }: Page): readonly PageItem[] {
-    const fresh = new Map<string, PageItem>();
-    for (const item of this.#isNewestFirst ? items.toReversed() : items) {
-      const key = this.#itemKey(item);
-      if (this.#keys.has(key)) this.#touch(key);
-      else if (!fresh.has(key)) fresh.set(key, item);
-    }
-    if (!this.#isPriming) return [...fresh.values()];
-    if (fresh.size > this.room) throw positionFull();
-    for (const key of fresh.keys()) this.#touch(key);
-    return [];
-  }
-
-  add(items: readonly PageItem[]): void {
-    for (const item of items) this.#touch(this.#itemKey(item));
-  }
-
-  reachesKnown({ items }: Page): boolean {
-    const last = items.at(-1);
-    return last !== undefined && !this.#isPriming && this.#known.has(this.#itemKey(last));
-  }
-
-  unchanged(): void {
-    for (const key of this.#known) this.#touch(key);
-  }
-
-  endPage(): boolean {
-    return false;
-  }
-
-  endWalk(): void {
-    this.#isPriming = false;
-  }
-
-  save(): SavedSeen {
-    return writeSeen(this.#keys, this.#isPriming);
-  }
-
-  #touch(key: string): void {
-    this.#touched.add(key);
-    this.#keys.add(key, this.#stamp);
-    this.#keys.forgetFirst(this.#maxKeys, this.#touched);
-  }
+  const room = (): number => maxKeys - touched.size;
+  return {
+    cursor: () => undefined,
+    isPriming: () => isPriming,
+    room,
+    select({ items }) {
+      const unknown = unknownItems(items, order, { itemKey, isKnown });
+      if (!isPriming) return [...unknown.values()];
+      if (unknown.size > room()) throw positionFull();
+      for (const key of unknown.keys()) touch(key);
+      return [];
+    },
+    add(items) {
+      for (const item of items) touch(itemKey(item));
+    },
+    reachesKnown({ items }) {
+      const last = items.at(-1);
+      return last !== undefined && !isPriming && knownBefore.has(itemKey(last));
+    },
+    unchanged() {
+      for (const key of knownBefore) touch(key);
+    },
+    endPage: () => false,
+    endWalk() {
+      isPriming = false;
+    },
+    save: () => writeSeen(keys, isPriming),
+  };
 }

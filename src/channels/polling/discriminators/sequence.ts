@@ -1,11 +1,10 @@
 import { z } from "zod";
-import type { Finding } from "../../../lib/errors.ts";
 import { err, ok } from "../../../lib/result.ts";
 import { integer, pathText } from "../../../lib/setting-fields.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
-import { keyOf } from "../cursor/item-key.ts";
+import { keyOf } from "../cursor/seen-keys.ts";
 import type { CompiledDiscriminator, Discriminator, DiscriminatorContext } from "./discriminator.ts";
-import { OrderedPosition, type Ordering, type SavedOrdered, savedOrderedSchema } from "./ordered.ts";
+import { createOrderedPosition, type Ordering, type SavedOrdered, savedOrderedSchema } from "./ordered.ts";
 
 const settings = z.strictObject({
   by: z
@@ -34,21 +33,24 @@ export const sequence: Discriminator<typeof settings> = {
   create({ compare, lookBack, path: text }, context) {
     const path = context.paths.ofItem(text, "discriminator.path");
     if (path === undefined) return undefined;
+    const margin = BigInt(lookBack);
     return compare === "numeric"
-      ? createOn(numericOrdering(BigInt(lookBack), path), context)
-      : createOn(textOrdering(path), context);
+      ? createOn(
+          orderingOf(path, parseNumber, (number) => number - margin),
+          context,
+        )
+      : createOn(
+          orderingOf(path, parseText, (text) => text),
+          context,
+        );
   },
   show: (saved) => ({ sequence: savedOrderedSchema.parse(saved).at ?? null }),
-  check({ compare, lookBack }, { startValue, order, isPaged }) {
+  check({ compare, lookBack }, { startValue, order, isPaged }, refuse) {
     const parse = compare === "numeric" ? parseNumber : parseText;
-    const findings: Finding[] = [];
     if (startValue !== undefined && parse(startValue) === undefined)
-      findings.push({ path: "startAt.value", message: "is no whole number" });
-    if (compare === "text" && lookBack > 0)
-      findings.push({ path: "discriminator.lookBack", message: "needs numbers to count by" });
-    if (order === "unordered" && !isPaged && lookBack === 0)
-      findings.push({ path: "order", message: ORDERED_ANYWAY });
-    return findings;
+      refuse("startAt.value", "is no whole number");
+    if (compare === "text" && lookBack > 0) refuse("discriminator.lookBack", "needs numbers to count by");
+    if (order === "unordered" && !isPaged && lookBack === 0) refuse("order", ORDERED_ANYWAY);
   },
 };
 
@@ -68,14 +70,14 @@ function createOn<K extends bigint | string>(
     start(context) {
       const isValue = typeof startAt === "object";
       const saved = isValue ? startFrom(startAt.value) : { isPriming: startAt === "now" };
-      return new OrderedPosition(ordering, order, saved ?? {}, context);
+      return createOrderedPosition(ordering, order, saved ?? {}, context);
     },
     restore(saved, context) {
       const read = savedOrderedSchema.safeParse(saved);
       if (!read.success) return undefined;
       // Of settings by which order keys were compared otherwise.
       if (read.data.at !== undefined && ordering.parse(read.data.at) === undefined) return undefined;
-      return new OrderedPosition(ordering, order, read.data, context);
+      return createOrderedPosition(ordering, order, read.data, context);
     },
     parse(value) {
       const read = shownSchema.safeParse(value);
@@ -96,26 +98,21 @@ const parseNumber = (text: string): bigint | undefined =>
 const parseText = (text: string): string | undefined =>
   text !== "" && text.length <= MAX_TEXT && text.isWellFormed() ? text : undefined;
 
-const numericOrdering = (lookBack: bigint, path: RulePath): Ordering<bigint> => ({
-  ...commonOf(parseNumber, path),
-  lowered: (orderKey) => orderKey - lookBack,
-});
-
-const textOrdering = (path: RulePath): Ordering<string> => ({
-  ...commonOf(parseText, path),
-  lowered: (orderKey) => orderKey,
-});
-
-const commonOf = <K extends bigint | string>(
-  parse: (text: string) => K | undefined,
+function orderingOf<K extends bigint | string>(
   path: RulePath,
-): Omit<Ordering<K>, "lowered"> => ({
-  read(item) {
-    const text = item.read(path);
-    return text === undefined ? undefined : parse(text);
-  },
-  parse,
-  valueOf: (orderKey) => ({ kind: "text", text: String(orderKey) }),
-  keyOf: (_, orderKey) => keyOf([String(orderKey)]),
-  onlyKeyAt: (orderKey) => keyOf([String(orderKey)]),
-});
+  parse: Ordering<K>["parse"],
+  lowered: Ordering<K>["lowered"],
+): Ordering<K> {
+  const onlyKeyAt = (orderKey: K): string => keyOf([String(orderKey)]);
+  return {
+    read(item) {
+      const text = item.read(path);
+      return text === undefined ? undefined : parse(text);
+    },
+    parse,
+    lowered,
+    valueOf: (orderKey) => ({ kind: "text", text: String(orderKey) }),
+    keyOf: (_, orderKey) => onlyKeyAt(orderKey),
+    onlyKeyAt,
+  };
+}

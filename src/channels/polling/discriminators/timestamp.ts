@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { err, ok } from "../../../lib/result.ts";
 import { integer, pathText } from "../../../lib/setting-fields.ts";
-import { keyOf } from "../cursor/item-key.ts";
+import { keyOf } from "../cursor/seen-keys.ts";
 import type { StartAt } from "../settings/start-at.ts";
 import { parseTimestamp, TIMESTAMP_FORMATS, type TimestampFormat } from "../settings/timestamps.ts";
 import type { Discriminator } from "./discriminator.ts";
-import { OrderedPosition, type Ordering, type SavedOrdered, savedOrderedSchema } from "./ordered.ts";
+import { createOrderedPosition, type Ordering, type SavedOrdered, savedOrderedSchema } from "./ordered.ts";
 
 const settings = z.strictObject({
   by: z
@@ -50,11 +50,11 @@ export const timestamp: Discriminator<typeof settings> = {
       isOrdered: true,
       start(context) {
         const at = String(startMs(startAt, context.startedAtMs, format) ?? 0);
-        return new OrderedPosition(ordering, order, { at, from: at }, context);
+        return createOrderedPosition(ordering, order, { at, from: at }, context);
       },
       restore(saved, context) {
         const read = savedOrderedSchema.safeParse(saved);
-        return read.success ? new OrderedPosition(ordering, order, read.data, context) : undefined;
+        return read.success ? createOrderedPosition(ordering, order, read.data, context) : undefined;
       },
       parse(value) {
         const read = shownSchema.safeParse(value);
@@ -69,10 +69,10 @@ export const timestamp: Discriminator<typeof settings> = {
     const { at } = savedOrderedSchema.parse(saved);
     return { timestamp: at === undefined ? null : new Date(Number(at)).toISOString() };
   },
-  check: ({ format }, { startValue }) =>
-    startValue === undefined || parseStart(startValue, format) !== undefined
-      ? []
-      : [{ path: "startAt.value", message: "is no instant" }],
+  check({ format }, { startValue }, refuse) {
+    if (startValue !== undefined && parseStart(startValue, format) === undefined)
+      refuse("startAt.value", "is no instant");
+  },
 };
 
 /** Undefined for a text that is no instant. */

@@ -1,15 +1,12 @@
 import { z } from "zod";
-import type { Finding } from "../../../lib/errors.ts";
 import { err, ok } from "../../../lib/result.ts";
 import { integer, pathText, text } from "../../../lib/setting-fields.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
-import { keyOf } from "../cursor/item-key.ts";
 import { MAX_KEYS, type Position, PositionError } from "../cursor/position.ts";
-import { SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
+import { keyOf, SeenKeys, seenKeysSchema, unknownItems } from "../cursor/seen-keys.ts";
 import type { Page, PageItem } from "../fetch/page.ts";
-import { type PageRequest, pageRequestSchema } from "../pagination/page-request.ts";
+import { pageRequestSchema } from "../pagination/page-request.ts";
 import { isTrue } from "../pagination/pagination.ts";
-import type { TemplateValue } from "../request/template-values.ts";
 import type { Discriminator, DiscriminatorContext } from "./discriminator.ts";
 
 const MAX_TOKEN_CHARS = 16_384;
@@ -82,10 +79,10 @@ export const token: Discriminator<typeof settings> = {
     const { as, expiredOn } = settings;
     return {
       expiredOn: { ...expiredOn, path: paths.ofPage(expiredOn.path, "discriminator.expiredOn.path") },
-      start: () => new TokenPosition(settings, options, first),
+      start: () => createPosition(settings, options, first),
       restore(saved) {
         const read = savedSchema.safeParse(saved);
-        return read.success ? new TokenPosition(settings, options, read.data) : undefined;
+        return read.success ? createPosition(settings, options, read.data) : undefined;
       },
       parse(value) {
         const read = shownSchema.safeParse(value);
@@ -101,20 +98,14 @@ export const token: Discriminator<typeof settings> = {
     };
   },
   show: (saved) => ({ token: savedSchema.parse(saved).token ?? null }),
-  check({ as, expiredOn, header, path }, { startValue, order, isPaged, placeholders }) {
-    const findings: Finding[] = [];
+  check({ as, expiredOn, header, path }, { startValue, order, isPaged, placeholders }, refuse) {
     if (startValue !== undefined && as === "url" && !isHttp(startValue))
-      findings.push({ path: "startAt.value", message: "is no address of HTTP" });
-    if ((path === undefined) === (header === undefined))
-      findings.push({ path: "discriminator.path", message: PATH_OR_HEADER });
-    if (as === "value" && !placeholders.has("cursor")) findings.push({ path: "request", message: NOT_SENT });
+      refuse("startAt.value", "is no address of HTTP");
+    if ((path === undefined) === (header === undefined)) refuse("discriminator.path", PATH_OR_HEADER);
+    if (as === "value" && !placeholders.has("cursor")) refuse("request", NOT_SENT);
     if ((expiredOn.path === undefined) !== (expiredOn.equals === undefined))
-      findings.push({
-        path: "discriminator.expiredOn.path",
-        message: "goes with `equals`, and that with it",
-      });
-    if (order === "descending" && isPaged) findings.push({ path: "order", message: READ_TO_THE_END });
-    return findings;
+      refuse("discriminator.expiredOn.path", "goes with `equals`, and that with it");
+    if (order === "descending" && isPaged) refuse("order", READ_TO_THE_END);
   },
 };
 
@@ -131,124 +122,93 @@ const shownSchema = z.strictObject({ token: text(MAX_TOKEN_CHARS) });
  * A token, and the place in the walk over the pages that it has begun. What was published is remembered until there is a new token:
  * where the pages can no longer be gone on with, or bring none, the walk begins anew and leaves that out.
  */
-class TokenPosition implements Position {
-  readonly #settings: TokenSettings;
-  readonly #options: TokenOptions;
-  readonly #keys: SeenKeys<number>;
-  readonly room = Number.POSITIVE_INFINITY;
-  #token: string | undefined;
-  #next: PageRequest | undefined;
-  #isPriming: boolean;
+function createPosition(
+  { as, header, onExpired }: TokenSettings,
+  { hasMorePath, itemKey, order, path }: TokenOptions,
+  saved: Saved,
+): Position {
+  const keys = SeenKeys.read(saved.keys ?? [], Number);
+  let token = saved.token;
+  let next = saved.next;
+  let isPriming = saved.isPriming ?? false;
 
-  constructor(settings: TokenSettings, options: TokenOptions, saved: Saved) {
-    this.#settings = settings;
-    this.#options = options;
-    this.#token = saved.token;
-    this.#next = saved.next;
-    this.#keys = SeenKeys.read(saved.keys ?? [], Number);
-    this.#isPriming = saved.isPriming ?? false;
-  }
-
-  get cursor(): TemplateValue | undefined {
-    return this.#token === undefined || this.#settings.as === "url"
-      ? undefined
-      : { kind: "text", text: this.#token };
-  }
-
-  /** A walk that begins anew begins with the newest token. */
-  get head(): TemplateValue | undefined {
-    return this.cursor;
-  }
-
-  get url(): string | undefined {
-    return this.#settings.as === "url" ? this.#token : undefined;
-  }
-
-  get resumeAt(): PageRequest | undefined {
-    return this.#next;
-  }
-
-  get isPriming(): boolean {
-    return this.#isPriming;
-  }
-
-  select({ items }: Page): readonly PageItem[] {
-    if (this.#isPriming) return [];
-    const fresh = new Map<string, PageItem>();
-    for (const item of this.#options.order === "descending" ? items.toReversed() : items) {
-      const key = this.#keyOf(item);
-      if (!this.#keys.has(key) && !fresh.has(key)) fresh.set(key, item);
-    }
-    return [...fresh.values()];
-  }
-
-  add(items: readonly PageItem[]): void {
-    for (const item of items) this.#keys.add(this.#keyOf(item), WALK);
-    this.#keys.forgetFirst(MAX_KEYS);
-  }
-
-  reachesKnown(): boolean {
-    return false;
-  }
-
-  endPage(page: Page, next: PageRequest | undefined): boolean {
-    const token = this.#tokenOf(page);
-    if (token !== undefined) {
-      this.#token = token;
-      this.#keys.forget(() => true);
-    }
-    this.#next = next;
-    if (next !== undefined) return false;
-    if (this.#token === undefined) {
-      throw new PositionError("token_missing", "The last page brings no token, by which it could be gone on");
-    }
-    const { hasMorePath } = this.#options;
-    return hasMorePath !== undefined && isTrue(page.read(hasMorePath));
-  }
-
-  endWalk(): void {
-    this.#next = undefined;
-    this.#isPriming = false;
-  }
-
-  expire(what: "page" | "position"): boolean {
-    this.#next = undefined;
-    if (what === "page") return true;
-    if (this.#token === undefined || this.#settings.onExpired === "stop") return false;
-    this.#token = undefined;
-    this.#keys.forget(() => true);
-    this.#isPriming = this.#settings.onExpired === "skip";
-    return true;
-  }
-
-  save(): Saved {
-    const keys = this.#keys.write();
-    return {
-      ...(this.#token !== undefined && { token: this.#token }),
-      ...(this.#next !== undefined && { next: this.#next }),
-      ...(keys.length > 0 && { keys }),
-      ...(this.#isPriming && { isPriming: true }),
-    };
-  }
-
-  #tokenOf(page: Page): string | undefined {
-    const { as, header } = this.#settings;
-    const { path } = this.#options;
+  function tokenOf(page: Page): string | undefined {
     const value =
       path === undefined ? [page.headers[header?.toLowerCase() ?? ""]].flat()[0] : page.read(path);
     if (value === undefined || value === null || value === "") return undefined;
     const text = typeof value === "string" ? value : undefined;
-    const token = as === "url" && text !== undefined ? page.addressOf(text) : text;
-    if (token === undefined || token.length > MAX_TOKEN_CHARS) {
+    const found = as === "url" && text !== undefined ? page.addressOf(text) : text;
+    if (found === undefined || found.length > MAX_TOKEN_CHARS) {
       throw new PositionError("token_missing", "What stands in the place of the token is none");
     }
-    return token;
+    return found;
   }
 
   /** An item that has changed since is another one, whatever its id. */
-  #keyOf(item: PageItem): string {
-    return keyOf([this.#options.itemKey(item), item.contentHash()]);
-  }
+  const changeKey = (item: PageItem): string => keyOf([itemKey(item), item.contentHash()]);
+
+  /** A walk that begins anew begins with the newest token. */
+  const cursor: Position["cursor"] = () =>
+    token === undefined || as === "url" ? undefined : { kind: "text", text: token };
+
+  return {
+    cursor,
+    head: cursor,
+    url: () => (as === "url" ? token : undefined),
+    resumeAt: () => next,
+    isPriming: () => isPriming,
+    room: () => Number.POSITIVE_INFINITY,
+    select({ items }) {
+      if (isPriming) return [];
+      return [
+        ...unknownItems(items, order, { itemKey: changeKey, isKnown: (key) => keys.has(key) }).values(),
+      ];
+    },
+    add(items) {
+      for (const item of items) keys.add(changeKey(item), WALK);
+      keys.forgetFirst(MAX_KEYS);
+    },
+    reachesKnown: () => false,
+    endPage(page, following) {
+      const found = tokenOf(page);
+      if (found !== undefined) {
+        token = found;
+        keys.forget(() => true);
+      }
+      next = following;
+      if (next !== undefined) return false;
+      if (token === undefined) {
+        throw new PositionError(
+          "token_missing",
+          "The last page brings no token, by which it could be gone on",
+        );
+      }
+      return hasMorePath !== undefined && isTrue(page.read(hasMorePath));
+    },
+    endWalk() {
+      next = undefined;
+      isPriming = false;
+    },
+    expire(what) {
+      next = undefined;
+      if (what === "page") return true;
+      if (token === undefined || onExpired === "stop") return false;
+      token = undefined;
+      keys.forget(() => true);
+      isPriming = onExpired === "skip";
+      return true;
+    },
+    save() {
+      const written = keys.write();
+      const position: Saved = {
+        ...(token !== undefined && { token }),
+        ...(next !== undefined && { next }),
+        ...(written.length > 0 && { keys: written }),
+        ...(isPriming && { isPriming: true }),
+      };
+      return position;
+    },
+  };
 }
 
 /** All keys are of one walk. */

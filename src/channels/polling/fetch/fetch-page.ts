@@ -1,6 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
+import { broken, failed } from "../../pull/ends.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import type { PageRequest } from "../pagination/page-request.ts";
 import { InvalidRequestError, originOf, type PageParameters } from "../request/request-template.ts";
@@ -180,7 +181,3 @@ function isEqual(
 }
 
 const expired = (what: "page" | "position", end: SourceEnd): Fetched => ({ kind: "expired", what, end });
-
-const failed = (code: string, message: string): SourceEnd => ({ kind: "failed", code, message });
-
-const broken = (code: string, message: string): SourceEnd => ({ kind: "broken", code, message });

@@ -1,3 +1,4 @@
+import { doneAt, failed } from "../../pull/ends.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import type { PollWriter } from "../cursor/poll-writer.ts";
 import { FIRST_PAGE, type PageRequest } from "../pagination/page-request.ts";
@@ -17,149 +18,135 @@ export interface PageWalkDeps {
   readonly nowMs: number;
 }
 
+/** The way from page to page in one poll. */
+export interface PageWalk {
+  readonly pages: () => number;
+  /** True where the bounds of a poll let no further page be read. */
+  readonly isAtLimit: () => boolean;
+  /** Asks for the page. What the server no longer knows is asked for anew, once. */
+  readonly fetch: () => Promise<Walked>;
+  /** @param cursor what `{{cursor}}` stands for from there on; undefined: as before */
+  readonly goTo: (at: PageRequest, cursor?: TemplateValue) => void;
+}
+
 /**
- * The way from page to page in one poll.
- *
  * Where pages are counted and each could begin anew (`restartsWalk`), a page behind the first is believed only if the one before it
  * still ends as it did: else items have come or gone meanwhile, others have moved past the reader, and the walk begins anew.
  */
-export class PageWalk {
-  readonly #deps: PageWalkDeps;
-  #at: PageRequest;
-  #before: { readonly at: PageRequest; readonly end: string } | undefined;
-  #cursor: TemplateValue | undefined;
-  #pages = 0;
-  #items = 0;
-  #hasBegunAnew = false;
+export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDeps): PageWalk {
+  const { position } = writer;
+  let at = position.resumeAt?.() ?? FIRST_PAGE;
+  let cursor = position.cursor();
+  let before: { readonly at: PageRequest; readonly end: string } | undefined;
+  let pages = 0;
+  let items = 0;
+  let hasBegunAnew = false;
 
-  constructor(deps: PageWalkDeps) {
-    const { position } = deps.writer;
-    this.#deps = deps;
-    this.#at = position.resumeAt ?? FIRST_PAGE;
-    this.#cursor = position.cursor;
-  }
+  const isAtLimit = (): boolean => pages >= plan.pagination.maxPages || items >= plan.pagination.maxItems;
 
-  get pages(): number {
-    return this.#pages;
-  }
-
-  /** True where the bounds of a poll let no further page be read. */
-  get isAtLimit(): boolean {
-    const { maxItems, maxPages } = this.#deps.plan.pagination;
-    return this.#pages >= maxPages || this.#items >= maxItems;
-  }
-
-  /** Asks for the page. What the server no longer knows is asked for anew, once. */
-  async fetch(): Promise<Walked> {
-    for (;;) {
-      const fetched = await this.#ask(this.#at);
-      switch (fetched.kind) {
-        case "page": {
-          const isBelieved = await this.#confirm();
-          if (typeof isBelieved === "object") return isBelieved;
-          if (!isBelieved) {
-            if (this.isAtLimit) return failed("pages_shift", SHIFTING);
-            this.#beginAnew(this.#cursor);
-            break;
-          }
-          this.#before = { at: this.#at, end: endOf(fetched.page) };
-          return fetched;
-        }
-        case "ended":
-          return fetched;
-        case "notModified":
-          return this.#endUnchanged(fetched.notBeforeMs);
-        case "expired": {
-          const end = await this.#expire(fetched);
-          if (end !== undefined) return end;
-          break;
-        }
-        default:
-          return fetched satisfies never;
-      }
-    }
-  }
-
-  /** @param cursor what `{{cursor}}` stands for from there on; undefined: as before */
-  goTo(at: PageRequest, cursor?: TemplateValue): void {
-    this.#at = at;
-    if (cursor !== undefined || at.kind === "first") this.#cursor = cursor;
-  }
-
-  async #ask(at: PageRequest): Promise<Fetched> {
-    const { fetcher, run, writer } = this.#deps;
+  async function ask(page: PageRequest): Promise<Fetched> {
     const fetched = await fetcher.fetch({
-      at,
-      context: this.#context(),
-      url: writer.position.url,
-      validators: this.#pages === 0 && at.kind === "first" ? writer.validators : undefined,
+      at: page,
+      context: contextOf(),
+      url: position.url?.(),
+      validators: pages === 0 && page.kind === "first" ? writer.cursor().validators : undefined,
     });
     if (fetched.kind !== "page") return fetched;
     run.opened();
-    this.#pages++;
-    this.#items += fetched.page.itemCount;
+    pages++;
+    items += fetched.page.itemCount;
     return fetched;
   }
 
-  /** True where no item can have been passed over between the page before and this one. */
-  async #confirm(): Promise<boolean | Walked> {
-    const before = this.#before;
-    if (!this.#deps.plan.restartsWalk || before === undefined || this.#at.kind === "first") return true;
-    this.#deps.fetcher.forget();
-    const again = await this.#ask(before.at);
-    if (again.kind === "page") return endOf(again.page) === before.end;
-    return again.kind === "ended" ? again : failed("pages_shift", SHIFTING);
+  function contextOf(): TemplateContext {
+    const values = new Map<string, TemplateValue>([["now", instant(nowMs)]]);
+    const startedAtMs = plan.settings.startAt === "earliest" ? undefined : run.startedAtMs;
+    const lastPollAtMs = writer.cursor().lastPollAtMs ?? startedAtMs;
+    if (lastPollAtMs !== undefined) values.set("lastPollAt", instant(lastPollAtMs));
+    if (cursor !== undefined) values.set("cursor", cursor);
+    return values;
   }
 
-  async #endUnchanged(notBeforeMs: number | undefined): Promise<Walked> {
-    const { run, writer } = this.#deps;
+  /** True where no item can have been passed over between the page before and this one. */
+  async function confirm(): Promise<boolean | Walked> {
+    if (!plan.restartsWalk || before === undefined || at.kind === "first") return true;
+    fetcher.forget();
+    const again = await ask(before.at);
+    if (again.kind === "page") return endOf(again.page) === before.end;
+    return again.kind === "ended" ? again : SHIFTING;
+  }
+
+  async function endUnchanged(notBeforeMs: number | undefined): Promise<Walked> {
     run.opened();
-    writer.position.unchanged?.();
+    position.unchanged?.();
     await writer.save();
-    return {
-      kind: "ended",
-      end: notBeforeMs === undefined ? { kind: "done" } : { kind: "done", notBeforeMs },
-    };
+    return { kind: "ended", end: doneAt(notBeforeMs) };
   }
 
   /** Undefined where the walk has begun anew. */
-  async #expire({ end, what }: Extract<Fetched, { kind: "expired" }>): Promise<Walked | undefined> {
-    const { run, writer } = this.#deps;
-    if (this.#hasBegunAnew || writer.position.expire?.(what) !== true) {
+  async function expire({ end, what }: Extract<Fetched, { kind: "expired" }>): Promise<Walked | undefined> {
+    if (hasBegunAnew || position.expire?.(what) !== true) {
       return { kind: "ended", end: what === "page" ? passing(end) : end };
     }
-    this.#hasBegunAnew = true;
+    hasBegunAnew = true;
     run.warn(`${what}_expired`, EXPIRED[what]);
     await writer.save();
-    this.#beginAnew(writer.position.cursor);
+    beginAnew(position.cursor());
     return undefined;
   }
 
-  #beginAnew(cursor: TemplateValue | undefined): void {
-    this.#deps.fetcher.forget();
-    this.goTo(FIRST_PAGE, cursor);
+  function beginAnew(from: TemplateValue | undefined): void {
+    fetcher.forget();
+    at = FIRST_PAGE;
+    cursor = from;
   }
 
-  #context(): TemplateContext {
-    const { nowMs, plan, run, writer } = this.#deps;
-    const values = new Map<string, TemplateValue>([["now", instant(nowMs)]]);
-    const { startAt } = plan.settings;
-    const lastPollAtMs = writer.lastPollAtMs ?? (startAt === "earliest" ? undefined : run.startedAtMs);
-    if (lastPollAtMs !== undefined) values.set("lastPollAt", instant(lastPollAtMs));
-    if (this.#cursor !== undefined) values.set("cursor", this.#cursor);
-    return values;
-  }
+  return {
+    pages: () => pages,
+    isAtLimit,
+    async fetch() {
+      for (;;) {
+        const fetched = await ask(at);
+        switch (fetched.kind) {
+          case "page": {
+            const isBelieved = await confirm();
+            if (typeof isBelieved === "object") return isBelieved;
+            if (isBelieved) {
+              before = { at, end: endOf(fetched.page) };
+              return fetched;
+            }
+            if (isAtLimit()) return SHIFTING;
+            beginAnew(cursor);
+            break;
+          }
+          case "ended":
+            return fetched;
+          case "notModified":
+            return endUnchanged(fetched.notBeforeMs);
+          case "expired": {
+            const end = await expire(fetched);
+            if (end !== undefined) return end;
+            break;
+          }
+          default:
+            return fetched satisfies never;
+        }
+      }
+    },
+    goTo(page, from) {
+      at = page;
+      if (from !== undefined || page.kind === "first") cursor = from;
+    },
+  };
 }
 
 /** An end that is none for good: it is about a page, and the next poll asks for others. */
 const passing = (end: SourceEnd): SourceEnd => (end.kind === "broken" ? { ...end, kind: "failed" } : end);
 
-const failed = (code: string, message: string): Walked => ({
+const SHIFTING: Walked = {
   kind: "ended",
-  end: { kind: "failed", code, message },
-});
-
-const SHIFTING = "Items come and go faster than the pages can be counted";
+  end: failed("pages_shift", "Items come and go faster than the pages can be counted"),
+};
 
 /** How many items a page holds, and the last of them. */
 const endOf = ({ itemCount, items }: Page): string => `${itemCount} ${items.at(-1)?.contentHash()}`;

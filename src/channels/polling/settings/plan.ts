@@ -1,7 +1,7 @@
 import type { Finding } from "../../../lib/errors.ts";
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
-import { createItemKey } from "../cursor/item-key.ts";
+import { createItemKey } from "../cursor/seen-keys.ts";
 import type { CompiledDiscriminator } from "../discriminators/discriminator.ts";
 import { discriminatorOf } from "../discriminators/discriminators.ts";
 import { createPagination, type Pagination } from "../pagination/pagination.ts";

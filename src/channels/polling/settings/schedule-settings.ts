@@ -1,6 +1,6 @@
 import { CronExpressionParser } from "cron-parser";
 import { z } from "zod";
-import { integer, text } from "../../../lib/setting-fields.ts";
+import { integer, refuseIn, text } from "../../../lib/setting-fields.ts";
 import type { PollSchedule } from "../../source.ts";
 
 /** Nobody is asked more often, by interval or by cron. */
@@ -26,13 +26,10 @@ export const scheduleSettings = z
       .describe("By which `cron` is meant, of the IANA database, such as Europe/Zurich."),
   })
   .superRefine(({ cron, timezone }, context) => {
-    if (!isTimezone(timezone)) {
-      const message = "is no time zone of the IANA database";
-      context.addIssue({ code: "custom", path: ["timezone"], message });
-      return;
-    }
-    const message = cron === undefined ? undefined : flawOf(cron, timezone);
-    if (message !== undefined) context.addIssue({ code: "custom", path: ["cron"], message });
+    const refuse = refuseIn(context);
+    if (!isTimezone(timezone)) return refuse("timezone", "is no time zone of the IANA database");
+    const flaw = cron === undefined ? undefined : flawOf(cron, timezone);
+    if (flaw !== undefined) refuse("cron", flaw);
   })
   .prefault({})
   .describe("When it is polled: again and again after an interval, or by a cron expression.");

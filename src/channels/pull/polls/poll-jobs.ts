@@ -1,23 +1,10 @@
 import type { Job, JobHandler } from "../../../bus/jobs/job-worker.ts";
-import type { Slots, Turn } from "../../../bus/limits/slots.ts";
+import type { Turn } from "../../../bus/limits/slots.ts";
 import { channelFacts } from "../../../event/channel.ts";
-import type { Clock } from "../../../lib/clock.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
-import type { Log } from "../../../log.ts";
-import type { Metrics } from "../../../metrics.ts";
-import { type PolledOnce, type PollRunDeps, pollOnce } from "./poll-run.ts";
-import { addPoll, addTurn, type PollJob, type PollQueue, type PollTarget } from "./poll-target.ts";
+import { type PolledOnce, pollOnce } from "./poll-run.ts";
+import { addPoll, addTurn, type PollJob, type PollsContext } from "./poll-target.ts";
 import { planFrom } from "./poll-timing.ts";
-
-export interface PollJobsDeps extends PollRunDeps {
-  readonly queue: PollQueue;
-  readonly slots: Slots;
-  /** The sources to be polled, by channel number. */
-  readonly targets: ReadonlyMap<number, PollTarget>;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Pick<Metrics, "polls" | "pollLagSeconds">;
-}
 
 export interface PollJobs {
   readonly handle: JobHandler<PollJob>;
@@ -44,14 +31,14 @@ type PollOutcome = PolledOnce["result"] | "unwanted" | "busy" | "limited" | "una
 /** The outcome of a job, and when its source should be polled beside its plan. */
 interface Handled {
   readonly result: PollOutcome;
-  readonly againAtMs?: number;
+  readonly againAtMs?: number | undefined;
 }
 
 /**
  * Handles the jobs of polls. Nothing is decided by the job itself: what is polled, and whether, is looked up when
  * it runs. One job beside the plan at most waits for a source, so that no queue grows behind a limit.
  */
-export function createPollJobs(deps: PollJobsDeps): PollJobs {
+export function createPollJobs(deps: PollsContext): PollJobs {
   const { queue, slots, targets, clock, log, metrics, random } = deps;
   const underWay = new Map<number, AbortController>();
   /** Until when, by channel; in the order of these times. */

@@ -1,31 +1,18 @@
 import { StaleSourceError } from "../../../bus/errors.ts";
 import { type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
 import { channelFacts } from "../../../event/channel.ts";
-import type { Clock } from "../../../lib/clock.ts";
-import { UnavailableError } from "../../../lib/errors.ts";
 import { sleep, withinGrace } from "../../../lib/wait.ts";
-import type { Log } from "../../../log.ts";
 import type { SourceEnd } from "../../source.ts";
-import type { OpeningRun, SourceRuns } from "../source-runs.ts";
-import type { PollTarget } from "./poll-target.ts";
+import { endOfThrown, failed } from "../ends.ts";
+import type { OpeningRun } from "../source-runs.ts";
+import type { PollsContext, PollTarget } from "./poll-target.ts";
 import { failureWaitMs, nextPoll, planFrom } from "./poll-timing.ts";
-
-export interface PollRunDeps {
-  readonly runs: SourceRuns;
-  /** This worker's name, as a source's state shows it. */
-  readonly owner: string;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly random: () => number;
-  /** How long one poll may take. */
-  readonly deadlineMs: number;
-}
 
 /** The outcome of a poll: how it ended, `early` (its backoff is not over) and `none` as `OpeningRun` has them, or `ended` from here. */
 export interface PolledOnce {
   readonly result: SourceEnd["kind"] | "early" | "none" | "ended";
   /** When the source should be polled beside its plan. */
-  readonly againAtMs?: number;
+  readonly againAtMs?: number | undefined;
   /** It has come too early: its interval is to be counted from then on. */
   readonly dueAtMs?: number;
 }
@@ -42,15 +29,15 @@ const SHORT_WAIT_MS = 250;
  * @throws UnavailableError when the run could not be opened.
  */
 export async function pollOnce(
-  deps: PollRunDeps,
+  deps: PollsContext,
   target: PollTarget,
   options: { readonly signal: AbortSignal; readonly skipBackoff: boolean; readonly lagMs: number },
 ): Promise<PolledOnce> {
-  const { runs, owner, clock, log, random, deadlineMs } = deps;
+  const { runs, owner, clock, deadlineMs } = deps;
   const { signal, skipBackoff, lagMs } = options;
   const { source, polled, spacing } = target;
   const { number } = source.identity;
-  const facts = channelFacts(source.identity);
+  const log = deps.log.child(channelFacts(source.identity));
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), deadlineMs);
   try {
@@ -71,52 +58,46 @@ export async function pollOnce(
       const dueAtMs = clock() + opening.waitMs;
       if (spacing !== undefined) return { result: "early", dueAtMs };
       const next = nextPoll(target.plan, clock(), dueAtMs);
-      return { result: "early", ...(next.isExtra ? { againAtMs: next.atMs } : {}) };
+      return { result: "early", againAtMs: next.isExtra ? next.atMs : undefined };
     }
     const beganAtMs = clock();
     const plan = planFrom(target.plan, beganAtMs);
     const { run, failures, report, end: writeEnd } = opening.open;
     report({ lagMs });
     const ended = await withinGrace(ABORT_GRACE_MS, (async () => polled.poll(run))(), running).catch(
-      (error: unknown) =>
-        failureOf(error, (unexpected) => {
-          if (!running.aborted)
-            log.error({ event: "poll.failed", err: unexpected, ...facts }, "poll failed unexpectedly");
-        }),
+      (error: unknown) => (running.aborted ? undefined : endOfThrown(error, log)),
     );
     const end = signal.aborted ? undefined : deadline.signal.aborted ? overdue(deadlineMs) : ended;
     const retryAtMs = beganAtMs + (spacing?.retryMs ?? 0);
-    const went = whatNext(end, { plan, failures, nowMs: clock(), retryAtMs, random });
+    const went = whatNext(end, plan, deps, { failures, retryAtMs });
     const progress = end?.kind !== "done" ? undefined : went.isExtra ? "more" : "done";
     try {
-      await writeEnd(end, { progress, ...(went.nextAtMs === undefined ? {} : { nextAtMs: went.nextAtMs }) });
+      await writeEnd(end, { progress, nextAtMs: went.nextAtMs });
     } catch (error) {
       // Published events stand with their cursor. Lost are the visible end, and a wait that was asked for.
-      log.warn({ event: "poll.end_not_written", err: error, ...facts }, "end of a poll could not be written");
+      log.warn({ event: "poll.end_not_written", err: error }, "end of a poll could not be written");
     }
-    return { result: end?.kind ?? "ended", ...(went.isExtra ? { againAtMs: went.nextAtMs } : {}) };
+    return { result: end?.kind ?? "ended", againAtMs: went.isExtra ? went.nextAtMs : undefined };
   } finally {
     clearTimeout(timer);
   }
 }
 
-type WhatNext =
-  | { readonly isExtra: true; readonly nextAtMs: number }
-  | { readonly isExtra: false; readonly nextAtMs: number | undefined };
+interface WhatNext {
+  /** True where it goes on beside its plan. */
+  readonly isExtra: boolean;
+  /** Undefined where it goes on when a person says so. */
+  readonly nextAtMs: number | undefined;
+}
 
-/** When the source goes on after such an end, and whether that is beside its plan. */
+/** When the source goes on after such an end. @param retryAtMs after a failure, at the earliest */
 function whatNext(
   end: SourceEnd | undefined,
-  options: {
-    readonly plan: JobPlan;
-    readonly failures: number;
-    readonly nowMs: number;
-    /** After a failure, at the earliest. */
-    readonly retryAtMs: number;
-    readonly random: () => number;
-  },
+  plan: JobPlan,
+  { clock, random }: PollsContext,
+  { failures, retryAtMs }: { readonly failures: number; readonly retryAtMs: number },
 ): WhatNext {
-  const { plan, failures, nowMs, retryAtMs, random } = options;
+  const nowMs = clock();
   switch (end?.kind) {
     case "failed": {
       const waitMs = failureWaitMs(failures, plan, nowMs, random());
@@ -132,7 +113,6 @@ function whatNext(
     }
     case undefined:
       return { isExtra: false, nextAtMs: nextTimeMs(plan, nowMs) };
-    // It goes on when a person says so.
     case "finished":
     case "broken":
     case "needsReauth":
@@ -142,18 +122,5 @@ function whatNext(
   }
 }
 
-/** The end of a poll that threw; undefined where the source is another's now. */
-function failureOf(error: unknown, onUnexpected: (error: unknown) => void): SourceEnd | undefined {
-  if (error instanceof StaleSourceError) return undefined;
-  if (error instanceof UnavailableError) {
-    return { kind: "failed", code: "unavailable", message: "what was fetched could not be published" };
-  }
-  onUnexpected(error);
-  return { kind: "failed", code: "internal", message: "the poll has failed unexpectedly" };
-}
-
-const overdue = (deadlineMs: number): SourceEnd => ({
-  kind: "failed",
-  code: "deadline",
-  message: `the poll was not over after ${deadlineMs / 1_000} seconds`,
-});
+const overdue = (deadlineMs: number): SourceEnd =>
+  failed("deadline", `the poll was not over after ${deadlineMs / 1_000} seconds`);

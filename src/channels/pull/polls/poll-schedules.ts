@@ -1,23 +1,10 @@
 import { nextTimeMs } from "../../../bus/jobs/job-plan.ts";
 import type { Backoff } from "../../../lib/backoff.ts";
-import type { Clock } from "../../../lib/clock.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
 import { startLoop } from "../../../lib/loop.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
-import type { Log } from "../../../log.ts";
-import { addPoll, type PollQueue, type PollTarget, removePoll } from "./poll-target.ts";
+import { addPoll, type PollsContext, type PollTarget, removePoll } from "./poll-target.ts";
 import { planFrom } from "./poll-timing.ts";
-
-export interface PollSchedulesDeps {
-  readonly queue: PollQueue;
-  /** The sources to be polled, by channel number; read at each look. */
-  readonly targets: ReadonlyMap<number, PollTarget>;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly random: () => number;
-  /** Between looks at all that Redis holds. */
-  readonly auditEveryMs: number;
-}
 
 /** Disposal leaves the schedules to the other workers. */
 export interface PollSchedules extends AsyncDisposable {
@@ -45,7 +32,7 @@ const SOON_MS = 1_500;
  * then all that is there is looked at: what an emptied Redis has lost is set again, and what nobody here knows of goes once it was
  * seen twice; before that, it may be another's who knows more.
  */
-export function startPollSchedules(deps: PollSchedulesDeps): PollSchedules {
+export function startPollSchedules(deps: PollsContext): PollSchedules {
   const { queue, targets, clock, log, random, auditEveryMs } = deps;
   /** The schedules that are there as far as it is known here, by channel number. */
   const known = new Map<number, string>();

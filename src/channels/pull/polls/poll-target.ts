@@ -1,10 +1,16 @@
 import { createHash } from "node:crypto";
 import { formatPlan, type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
 import type { JobQueue } from "../../../bus/jobs/job-queue.ts";
-import type { Place, Turn } from "../../../bus/limits/slots.ts";
+import type { Place, Slots, Turn } from "../../../bus/limits/slots.ts";
 import type { RunSpacing } from "../../../bus/sources/source-positions.ts";
+import type { ChannelKindName } from "../../../event/channel.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import type { Log } from "../../../log.ts";
+import type { Metrics } from "../../../metrics.ts";
+import type { ChannelRuntime } from "../../kind.ts";
 import type { PolledSource } from "../../source.ts";
 import type { DesiredSource } from "../source-list.ts";
+import type { SourceRuns } from "../source-runs.ts";
 import { planOf, spacingOf } from "./poll-timing.ts";
 
 /** A job only says of which channel it is: what is to be done is read when it runs. */
@@ -20,6 +26,38 @@ export type PollQueue = JobQueue<PollJob>;
 export interface PollLimits {
   readonly perOrigin: number;
   readonly perOrganization: number;
+}
+
+export interface PollsDeps {
+  /** Its opener disposes of it, after the polls. */
+  readonly queue: PollQueue;
+  readonly slots: Slots;
+  readonly runs: SourceRuns;
+  readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "polled">>;
+  /** This worker's name, as a source's state shows it. */
+  readonly owner: string;
+  /** Polls under way here at once. */
+  readonly concurrency: number;
+  readonly limits: PollLimits;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "polls" | "pollLagSeconds">;
+  readonly random?: () => number;
+  readonly timing?: Partial<PollsTiming>;
+}
+
+export interface PollsTiming {
+  /** How long one poll may take. */
+  readonly deadlineMs: number;
+  /** Between looks for schedules that Redis has lost, or that nobody wants. */
+  readonly auditEveryMs: number;
+  /** How long the end of this worker waits for polls under way before it ends them. */
+  readonly graceMs: number;
+}
+
+/** The dependencies with their defaults, and the sources to be polled, by channel number. */
+export interface PollsContext extends Omit<Required<PollsDeps>, "timing">, PollsTiming {
+  readonly targets: ReadonlyMap<number, PollTarget>;
 }
 
 /** A source that should be polled, with what its schedule and its limits are. */

@@ -1,42 +1,15 @@
 import type { JobWorker } from "../../../bus/jobs/job-worker.ts";
-import type { Slots } from "../../../bus/limits/slots.ts";
-import { type ChannelKindName, channelFacts } from "../../../event/channel.ts";
-import type { Clock } from "../../../lib/clock.ts";
-import type { Log } from "../../../log.ts";
-import type { Metrics } from "../../../metrics.ts";
-import type { ChannelRuntime } from "../../kind.ts";
+import { channelFacts } from "../../../event/channel.ts";
 import type { DesiredSource } from "../source-list.ts";
-import type { SourceRuns } from "../source-runs.ts";
 import { createPollJobs } from "./poll-jobs.ts";
 import { type PollSchedules, startPollSchedules } from "./poll-schedules.ts";
-import { type PollLimits, type PollQueue, type PollTarget, pollTargetOf } from "./poll-target.ts";
-
-export interface PollsDeps {
-  /** Its opener disposes of it, after the polls. */
-  readonly queue: PollQueue;
-  readonly slots: Slots;
-  readonly runs: SourceRuns;
-  readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "polled">>;
-  /** This worker's name, as a source's state shows it. */
-  readonly owner: string;
-  /** Polls under way here at once. */
-  readonly concurrency: number;
-  readonly limits: PollLimits;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Pick<Metrics, "polls" | "pollLagSeconds">;
-  readonly random?: () => number;
-  readonly timing?: Partial<PollsTiming>;
-}
-
-export interface PollsTiming {
-  /** How long one poll may take. */
-  readonly deadlineMs: number;
-  /** Between looks for schedules that Redis has lost, or that nobody wants. */
-  readonly auditEveryMs: number;
-  /** How long the end of this worker waits for polls under way before it ends them. */
-  readonly graceMs: number;
-}
+import {
+  type PollsContext,
+  type PollsDeps,
+  type PollsTiming,
+  type PollTarget,
+  pollTargetOf,
+} from "./poll-target.ts";
 
 /** Keeps scheduled sources going. Disposal ends the runs under way and leaves the schedules to the other workers. */
 export interface Polls extends AsyncDisposable {
@@ -56,12 +29,12 @@ const TIMING: PollsTiming = { deadlineMs: 300_000, auditEveryMs: 30_000, graceMs
  * costs a poll, and one too many finds its source busy or left alone. Works no jobs before it was told what should run.
  */
 export function startPolls(deps: PollsDeps): Polls {
-  const { queue, runtimes, concurrency, limits, clock, log, random = Math.random } = deps;
-  const { deadlineMs, auditEveryMs, graceMs } = { ...TIMING, ...deps.timing };
   const targets = new Map<number, PollTarget>();
   /** Sources with a schedule that cannot be read; told once. */
   let refused = new Set<DesiredSource>();
-  const jobs = createPollJobs({ ...deps, targets, random, deadlineMs });
+  const context: PollsContext = { random: Math.random, ...deps, ...TIMING, ...deps.timing, targets };
+  const { queue, runtimes, concurrency, limits, graceMs, clock, log } = context;
+  const jobs = createPollJobs(context);
   let working: { readonly schedules: PollSchedules; readonly worker: JobWorker } | undefined;
 
   function targetOf(source: DesiredSource): PollTarget | undefined {
@@ -104,7 +77,7 @@ export function startPolls(deps: PollsDeps): Polls {
       replaceTargets(sources);
       if (working === undefined) {
         working = {
-          schedules: startPollSchedules({ queue, targets, clock, log, random, auditEveryMs }),
+          schedules: startPollSchedules(context),
           worker: queue.work(jobs.handle, { concurrency, graceMs }),
         };
       } else {
