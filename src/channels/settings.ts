@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { type ChannelKindName, type CommonSettings, channelUidSchema } from "../event/channel.ts";
 import { type Definition, definitionsSchema, fillPaths } from "../event/definition.ts";
+import { text } from "../event/setting-fields.ts";
 import { findingsOf, formatPath } from "../http/findings.ts";
 import { withoutNulls } from "../http/without-nulls.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { text } from "../lib/setting-fields.ts";
 import type { KindProfile } from "../normalize/profile.ts";
 import type { WrongSetting } from "../verify/check-settings.ts";
 import type { Presets } from "../verify/presets.ts";

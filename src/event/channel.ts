@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, pathText } from "../lib/setting-fields.ts";
+import { integer, pathText } from "./setting-fields.ts";
 
 /** The name of a channel kind. `channels/kinds.ts` alone lists them. */
 export type ChannelKindName = string;

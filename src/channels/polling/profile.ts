@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { pathText } from "../../lib/setting-fields.ts";
+import { pathText } from "../../event/setting-fields.ts";
 import { BODY_ROOT, HEADERS_ROOT, type KindProfile } from "../../normalize/profile.ts";
 
 /** The settings of a polling channel by which its items are told apart and put in order. Descriptions are read by people. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { refuseIn, text } from "../../lib/setting-fields.ts";
+import { refuseIn, text } from "../../event/setting-fields.ts";
 
 /** Set by the connection, the body or the protocol, for every kind. */
 const RESERVED_HEADERS: readonly string[] = [

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
-import { integer, pathText, refuseIn, text } from "../../lib/setting-fields.ts";
+import { integer, pathText, refuseIn, text } from "../../event/setting-fields.ts";
 import { pullSettings } from "../pull/pull-settings.ts";
 import { headersSettings, querySettings, urlSettings } from "../pull/request-settings.ts";
 

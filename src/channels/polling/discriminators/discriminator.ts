@@ -1,7 +1,7 @@
 import type { z } from "zod";
+import type { Refuse } from "../../../event/setting-fields.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import type { Result } from "../../../lib/result.ts";
-import type { Refuse } from "../../../lib/setting-fields.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import type { Position, PositionContext } from "../cursor/position.ts";
 import type { ItemKey } from "../cursor/seen-keys.ts";

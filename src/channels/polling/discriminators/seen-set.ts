@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, pathText } from "../../../lib/setting-fields.ts";
+import { integer, pathText } from "../../../event/setting-fields.ts";
 import { MAX_KEYS, type Position, type PositionContext, positionFull } from "../cursor/position.ts";
 import {
   createItemKey,

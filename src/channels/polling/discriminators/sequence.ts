@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { integer, pathText } from "../../../event/setting-fields.ts";
 import { err, ok } from "../../../lib/result.ts";
-import { integer, pathText } from "../../../lib/setting-fields.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import { keyOf } from "../cursor/seen-keys.ts";
 import type { CompiledDiscriminator, Discriminator, DiscriminatorContext } from "./discriminator.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { integer, pathText } from "../../../event/setting-fields.ts";
 import { err, ok } from "../../../lib/result.ts";
-import { integer, pathText } from "../../../lib/setting-fields.ts";
 import { keyOf } from "../cursor/seen-keys.ts";
 import type { StartAt } from "../settings/start-at.ts";
 import { parseTimestamp, TIMESTAMP_FORMATS, type TimestampFormat } from "../settings/timestamps.ts";

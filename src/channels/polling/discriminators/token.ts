@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { integer, pathText, text } from "../../../event/setting-fields.ts";
 import { err, ok } from "../../../lib/result.ts";
-import { integer, pathText, text } from "../../../lib/setting-fields.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import { MAX_KEYS, type Position, PositionError } from "../cursor/position.ts";
 import { keyOf, SeenKeys, seenKeysSchema, unknownItems } from "../cursor/seen-keys.ts";

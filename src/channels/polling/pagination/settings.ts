@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, pathText, text } from "../../../lib/setting-fields.ts";
+import { integer, pathText, text } from "../../../event/setting-fields.ts";
 
 const path = pathText;
 const name = text(256);

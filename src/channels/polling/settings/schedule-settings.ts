@@ -1,6 +1,6 @@
 import { CronExpressionParser } from "cron-parser";
 import { z } from "zod";
-import { integer, refuseIn, text } from "../../../lib/setting-fields.ts";
+import { integer, refuseIn, text } from "../../../event/setting-fields.ts";
 import type { PollSchedule } from "../../source.ts";
 
 /** Nobody is asked more often, by interval or by cron. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { commonSettings } from "../../../event/channel.ts";
-import { integer, pathText } from "../../../lib/setting-fields.ts";
+import { integer, pathText } from "../../../event/setting-fields.ts";
 import { pullSettings } from "../../pull/pull-settings.ts";
 import { discriminatorSettings } from "../discriminators/discriminators.ts";
 import { DECODINGS } from "../fetch/page.ts";

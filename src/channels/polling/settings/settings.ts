@@ -1,4 +1,4 @@
-import { type Refuse, refuseIn } from "../../../lib/setting-fields.ts";
+import { type Refuse, refuseIn } from "../../../event/setting-fields.ts";
 import { discriminatorOf } from "../discriminators/discriminators.ts";
 import { compilePlan, type Plan } from "./plan.ts";
 import { pollingObject } from "./settings-shape.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { text } from "../../../lib/setting-fields.ts";
+import { text } from "../../../event/setting-fields.ts";
 
 /** Where a source begins that has no cursor yet. */
 export const startAtSettings = z
