@@ -1,19 +1,9 @@
 import type { ColumnType, Generated, Selectable } from "kysely";
 import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
+import type { HandlerAttempt } from "../event/handler.ts";
 import type { AuditAction, AuditEntity } from "./accounts/audit-entry.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
-import type { ConnectionAuthorizationsTable, ConnectionTokensTable } from "./connection-tables.ts";
-import type {
-  ChangesPrunedTable,
-  ChangesTable,
-  ClusterTable,
-  IdempotencyKeysTable,
-  LeasesTable,
-  RemovalsTable,
-  UntoldFirstStartTable,
-} from "./gateway-tables.ts";
-import type { DeadLettersTable, SubscriptionsTable } from "./subscription-tables.ts";
 
 /** One channel of a blueprint, defaults filled in. */
 export interface BlueprintChannel {
@@ -24,7 +14,7 @@ export interface BlueprintChannel {
   readonly events: readonly Definition[];
 }
 
-export interface ChannelsTable extends Timestamps {
+interface ChannelsTable extends Timestamps {
   /** Names the channel for good: dedupe, quarantine and the change feed go by it. */
   number: Generated<number>;
   /** The address, a credential. */
@@ -50,7 +40,7 @@ export interface ChannelsTable extends Timestamps {
 }
 
 /** Addresses that a channel had before, each until it ends; the present one is the channel's id. */
-export interface ChannelAddressesTable {
+interface ChannelAddressesTable {
   id: string;
   channelNumber: number;
   createdAt: Timestamp;
@@ -58,7 +48,7 @@ export interface ChannelAddressesTable {
 }
 
 /** What a channel's definitions publish to. A row outlives its channel until its stream is empty. */
-export interface TopicsTable {
+interface TopicsTable {
   topic: string;
   organizationId: string;
   appId: string;
@@ -74,7 +64,7 @@ export interface TopicsTable {
 }
 
 /** One change that somebody made. */
-export interface AuditTable {
+interface AuditTable {
   id: string;
   organizationId: string;
   /** Null: a declared set-up. */
@@ -86,6 +76,134 @@ export interface AuditTable {
   /** An id; of a channel, which has none that may be shown, its app's and its uid. */
   entityId: string;
   fields: string[];
+  createdAt: Timestamp;
+}
+
+/** `needsReauth`: its grant is refused for good, or none was given yet. `error`: its issuer refuses the settings. */
+export const CONNECTION_STATES = ["ok", "needsReauth", "error"] as const;
+export type ConnectionState = (typeof CONNECTION_STATES)[number];
+
+/** What the issuer of a connection's tokens has given. */
+interface ConnectionTokensTable {
+  connectionId: string;
+  /** Counts what was given. */
+  generation: number;
+  sealedTokens: string | null;
+  renewAt: ColumnType<Date | null, never, Date | null>;
+  connectionVersion: number;
+  leaseHolder: string | null;
+  leaseExpiresAt: ColumnType<Date | null, never, Date | null>;
+  refusedAt: ColumnType<Date | null, never, Date | null>;
+}
+
+/** An authorization that a person was sent off to give. */
+interface ConnectionAuthorizationsTable {
+  /** SHA-256 of the state parameter. */
+  stateHash: Buffer;
+  connectionId: string;
+  connectionVersion: number;
+  accountId: string;
+  keyId: string | null;
+  sealedVerifier: string;
+  redirectUri: string;
+  createdAt: Timestamp;
+  expiresAt: Timestamp;
+}
+
+export type HandlerError = Pick<HandlerAttempt, "at" | "status" | "code">;
+
+interface SubscriptionsTable extends Timestamps {
+  id: string;
+  organizationId: string;
+  appId: string;
+  eventUid: string;
+  connectionId: string | null;
+  state: "active" | "paused";
+  /** Retention takes soon what it has not read. */
+  retentionAtRisk: Generated<boolean>;
+  /** Its handler does not take what it is sent. */
+  handlerFailing: Generated<boolean>;
+  /** Its handler's newest failure. */
+  handlerError: ColumnType<HandlerError | null, string | null | undefined, string | null>;
+  /** As the caller gave it: `now`, `earliest` or a time. */
+  startAt: string;
+  /** The start on the bus: milliseconds by Redis time; 0 = earliest. */
+  startMs: number;
+  handler: ColumnType<unknown, string | null, string | null>;
+  sealedHandlerSecret: ColumnType<string | null, string | null | undefined, string | null>;
+}
+
+interface DeadLettersTable {
+  id: string;
+  subscriptionId: string;
+  organizationId: string;
+  topic: string;
+  entryId: string;
+  type: string;
+  fields: Json<readonly string[]>;
+  attempts: Json<readonly HandlerAttempt[]>;
+  reason: string;
+  createdAt: Timestamp;
+}
+
+/** One row: what all gateways of one database share. */
+interface ClusterTable {
+  singleton: Generated<boolean>;
+  masterKeyId: string;
+  masterKeyCheck: string;
+  sealedChannelIdKey: string;
+  sealedAccessTokenKey: ColumnType<string | null, never, string>;
+  /** What the first start has made; null until then. */
+  organizationId: ColumnType<string | null, never, string>;
+  spaceId: ColumnType<string | null, never, string>;
+  accountId: ColumnType<string | null, never, string>;
+  createdAt: Timestamp;
+}
+
+/** At most one row, until somebody was told. */
+interface UntoldFirstStartTable {
+  singleton: Generated<boolean>;
+  sealedFacts: string;
+}
+
+interface ChangesTable {
+  id: Generated<number>;
+  xid: ColumnType<string, never, never>;
+  kind: string;
+  key: string;
+  createdAt: ColumnType<Date, never, never>;
+}
+
+/** One row: transactions below `xid` were all finished at `at`. */
+interface ChangesPrunedTable {
+  singleton: Generated<boolean>;
+  xid: string;
+  at: ColumnType<Date, never, never>;
+}
+
+/** What a deleted row leaves behind on the bus, until it is cleared away there. */
+interface RemovalsTable {
+  id: Generated<number>;
+  removal: Json<unknown>;
+  createdAt: Timestamp;
+}
+
+/** What one gateway at a time may do, and until when it is one's. */
+interface LeasesTable {
+  name: string;
+  holder: string;
+  expiresAt: Timestamp;
+}
+
+/** What a creating request was answered, by the key that its client gave it. */
+interface IdempotencyKeysTable {
+  organizationId: string;
+  accountId: string;
+  key: string;
+  /** SHA-256 of what was asked for. */
+  request: Buffer;
+  /** Null while the first request is under way, or when nobody knows what became of it. */
+  sealedAnswer: string | null;
   createdAt: Timestamp;
 }
 

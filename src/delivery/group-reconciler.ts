@@ -18,6 +18,7 @@ import {
 import type { Clock } from "../lib/clock.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { startLoop } from "../lib/loop.ts";
+import { inPages } from "../lib/pages.ts";
 import type { Log } from "../log.ts";
 
 export interface GroupReconcilerDeps {
@@ -169,14 +170,8 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
   }
 
   async function ensurePaged(app: { readonly appId?: string }, signal: AbortSignal): Promise<void> {
-    let after = "";
-    for (;;) {
-      const page = await pageSubscriptions(db, { after, limit: PAGE, ...app });
-      await ensurePage(page, signal);
-      const last = page.at(-1);
-      if (last === undefined || page.length < PAGE) return;
-      after = last.id;
-    }
+    const pages = inPages("id", "", PAGE, (after, limit) => pageSubscriptions(db, { after, limit, ...app }));
+    for await (const page of pages) await ensurePage(page, signal);
   }
 
   return {

@@ -84,14 +84,14 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     );
 
   async function bury(
-    { id, organizationId }: HandledSubscription,
+    { id }: HandledSubscription,
     { topic, entryId, fields }: DeliveredEvent,
     attempts: readonly HandlerAttempt[],
   ): Promise<void> {
     const last = attempts.at(-1);
     const reason = last?.status == null ? `no answer: ${last?.code ?? "unknown"}` : `HTTP ${last.status}`;
     const type = fields[fields.indexOf("type") + 1] ?? "";
-    const letter = { subscriptionId: id, organizationId, topic, entryId, type, fields, attempts, reason };
+    const letter = { subscriptionId: id, topic, entryId, type, fields, attempts, reason };
     await insertDeadLetter(db, letter, clock());
     const facts = { subscription: id, topic, entryId, reason, attempts: attempts.length };
     log.warn({ event: "handler.dead_letter", ...facts }, "an event is a dead letter");

@@ -11,10 +11,10 @@ import type { Queryable } from "../data/database.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
 import { settleRemovals } from "../data/removals.ts";
 import { expireDeadLetters } from "../data/subscriptions/dead-letters.ts";
-import type { TopicRow } from "../data/tables.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Listeners } from "../lib/listeners.ts";
 import { startLoop } from "../lib/loop.ts";
+import { inPages } from "../lib/pages.ts";
 import { endsWithin } from "../lib/wait.ts";
 import type { Log } from "../log.ts";
 import { clearRemoval } from "./clear-removal.ts";
@@ -105,22 +105,14 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
 
   deps.appended.subscribe(sweeper.noteAppended);
 
+  const topicPages = () =>
+    inPages("topic", "", PAGE, async (after, limit) => (isHolder() ? pageTopics(db, after, limit) : []));
+
   const watch = startRetentionWatch({
     ...{ db, log, isHolder, everyMs: timing.watchEveryMs },
     pages: topicPages,
     findAtRisk: createFindAtRisk({ redis }),
   });
-
-  async function* topicPages(): AsyncGenerator<readonly TopicRow[]> {
-    let after = "";
-    while (isHolder()) {
-      const page = await pageTopics(db, after, PAGE);
-      yield page;
-      const last = page.at(-1);
-      if (last === undefined || page.length < PAGE) return;
-      after = last.topic;
-    }
-  }
 
   async function* allTopics(): AsyncGenerator<RetainedTopic> {
     retired.clear();
@@ -217,21 +209,14 @@ async function expireQuarantine(
   { db, quarantine }: Pick<HousekeeperDeps, "db" | "quarantine">,
   signal: AbortSignal,
 ): Promise<void> {
-  let after = "";
-  for (;;) {
-    const page = await db
-      .selectFrom("organizations")
-      .select("id")
-      .where("id", ">", after)
-      .orderBy("id")
-      .limit(PAGE)
-      .execute();
+  const organizations = db.selectFrom("organizations").select("id").orderBy("id");
+  const pages = inPages("id", "", PAGE, (after, limit) =>
+    organizations.where("id", ">", after).limit(limit).execute(),
+  );
+  for await (const page of pages) {
     for (const { id } of page) {
       signal.throwIfAborted();
       await quarantine.expire(id);
     }
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) return;
-    after = last.id;
   }
 }

@@ -10,6 +10,7 @@ import type { DrainPaused } from "../ingest/drain-paused.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
 import { startLoop } from "../lib/loop.ts";
 import { mapBounded } from "../lib/map-bounded.ts";
+import { inPages } from "../lib/pages.ts";
 import type { Log } from "../log.ts";
 
 export interface PauseDrainerDeps {
@@ -113,12 +114,8 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
   }
 
   async function startAll(): Promise<void> {
-    const resumed: ResumedChannel[] = [];
-    for (let after = 0; ; after = resumed.at(-1)?.number ?? after) {
-      const page = await listResumed(db, { after, limit: PAGE });
-      resumed.push(...page);
-      if (page.length < PAGE) break;
-    }
+    const pages = inPages("number", 0, PAGE, (after, limit) => listResumed(db, { after, limit }));
+    const resumed = (await Array.fromAsync(pages)).flat();
     const names = new Set(resumed.map(nameOf));
     for (const name of emptySinceMs.keys()) if (!names.has(name)) emptySinceMs.delete(name);
     // Each look goes on after the last: a few that fail, or linger, must not keep the places for themselves.

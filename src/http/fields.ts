@@ -3,6 +3,11 @@ import { z } from "zod";
 /** A time as the API shows it: RFC 3339, UTC, milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 }).meta({ example: "2026-01-31T09:30:00.000Z" });
 
+/** A time as a client writes it, in milliseconds since the epoch. */
+export const timeInput = z.iso
+  .datetime({ offset: true, error: "must be an RFC 3339 time" })
+  .transform((text) => Date.parse(text));
+
 /** An id as the API shows it. */
 export const id = (prefix: string): z.ZodString => z.string().meta({ example: idExample(prefix) });
 

@@ -38,7 +38,7 @@ import { type DeadLettersDeps, deadLetters } from "./events/dead-letters/routes.
 import type { EventsDeps } from "./events/events/queries.ts";
 import { events } from "./events/events/routes.ts";
 import { type EventStreamDeps, eventStream } from "./events/events/stream.ts";
-import type { QuarantineDeps } from "./events/quarantine/deps.ts";
+import type { QuarantineDeps } from "./events/quarantine/redrive.ts";
 import { quarantine } from "./events/quarantine/routes.ts";
 import { subscriptionLife } from "./events/subscriptions/life.ts";
 import { type ReplayDeps, replays } from "./events/subscriptions/replay.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { Queryable } from "../../src/data/database.ts";
-import { insertDeadLetter, listDeadLetters } from "../../src/data/subscriptions/dead-letters.ts";
+import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
 import { createChannelId } from "../../src/lib/channel-id.ts";
 import { createId } from "../../src/lib/ids.ts";
 import type { TestSpine } from "../support/spine.ts";
@@ -49,14 +49,13 @@ export const idsIn = (text: string): readonly string[] => [
 
 /** A dead letter, as if the subscription's handler had not taken an event. */
 export async function buryIn(db: Queryable, subscriptionId: string): Promise<string> {
-  const { organizationId } = await db
-    .selectFrom("subscriptions")
-    .select("organizationId")
-    .where("id", "=", subscriptionId)
-    .executeTakeFirstOrThrow();
   const event = { topic: "events.gone", entryId: "1700000000000-0", type: "push", fields: ["data", "1"] };
-  const letter = { subscriptionId, organizationId, ...event, attempts: [], reason: "HTTP 500" };
+  const letter = { subscriptionId, ...event, attempts: [], reason: "HTTP 500" };
   await insertDeadLetter(db, letter, Date.now());
-  const [made] = await listDeadLetters(db, subscriptionId, {}, { limit: 1, offset: 0 });
+  const [made] = await db
+    .selectFrom("deadLetters")
+    .select("id")
+    .where("subscriptionId", "=", subscriptionId)
+    .execute();
   return made?.id ?? "";
 }

@@ -3,7 +3,7 @@ import type { Appended } from "../../src/bus/publish/publish.ts";
 import { createPublish } from "../../src/bus/publish/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
 import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
-import { insertDeadLetter, listDeadLetters } from "../../src/data/subscriptions/dead-letters.ts";
+import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
 import {
   type Housekeeper,
   type HousekeeperDeps,
@@ -226,11 +226,19 @@ it("lets go of dead letters after 30 days", async () => {
   const { db } = spine.api.database;
   const letter = { topic: "events.gone", type: "a", fields: ["data", "1"], attempts: [], reason: "HTTP 500" };
   for (const days of [31, 29]) {
-    const of = { subscriptionId, organizationId: app.organizationId, entryId: `${days}-0` };
+    const of = { subscriptionId, entryId: `${days}-0` };
     await insertDeadLetter(db, { ...of, ...letter }, Date.now() - days * 24 * HOUR_MS);
   }
   const left = async () =>
-    (await listDeadLetters(db, subscriptionId, {}, { limit: 10, offset: 0 })).map(({ entryId }) => entryId);
+    (
+      await db
+        .selectFrom("deadLetters")
+        .select("entryId")
+        .where("subscriptionId", "=", subscriptionId)
+        .orderBy("createdAt")
+        .orderBy("id")
+        .execute()
+    ).map(({ entryId }) => entryId);
   expect(await left()).toHaveLength(2);
   startKeeper();
   await until(async () => (await left()).length < 2);

@@ -6,6 +6,7 @@ import { channelFacts } from "../../event/channel.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { startLoop } from "../../lib/loop.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
+import { inPages } from "../../lib/pages.ts";
 import type { Log } from "../../log.ts";
 
 export interface SilenceDeps {
@@ -41,15 +42,13 @@ export function startSilenceWatch(deps: SilenceDeps): SilenceWatch {
 
   async function look(signal: AbortSignal): Promise<void> {
     const found = new Map<number, ExpectedChannel>();
-    for (let after = 0; !signal.aborted; ) {
-      const page = await pageExpected(db, { after, limit: PAGE });
+    const pages = inPages("number", 0, PAGE, (after, limit) => pageExpected(db, { after, limit }));
+    for await (const page of pages) {
+      if (signal.aborted) break;
       const ours = page.filter(({ number }) => shards().has(shardOf(number)));
       await mapBounded(ours, AT_ONCE, async (channel) => {
         if (await isSilent(deps, channel)) found.set(channel.number, channel);
       });
-      const last = page.at(-1);
-      if (last === undefined || page.length < PAGE) break;
-      after = last.number;
     }
     for (const [number, channel] of found) {
       if (silent.has(number)) continue;

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { ChannelIdentity, ChannelKindName, ChannelState } from "../../event/channel.ts";
+import { inPages } from "../../lib/pages.ts";
 import type { Queryable } from "../database.ts";
 
 /** A channel that fetches, as far as it decides who runs it. */
@@ -19,23 +20,17 @@ export async function listSources(
   kinds: readonly ChannelKindName[],
 ): Promise<readonly SourceRow[]> {
   if (kinds.length === 0) return [];
-  const sources: SourceRow[] = [];
-  for (let after = 0; ; ) {
-    const page = await db
-      .selectFrom("channels as c")
-      .select(["c.number", "c.uid", "c.kind", "c.appId", "c.organizationId"])
-      .select(["c.version", "c.state", "c.connectionId"])
-      .select(sql<boolean>`c.state = 'active' AND ${isAskedFor}`.as("isWanted"))
-      .where("c.kind", "in", kinds)
-      .where("c.number", ">", after)
-      .orderBy("c.number")
-      .limit(PAGE)
-      .execute();
-    sources.push(...page);
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) return sources;
-    after = last.number;
-  }
+  const all = db
+    .selectFrom("channels as c")
+    .select(["c.number", "c.uid", "c.kind", "c.appId", "c.organizationId"])
+    .select(["c.version", "c.state", "c.connectionId"])
+    .select(sql<boolean>`c.state = 'active' AND ${isAskedFor}`.as("isWanted"))
+    .where("c.kind", "in", kinds)
+    .orderBy("c.number");
+  const pages = inPages("number", 0, PAGE, (after, limit) =>
+    all.where("c.number", ">", after).limit(limit).execute(),
+  );
+  return (await Array.fromAsync(pages)).flat();
 }
 
 /** True where the channel with this number should fetch, by its subscriptions and its settings. */

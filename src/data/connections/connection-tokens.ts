@@ -1,7 +1,7 @@
 import { sql } from "kysely";
-import type { ConnectionTokensRow } from "../connection-tables.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
+import type { Row } from "../tables.ts";
 import { writeConnectionState } from "./connections.ts";
 
 /** Tokens of an issuer. */
@@ -168,7 +168,7 @@ export async function forgetRefusal(trx: Trx, connectionId: string): Promise<voi
     .execute();
 }
 
-function open(keyring: Keyring, row: ConnectionTokensRow): Sealed {
+function open(keyring: Keyring, row: Row<"connectionTokens">): Sealed {
   if (row.sealedTokens === null) return {};
   return JSON.parse(keyring.open(row.sealedTokens, tokensPlace(row.connectionId, row.generation)));
 }

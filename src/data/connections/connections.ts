@@ -1,10 +1,9 @@
 import { sql } from "kysely";
 import { recordChange } from "../changes.ts";
 import { resumeReauthorized } from "../channels/channel-states.ts";
-import type { ConnectionState } from "../connection-tables.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
-import type { ConnectionRow } from "../tables.ts";
+import type { ConnectionRow, ConnectionState } from "../tables.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 

@@ -1,27 +1,9 @@
-import { type Selectable, sql } from "kysely";
-import type { HandlerAttempt } from "../../event/handler.ts";
+import { sql } from "kysely";
 import { createId } from "../../lib/ids.ts";
 import type { Queryable } from "../database.ts";
-import type { DeadLettersTable } from "../subscription-tables.ts";
+import type { Row } from "../tables.ts";
 
-export type DeadLetterRow = Selectable<DeadLettersTable>;
-
-export interface NewDeadLetter {
-  readonly subscriptionId: string;
-  readonly organizationId: string;
-  readonly topic: string;
-  readonly entryId: string;
-  readonly type: string;
-  readonly fields: readonly string[];
-  readonly attempts: readonly HandlerAttempt[];
-  readonly reason: string;
-}
-
-export interface DeadLetterFilter {
-  readonly type?: string | undefined;
-  readonly from?: Date | undefined;
-  readonly to?: Date | undefined;
-}
+export type NewDeadLetter = Omit<Row<"deadLetters">, "id" | "organizationId" | "createdAt">;
 
 /** Of one subscription; beyond it the oldest go. */
 const MOST_LETTERS = 10_000;
@@ -65,25 +47,6 @@ export async function expireDeadLetters(
   }
 }
 
-const of = (db: Queryable, subscriptionId: string, { type, from, to }: DeadLetterFilter) => {
-  let query = db.selectFrom("deadLetters").where("subscriptionId", "=", subscriptionId);
-  if (type !== undefined) query = query.where("type", "=", type);
-  if (from !== undefined) query = query.where("createdAt", ">=", from);
-  if (to !== undefined) query = query.where("createdAt", "<=", to);
-  return query;
-};
-
-export async function countDeadLetters(
-  db: Queryable,
-  subscriptionId: string,
-  filter: DeadLetterFilter,
-): Promise<number> {
-  const { total } = await of(db, subscriptionId, filter)
-    .select(({ fn }) => fn.countAll<number>().as("total"))
-    .executeTakeFirstOrThrow();
-  return total;
-}
-
 /** By subscription; one without any is not there. */
 export async function countDeadLettersOf(
   db: Queryable,
@@ -97,38 +60,4 @@ export async function countDeadLettersOf(
     .groupBy("subscriptionId")
     .execute();
   return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
-}
-
-/** In order of creation, then id. */
-export function listDeadLetters(
-  db: Queryable,
-  subscriptionId: string,
-  filter: DeadLetterFilter,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
-): Promise<readonly DeadLetterRow[]> {
-  return of(db, subscriptionId, filter)
-    .selectAll()
-    .orderBy("createdAt")
-    .orderBy("id")
-    .limit(limit)
-    .offset(offset)
-    .execute();
-}
-
-export function findDeadLetter(
-  db: Queryable,
-  subscriptionId: string,
-  id: string,
-): Promise<DeadLetterRow | undefined> {
-  return of(db, subscriptionId, {}).selectAll().where("id", "=", id).executeTakeFirst();
-}
-
-/** False where it is not there. */
-export async function deleteDeadLetter(db: Queryable, subscriptionId: string, id: string): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom("deadLetters")
-    .where("subscriptionId", "=", subscriptionId)
-    .where("id", "=", id)
-    .executeTakeFirst();
-  return numDeletedRows > 0n;
 }

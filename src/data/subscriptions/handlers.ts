@@ -1,4 +1,5 @@
 import type { HandlerAttempt, HandlerSettings } from "../../event/handler.ts";
+import { inPages } from "../../lib/pages.ts";
 import { recordAudit } from "../accounts/audit.ts";
 import { operatorOf } from "../accounts/audit-entry.ts";
 import { recordChange } from "../changes.ts";
@@ -29,14 +30,10 @@ const handled = (db: Queryable) =>
 
 /** All of them, in pages. */
 export async function* listHandled(db: Queryable, keyring: Keyring): AsyncGenerator<HandledSubscription> {
-  let after = "";
-  for (;;) {
-    const page = await handled(db).where("id", ">", after).orderBy("id").limit(PAGE).execute();
-    for (const row of page) yield readRow(row, keyring);
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) return;
-    after = last.id;
-  }
+  const pages = inPages("id", "", PAGE, (after, limit) =>
+    handled(db).where("id", ">", after).orderBy("id").limit(limit).execute(),
+  );
+  for await (const page of pages) for (const row of page) yield readRow(row, keyring);
 }
 
 /** Undefined where it is deleted, or has no handler. */

@@ -1,8 +1,8 @@
-import { type Selectable, sql } from "kysely";
+import { sql } from "kysely";
 import type { Queryable } from "../database.ts";
-import type { SubscriptionsTable } from "../subscription-tables.ts";
+import type { Row } from "../tables.ts";
 
-export type SubscriptionRow = Selectable<SubscriptionsTable>;
+export type SubscriptionRow = Row<"subscriptions">;
 
 /** A topic that a subscription covers. */
 export interface CoveredTopic {

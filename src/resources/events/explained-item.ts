@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type ExplainedItem, type ExplainedPath, MAX_EXPLAINED_DATA_CHARS } from "../../event/explained.ts";
-import { QUARANTINE_REASONS } from "../../event/outcome.ts";
+import { type ExplainedItem, MAX_EXPLAINED_DATA_CHARS } from "../../event/explained.ts";
+import { type ItemFailure, QUARANTINE_REASONS } from "../../event/outcome.ts";
 import type { Shown } from "../../http/fields.ts";
 
 const faultFields = {
@@ -63,34 +63,22 @@ export type ExplainedItemEntity = Shown<z.output<typeof explainedItemSchema>>;
 /** What is shown of many. */
 export const MAX_EXPLAINED_ITEMS = 100;
 
-export function renderExplainedItem(explained: ExplainedItem): ExplainedItemEntity {
-  const { item, events, failures, definitions, closest } = explained;
-  return {
-    item,
-    events: events.map(({ data, ...event }) => ({
-      ...event,
-      data: data?.slice(0, MAX_EXPLAINED_DATA_CHARS) ?? null,
-    })),
-    failures: failures.map((failure) => ({ ...renderFault(failure), definitions: failure.definitions })),
-    definitions: definitions.map(({ type, topic, matches, typePath, idPath, payloadPath, failure }) => ({
-      ...{ type, topic, matches },
-      typePath: renderPath(typePath),
-      idPath: renderPath(idPath),
-      payloadPath: renderPath(payloadPath),
-      failure: failure && renderFault(failure),
-    })),
-    closest,
-  };
-}
-
-const renderFault = ({
-  reason,
-  path,
-  detail,
-}: Pick<ExplainedItem["failures"][number], "reason" | "path" | "detail">) => ({
-  reason,
-  path: path ?? null,
-  detail,
+export const renderExplainedItem = (explained: ExplainedItem): ExplainedItemEntity => ({
+  ...explained,
+  events: explained.events.map(({ data, ...event }) => ({
+    ...event,
+    data: data?.slice(0, MAX_EXPLAINED_DATA_CHARS) ?? null,
+  })),
+  failures: explained.failures.map((failure) => ({
+    ...renderFault(failure),
+    definitions: failure.definitions,
+  })),
+  definitions: explained.definitions.map(({ failure, ...definition }) => ({
+    ...definition,
+    failure: failure && renderFault(failure),
+  })),
 });
 
-const renderPath = (path: ExplainedPath | null) => path && { ...path };
+const renderFault = ({ reason, path = null, detail }: Fault) => ({ reason, path, detail });
+
+type Fault = Pick<ItemFailure, "reason" | "detail"> & { readonly path?: string | null };

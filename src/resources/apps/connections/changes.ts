@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ConnectionState } from "../../../data/connection-tables.ts";
-import type { ConnectionRow } from "../../../data/tables.ts";
+import type { ConnectionRow, ConnectionState } from "../../../data/tables.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import { getConnectionKind } from "../../../net/connections/kinds.ts";
 import { grantOf, oauth2 } from "../../../net/connections/oauth2.ts";

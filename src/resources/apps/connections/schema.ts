@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CONNECTION_STATES } from "../../../data/connection-tables.ts";
+import { CONNECTION_STATES } from "../../../data/tables.ts";
 import { timestamp } from "../../../http/fields.ts";
 import { CONNECTION_KINDS } from "../../../net/connections/kinds.ts";
 import { hidden, json, kept, orElse, time } from "../../kit/field.ts";

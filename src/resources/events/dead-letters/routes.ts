@@ -1,23 +1,20 @@
 import { z } from "zod";
 import type { Queryable } from "../../../data/database.ts";
-import {
-  countDeadLetters,
-  type DeadLetterRow,
-  deleteDeadLetter,
-  findDeadLetter,
-  listDeadLetters,
-} from "../../../data/subscriptions/dead-letters.ts";
+import type { Row } from "../../../data/tables.ts";
 import type { SendAgain } from "../../../event/handler.ts";
+import type { Caller } from "../../../http/context.ts";
 import { deleted } from "../../../http/fields.ts";
 import { notFound } from "../../../http/problem.ts";
 import type { Clock } from "../../../lib/clock.ts";
-import { type AppScope, appParams, appScopeOf } from "../../apps/app-scope.ts";
+import { appParams, appScopeOf } from "../../apps/app-scope.ts";
 import { listOf } from "../../kit/answer.ts";
+import { listPage, mapPage } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import {
   deadLetterSchema,
+  type Filters,
   listQuerySchema,
   redriveManyResultSchema,
   redriveManySchema,
@@ -30,40 +27,51 @@ export interface DeadLettersDeps {
   readonly clock: Clock;
 }
 
+type Letter = Row<"deadLetters">;
+type InSubscription = Readonly<Record<"appId" | "subscriptionId", string>>;
+
 const ofSubscription = { ...appParams, subscriptionId: pathId("sub", "subscription") };
 const params = { ...ofSubscription, deadLetterId: pathId("dl", "dead letter") };
-const nothing = z.strictObject({});
 
-/** What a subscription's handler did not take. */
+/** Events that a subscription's handler did not take. */
 export const deadLetters: Resource<DeadLettersDeps> = {
   path: "/apps/:appId/subscriptions/:subscriptionId/dead-letters",
   tag: "Dead letters",
-  routes(deps) {
-    const { db, clock } = deps;
-
-    async function requireSubscription({ organizationId, appId }: AppScope, id: string): Promise<string> {
-      const row = await db
+  routes({ db, clock, sendAgain }) {
+    /** @throws ApiError 404 where the app has no such subscription */
+    async function lettersOf(caller: Caller, params: InSubscription, filters: Filters = {}) {
+      const id = params.subscriptionId;
+      const found = await db
         .selectFrom("subscriptions")
         .select("id")
-        .where("id", "=", id)
-        .where("appId", "=", appId)
-        .where("organizationId", "=", organizationId)
+        .where((eb) => eb.and({ ...appScopeOf(caller, params), id }))
         .executeTakeFirst();
-      if (!row) throw notFound("subscription");
-      return row.id;
+      if (!found) throw notFound("subscription");
+      const { type, from, to } = filters;
+      let letters = db.selectFrom("deadLetters").selectAll().where("subscriptionId", "=", id);
+      if (type !== undefined) letters = letters.where("type", "=", type);
+      if (from !== undefined) letters = letters.where("createdAt", ">=", new Date(from));
+      if (to !== undefined) letters = letters.where("createdAt", "<=", new Date(to));
+      return letters;
     }
 
-    async function getLetter(scope: AppScope, subscriptionId: string, id: string): Promise<DeadLetterRow> {
-      await requireSubscription(scope, subscriptionId);
-      const letter = await findDeadLetter(db, subscriptionId, id);
+    async function getLetter(
+      caller: Caller,
+      params: InSubscription & { readonly deadLetterId: string },
+    ): Promise<Letter> {
+      const letters = await lettersOf(caller, params);
+      const letter = await letters.where("id", "=", params.deadLetterId).executeTakeFirst();
       if (!letter) throw notFound("dead letter");
       return letter;
     }
 
+    const remove = ({ id }: Letter) => db.deleteFrom("deadLetters").where("id", "=", id).execute();
+
     /** The letter goes when its event is stored to be sent: cut off between the two, it is sent once all the same. */
-    async function redrive({ id, subscriptionId, topic, entryId, fields }: DeadLetterRow): Promise<void> {
-      await deps.sendAgain(id, { subscriptionId, topic, entryId, fields, firstAtMs: clock(), attempts: [] });
-      await deleteDeadLetter(db, subscriptionId, id);
+    async function redrive(letter: Letter): Promise<void> {
+      const { id, subscriptionId, topic, entryId, fields } = letter;
+      await sendAgain(id, { subscriptionId, topic, entryId, fields, firstAtMs: clock(), attempts: [] });
+      await remove(letter);
     }
 
     return [
@@ -77,12 +85,11 @@ export const deadLetters: Resource<DeadLettersDeps> = {
           query: listQuerySchema,
           answer: listOf(deadLetterSchema),
         },
-        async ({ caller, params, query: { limit, offset, ...filter } }) => {
-          const id = await requireSubscription(appScopeOf(caller, params), params.subscriptionId);
-          const total = await countDeadLetters(db, id, filter);
-          const rows = await listDeadLetters(db, id, filter, { limit, offset });
-          return { items: rows.map(renderDeadLetter), total };
-        },
+        async ({ caller, params, query: { limit, offset, ...filters } }) =>
+          mapPage(
+            await listPage(await lettersOf(caller, params, filters), { limit, offset }),
+            renderDeadLetter,
+          ),
       ),
       defineRoute(
         {
@@ -93,10 +100,7 @@ export const deadLetters: Resource<DeadLettersDeps> = {
           params,
           answer: deadLetterSchema,
         },
-        async ({ caller, params }) =>
-          renderDeadLetter(
-            await getLetter(appScopeOf(caller, params), params.subscriptionId, params.deadLetterId),
-          ),
+        async ({ caller, params }) => renderDeadLetter(await getLetter(caller, params)),
       ),
       defineRoute(
         {
@@ -108,13 +112,9 @@ export const deadLetters: Resource<DeadLettersDeps> = {
           answer: deleted,
         },
         async ({ caller, params }) => {
-          const { id, subscriptionId } = await getLetter(
-            appScopeOf(caller, params),
-            params.subscriptionId,
-            params.deadLetterId,
-          );
-          await deleteDeadLetter(db, subscriptionId, id);
-          return { id };
+          const letter = await getLetter(caller, params);
+          await remove(letter);
+          return { id: letter.id };
         },
       ),
       defineRoute(
@@ -129,13 +129,12 @@ export const deadLetters: Resource<DeadLettersDeps> = {
           body: redriveManySchema,
           answer: redriveManyResultSchema,
         },
-        async ({ caller, params, body: { dryRun, limit, ...filter } }) => {
-          const id = await requireSubscription(appScopeOf(caller, params), params.subscriptionId);
-          const matched = await countDeadLetters(db, id, filter);
-          if (dryRun) return { matched, redriven: 0 };
-          const rows = await listDeadLetters(db, id, filter, { limit, offset: 0 });
-          for (const row of rows) await redrive(row);
-          return { matched, redriven: rows.length };
+        async ({ caller, params, body: { dryRun, limit, ...filters } }) => {
+          const page = { limit: dryRun ? 1 : limit, offset: 0 };
+          const { items, total } = await listPage(await lettersOf(caller, params, filters), page);
+          if (dryRun) return { matched: total, redriven: 0 };
+          for (const letter of items) await redrive(letter);
+          return { matched: total, redriven: items.length };
         },
       ),
       defineRoute(
@@ -147,15 +146,11 @@ export const deadLetters: Resource<DeadLettersDeps> = {
           description:
             "It leaves the list; where the handler does not take it in another day, it comes back.",
           params,
-          body: nothing,
+          body: z.strictObject({}),
           answer: deleted,
         },
         async ({ caller, params }) => {
-          const letter = await getLetter(
-            appScopeOf(caller, params),
-            params.subscriptionId,
-            params.deadLetterId,
-          );
+          const letter = await getLetter(caller, params);
           await redrive(letter);
           return { id: letter.id };
         },

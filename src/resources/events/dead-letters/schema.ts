@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { DeadLetterRow } from "../../../data/subscriptions/dead-letters.ts";
-import { id, type Shown, timestamp } from "../../../http/fields.ts";
+import type { Row } from "../../../data/tables.ts";
+import { id, type Shown, timeInput, timestamp } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
 
 const attemptSchema = z.object({
@@ -30,13 +30,13 @@ export const deadLetterSchema = z
   .meta({ id: "DeadLetter", description: "An event that a handler did not take in all its attempts." });
 export type DeadLetter = Shown<z.output<typeof deadLetterSchema>>;
 
-const time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
-
 const filters = {
   type: z.string().min(1).max(255).optional().describe("Events of that type alone."),
-  from: time.optional().describe("Dead since then."),
-  to: time.optional().describe("Dead until then."),
+  from: timeInput.optional().describe("Dead since then."),
+  to: timeInput.optional().describe("Dead until then."),
 };
+
+export type Filters = z.output<z.ZodObject<typeof filters>>;
 
 export const listQuerySchema = z.strictObject({ ...pageQuerySchema.shape, ...filters });
 
@@ -53,7 +53,7 @@ export const redriveManyResultSchema = z
   })
   .meta({ id: "DeadLetterRedrive" });
 
-export function renderDeadLetter(row: DeadLetterRow): DeadLetter {
+export function renderDeadLetter(row: Row<"deadLetters">): DeadLetter {
   const { id, subscriptionId, topic, entryId, type, reason, attempts, fields, createdAt } = row;
   const names = fields.filter((_, at) => at % 2 === 0);
   return {

@@ -1,10 +1,7 @@
 import { z } from "zod";
 import type { TopicEntry } from "../../../bus/topics/topics.ts";
+import { timeInput } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
-
-const time = z.iso
-  .datetime({ offset: true, error: "must be an RFC 3339 time" })
-  .transform((text) => Date.parse(text));
 
 /** How far into a list one can look; further on, `from` goes. */
 export const MAX_WINDOW = 10_000;
@@ -13,8 +10,8 @@ export const listQuerySchema = z
   .object({
     type: z.string().min(1).max(255).optional(),
     /** By the time at which they were appended: at or after `from`, before `to`. */
-    from: time.optional(),
-    to: time.optional(),
+    from: timeInput.optional(),
+    to: timeInput.optional(),
     ...pageQuery,
   })
   // A malformed number is a finding of its own: with NaN this one is silent.

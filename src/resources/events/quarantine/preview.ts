@@ -5,13 +5,12 @@ import { invalidParameters, notFound } from "../../../http/problem.ts";
 import type { LiveChannel } from "../../../ingest/live-channel.ts";
 import { tryDefinitions } from "../../../ingest/trial.ts";
 import { type AppScope, appParams, appScopeOf } from "../../apps/app-scope.ts";
-import type { Route } from "../../kit/route.ts";
-import { defineRoute } from "../../kit/route.ts";
+import { defineRoute, type Route } from "../../kit/route.ts";
 import { renderExplainedItem } from "../explained-item.ts";
-import type { Filters, QuarantineDeps } from "./deps.ts";
-import { previewResultSchema, previewSchema } from "./schema.ts";
+import type { QuarantineDeps } from "./redrive.ts";
+import { type Filters, previewResultSchema, previewSchema } from "./schema.ts";
 
-/** What a re-drive of the item would find, by the channel's definitions of now or by others. */
+/** Says what a re-drive of the item would find, by the channel's definitions of now or by others. */
 export function explainKept(
   { explain }: Pick<QuarantineDeps, "explain">,
   channel: LiveChannel,

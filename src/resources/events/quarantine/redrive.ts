@@ -1,14 +1,24 @@
 import type { QuarantineStore } from "../../../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
+import type { Queryable } from "../../../data/database.ts";
+import type { Explain } from "../../../ingest/explain.ts";
 import type { LiveChannel } from "../../../ingest/live-channel.ts";
 import type { Redrive } from "../../../ingest/write.ts";
+import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
+import type { Log } from "../../../log.ts";
 import { type RedriveResult, redriveResultOf, refusedResult } from "./schema.ts";
 
-export interface RedriveDeps {
-  readonly quarantine: Pick<QuarantineStore, "delete">;
+export interface QuarantineDeps {
+  readonly db: Queryable;
+  readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
+  readonly explain: Explain;
+  readonly schemas: Pick<SchemaCompiler, "compile">;
   /** The channel in force; undefined where it was deleted. */
   readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
   readonly redrive: Redrive;
+  /** Aborts when the gateway ends. */
+  readonly stopping: AbortSignal;
+  readonly log: Log;
 }
 
 /**
@@ -18,7 +28,7 @@ export interface RedriveDeps {
  * @throws UnavailableError when what became of it is not certain; running it again is safe.
  */
 export async function redriveItem(
-  { quarantine, findLiveChannel, redrive }: RedriveDeps,
+  { quarantine, findLiveChannel, redrive }: QuarantineDeps,
   { record, delivery }: QuarantinedItem,
   options: { readonly asNewId: boolean; readonly signal: AbortSignal },
 ): Promise<RedriveResult> {

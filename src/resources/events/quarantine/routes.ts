@@ -6,15 +6,16 @@ import { conflict, invalidParameters, notFound } from "../../../http/problem.ts"
 import { UnavailableError } from "../../../lib/errors.ts";
 import { type AppScope, appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
 import { listOf } from "../../kit/answer.ts";
+import { given } from "../../kit/list-page.ts";
 import { pathText } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { renderExplainedItem } from "../explained-item.ts";
-import type { Filters, QuarantineDeps } from "./deps.ts";
 import { explainKept, preview } from "./preview.ts";
-import { findChannelNumbers, hasChannel } from "./queries.ts";
-import { redriveItem } from "./redrive.ts";
+import { findChannelNumbers } from "./queries.ts";
+import { type QuarantineDeps, redriveItem } from "./redrive.ts";
 import {
+  type Filters,
   itemSchema,
   listQuerySchema,
   type RedriveResult,
@@ -37,26 +38,17 @@ export const quarantine: Resource<QuarantineDeps> = {
     const { db, quarantine } = deps;
 
     async function filterOf(scope: AppScope, filters: Filters): Promise<QuarantineFilter> {
-      const { organizationId } = scope;
+      const { channelId, reason, from: fromMs, to: toMs } = filters;
       await requireApp(db, scope);
-      const channelNumbers = await findChannelNumbers(db, scope, filters.channelId);
-      if (!channelNumbers) throw notFound("channel");
-      const { reason, from, to } = filters;
-      return {
-        organizationId,
-        channelNumbers,
-        ...(reason === undefined ? {} : { reason }),
-        ...(from === undefined ? {} : { fromMs: from }),
-        ...(to === undefined ? {} : { toMs: to }),
-      };
+      const channelNumbers = await findChannelNumbers(db, scope, { id: channelId });
+      if (channelId !== undefined && channelNumbers.length === 0) throw notFound("channel");
+      return { organizationId: scope.organizationId, channelNumbers, ...given({ reason, fromMs, toMs }) };
     }
 
     async function getItem(scope: AppScope, id: string): Promise<QuarantinedItem> {
       const found = await quarantine.find(scope.organizationId, id);
-      const isOurs = found?.record.appId === scope.appId;
-      if (!found || !isOurs || !(await hasChannel(db, scope, found.record.channelNumber))) {
-        throw notFound("quarantined item");
-      }
+      const channels = found && (await findChannelNumbers(db, scope, { number: found.record.channelNumber }));
+      if (!found || channels?.length !== 1) throw notFound("quarantined item");
       return found;
     }
 

@@ -3,22 +3,20 @@ import type { QuarantinedItem, QuarantineRecord } from "../../../bus/quarantine/
 import { definitionsSchema } from "../../../event/definition.ts";
 import type { IngestResult } from "../../../event/ingest.ts";
 import { QUARANTINE_REASONS } from "../../../event/outcome.ts";
-import { id, type Shown, timestamp } from "../../../http/fields.ts";
+import { id, type Shown, timeInput, timestamp } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { explainedItemSchema } from "../explained-item.ts";
-
-const time = z.iso
-  .datetime({ offset: true, error: "must be an RFC 3339 time" })
-  .transform((text) => Date.parse(text));
 
 const filters = {
   channelId: z.string().optional(),
   reason: z.enum(QUARANTINE_REASONS).optional(),
   /** First arrival: at or after `from`, before `to`. */
-  from: time.optional(),
-  to: time.optional(),
+  from: timeInput.optional(),
+  to: timeInput.optional(),
 } as const;
+
+export type Filters = z.output<z.ZodObject<typeof filters>>;
 
 export const listQuerySchema = z.object({ ...filters, ...pageQuery });
 

@@ -6,6 +6,7 @@ import { connectChannel } from "../../../data/channels/channel-states.ts";
 import type { Trx } from "../../../data/database.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
+import { keepConnection } from "./handler.ts";
 import type { EventUid } from "./schema.ts";
 
 /**
@@ -23,14 +24,7 @@ export async function connectCovered(
   { eventUid, connectionId }: { readonly eventUid: EventUid; readonly connectionId: string },
   { channelKinds, nowMs }: Pick<EntityDeps, "channelKinds"> & { readonly nowMs: number },
 ): Promise<readonly string[]> {
-  const connection = await trx
-    .selectFrom("connections")
-    .select("allowedOrigins")
-    .where("id", "=", connectionId)
-    .where("organizationId", "=", organizationId)
-    .forKeyShare()
-    .executeTakeFirst();
-  if (!connection) throw notFound("connection");
+  const connection = await keepConnection(trx, organizationId, connectionId);
   let covered = trx.selectFrom("channels").selectAll().where("appId", "=", appId);
   if (eventUid.kind !== "app") covered = covered.where("uid", "=", eventUid.channelUid);
   const channels = await covered.orderBy("number").forUpdate().execute();

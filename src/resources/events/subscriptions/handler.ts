@@ -51,6 +51,18 @@ export const makeHandlerSecret = (): string => `whsec_${randomBytes(MADE_SECRET_
 
 export const settingsOf = ({ secret: _, ...settings }: HandlerInput): HandlerSettings => settings;
 
+/** A connection as it stays until the transaction ends. @throws ApiError 404 */
+export async function keepConnection(trx: Trx, organizationId: string, id: string) {
+  const connection = await trx
+    .selectFrom("connections")
+    .select("allowedOrigins")
+    .where((eb) => eb.and({ id, organizationId }))
+    .forKeyShare()
+    .executeTakeFirst();
+  if (!connection) throw notFound("connection");
+  return connection;
+}
+
 /** @throws ApiError 404 for a connection that is not there, 400 where it may not go to the handler's origin. */
 export async function requireHandlerConnection(
   trx: Trx,
@@ -58,16 +70,9 @@ export async function requireHandlerConnection(
   { connectionId, url }: HandlerInput,
 ): Promise<void> {
   if (connectionId === null) return;
-  const connection = await trx
-    .selectFrom("connections")
-    .select("allowedOrigins")
-    .where("id", "=", connectionId)
-    .where("organizationId", "=", organizationId)
-    .forKeyShare()
-    .executeTakeFirst();
-  if (!connection) throw notFound("connection");
+  const { allowedOrigins } = await keepConnection(trx, organizationId, connectionId);
   const { origin } = new URL(url);
-  if (connection.allowedOrigins.includes(origin)) return;
+  if (allowedOrigins.includes(origin)) return;
   const message = `${origin} is none of the connection's allowed origins`;
   throw invalidParameters([{ path: "handler.connectionId", message }]);
 }

@@ -2,8 +2,8 @@ import type { EntityDeps } from "../../../channels/entity.ts";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import type { Author } from "../../../data/accounts/audit-entry.ts";
 import { recordChange } from "../../../data/changes.ts";
+import type { WriteContext } from "../../../data/channels/channels.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
-import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { recordRemovals } from "../../../data/removals.ts";
 import { handlerSecretPlace } from "../../../data/subscriptions/handlers.ts";
 import { listCoverage, type SubscriptionRow } from "../../../data/subscriptions/subscriptions.ts";
@@ -11,6 +11,7 @@ import type { Listed, Page } from "../../../http/page.ts";
 import { conflict, notFound } from "../../../http/problem.ts";
 import { createId } from "../../../lib/ids.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
+import { listPage } from "../../kit/list-page.ts";
 import { connectCovered, noChannels } from "./connect.ts";
 import { type HandlerInput, requireHandlerConnection, settingsOf } from "./handler.ts";
 import { type EventUid, formatEventUid, formatStartAt, type StartAt } from "./schema.ts";
@@ -41,22 +42,15 @@ const MAX_TOPICS = 1_000;
 export async function insertSubscription(
   trx: Trx,
   author: Author,
-  { organizationId, appId }: AppScope,
+  scope: AppScope,
   { eventUid, startAt, startMs, connectionId, handler }: NewSubscription,
-  {
-    channelKinds,
-    keyring,
-    nowMs,
-  }: Pick<EntityDeps, "channelKinds"> & {
-    readonly keyring: Keyring;
-    readonly nowMs: number;
-  },
+  { channelKinds, keyring, nowMs }: WriteContext & Pick<EntityDeps, "channelKinds">,
 ): Promise<Subscription & { readonly connected: readonly string[] }> {
+  const { organizationId, appId } = scope;
   const app = await trx
     .selectFrom("apps")
     .select("id")
-    .where("id", "=", appId)
-    .where("organizationId", "=", organizationId)
+    .where((eb) => eb.and({ id: appId, organizationId }))
     .forKeyShare()
     .executeTakeFirst();
   if (!app) throw notFound("app");
@@ -64,13 +58,7 @@ export async function insertSubscription(
   const connected =
     connectionId === null
       ? []
-      : await connectCovered(
-          trx,
-          author,
-          { organizationId, appId },
-          { eventUid, connectionId },
-          { channelKinds, nowMs },
-        );
+      : await connectCovered(trx, author, scope, { eventUid, connectionId }, { channelKinds, nowMs });
   await requireTarget(trx, appId, eventUid);
   if (handler !== null) await requireHandlerConnection(trx, organizationId, handler);
   const id = createId("sub", nowMs);
@@ -92,8 +80,7 @@ export async function insertSubscription(
     })
     .returningAll()
     .executeTakeFirstOrThrow();
-  const [subscription] = await withTopics(trx, [row]);
-  if (!subscription) throw new Error("a subscription that was written cannot be read");
+  const subscription = await withTopics(trx, row);
   if (subscription.topics.length > MAX_TOPICS) {
     throw conflict(
       `A subscription covers at most ${MAX_TOPICS} topics; this would be ${subscription.topics.length}.`,
@@ -131,85 +118,59 @@ async function requireTarget(trx: Trx, appId: string, eventUid: EventUid): Promi
 export async function listSubscriptions(
   db: Queryable,
   scope: AppScope,
-  { limit, offset }: Page,
+  page: Page,
 ): Promise<Listed<Subscription>> {
-  const ours = ofApp(db, scope);
-  const { total } = await ours
-    .select(({ fn }) => fn.countAll<number>().as("total"))
-    .executeTakeFirstOrThrow();
-  const rows = await ours
-    .selectAll()
-    .orderBy("createdAt")
-    .orderBy("id")
-    .limit(limit)
-    .offset(offset)
-    .execute();
-  return { items: await withTopics(db, rows), total };
+  const { items, total } = await listPage(ofApp(db, scope).selectAll(), page);
+  const ids = items.map(({ id }) => id);
+  const coverage = await listCoverage(db, ids);
+  return { items: items.map((row) => ({ row, topics: topicsOf(coverage, row) })), total };
 }
 
-export async function findSubscription(
-  db: Queryable,
-  scope: AppScope,
-  id: string,
-): Promise<Subscription | undefined> {
-  const [subscription] = await withTopics(
-    db,
-    await ofApp(db, scope).selectAll().where("id", "=", id).execute(),
-  );
-  return subscription;
+/** @throws ApiError 404 */
+export async function getSubscription(db: Queryable, scope: AppScope, id: string): Promise<Subscription> {
+  const row = await ofApp(db, scope).selectAll().where("id", "=", id).executeTakeFirst();
+  if (!row) throw notFound("subscription");
+  return withTopics(db, row);
 }
 
-/** Deletes the row and notes what it leaves on the bus; false where it is not there. */
+/** Deletes the row and notes what it leaves on the bus. @throws ApiError 404 */
 export async function deleteSubscription(
   trx: Trx,
   author: Author,
-  { organizationId, appId }: AppScope,
+  scope: AppScope,
   id: string,
   nowMs: number,
-): Promise<boolean> {
-  const row = await trx
+): Promise<void> {
+  const { numDeletedRows } = await trx
     .deleteFrom("subscriptions")
-    .where("id", "=", id)
-    .where("appId", "=", appId)
-    .where("organizationId", "=", organizationId)
-    .returning("id")
+    .where((eb) => eb.and({ ...scope, id }))
     .executeTakeFirst();
-  if (!row) return false;
+  if (numDeletedRows === 0n) throw notFound("subscription");
+  const { organizationId } = scope;
   await recordChange(trx, { kind: "subscription", key: id });
   await recordRemovals(trx, [{ kind: "subscription", id, organizationId }], nowMs);
   await recordAudit(trx, author, { action: "delete", entity: "subscription", id }, nowMs);
-  return true;
 }
 
-/** What becomes of a subscription that stands. */
-export type SubscriptionChange =
-  | { readonly action: "pause" | "resume"; readonly state: "paused" | "active" }
-  | {
-      readonly action: "rewind";
-      readonly startAt: string;
-      readonly startMs: number;
-      readonly state?: undefined;
-    };
+/** A step in the life of a subscription that stands. */
+export type SubscriptionStep =
+  | { readonly action: "pause"; readonly state: "paused" }
+  | { readonly action: "resume"; readonly state: "active" }
+  | { readonly action: "rewind"; readonly startAt: string; readonly startMs: number };
 
-/** Changes the row; the bus is for the caller to bring in line. */
+/** Changes the row; the bus is for the caller to bring in line. @throws ApiError 404, 409 where it is in that state */
 export async function updateSubscription(
   trx: Trx,
   author: Author,
-  { organizationId, appId }: AppScope,
+  scope: AppScope,
   id: string,
-  { action, ...values }: SubscriptionChange,
+  { action, ...values }: SubscriptionStep,
   nowMs: number,
-): Promise<Subscription | "missing" | "unchanged"> {
-  const before = await trx
-    .selectFrom("subscriptions")
-    .select("state")
-    .where("id", "=", id)
-    .where("appId", "=", appId)
-    .where("organizationId", "=", organizationId)
-    .forUpdate()
-    .executeTakeFirst();
-  if (!before) return "missing";
-  if (before.state === values.state) return "unchanged";
+): Promise<Subscription> {
+  const before = await ofApp(trx, scope).select("state").where("id", "=", id).forUpdate().executeTakeFirst();
+  if (!before) throw notFound("subscription");
+  if ("state" in values && before.state === values.state)
+    throw conflict(`The subscription is ${values.state} already.`);
   const row = await trx
     .updateTable("subscriptions")
     .set({ ...values, updatedAt: new Date(nowMs) })
@@ -218,18 +179,16 @@ export async function updateSubscription(
     .executeTakeFirstOrThrow();
   await recordChange(trx, { kind: "subscription", key: id });
   await recordAudit(trx, author, { action, entity: "subscription", id }, nowMs);
-  const [subscription] = await withTopics(trx, [row]);
-  if (!subscription) throw new Error("a subscription that was written cannot be read");
-  return subscription;
+  return withTopics(trx, row);
 }
 
-const ofApp = (db: Queryable, { organizationId, appId }: AppScope) =>
-  db.selectFrom("subscriptions").where("appId", "=", appId).where("organizationId", "=", organizationId);
+const ofApp = (db: Queryable, scope: AppScope) =>
+  db.selectFrom("subscriptions").where((eb) => eb.and({ ...scope }));
 
-async function withTopics(db: Queryable, rows: readonly SubscriptionRow[]): Promise<readonly Subscription[]> {
-  const coverage = await listCoverage(
-    db,
-    rows.map(({ id }) => id),
-  );
-  return rows.map((row) => ({ row, topics: (coverage.get(row.id) ?? []).map(({ topic }) => topic) }));
+async function withTopics(db: Queryable, row: SubscriptionRow): Promise<Subscription> {
+  const coverage = await listCoverage(db, [row.id]);
+  return { row, topics: topicsOf(coverage, row) };
 }
+
+const topicsOf = (coverage: Awaited<ReturnType<typeof listCoverage>>, { id }: SubscriptionRow) =>
+  (coverage.get(id) ?? []).map(({ topic }) => topic);

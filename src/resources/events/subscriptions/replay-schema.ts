@@ -1,15 +1,12 @@
 import { z } from "zod";
 import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
+import { timeInput } from "../../../http/fields.ts";
 
 /** Entries that are counted; where there are more, `matched` is this number. */
 export const MAX_COUNTED = 10_000;
 
 const ENTRY_ID = /^\d{1,20}-\d{1,20}$/;
 const MAX_TOPIC = 1_024;
-
-const time = z.iso
-  .datetime({ offset: true, error: "must be an RFC 3339 time" })
-  .transform((text) => Date.parse(text));
 
 const entryId = z
   .string()
@@ -36,8 +33,8 @@ const afterSchema = z
 
 export const replaySchema = z
   .strictObject({
-    from: time.optional().describe("Appended at that time or later."),
-    to: time.optional().describe("Appended before that time."),
+    from: timeInput.optional().describe("Appended at that time or later."),
+    to: timeInput.optional().describe("Appended before that time."),
     types: z
       .array(z.string().min(1).max(255))
       .min(1)

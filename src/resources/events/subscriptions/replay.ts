@@ -4,14 +4,14 @@ import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
 import type { Topics } from "../../../bus/topics/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { SendAgain } from "../../../event/handler.ts";
-import { conflict, notFound } from "../../../http/problem.ts";
+import { conflict } from "../../../http/problem.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { createId } from "../../../lib/ids.ts";
 import { appParams, appScopeOf } from "../../apps/app-scope.ts";
 import { pathId } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { findSubscription } from "./queries.ts";
+import { getSubscription } from "./queries.ts";
 import { findNamed, findRange, type Selected } from "./replay-entries.ts";
 import { formatPlace, replayedSchema, replaySchema } from "./replay-schema.ts";
 
@@ -49,9 +49,7 @@ export const replays: Resource<ReplayDeps> = {
       },
       async ({ caller, params, body, c }) => {
         const scope = appScopeOf(caller, params);
-        const subscription = await findSubscription(deps.db, scope, params.subscriptionId);
-        if (!subscription) throw notFound("subscription");
-        const { row, topics } = subscription;
+        const { row, topics } = await getSubscription(deps.db, scope, params.subscriptionId);
         if (row.handler === null)
           throw conflict("The subscription has no handler: rewind it to read events again.");
         const selected =

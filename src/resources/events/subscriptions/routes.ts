@@ -13,7 +13,6 @@ import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { countDeadLettersOf } from "../../../data/subscriptions/dead-letters.ts";
 import { deleted } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
-import { notFound } from "../../../http/problem.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Log } from "../../../log.ts";
 import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
@@ -24,7 +23,7 @@ import { defineRoute } from "../../kit/route.ts";
 import { makeHandlerSecret } from "./handler.ts";
 import {
   deleteSubscription,
-  findSubscription,
+  getSubscription,
   insertSubscription,
   listSubscriptions,
   type Subscription,
@@ -76,7 +75,7 @@ export const subscribe: Resource<SubscriptionsDeps> = {
           "`*` is asked for and the app has no channels; more than 1,000 topics would be covered; or the channel has another connection",
       },
       async ({ caller, params, body }) => {
-        const { db, redis, groups, keyring, clock, log } = deps;
+        const { db, redis, channelKinds, keyring, clock } = deps;
         const scope = appScopeOf(caller, params);
         const { eventUid, connectionId = null, startAt } = body;
         const handler = body.handler
@@ -85,19 +84,11 @@ export const subscribe: Resource<SubscriptionsDeps> = {
         await requireApp(db, scope);
         const startMs = startMsOf(startAt, await readRedisTimeMs(redis));
         const wanted = { eventUid, startAt, startMs, connectionId, handler };
-        const context = { channelKinds: deps.channelKinds, keyring, nowMs: clock() };
+        const context = { channelKinds, keyring, nowMs: clock() };
         const subscription = await db
           .transaction()
           .execute((trx) => insertSubscription(trx, caller, scope, wanted, context));
-        const { id } = subscription.row;
-        try {
-          await ensureGroups(groups, { id, startMs, topics: subscription.topics, isPaused: false });
-        } catch (error) {
-          log.warn(
-            { event: "subscription.groups_late", err: error, subscription: id },
-            "the groups of a new subscription are made later",
-          );
-        }
+        await tryEnsureGroups(deps, subscription);
         const made = body.handler?.secret === undefined ? handler?.secret : undefined;
         const { connected: connectedChannels } = subscription;
         return { ...(await renderOne(deps, subscription, made)), connectedChannels };
@@ -139,13 +130,8 @@ export const subscriptions: Resource<SubscriptionsDeps> = {
         answer: subscriptionSchema,
       },
       async ({ caller, params }) => {
-        const subscription = await findSubscription(
-          deps.db,
-          appScopeOf(caller, params),
-          params.subscriptionId,
-        );
-        if (!subscription) throw notFound("subscription");
-        return renderOne(deps, subscription);
+        const scope = appScopeOf(caller, params);
+        return renderOne(deps, await getSubscription(deps.db, scope, params.subscriptionId));
       },
     ),
     defineRoute(
@@ -158,12 +144,8 @@ export const subscriptions: Resource<SubscriptionsDeps> = {
         answer: lagSchema,
       },
       async ({ caller, params }) => {
-        const subscription = await findSubscription(
-          deps.db,
-          appScopeOf(caller, params),
-          params.subscriptionId,
-        );
-        if (!subscription) throw notFound("subscription");
+        const scope = appScopeOf(caller, params);
+        const subscription = await getSubscription(deps.db, scope, params.subscriptionId);
         const backlogs = await readBacklogs(deps, [placeOf(subscription)]);
         const { lag, lagSeconds, pending } = backlogs.get(subscription.row.id) ?? UNKNOWN_BACKLOG;
         return { lag, lagSeconds, pending };
@@ -182,10 +164,9 @@ export const subscriptions: Resource<SubscriptionsDeps> = {
       async ({ caller, params }) => {
         const id = params.subscriptionId;
         const scope = appScopeOf(caller, params);
-        const removed = await deps.db
+        await deps.db
           .transaction()
           .execute((trx) => deleteSubscription(trx, caller, scope, id, deps.clock()));
-        if (!removed) throw notFound("subscription");
         await deps.onDeleted();
         return { id };
       },
@@ -196,6 +177,19 @@ export const subscriptions: Resource<SubscriptionsDeps> = {
 export function startMsOf(startAt: StartAt, redisTimeMs: number): number {
   if (startAt === "now") return redisTimeMs;
   return startAt === "earliest" ? 0 : Math.max(0, startAt);
+}
+
+/** Readers learn of it at once; where Redis is away, the group reconciler tells them later. */
+export async function tryEnsureGroups(
+  { groups, log }: SubscriptionsDeps,
+  { row: { id, startMs, state }, topics }: Subscription,
+): Promise<void> {
+  await ensureGroups(groups, { id, startMs, topics, isPaused: state === "paused" }).catch((err) => {
+    log.warn(
+      { event: "subscription.groups_late", err, subscription: id },
+      "the groups of a subscription are made or changed later",
+    );
+  });
 }
 
 export async function renderOne(

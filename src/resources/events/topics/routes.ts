@@ -6,7 +6,6 @@ import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
 import { listOf } from "../../kit/answer.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { listTopics } from "./queries.ts";
 import { renderTopic, topicSchema } from "./schema.ts";
 
 export interface TopicsDeps {
@@ -35,7 +34,17 @@ export const topics: Resource<TopicsDeps> = {
       async ({ caller, params, query }) => {
         const scope = appScopeOf(caller, params);
         await requireApp(db, scope);
-        const { items, total } = await listTopics(db, scope, query);
+        const ours = db.selectFrom("topics").where((eb) => eb.and({ ...scope }));
+        const { total } = await ours
+          .select(({ fn }) => fn.countAll<number>().as("total"))
+          .executeTakeFirstOrThrow();
+        const items = await ours
+          .select(["topic", "channelUid", "type"])
+          .orderBy("createdAt")
+          .orderBy("topic")
+          .limit(query.limit)
+          .offset(query.offset)
+          .execute();
         const rendered = await mapBounded(items, CONCURRENCY, async (row) =>
           renderTopic(row, await topics.find(row.topic)),
         );

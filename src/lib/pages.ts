@@ -1,0 +1,15 @@
+/** All rows of a query in pages by a key that grows: each page begins after the key of the last row before it. */
+export async function* inPages<N extends string, K, T extends Readonly<Record<N, K>>>(
+  key: N,
+  first: K,
+  limit: number,
+  read: (after: K, limit: number) => Promise<readonly T[]>,
+): AsyncGenerator<readonly T[]> {
+  for (let after = first; ; ) {
+    const page = await read(after, limit);
+    yield page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < limit) return;
+    after = last[key];
+  }
+}
