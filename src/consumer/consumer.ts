@@ -1,9 +1,9 @@
 import { type ConsumedEvent, readEvent } from "../event/cloud-event.ts";
+import { sleep } from "../lib/wait.ts";
 import { createCommands } from "./commands.ts";
 import { type Connection, connect } from "./connection.ts";
 import { runEngine } from "./engine.ts";
 import type { DeliveredEntry } from "./in-flight-window.ts";
-import { pause } from "./loop.ts";
 import { type ConsumerOptions, type ConsumerSettings, readOptions } from "./options.ts";
 
 export type { ConsumerProblem } from "./options.ts";
@@ -102,16 +102,15 @@ async function requireSubscription(
   connection: Connection,
   signal: AbortSignal,
 ): Promise<void> {
-  const { name: reader, maxDeadLetters, subscription: group } = settings;
-  const commands = createCommands(connection, { group, reader, maxDeadLetters });
+  const commands = createCommands(connection, settings);
   const untilMs = performance.now() + UNKNOWN_AFTER_MS;
   while (!signal.aborted && !(await commands.isKnown())) {
     if (performance.now() >= untilMs) {
       throw new Error(
-        `the subscription ${group} is unknown in this Redis: look at its id, and at the address`,
+        `the subscription ${settings.subscription} is unknown in this Redis: look at its id, and at the address`,
       );
     }
-    await pause(200, signal);
+    await sleep(200, signal);
   }
 }
 

@@ -1,9 +1,9 @@
+import { sleep } from "../lib/wait.ts";
 import { createAcknowledger } from "./acknowledge.ts";
 import { extendClaims, recoverEntries, startOwnedTopics, TopicOwnership } from "./claims.ts";
 import { createCommands } from "./commands.ts";
 import type { Connection } from "./connection.ts";
 import { type EntryHandler, InFlightWindow } from "./in-flight-window.ts";
-import { pause } from "./loop.ts";
 import type { ConsumerSettings } from "./options.ts";
 import { readNewEntries } from "./reader.ts";
 import { createTopicList } from "./topic-list.ts";
@@ -23,9 +23,7 @@ export interface EngineDeps {
 export async function runEngine(deps: EngineDeps): Promise<void> {
   const { settings, connection, blocking, handler, signal } = deps;
   const onError = (error: unknown): void => settings.onProblem({ kind: "redis", error });
-  const { subscription: group, name: reader, maxDeadLetters } = settings;
-  const names = { group, reader, maxDeadLetters };
-  const commands = createCommands(connection, names);
+  const commands = createCommands(connection, settings);
   const topics = createTopicList(commands, settings.only);
   const { acknowledge, close } = createAcknowledger(commands, onError);
   const ownership = settings.ordered ? new TopicOwnership() : undefined;
@@ -40,9 +38,9 @@ export async function runEngine(deps: EngineDeps): Promise<void> {
     readNewEntries({
       ...shared,
       isCluster: connection.isCluster,
-      commands: blocking === undefined ? commands : createCommands(blocking, names),
+      commands: blocking === undefined ? commands : createCommands(blocking, settings),
       isBlocking: blocking !== undefined,
-      rest: deps.idle ?? pause,
+      rest: deps.idle ?? sleep,
       ownership,
     }),
     ...(owned === undefined ? [recoverEntries(shared)] : []),

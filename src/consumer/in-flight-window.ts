@@ -1,6 +1,7 @@
 import { backoffMs } from "../lib/backoff.ts";
+import { endsWithin, sleep } from "../lib/wait.ts";
 import type { Commands, Entry } from "./commands.ts";
-import { pause, retry } from "./loop.ts";
+import { retry } from "./loop.ts";
 import type { ConsumerSettings } from "./options.ts";
 
 /** An entry as it is delivered to a handler. */
@@ -133,9 +134,7 @@ export class InFlightWindow {
   /** Stops, waits for running handlers, then releases what is left. */
   async close(timeoutMs: number): Promise<void> {
     this.stop();
-    const ended = new AbortController();
-    await Promise.race([Promise.allSettled([...this.#tasks]), pause(timeoutMs, ended.signal)]);
-    ended.abort();
+    await endsWithin(timeoutMs, Promise.allSettled([...this.#tasks]));
     for (const { abort } of this.#inFlight.values()) abort.abort();
     for (const [topic, ids] of this.byTopic()) {
       await this.#deps.commands.release(topic, ids).catch(() => {});
@@ -225,7 +224,8 @@ export class InFlightWindow {
     const { entry, abort } = inFlight;
     const signal = AbortSignal.any([abort.signal, this.#stopping.signal]);
     const waitMs = (): number => backoffMs(settings.retry, inFlight.attempt, Math.random);
-    if (!(await pause(waitMs(), signal))) return;
+    await sleep(waitMs(), signal);
+    if (signal.aborted) return;
     let isOurs = false;
     const count = async (): Promise<void> => {
       isOurs = await commands.countAttempt(entry, inFlight.attempt + 1);

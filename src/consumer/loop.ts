@@ -1,16 +1,9 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { sleep } from "../lib/wait.ts";
 
 interface RetryOptions {
   readonly signal: AbortSignal;
   readonly onError: (error: unknown) => void;
 }
-
-/** False where the signal ended the wait. */
-export const pause = (ms: number, signal: AbortSignal): Promise<boolean> =>
-  delay(ms, undefined, { signal }).then(
-    () => true,
-    () => false,
-  );
 
 /** Runs a step until the signal aborts. The step answers the pause after it, in ms; one that fails is reported and repeated. */
 export async function repeat(
@@ -22,7 +15,7 @@ export async function repeat(
       if (!signal.aborted) onError(error);
       return afterErrorMs;
     });
-    if (pauseMs > 0) await pause(pauseMs, signal);
+    if (pauseMs > 0) await sleep(pauseMs, signal);
   }
 }
 
@@ -37,7 +30,8 @@ export async function retry(
       return true;
     } catch (error) {
       onError(error);
-      if (!(await pause(backoffMs(failures), signal))) return false;
+      await sleep(backoffMs(failures), signal);
+      if (signal.aborted) return false;
     }
   }
 }

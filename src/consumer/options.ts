@@ -49,25 +49,21 @@ export interface ConsumerSettings extends Required<Omit<ConsumerOptions, "retry"
   readonly name: string;
 }
 
-const OPTIONS: Readonly<Record<keyof ConsumerOptions, true>> = {
-  redis: true,
-  subscription: true,
-  only: true,
-  concurrency: true,
-  ordered: true,
-  maxAttempts: true,
-  retry: true,
-  deadAfterMs: true,
-  stopTimeoutMs: true,
-  maxDeadLetters: true,
-  onProblem: true,
-};
 const RETRY: Backoff = { initialMs: 1_000, maxMs: 300_000, factor: 2, jitter: 0.5 };
+/** The bounds of each number, and its default. */
+const NUMBERS = {
+  concurrency: [1, 16, 10_000],
+  maxAttempts: [1, 10, 1_000_000],
+  deadAfterMs: [1_000, 30_000, 86_400_000],
+  stopTimeoutMs: [0, 30_000, 86_400_000],
+  maxDeadLetters: [1, 10_000, 1_000_000],
+} as const;
+const KNOWN = { ...NUMBERS, redis: 0, subscription: 0, only: 0, ordered: 0, retry: 0, onProblem: 0 };
 
 /** @throws TypeError that names the option, or all that are unknown. */
 export function readOptions(options: ConsumerOptions): ConsumerSettings {
   const unknown = [
-    ...namesBeyond(OPTIONS, options),
+    ...namesBeyond(KNOWN satisfies Record<keyof ConsumerOptions, unknown>, options),
     ...namesBeyond(RETRY, options.retry ?? {}).map((name) => `retry.${name}`),
   ];
   if (unknown.length > 0) throw new TypeError(`unknown options: ${unknown.join(", ")}`);
@@ -80,11 +76,11 @@ export function readOptions(options: ConsumerOptions): ConsumerSettings {
     subscription,
     only: options.only ?? (() => true),
     ordered: options.ordered ?? false,
-    concurrency: count("concurrency", options.concurrency ?? 16, 1, 10_000),
-    maxAttempts: count("maxAttempts", options.maxAttempts ?? 10, 1, 1_000_000),
-    deadAfterMs: count("deadAfterMs", options.deadAfterMs ?? 30_000, 1_000, 86_400_000),
-    stopTimeoutMs: count("stopTimeoutMs", options.stopTimeoutMs ?? 30_000, 0, 86_400_000),
-    maxDeadLetters: count("maxDeadLetters", options.maxDeadLetters ?? 10_000, 1, 1_000_000),
+    concurrency: readNumber(options, "concurrency"),
+    maxAttempts: readNumber(options, "maxAttempts"),
+    deadAfterMs: readNumber(options, "deadAfterMs"),
+    stopTimeoutMs: readNumber(options, "stopTimeoutMs"),
+    maxDeadLetters: readNumber(options, "maxDeadLetters"),
     retry: { ...RETRY, ...options.retry },
     onProblem: options.onProblem ?? (() => {}),
     name: `${hostname().slice(0, 64)}-${process.pid}-${crypto.randomUUID().slice(0, 8)}`,
@@ -94,7 +90,9 @@ export function readOptions(options: ConsumerOptions): ConsumerSettings {
 const namesBeyond = (known: object, given: object): readonly string[] =>
   Object.keys(given).filter((name) => !Object.hasOwn(known, name));
 
-function count(name: string, value: number, least: number, most: number): number {
+function readNumber(options: ConsumerOptions, name: keyof typeof NUMBERS): number {
+  const [least, usual, most] = NUMBERS[name];
+  const value = options[name] ?? usual;
   if (Number.isInteger(value) && value >= least && value <= most) return value;
   throw new TypeError(`${name} must be a whole number from ${least} to ${most}`);
 }

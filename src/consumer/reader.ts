@@ -1,6 +1,7 @@
 import { chunkTopics } from "../lib/stream-chunks.ts";
+import { sleep } from "../lib/wait.ts";
 import type { ReadingDeps, TopicOwnership } from "./claims.ts";
-import { pause, repeat } from "./loop.ts";
+import { repeat } from "./loop.ts";
 
 export interface ReaderDeps extends ReadingDeps {
   readonly isCluster: boolean;
@@ -30,11 +31,10 @@ export function readNewEntries(deps: ReaderDeps): Promise<void> {
   return repeat(
     async () => {
       if (window.free <= 0) {
-        await Promise.race([window.changed(), pause(BLOCK_MS, signal)]);
+        await Promise.race([window.changed(), sleep(BLOCK_MS, signal)]);
         return 0;
       }
-      const all = await topics.current();
-      const read = await readOnce(deps, all);
+      const read = await readOnce(deps, await topics.current());
       restMs = read > 0 ? MIN_REST_MS : Math.min(maxRestMs, restMs * 2);
       if (read === 0) await rest(restMs, signal);
       return 0;

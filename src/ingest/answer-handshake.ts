@@ -14,19 +14,18 @@ export interface AnswerHandshakeDeps {
   readonly visit: (url: string, options: { readonly signal: AbortSignal }) => Promise<void>;
 }
 
-/**
- * Does what a handshake asks for, then makes its answer; the error says why there is none.
- *
- * @throws UnavailableError where it cannot be done now.
- */
-export type AnswerHandshake = (
-  channel: LiveChannel,
-  handshake: MatchedHandshake,
-  options: { readonly signal: AbortSignal },
-) => Promise<Result<HandshakeReply, string>>;
+export type AnswerHandshake = ReturnType<typeof createAnswerHandshake>;
 
-export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeDeps): AnswerHandshake {
-  return async ({ identity }, { captured, visit: address, reply }, { signal }) => {
+/**
+ * Does what a handshake asks for, then makes its answer; the error says why there is none. Throws UnavailableError where it cannot
+ * be done now.
+ */
+export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeDeps) {
+  return async (
+    { identity }: LiveChannel,
+    { captured, visit: address, reply }: MatchedHandshake,
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<Result<HandshakeReply, string>> => {
     // First, since it touches nothing: a secret must not be kept of a sender who then gets no answer.
     const answer = reply();
     if (!answer.ok) return answer;

@@ -1,12 +1,13 @@
 import type { Publish } from "../bus/publish/publish.ts";
+import { MAX_CALL_BYTES, MAX_CALL_EVENTS } from "../bus/publish/publish-lanes.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../bus/quarantine/quarantine-record.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestResult } from "../event/ingest.ts";
-import type { ItemFailure, Outcome } from "../event/outcome.ts";
+import type { Outcome } from "../event/outcome.ts";
 import { type NormalizeDeps, type Normalized, normalize, type Selection } from "../normalize/normalize.ts";
 import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
-import { outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
+import { outcomeOf, quarantineReceiptsOf, tooManyItems, wholeFailure } from "./outcome.ts";
 import type { Redrive } from "./write.ts";
 
 export interface DrainPausedDeps extends NormalizeDeps {
@@ -22,30 +23,7 @@ export interface BufferedDelivery {
   readonly delivery: QuarantinedItem["delivery"];
 }
 
-/** Runs buffered deliveries as if they came now, but none is refused any more. */
-export interface DrainPaused {
-  /** @throws UnavailableError when what became of it is not certain; running it again is safe. */
-  one(
-    channel: LiveChannel,
-    buffered: BufferedDelivery,
-    options: { readonly signal: AbortSignal },
-  ): Promise<Outcome>;
-  /**
-   * In their order. Many that make nothing but events are one write, or a channel that gets new deliveries all the time would
-   * never come to the end of the old ones.
-   *
-   * @throws UnavailableError: those that are not certain stay buffered.
-   */
-  all(
-    channel: LiveChannel,
-    buffered: readonly BufferedDelivery[],
-    options: { readonly signal: AbortSignal },
-  ): Promise<void>;
-}
-
-/** The bounds of one script call (publish-lanes.ts): all or nothing. */
-const MAX_EVENTS = 500;
-const MAX_BYTES = 4 * 1024 * 1024;
+export type DrainPaused = ReturnType<typeof createDrainPaused>;
 
 interface Clean {
   readonly buffered: BufferedDelivery;
@@ -54,25 +32,27 @@ interface Clean {
   readonly bytes: number;
 }
 
-export function createDrainPaused(deps: DrainPausedDeps): DrainPaused {
+/** Runs buffered deliveries as if they came now, but none is refused any more. */
+export function createDrainPaused(deps: DrainPausedDeps) {
   const { publish, quarantine, redrive, observe } = deps;
 
-  const one: DrainPaused["one"] = async (channel, buffered, { signal }) => {
-    const { organizationId } = channel.identity;
-    const result = await redrive(
-      channel,
-      { ...selectionOf(buffered), delivery: buffered.delivery },
-      { signal },
-    );
-    if (result.kind === "accepted" && result.outcome.quarantined === 0) return result.outcome;
-    const outcome =
-      result.kind === "accepted"
-        ? result.outcome
-        : await quarantineAsInvalid(channel, buffered, result, signal);
+  /** @throws UnavailableError when what became of it is not certain; running it again is safe. */
+  async function one(
+    channel: LiveChannel,
+    buffered: BufferedDelivery,
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<Outcome> {
+    const request = { ...selectionOf(buffered), delivery: buffered.delivery };
+    const result = await redrive(channel, request, { signal });
+    const isAccepted = result.kind === "accepted";
+    if (isAccepted && result.outcome.quarantined === 0) return result.outcome;
+    const outcome = isAccepted
+      ? result.outcome
+      : await quarantineAsInvalid(channel, buffered, result, signal);
     // Items that failed have records of their own now.
-    await quarantine.delete(organizationId, buffered.id);
+    await quarantine.delete(channel.identity.organizationId, buffered.id);
     return outcome;
-  };
+  }
 
   async function quarantineAsInvalid(
     { identity }: LiveChannel,
@@ -80,9 +60,8 @@ export function createDrainPaused(deps: DrainPausedDeps): DrainPaused {
     result: IngestResult,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    const detail =
-      result.kind === "tooManyItems" ? `the delivery holds more than ${result.limit} items` : result.kind;
-    const failure: ItemFailure = { item: null, reason: "invalid_body", detail, definitions: [] };
+    const failure =
+      result.kind === "tooManyItems" ? tooManyItems(result.limit) : wholeFailure("invalid_body", result.kind);
     const ids = await quarantine.put(identity, { delivery, items: [{ failure, keep: "all" }] }, { signal });
     return outcomeOf(1, [], [], quarantineReceiptsOf([failure], ids));
   }
@@ -104,19 +83,27 @@ export function createDrainPaused(deps: DrainPausedDeps): DrainPaused {
       for (const { buffered } of batch) await one(channel, buffered, { signal });
       return;
     }
-    const received = batch.reduce((sum, clean) => sum + clean.received, 0);
+    const received = sum(batch.map((clean) => clean.received));
     observe(channel, { kind: "accepted", outcome: outcomeOf(received, events, receipts, []) });
   }
 
   return {
     one,
-    async all(channel, deliveries, { signal }) {
+    /**
+     * In their order. Many that make nothing but events are one write, or a channel that gets new deliveries all the time would
+     * never come to the end of the old ones.
+     *
+     * @throws UnavailableError: those that are not certain stay buffered.
+     */
+    async all(
+      channel: LiveChannel,
+      deliveries: readonly BufferedDelivery[],
+      { signal }: { readonly signal: AbortSignal },
+    ): Promise<void> {
       let batch: Clean[] = [];
       for (const buffered of deliveries) {
-        const clean = cleanOf(
-          buffered,
-          await normalize(channel.rules, buffered.delivery, deps, selectionOf(buffered)),
-        );
+        const normalized = await normalize(channel.rules, buffered.delivery, deps, selectionOf(buffered));
+        const clean = cleanOf(buffered, normalized);
         if (clean && fits(batch, clean)) {
           batch.push(clean);
           continue;
@@ -144,9 +131,11 @@ function cleanOf(buffered: BufferedDelivery, normalized: Normalized): Clean | un
   return { buffered, received, events, bytes: sum(events.map(({ bytes }) => bytes)) };
 }
 
+/** Within one script call, which is all or nothing. */
 function fits(batch: readonly Clean[], next: Clean): boolean {
   const events = sum(batch.map((clean) => clean.events.length)) + next.events.length;
-  return events <= MAX_EVENTS && sum(batch.map(({ bytes }) => bytes)) + next.bytes <= MAX_BYTES;
+  const bytes = sum(batch.map((clean) => clean.bytes)) + next.bytes;
+  return events <= MAX_CALL_EVENTS && bytes <= MAX_CALL_BYTES;
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

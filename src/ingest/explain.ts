@@ -15,18 +15,9 @@ import { explainItem } from "../normalize/explain.ts";
 import type { Fault } from "../normalize/fault.ts";
 import { type NormalizeDeps, normalizeEach, type Selection } from "../normalize/normalize.ts";
 import type { LiveChannel } from "./live-channel.ts";
+import { tooManyItems } from "./outcome.ts";
 
-/**
- * Says what a delivery would become by the channel's definitions, in the order of its items. Nothing is published, kept or counted.
- *
- * @param only explains one item alone, as a re-drive would run it
- * @throws UnavailableError when a schema or what the bus knows cannot be had now.
- */
-export type Explain = (
-  channel: LiveChannel,
-  delivery: VerifiedDelivery,
-  only?: Selection,
-) => Promise<readonly ExplainedItem[]>;
+export type Explain = ReturnType<typeof createExplain>;
 
 interface Draft {
   readonly events: OutgoingEvent[];
@@ -34,14 +25,23 @@ interface Draft {
   readonly byRule: Map<string, Fault>;
 }
 
-export function createExplain(deps: NormalizeDeps & { readonly findKnownIds: FindKnownIds }): Explain {
-  return async (channel, delivery, only) => {
+/**
+ * Says what a delivery would become by the channel's definitions, in the order of its items. Nothing is published, kept or counted.
+ * Throws UnavailableError when a schema or what the bus knows cannot be had now.
+ */
+export function createExplain(deps: NormalizeDeps & { readonly findKnownIds: FindKnownIds }) {
+  /** @param only explains one item alone, as a re-drive would run it */
+  return async (
+    channel: LiveChannel,
+    delivery: VerifiedDelivery,
+    only?: Selection,
+  ): Promise<readonly ExplainedItem[]> => {
     const steps = new Map<number, readonly ExplainedDefinition[]>();
     const onItem: NormalizeDeps["onItem"] = (context) => {
       steps.set(context.item.index, explainItem(channel.rules, context));
     };
     const result = await normalizeEach(channel.rules, delivery, { ...deps, onItem }, only);
-    if (result.kind === "tooManyItems") return [whole(tooMany(result.limit))];
+    if (result.kind === "tooManyItems") return [whole(tooManyItems(result.limit))];
     if (result.kind === "normalized") return result.failures.map(whole);
 
     const drafts = new Map<number | null, Draft>();
@@ -104,11 +104,4 @@ const whole = (failure: ItemFailure): ExplainedItem => ({
   failures: [failure],
   definitions: [],
   closest: null,
-});
-
-const tooMany = (limit: number): ItemFailure => ({
-  item: null,
-  reason: "invalid_body",
-  definitions: [],
-  detail: `the delivery holds more than ${limit} items`,
 });

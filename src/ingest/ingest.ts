@@ -6,6 +6,7 @@ import type { MatchedHandshake } from "../verify/handshake/compile.ts";
 import type { RefusedRequest } from "../verify/verify.ts";
 import type { AnswerHandshake } from "./answer-handshake.ts";
 import type { LiveChannel } from "./live-channel.ts";
+import { wholeFailure } from "./outcome.ts";
 import type { BufferWhilePaused } from "./pause-buffer.ts";
 import type { Writer } from "./write.ts";
 
@@ -49,7 +50,7 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
 
   /** The sender waits for none of it, and is told 401 whatever becomes of it. */
   function keepSample({ identity }: LiveChannel, { message, redacted }: RefusedRequest): void {
-    const failure = { item: null, reason: "signature_invalid", detail: message, definitions: [] } as const;
+    const failure = wholeFailure("signature_invalid", message);
     const write = { delivery: redacted(), items: [{ failure, keep: "newest" }] } as const;
     quarantine.put(identity, write, { signal: NEVER_ABORTED }).catch(() => {});
   }

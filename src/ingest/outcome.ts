@@ -1,8 +1,26 @@
 import type { Receipt } from "../bus/publish/publish.ts";
 import type { OutgoingEvent } from "../event/event.ts";
-import type { EventReceipt, ItemFailure, Outcome, QuarantineReceipt } from "../event/outcome.ts";
+import type {
+  EventReceipt,
+  ItemFailure,
+  Outcome,
+  QuarantineReason,
+  QuarantineReceipt,
+} from "../event/outcome.ts";
 
 const NONE: readonly ItemFailure[] = [];
+
+/** A failure of the delivery as a whole. */
+export const wholeFailure = (reason: QuarantineReason, detail: string): ItemFailure => ({
+  item: null,
+  reason,
+  detail,
+  definitions: [],
+});
+
+/** Where no sender can be told to send less: of a fetched delivery, or one that was accepted before. */
+export const tooManyItems = (limit: number): ItemFailure =>
+  wholeFailure("invalid_body", `the delivery holds more than ${limit} items`);
 
 /** The events whose id is known with other data, as failures of their items: one per item, naming all that conflict. */
 export function conflictsOf(
@@ -10,14 +28,8 @@ export function conflictsOf(
   receipts: readonly Receipt[],
 ): readonly ItemFailure[] {
   if (!receipts.some(({ status }) => status === "conflict")) return NONE;
-  const byItem = new Map<number | null, OutgoingEvent[]>();
-  events.forEach((event, i) => {
-    if (receipts[i]?.status !== "conflict") return;
-    const known = byItem.get(event.item);
-    if (known === undefined) byItem.set(event.item, [event]);
-    else known.push(event);
-  });
-  return [...byItem].map(([item, conflicting]) => ({
+  const conflicts = events.filter((_, i) => receipts[i]?.status === "conflict");
+  return [...Map.groupBy(conflicts, ({ item }) => item)].map(([item, conflicting]) => ({
     item,
     reason: "id_conflict",
     detail: `the id ${JSON.stringify(conflicting[0]?.id)} is known with other data`,

@@ -2,46 +2,28 @@ import { setTimeout as delay } from "node:timers/promises";
 import { CLOSES_MS, type PauseState, type Pauses } from "../bus/groups/pauses.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { IngestResult } from "../event/ingest.ts";
-import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { NewId } from "../lib/ids.ts";
 import type { DrainPaused } from "./drain-paused.ts";
 import type { LiveChannel } from "./live-channel.ts";
-import { outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
+import { outcomeOf, quarantineReceiptsOf, wholeFailure } from "./outcome.ts";
 
-export interface PauseBufferDeps {
-  readonly quarantine: Pick<QuarantineStore, "put">;
-  readonly pauses: Pick<Pauses, "state">;
-  readonly drainPaused: Pick<DrainPaused, "one">;
-  readonly newDeliveryId: NewId;
-}
-
-const WHOLE: ItemFailure = {
-  item: null,
-  reason: "paused",
-  detail: "the channel is paused, or deliveries of its pause are not all through",
-  definitions: [],
-};
+const WHOLE = wholeFailure("paused", "the channel is paused, or deliveries of its pause are not all through");
 const LOOK_EVERY_MS = 20;
 
-/**
- * Buffers a delivery of a paused channel, or of one whose buffered deliveries are not all through; undefined where they are,
- * and it may pass.
- *
- * @throws UnavailableError when the quarantine is full, or what became of it is not certain.
- */
-export type BufferWhilePaused = (
-  channel: LiveChannel,
-  delivery: VerifiedDelivery,
-  options: { readonly signal: AbortSignal },
-) => Promise<IngestResult | undefined>;
+export type BufferWhilePaused = ReturnType<typeof createPauseBuffer>;
 
 /**
  * Deliveries come through in their order: one that comes after a pause stands behind those that the pause has buffered, until
  * none is left (`Pauses.end`). One that is buffered just as the last goes through would stay behind: so the pause is looked at
  * again after each write, and the delivery runs at once if the pause is over by then.
  */
-export function createPauseBuffer(deps: PauseBufferDeps): BufferWhilePaused {
+export function createPauseBuffer(deps: {
+  readonly quarantine: Pick<QuarantineStore, "put">;
+  readonly pauses: Pick<Pauses, "state">;
+  readonly drainPaused: Pick<DrainPaused, "one">;
+  readonly newDeliveryId: NewId;
+}) {
   const { quarantine, pauses, drainPaused, newDeliveryId } = deps;
   /** Channels in force whose pause is known to be over; a change of the channel makes it another object. */
   const over = new WeakSet<LiveChannel>();
@@ -68,7 +50,17 @@ export function createPauseBuffer(deps: PauseBufferDeps): BufferWhilePaused {
     return now;
   }
 
-  return async (channel, verified, { signal }) => {
+  /**
+   * Buffers a delivery of a paused channel, or of one whose buffered deliveries are not all through; undefined where they are,
+   * and it may pass.
+   *
+   * @throws UnavailableError when the quarantine is full, or what became of it is not certain.
+   */
+  return async (
+    channel: LiveChannel,
+    verified: VerifiedDelivery,
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<IngestResult | undefined> => {
     const { identity, pause } = channel;
     if (pause === undefined || over.has(channel)) return undefined;
     if ((await stateOf(channel, pause)) === "over") {

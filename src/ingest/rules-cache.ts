@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { MAX_STALENESS_MS } from "../data/changes.ts";
 import { UnavailableError } from "../lib/errors.ts";
+import { withTimeout } from "../lib/wait.ts";
 import type { LiveChannel } from "./live-channel.ts";
 
 /** How many addresses a worker keeps compiled; beyond it the least used is compiled anew when it is next called. */
@@ -11,31 +12,21 @@ const LOOK_UP_TIMEOUT_MS = 4_000;
 export interface RulesCacheDeps {
   /** Tells a true address from an invented one without any look-up. */
   readonly isChannelId: (channelId: string) => boolean;
-  /** Reads and compiles the channel behind an address. @throws UnavailableError when that cannot be known now. */
-  readonly load: (channelId: string) => Promise<LoadedChannel | undefined>;
+  /**
+   * Reads and compiles the channel behind an address. `leftMs`: how long the address goes on; undefined: as long as the channel.
+   *
+   * @throws UnavailableError when that cannot be known now.
+   */
+  readonly load: (
+    channelId: string,
+  ) => Promise<{ readonly channel: LiveChannel; readonly leftMs: number | undefined } | undefined>;
   /** How long this worker has not been able to read the change feed, in ms. */
   readonly feedStalenessMs: () => number;
   /** Default 4,000. */
   readonly lookUpTimeoutMs?: number;
 }
 
-/** `leftMs`: how long the address goes on; undefined: as long as the channel. */
-export interface LoadedChannel {
-  readonly channel: LiveChannel;
-  readonly leftMs: number | undefined;
-}
-
-export interface RulesCache {
-  /**
-   * The channel in force behind an address, at once where it is cached.
-   *
-   * @throws UnavailableError when that cannot be known now.
-   */
-  readonly find: (channelId: string) => LiveChannel | undefined | Promise<LiveChannel | undefined>;
-  /** Forgets what is known of a channel, by its inner number. */
-  readonly drop: (channelNumber: number) => void;
-  readonly clear: () => void;
-}
+export type RulesCache = ReturnType<typeof createRulesCache>;
 
 /** Stands for an address that is well made but names no channel (it was deleted). */
 const ABSENT = Symbol("absent");
@@ -44,7 +35,7 @@ const ABSENT = Symbol("absent");
  * Channels compiled and in force, by address. A miss is loaded once however many ask for it, and what was read before a
  * change came in is not kept after it.
  */
-export function createRulesCache(deps: RulesCacheDeps): RulesCache {
+export function createRulesCache(deps: RulesCacheDeps) {
   const { isChannelId, load, feedStalenessMs, lookUpTimeoutMs = LOOK_UP_TIMEOUT_MS } = deps;
   const addresses = new Map<number, Set<string>>();
   const channels = new LRUCache<string, LiveChannel | typeof ABSENT>({
@@ -89,34 +80,28 @@ export function createRulesCache(deps: RulesCacheDeps): RulesCache {
   }
 
   return {
-    find(channelId) {
+    /**
+     * The channel in force behind an address, at once where it is cached.
+     *
+     * @throws UnavailableError when that cannot be known now.
+     */
+    find(channelId: string): LiveChannel | undefined | Promise<LiveChannel | undefined> {
       const cached = channels.get(channelId);
       if (cached === undefined && !isChannelId(channelId)) return undefined;
       if (feedStalenessMs() > MAX_STALENESS_MS)
         throw new UnavailableError("changes cannot be read since ten minutes");
       if (cached !== undefined) return cached === ABSENT ? undefined : cached;
-      return inTime(loading.get(channelId) ?? startLoading(channelId), lookUpTimeoutMs);
+      const late = `the look-up of a channel takes more than ${lookUpTimeoutMs} ms`;
+      return withTimeout(lookUpTimeoutMs, loading.get(channelId) ?? startLoading(channelId), late);
     },
-    drop(channelNumber) {
+    /** Forgets what is known of a channel, by its inner number. */
+    drop(channelNumber: number): void {
       startGeneration();
       for (const channelId of addresses.get(channelNumber) ?? []) channels.delete(channelId);
     },
-    clear() {
+    clear(): void {
       startGeneration();
       channels.clear();
     },
   };
-}
-
-async function inTime<T>(lookUp: Promise<T>, timeoutMs: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new UnavailableError(`the look-up of a channel takes more than ${timeoutMs} ms`)),
-    timeoutMs,
-  );
-  try {
-    return await Promise.race([lookUp, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -6,7 +6,7 @@ import type { ItemFailure } from "../event/outcome.ts";
 import type { SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { type NormalizeDeps, normalize, type Selection } from "../normalize/normalize.ts";
 import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
-import { conflictsOf, outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
+import { conflictsOf, outcomeOf, quarantineReceiptsOf, tooManyItems } from "./outcome.ts";
 
 export interface WriterDeps extends NormalizeDeps {
   readonly publish: Publish;
@@ -20,39 +20,12 @@ export interface RedriveRequest extends Selection {
   readonly delivery: VerifiedDelivery;
 }
 
-/**
- * Runs a quarantined item through today's definitions. Its record goes with the write that publishes its events; what
- * fails again stays in quarantine.
- *
- * @throws UnavailableError as `Ingest` does.
- */
-export type Redrive = (
-  channel: LiveChannel,
-  request: RedriveRequest,
-  options: { readonly signal: AbortSignal },
-) => Promise<IngestResult>;
+export type Writer = ReturnType<typeof createWriter>;
+export type Redrive = Writer["redrive"];
+export type MovePosition = Writer["movePosition"];
 
-/** Moves the cursor of a source without a delivery. Throws as `IngestFetched` does. */
-export type MovePosition = (
-  channel: LiveChannel,
-  options: { readonly signal: AbortSignal; readonly position: SourcePosition },
-) => Promise<void>;
-
-/** Puts verified deliveries on the bus. */
-export interface Writer {
-  /** Its result is the caller's to observe. @throws UnavailableError */
-  readonly write: (
-    channel: LiveChannel,
-    delivery: VerifiedDelivery,
-    options: { readonly signal: AbortSignal },
-  ) => Promise<IngestResult>;
-  readonly ingestFetched: IngestFetched<LiveChannel>;
-  readonly movePosition: MovePosition;
-  readonly redrive: Redrive;
-}
-
-/** Normalizes, publishes together with what is known to fail, then quarantines the conflicts. */
-export function createWriter(deps: WriterDeps): Writer {
+/** Puts verified deliveries on the bus: normalizes, publishes together with what is known to fail, then quarantines the conflicts. */
+export function createWriter(deps: WriterDeps) {
   const { publish, quarantine, observe } = deps;
 
   async function write(
@@ -64,7 +37,9 @@ export function createWriter(deps: WriterDeps): Writer {
     const normalized = pending instanceof Promise ? await pending : pending;
     if (normalized.kind === "tooManyItems" && position === undefined) return normalized;
     const { received, events, failures } =
-      normalized.kind === "tooManyItems" ? keptWhole(normalized.limit) : normalized;
+      normalized.kind === "tooManyItems"
+        ? { received: 1, events: [], failures: [tooManyItems(normalized.limit)] }
+        : normalized;
     if (again === undefined && position === undefined && failures.length > 0) {
       const refused = failures.filter((failure) => dispositionOf(channel, failure) === "reject");
       if (refused.length > 0) return { kind: "rejected", failures: refused };
@@ -99,22 +74,33 @@ export function createWriter(deps: WriterDeps): Writer {
     return { kind: "accepted", outcome: outcomeOf(received, events, receipts, quarantined) };
   }
 
-  const redrive: Redrive = async (channel, request, { signal }) => {
-    const result = await write(channel, request.delivery, { signal, again: request });
-    observe(channel, result);
-    return result;
-  };
-  const ingestFetched: IngestFetched<LiveChannel> = async (channel, delivery, options) => {
+  async function observed(channel: LiveChannel, delivery: VerifiedDelivery, options: WriteOptions) {
     const result = await write(channel, delivery, options);
     observe(channel, result);
     return result;
-  };
-  const movePosition: MovePosition = async (channel, { signal, position }) => {
-    const batch = { channel: channel.identity, events: [], policy: publishPolicyOf(channel), position };
-    await publish(batch, { signal });
-  };
+  }
 
-  return { write, ingestFetched, movePosition, redrive };
+  return {
+    /** Its result is the caller's to observe. @throws UnavailableError */
+    write,
+    ingestFetched: observed satisfies IngestFetched<LiveChannel>,
+    /** Moves the cursor of a source without a delivery. Throws as `IngestFetched` does. */
+    async movePosition(
+      channel: LiveChannel,
+      { signal, position }: { readonly signal: AbortSignal; readonly position: SourcePosition },
+    ): Promise<void> {
+      const batch = { channel: channel.identity, events: [], policy: publishPolicyOf(channel), position };
+      await publish(batch, { signal });
+    },
+    /**
+     * Runs a quarantined item through today's definitions. Its record goes with the write that publishes its events; what
+     * fails again stays in quarantine.
+     *
+     * @throws UnavailableError as `Ingest` does.
+     */
+    redrive: (channel: LiveChannel, request: RedriveRequest, { signal }: { readonly signal: AbortSignal }) =>
+      observed(channel, request.delivery, { signal, again: request }),
+  };
 }
 
 interface WriteOptions {
@@ -122,20 +108,6 @@ interface WriteOptions {
   readonly again?: RedriveRequest;
   readonly position?: SourcePosition;
 }
-
-/** A fetched delivery with too many items: no sender can be told to send less, and the next delivery must not wait for it. */
-const keptWhole = (limit: number) => ({
-  received: 1,
-  events: [],
-  failures: [
-    {
-      item: null,
-      reason: "invalid_body",
-      detail: `the delivery holds more than ${limit} items`,
-      definitions: [],
-    } satisfies ItemFailure,
-  ],
-});
 
 /** The channel's settings decide where a failed item goes. */
 function dispositionOf({ config }: LiveChannel, { reason }: ItemFailure): "reject" | QuarantineItem["keep"] {

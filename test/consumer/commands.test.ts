@@ -26,7 +26,7 @@ test("a group is read over many topics, each entry once", async () => {
   const topics = [...new Set(events.map(({ topic }) => topic))];
   const groups = createGroups({ redis });
   await Promise.all(topics.map((topic) => groups.ensure(topic, "g", "0-0")));
-  const commands = createCommands(redis, { group: "g", reader: "c", maxDeadLetters: 1 });
+  const commands = createCommands(redis, { subscription: "g", name: "c", maxDeadLetters: 1 });
   const read = async () => {
     const ids: (string | undefined)[] = [];
     for (const chunk of chunkTopics(topics, false)) {

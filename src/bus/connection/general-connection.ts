@@ -5,7 +5,6 @@ import type { Log } from "../../log.ts";
 import { toBusError } from "./redis-errors.ts";
 
 const COMMAND_TIMEOUT_MS = 4000;
-const MAX_BACKOFF_MS = 1000;
 
 export type CommandArg = string | number | Buffer;
 
@@ -40,36 +39,96 @@ export interface GeneralConnection extends RedisCaller, AsyncDisposable {
   readonly cluster: Cluster | undefined;
 }
 
-const backoff = (times: number): number =>
-  Math.min(50 * 2 ** Math.min(times, 10), MAX_BACKOFF_MS) * (0.75 + Math.random() / 2);
+/** From 100 ms, doubled, to a second, a quarter of it at random. */
+export const reconnectMs = (times: number): number =>
+  Math.min(50 * 2 ** Math.min(times, 10), 1000) * (0.75 + Math.random() / 2);
 
-const shared = {
+/** Of every connection that we make. */
+export const CLIENT_OPTIONS = {
   protocol: 2,
   autoResendUnfulfilledCommands: false,
-  maxRetriesPerRequest: 1,
   connectTimeout: 3000,
-  socketTimeout: COMMAND_TIMEOUT_MS,
-  maxLoadingRetryTime: 500,
   disconnectTimeout: 1,
   disableClientInfo: true,
+} as const;
+
+const shared = {
+  ...CLIENT_OPTIONS,
+  maxRetriesPerRequest: 1,
+  socketTimeout: COMMAND_TIMEOUT_MS,
+  maxLoadingRetryTime: 500,
   connectionName: "inlet",
 } as const;
 
 /** Connects to one server or to a Cluster. Commands wait a little while it is away, then fail as UnavailableError. */
 export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): GeneralConnection {
   const client = openClient(endpoint, {});
-  return overClient(client, client instanceof Cluster ? client : undefined, log);
+  client.on("error", (error: Error) =>
+    log.debug({ event: "redis.error", err: error }, "an error of a Redis connection"),
+  );
+
+  async function send(command: string, args: readonly CommandArg[], encoding: "utf8" | null) {
+    try {
+      const sent = client.sendCommand(new Command(command, [...args], { replyEncoding: encoding }));
+      const late = `Redis has not answered ${command} within ${COMMAND_TIMEOUT_MS} ms`;
+      return await withTimeout(COMMAND_TIMEOUT_MS, sent as Promise<unknown>, late);
+    } catch (error) {
+      throw toBusError(error);
+    }
+  }
+
+  return {
+    cluster: client instanceof Cluster ? client : undefined,
+    call: (command, args) => send(command, args, "utf8"),
+    callBuffer: (command, args) => send(command, args, null),
+    async [Symbol.asyncDispose]() {
+      client.disconnect();
+    },
+  };
+}
+
+/**
+ * Connects once, asks, and disconnects.
+ *
+ * @throws the error of the connection, which ioredis tells by an event, before the one by which it rejects
+ */
+export async function askOnce<T>(
+  address: RedisAddress,
+  timeoutMs: number,
+  ask: (client: Redis) => Promise<T>,
+): Promise<T> {
+  const client = new Redis({
+    ...address,
+    ...CLIENT_OPTIONS,
+    lazyConnect: true,
+    enableReadyCheck: false,
+    retryStrategy: null,
+    connectTimeout: timeoutMs,
+    commandTimeout: timeoutMs,
+  });
+  let failure: unknown;
+  client.on("error", (error) => {
+    failure ??= error;
+  });
+  try {
+    await client.connect();
+    return await ask(client);
+  } catch (error) {
+    throw failure ?? error;
+  } finally {
+    client.disconnect();
+  }
 }
 
 /** A client of its own that reconnects for ever; its opener listens to its errors and disconnects it. */
 export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientOptions): Redis | Cluster {
   const [first] = seeds;
-  if (!isCluster) return new Redis({ ...first, ...shared, ...options, retryStrategy: backoff });
+  if (!isCluster) return new Redis({ ...first, ...shared, ...options, retryStrategy: reconnectMs });
   const { username, password, tls } = first;
   return new Cluster(
     seeds.map(({ host = "127.0.0.1", port = 6379 }) => ({ host, port })),
     {
-      clusterRetryStrategy: backoff,
+      clusterRetryStrategy: reconnectMs,
       slotsRefreshTimeout: 2000,
       // Has no default, whatever its documentation says.
       slotsRefreshInterval: 5000,
@@ -82,35 +141,4 @@ export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientO
       },
     },
   );
-}
-
-function overClient(client: Redis | Cluster, cluster: Cluster | undefined, log: Log): GeneralConnection {
-  client.on("error", (error: Error) =>
-    log.debug({ event: "redis.error", err: error }, "an error of a Redis connection"),
-  );
-
-  async function send(
-    command: string,
-    args: readonly CommandArg[],
-    encoding: "utf8" | null,
-  ): Promise<unknown> {
-    try {
-      const sent = client.sendCommand(
-        new Command(command, [...args], { replyEncoding: encoding }),
-      ) as Promise<unknown>;
-      const late = `Redis has not answered ${command} within ${COMMAND_TIMEOUT_MS} ms`;
-      return await withTimeout(COMMAND_TIMEOUT_MS, sent, late);
-    } catch (error) {
-      throw toBusError(error);
-    }
-  }
-
-  return {
-    cluster,
-    call: (command, args) => send(command, args, "utf8"),
-    callBuffer: (command, args) => send(command, args, null),
-    async [Symbol.asyncDispose]() {
-      client.disconnect();
-    },
-  };
 }

@@ -4,12 +4,12 @@ import { readFile } from "node:fs/promises";
 import { totalmem } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { Redis } from "ioredis";
 import { processIncarnation, worksIn } from "../../lib/process-info.ts";
 import { serverEnvironment } from "../../lib/server-process.ts";
 import { makeSocketDir, removeSocketDir } from "../../lib/socket-dir.ts";
 import { type SupervisedServer, superviseServer } from "../../lib/supervise.ts";
 import type { Log } from "../../log.ts";
+import { askOnce } from "./general-connection.ts";
 
 const run = promisify(execFile);
 
@@ -30,6 +30,7 @@ export interface LocalRedisOptions {
   readonly maxSilenceMs?: number;
 }
 
+const LOOK_TIMEOUT_MS = 2_000;
 const SOCKET_NAME = "redis.sock";
 /** Scripts that declare their flags (`#!lua flags=…`) came with 7.0. */
 const MIN_MAJOR = 7;
@@ -143,33 +144,11 @@ async function findRunning(redisDir: string, socketPath: string): Promise<number
   return (await worksIn(pid, redisDir)) ? pid : undefined;
 }
 
-interface RunningRedis {
-  readonly pid: number;
-  readonly dir: string | undefined;
-  readonly loading: boolean;
-}
-
-async function lookAt(socketPath: string): Promise<RunningRedis | undefined> {
-  const client = new Redis({
-    path: socketPath,
-    lazyConnect: true,
-    enableReadyCheck: false,
-    enableOfflineQueue: true,
-    retryStrategy: () => null,
-    maxRetriesPerRequest: 0,
-    connectTimeout: 2_000,
-    commandTimeout: 2_000,
-  });
-  client.on("error", () => {});
-  try {
-    await client.connect();
+async function lookAt(socketPath: string) {
+  return askOnce({ path: socketPath }, LOOK_TIMEOUT_MS, async (client) => {
     const [info, directory] = await Promise.all([client.info(), client.config("GET", "dir")]);
     const field = (name: string) => new RegExp(`^${name}:(\\d+)`, "m").exec(info)?.[1];
     const [, dir] = directory as readonly string[];
     return { pid: Number(field("process_id")), dir, loading: field("loading") !== "0" };
-  } catch {
-    return undefined;
-  } finally {
-    client.disconnect();
-  }
+  }).catch(() => undefined);
 }

@@ -1,11 +1,16 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Cluster, Redis } from "ioredis";
+import type { Cluster } from "ioredis";
+import { type LuaScript, loadScript } from "../../lib/lua.ts";
 import { addressName, parseRedisAddresses, type RedisAddress } from "../../lib/redis-address.ts";
 import type { Log } from "../../log.ts";
 import { RedisUnfitError } from "../errors.ts";
-import { type LuaScript, loadScript } from "../scripts.ts";
 import { type DurabilityDemand, type DurabilityLevel, durabilityProblem } from "./durability.ts";
-import { openGeneralConnection, type RedisCaller, type RedisEndpoint } from "./general-connection.ts";
+import {
+  askOnce,
+  openGeneralConnection,
+  type RedisCaller,
+  type RedisEndpoint,
+} from "./general-connection.ts";
 import { type NodeFacts, readNodeFacts, unfitness } from "./node-facts.ts";
 import { type RedisState, stateOf } from "./redis-state.ts";
 import { openWriteConnection } from "./write-connection.ts";
@@ -13,6 +18,7 @@ import { createClusterRouter, createSingleRouter, type WriteRouter } from "./wri
 
 const MAX_WRITE_TIMEOUT_MS = 4000;
 const FIRST_CONTACT_BACKOFF_MS = 250;
+const FIRST_CONTACT_TIMEOUT_MS = 3000;
 const FIRST_LOOK_MS = 2000;
 
 export interface OpenRedisOptions {
@@ -101,7 +107,9 @@ async function firstContact(
     let replica: { address: RedisAddress; facts: NodeFacts } | undefined;
     for (const address of addresses) {
       try {
-        const facts = await askOnce(address);
+        const facts = await askOnce(address, FIRST_CONTACT_TIMEOUT_MS, (client) =>
+          readNodeFacts((command, args) => client.call(command, ...args)),
+        );
         if (facts.isCluster || !facts.isReplica) return { address, facts };
         replica ??= { address, facts };
       } catch (error) {
@@ -111,32 +119,6 @@ async function firstContact(
     }
     if (replica !== undefined) return replica;
     await delay(FIRST_CONTACT_BACKOFF_MS, undefined, { signal });
-  }
-}
-
-async function askOnce(address: RedisAddress): Promise<NodeFacts> {
-  const client = new Redis({
-    ...address,
-    protocol: 2,
-    lazyConnect: true,
-    enableReadyCheck: false,
-    retryStrategy: null,
-    connectTimeout: 3000,
-    commandTimeout: 3000,
-    disconnectTimeout: 1,
-    disableClientInfo: true,
-  });
-  let failure: unknown;
-  client.on("error", (error) => {
-    failure ??= error;
-  });
-  try {
-    await client.connect();
-    return await readNodeFacts((command, args) => client.call(command, ...args));
-  } catch (error) {
-    throw failure ?? error;
-  } finally {
-    client.disconnect();
   }
 }
 

@@ -1,14 +1,14 @@
 import { Command, Redis } from "ioredis";
 import { UnavailableError } from "../../lib/errors.ts";
+import type { LuaScript } from "../../lib/lua.ts";
 import { addressName, type RedisAddress } from "../../lib/redis-address.ts";
+import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
-import type { LuaScript } from "../scripts.ts";
 import { type DurabilityDemand, durabilityProblem } from "./durability.ts";
+import { CLIENT_OPTIONS, reconnectMs } from "./general-connection.ts";
 import { type NodeFacts, passingProblem, readNodeFacts, unfitness } from "./node-facts.ts";
 import { toBusError } from "./redis-errors.ts";
 
-const CONNECT_TIMEOUT_MS = 3000;
-const MAX_BACKOFF_MS = 1000;
 const DEADLINE_CHECK_MS = 100;
 const UNFIT_RECHECK_MS = 300;
 
@@ -61,14 +61,15 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   let checkTimer: NodeJS.Timeout | undefined;
   let isClosed = false;
   let lookingAt: Redis | undefined;
-  const waiters = new Set<() => void>();
+  let openedNow = Promise.withResolvers<void>();
 
   function setProblem(next: string | undefined) {
     if (next === problem) return;
     problem = next;
     if (next === undefined) {
       log.info({ event: "redis.ready", redis: name }, "Redis accepts events");
-      for (const wake of waiters) wake();
+      openedNow.resolve();
+      openedNow = Promise.withResolvers();
     } else {
       log.warn({ event: "redis.not_ready", redis: name, problem: next }, "Redis does not accept events");
     }
@@ -77,20 +78,15 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   function connect(): Redis {
     const next = new Redis({
       ...address,
-      protocol: 2,
+      ...CLIENT_OPTIONS,
       lazyConnect: true,
       enableOfflineQueue: false,
       enableReadyCheck: false,
-      autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
-      connectTimeout: CONNECT_TIMEOUT_MS,
       // A server that says nothing to a handshake. Writes and looks have deadlines of their own, which come first.
       socketTimeout: 2 * writeTimeoutMs,
-      disconnectTimeout: 1,
-      disableClientInfo: true,
       connectionName: "inlet-write",
-      retryStrategy: (times) =>
-        Math.min(25 * 2 ** Math.min(times, 10), MAX_BACKOFF_MS) * (0.75 + Math.random() / 2),
+      retryStrategy: (times) => reconnectMs(times - 1),
     });
     next.on("ready", () => {
       if (next === redis) look();
@@ -122,18 +118,13 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       pending.delete(entry);
       if (lookingAt === seen) lookingAt = undefined;
     });
-    inspected.then(
-      (next) => {
-        if (isClosed || seen !== redis || seen.status !== "ready") return;
-        setProblem(next);
-        checkTimer = setTimeout(look, next === undefined ? options.checkEveryMs : UNFIT_RECHECK_MS);
-      },
-      (error: unknown) => {
-        if (isClosed || seen !== redis || seen.status !== "ready") return;
-        setProblem(`${name} cannot be looked at: ${error instanceof Error ? error.message : error}`);
-        checkTimer = setTimeout(look, UNFIT_RECHECK_MS);
-      },
-    );
+    const unseen = (error: unknown): string =>
+      `${name} cannot be looked at: ${error instanceof Error ? error.message : error}`;
+    void inspected.catch(unseen).then((next) => {
+      if (isClosed || seen !== redis || seen.status !== "ready") return;
+      setProblem(next);
+      checkTimer = setTimeout(look, next === undefined ? options.checkEveryMs : UNFIT_RECHECK_MS);
+    });
   }
 
   async function inspect(send: (command: string, args: readonly string[]) => Promise<unknown>) {
@@ -210,18 +201,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     check: look,
     opened(timeoutMs) {
       if (problem === undefined) return Promise.resolve();
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const timer = setTimeout(() => {
-        waiters.delete(wake);
-        reject(new UnavailableError(problem ?? "Redis is away"));
-      }, timeoutMs);
-      const wake = () => {
-        clearTimeout(timer);
-        waiters.delete(wake);
-        resolve();
-      };
-      waiters.add(wake);
-      return promise;
+      return withTimeout(timeoutMs, openedNow.promise, problem);
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;

@@ -4,9 +4,9 @@ import {
   pausedSubscriptionKey,
   subscriptionKey,
 } from "../../event/subscription-keys.ts";
+import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { replyCode } from "../connection/redis-errors.ts";
-import { loadScript, runScript } from "../scripts.ts";
 
 /** A consumer group as XINFO describes it. */
 export interface GroupInfo {
@@ -18,34 +18,18 @@ export interface GroupInfo {
   readonly lag: number | undefined;
 }
 
-export interface Groups {
-  /**
-   * Makes the group where it is missing, and the stream with it; true when made. Leaves an existing one
-   * alone.
-   */
-  ensure(topic: string, group: string, startId: string): Promise<boolean>;
-  /** Sets the group anew; answers how many pending entries were dropped. */
-  reset(topic: string, group: string, startId: string): Promise<number>;
-  /** Removes the group and its readers' dead letters; true where the group was there. */
-  remove(topic: string, group: string): Promise<boolean>;
-  list(topic: string): Promise<readonly GroupInfo[]>;
-  find(topic: string, group: string): Promise<GroupInfo | undefined>;
-  /** The set at `inlet:sub:<id>` by which readers find the topics of a subscription, and the mark that it stands. */
-  setTopics(subscriptionId: string, topics: readonly string[]): Promise<void>;
-  removeTopics(subscriptionId: string): Promise<void>;
-  /** Tells readers that ask (`inlet-consumer`) to wait, or to go on. */
-  setPaused(subscriptionId: string, isPaused: boolean): Promise<void>;
-}
+/** Consumer groups on topics, and the keys by which readers find them. */
+export type Groups = ReturnType<typeof createGroups>;
 
 /** Redis time. */
-export async function readRedisTimeMs(redis: RedisBus): Promise<number> {
+export async function readRedisTimeMs(redis: Pick<RedisBus, "call">): Promise<number> {
   const [seconds, microseconds] = (await redis.call("time", [])) as [string, string];
   return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
 }
 
-export function createGroups({ redis }: { readonly redis: RedisBus }): Groups {
-  const resetScript = loadScript(new URL("./group-reset.lua", import.meta.url));
-  const setScript = loadScript(new URL("./set-replace.lua", import.meta.url));
+export function createGroups({ redis }: { readonly redis: RedisBus }) {
+  const runReset = luaScript(redis, new URL("./group-reset.lua", import.meta.url));
+  const runSet = luaScript(redis, new URL("./set-replace.lua", import.meta.url));
 
   const list = async (topic: string): Promise<readonly GroupInfo[]> => {
     try {
@@ -57,7 +41,8 @@ export function createGroups({ redis }: { readonly redis: RedisBus }): Groups {
   };
 
   return {
-    async ensure(topic, group, startId) {
+    /** Makes the group, and the stream with it, where it is missing; true when made. */
+    async ensure(topic: string, group: string, startId: string): Promise<boolean> {
       try {
         await redis.call("xgroup", ["create", topic, group, startId, "mkstream"]);
         return true;
@@ -66,10 +51,12 @@ export function createGroups({ redis }: { readonly redis: RedisBus }): Groups {
         throw error;
       }
     },
-    async reset(topic, group, startId) {
-      return Number(await runScript(redis, resetScript, [topic], [group, startId]));
+    /** Sets the group anew; answers how many pending entries were dropped. */
+    async reset(topic: string, group: string, startId: string): Promise<number> {
+      return Number(await runReset([topic], [group, startId]));
     },
-    async remove(topic, group) {
+    /** Removes the group and its readers' dead letters; true where the group was there. */
+    async remove(topic: string, group: string): Promise<boolean> {
       await redis.call("unlink", [deadLettersKey(topic, group)]);
       try {
         return (await redis.call("xgroup", ["destroy", topic, group])) === 1;
@@ -79,19 +66,21 @@ export function createGroups({ redis }: { readonly redis: RedisBus }): Groups {
       }
     },
     list,
-    async find(topic, group) {
+    async find(topic: string, group: string): Promise<GroupInfo | undefined> {
       return (await list(topic)).find(({ name }) => name === group);
     },
-    async setTopics(subscriptionId, topics) {
+    /** The set at `inlet:sub:<id>` by which readers find the topics of a subscription, and the mark that it stands. */
+    async setTopics(subscriptionId: string, topics: readonly string[]): Promise<void> {
       await redis.call("set", [knownSubscriptionKey(subscriptionId), ""]);
-      await runScript(redis, setScript, [subscriptionKey(subscriptionId)], topics);
+      await runSet([subscriptionKey(subscriptionId)], topics);
     },
-    async removeTopics(subscriptionId) {
+    async removeTopics(subscriptionId: string): Promise<void> {
       await redis.call("unlink", [knownSubscriptionKey(subscriptionId)]);
       await redis.call("unlink", [subscriptionKey(subscriptionId)]);
       await redis.call("unlink", [pausedSubscriptionKey(subscriptionId)]);
     },
-    async setPaused(subscriptionId, isPaused) {
+    /** Tells readers that ask (`inlet-consumer`) to wait, or to go on. */
+    async setPaused(subscriptionId: string, isPaused: boolean): Promise<void> {
       const key = pausedSubscriptionKey(subscriptionId);
       await (isPaused ? redis.call("set", [key, ""]) : redis.call("unlink", [key]));
     },
@@ -101,8 +90,7 @@ export function createGroups({ redis }: { readonly redis: RedisBus }): Groups {
 /** The groups of an `XINFO GROUPS` reply. */
 export function parseGroups(reply: unknown): readonly GroupInfo[] {
   return (reply as unknown[][]).map((pairs) => {
-    const fields = new Map<unknown, unknown>();
-    for (let i = 0; i < pairs.length; i += 2) fields.set(pairs[i], pairs[i + 1]);
+    const fields = pairsOf(pairs);
     const lag = fields.get("lag");
     return {
       name: String(fields.get("name")),
@@ -113,6 +101,10 @@ export function parseGroups(reply: unknown): readonly GroupInfo[] {
     };
   });
 }
+
+/** Name, value, name, value …, as Redis answers maps. */
+export const pairsOf = (reply: readonly unknown[]): ReadonlyMap<unknown, unknown> =>
+  new Map(reply.flatMap((name, i) => (i % 2 ? [] : [[name, reply[i + 1]]])));
 
 /** XINFO and XGROUP say it in words: "no such key", "requires the key to exist". */
 export const isNoSuchKey = (error: unknown): boolean =>

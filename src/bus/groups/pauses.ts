@@ -1,7 +1,7 @@
 import type { ChannelIdentity } from "../../event/channel.ts";
+import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { quarantineBudgetKey } from "../keys.ts";
-import { loadScript, runScript } from "../scripts.ts";
 
 /** Which pause of which channel; a later one has the greater number. */
 export interface PauseRef {
@@ -14,37 +14,32 @@ export type PauseState = "keeps" | "closes" | "over";
 
 /**
  * Whether all that a pause has buffered in quarantine is through. It is said beside the quarantine itself, so that no worker
- * can be told that nothing is left while another's delivery is being kept.
+ * can be told that nothing is left while another's delivery is being kept. Each method throws UnavailableError.
  */
-export interface Pauses {
-  /** @throws UnavailableError */
-  state(ref: PauseRef): Promise<PauseState>;
-  /**
-   * Ends the pause if nothing is left of it; true where nothing was. Else, with `closes`, says so where at most `little` is left.
-   *
-   * @throws UnavailableError
-   */
-  end(ref: PauseRef, options: { readonly closes: boolean; readonly little: number }): Promise<boolean>;
-}
+export type Pauses = ReturnType<typeof createPauses>;
 
 /** Longer than the last deliveries take to come through; a delivery waits for the end no longer. */
 export const CLOSES_MS = 1_000;
 
 const STATES: readonly PauseState[] = ["keeps", "closes", "over"];
 
-export function createPauses({ redis }: { readonly redis: RedisBus }): Pauses {
-  const stateScript = loadScript(new URL("./pause-state.lua", import.meta.url));
-  const endScript = loadScript(new URL("./pause-end.lua", import.meta.url));
+export function createPauses({ redis }: { readonly redis: RedisBus }) {
+  const runState = luaScript(redis, new URL("./pause-state.lua", import.meta.url));
+  const runEnd = luaScript(redis, new URL("./pause-end.lua", import.meta.url));
   return {
-    async state({ channel, pause }) {
+    async state({ channel, pause }: PauseRef): Promise<PauseState> {
       const key = quarantineBudgetKey(channel.organizationId);
-      const reply = await runScript(redis, stateScript, [key], [channel.number, pause]);
+      const reply = await runState([key], [channel.number, pause]);
       return STATES[Number(reply)] ?? "keeps";
     },
-    async end({ channel, pause }, { closes, little }) {
+    /** Ends the pause if nothing is left of it; true where nothing was. Else, with `closes`, says so where at most `little` is left. */
+    async end(
+      { channel, pause }: PauseRef,
+      { closes, little }: { readonly closes: boolean; readonly little: number },
+    ): Promise<boolean> {
       const key = quarantineBudgetKey(channel.organizationId);
       const args = [channel.number, pause, closes ? CLOSES_MS : 0, little];
-      return (await runScript(redis, endScript, [key], args)) === 1;
+      return (await runEnd([key], args)) === 1;
     },
   };
 }

@@ -6,7 +6,7 @@ import type { RedisBus } from "../connection/redis.ts";
 import { replyCode, toBusError } from "../connection/redis-errors.ts";
 import { jobsPrefix } from "../keys.ts";
 import { formatPlan, type JobPlan, nextTimeMs, parsePlan } from "./job-plan.ts";
-import { type JobHandler, type JobWorker, startJobWorker, type WorkOptions } from "./job-worker.ts";
+import { type JobHandler, startJobWorker, type WorkOptions } from "./job-worker.ts";
 
 export interface NewJob<D> {
   /** Letters, digits, `.`, `-`, `_`, not a number alone; there is one job of an id at a time. Absent: one of its own. */
@@ -26,38 +26,7 @@ export interface ScheduledJob {
   readonly nextAtMs: number;
 }
 
-/**
- * Jobs by time, for any worker: of each due job exactly one worker is told, and another where that one dies. At least once, not
- * exactly once: a handler must bear being called for a job that was done. All calls throw UnavailableError while Redis is away.
- */
-export interface JobQueue<D> extends AsyncDisposable {
-  /**
-   * A job comes at each time of the plan until it is unscheduled, with this data. One that has waited while no worker was there
-   * comes once, late. Setting the same again changes nothing. @throws Error on a plan that has no next time.
-   */
-  readonly schedule: (id: string, plan: JobPlan, data: D) => Promise<void>;
-  /** Its next job goes as well; one that a worker already has does not. */
-  readonly unschedule: (id: string) => Promise<void>;
-  readonly isScheduled: (id: string) => Promise<boolean>;
-  /** Every one that is there from the beginning to the end of the listing; in pages, in no order, a few perhaps twice. */
-  readonly listScheduled: () => AsyncIterable<readonly ScheduledJob[]>;
-  /**
-   * Adds a job; where one of its id waits already it stays the one, and comes at the earlier of the two times. False where a
-   * worker has that one just now, and nothing was added.
-   */
-  readonly add: (job: NewJob<D>) => Promise<boolean>;
-  /** Removes a job that no worker has. */
-  readonly remove: (id: string) => Promise<void>;
-  /** Hands due jobs to the handler until the worker is disposed of. */
-  readonly work: (handler: JobHandler<D>, options: WorkOptions) => JobWorker;
-}
-
-export interface JobQueueDeps {
-  readonly redis: Pick<RedisBus, "endpoint">;
-  /** Names the queue among all; letters, digits, `-`. */
-  readonly name: string;
-  readonly log: Log;
-}
+export type JobQueue<D extends object> = ReturnType<typeof openJobQueue<D>>;
 
 /** How long Redis may take to answer before it counts as away. */
 const PATIENCE_MS = 4_000;
@@ -67,8 +36,19 @@ const PAGE = 500;
 /** A job that is over leaves nothing behind: its outcome is written where it belongs. */
 const LEAVE_NOTHING = { removeOnComplete: true, removeOnFail: true } as const;
 
-/** Opens a queue over BullMQ; in Cluster all of a queue is in one slot. Does not wait for Redis. */
-export function openJobQueue<D extends object>(deps: JobQueueDeps): JobQueue<D> {
+/**
+ * Jobs by time, for any worker: of each due job exactly one worker is told, and another where that one dies. At least once, not
+ * exactly once: a handler must bear being called for a job that was done. All calls throw UnavailableError while Redis is away.
+ *
+ * Over BullMQ; in Cluster all of a queue is in one slot. Opening does not wait for Redis.
+ *
+ * @param deps.name names the queue among all; letters, digits, `-`
+ */
+export function openJobQueue<D extends object>(deps: {
+  readonly redis: Pick<RedisBus, "endpoint">;
+  readonly name: string;
+  readonly log: Log;
+}) {
   const { redis, name } = deps;
   const log = deps.log.child({ queue: name });
   const prefix = jobsPrefix(name);
@@ -87,11 +67,7 @@ export function openJobQueue<D extends object>(deps: JobQueueDeps): JobQueue<D> 
   });
   queue.on("error", (error) => log.debug({ event: "jobs.queue_error", err: error }, "an error of a queue"));
 
-  async function find(id: string): Promise<BullJob<D> | undefined> {
-    return (await queue.getJob(id)) as BullJob<D> | undefined;
-  }
-
-  async function bringForward(job: BullJob<D>, delayMs: number): Promise<boolean> {
+  async function bringForward(job: BullJob, delayMs: number): Promise<boolean> {
     // The score is the time, times 4,096, with a counter below: jobs of one millisecond keep their order.
     const score = await client.zscore(queue.toKey("delayed"), job.id ?? "");
     if (score === null) return (await job.getState()) === "waiting";
@@ -100,15 +76,22 @@ export function openJobQueue<D extends object>(deps: JobQueueDeps): JobQueue<D> 
   }
 
   return {
-    schedule: (id, plan, data) =>
+    /**
+     * A job comes at each time of the plan until it is unscheduled, with this data. One that has waited while no worker was there
+     * comes once, late. Setting the same again changes nothing. @throws Error on a plan that has no next time.
+     */
+    schedule: (id: string, plan: JobPlan, data: D): Promise<void> =>
       ask(async () => {
         const repeat = { pattern: formatPlan(plan) };
         const job = await queue.upsertJobScheduler(id, repeat, { name, data, opts: LEAVE_NOTHING });
         if (!job) throw new Error(`the plan ${repeat.pattern} has no next time`);
       }),
-    unschedule: (id) => ask(async () => void (await queue.removeJobScheduler(id))),
-    isScheduled: (id) => ask(async () => (await client.zscore(queue.toKey("repeat"), id)) !== null),
-    async *listScheduled() {
+    /** Its next job goes as well; one that a worker already has does not. */
+    unschedule: (id: string): Promise<void> => ask(async () => void (await queue.removeJobScheduler(id))),
+    isScheduled: (id: string): Promise<boolean> =>
+      ask(async () => (await client.zscore(queue.toKey("repeat"), id)) !== null),
+    /** Every one that is there from the beginning to the end of the listing; in pages, in no order, a few perhaps twice. */
+    async *listScheduled(): AsyncGenerator<readonly ScheduledJob[], void> {
       let cursor = "0";
       do {
         const [next, page] = await ask(() => client.zscan(queue.toKey("repeat"), cursor, "COUNT", PAGE));
@@ -116,18 +99,24 @@ export function openJobQueue<D extends object>(deps: JobQueueDeps): JobQueue<D> 
         yield page.flatMap((id, i) => (i % 2 ? [] : [{ id, nextAtMs: Number(page[i + 1]) }]));
       } while (cursor !== "0");
     },
-    add: ({ id, data, delayMs = 0, isUrgent = false, attempts = 1 }) =>
+    /**
+     * Adds a job; where one of its id waits already it stays the one, and comes at the earlier of the two times. False where a
+     * worker has that one just now, and nothing was added.
+     */
+    add: ({ id, data, delayMs = 0, isUrgent = false, attempts = 1 }: NewJob<D>): Promise<boolean> =>
       ask(async () => {
         if (isUrgent && id !== undefined) await queue.remove(id);
-        const there = id === undefined ? undefined : await find(id);
+        const there = id === undefined ? undefined : await queue.getJob(id);
         if (there !== undefined) return bringForward(there, delayMs);
         const retries = attempts > 1 ? { attempts, backoff: { type: "custom" } } : {};
         const options: JobsOptions = { ...LEAVE_NOTHING, ...retries, delay: delayMs, lifo: isUrgent };
         await queue.add(name, data, id === undefined ? options : { ...options, jobId: id });
         return true;
       }),
-    remove: (id) => ask(async () => void (await queue.remove(id))),
-    work: (handler, options) =>
+    /** Removes a job that no worker has. */
+    remove: (id: string): Promise<void> => ask(async () => void (await queue.remove(id))),
+    /** Hands due jobs to the handler until the worker is disposed of. */
+    work: (handler: JobHandler<D>, options: WorkOptions): AsyncDisposable =>
       startJobWorker({ redis, name, prefix, log, repeatStrategy }, handler, options),
     async [Symbol.asyncDispose]() {
       // A queue that was never ready would wait for that.

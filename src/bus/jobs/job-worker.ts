@@ -39,17 +39,6 @@ export interface WorkOptions {
   readonly maxDeaths?: number;
 }
 
-/** Disposal takes no more jobs, waits for those under way, and leaves to others those that do not end in time. */
-export type JobWorker = AsyncDisposable;
-
-export interface JobWorkerDeps {
-  readonly redis: Pick<RedisBus, "endpoint">;
-  readonly name: string;
-  readonly prefix: string;
-  readonly log: Log;
-  readonly repeatStrategy: (afterMs: number, repeat: { readonly pattern?: string }) => number | undefined;
-}
-
 const MAX_DEATHS = 5;
 /** A worker that dies takes along who was to wake up next: the others look so often by themselves. */
 const LOOK_EVERY_S = 1;
@@ -61,11 +50,19 @@ const REST_MS = 1_000;
 const QUIET_MS = 30_000;
 const ABORTED_GRACE_MS = 2_000;
 
+/** Disposal takes no more jobs, waits for those under way, and leaves to others those that do not end in time. */
 export function startJobWorker<D extends object>(
-  { redis, name, prefix, log, repeatStrategy }: JobWorkerDeps,
+  deps: {
+    readonly redis: Pick<RedisBus, "endpoint">;
+    readonly name: string;
+    readonly prefix: string;
+    readonly log: Log;
+    readonly repeatStrategy: (afterMs: number, repeat: { readonly pattern?: string }) => number | undefined;
+  },
   handler: JobHandler<D>,
   options: WorkOptions,
-): JobWorker {
+): AsyncDisposable {
+  const { redis, name, prefix, log, repeatStrategy } = deps;
   const { concurrency, backoffMs = doubledSecond, lockMs = 15_000, graceMs = 2_000 } = options;
   const stopping = new AbortController();
   /** One of each job under way: signals that outlive them by far would gather listeners. */
@@ -74,11 +71,7 @@ export function startJobWorker<D extends object>(
   let failedAtMs = Number.NEGATIVE_INFINITY;
   let resting: Promise<void> | undefined;
 
-  async function process(
-    job: BullJob<D>,
-    token: string | undefined,
-    held: AbortSignal | undefined,
-  ): Promise<void> {
+  async function process(job: BullJob<D>, token?: string, held?: AbortSignal): Promise<void> {
     const ending = new AbortController();
     underWay.add(ending);
     try {
@@ -158,12 +151,7 @@ export function startJobWorker<D extends object>(
   }
 
   let stopped: Promise<void> | undefined;
-  return {
-    [Symbol.asyncDispose]: () => {
-      stopped ??= stop();
-      return stopped;
-    },
-  };
+  return { [Symbol.asyncDispose]: () => (stopped ??= stop()) };
 }
 
 function describe<D>(job: BullJob<D>): Job<D> {

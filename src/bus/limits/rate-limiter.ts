@@ -1,9 +1,9 @@
 import { LRUCache } from "lru-cache";
 import { UnavailableError } from "../../lib/errors.ts";
+import { luaScript } from "../../lib/lua.ts";
 import { withTimeout } from "../../lib/wait.ts";
 import type { RedisCaller } from "../connection/general-connection.ts";
 import { rateKey } from "../keys.ts";
-import { loadScript, runScript } from "../scripts.ts";
 
 /** How much of a limit a key has left in its window. */
 export interface RateLimitState {
@@ -22,7 +22,7 @@ export interface RateLimiter {
   readonly take: (key: string) => Promise<RateLimitState>;
 }
 
-export interface RateLimit {
+interface RateLimit {
   /** Names the counted thing in the keys of Redis. */
   readonly name: string;
   readonly limit: number;
@@ -45,12 +45,8 @@ const MAX_LOCAL_KEYS = 50_000;
  * counts for itself, from nothing: of n gateways a caller may have up to n times the limit, and is never turned away because a
  * counter is missing. Redis is then left alone for a second at a time: one request of each second finds out whether it is back.
  */
-export function createRateLimiters({
-  redis,
-}: {
-  readonly redis: RedisCaller;
-}): (limit: RateLimit) => RateLimiter {
-  const script = loadScript(new URL("./rate-count.lua", import.meta.url));
+export function createRateLimiters({ redis }: { readonly redis: RedisCaller }) {
+  const runLua = luaScript(redis, new URL("./rate-count.lua", import.meta.url));
   const windows = new LRUCache<string, { readonly counted: number; readonly endsAtMs: number }>({
     max: MAX_LOCAL_KEYS,
   });
@@ -62,8 +58,8 @@ export function createRateLimiters({
     if (nowMs < restsUntilMs) throw new UnavailableError("Redis is not asked for counters just now");
     if (failing) restsUntilMs = nowMs + REST_MS;
     try {
-      const sent = runScript(redis, script, [key], [windowSeconds]);
-      const reply = await withTimeout(PATIENCE_MS, sent, `Redis has not counted within ${PATIENCE_MS} ms`);
+      const late = `Redis has not counted within ${PATIENCE_MS} ms`;
+      const reply = await withTimeout(PATIENCE_MS, runLua([key], [windowSeconds]), late);
       failing = false;
       restsUntilMs = 0;
       const [counted, endsInMs] = reply as [number, number];
@@ -85,7 +81,7 @@ export function createRateLimiters({
     return { counted, endsInMs: endsAtMs - nowMs };
   }
 
-  return ({ name, limit, windowSeconds }) => ({
+  return ({ name, limit, windowSeconds }: RateLimit): RateLimiter => ({
     untouched: { limit, remaining: limit, resetSeconds: windowSeconds, allowed: true },
     async take(key) {
       const counter = rateKey(name, key);

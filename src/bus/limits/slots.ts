@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { slotsKey } from "../keys.ts";
-import { loadScript, runScript } from "../scripts.ts";
 
 /** Something of which only so many may be under way at once, over all workers. */
 export interface Place {
@@ -40,27 +40,27 @@ export type TakenSlot = { readonly turns: readonly Turn[] } & (
   | { readonly kind: "full"; readonly place: Place }
 );
 
+export type Slots = ReturnType<typeof createSlots>;
+
 /**
  * Counting semaphores in Redis. A slot that comes free is kept a few seconds for the name that has waited longest; that one need
  * only be told. A holder's slots come back by themselves when its worker dies, by Redis' own clock.
+ *
+ * @param deps.heldMs how long a worker that died keeps its slots
+ * @param deps.keptMs how long a slot is kept for the next in line
  */
-export interface Slots {
-  /** A slot of each of the places, or of none. @throws UnavailableError */
-  readonly take: (request: SlotRequest) => Promise<TakenSlot>;
-}
-
-export interface SlotsDeps {
+export function createSlots({
+  redis,
+  heldMs = 15_000,
+  keptMs = 3_000,
+}: {
   readonly redis: RedisBus;
-  /** How long a worker that died keeps its slots; default 15,000. */
   readonly heldMs?: number;
-  /** How long one is kept for the next in line; default 3,000. */
   readonly keptMs?: number;
-}
-
-export function createSlots({ redis, heldMs = 15_000, keptMs = 3_000 }: SlotsDeps): Slots {
-  const takeScript = loadScript(new URL("./slots-take.lua", import.meta.url));
-  const renewScript = loadScript(new URL("./slots-renew.lua", import.meta.url));
-  const releaseScript = loadScript(new URL("./slots-release.lua", import.meta.url));
+}) {
+  const runTake = luaScript(redis, new URL("./slots-take.lua", import.meta.url));
+  const runRenew = luaScript(redis, new URL("./slots-renew.lua", import.meta.url));
+  const runRelease = luaScript(redis, new URL("./slots-release.lua", import.meta.url));
 
   function hold(token: string, keys: readonly string[], limits: readonly number[]): Slot {
     const lost = new AbortController();
@@ -68,7 +68,7 @@ export function createSlots({ redis, heldMs = 15_000, keptMs = 3_000 }: SlotsDep
     const timer = setInterval(() => {
       const askedAtMs = performance.now();
       if (askedAtMs - renewedAtMs > heldMs) return lose();
-      runScript(redis, renewScript, keys, [token, heldMs]).then(
+      runRenew(keys, [token, heldMs]).then(
         (held) => {
           if (held === 1) renewedAtMs = askedAtMs;
           else lose();
@@ -85,27 +85,22 @@ export function createSlots({ redis, heldMs = 15_000, keptMs = 3_000 }: SlotsDep
       lost: lost.signal,
       async release() {
         clearInterval(timer);
-        return turnsOf(await runScript(redis, releaseScript, keys, [token, keptMs, ...limits]));
+        return turnsOf(await runRelease(keys, [token, keptMs, ...limits]));
       },
     };
   }
 
   return {
-    async take({ name, sinceMs, places }) {
+    /** A slot of each of the places, or of none. @throws UnavailableError */
+    async take({ name, sinceMs, places }: SlotRequest): Promise<TakenSlot> {
       const token = randomUUID();
       const keys = places.map(({ key }) => slotsKey(key));
       const limits = places.map(({ limit }) => limit);
-      const args = [
-        token,
-        name,
-        sinceMs,
-        heldMs,
-        keptMs,
-        ...places.flatMap(({ limit, waits }) => [limit, waits ? 1 : 0]),
-      ];
-      const reply = (await runScript(redis, takeScript, keys, args)) as [number, ...string[]];
-      const place = places[reply[0] - 1];
-      const turns = turnsOf(reply.slice(1));
+      const bounds = places.flatMap(({ limit, waits }) => [limit, waits ? 1 : 0]);
+      const reply = await runTake(keys, [token, name, sinceMs, heldMs, keptMs, ...bounds]);
+      const [full, ...rest] = reply as [number, ...string[]];
+      const place = places[full - 1];
+      const turns = turnsOf(rest);
       return place === undefined
         ? { kind: "taken", slot: hold(token, keys, limits), turns }
         : { kind: "full", place, turns };

@@ -1,9 +1,9 @@
 import { UnavailableError } from "../../lib/errors.ts";
+import { isNoScript } from "../../lib/lua.ts";
 import { type DurabilityWait, waitFor } from "../connection/durability.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import type { WriteConnection } from "../connection/write-connection.ts";
 import { StaleSourceError } from "../errors.ts";
-import { isNoScript } from "../scripts.ts";
 import { encodeCall, type PublishGroup } from "./publish-call.ts";
 
 /** The most that one script call holds, so that no call keeps Redis from the others for long. */

@@ -1,10 +1,10 @@
 import type { ChannelIdentity } from "../../event/channel.ts";
 import { QUARANTINE_REASONS, type QuarantineReason } from "../../event/outcome.ts";
 import type { VerifiedDelivery } from "../../event/received.ts";
+import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { quarantineBudgetKey, quarantineDeliveryKey, quarantineRecordKey } from "../keys.ts";
 import type { Publish, PublishBatch, PublishOptions } from "../publish/publish.ts";
-import { loadScript, runScript } from "../scripts.ts";
 import {
   QUARANTINE_LIMITS,
   type QuarantinedItem,
@@ -24,38 +24,7 @@ export interface QuarantineFilter {
   readonly toMs?: number;
 }
 
-export interface QuarantineStore {
-  /**
-   * Keeps the failed items of a delivery, and moves the position of the source with them; ids parallel to `items`.
-   *
-   * @throws UnavailableError when it is full or the outcome is unknown.
-   */
-  put(
-    channel: ChannelIdentity,
-    write: QuarantineWrite,
-    options: PublishOptions & Pick<PublishBatch, "position">,
-  ): Promise<readonly string[]>;
-  /** In order of first arrival, then id. `total` counts all that fit the filter. */
-  list(
-    filter: QuarantineFilter,
-    page: { readonly limit: number; readonly offset: number },
-  ): Promise<{ readonly records: readonly QuarantineRecord[]; readonly total: number }>;
-  find(organizationId: string, id: string): Promise<QuarantinedItem | undefined>;
-  /** True where it was there. */
-  delete(organizationId: string, id: string): Promise<boolean>;
-  /** Removes all of a channel. */
-  purge(organizationId: string, channelNumber: number): Promise<void>;
-  /** Removes records past their keep. */
-  expire(organizationId: string): Promise<void>;
-  /** Items that gave way to newer ones. */
-  countDropped(organizationId: string, channelNumber: number): Promise<number>;
-}
-
-export interface QuarantineStoreDeps {
-  readonly redis: RedisBus;
-  readonly publish: Publish;
-  readonly limits?: QuarantineLimits;
-}
+export type QuarantineStore = ReturnType<typeof createQuarantineStore>;
 
 /** A bounded time in which Redis answers nobody else. */
 const RECORDS_AT_ONCE = 200;
@@ -66,27 +35,30 @@ const NEVER_REMEMBERED = { dedupeWindowMs: 0, onConflict: "report", maxEntries: 
 const INDEXES = QUARANTINE_REASONS.flatMap((reason) => [reason, `${reason}:last`]);
 
 /** Items that could not be published, in Redis beside the events and as durable as they. */
-export function createQuarantineStore({ redis, publish, limits }: QuarantineStoreDeps): QuarantineStore {
+export function createQuarantineStore({
+  redis,
+  publish,
+  limits,
+}: {
+  readonly redis: RedisBus;
+  readonly publish: Publish;
+  readonly limits?: QuarantineLimits;
+}) {
   const { keepMs } = limits ?? QUARANTINE_LIMITS;
-  const listScript = loadScript(new URL("./quarantine-list.lua", import.meta.url));
-  const dropScript = loadScript(new URL("./quarantine-drop.lua", import.meta.url));
-  const expireScript = loadScript(new URL("./quarantine-expire.lua", import.meta.url));
+  const runList = luaScript(redis, new URL("./quarantine-list.lua", import.meta.url));
+  const runDrop = luaScript(redis, new URL("./quarantine-drop.lua", import.meta.url));
+  const runExpire = luaScript(redis, new URL("./quarantine-expire.lua", import.meta.url));
 
-  async function readRecord(organizationId: string, id: string): Promise<RecordRow | undefined> {
+  /** With the delivery's place in its key. */
+  async function readRecord(organizationId: string, id: string) {
     const fields = ["s", "n", "f", "l", "d"];
     const row = await redis.call("hmget", [quarantineRecordKey(organizationId, id), ...fields]);
     const [shape, count, firstAtMs, lastAtMs, delivery] = row as (string | null)[];
     if (typeof shape !== "string" || typeof delivery !== "string") return undefined;
-    return {
-      record: {
-        id,
-        ...(JSON.parse(shape) as Omit<QuarantineRecord, "id" | "count" | "firstAtMs" | "lastAtMs">),
-        count: Number(count),
-        firstAtMs: Number(firstAtMs),
-        lastAtMs: Number(lastAtMs),
-      },
-      delivery,
-    };
+    const fixed = JSON.parse(shape) as Omit<QuarantineRecord, "id" | "count" | "firstAtMs" | "lastAtMs">;
+    const times = { count: Number(count), firstAtMs: Number(firstAtMs), lastAtMs: Number(lastAtMs) };
+    const record: QuarantineRecord = { id, ...fixed, ...times };
+    return { record, delivery };
   }
 
   /** Removes the records that an expiry script finds, a bounded number at a time. */
@@ -99,38 +71,39 @@ export function createQuarantineStore({ redis, publish, limits }: QuarantineStor
     const key = quarantineBudgetKey(organizationId);
     for (const channel of channels) {
       const args = [channel, ageMs, RECORDS_AT_ONCE, indexes.join(" ")];
-      while (Number(await runScript(redis, expireScript, [key], args)) >= RECORDS_AT_ONCE);
+      while (Number(await runExpire([key], args)) >= RECORDS_AT_ONCE);
     }
   }
 
   return {
-    async put(channel, quarantine, { position, ...options }) {
-      const batch = {
-        ...{ channel, events: [], policy: NEVER_REMEMBERED, quarantine },
-        ...(position && { position }),
-      };
-      return (await publish(batch, options)).quarantineIds;
+    /**
+     * Keeps the failed items of a delivery, and moves the position of the source with them; ids parallel to `items`.
+     *
+     * @throws UnavailableError when it is full or the outcome is unknown.
+     */
+    async put(
+      channel: ChannelIdentity,
+      quarantine: QuarantineWrite,
+      { position, ...options }: PublishOptions & Pick<PublishBatch, "position">,
+    ): Promise<readonly string[]> {
+      const batch = { channel, events: [], policy: NEVER_REMEMBERED, quarantine };
+      return (await publish({ ...batch, ...(position && { position }) }, options)).quarantineIds;
     },
-    async list({ organizationId, channelNumbers, reason, fromMs, toMs }, { limit, offset }) {
+    /** In order of first arrival, then id. `total` counts all that fit the filter. */
+    async list(
+      { organizationId, channelNumbers, reason, fromMs, toMs }: QuarantineFilter,
+      { limit, offset }: { readonly limit: number; readonly offset: number },
+    ) {
       const reasons = reason === undefined ? INDEXES : [reason, `${reason}:last`];
-      const reply = await runScript(
-        redis,
-        listScript,
-        [quarantineBudgetKey(organizationId)],
-        [
-          fromMs === undefined ? "-inf" : fromMs * 1000,
-          toMs === undefined ? "+inf" : `(${toMs * 1000}`,
-          offset,
-          limit,
-          reasons.join(" "),
-          ...channelNumbers,
-        ],
-      );
+      const from = fromMs === undefined ? "-inf" : fromMs * 1000;
+      const to = toMs === undefined ? "+inf" : `(${toMs * 1000}`;
+      const args = [from, to, offset, limit, reasons.join(" "), ...channelNumbers];
+      const reply = await runList([quarantineBudgetKey(organizationId)], args);
       const [total, ...ids] = reply as [number, ...string[]];
       const rows = await Promise.all(ids.map((id) => readRecord(organizationId, id)));
-      return { records: rows.flatMap((row) => (row === undefined ? [] : [row.record])), total };
+      return { records: rows.flatMap((row) => row?.record ?? []), total };
     },
-    async find(organizationId, id) {
+    async find(organizationId: string, id: string): Promise<QuarantinedItem | undefined> {
       const row = await readRecord(organizationId, id);
       if (row === undefined) return undefined;
       const key = quarantineDeliveryKey(organizationId, row.delivery);
@@ -139,32 +112,30 @@ export function createQuarantineStore({ redis, publish, limits }: QuarantineStor
       if (!meta || !body) return undefined;
       return { record: row.record, delivery: readDelivery(meta, body) };
     },
-    async delete(organizationId, id) {
-      return (await runScript(redis, dropScript, [quarantineBudgetKey(organizationId)], [id])) === 1;
+    /** True where it was there. */
+    async delete(organizationId: string, id: string): Promise<boolean> {
+      return (await runDrop([quarantineBudgetKey(organizationId)], [id])) === 1;
     },
-    async purge(organizationId, channelNumber) {
+    /** Removes all of a channel. */
+    async purge(organizationId: string, channelNumber: number): Promise<void> {
       await removeOlder(organizationId, [String(channelNumber)], EVERY_AGE_MS, INDEXES);
       const dropped = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
       const pauses = [`${channelNumber}:over`, `${channelNumber}:closes`];
       await redis.call("hdel", [quarantineBudgetKey(organizationId), ...dropped, ...pauses]);
     },
-    async expire(organizationId) {
+    /** Removes records past their keep. */
+    async expire(organizationId: string): Promise<void> {
       const accounts = (await redis.call("hkeys", [quarantineBudgetKey(organizationId)])) as string[];
       const channels = accounts.filter((name) => name.endsWith(":a")).map((name) => name.slice(0, -2));
       await removeOlder(organizationId, channels, keepMs, QUARANTINE_REASONS);
     },
-    async countDropped(organizationId, channelNumber) {
+    /** Items that gave way to newer ones. */
+    async countDropped(organizationId: string, channelNumber: number): Promise<number> {
       const fields = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
       const counts = await redis.call("hmget", [quarantineBudgetKey(organizationId), ...fields]);
       return (counts as (string | null)[]).reduce((sum, count) => sum + Number(count ?? 0), 0);
     },
   };
-}
-
-interface RecordRow {
-  readonly record: QuarantineRecord;
-  /** The delivery's place in its key. */
-  readonly delivery: string;
 }
 
 /** Headers and query get back the prototype-less shape in which they arrived. */

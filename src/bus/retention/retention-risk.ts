@@ -1,5 +1,5 @@
+import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { loadScript, runScript } from "../scripts.ts";
 import type { RetainedTopic } from "./retention.ts";
 
 /**
@@ -14,12 +14,12 @@ const MEMORY_SAMPLES = 10;
 const GROUPS_AT_ONCE = 200;
 
 export function createFindAtRisk({ redis }: { readonly redis: RedisBus }): FindAtRisk {
-  const script = loadScript(new URL("./retention-risk.lua", import.meta.url));
+  const runLua = luaScript(redis, new URL("./retention-risk.lua", import.meta.url));
   return async ({ topic, maxAgeSeconds, maxEntries, maxBytes }) => {
     const limits = [maxAgeSeconds * 1000, maxEntries, maxBytes, PART, MEMORY_SAMPLES];
     const found: string[] = [];
     for (let first = 1; first !== 0; ) {
-      const reply = await runScript(redis, script, [topic], [...limits, first, GROUPS_AT_ONCE]);
+      const reply = await runLua([topic], [...limits, first, GROUPS_AT_ONCE]);
       const [next, ...names] = reply as [number, ...string[]];
       found.push(...names);
       first = next;

@@ -1,7 +1,7 @@
 import { startLoop } from "../../lib/loop.ts";
+import { luaScript } from "../../lib/lua.ts";
 import type { Log } from "../../log.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { loadScript, runScript } from "../scripts.ts";
 
 export interface RetentionLimits {
   readonly maxAgeSeconds: number;
@@ -14,11 +14,6 @@ export interface RetainedTopic extends RetentionLimits {
   readonly topic: string;
 }
 
-/** Trims one topic to its limits; answers how many entries went and how many are left. */
-export type TrimTopic = (
-  topic: RetainedTopic,
-) => Promise<{ readonly removed: number; readonly length: number }>;
-
 const MEMORY_SAMPLES = 20;
 /** A bounded time in which Redis answers nobody else. */
 const MOST_AT_ONCE = 20_000;
@@ -30,13 +25,14 @@ const MOST_FAILURES_IN_A_ROW = 10;
 const MAX_WATCHED_TOPICS = 100_000;
 const DEFAULT_INTERVAL_MS = 60_000;
 
-export function createTrimTopic({ redis }: { readonly redis: RedisBus }): TrimTopic {
-  const script = loadScript(new URL("./trim.lua", import.meta.url));
-  return async ({ topic, maxAgeSeconds, maxEntries, maxBytes }) => {
+/** Trims a topic to its limits; answers how many entries went and how many are left. */
+export function createTrimTopic({ redis }: { readonly redis: RedisBus }) {
+  const runLua = luaScript(redis, new URL("./trim.lua", import.meta.url));
+  return async ({ topic, maxAgeSeconds, maxEntries, maxBytes }: RetainedTopic) => {
     let removed = 0;
     for (;;) {
       const args = [maxAgeSeconds * 1000, maxEntries, maxBytes, MEMORY_SAMPLES, MOST_AT_ONCE];
-      const reply = (await runScript(redis, script, [topic], args)) as [number, number, number];
+      const reply = (await runLua([topic], args)) as [number, number, number];
       removed += reply[0];
       if (reply[2] === 0) return { removed, length: reply[1] };
     }

@@ -1,6 +1,7 @@
+import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
+import { readRedisTimeMs } from "../groups/groups.ts";
 import { SHARD_KEYS } from "../keys.ts";
-import { loadScript, runScript } from "../scripts.ts";
 
 /** Sources are leased by shards, not one by one: thousands of leases would be renewed for nothing. */
 export const SHARDS = 256;
@@ -17,43 +18,38 @@ export interface ShardLease {
   readonly held: readonly number[];
 }
 
-/** Which worker runs which shard. By the clock of Redis; each method throws UnavailableError when Redis does not answer. */
-export interface ShardLeases {
-  /**
-   * Keeps the worker and all its shards for `ttlMs` from some moment after the call began, and takes up to `most` free shards where
-   * it has less than its share. A worker whose lease had ended finds what nobody took since.
-   */
-  renew(worker: string, options: { readonly ttlMs: number; readonly most: number }): Promise<ShardLease>;
-  /** Gives back shards in which nothing of the worker runs any more. */
-  release(worker: string, shards: readonly number[]): Promise<void>;
-  /** Gives back everything, and is no worker any more. */
-  leave(worker: string): Promise<void>;
-  isLive(worker: string): Promise<boolean>;
-}
+export type ShardLeases = ReturnType<typeof createShardLeases>;
 
-export function createShardLeases({ redis }: { readonly redis: RedisBus }): ShardLeases {
-  const renewScript = loadScript(new URL("./rebalance.lua", import.meta.url));
-  const releaseScript = loadScript(new URL("./shard-release.lua", import.meta.url));
+/** Which worker runs which shard. By the clock of Redis; each method throws UnavailableError when Redis does not answer. */
+export function createShardLeases({ redis }: { readonly redis: RedisBus }) {
+  const runRenew = luaScript(redis, new URL("./rebalance.lua", import.meta.url));
+  const runRelease = luaScript(redis, new URL("./shard-release.lua", import.meta.url));
   const keys = [SHARD_KEYS.workers, SHARD_KEYS.owners];
   return {
-    async renew(worker, { ttlMs, most }) {
-      const reply = await runScript(redis, renewScript, keys, [worker, ttlMs, SHARDS, most]);
+    /**
+     * Keeps the worker and all its shards for `ttlMs` from some moment after the call began, and takes up to `most` free shards
+     * where it has less than its share. A worker whose lease had ended finds what nobody took since.
+     */
+    async renew(
+      worker: string,
+      { ttlMs, most }: { readonly ttlMs: number; readonly most: number },
+    ): Promise<ShardLease> {
+      const reply = await runRenew(keys, [worker, ttlMs, SHARDS, most]);
       const [workers = 1, share = SHARDS, ...held] = reply as number[];
       return { workers, share, held };
     },
-    async release(worker, shards) {
-      if (shards.length > 0) await runScript(redis, releaseScript, keys, [worker, "0", ...shards]);
+    /** Gives back shards in which nothing of the worker runs any more. */
+    async release(worker: string, shards: readonly number[]): Promise<void> {
+      if (shards.length > 0) await runRelease(keys, [worker, "0", ...shards]);
     },
-    async leave(worker) {
-      await runScript(redis, releaseScript, keys, [worker, "1"]);
+    /** Gives back everything, and is no worker any more. */
+    async leave(worker: string): Promise<void> {
+      await runRelease(keys, [worker, "1"]);
     },
-    async isLive(worker) {
-      const [end, time] = await Promise.all([
-        redis.call("zscore", [SHARD_KEYS.workers, worker]),
-        redis.call("time", []),
-      ]);
-      const [seconds] = time as string[];
-      return end !== null && Number(end) > Number(seconds) * 1000;
+    async isLive(worker: string): Promise<boolean> {
+      const score = redis.call("zscore", [SHARD_KEYS.workers, worker]);
+      const [end, nowMs] = await Promise.all([score, readRedisTimeMs(redis)]);
+      return end !== null && Number(end) > nowMs;
     },
   };
 }

@@ -1,7 +1,8 @@
+import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { StaleSourceError } from "../errors.ts";
 import { cursorKey, slotOf } from "../keys.ts";
-import { type LuaScript, loadScript, runScript } from "../scripts.ts";
+import { numberOf } from "./source-states.ts";
 
 /** A pull source on the bus. */
 export interface SourceRef {
@@ -45,17 +46,6 @@ export interface TakeOverOptions {
   readonly spacing?: RunSpacing | undefined;
 }
 
-/** A cursor as it stands. */
-export interface StoredCursor {
-  readonly value: string | undefined;
-  /** 0: never written. */
-  readonly version: number;
-  /** When it moved last; undefined: never. */
-  readonly updatedAtMs: number | undefined;
-  /** When the source began, or was reset; undefined: it never ran. */
-  readonly startedAtMs: number | undefined;
-}
-
 /** How long a source is left alone after a run, and why. */
 export interface RunEnding {
   readonly failures: number;
@@ -67,50 +57,26 @@ export interface RunEnding {
   readonly progress?: "done" | "more" | undefined;
 }
 
-/** Where pull sources stand, and who may move them. Each method throws UnavailableError when Redis cannot tell. */
-export interface SourcePositions {
-  /**
-   * Makes the caller the one owner of a source: a new epoch, stamped on all its topics before the cursor is read.
-   *
-   * @throws StaleSourceError when another has taken it over at the same moment.
-   */
-  takeOver(source: SourceRef, options?: TakeOverOptions): Promise<AcquiredSource | BackoffPending>;
-  read(channelNumber: number): Promise<StoredCursor>;
-  /**
-   * Sets the cursor; undefined begins anew. Its runner is fenced, and it is left alone no longer. Answers the new
-   * version, or undefined where the cursor is at another than the given one.
-   */
-  set(
-    source: SourceRef,
-    value: string | undefined,
-    options?: { readonly version?: number },
-  ): Promise<number | undefined>;
-  /** Writes down how a run ended; false where the source is another's by now. */
-  end(channelNumber: number, epoch: number, ending: RunEnding): Promise<boolean>;
-}
+export type SourcePositions = ReturnType<typeof createSourcePositions>;
+export type StoredCursor = Awaited<ReturnType<SourcePositions["read"]>>;
 
 const TAKE_OVERS = 4;
 
-export function createSourcePositions({ redis }: { readonly redis: RedisBus }): SourcePositions {
-  const takeOverScript = loadScript(new URL("./source-take-over.lua", import.meta.url));
-  const stampScript = loadScript(new URL("./source-stamp.lua", import.meta.url));
-  const setScript = loadScript(new URL("./source-set.lua", import.meta.url));
-  const endScript = loadScript(new URL("./source-end.lua", import.meta.url));
+/** Where pull sources stand, and who may move them. Each method throws UnavailableError when Redis cannot tell. */
+export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
+  const runTakeOver = luaScript(redis, new URL("./source-take-over.lua", import.meta.url));
+  const runStamp = luaScript(redis, new URL("./source-stamp.lua", import.meta.url));
+  const runSet = luaScript(redis, new URL("./source-set.lua", import.meta.url));
+  const runEnd = luaScript(redis, new URL("./source-end.lua", import.meta.url));
   const { isSlotted } = redis.writes;
 
   /** With the topics where one script may touch them all. */
-  const runOnCursor = (
-    script: LuaScript,
-    { number, topics }: SourceRef,
-    args: readonly (string | number)[],
-  ) => runScript(redis, script, [cursorKey(number), ...(isSlotted ? [] : topics)], [number, ...args]);
+  const keysOf = ({ number, topics }: SourceRef) => [cursorKey(number), ...(isSlotted ? [] : topics)];
 
   /** Cluster: stamps the topics, slot by slot; answers the highest epoch that any of them had seen. */
   async function stamp({ number, topics }: SourceRef, epoch: number): Promise<number> {
     const seen = await Promise.all(
-      [...Map.groupBy(topics, slotOf).values()].map((keys) =>
-        runScript(redis, stampScript, keys, [number, epoch]),
-      ),
+      [...Map.groupBy(topics, slotOf).values()].map((keys) => runStamp(keys, [number, epoch])),
     );
     return Math.max(0, ...seen.map(Number));
   }
@@ -126,14 +92,23 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }): 
   }
 
   return {
-    async takeOver(source, { skipBackoff = false, spacing } = {}) {
+    /**
+     * Makes the caller the one owner of a source: a new epoch, stamped on all its topics before the cursor is read.
+     *
+     * @throws StaleSourceError when another has taken it over at the same moment.
+     */
+    async takeOver(
+      source: SourceRef,
+      { skipBackoff = false, spacing }: TakeOverOptions = {},
+    ): Promise<AcquiredSource | BackoffPending> {
       const { intervalMs, retryMs } = spacing ?? { intervalMs: 0, retryMs: 0 };
       let least = 0;
       let isAgain = false;
       for (let attempt = 0; attempt < TAKE_OVERS; attempt++) {
         // What it has begun itself is no run to keep a distance from.
         const waits = isAgain ? [0, 0] : [intervalMs, retryMs];
-        const reply = await runOnCursor(takeOverScript, source, [least, skipBackoff ? "1" : "0", ...waits]);
+        const args = [source.number, least, skipBackoff ? "1" : "0", ...waits];
+        const reply = await runTakeOver(keysOf(source), args);
         const [kind, first, ...rest] = reply as [string, string | number, ...(string | null)[]];
         if (kind === "backoff" || kind === "interval") return { kind, waitMs: Number(first) };
         const epoch = Number(first);
@@ -145,25 +120,35 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }): 
       }
       throw new StaleSourceError("epoch", "the topics are stamped by another again and again");
     },
-    async read(channelNumber) {
+    /** The cursor as it stands: `version` 0 where it was never written; times of a source that never ran are undefined. */
+    async read(channelNumber: number) {
       const row = await redis.call("hmget", [cursorKey(channelNumber), "c", "v", "u", "s"]);
       const [value, version, updatedAtMs, startedAtMs] = row as (string | null)[];
       return {
         value: value ?? undefined,
         version: Number(version ?? 0),
-        updatedAtMs: updatedAtMs == null ? undefined : Number(updatedAtMs),
-        startedAtMs: startedAtMs == null ? undefined : Number(startedAtMs),
+        updatedAtMs: numberOf(updatedAtMs),
+        startedAtMs: numberOf(startedAtMs),
       };
     },
-    async set(source, value, { version } = {}) {
-      const written = Number(
-        await runOnCursor(setScript, source, [version ?? "", value === undefined ? "" : `>${value}`]),
-      );
+    /**
+     * Sets the cursor; undefined begins anew. Its runner is fenced, and it is left alone no longer. Answers the new
+     * version, or undefined where the cursor is at another than the given one.
+     */
+    async set(
+      source: SourceRef,
+      value: string | undefined,
+      { version }: { readonly version?: number } = {},
+    ): Promise<number | undefined> {
+      const args = [source.number, version ?? "", value === undefined ? "" : `>${value}`];
+      const written = Number(await runSet(keysOf(source), args));
       return written < 0 ? undefined : written;
     },
-    async end(channelNumber, epoch, { failures, notBeforeMs, retryInMs, progress = "" }) {
+    /** Writes down how a run ended; false where the source is another's by now. */
+    async end(channelNumber: number, epoch: number, ending: RunEnding): Promise<boolean> {
+      const { failures, notBeforeMs, retryInMs, progress = "" } = ending;
       const args = [epoch, failures, Math.ceil(notBeforeMs), Math.ceil(retryInMs), progress];
-      return (await runScript(redis, endScript, [cursorKey(channelNumber)], args)) === 1;
+      return (await runEnd([cursorKey(channelNumber)], args)) === 1;
     },
   };
 }

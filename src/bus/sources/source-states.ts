@@ -1,6 +1,6 @@
+import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { cursorKey, sourceStateKey } from "../keys.ts";
-import { loadScript, runScript } from "../scripts.ts";
 
 export const SOURCE_STATES = ["connecting", "open", "waiting", "paused", "error", "needsReauth"] as const;
 export type SourceState = (typeof SOURCE_STATES)[number];
@@ -23,27 +23,16 @@ export interface SourceFacts {
 }
 
 /** The last known state of a source. Its owner may have died since. */
-export interface SourceSnapshot {
-  readonly state: SourceState | undefined;
-  readonly sinceMs: number | undefined;
-  readonly owner: string | undefined;
-  readonly lastEventAtMs: number | undefined;
-  readonly lastError: SourceError | undefined;
-  readonly lagMs: number | undefined;
-  readonly nextAtMs: number | undefined;
-}
+export type SourceSnapshot = Awaited<ReturnType<SourceStates["read"]>>;
+
+export type SourceStates = ReturnType<typeof createSourceStates>;
 
 /** The visible state of pull sources. Each method throws UnavailableError when Redis cannot tell. */
-export interface SourceStates {
-  /** False where another has taken the source over, and nothing was written. */
-  write(channelNumber: number, epoch: number, facts: SourceFacts, nowMs: number): Promise<boolean>;
-  read(channelNumber: number): Promise<SourceSnapshot>;
-}
-
-export function createSourceStates({ redis }: { readonly redis: RedisBus }): SourceStates {
-  const script = loadScript(new URL("./source-state.lua", import.meta.url));
+export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
+  const runLua = luaScript(redis, new URL("./source-state.lua", import.meta.url));
   return {
-    async write(channelNumber, epoch, facts, nowMs) {
+    /** False where another has taken the source over, and nothing was written. */
+    async write(channelNumber: number, epoch: number, facts: SourceFacts, nowMs: number): Promise<boolean> {
       const args: (string | number)[] = [epoch, "at", nowMs];
       const { lastError, ...rest } = facts;
       for (const [name, value] of Object.entries(rest)) {
@@ -51,9 +40,9 @@ export function createSourceStates({ redis }: { readonly redis: RedisBus }): Sou
       }
       if (lastError) args.push("lastError", JSON.stringify(lastError));
       const keys = [cursorKey(channelNumber), sourceStateKey(channelNumber)];
-      return (await runScript(redis, script, keys, args)) === 1;
+      return (await runLua(keys, args)) === 1;
     },
-    async read(channelNumber) {
+    async read(channelNumber: number) {
       const names = ["state", "since", "owner", "lastEventAtMs", "lastError", "lagMs", "nextAtMs"];
       const row = await redis.call("hmget", [sourceStateKey(channelNumber), ...names]);
       const [state, since, owner, lastEventAt, lastError, lag, nextAt] = row as (string | null)[];
@@ -70,5 +59,6 @@ export function createSourceStates({ redis }: { readonly redis: RedisBus }): Sou
   };
 }
 
-const numberOf = (text: string | null | undefined): number | undefined =>
+/** Of a field that may not be there. */
+export const numberOf = (text: string | null | undefined): number | undefined =>
   text == null ? undefined : Number(text);

@@ -1,5 +1,5 @@
+import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { loadScript, runScript } from "../scripts.ts";
 
 /** As XRANGE takes them: `-`, `+`, an id, milliseconds; `(` before an id excludes it. */
 export interface EntryRange {
@@ -14,25 +14,22 @@ export interface EntryIds {
 }
 
 /** The entries of a topic by id, without their payloads: those stay in Redis. */
-export interface EntryIndex {
-  /** The oldest entries of a range, at most `limit`; fewer, but at least one, where there are many or they are large. */
-  listIds(topic: string, range: EntryRange, limit: number): Promise<EntryIds>;
-  count(topic: string): Promise<number>;
-}
+export type EntryIndex = ReturnType<typeof createEntryIndex>;
 
 /** Keeps Redis from answering others for some milliseconds at most. */
 const MAX_IDS_AT_ONCE = 500;
 const MAX_BYTES_AT_ONCE = 8 * 1024 * 1024;
 
-export function createEntryIndex({ redis }: { readonly redis: RedisBus }): EntryIndex {
-  const script = loadScript(new URL("./entry-ids.lua", import.meta.url));
+export function createEntryIndex({ redis }: { readonly redis: RedisBus }) {
+  const runLua = luaScript(redis, new URL("./entry-ids.lua", import.meta.url));
   return {
-    async listIds(topic, { from, to }, limit) {
+    /** The oldest entries of a range, at most `limit`; fewer, but at least one, where there are many or they are large. */
+    async listIds(topic: string, { from, to }: EntryRange, limit: number): Promise<EntryIds> {
       const most = Math.min(limit, MAX_IDS_AT_ONCE);
-      const reply = await runScript(redis, script, [topic], [from, to, most, MAX_BYTES_AT_ONCE]);
+      const reply = await runLua([topic], [from, to, most, MAX_BYTES_AT_ONCE]);
       const [ended, ...ids] = reply as [number, ...string[]];
       return { ids, ended: ended === 1 };
     },
-    count: async (topic) => Number(await redis.call("xlen", [topic])),
+    count: async (topic: string): Promise<number> => Number(await redis.call("xlen", [topic])),
   };
 }

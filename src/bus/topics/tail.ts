@@ -1,7 +1,8 @@
+import { luaScript } from "../../lib/lua.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import { chunkTopics } from "../../lib/stream-chunks.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { loadScript, runScript } from "../scripts.ts";
+import { readRedisTimeMs } from "../groups/groups.ts";
 import { parseEntry, type RawEntry, type TopicEntry } from "./topics.ts";
 
 /** Bounds of one call, and so of a page. */
@@ -21,32 +22,30 @@ export interface TailRead {
   readonly more: boolean;
 }
 
-/** Reads on in many topics, from any place. */
-export interface Tail {
-  /**
-   * Hands on the entries after the given ids, each topic's in order; in calls of at most 64 topics, each within `limits`.
-   *
-   * @throws UnavailableError
-   */
-  read(
-    after: readonly (readonly [topic: string, entryId: string])[],
-    limits: TailLimits,
-    onEntry: (topic: string, entry: TopicEntry) => void,
-  ): Promise<TailRead>;
-}
+export type Tail = ReturnType<typeof createTail>;
 
 const CALLS_AT_ONCE = 4;
 
-export function createTail({ redis }: { readonly redis: RedisBus }): Tail {
-  const script = loadScript(new URL("./tail.lua", import.meta.url));
+/** Reads on in many topics, from any place. */
+export function createTail({ redis }: { readonly redis: RedisBus }) {
+  const runLua = luaScript(redis, new URL("./tail.lua", import.meta.url));
   return {
-    async read(after, { entries, bytes }, onEntry) {
+    /**
+     * Hands on the entries after the given ids, each topic's in order; in calls of at most 64 topics, each within `limits`.
+     *
+     * @throws UnavailableError
+     */
+    async read(
+      after: readonly (readonly [topic: string, entryId: string])[],
+      { entries, bytes }: TailLimits,
+      onEntry: (topic: string, entry: TopicEntry) => void,
+    ): Promise<TailRead> {
       const ids = new Map(after);
       const chunks = chunkTopics([...ids.keys()], redis.isCluster);
-      if (chunks.length === 0) return { timeMs: await readTime(redis), more: false };
+      if (chunks.length === 0) return { timeMs: await readRedisTimeMs(redis), more: false };
       const reads = await mapBounded(chunks, CALLS_AT_ONCE, async (topics): Promise<TailRead> => {
         const args = [entries, bytes, ...topics.map((topic) => ids.get(topic) ?? "0-0")];
-        const reply = (await runScript(redis, script, topics, args)) as unknown[];
+        const reply = (await runLua(topics, args)) as unknown[];
         for (let i = 2; i + 2 < reply.length; i += 3) {
           const topic = topics[Number(reply[i]) - 1] ?? "";
           onEntry(topic, parseEntry([reply[i + 1], reply[i + 2]] as unknown as RawEntry));
@@ -59,9 +58,4 @@ export function createTail({ redis }: { readonly redis: RedisBus }): Tail {
       };
     },
   };
-}
-
-async function readTime(redis: RedisBus): Promise<number> {
-  const [seconds, microseconds] = (await redis.call("time", [])) as [string, string];
-  return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
 }

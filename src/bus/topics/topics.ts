@@ -1,7 +1,9 @@
+import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { type GroupInfo, isNoSuchKey, parseGroups } from "../groups/groups.ts";
+import { ENTRY_ID } from "../entry-id.ts";
+import { type GroupInfo, isNoSuchKey, pairsOf, parseGroups } from "../groups/groups.ts";
 import { slotOf } from "../keys.ts";
-import { loadScript, runScript } from "../scripts.ts";
+import type { EntryRange } from "./entry-index.ts";
 
 /** One entry of a stream, as it stands there. */
 export interface TopicEntry {
@@ -18,51 +20,26 @@ export interface TopicInfo {
   readonly groups: readonly GroupInfo[];
 }
 
-export interface Topics {
-  /** Undefined where there is no such stream. */
-  find(topic: string): Promise<TopicInfo | undefined>;
-  /**
-   * Entries by id, `from` and `to` inclusive (`-`, `+`, an id, or milliseconds); `(` before an id excludes
-   * it.
-   */
-  listEntries(
-    topic: string,
-    range: {
-      readonly from: string;
-      readonly to: string;
-      readonly limit: number;
-      readonly newestFirst?: boolean;
-    },
-  ): Promise<readonly TopicEntry[]>;
-  findEntry(topic: string, entryId: string): Promise<TopicEntry | undefined>;
-  /** True where it was there. */
-  deleteEntry(topic: string, entryId: string): Promise<boolean>;
-  /** When something was last appended to any of them, by Redis time, be it there still or not; undefined: never. */
-  lastAppendedMs(topics: readonly string[]): Promise<number | undefined>;
-  /** Deletes the stream with its groups and companion keys. */
-  delete(topic: string): Promise<void>;
-  /** Does so unless it holds an entry, be it appended this moment: then it answers false. Ids from before may be forgotten. */
-  deleteEmpty(topic: string): Promise<boolean>;
-}
+export type Topics = ReturnType<typeof createTopics>;
 
-const ENTRY_ID = /^\d{1,20}-\d{1,20}$/;
 /** More make the estimate better and the command slower. */
 const MEMORY_SAMPLES = 10;
 
-export function createTopics({ redis }: { readonly redis: RedisBus }): Topics {
-  const deleteScript = loadScript(new URL("./topic-delete.lua", import.meta.url));
-  const lastAppendedScript = loadScript(new URL("./last-appended.lua", import.meta.url));
+export function createTopics({ redis }: { readonly redis: RedisBus }) {
+  const runDelete = luaScript(redis, new URL("./topic-delete.lua", import.meta.url));
+  const runLastAppended = luaScript(redis, new URL("./last-appended.lua", import.meta.url));
 
   /** A step of the script removes so many keys at most; a topic may have thousands of dedupe buckets. */
   async function deleteInSteps(topic: string, onlyEmpty: 0 | 1): Promise<unknown> {
     for (;;) {
-      const answer = await runScript(redis, deleteScript, [topic], [onlyEmpty]);
+      const answer = await runDelete([topic], [onlyEmpty]);
       if (answer !== 1) return answer;
     }
   }
 
   return {
-    async find(topic) {
+    /** Undefined where there is no such stream. */
+    async find(topic: string): Promise<TopicInfo | undefined> {
       try {
         const [stream, groups, bytes] = await Promise.all([
           redis.call("xinfo", ["stream", topic]),
@@ -75,33 +52,39 @@ export function createTopics({ redis }: { readonly redis: RedisBus }): Topics {
         throw error;
       }
     },
-    async listEntries(topic, { from, to, limit, newestFirst = false }) {
+    /** The entries of a range, oldest first unless `newestFirst`. */
+    async listEntries(
+      topic: string,
+      { from, to, limit, newestFirst = false }: EntryRange & { limit: number; newestFirst?: boolean },
+    ): Promise<readonly TopicEntry[]> {
       const reply = newestFirst
         ? await redis.call("xrevrange", [topic, to, from, "count", limit])
         : await redis.call("xrange", [topic, from, to, "count", limit]);
       return (reply as RawEntry[]).map(parseEntry);
     },
-    async findEntry(topic, entryId) {
+    async findEntry(topic: string, entryId: string): Promise<TopicEntry | undefined> {
       if (!ENTRY_ID.test(entryId)) return undefined;
       const [entry] = (await redis.call("xrange", [topic, entryId, entryId])) as RawEntry[];
       return entry && parseEntry(entry);
     },
-    async deleteEntry(topic, entryId) {
+    /** True where it was there. */
+    async deleteEntry(topic: string, entryId: string): Promise<boolean> {
       return ENTRY_ID.test(entryId) && (await redis.call("xdel", [topic, entryId])) === 1;
     },
-    async lastAppendedMs(topics) {
+    /** When something was last appended to any of them, by Redis time, be it there still or not; undefined: never. */
+    async lastAppendedMs(topics: readonly string[]): Promise<number | undefined> {
       const times = await Promise.all(
-        [...Map.groupBy(topics, slotOf).values()].map((keys) =>
-          runScript(redis, lastAppendedScript, keys, []),
-        ),
+        [...Map.groupBy(topics, slotOf).values()].map((keys) => runLastAppended(keys, [])),
       );
       const newest = Math.max(0, ...times.map(Number));
       return newest === 0 ? undefined : newest;
     },
-    async delete(topic) {
+    /** Deletes the stream with its groups and companion keys. */
+    async delete(topic: string): Promise<void> {
       await deleteInSteps(topic, 0);
     },
-    async deleteEmpty(topic) {
+    /** Does so unless it holds an entry, be it appended this moment: then it answers false. Ids from before may be forgotten. */
+    async deleteEmpty(topic: string): Promise<boolean> {
       return (await deleteInSteps(topic, 1)) === 0;
     },
   };
@@ -116,9 +99,7 @@ export function parseEntry([entryId, pairs]: RawEntry): TopicEntry {
 }
 
 function parseStream(reply: unknown): Pick<TopicInfo, "length" | "firstEntryId" | "lastEntryId"> {
-  const pairs = reply as unknown[];
-  const fields = new Map<unknown, unknown>();
-  for (let i = 0; i < pairs.length; i += 2) fields.set(pairs[i], pairs[i + 1]);
+  const fields = pairsOf(reply as unknown[]);
   const idOf = (entry: unknown) => (Array.isArray(entry) ? String(entry[0]) : undefined);
   return {
     length: Number(fields.get("length")),

@@ -113,7 +113,7 @@ test("a group is read over topics on all masters", async () => {
   const groups = createGroups({ redis });
   await Promise.all(topics.map((topic) => groups.ensure(topic, "g", "0-0")));
   await groups.setTopics("g", topics);
-  const { read: readNew } = createCommands(redis, { group: "g", reader: "c", maxDeadLetters: 1 });
+  const { read: readNew } = createCommands(redis, { subscription: "g", name: "c", maxDeadLetters: 1 });
   let read = 0;
   for (const chunk of chunkTopics(topics, redis.isCluster)) {
     read += (await readNew(chunk, { count: 10 })).length;

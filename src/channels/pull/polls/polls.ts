@@ -1,4 +1,3 @@
-import type { JobWorker } from "../../../bus/jobs/job-worker.ts";
 import { channelFacts } from "../../../event/channel.ts";
 import type { DesiredSource } from "../source-list.ts";
 import { createPollJobs } from "./poll-jobs.ts";
@@ -35,7 +34,7 @@ export function startPolls(deps: PollsDeps): Polls {
   const context: PollsContext = { random: Math.random, ...deps, ...TIMING, ...deps.timing, targets };
   const { queue, runtimes, concurrency, limits, graceMs, clock, log } = context;
   const jobs = createPollJobs(context);
-  let working: { readonly schedules: PollSchedules; readonly worker: JobWorker } | undefined;
+  let working: { readonly schedules: PollSchedules; readonly worker: AsyncDisposable } | undefined;
 
   function targetOf(source: DesiredSource): PollTarget | undefined {
     const before = targets.get(source.identity.number);

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { RedisCaller } from "./connection/general-connection.ts";
 
 /** A Lua script as Redis gets it. */
 export interface LuaScript {
@@ -9,25 +8,32 @@ export interface LuaScript {
   readonly sha: string;
 }
 
+/** Anything that sends commands to Redis. */
+interface CommandSender {
+  call(command: string, args: readonly (string | number)[]): Promise<unknown>;
+}
+
+/** Runs a script. In Cluster all its keys must share a slot. */
+export type RunLua = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
+
 /** Reads a Lua file; a line `-- @include <path>` in it stands for the text of the file at that path from it. */
 export function loadScript(file: URL): LuaScript {
   const text = readLua(file);
   return { text, sha: createHash("sha1").update(text).digest("hex") };
 }
 
-/** Runs a script on the general connection. In Cluster all its keys must share a slot. */
-export async function runScript(
-  redis: RedisCaller,
-  script: LuaScript,
-  keys: readonly string[],
-  args: readonly (string | number)[],
-): Promise<unknown> {
-  try {
-    return await redis.call("evalsha", [script.sha, keys.length, ...keys, ...args]);
-  } catch (error) {
-    if (!isNoScript(error)) throw error;
-    return redis.call("eval", [script.text, keys.length, ...keys, ...args]);
-  }
+/** Reads a Lua file, to be run as `RunLua` says. */
+export function luaScript(redis: CommandSender, file: URL): RunLua {
+  const { text, sha } = loadScript(file);
+  return async (keys, args) => {
+    const rest = [keys.length, ...keys, ...args];
+    try {
+      return await redis.call("evalsha", [sha, ...rest]);
+    } catch (error) {
+      if (!isNoScript(error)) throw error;
+      return redis.call("eval", [text, ...rest]);
+    }
+  };
 }
 
 export const isNoScript = (error: unknown): boolean =>
