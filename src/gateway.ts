@@ -25,6 +25,7 @@ import { createCallerPath } from "./gateway/callers.ts";
 import { createConnections } from "./gateway/connections.ts";
 import { openDelivery } from "./gateway/delivery.ts";
 import { createEventPath, createFetchPinned } from "./gateway/event-path.ts";
+import type { Foundation } from "./gateway/foundation.ts";
 import { greet, type Print, redisCliOf } from "./gateway/greeting.ts";
 import { createHealthChecks, observeGateway } from "./gateway/health.ts";
 import { startListener } from "./gateway/listener.ts";
@@ -117,8 +118,26 @@ export async function startGateway(
       signal,
     }),
   );
-  const groups = createGroups({ redis });
-  const topics = createTopics({ redis });
+  const foundation: Foundation = {
+    db,
+    changes,
+    keyring,
+    redis,
+    outbound,
+    channelKinds,
+    presets,
+    schemas,
+    config,
+    metrics,
+    clock,
+    log,
+  };
+  const bus = {
+    groups: createGroups({ redis }),
+    topics: createTopics({ redis }),
+    entries: createEntryIndex({ redis }),
+    ...createSourceBus(redis),
+  };
   const settings: SettingsDeps = {
     channelKinds,
     presets,
@@ -134,21 +153,13 @@ export async function startGateway(
 
   const appended = createListeners<Appended>();
   const path = createEventPath({
-    redis,
-    keyring,
-    changes,
+    ...foundation,
     liveChannels: createLiveChannels({ db, keyring }),
-    channelKinds,
-    presets,
-    schemas,
     hooksUrl: urls.hooksUrl,
     fetchPinned: createFetchPinned(outbound),
     captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
-    metrics,
-    clock,
     onAppended: appended.notify,
   });
-  const { quarantine, findLiveChannel } = path;
   const clientAddressOf = createClientAddressOf(config.trustProxy);
   const limits = createHookLimits({ clientAddressOf, requestsPerSecond: config.hookRequestsPerSecond });
   const ingestPushed = limitedIngest(path.ingest, limits);
@@ -158,101 +169,62 @@ export async function startGateway(
     runtimes.set(kind.kind, opening.use(await kind.start({ ingest, outbound, clock, log })));
   }
 
-  if (has("delivery")) opening.use(startGroupReconciler({ db, changes, redis, groups, clock, log }));
+  if (has("delivery")) opening.use(startGroupReconciler({ ...foundation, ...bus }));
   const housekeeper = opening.use(
     startHousekeeper({
-      db,
+      ...foundation,
+      ...bus,
       appended,
-      redis,
-      groups,
-      topics,
-      quarantine,
-      clock,
-      log,
+      quarantine: path.quarantine,
       takesTurns: config.roles.some((role) => role !== "hooks"),
     }),
   );
-  const { pauses, drainPaused } = path;
-  opening.use(startPauseDrainer({ db, changes, quarantine, pauses, drainPaused, findLiveChannel, log }));
-  const connections = opening.use(createConnections({ db, keyring, outbound, clock, log }));
-  const { credentialsOf, issuerFetch } = connections;
+  opening.use(startPauseDrainer({ ...foundation, ...path }));
+  const { credentialsOf, issuerFetch } = opening.use(createConnections(foundation));
   const delivery = opening.use(
-    openDelivery({
-      db,
-      changes,
-      appended,
-      keyring,
-      redis,
-      outbound,
-      credentialsOf,
-      metrics,
-      clock,
-      log,
-      ...(handlersTiming && { timing: handlersTiming }),
-    }),
+    openDelivery({ ...foundation, appended, credentialsOf, timing: handlersTiming ?? {} }),
   );
   if (has("delivery")) opening.use(delivery.start());
-  const sourceBus = createSourceBus(redis);
   const sources = has("sources")
     ? opening.use(
         startSources({
-          db,
-          changes,
-          redis,
-          bus: sourceBus,
-          topics,
+          ...foundation,
+          bus,
+          topics: bus.topics,
           path,
-          channelKinds,
           runtimes,
           credentialsOf,
-          config,
-          metrics,
-          clock,
-          log,
           stopping: signal,
-          ...(sourcesTiming && { timing: sourcesTiming }),
+          timing: sourcesTiming,
         }),
       )
     : undefined;
 
-  observeGateway(metrics, { changes, housekeeper, redis });
+  observeGateway({ ...foundation, housekeeper });
   const draining = new AbortController();
   const fetch = createApp({
     clock,
     health: {
       ...health,
-      checks: createHealthChecks({ stores, redis, masterKey, sources, changes, stopping: signal }),
+      checks: createHealthChecks({ ...foundation, stores, masterKey, sources, stopping: signal }),
     },
     hooks: has("hooks") ? { findChannel: path.rules.find, runtimes, limits, metrics, clock, log } : undefined,
     api: has("api")
       ? {
+          ...foundation,
           ...settings,
-          ...createCallerPath({ db, changes, keyring, redis, clientAddressOf, clock, config }),
-          ...sourceBus,
+          ...bus,
+          ...path,
           ...urls,
-          db,
-          keyring,
-          redis,
-          groups,
-          topics,
-          entries: createEntryIndex({ redis }),
-          quarantine,
-          redrive: path.redrive,
-          explain: path.explain,
-          findLiveChannel,
+          ...createCallerPath({ ...foundation, clientAddressOf }),
           runtimes,
-          sipProviders: config.sipProviders,
-          schemas,
-          onDeleted: housekeeper.settleNow,
-          outbound,
           credentialsOf,
           issuerFetch,
+          sipProviders: config.sipProviders,
+          onDeleted: housekeeper.settleNow,
           sendAgain: delivery.sendAgain,
           readChanges: changes.readNow,
-          metrics,
           stopping: AbortSignal.any([signal, draining.signal]),
-          clock,
-          log,
         }
       : undefined,
   });
@@ -268,7 +240,7 @@ export async function startGateway(
   const owned = opening.move();
   return {
     port,
-    greet: (print) => greet({ db, keyring, log, facts: { ...urls, docsUrl, redisCli } }, print),
+    greet: (print) => greet(foundation, { ...urls, docsUrl, redisCli }, print),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

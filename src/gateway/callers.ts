@@ -3,7 +3,6 @@ import { createRateLimiters } from "../bus/limits/rate-limiter.ts";
 import type { Config } from "../config.ts";
 import { createCallers } from "../data/accounts/callers.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
-import type { Queryable } from "../data/database.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
 import { type AccessTokens, createAccessTokens } from "../http/callers/access-tokens.ts";
 import type { AuthenticateDeps } from "../http/callers/authenticate.ts";
@@ -12,18 +11,16 @@ import { createIdentify } from "../http/callers/identify.ts";
 import { createOidcIssuer } from "../http/callers/oidc.ts";
 import type { ShowLimitsDeps } from "../http/limits.ts";
 import type { ClientAddressOf } from "../lib/client-address.ts";
-import type { Clock } from "../lib/clock.ts";
+import type { Foundation } from "./foundation.ts";
 
 /** Distinct wrong tokens that an address may send: many for a person, nothing for who tries them all. */
 const FAILED_TOKENS_PER_MINUTE = 60;
 
-export interface CallerPathDeps {
-  readonly db: Queryable;
+export interface CallerPathDeps extends Pick<Foundation, "db" | "clock"> {
   readonly changes: ChangeSubscriptions;
   readonly keyring: Pick<Keyring, "accessTokenKey">;
   readonly redis: Pick<RedisBus, "call" | "callBuffer">;
   readonly clientAddressOf: ClientAddressOf;
-  readonly clock: Clock;
   readonly config: Pick<Config, "oidcIssuer" | "oidcAudience" | "apiRequestsPerMinute">;
 }
 

@@ -6,30 +6,11 @@ import {
   yieldRenewal,
 } from "../data/connections/connection-tokens.ts";
 import { noteConnectionUse, openConnectionSecrets } from "../data/connections/connections.ts";
-import type { Queryable } from "../data/database.ts";
-import type { Keyring } from "../data/keyring/keyring.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { Log } from "../log.ts";
 import { createCredentialsOf } from "../net/connections/credentials-of.ts";
 import { createRenewer, type TokenStore } from "../net/connections/renewer.ts";
-import type { Fetch } from "../net/connections/token-endpoint.ts";
-import type { CredentialsOf } from "../net/credentials.ts";
-import type { Outbound } from "../net/outbound.ts";
+import type { Foundation } from "./foundation.ts";
 
-export interface ConnectionsDeps {
-  readonly db: Queryable;
-  readonly keyring: Keyring;
-  readonly outbound: Outbound;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-/** Stored connections in use. Disposal waits for tokens that are being renewed. */
-export interface Connections extends AsyncDisposable {
-  readonly credentialsOf: CredentialsOf;
-  /** To an issuer of tokens: three such calls end well within a turn of the renewer. */
-  readonly issuerFetch: Fetch;
-}
+export type ConnectionsDeps = Pick<Foundation, "db" | "keyring" | "outbound" | "clock" | "log">;
 
 const ISSUER_LIMITS = {
   connectTimeoutMs: 10_000,
@@ -43,13 +24,15 @@ const RECORD_EVERY_MS = 60_000;
 /** Beyond this many connections, uses are recorded too early, and the database leaves them out. */
 const MAX_RECORDED = 10_000;
 
-export function createConnections(deps: ConnectionsDeps): Connections {
+/** Stored connections in use. Disposal waits for tokens that are being renewed. */
+export function createConnections(deps: ConnectionsDeps) {
   const { outbound, clock, log } = deps;
   const issuerFetch = outbound.fetch(ISSUER_LIMITS);
   const store = createTokenStore(deps);
   const renewer = createRenewer({ store, fetch: issuerFetch, clock, log });
   return {
     credentialsOf: createCredentialsOf({ load: store.load, renewer, noteUse: createRecordUse(deps), clock }),
+    /** To an issuer of tokens: three such calls end well within a turn of the renewer. */
     issuerFetch,
     [Symbol.asyncDispose]: () => renewer[Symbol.asyncDispose](),
   };

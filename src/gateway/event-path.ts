@@ -1,68 +1,49 @@
-import type { RedisBus } from "../bus/connection/redis.ts";
-import { createPauses, type Pauses } from "../bus/groups/pauses.ts";
+import { createPauses } from "../bus/groups/pauses.ts";
 import { createFindKnownIds } from "../bus/publish/known-ids.ts";
 import { type Appended, createPublish } from "../bus/publish/publish.ts";
-import { createQuarantineStore, type QuarantineStore } from "../bus/quarantine/quarantine.ts";
-import type { ChannelKinds } from "../channels/kind.ts";
+import { createQuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { ChangeFeed } from "../data/changes.ts";
 import type { LiveChannels } from "../data/channels/live-channels.ts";
-import type { Keyring } from "../data/keyring/keyring.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
-import type { Ingest, IngestFetched, IngestResult } from "../event/ingest.ts";
+import type { IngestResult } from "../event/ingest.ts";
 import { type AnswerHandshakeDeps, createAnswerHandshake } from "../ingest/answer-handshake.ts";
-import { createDrainPaused, type DrainPaused } from "../ingest/drain-paused.ts";
-import { createExplain, type Explain } from "../ingest/explain.ts";
+import { createDrainPaused } from "../ingest/drain-paused.ts";
+import { createExplain } from "../ingest/explain.ts";
 import { createIngest } from "../ingest/ingest.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
-import { createRulesCache, type RulesCache } from "../ingest/rules-cache.ts";
-import { createWriter, type MovePosition, type Redrive, type WriterDeps } from "../ingest/write.ts";
+import { createRulesCache } from "../ingest/rules-cache.ts";
+import { createWriter, type WriterDeps } from "../ingest/write.ts";
 import { verifyChannelId } from "../lib/channel-id.ts";
-import type { Clock } from "../lib/clock.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createId } from "../lib/ids.ts";
 import type { CompiledSchema, SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Outbound } from "../net/outbound.ts";
 import { createKeyCache, type FetchPinned } from "../verify/keys/key-cache.ts";
-import type { Presets } from "../verify/presets.ts";
 import { type CompileDeps, compileChannel } from "./compile-channel.ts";
+import type { Foundation } from "./foundation.ts";
 
-export interface EventPathDeps {
-  readonly redis: RedisBus;
-  readonly keyring: Keyring;
+export interface EventPathDeps
+  extends Pick<
+    Foundation,
+    "redis" | "keyring" | "channelKinds" | "presets" | "schemas" | "metrics" | "clock"
+  > {
   readonly liveChannels: LiveChannels;
-  readonly channelKinds: ChannelKinds;
-  readonly presets: Presets;
-  readonly schemas: SchemaCompiler;
+  readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
   /** Stands before `/hooks/{channelId}` in addresses. */
   readonly hooksUrl: string;
   /** Calls addresses that senders' settings name or pin. */
   readonly fetchPinned: FetchPinned;
   readonly captureSecret: AnswerHandshakeDeps["captureSecret"];
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-  readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
   readonly onAppended: (...appended: Appended) => void;
 }
 
-/** The way of a delivery from a verified channel to the bus. */
-export interface EventPath {
-  readonly rules: RulesCache;
-  readonly quarantine: QuarantineStore;
-  readonly ingest: Ingest<LiveChannel>;
-  readonly ingestFetched: IngestFetched<LiveChannel>;
-  readonly movePosition: MovePosition;
-  readonly redrive: Redrive;
-  readonly explain: Explain;
-  readonly pauses: Pauses;
-  readonly drainPaused: DrainPaused;
-  /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
-  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
-}
+export type EventPath = ReturnType<typeof createEventPath>;
 
-export function createEventPath(deps: EventPathDeps): EventPath {
+/** The way of a delivery from a verified channel to the bus. */
+export function createEventPath(deps: EventPathDeps) {
   const { redis, keyring, liveChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
   const compile: CompileDeps = {
     ...deps,
@@ -96,8 +77,8 @@ export function createEventPath(deps: EventPathDeps): EventPath {
     newEventId: () => createId("evt", clock()),
     observe: (channel, result) => count(metrics, channel.identity.kind, result),
   };
-  const { write, ingestFetched, movePosition, redrive } = createWriter(shared);
-  const drainPaused = createDrainPaused({ ...shared, quarantine, redrive });
+  const { write, ...writer } = createWriter(shared);
+  const drainPaused = createDrainPaused({ ...shared, quarantine, redrive: writer.redrive });
   const newDeliveryId = () => createId("dl", clock());
   const ingest = createIngest({
     ...shared,
@@ -121,13 +102,12 @@ export function createEventPath(deps: EventPathDeps): EventPath {
     rules,
     quarantine,
     ingest,
-    ingestFetched,
-    movePosition,
-    redrive,
+    ...writer,
     explain: createExplain({ ...shared, findKnownIds: createFindKnownIds({ redis }) }),
     pauses,
     drainPaused,
-    async findLiveChannel(channelNumber) {
+    /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
+    async findLiveChannel(channelNumber: number): Promise<LiveChannel | undefined> {
       const stored = await liveChannels.findByNumber(channelNumber);
       return stored && compileChannel(compile, stored);
     },

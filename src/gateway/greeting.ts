@@ -1,8 +1,6 @@
 import { type Bootstrapped, tellFirstStart } from "../data/bootstrap.ts";
-import type { Queryable } from "../data/database.ts";
-import type { Keyring } from "../data/keyring/keyring.ts";
 import type { RedisAddress } from "../lib/redis-address.ts";
-import type { Log } from "../log.ts";
+import type { Foundation } from "./foundation.ts";
 
 /** Resolves once the text has left the process. */
 export type Print = (text: string) => Promise<void>;
@@ -16,18 +14,15 @@ export interface GreetingFacts {
   readonly redisCli: string;
 }
 
-export interface GreetDeps {
-  readonly db: Queryable;
-  readonly keyring: Keyring;
-  readonly log: Log;
-  readonly facts: GreetingFacts;
-}
-
 /**
  * Greets the person who has just started the gateway. The first key is forgotten only once it was printed: one that was not is
  * printed by the next start.
  */
-export async function greet({ db, keyring, log, facts }: GreetDeps, print: Print): Promise<void> {
+export async function greet(
+  { db, keyring, log }: Pick<Foundation, "db" | "keyring" | "log">,
+  facts: GreetingFacts,
+  print: Print,
+): Promise<void> {
   let isPrinted = false;
   try {
     await tellFirstStart({ db, keyring }, async (made) => {

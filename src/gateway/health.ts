@@ -1,8 +1,8 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
 import { type ChangeFeed, MAX_STALENESS_MS } from "../data/changes.ts";
 import type { Housekeeper } from "../delivery/housekeeper.ts";
-import type { HealthCheck } from "../http/health.ts";
-import type { Metrics } from "../metrics.ts";
+import type { CheckResult, HealthCheck } from "../http/health.ts";
+import type { Foundation } from "./foundation.ts";
 import type { MasterKeyWatch } from "./master-keys.ts";
 import type { Sources } from "./sources.ts";
 import type { Stores } from "./stores.ts";
@@ -24,14 +24,11 @@ export function createHealthChecks(deps: {
   return [
     {
       name: "running",
-      check: () => (stopping.aborted ? { ok: false, reason: "is stopping" } : { ok: true }),
+      check: () => okUnless(stopping.aborted && "is stopping"),
     },
     {
       name: "servers",
-      check() {
-        const problems = stores.problems();
-        return problems.length === 0 ? { ok: true } : { ok: false, reason: problems.join("; ") };
-      },
+      check: () => okUnless(stores.problems().join("; ")),
     },
     {
       name: "redis",
@@ -44,10 +41,7 @@ export function createHealthChecks(deps: {
     },
     {
       name: "masterKey",
-      check() {
-        const reason = masterKey.problem();
-        return reason === undefined ? { ok: true } : { ok: false, reason };
-      },
+      check: () => okUnless(masterKey.problem()),
     },
     {
       name: "changes",
@@ -65,6 +59,9 @@ export function createHealthChecks(deps: {
   ];
 }
 
+const okUnless = (reason: string | false | undefined): CheckResult =>
+  reason ? { ok: false, reason } : { ok: true };
+
 /** A gateway without shards may still take deliveries: others run the sources. */
 const sourcesCheck = (sources: Pick<Sources, "shards" | "workers">): HealthCheck => ({
   name: "sources",
@@ -72,15 +69,14 @@ const sourcesCheck = (sources: Pick<Sources, "shards" | "workers">): HealthCheck
 });
 
 /** Figures of the gateway as a whole, for `/metrics`. */
-export function observeGateway(
-  metrics: Metrics,
-  deps: {
-    readonly changes: Pick<ChangeFeed, "stalenessMs">;
-    readonly housekeeper: Pick<Housekeeper, "atRisk">;
-    readonly redis: Pick<RedisBus, "state">;
-  },
-): void {
-  const { changes, housekeeper, redis } = deps;
+export function observeGateway({
+  metrics,
+  changes,
+  housekeeper,
+  redis,
+}: Pick<Foundation, "metrics" | "changes" | "redis"> & {
+  readonly housekeeper: Pick<Housekeeper, "atRisk">;
+}): void {
   metrics.observe(
     "inlet_change_feed_staleness_seconds",
     "Time since the change feed was last read",

@@ -42,19 +42,16 @@ export async function openMasterKeyring(db: Queryable, keys: MasterKeys, clock: 
   return keyring;
 }
 
-/** Whether a running gateway still has the master key of the database. */
-export interface MasterKeyWatch {
-  /** For the operator; undefined: all is well. */
-  readonly problem: () => string | undefined;
-}
+export type MasterKeyWatch = ReturnType<typeof createMasterKeyWatch>;
 
 const CHANGED = "the master key was changed: restart this gateway with the new one";
 
+/** Whether a running gateway still has the master key of the database. */
 export function createMasterKeyWatch(deps: {
   readonly keyring: Pick<Keyring, "reload">;
   readonly changes: ChangeSubscriptions;
   readonly log: Log;
-}): MasterKeyWatch {
+}) {
   const { keyring, changes, log } = deps;
   let isKnown = true;
   const reload = (): void => {
@@ -71,5 +68,6 @@ export function createMasterKeyWatch(deps: {
     onChange: ({ kind }) => void (kind === "masterKey" && reload()),
     onReset: reload,
   });
-  return { problem: () => (isKnown ? undefined : CHANGED) };
+  /** `problem` is for the operator; undefined: all is well. */
+  return { problem: (): string | undefined => (isKnown ? undefined : CHANGED) };
 }

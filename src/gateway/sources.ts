@@ -1,11 +1,11 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
 import { openJobQueue } from "../bus/jobs/job-queue.ts";
 import { createSlots } from "../bus/limits/slots.ts";
-import { createShardLeases, type ShardLeases } from "../bus/sources/shard-leases.ts";
-import { createSourcePositions, type SourcePositions } from "../bus/sources/source-positions.ts";
-import { createSourceStates, type SourceStates } from "../bus/sources/source-states.ts";
+import { createShardLeases } from "../bus/sources/shard-leases.ts";
+import { createSourcePositions } from "../bus/sources/source-positions.ts";
+import { createSourceStates } from "../bus/sources/source-states.ts";
 import type { Topics } from "../bus/topics/topics.ts";
-import type { ChannelKinds, ChannelRuntime } from "../channels/kind.ts";
+import type { ChannelRuntime } from "../channels/kind.ts";
 import type { PollJob } from "../channels/pull/polls/poll-target.ts";
 import { startPolls } from "../channels/pull/polls/polls.ts";
 import { startSilenceWatch } from "../channels/pull/silence.ts";
@@ -16,45 +16,34 @@ import type { SourceEnd } from "../channels/source.ts";
 import type { Config } from "../config.ts";
 import { stopSource } from "../data/channels/channel-states.ts";
 import { isSourceWanted, listSourceTopics } from "../data/channels/sources.ts";
-import type { Queryable } from "../data/database.ts";
 import { type ChannelKindName, channelFacts } from "../event/channel.ts";
-import type { Clock } from "../lib/clock.ts";
 import { createId } from "../lib/ids.ts";
-import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { CredentialsOf } from "../net/credentials.ts";
 import type { EventPath } from "./event-path.ts";
+import type { Foundation } from "./foundation.ts";
+
+export type SourceBus = ReturnType<typeof createSourceBus>;
 
 /** Cursors, states and leases of sources, for the workers that run them and for the API that shows them. */
-export interface SourceBus {
-  readonly positions: SourcePositions;
-  readonly states: SourceStates;
-  readonly leases: ShardLeases;
-}
-
-export const createSourceBus = (redis: RedisBus): SourceBus => ({
+export const createSourceBus = (redis: RedisBus) => ({
   positions: createSourcePositions({ redis }),
   states: createSourceStates({ redis }),
   leases: createShardLeases({ redis }),
 });
 
-export interface SourcesDeps {
-  readonly db: Queryable;
-  readonly redis: RedisBus;
+export interface SourcesDeps
+  extends Pick<Foundation, "db" | "redis" | "channelKinds" | "metrics" | "clock" | "log"> {
   readonly bus: SourceBus;
   readonly topics: Topics;
   readonly path: Pick<EventPath, "findLiveChannel" | "ingestFetched" | "movePosition">;
-  readonly channelKinds: ChannelKinds;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
   readonly credentialsOf: CredentialsOf;
   readonly config: Pick<Config, "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization">;
   readonly changes: SupervisorDeps["changes"];
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Aborts when the gateway is about to end: others take over from then on, whatever else is still being ended here. */
   readonly stopping: AbortSignal;
-  readonly timing?: SourcesTiming;
+  readonly timing?: SourcesTiming | undefined;
 }
 
 /** `ttlMs` is how long a worker that fell silent keeps its shards, and the slots of its polls. */

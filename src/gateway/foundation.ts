@@ -1,0 +1,28 @@
+import type { RedisBus } from "../bus/connection/redis.ts";
+import type { ChannelKinds } from "../channels/kind.ts";
+import type { Config } from "../config.ts";
+import type { ChangeFeed } from "../data/changes.ts";
+import type { Database } from "../data/database.ts";
+import type { Keyring } from "../data/keyring/keyring.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
+import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
+import type { Outbound } from "../net/outbound.ts";
+import type { Presets } from "../verify/presets.ts";
+
+/** The parts of a gateway that most others stand on; each names those that it takes. */
+export interface Foundation {
+  readonly db: Database["db"];
+  readonly changes: ChangeFeed;
+  readonly keyring: Keyring;
+  readonly redis: RedisBus;
+  readonly outbound: Outbound;
+  readonly channelKinds: ChannelKinds;
+  readonly presets: Presets;
+  readonly schemas: SchemaCompiler;
+  readonly config: Config;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Log;
+}
