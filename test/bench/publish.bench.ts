@@ -15,8 +15,8 @@ import { pathToFileURL } from "node:url";
 import { Redis } from "ioredis";
 import { encodeCall } from "../../src/bus/publish/publish-call.ts";
 import { encodeLimits, QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
-import { loadScript } from "../../src/bus/scripts.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
+import { loadScript } from "../../src/lib/lua.ts";
 
 const ROUNDS = 5;
 const EVENTS = 6_400;
