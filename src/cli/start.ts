@@ -1,6 +1,7 @@
 import type { Config } from "../config.ts";
 import { DataDirInUseError } from "../gateway/stores.ts";
 import { startGateway } from "../gateway.ts";
+import { untilAborted } from "../lib/wait.ts";
 import { EXIT } from "./exit.ts";
 import { complain, openLog, print, stopOnSignals } from "./process.ts";
 
@@ -13,7 +14,7 @@ export async function start(config: Config): Promise<number> {
     await using gateway = await startGateway(config, { log, signal });
     started = true;
     await gateway.greet(print);
-    await aborted(signal);
+    await untilAborted(signal);
   } catch (error) {
     if (signal.aborted) {
       if (error !== signal.reason)
@@ -27,11 +28,4 @@ export async function start(config: Config): Promise<number> {
   }
   log.info({ event: "gateway.stopped" }, "stopped");
   return EXIT.done;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

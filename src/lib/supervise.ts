@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Log } from "../log.ts";
 import { type Backoff, backoffMs } from "./backoff.ts";
 import { adoptServer, type ServerCommand, type ServerProcess, spawnServer } from "./server-process.ts";
-import { endsWithin, type Sleep, sleep } from "./wait.ts";
+import { endsWithin, type Sleep, sleep, untilAborted } from "./wait.ts";
 
 /** The state of a supervised server; `/readyz` is true only while all are `ready`. */
 export type ServerStatus =
@@ -170,11 +170,6 @@ async function stopServer(server: ServerProcess, spec: ServerSpec): Promise<void
   server.signal("SIGKILL", "group");
   await server.exited;
 }
-
-const untilAborted = (signal: AbortSignal): Promise<void> =>
-  signal.aborted
-    ? Promise.resolve()
-    : new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 
 async function readLogTail(logFile: string): Promise<string> {
   const text = await readFile(logFile, "utf8").catch(() => "");

@@ -31,6 +31,12 @@ export async function endsWithin(ms: number, work: Promise<unknown>): Promise<bo
   }
 }
 
+export const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+
 /** The outcome of the work; rejects with the signal's reason where that aborts first, and the work goes on alone. */
 export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Finding } from "../errors.ts";
 import { err, ok, type Result } from "../result.ts";
+import { unlessAborted } from "../wait.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import type { CompiledSchema, JsonSchema, SchemaCompiler } from "./compiled-schema.ts";
 import type { GeneratedCode } from "./generate.ts";
@@ -95,7 +96,8 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
   }
 
   return {
-    compile: (schema, { signal }) => untilAborted(compile(schema), signal),
+    // The compilation itself goes on: others may wait for it, and the next to ask finds it in the cache.
+    compile: (schema, { signal }) => unlessAborted(signal, compile(schema)),
     peek,
     [Symbol.asyncDispose]: async () => {
       await Promise.all([compiling[Symbol.asyncDispose](), checking[Symbol.asyncDispose]()]);
@@ -112,19 +114,5 @@ function textOf(schema: JsonSchema): string | undefined {
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;
-  }
-}
-
-/** The compilation itself goes on: others may wait for it, and the next to ask finds it in the cache. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  work.catch(() => undefined);
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }

@@ -1,4 +1,4 @@
-import { _, Ajv, type Options } from "ajv";
+import { _, Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { Finding } from "../errors.ts";
 import { compileLinearRegExp, type LinearRegExp } from "../linear-regexp.ts";
@@ -6,12 +6,13 @@ import { err, ok, type Result } from "../result.ts";
 import type { JsonSchema } from "./compiled-schema.ts";
 import { FORMATS } from "./formats.ts";
 import { OWN_KEYWORDS } from "./keywords.ts";
+import { messageOf } from "./violation.ts";
 
 /** A draft of JSON Schema that is understood. */
 export type Dialect = "draft-07" | "2020-12";
 
 /** The address of each dialect's meta-schema, as Ajv files it. */
-export const META_SCHEMAS: Readonly<Record<Dialect, string>> = {
+const META_SCHEMAS: Readonly<Record<Dialect, string>> = {
   "draft-07": "http://json-schema.org/draft-07/schema",
   "2020-12": "https://json-schema.org/draft/2020-12/schema",
 };
@@ -61,3 +62,34 @@ const asGenerated = (compilePattern: (source: string, flags: string) => LinearRe
   Object.assign((source: string, flags: string) => compilePattern(source, flags), {
     code: 'require("linear-regexp").compileLinearRegExp',
   });
+
+const MAX_FINDINGS = 10;
+
+/** What is wrong with a schema by its dialect's meta-schema; paths are JSON Pointers into the schema. */
+export type CheckSchema = (dialect: Dialect, schema: JsonSchema) => readonly Finding[];
+
+/** Each dialect's meta-schema is compiled when it is first needed, and once. */
+export function createSchemaCheck(): CheckSchema {
+  const compiled = new Map<Dialect, ValidateFunction>();
+  return (dialect, schema) => {
+    const validate = compiled.get(dialect) ?? compileMetaSchema(dialect);
+    compiled.set(dialect, validate);
+    return validate(schema) ? [] : findings(validate.errors ?? []);
+  };
+}
+
+function compileMetaSchema(dialect: Dialect): ValidateFunction {
+  const validate = createAjv(dialect, { allErrors: true }).getSchema(META_SCHEMAS[dialect]);
+  if (!validate) throw new Error(`Ajv does not carry the meta-schema of ${dialect}`);
+  return validate;
+}
+
+/** The first error of each place: what follows at the same place is `anyOf` and `allOf` saying it again. */
+function findings(errors: readonly ErrorObject[]): readonly Finding[] {
+  const byPath = new Map<string, Finding>();
+  for (const error of errors) {
+    const path = error.instancePath;
+    if (!byPath.has(path)) byPath.set(path, { path, message: messageOf(error) });
+  }
+  return [...byPath.values()].slice(0, MAX_FINDINGS);
+}

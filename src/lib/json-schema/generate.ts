@@ -3,12 +3,10 @@ import standalone from "ajv/dist/standalone/index.js";
 import type { Finding } from "../errors.ts";
 import { compileLinearRegExp, PatternError } from "../linear-regexp.ts";
 import { err, ok, type Result } from "../result.ts";
-import type { CheckSchema } from "./check-schema.ts";
-import type { JsonSchema } from "./compiled-schema.ts";
-import { createAjv, dialectOf } from "./dialects.ts";
-import { findPlace } from "./places.ts";
-import type { SchemaNode } from "./references.ts";
+import { type CheckSchema, createAjv, dialectOf } from "./dialects.ts";
+import { isNode, References, type SchemaNode } from "./references.ts";
 import { schemaCost } from "./schema-cost.ts";
+import { escapeStep } from "./subschemas.ts";
 import { toTheLetter } from "./to-the-letter.ts";
 
 /** A schema as the source of a CommonJS module that exports the validator, and what running it takes. */
@@ -31,6 +29,7 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
   const dialect = dialectOf(schema);
   if (!dialect.ok) return err([dialect.error]);
   const patterns = new Map<string, number>();
+  let references: References | undefined;
   let lastPattern = "";
   const options: Options = {
     meta: false,
@@ -42,7 +41,8 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
   try {
     const misshapen = check(dialect.value, schema);
     if (misshapen.length > 0) return err(misshapen);
-    const unsupported = typeof schema === "object" ? toTheLetter(schema, dialect.value) : [];
+    references = new References(schema, dialect.value);
+    const unsupported = toTheLetter(schema, dialect.value, references);
     if (unsupported.length > 0) return err(unsupported);
     const ajv = createAjv(dialect.value, options, (source, flags) => {
       lastPattern = source;
@@ -56,23 +56,26 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
       .replaceAll(/(?<!\\)"__proto__":/g, '["__proto__"]:');
     if (code.length > MAX_CODE_LENGTH) return err([{ path: "", message: "is too large to be compiled" }]);
     const patternSize = [...patterns.values()].reduce((sum, size) => sum + size, 0);
-    return ok({ code, cost: schemaCost(schema), patternSize });
+    return ok({ code, cost: schemaCost(schema, references.targets), patternSize });
   } catch (error) {
-    return err([findingOf(error, schema, lastPattern)]);
+    return err([findingOf(error, () => findPattern(lastPattern, references))]);
   }
 }
 
-function findingOf(error: unknown, schema: JsonSchema, lastPattern: string): Finding {
-  if (error instanceof PatternError) {
-    const path = findPlace(schema, (key, value, parentKey) =>
-      parentKey === "patternProperties" ? key === lastPattern : key === "pattern" && value === lastPattern,
-    );
-    return { path: path ?? "", message: error.message };
-  }
+function findingOf(error: unknown, placeOfPattern: () => string): Finding {
+  if (error instanceof PatternError) return { path: placeOfPattern(), message: error.message };
   if (error instanceof RangeError)
     return { path: "", message: "is nested too deeply, or refers to itself without end" };
-  return {
-    path: "",
-    message: `cannot be compiled: ${error instanceof Error ? error.message : String(error)}`,
-  };
+  const reason = error instanceof Error ? error.message : String(error);
+  return { path: "", message: `cannot be compiled: ${reason}` };
+}
+
+/** The JSON Pointer of the first place where the pattern stands. */
+function findPattern(source: string, references: References | undefined): string {
+  for (const [node, { pointer }] of references?.places ?? []) {
+    if (node.pattern === source) return `${pointer}/pattern`;
+    if (isNode(node.patternProperties) && Object.hasOwn(node.patternProperties, source))
+      return `${pointer}/patternProperties/${escapeStep(source)}`;
+  }
+  return "";
 }

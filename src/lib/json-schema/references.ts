@@ -41,7 +41,7 @@ export class References {
   readonly #dynamicAnchors = new Map<string, Set<string>>();
   readonly #waiting: SchemaNode[] = [];
 
-  constructor(root: SchemaNode, dialect: Dialect) {
+  constructor(root: SchemaNode | boolean, dialect: Dialect) {
     this.#dialect = dialect;
     this.#resources.set(NO_ADDRESS, { schema: root, pointer: "", base: NO_ADDRESS });
     this.#enter(root, { pointer: "", base: NO_ADDRESS });
@@ -72,10 +72,8 @@ export class References {
         base = addressOf(outer, address);
         const known = this.#resources.get(base);
         if (known && known.schema !== schema) {
-          this.findings.push({
-            path: `${pointer}/$id`,
-            message: "is the address of another part of this schema",
-          });
+          const message = "is the address of another part of this schema";
+          this.findings.push({ path: `${pointer}/$id`, message });
         }
         this.#resources.set(base, { schema, pointer, base });
       }
@@ -102,17 +100,13 @@ export class References {
       const path = `${place.pointer}/${keyword}`;
       const target = this.#locate(reference, place.base);
       if (typeof target === "string") {
-        this.findings.push({
-          path,
-          message: `the ${keyword} ${JSON.stringify(reference.slice(0, SHOWN_LENGTH))} ${target}`,
-        });
+        const shown = JSON.stringify(reference.slice(0, SHOWN_LENGTH));
+        this.findings.push({ path, message: `the ${keyword} ${shown} ${target}` });
         continue;
       }
       if (keyword === "$dynamicRef" && this.#isDynamic(reference, target)) {
-        this.findings.push({
-          path,
-          message: "is not supported where more than one $id declares its $dynamicAnchor",
-        });
+        const message = "is not supported where more than one $id declares its $dynamicAnchor";
+        this.findings.push({ path, message });
         continue;
       }
       this.#enter(target.schema, target);
@@ -160,17 +154,10 @@ export class References {
   }
 }
 
+const NAMES = ["$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"];
+
 function removeNames(node: SchemaNode): void {
-  for (const name of [
-    "$id",
-    "$anchor",
-    "$dynamicAnchor",
-    "$dynamicRef",
-    "$recursiveAnchor",
-    "$recursiveRef",
-  ]) {
-    if (typeof node[name] !== "object") delete node[name];
-  }
+  for (const name of NAMES) if (typeof node[name] !== "object") delete node[name];
 }
 
 /** Absolute; as it stands where it is relative to what takes none (`urn:…`). */

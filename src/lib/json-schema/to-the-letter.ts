@@ -1,6 +1,6 @@
 import type { Finding } from "../errors.ts";
 import { type Dialect, dialectOf } from "./dialects.ts";
-import { isNode, References, type SchemaNode } from "./references.ts";
+import { isNode, type References, type SchemaNode } from "./references.ts";
 import { subschemasOf } from "./subschemas.ts";
 
 /** Keywords that apply their schemas to the same value, whose evaluated items and properties count as their own. */
@@ -11,8 +11,11 @@ const PROTO = "__proto__";
  * Changes a schema, which fits its meta-schema, into one of the same meaning that Ajv judges rightly; findings name what it cannot
  * judge. Afterwards all references are JSON Pointers from the root, and nothing else names a place.
  */
-export function toTheLetter(root: SchemaNode, dialect: Dialect): readonly Finding[] {
-  const references = new References(root, dialect);
+export function toTheLetter(
+  root: SchemaNode | boolean,
+  dialect: Dialect,
+  references: References,
+): readonly Finding[] {
   const findings = [...references.findings];
   const nodes = [...references.places].map(([node, { pointer }]) => ({ node, pointer }));
   const countsProperties = nodes.some(({ node }) => node.unevaluatedProperties !== undefined);

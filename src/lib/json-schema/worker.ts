@@ -1,7 +1,7 @@
 /** The worker thread's program: generates code from schemas, and checks values against what is too costly elsewhere. */
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
-import { createSchemaCheck } from "./check-schema.ts";
+import { createSchemaCheck } from "./dialects.ts";
 import { type Check, evaluateCode } from "./evaluate.ts";
 import { generateCode } from "./generate.ts";
 import type { Reply, Request } from "./protocol.ts";
