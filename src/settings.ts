@@ -2,20 +2,11 @@ import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { z } from "zod";
 import { parseMasterKey } from "./lib/master-key.ts";
-import type { LogLevel } from "./log.ts";
 
 export const ROLES = ["api", "hooks", "sources", "delivery"] as const;
 export type Role = (typeof ROLES)[number];
 
-const LOG_LEVELS = [
-  "trace",
-  "debug",
-  "info",
-  "warn",
-  "error",
-  "fatal",
-  "silent",
-] as const satisfies readonly LogLevel[];
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
 /** From the weakest promise to the strongest. */
 export const DURABILITIES = ["none", "process", "fsync", "replica"] as const;

@@ -75,7 +75,7 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
   if (!existsSync(clusterDir)) await initCluster({ clusterDir, binaries, user, env, signal });
 
   const owner = user.kind === "other" ? { uid: user.uid, gid: user.gid } : undefined;
-  const socketDir = makeSocketDir({ dataDir, socketName: SOCKET_NAME, ...(owner && { owner }) });
+  const socketDir = makeSocketDir(dataDir, SOCKET_NAME, owner);
   mkdirSync(join(dataDir, "log"), { recursive: true, mode: 0o700 });
   const connection = {
     host: socketDir,

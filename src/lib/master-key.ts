@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { link, open, readFile, rename, rm } from "node:fs/promises";
+import { link, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 const KEY_BYTES = 32;
@@ -78,21 +78,11 @@ async function readKey(file: string): Promise<Buffer | undefined> {
 async function writeSynced(file: string, key: Buffer): Promise<string> {
   const partial = `${file}.new`;
   await rm(partial, { force: true });
-  const handle = await open(partial, "wx", 0o600);
-  try {
-    await handle.writeFile(`${key.toString("base64")}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await writeFile(partial, `${key.toString("base64")}\n`, { flag: "wx", mode: 0o600, flush: true });
   return partial;
 }
 
 async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, "r");
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
+  await using directory = await open(path, "r");
+  await directory.sync();
 }

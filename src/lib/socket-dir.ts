@@ -5,22 +5,19 @@ import { join } from "node:path";
 /** `sun_path` holds 108 bytes with its final zero on Linux, 104 on macOS (unix(7), unix(4)). */
 const MAX_SOCKET_PATH_BYTES = process.platform === "linux" ? 107 : 103;
 
-export interface SocketDirOptions {
-  /** Real, absolute path. */
-  readonly dataDir: string;
-  /** Name of the socket in it; decides whether `<dataDir>/run` is short enough. */
-  readonly socketName: string;
-  /** Set where the server runs as somebody else, who may not reach the data directory. */
-  readonly owner?: { readonly uid: number; readonly gid: number };
-}
+/** Of a server that runs as somebody else, who may not reach the data directory. */
+type Owner = { readonly uid: number; readonly gid: number };
 
 /**
  * A private folder (0700) for one server's socket: `<dataDir>/run`, or `/tmp/inlet-<uid>-<hash of the data directory>`
  * where that path is too long or belongs to another user. The same at every start, so that a server left running is
  * found again; hence not `TMPDIR` or `XDG_RUNTIME_DIR`, which differ between a service and a login. Throws when somebody
  * else made the folder first.
+ *
+ * @param dataDir real, absolute path
+ * @param socketName decides whether `<dataDir>/run` is short enough
  */
-export function makeSocketDir({ dataDir, socketName, owner }: SocketDirOptions): string {
+export function makeSocketDir(dataDir: string, socketName: string, owner?: Owner): string {
   const ownUid = process.getuid?.() ?? 0;
   const inside = join(dataDir, "run");
   const fits = Buffer.byteLength(join(inside, socketName)) <= MAX_SOCKET_PATH_BYTES;
@@ -39,11 +36,7 @@ export function removeSocketDir(dir: string): void {
   }
 }
 
-function privateDir(
-  dir: string,
-  uid: number,
-  owner?: { readonly uid: number; readonly gid: number },
-): string {
+function privateDir(dir: string, uid: number, owner?: Owner): string {
   const made = mkdirSync(dir, { recursive: true, mode: 0o700 });
   if (made !== undefined && owner) chownSync(dir, owner.uid, owner.gid);
   const stat = lstatSync(dir);

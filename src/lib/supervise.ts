@@ -36,26 +36,18 @@ export interface SuperviseOptions {
   readonly log: Log;
   /** Ends the start only; the running server is ended by disposing it. */
   readonly signal: AbortSignal;
-  readonly timing?: Partial<SuperviseTiming>;
+  readonly timing?: Partial<typeof TIMING>;
   readonly random?: () => number;
   /** Before a restart; default: by the clock. */
   readonly wait?: Sleep;
 }
 
-export interface SuperviseTiming {
-  readonly probeMs: number;
-  readonly adoptedPollMs: number;
-  readonly minBackoffMs: number;
-  readonly maxBackoffMs: number;
-  /** A server that served for so long begins its next series of restarts with the shortest wait. */
-  readonly settledMs: number;
-}
-
-const TIMING: SuperviseTiming = {
+const TIMING = {
   probeMs: 25,
   adoptedPollMs: 200,
   minBackoffMs: 100,
   maxBackoffMs: 5_000,
+  /** A server that served for so long begins its next series of restarts with the shortest wait. */
   settledMs: 10_000,
 };
 

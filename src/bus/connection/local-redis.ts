@@ -47,7 +47,7 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
   const redisDir = join(dataDir, "redis");
   mkdirSync(redisDir, { recursive: true, mode: 0o700 });
   mkdirSync(join(dataDir, "log"), { recursive: true, mode: 0o700 });
-  const socketDir = makeSocketDir({ dataDir, socketName: SOCKET_NAME });
+  const socketDir = makeSocketDir(dataDir, SOCKET_NAME);
   const socketPath = join(socketDir, SOCKET_NAME);
   const configFile = join(dataDir, "redis.conf");
   const maxMemoryBytes = options.maxMemoryBytes ?? Math.floor(availableMemoryBytes() / 2);

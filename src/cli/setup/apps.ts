@@ -8,10 +8,10 @@ import type { AppRow } from "../../data/tables.ts";
 import { changedFields } from "../../lib/changed-fields.ts";
 import { type ChannelDeps, checkWanted } from "./channels.ts";
 import type { WantedApp } from "./check.ts";
-import { SetUpConflict, type Step } from "./plan.ts";
+import { type Organization, SetUpConflict, type Step } from "./plan.ts";
 
 export interface Place {
-  readonly organization: { readonly id: string; readonly name: string };
+  readonly organization: Organization;
   /** The app's name in a step: `github in acme/default`. */
   readonly called: string;
 }

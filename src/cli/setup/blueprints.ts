@@ -4,12 +4,12 @@ import type { Trx } from "../../data/database.ts";
 import { changedFields } from "../../lib/changed-fields.ts";
 import { createId } from "../../lib/ids.ts";
 import type { WantedBlueprint } from "./check.ts";
-import type { Step } from "./plan.ts";
+import type { Organization, Step } from "./plan.ts";
 
 /** Brings the blueprint of that uid to what is wanted. */
 export async function reconcileBlueprint(
   trx: Trx,
-  organization: { readonly id: string; readonly name: string },
+  organization: Organization,
   wanted: WantedBlueprint,
   nowMs: number,
 ): Promise<Step> {

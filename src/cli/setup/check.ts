@@ -22,14 +22,10 @@ export interface WantedChannel extends ChannelSettings {
   readonly fromBlueprint: boolean;
 }
 
-export interface WantedApp {
-  readonly uid: string;
-  /** Undefined: whatever it has; a new one has that of the blueprint. */
-  readonly title: string | undefined;
-  readonly description: string | null | undefined;
+/** Without a title or description it keeps the one that it has; a new app has those of the template. */
+export interface WantedApp extends Omit<DeclaredApp, "space" | "channels"> {
   readonly template: { readonly title: string; readonly description: string | null };
   readonly space: string;
-  readonly blueprint: string | undefined;
   readonly channels: readonly WantedChannel[];
 }
 
@@ -48,9 +44,7 @@ export interface WantedOrganization {
   readonly apps: readonly WantedApp[];
 }
 
-export interface CheckDeps extends SettingsDeps {
-  readonly env: Variables;
-}
+type CheckDeps = SettingsDeps & { readonly env: Variables };
 
 /** Checks all that the file declares as the API would, before anything is touched. Everything that is wrong is listed. */
 export async function checkSetUp(
@@ -74,15 +68,9 @@ export async function checkSetUp(
       const channels = await checkChannels(deps, app, blueprint?.channels ?? [], at);
       findings.push(...channels.findings);
       const [first] = organization.spaces;
-      apps.push({
-        uid: app.uid,
-        title: app.title,
-        description: app.description,
-        template: { title: blueprint?.title ?? app.uid, description: blueprint?.description ?? null },
-        space: app.space ?? first?.name ?? "default",
-        blueprint: app.blueprint,
-        channels: channels.wanted,
-      });
+      const template = { title: blueprint?.title ?? app.uid, description: blueprint?.description ?? null };
+      const space = app.space ?? first?.name ?? "default";
+      apps.push({ ...app, template, space, channels: channels.wanted });
     }
     const spaces = organization.spaces.map(({ name }) => name);
     wanted.push({ name: organization.name, spaces, blueprints, apps });

@@ -3,18 +3,17 @@ import type { Finding } from "../../lib/errors.ts";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** A value with the environment's texts in their places, and what of that did not go well. */
-export interface Resolved {
-  readonly value: unknown;
-  readonly findings: readonly Finding[];
-}
-
 /**
- * Puts the environment's texts where `{"$env": "NAME"}` stands; empty counts as unset. The value of a variable is never told.
+ * Puts the environment's texts where `{"$env": "NAME"}` stands; empty counts as unset. The value of a variable is never told; the
+ * findings tell names that have none.
  *
  * @param path where the value stands in the file
  */
-export function resolveEnv(value: unknown, env: Variables, path: readonly PropertyKey[]): Resolved {
+export function resolveEnv(
+  value: unknown,
+  env: Variables,
+  path: readonly PropertyKey[],
+): { readonly value: unknown; readonly findings: readonly Finding[] } {
   const findings: Finding[] = [];
   const note = (at: readonly PropertyKey[], message: string): void => {
     findings.push({ path: formatPath(at), message });

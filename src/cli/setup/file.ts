@@ -110,13 +110,11 @@ function twice<T>(
   field: string,
   keyOf: (one: T) => string,
 ): Finding[] {
-  const seen = new Set<string>();
-  return all.flatMap((one, index) => {
-    const key = keyOf(one);
-    if (!seen.has(key)) {
-      seen.add(key);
-      return [];
-    }
-    return [{ path: formatPath([...base, index, field]), message: "stands here twice" }];
-  });
+  const keys = all.map(keyOf);
+  const firsts = new Map(keys.map((key, index) => [key, index] as const).toReversed());
+  return keys.flatMap((key, index) =>
+    firsts.get(key) === index
+      ? []
+      : [{ path: formatPath([...base, index, field]), message: "stands here twice" }],
+  );
 }

@@ -5,28 +5,21 @@ import { createOrganization } from "../../data/accounts/organizations.ts";
 import type { Trx } from "../../data/database.ts";
 import { createId } from "../../lib/ids.ts";
 import type { WantedOrganization } from "./check.ts";
-import { SetUpConflict, type Step } from "./plan.ts";
+import { type Organization, SetUpConflict, type Step } from "./plan.ts";
 
 /** The name in the file of the organization that the first start makes. */
 const FIRST_ORGANIZATION = "default";
 
-export interface ReconciledOrganization {
-  readonly id: string;
-  readonly step: Step;
-  /** The first key of one that was made. */
-  readonly token?: string;
-}
-
 /**
  * Finds the organization that a set-up made under that name, or makes it with its first space, a service account and a key that
  * may do all; `default` is the first start's. Never by the name that it shows: its own people may change that, and another
- * organization's secrets would follow.
+ * organization's secrets would follow. `token`: the first key of one that was made.
  */
 export async function reconcileOrganization(
   trx: Trx,
   { name, spaces: [space = name] }: WantedOrganization,
   nowMs: number,
-): Promise<ReconciledOrganization> {
+): Promise<{ readonly id: string; readonly step: Step; readonly token?: string }> {
   const object = `organization ${name}`;
   const found = await findDeclared(trx, name);
   if (found !== undefined) return { id: found, step: { action: "unchanged", object } };
@@ -39,15 +32,15 @@ export async function reconcileOrganization(
     .execute();
   const key = await createApiKey(trx, { ...made, name: "default", permissions: ["*"] }, nowMs);
   const author = operatorOf(made.organizationId);
-  await recordAudit(
-    trx,
-    author,
-    { action: "create", entity: "organization", id: made.organizationId },
-    nowMs,
-  );
-  await recordAudit(trx, author, { action: "create", entity: "space", id: made.spaceId }, nowMs);
-  await recordAudit(trx, author, { action: "create", entity: "account", id: made.accountId }, nowMs);
-  await recordAudit(trx, author, { action: "create", entity: "apiKey", id: key.id }, nowMs);
+  const ids = {
+    organization: made.organizationId,
+    space: made.spaceId,
+    account: made.accountId,
+    apiKey: key.id,
+  };
+  for (const entity of ["organization", "space", "account", "apiKey"] as const) {
+    await recordAudit(trx, author, { action: "create", entity, id: ids[entity] }, nowMs);
+  }
   return { id: made.organizationId, step: { action: "create", object }, token: key.token };
 }
 
@@ -66,7 +59,7 @@ async function findDeclared(trx: Trx, name: string): Promise<string | undefined>
 /** Finds the space by its name, or makes it. */
 export async function reconcileSpace(
   trx: Trx,
-  organization: { readonly id: string; readonly name: string },
+  organization: Organization,
   name: string,
   nowMs: number,
 ): Promise<Step> {
@@ -80,12 +73,10 @@ export async function reconcileSpace(
     .execute();
   if (rows.length > 1) throw new SetUpConflict("there are several of that name: rename all but one");
   if (rows.length === 1) return { action: "unchanged", object };
-  const times = { createdAt: new Date(nowMs), updatedAt: new Date(nowMs) };
   const id = createId("spc", nowMs);
-  await trx
-    .insertInto("spaces")
-    .values({ id, organizationId: organization.id, name, ...times })
-    .execute();
+  const at = new Date(nowMs);
+  const row = { id, organizationId: organization.id, name, createdAt: at, updatedAt: at };
+  await trx.insertInto("spaces").values(row).execute();
   await recordAudit(trx, operatorOf(organization.id), { action: "create", entity: "space", id }, nowMs);
   return { action: "create", object };
 }

@@ -1,6 +1,12 @@
 import type { Finding } from "../../lib/errors.ts";
 
-export type StepAction = "create" | "update" | "unchanged" | "unmanaged";
+/** An organization as it is found: under its declared name. */
+export interface Organization {
+  readonly id: string;
+  readonly name: string;
+}
+
+type StepAction = "create" | "update" | "unchanged" | "unmanaged";
 
 /** The action on one object. */
 export interface Step {

@@ -5,7 +5,7 @@ import { reconcileBlueprint } from "./blueprints.ts";
 import { type ChannelDeps, reconcileChannel } from "./channels.ts";
 import type { WantedApp, WantedOrganization } from "./check.ts";
 import { reconcileOrganization, reconcileSpace } from "./organizations.ts";
-import { type Report, SetUpConflict, type Step } from "./plan.ts";
+import { type Organization, type Report, SetUpConflict, type Step } from "./plan.ts";
 import { findUnmanaged } from "./unmanaged.ts";
 
 /** Runs it in a transaction: one of its own, or one that is undone in the end. */
@@ -13,11 +13,6 @@ export type InTransaction = <T>(run: (trx: Trx) => Promise<T>) => Promise<T>;
 
 /** Shows the first key of an organization, within the transaction that makes it: one that nobody saw does not come to be. */
 export type TellKey = (organization: string, token: string) => Promise<void>;
-
-interface Organization {
-  readonly id: string;
-  readonly name: string;
-}
 
 /**
  * Brings what there is to what is wanted, in order, each object in a transaction of `within`; an app that is new comes with
