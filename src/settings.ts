@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { z } from "zod";
-import { parseMasterKey } from "./lib/master-key.ts";
+import { parseMasterKey } from "./lib/secrets/master-key.ts";
 
 export const ROLES = ["api", "hooks", "sources", "delivery"] as const;
 export type Role = (typeof ROLES)[number];

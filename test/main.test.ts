@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { processIncarnation } from "../src/lib/process-info.ts";
+import { processIncarnation } from "../src/lib/servers/process-info.ts";
 import { PROGRAM_ENV } from "./support/gateway-process.ts";
 import { until } from "./support/until.ts";
 

@@ -1,6 +1,6 @@
 import type { ChannelContent } from "../data/channels/channels.ts";
 import type { ChannelRow } from "../data/tables.ts";
-import { changedFields } from "../lib/changed-fields.ts";
+import { changedFields } from "../lib/json/changed-fields.ts";
 
 /** The names of what a write changes of a channel; no value is told. */
 export interface ChangedSettings {

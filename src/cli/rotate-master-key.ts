@@ -5,7 +5,7 @@ import { migrate } from "../data/migrate.ts";
 import type { Print } from "../gateway/greeting.ts";
 import { loadMasterKeys, openMasterKeyring } from "../gateway/master-keys.ts";
 import { openDatabaseStore } from "../gateway/stores.ts";
-import { adoptNextMasterKey, prepareNextMasterKey } from "../lib/master-key.ts";
+import { adoptNextMasterKey, prepareNextMasterKey } from "../lib/secrets/master-key.ts";
 import type { Log } from "../log.ts";
 import { EXIT } from "./exit.ts";
 import { openLog, print, runToExit, stopOnSignals } from "./process.ts";

@@ -1,5 +1,5 @@
 import { Cluster, Redis } from "ioredis";
-import { addressName, parseRedisAddresses, type RedisAddress } from "../lib/redis-address.ts";
+import { addressName, parseRedisAddresses, type RedisAddress } from "../lib/addresses/redis-address.ts";
 
 /** A Redis or a Cluster, as a reader needs it. */
 export interface Connection {

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { serverEnvironment } from "../lib/server-process.ts";
-import { makeSocketDir, removeSocketDir } from "../lib/socket-dir.ts";
-import { type SupervisedServer, superviseServer } from "../lib/supervise.ts";
+import { serverEnvironment } from "../lib/servers/server-process.ts";
+import { makeSocketDir, removeSocketDir } from "../lib/servers/socket-dir.ts";
+import { type SupervisedServer, superviseServer } from "../lib/servers/supervise.ts";
 import type { Log } from "../log.ts";
 import { findPostgresBinaries } from "./local-postgres/binaries.ts";
 import { checkClusterMajor, initCluster, SUPERUSER } from "./local-postgres/cluster-dir.ts";

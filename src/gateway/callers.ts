@@ -10,7 +10,7 @@ import { createFailedTokens } from "../http/callers/failed-tokens.ts";
 import { createIdentify } from "../http/callers/identify.ts";
 import { createOidcIssuer } from "../http/callers/oidc.ts";
 import type { ShowLimitsDeps } from "../http/limits.ts";
-import type { ClientAddressOf } from "../lib/client-address.ts";
+import type { ClientAddressOf } from "../lib/addresses/client-address.ts";
 import type { Foundation } from "./foundation.ts";
 
 /** Distinct wrong tokens that an address may send: many for a person, nothing for who tries them all. */

@@ -1,5 +1,5 @@
 import { type Bootstrapped, tellFirstStart } from "../data/bootstrap.ts";
-import type { RedisAddress } from "../lib/redis-address.ts";
+import type { RedisAddress } from "../lib/addresses/redis-address.ts";
 import type { Foundation } from "./foundation.ts";
 
 /** Resolves once the text has left the process. */

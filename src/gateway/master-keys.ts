@@ -8,7 +8,7 @@ import {
   dropNextMasterKey,
   findNextMasterKey,
   loadOrCreateMasterKey,
-} from "../lib/master-key.ts";
+} from "../lib/secrets/master-key.ts";
 import type { Log } from "../log.ts";
 
 /** The master keys that a gateway starts with. */

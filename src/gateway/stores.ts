@@ -2,7 +2,7 @@ import { type LocalRedis, startLocalRedis } from "../bus/connection/local-redis.
 import type { Config } from "../config.ts";
 import type { DatabaseConnection } from "../data/database.ts";
 import { type LocalPostgres, startLocalPostgres } from "../data/local-postgres.ts";
-import { acquireDataLock, type DataLock } from "../lib/data-lock.ts";
+import { acquireDataLock, type DataLock } from "../lib/servers/data-lock.ts";
 import type { Log } from "../log.ts";
 import { loadMasterKeys, type MasterKeys } from "./master-keys.ts";
 

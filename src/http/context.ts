@@ -1,6 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
-import type { ClientAddress } from "../lib/client-address.ts";
+import type { ClientAddress } from "../lib/addresses/client-address.ts";
 
 /** Answers one request; `bindings` hold Node's own beneath it. */
 export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;

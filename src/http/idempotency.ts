@@ -4,7 +4,7 @@ import type { Queryable } from "../data/database.ts";
 import { answerPlace, claimKey, keepAnswer, type NamedRequest, releaseKey } from "../data/idempotency.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
 import type { Clock } from "../lib/clock.ts";
-import { canonicalJson } from "../lib/json-schema/canonical-json.ts";
+import { canonicalJson } from "../lib/json/canonical-json.ts";
 import type { Log } from "../log.ts";
 import type { ApiEnv } from "./context.ts";
 import { answerError, conflict, invalidParameters, toApiError } from "./problem.ts";

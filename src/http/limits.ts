@@ -1,7 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
 import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
-import type { ClientAddress, ClientAddressOf } from "../lib/client-address.ts";
+import type { ClientAddress, ClientAddressOf } from "../lib/addresses/client-address.ts";
 import type { FailedTokens } from "./callers/failed-tokens.ts";
 import type { ApiEnv } from "./context.ts";
 import { ApiError } from "./problem.ts";

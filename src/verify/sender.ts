@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { FormReading } from "../event/form-reading.ts";
 import { issueMessage } from "../lib/issue-message.ts";
-import { mergePatch } from "../lib/merge-patch.ts";
+import { mergePatch } from "../lib/json/merge-patch.ts";
 import { findNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import type { WrongSetting } from "./check-settings.ts";

@@ -2,8 +2,9 @@
  * The time of the costliest inputs that are allowed: `node test/bench/limits.bench.ts`. The tests show that the work grows with the
  * length of the input and no faster; this prints how long it takes. Ends with a line of JSON, in milliseconds.
  */
-import { compileLinearRegExp } from "../../src/lib/linear-regexp.ts";
-import { createRateBuckets } from "../../src/lib/rate-buckets.ts";
+
+import { createRateBuckets } from "../../src/channels/push/rate-buckets.ts";
+import { compileLinearRegExp } from "../../src/lib/regexp/linear-regexp.ts";
 import { readBody } from "../../src/normalize/body/bodies.ts";
 import { normalize } from "../../src/normalize/normalize.ts";
 import { deliveryOf, rulesOf } from "../normalize/support.ts";

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { Queryable } from "../../src/data/database.ts";
 import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
-import { createChannelId } from "../../src/lib/channel-id.ts";
 import { createId } from "../../src/lib/ids.ts";
+import { createChannelId } from "../../src/lib/secrets/channel-id.ts";
 import type { TestSpine } from "../support/spine.ts";
 
 /** Everything that is kept about an organization, as one value to compare: rows of all tables, keys on the bus. */

@@ -18,7 +18,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { binariesIn, findPostgresBinaries } from "../../src/data/local-postgres/binaries.ts";
 import { chooseServerUser } from "../../src/data/local-postgres/server-user.ts";
 import { type PostgresSocket, startLocalPostgres } from "../../src/data/local-postgres.ts";
-import { processIncarnation } from "../../src/lib/process-info.ts";
+import { processIncarnation } from "../../src/lib/servers/process-info.ts";
 import { createLog } from "../../src/log.ts";
 import { startOwnServer } from "../support/own-server-process.ts";
 import { until } from "../support/until.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { raceForLock } from "../lib/lock-starters.ts";
+import { raceForLock } from "../lib/servers/lock-starters.ts";
 
 it("one of 20 concurrent processes gets the lock", async () => {
   const dir = mkdtempSync(join(tmpdir(), "inlet-lock-"));

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { JsonSchema } from "../../src/lib/json-schema/compiled-schema.ts";
-import { FORMATS } from "../../src/lib/json-schema/formats.ts";
+import { FORMATS } from "../../src/lib/json-schema/generate/formats.ts";
 import { sharedSchemas } from "../support/schemas.ts";
 
 interface Group {

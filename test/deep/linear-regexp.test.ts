@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { compareRandomPatterns } from "../lib/random-patterns.ts";
+import { compareRandomPatterns } from "../lib/regexp/random-patterns.ts";
 
 it("2,000 random patterns accept what the language's own engine accepts", () => {
   expect(() => compareRandomPatterns(2_000)).not.toThrow();

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { redisCliOf } from "../../src/gateway/greeting.ts";
-import { parseRedisAddresses } from "../../src/lib/redis-address.ts";
+import { parseRedisAddresses } from "../../src/lib/addresses/redis-address.ts";
 
 it.each([
   ["redis://h", false, "redis-cli -h 'h' -p 6379"],

@@ -7,7 +7,7 @@ import { parseConfig } from "../../src/config.ts";
 import { openKeyring } from "../../src/data/keyring/keyring.ts";
 import { rotateMasterKey } from "../../src/data/keyring/master-key-rotation.ts";
 import { createMasterKeyWatch, loadMasterKeys, openMasterKeyring } from "../../src/gateway/master-keys.ts";
-import { prepareNextMasterKey } from "../../src/lib/master-key.ts";
+import { prepareNextMasterKey } from "../../src/lib/secrets/master-key.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestChanges } from "../support/changes.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";

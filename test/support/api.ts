@@ -13,7 +13,7 @@ import { createConnections } from "../../src/gateway/connections.ts";
 import type { RequestEnv } from "../../src/http/context.ts";
 import { answerErrors } from "../../src/http/problem.ts";
 import { requestId } from "../../src/http/request.ts";
-import { createClientAddressOf } from "../../src/lib/client-address.ts";
+import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";

@@ -3,7 +3,7 @@ import { createHooks } from "../../src/channels/push/hooks.ts";
 import { createHookLimits, limitedIngest } from "../../src/channels/push/rate-limit.ts";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
 import { startListener } from "../../src/gateway/listener.ts";
-import { createClientAddressOf } from "../../src/lib/client-address.ts";
+import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";

@@ -5,7 +5,7 @@
 import { startLocalRedis } from "../../src/bus/connection/local-redis.ts";
 import type { ServerUser } from "../../src/data/local-postgres/server-user.ts";
 import { startLocalPostgres } from "../../src/data/local-postgres.ts";
-import { acquireDataLock } from "../../src/lib/data-lock.ts";
+import { acquireDataLock } from "../../src/lib/servers/data-lock.ts";
 import { createLog } from "../../src/log.ts";
 
 const [dataDirArgument = "", which, user] = process.argv.slice(2);

@@ -1,5 +1,5 @@
 import { Cluster, Command, Redis } from "ioredis";
-import type { RedisAddress } from "../../lib/redis-address.ts";
+import type { RedisAddress } from "../../lib/addresses/redis-address.ts";
 import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { toBusError } from "./redis-errors.ts";

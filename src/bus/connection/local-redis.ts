@@ -4,10 +4,10 @@ import { readFile } from "node:fs/promises";
 import { totalmem } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { processIncarnation, worksIn } from "../../lib/process-info.ts";
-import { serverEnvironment } from "../../lib/server-process.ts";
-import { makeSocketDir, removeSocketDir } from "../../lib/socket-dir.ts";
-import { type SupervisedServer, superviseServer } from "../../lib/supervise.ts";
+import { processIncarnation, worksIn } from "../../lib/servers/process-info.ts";
+import { serverEnvironment } from "../../lib/servers/server-process.ts";
+import { makeSocketDir, removeSocketDir } from "../../lib/servers/socket-dir.ts";
+import { type SupervisedServer, superviseServer } from "../../lib/servers/supervise.ts";
 import type { Log } from "../../log.ts";
 import { askOnce } from "./general-connection.ts";
 

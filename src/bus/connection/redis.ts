@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Cluster } from "ioredis";
+import { addressName, parseRedisAddresses, type RedisAddress } from "../../lib/addresses/redis-address.ts";
 import { type LuaScript, loadScript } from "../../lib/lua.ts";
-import { addressName, parseRedisAddresses, type RedisAddress } from "../../lib/redis-address.ts";
 import type { Log } from "../../log.ts";
 import { RedisUnfitError } from "../errors.ts";
 import { type DurabilityDemand, type DurabilityLevel, durabilityProblem } from "./durability.ts";

@@ -1,7 +1,7 @@
 import { Command, Redis } from "ioredis";
+import { addressName, type RedisAddress } from "../../lib/addresses/redis-address.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import type { LuaScript } from "../../lib/lua.ts";
-import { addressName, type RedisAddress } from "../../lib/redis-address.ts";
 import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { type DurabilityDemand, durabilityProblem } from "./durability.ts";

@@ -1,6 +1,6 @@
 import type { Cluster } from "ioredis";
+import type { RedisAddress } from "../../lib/addresses/redis-address.ts";
 import { UnavailableError } from "../../lib/errors.ts";
-import type { RedisAddress } from "../../lib/redis-address.ts";
 import { replyCode } from "./redis-errors.ts";
 import type { WriteConnection } from "./write-connection.ts";
 

@@ -5,7 +5,7 @@ import { recordChange } from "../../data/changes.ts";
 import type { NewChannel } from "../../data/channels/channels.ts";
 import type { Trx } from "../../data/database.ts";
 import type { AppRow } from "../../data/tables.ts";
-import { changedFields } from "../../lib/changed-fields.ts";
+import { changedFields } from "../../lib/json/changed-fields.ts";
 import { type ChannelDeps, checkWanted } from "./channels.ts";
 import type { WantedApp } from "./check.ts";
 import { type Organization, SetUpConflict, type Step } from "./plan.ts";

@@ -1,8 +1,8 @@
 import { recordAudit } from "../../data/accounts/audit.ts";
 import { operatorOf } from "../../data/accounts/audit-entry.ts";
 import type { Trx } from "../../data/database.ts";
-import { changedFields } from "../../lib/changed-fields.ts";
 import { createId } from "../../lib/ids.ts";
+import { changedFields } from "../../lib/json/changed-fields.ts";
 import type { WantedBlueprint } from "./check.ts";
 import type { Organization, Step } from "./plan.ts";
 

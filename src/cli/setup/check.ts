@@ -8,7 +8,7 @@ import type { BlueprintChannel } from "../../data/tables.ts";
 import type { ChannelKindName } from "../../event/channel.ts";
 import { findingsOf, findingUnder, formatPath } from "../../http/findings.ts";
 import type { Finding } from "../../lib/errors.ts";
-import { mergePatch } from "../../lib/merge-patch.ts";
+import { mergePatch } from "../../lib/json/merge-patch.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { checkBlueprintChannels } from "../../resources/apps/blueprints/content.ts";
 import { comesFromEnv, resolveEnv, type Variables } from "./environment.ts";

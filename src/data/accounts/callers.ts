@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from "kysely";
 import { LRUCache } from "lru-cache";
-import { createSingleFlightCache } from "../../lib/single-flight-cache.ts";
 import type { Queryable } from "../database.ts";
 import { hashOfToken } from "./api-keys.ts";
+import { createSingleFlightCache } from "./single-flight-cache.ts";
 
 /** A key in force. */
 export interface KnownKey {

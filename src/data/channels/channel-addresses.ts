@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { createChannelId } from "../../lib/channel-id.ts";
+import { createChannelId } from "../../lib/secrets/channel-id.ts";
 import { recordChange } from "../changes.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";

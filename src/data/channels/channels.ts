@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { ChannelIdentity, CommonSettings } from "../../event/channel.ts";
-import { createChannelId } from "../../lib/channel-id.ts";
+import { createChannelId } from "../../lib/secrets/channel-id.ts";
 import { recordChange } from "../changes.ts";
 import type { Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";

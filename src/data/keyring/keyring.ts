@@ -7,7 +7,7 @@ import {
   openSecret,
   type SealingKey,
   sealSecret,
-} from "../../lib/secret.ts";
+} from "../../lib/secrets/secret.ts";
 import type { Queryable } from "../database.ts";
 
 /** Seals and opens what the database keeps secret. `row` binds a sealed text to its place (`channels/17/settings`). */
@@ -18,7 +18,7 @@ export interface Keyring {
    * @throws Error when it was sealed for another row, or was changed.
    */
   readonly open: (sealed: string, row: string) => string;
-  /** The cluster's key for channel ids: see `lib/channel-id.ts`. */
+  /** The cluster's key for channel ids: see `lib/secrets/channel-id.ts`. */
   readonly channelIdKey: Buffer;
   /** The cluster's key for access tokens: 32 bytes. */
   readonly accessTokenKey: Buffer;

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { createSealingKey, openSecret, type SealingKey, sealSecret } from "../../lib/secret.ts";
+import { createSealingKey, openSecret, type SealingKey, sealSecret } from "../../lib/secrets/secret.ts";
 import { FIRST_START_PLACE } from "../bootstrap.ts";
 import { recordChange } from "../changes.ts";
 import { settingsPlace } from "../channels/channel-secrets.ts";

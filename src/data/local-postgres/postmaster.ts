@@ -1,6 +1,6 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { findProcessesIn, isPidTaken, worksIn } from "../../lib/process-info.ts";
+import { findProcessesIn, isPidTaken, worksIn } from "../../lib/servers/process-info.ts";
 
 /** The postmaster that runs on this directory, left by a gateway that died. */
 export async function findPostmaster(clusterDir: string): Promise<number | undefined> {

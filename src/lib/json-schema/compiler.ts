@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Finding } from "../errors.ts";
+import { canonicalJson } from "../json/canonical-json.ts";
 import { err, ok, type Result } from "../result.ts";
 import { unlessAborted } from "../wait.ts";
-import { canonicalJson } from "./canonical-json.ts";
 import type { CompiledSchema, JsonSchema, SchemaCompiler } from "./compiled-schema.ts";
-import type { GeneratedCode } from "./generate.ts";
+import type { GeneratedCode } from "./generate/generate.ts";
 import { schemaHere, schemaInWorker } from "./placement.ts";
 import { createTurns } from "./turns.ts";
 import { createWorkerLane } from "./worker-lane.ts";

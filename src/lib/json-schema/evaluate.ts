@@ -1,10 +1,10 @@
 import { createRequire } from "node:module";
 import { compileFunction } from "node:vm";
 import type { ErrorObject } from "ajv";
-import { compileLinearRegExp, type LinearRegExp } from "../linear-regexp.ts";
+import { compileLinearRegExp, type LinearRegExp } from "../regexp/linear-regexp.ts";
 import type { SchemaViolation } from "./compiled-schema.ts";
-import { FORMATS } from "./formats.ts";
-import { isMultipleOf } from "./multiple-of.ts";
+import { FORMATS } from "./generate/formats.ts";
+import { isMultipleOf } from "./generate/multiple-of.ts";
 import { firstViolation } from "./violation.ts";
 
 /** Thrown by `check` when the patterns would take longer than its bound; a caller that may wait asks elsewhere. */

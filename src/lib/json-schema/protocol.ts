@@ -1,7 +1,7 @@
 import type { Finding } from "../errors.ts";
 import type { Result } from "../result.ts";
 import type { SchemaViolation } from "./compiled-schema.ts";
-import type { GeneratedCode } from "./generate.ts";
+import type { GeneratedCode } from "./generate/generate.ts";
 
 /** What the main thread asks of a worker, one at a time. */
 export type Request =

@@ -1,9 +1,9 @@
 /** The worker thread's program: generates code from schemas, and checks values against what is too costly elsewhere. */
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
-import { createSchemaCheck } from "./dialects.ts";
 import { type Check, evaluateCode } from "./evaluate.ts";
-import { generateCode } from "./generate.ts";
+import { createSchemaCheck } from "./generate/dialects.ts";
+import { generateCode } from "./generate/generate.ts";
 import type { Reply, Request } from "./protocol.ts";
 
 const MAX_HELD_CODE = 64 * 1024 * 1024;

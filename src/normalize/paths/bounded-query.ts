@@ -6,7 +6,7 @@ import {
   type JSONPathQuery,
   jsonpath,
 } from "json-p3";
-import { compileLinearRegExp, type LinearRegExp, PatternError } from "../../lib/linear-regexp.ts";
+import { compileLinearRegExp, type LinearRegExp, PatternError } from "../../lib/regexp/linear-regexp.ts";
 import { type PathBudget, PathBudgetError, PathSyntaxError } from "./path.ts";
 
 export const MAX_DESCENTS = 2;

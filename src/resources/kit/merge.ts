@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { invalidParameters } from "../../http/problem.ts";
-import { mergePatch } from "../../lib/merge-patch.ts";
+import { mergePatch } from "../../lib/json/merge-patch.ts";
 import { parseInput } from "./resource.ts";
 
 /** The body of a PUT where `input` is that of a POST: any of its fields. `applyPatch` makes the whole of it. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { startLocalRedis } from "../../../src/bus/connection/local-redis.ts";
-import { processIncarnation } from "../../../src/lib/process-info.ts";
+import { processIncarnation } from "../../../src/lib/servers/process-info.ts";
 import { createLog } from "../../../src/log.ts";
 import { startOwnServer } from "../../support/own-server-process.ts";
 import { until } from "../../support/until.ts";

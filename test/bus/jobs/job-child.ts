@@ -1,7 +1,7 @@
 /** A worker in a process of its own, to be killed: it begins each job, says so, and ends none. */
 
 import { openJobQueue } from "../../../src/bus/jobs/job-queue.ts";
-import { parseRedisAddresses } from "../../../src/lib/redis-address.ts";
+import { parseRedisAddresses } from "../../../src/lib/addresses/redis-address.ts";
 import { createLog } from "../../../src/log.ts";
 
 // Nobody is left who could kill it.

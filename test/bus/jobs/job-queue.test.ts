@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RedisEndpoint } from "../../../src/bus/connection/general-connection.ts";
 import { type JobQueue, openJobQueue } from "../../../src/bus/jobs/job-queue.ts";
 import type { Job, WorkOptions } from "../../../src/bus/jobs/job-worker.ts";
-import { parseRedisAddresses } from "../../../src/lib/redis-address.ts";
+import { parseRedisAddresses } from "../../../src/lib/addresses/redis-address.ts";
 import { createLog } from "../../../src/log.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { verifyChannelId } from "../../../src/lib/channel-id.ts";
+import { verifyChannelId } from "../../../src/lib/secrets/channel-id.ts";
 import { createTestApi, type TestApi } from "../../support/api.ts";
 
 let api: TestApi;

@@ -10,7 +10,7 @@ import {
 } from "../../../data/channels/channels.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
 import type { AppRow, BlueprintRow, ChannelRow } from "../../../data/tables.ts";
-import { changedFields } from "../../../lib/changed-fields.ts";
+import { changedFields } from "../../../lib/json/changed-fields.ts";
 import type { PlannedChannel } from "./blueprint-channels.ts";
 import { appChannels } from "./queries.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { sealConnectionSecrets } from "../../../data/connections/connections.ts";
 import { timestamp } from "../../../http/fields.ts";
-import { mergePatch } from "../../../lib/merge-patch.ts";
+import { mergePatch } from "../../../lib/json/merge-patch.ts";
 import { pathId } from "../../kit/params.ts";
 import { CONNECTIONS, getRow } from "../../kit/references.ts";
 import { defineRoute } from "../../kit/route.ts";

@@ -7,9 +7,9 @@ import { invalidParameters, notFound } from "../../../http/problem.ts";
 import { tryDefinitions } from "../../../ingest/check-definitions.ts";
 import type { Explain } from "../../../ingest/explain.ts";
 import type { LiveChannel } from "../../../ingest/live-channel.ts";
-import { CHANNEL_ID_PATTERN } from "../../../lib/channel-id.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
+import { CHANNEL_ID_PATTERN } from "../../../lib/secrets/channel-id.ts";
 import {
   explainedItemSchema,
   MAX_EXPLAINED_ITEMS,

@@ -4,9 +4,9 @@ import type { Trx } from "../../../data/database.ts";
 import type { Caller } from "../../../http/context.ts";
 import { ApiError, conflict, notFound } from "../../../http/problem.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
-import { addDecimals, percentOf } from "../../../lib/decimal.ts";
 import { encodeBase32, isId } from "../../../lib/ids.ts";
 import { lockArtifact, requirePublished } from "../store-scope.ts";
+import { addDecimals, percentOf } from "./decimal.ts";
 import type { OrderRow, OrderStatus, PaymentInput } from "./schema.ts";
 
 /** The life of an order: `pending`, then `paid`, or one of the ends. */

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { ApiError, conflict } from "../../../http/problem.ts";
-import { addDecimals } from "../../../lib/decimal.ts";
 import { given } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { visibleOrders } from "../store-scope.ts";
+import { addDecimals } from "./decimal.ts";
 import { paymentOf, requireStep, STEPS, termsOf } from "./life.ts";
 import { order, orderFilters, paymentInput } from "./schema.ts";
 

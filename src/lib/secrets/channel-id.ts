@@ -1,0 +1,33 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { encodeBase32 } from "../ids.ts";
+
+const PREFIX = "ch_";
+const RANDOM_BYTES = 16;
+const RANDOM_CHARS = 26;
+const MAC_BYTES = 6;
+const MAC_CHARS = 10;
+/** The form of a channel's address, be it a true one or not. */
+export const CHANNEL_ID_PATTERN = /^ch_[a-z0-9]{36}$/;
+
+/**
+ * A channel's address, a credential: `ch_` + 26 characters of 128 random bits + 10 characters of a 48-bit MAC
+ * (HMAC-SHA256, truncated) over what stands before it.
+ */
+export function createChannelId(key: Buffer, random: Buffer = randomBytes(RANDOM_BYTES)): string {
+  const head = PREFIX + encodeBase32(random);
+  return head + macOf(key, head);
+}
+
+/** True for an id that was made under this key. Needs no look-up: an invented id goes no further. */
+export function verifyChannelId(key: Buffer, id: string): boolean {
+  if (id.length !== PREFIX.length + RANDOM_CHARS + MAC_CHARS || !id.startsWith(PREFIX)) return false;
+  const head = id.slice(0, -MAC_CHARS);
+  const given = Buffer.from(id.slice(-MAC_CHARS));
+  const expected = Buffer.from(macOf(key, head));
+  // A character outside ASCII takes more bytes.
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+function macOf(key: Buffer, head: string): string {
+  return encodeBase32(createHmac("sha256", key).update(head).digest().subarray(0, MAC_BYTES));
+}

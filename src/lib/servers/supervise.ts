@@ -1,0 +1,169 @@
+import { readFile } from "node:fs/promises";
+import type { Log } from "../../log.ts";
+import { type Backoff, backoffMs } from "../backoff.ts";
+import { endsWithin, type Sleep, sleep, untilAborted } from "../wait.ts";
+import { adoptServer, type ServerCommand, type ServerProcess, spawnServer } from "./server-process.ts";
+
+/** The state of a supervised server; `/readyz` is true only while all are `ready`. */
+export type ServerStatus =
+  | { readonly state: "starting" }
+  | { readonly state: "ready"; readonly pid: number; readonly adopted: boolean }
+  | { readonly state: "restarting"; readonly reason: string; readonly attempt: number }
+  | { readonly state: "stopping" }
+  | { readonly state: "stopped" };
+
+/** A running server process; disposing it stops it gracefully, and a second call waits for the first. */
+export interface SupervisedServer extends AsyncDisposable {
+  readonly status: ServerStatus;
+}
+
+export interface ServerSpec {
+  readonly name: string;
+  readonly command: ServerCommand;
+  readonly logFile: string;
+  /** A running server on the same data, left by a process that died; called before each spawn. */
+  findOrphan(): Promise<number | undefined>;
+  /** The state of that process by its own answer; `busy` is alive but not yet serving (it loads, it recovers). Never throws. */
+  probe(pid: number): Promise<"ready" | "busy" | "silent">;
+  /** Sent in turn, each after `stopGraceMs` without effect; SIGKILL to the whole group is the last. */
+  readonly stopSignals: readonly NodeJS.Signals[];
+  readonly stopGraceMs: number;
+  /** How long it may be silent before it is stopped and started anew; being busy may take as long as it takes. */
+  readonly maxSilenceMs: number;
+}
+
+export interface SuperviseOptions {
+  readonly log: Log;
+  /** Ends the start only; the running server is ended by disposing it. */
+  readonly signal: AbortSignal;
+  readonly timing?: Partial<typeof TIMING>;
+  readonly random?: () => number;
+  /** Before a restart; default: by the clock. */
+  readonly wait?: Sleep;
+}
+
+const TIMING = {
+  probeMs: 25,
+  adoptedPollMs: 200,
+  minBackoffMs: 100,
+  maxBackoffMs: 5_000,
+  /** A server that served for so long begins its next series of restarts with the shortest wait. */
+  settledMs: 10_000,
+};
+
+/** Ends before it is ready so often in a row on the first start: it will not by itself, so the start fails. */
+const FIRST_START_ATTEMPTS = 3;
+const LOG_TAIL_LINES = 12;
+
+/**
+ * Starts a server, or takes back a running one, and keeps it running: restarted for ever, with growing, jittered,
+ * bounded waits. Resolves when it serves for the first time; rejects when that fails three times or the signal aborts.
+ */
+export async function superviseServer(
+  spec: ServerSpec,
+  options: SuperviseOptions,
+): Promise<SupervisedServer> {
+  const timing = { ...TIMING, ...options.timing };
+  const random = options.random ?? Math.random;
+  const wait = options.wait ?? sleep;
+  const log = options.log.child({ server: spec.name });
+  const { minBackoffMs: initialMs, maxBackoffMs: maxMs } = timing;
+  const backoff: Backoff = { initialMs, maxMs, factor: 2, jitter: 0.5 };
+  const stopping = new AbortController();
+  const started = Promise.withResolvers<void>();
+  let status: ServerStatus = { state: "starting" };
+  let served = false;
+
+  async function runOnce(): Promise<string> {
+    const orphan = await spec.findOrphan();
+    const server =
+      orphan === undefined
+        ? spawnServer(spec.command, spec.logFile)
+        : adoptServer(orphan, timing.adoptedPollMs);
+    const gone = new AbortController();
+    void server.exited.then(() => gone.abort());
+    const ready = await untilReady(server, AbortSignal.any([stopping.signal, gone.signal]));
+    if (ready && server.pid !== undefined) {
+      status = { state: "ready", pid: server.pid, adopted: server.adopted };
+      log.info({ event: "server.ready", pid: server.pid, adopted: server.adopted }, "server ready");
+      served = true;
+      started.resolve();
+      await untilAborted(AbortSignal.any([stopping.signal, gone.signal]));
+    }
+    if (gone.signal.aborted || server.pid === undefined) return server.exited;
+    await stopServer(server, spec);
+    return `silent for ${spec.maxSilenceMs} ms`;
+  }
+
+  async function untilReady(server: ServerProcess, ended: AbortSignal): Promise<boolean> {
+    let heardAtMs = performance.now();
+    while (!ended.aborted && server.pid !== undefined) {
+      const answer = await spec.probe(server.pid);
+      if (answer === "ready") return !ended.aborted;
+      if (answer === "busy") heardAtMs = performance.now();
+      else if (performance.now() - heardAtMs > spec.maxSilenceMs) return false;
+      await sleep(timing.probeMs, ended);
+    }
+    return false;
+  }
+
+  async function keepRunning(): Promise<void> {
+    let failures = 0;
+    while (!stopping.signal.aborted) {
+      const beganAtMs = performance.now();
+      const reason = await runOnce().catch((error: unknown) => String(error));
+      if (stopping.signal.aborted) return;
+      failures = performance.now() - beganAtMs > timing.settledMs ? 1 : failures + 1;
+      status = { state: "restarting", reason, attempt: failures };
+      const tail = await readLogTail(spec.logFile);
+      log.warn({ event: "server.ended", reason, attempt: failures, output: tail }, "server ended");
+      if (!served && failures >= FIRST_START_ATTEMPTS) {
+        started.reject(new Error(`${spec.name} does not start: ${reason}\n${tail}`));
+        return;
+      }
+      await wait(backoffMs(backoff, failures, random), stopping.signal);
+    }
+  }
+
+  const running = keepRunning();
+  async function stop(): Promise<void> {
+    if (!stopping.signal.aborted) {
+      status = { state: "stopping" };
+      stopping.abort();
+    }
+    await running;
+    status = { state: "stopped" };
+  }
+
+  const onAbort = () => started.reject(options.signal.reason);
+  options.signal.addEventListener("abort", onAbort, { once: true });
+  if (options.signal.aborted) onAbort();
+  try {
+    await started.promise;
+  } catch (error) {
+    await stop();
+    throw error;
+  } finally {
+    options.signal.removeEventListener("abort", onAbort);
+  }
+  return {
+    get status() {
+      return status;
+    },
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function stopServer(server: ServerProcess, spec: ServerSpec): Promise<void> {
+  for (const signal of spec.stopSignals) {
+    server.signal(signal, "process");
+    if (await endsWithin(spec.stopGraceMs, server.exited)) return;
+  }
+  server.signal("SIGKILL", "group");
+  await server.exited;
+}
+
+async function readLogTail(logFile: string): Promise<string> {
+  const text = await readFile(logFile, "utf8").catch(() => "");
+  return text.trimEnd().split("\n").slice(-LOG_TAIL_LINES).join("\n");
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { createRateBuckets } from "../../../src/channels/push/rate-buckets.ts";
+
+/** How many of `asked` takes are allowed at that moment. */
+const passed = (asked: number, take: () => number): number =>
+  Array.from({ length: asked }, take).filter((waitMs) => waitMs === 0).length;
+
+describe("a bucket", () => {
+  it.each([1, 3, 7, 1_000])("of %d a second holds a second's worth, and fills at that rate", (rate) => {
+    const buckets = createRateBuckets<string>();
+    const take = (nowMs: number) => () => buckets.take("a", rate, nowMs);
+    expect(passed(rate + 5, take(10_000))).toBe(rate);
+    expect(passed(rate + 5, take(11_000))).toBe(rate);
+    expect(passed(rate + 5, take(11_500))).toBe(Math.floor(rate / 2));
+  });
+
+  it("answers a refusal with the time until the next token, and takes nothing for it", () => {
+    const buckets = createRateBuckets<string>();
+    for (let i = 0; i < 4; i++) expect(buckets.take("a", 4, 0)).toBe(0);
+    for (let i = 0; i < 100; i++) expect(buckets.take("a", 4, 100)).toBeCloseTo(150);
+    expect(buckets.take("a", 4, 250)).toBe(0);
+  });
+
+  it("of one key is not emptied by another key", () => {
+    const buckets = createRateBuckets<string>();
+    expect(passed(3, () => buckets.take("a", 2, 0))).toBe(2);
+    expect(passed(3, () => buckets.take("b", 2, 0))).toBe(2);
+  });
+});
+
+describe("all buckets together", () => {
+  it("forget a key that was not used while twice the maximum of other keys were", () => {
+    const buckets = createRateBuckets<number>(100);
+    expect(passed(10, () => buckets.take(-1, 5, 0))).toBe(5);
+    for (let key = 0; key < 200; key++) buckets.take(key, 5, 0);
+    expect(passed(10, () => buckets.take(-1, 5, 0))).toBe(5);
+  });
+
+  it("remember a key that is in use, however many others come", () => {
+    const buckets = createRateBuckets<number>(100);
+    expect(passed(10, () => buckets.take(-1, 5, 0))).toBe(5);
+    for (let key = 0; key < 10_000; key++) {
+      buckets.take(key, 5, 0);
+      if (key % 50 === 0) expect(buckets.take(-1, 5, 0)).toBeGreaterThan(0);
+    }
+  });
+});

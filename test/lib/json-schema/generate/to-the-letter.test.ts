@@ -1,0 +1,296 @@
+/** Where JSON Schema's letter and what is easily generated part: each is judged rightly, or refused by the keyword's name. */
+import { describe, expect, it } from "vitest";
+import type { JsonSchema } from "../../../../src/lib/json-schema/compiled-schema.ts";
+import { sharedSchemas } from "../../../support/schemas.ts";
+
+const DRAFT_07 = "http://json-schema.org/draft-07/schema#";
+const { signal } = new AbortController();
+/** As a client sends it: an object literal would take `__proto__` for its prototype. */
+const json = (text: string): JsonSchema => JSON.parse(text);
+
+async function verdicts(schema: JsonSchema, values: readonly unknown[]): Promise<readonly boolean[]> {
+  const compiled = await sharedSchemas().compile(schema, { signal });
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
+  return Promise.all(values.map(async (value) => (await compiled.value.validate(value)) === undefined));
+}
+
+async function refusals(schema: JsonSchema) {
+  const compiled = await sharedSchemas().compile(schema, { signal });
+  return compiled.ok ? [] : compiled.error;
+}
+
+const person = { properties: { name: { type: "string" } }, required: ["name"] };
+
+describe("is judged rightly:", () => {
+  it.each<[string, JsonSchema, readonly unknown[], readonly unknown[]]>([
+    [
+      "an if without then and else, which evaluates properties where it holds",
+      { if: person, unevaluatedProperties: false },
+      [{ name: "a" }, {}],
+      [{ name: 1 }, { name: "a", x: 1 }, { x: 1 }],
+    ],
+    [
+      "an if with else alone, which evaluates none where it fails",
+      { if: person, else: { properties: { n: true } }, unevaluatedProperties: false },
+      [{ name: "a" }, { n: 1 }],
+      [{ name: 1 }, { name: 1, n: 1 }, { name: "a", n: 1 }],
+    ],
+    [
+      "an if with both",
+      json('{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}'),
+      [{ a: 1, b: 1 }, { c: 1 }],
+      [{ a: 1, c: 1 }, { b: 1 }],
+    ],
+    [
+      "an if without then and else, which evaluates items",
+      { if: { prefixItems: [{ const: "a" }] }, unevaluatedItems: false },
+      [["a"], []],
+      [["b"], ["a", "a"]],
+    ],
+    [
+      "items that a branch evaluated, all or none",
+      { anyOf: [{ items: { type: "string" } }, true], unevaluatedItems: { type: "boolean" } },
+      [["a", "b"], [true, false], []],
+      [["a", true], [1]],
+    ],
+    [
+      "items that a branch that fails did not evaluate",
+      { anyOf: [{ prefixItems: [{ const: 1 }] }, true], unevaluatedItems: false },
+      [[1], []],
+      [[2], [1, 1]],
+    ],
+    [
+      "a property that any object inherits, not evaluated",
+      {
+        anyOf: [{ properties: { a: true } }, { patternProperties: { "^b": true } }],
+        unevaluatedProperties: false,
+      },
+      [{ a: 1, b: 1 }],
+      [json('{"constructor":1}'), { toString: 1 }],
+    ],
+    [
+      "a property named __proto__",
+      json('{"properties":{"__proto__":{"type":"number"},"a":true},"additionalProperties":false}'),
+      [json('{"__proto__":1,"a":1}'), {}],
+      [json('{"__proto__":"x"}'), { b: 1 }],
+    ],
+    [
+      "a pattern that is that name",
+      json('{"patternProperties":{"__proto__":{"type":"number"}}}'),
+      [json('{"x__proto__y":1}')],
+      [json('{"x__proto__y":"x"}'), json('{"__proto__":"x"}')],
+    ],
+    [
+      "a constant with a member of that name",
+      json('{"const":{"__proto__":1}}'),
+      [json('{"__proto__":1}')],
+      [{}, json('{"__proto__":2}')],
+    ],
+    [
+      "a reference to what stands under that name",
+      json('{"$ref":"#/$defs/__proto__","$defs":{"__proto__":{"type":"null"}}}'),
+      [null],
+      [1],
+    ],
+    [
+      "$dynamicRef with one anchor of its name",
+      { $defs: { a: { $dynamicAnchor: "n", type: "string" } }, items: { $dynamicRef: "#n" } },
+      [["a"], []],
+      [[1]],
+    ],
+    [
+      "$dynamicRef to the schema itself",
+      {
+        $dynamicAnchor: "node",
+        properties: { next: { $dynamicRef: "#node" } },
+        unevaluatedProperties: false,
+      },
+      [{ next: { next: {} } }],
+      [{ next: { nxt: {} } }],
+    ],
+    [
+      "$dynamicRef to a plain anchor, and to a pointer",
+      {
+        $defs: { a: { $anchor: "n", type: "null" }, b: { minItems: 1 } },
+        items: { $dynamicRef: "#n" },
+        $dynamicRef: "#/$defs/b",
+      },
+      [[null]],
+      [[1], []],
+    ],
+    [
+      "$dynamicRef beside $ref",
+      {
+        $defs: { a: { $dynamicAnchor: "n", maximum: 5 }, b: { minimum: 3 } },
+        $ref: "#/$defs/b",
+        $dynamicRef: "#n",
+      },
+      [4],
+      [2, 6],
+    ],
+    [
+      "what stands beside $ref in draft 7: nothing of it counts",
+      {
+        $schema: DRAFT_07,
+        definitions: { a: { type: "array" } },
+        properties: { x: { $ref: "#/definitions/a", maxItems: 1 } },
+      },
+      [{ x: [1, 2] }],
+      [{ x: 1 }],
+    ],
+    [
+      "what stands beside $ref in 2020-12: it counts",
+      { $defs: { a: { type: "array" } }, $ref: "#/$defs/a", maxItems: 1 },
+      [[1]],
+      [[1, 2], 1],
+    ],
+    [
+      "$id beside $ref in draft 7, which names nothing",
+      {
+        $schema: DRAFT_07,
+        $id: "http://example.com/",
+        definitions: {
+          a: { $id: "http://example.com/other/", $ref: "b.json" },
+          b: { $id: "b.json", type: "null" },
+        },
+        $ref: "#/definitions/a",
+      },
+      [null],
+      [1],
+    ],
+    [
+      "addresses that are relative to one another",
+      {
+        $id: "http://example.com/root.json",
+        $ref: "one.json",
+        $defs: {
+          a: {
+            $id: "one.json",
+            $ref: "#/$defs/inner",
+            $defs: { inner: { $id: "two.json", $ref: "one.json#n" }, n: { $anchor: "n", type: "null" } },
+          },
+        },
+      },
+      [null],
+      [1],
+    ],
+    [
+      "addresses that are URNs",
+      {
+        $id: "urn:example:a",
+        $ref: "urn:example:b#/$defs/x",
+        $defs: { b: { $id: "urn:example:b", $defs: { x: { $ref: "#/$defs/y" }, y: { type: "null" } } } },
+      },
+      [null],
+      [1],
+    ],
+    [
+      "a reference into what is no keyword",
+      { $ref: "#/parts/a%20b/0", parts: { "a b": [{ $ref: "#/parts/c~1d" }], "c/d": { type: "null" } } },
+      [null],
+      [1],
+    ],
+    [
+      "words of references that are data",
+      {
+        properties: { $ref: { type: "string" }, $id: { type: "string" } },
+        const: { $ref: "#/none", $id: "a b" },
+      },
+      [{ $ref: "#/none", $id: "a b" }],
+      [{}],
+    ],
+    [
+      "contains, also with minContains 0, where nothing counts the rest",
+      { contains: { type: "null" }, minContains: 0, maxContains: 1 },
+      [[], [1], [null]],
+      [[null, null]],
+    ],
+    [
+      "contains in the items of what unevaluatedItems closes",
+      { prefixItems: [{ contains: { const: 1 } }], unevaluatedItems: false },
+      [[[1]]],
+      [[[2]], [[1], 1]],
+    ],
+  ])("%s", async (_, schema, valid, invalid) => {
+    expect(await verdicts(schema, valid)).toEqual(valid.map(() => true));
+    expect(await verdicts(schema, invalid)).toEqual(invalid.map(() => false));
+  });
+});
+
+describe("is refused:", () => {
+  it.each<[string, JsonSchema, string, RegExp]>([
+    [
+      "contains beside unevaluatedItems",
+      { contains: true, unevaluatedItems: false },
+      "/contains",
+      /unevaluatedItems/,
+    ],
+    [
+      "minContains 0 there",
+      { unevaluatedItems: { type: "null" }, contains: { const: 1 }, minContains: 0 },
+      "/contains",
+      /unevaluatedItems/,
+    ],
+    [
+      "contains in a schema that is referred to from there",
+      {
+        $defs: { a: { allOf: [{ if: { contains: { const: 1 } } }] } },
+        anyOf: [{ $ref: "#/$defs/a" }],
+        unevaluatedItems: false,
+      },
+      "/$defs/a/allOf/0/if/contains",
+      /unevaluatedItems/,
+    ],
+    [
+      "$dynamicRef where several addresses declare its anchor",
+      {
+        $id: "http://example.com/a",
+        $dynamicAnchor: "n",
+        $defs: { list: { $id: "list", items: { $dynamicRef: "#n" }, $defs: { n: { $dynamicAnchor: "n" } } } },
+        $ref: "list",
+      },
+      "/$defs/list/items/$dynamicRef",
+      /more than one \$id/,
+    ],
+    [
+      "an address that two schemas have",
+      { $defs: { a: { $id: "x" }, b: { $id: "x" } } },
+      "/$defs/b/$id",
+      /another part/,
+    ],
+    [
+      "a schema of another dialect within",
+      { $defs: { a: { $id: "x", $schema: DRAFT_07 } } },
+      "/$defs/a/$schema",
+      /must be the one of the whole schema/,
+    ],
+    [
+      "a reference to an anchor that is not there",
+      { $ref: "#n", properties: { n: { const: { $anchor: "n" } } } },
+      "/$ref",
+      /leads nowhere/,
+    ],
+    [
+      "a reference to what is no schema",
+      { $ref: "#/required", required: ["a"] },
+      "/$ref",
+      /does not lead to a schema/,
+    ],
+    ["the address of a meta-schema", { items: { $ref: DRAFT_07 } }, "/items/$ref", /never fetched/],
+    ["an enum without a value", { items: { enum: [] } }, "/items/enum", /must have a value/],
+    [
+      "a dependency on a property named __proto__",
+      json('{"dependencies":{"__proto__":["a"]}}'),
+      "/dependencies/__proto__",
+      /not supported/,
+    ],
+    [
+      "that name together with unevaluatedProperties",
+      json('{"properties":{"__proto__":true},"unevaluatedProperties":false}'),
+      "/properties/__proto__",
+      /unevaluatedProperties/,
+    ],
+  ])("%s", async (_, schema, path, message) => {
+    expect(await refusals(schema)).toEqual([{ path, message: expect.stringMatching(message) }]);
+  });
+});

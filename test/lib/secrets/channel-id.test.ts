@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest";
+import { createChannelId, verifyChannelId } from "../../../src/lib/secrets/channel-id.ts";
+
+const key = Buffer.alloc(32, 1);
+
+describe("a channel id", () => {
+  it("is unique, has the documented form, and is recognized under its key", () => {
+    const ids = new Set(Array.from({ length: 100 }, () => createChannelId(key)));
+    expect(ids.size).toBe(100);
+    for (const id of ids) {
+      expect(id).toMatch(/^ch_[a-z0-9]{36}$/);
+      expect(verifyChannelId(key, id)).toBe(true);
+    }
+  });
+
+  it("is refused under another key", () => {
+    expect(verifyChannelId(Buffer.alloc(32, 2), createChannelId(key))).toBe(false);
+  });
+
+  it("is refused when one character differs", () => {
+    const id = createChannelId(key);
+    for (let i = 0; i < id.length; i++) {
+      for (const other of ["0", "z", "é", "-"]) {
+        if (id[i] === other) continue;
+        expect(verifyChannelId(key, id.slice(0, i) + other + id.slice(i + 1))).toBe(false);
+      }
+    }
+  });
+
+  it.each([
+    "",
+    "ch_",
+    "x".repeat(39),
+    `ch_${"0".repeat(36)}`,
+    `ch_${"0".repeat(10_000)}`,
+  ])("is not recognized in %j", (text) => {
+    expect(verifyChannelId(key, text)).toBe(false);
+  });
+});
