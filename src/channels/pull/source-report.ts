@@ -38,7 +38,9 @@ export function createSourceReport(write: (facts: SourceFacts) => Promise<boolea
     if (writing !== undefined) return;
     writing = writeWaiting().finally(() => {
       writing = undefined;
-      if (timer === undefined && isUrgent(waiting) && !isClosed) writeNow();
+      if (timer !== undefined || isClosed || Object.keys(waiting).length === 0) return;
+      if (isUrgent(waiting)) writeNow();
+      else schedule(WRITE_EVERY_MS);
     });
   }
 
