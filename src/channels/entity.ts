@@ -37,7 +37,7 @@ export const channelSchema = z
     connectionId: z.string().nullable(),
     state: z.enum([...CHANNEL_STATES, "idle"]).meta({
       description:
-        "`idle`: it would fetch, but no subscription covers it. `needsSetup`: a secret is missing, its hooks answer 401. `needsConnection`: it fetches nothing before it has one. `needsReauth`, `error`: stopped until somebody resumes it or mends what is wrong.",
+        "`idle`: it would fetch, but no subscription covers it. `needsSetup`: a secret is missing, its hooks answer 401. `needsConnection`: it fetches nothing before it has one. `needsReauth`, `error`: its credentials or its requests are refused again and again, or its settings make none: it is tried each quarter of an hour until that succeeds, somebody resumes it or mends what is wrong.",
     }),
     stateReason: z
       .enum(["noSubscription"])

@@ -12,9 +12,8 @@ import { startSilenceWatch } from "../channels/pull/silence.ts";
 import type { SourceObservation } from "../channels/pull/source-runs.ts";
 import { createSourceRuns } from "../channels/pull/source-runs.ts";
 import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channels/pull/supervisor.ts";
-import type { SourceEnd } from "../channels/source.ts";
 import type { Config } from "../config.ts";
-import { stopSource } from "../data/channels/channel-states.ts";
+import { setFoundState } from "../data/channels/channel-states.ts";
 import { isSourceWanted, listSourceTopics } from "../data/channels/sources.ts";
 import { type ChannelKindName, channelFacts } from "../event/channel.ts";
 import { createId } from "../lib/ids.ts";
@@ -65,14 +64,25 @@ export function startSources(deps: SourcesDeps): Sources {
     listTopics: (number) => listSourceTopics(db, number),
     ingest: path.ingestFetched,
     move: path.movePosition,
-    stopChannel: (channel, state) => stopSource(db, channel, state, clock()),
+    setState: (channel, state) => setFoundState(db, channel, state, clock()),
     isPipelined: !redis.writes.isSlotted,
     observe(event) {
       count(metrics, event);
-      const stop = event.kind === "ended" ? stopFacts(event.end) : undefined;
-      if (stop === undefined) return;
-      const facts = { event: "source.stopped", ...channelFacts(event.channel.identity), ...stop };
-      log.warn(facts, "source stopped until a person changes it");
+      const facts = channelFacts(event.channel.identity);
+      if (event.kind === "recovered")
+        log.info({ event: "source.recovered", ...facts }, "source is well again after an error");
+      if (event.kind !== "stopped") return;
+      const { state, end } = event;
+      const reason = {
+        state,
+        end: end.kind,
+        ...("code" in end && { code: end.code }),
+        ...("message" in end && { reason: end.message }),
+      };
+      log.warn(
+        { event: "source.stopped", ...facts, ...reason },
+        "source stopped, or is tried only now and then",
+      );
     },
   });
   const queue = openJobQueue<PollJob>({ redis, name: "polls", log });
@@ -142,22 +152,6 @@ export function startSources(deps: SourcesDeps): Sources {
   };
 }
 
-/** Why a source waits for a person; undefined where it goes on by itself. */
-function stopFacts(end: SourceEnd): Readonly<Record<string, unknown>> | undefined {
-  switch (end.kind) {
-    case "done":
-    case "failed":
-      return undefined;
-    case "finished":
-    case "needsReauth":
-      return { end: end.kind, reason: end.message };
-    case "broken":
-      return { end: end.kind, code: end.code, reason: end.message };
-    default:
-      return end satisfies never;
-  }
-}
-
 function count(metrics: Metrics, event: SourceObservation): void {
   const { kind } = event.channel.identity;
   switch (event.kind) {
@@ -166,6 +160,9 @@ function count(metrics: Metrics, event: SourceObservation): void {
       return;
     case "refused":
       metrics.sourceRefusals.add(kind, event.stale);
+      return;
+    case "stopped":
+    case "recovered":
       return;
     default:
       event satisfies never;

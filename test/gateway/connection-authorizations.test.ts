@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { stopSource } from "../../src/data/channels/channel-states.ts";
+import { setFoundState } from "../../src/data/channels/channel-states.ts";
 import { CLIENT, type OAuthProvider, startOAuthProvider } from "../support/oauth-provider.ts";
 import {
   type ConnectionsRig,
@@ -100,7 +100,7 @@ describe("an authorization by a person", () => {
       .selectAll()
       .where("connectionId", "=", id)
       .executeTakeFirstOrThrow();
-    await stopSource(rig.api.database.db, row, "needsReauth", Date.now());
+    await setFoundState(rig.api.database.db, row, "needsReauth", Date.now());
     expect((await rig.api.call("GET", channel)).body.state).toBe("needsReauth");
 
     expect((await authorize(id)).status).toBe(200);

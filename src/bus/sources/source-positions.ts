@@ -55,6 +55,15 @@ export interface RunEnding {
   readonly retryInMs: number;
   /** `done`: it came to its end; `more`: it did, and goes on at once with the rest. Default: neither. */
   readonly progress?: "done" | "more" | undefined;
+  /** Its sender refused it, and when refusals count as lasting; `none`: it was good, and earlier ones count no longer. Default: neither. */
+  readonly refusal?: LastingRefusals | "none" | undefined;
+}
+
+/** Refusals of so many runs in a row, over so long, are no passing mistake: the source is left alone for longer then. */
+export interface LastingRefusals {
+  readonly count: number;
+  readonly forMs: number;
+  readonly retryInMs: number;
 }
 
 export type SourcePositions = ReturnType<typeof createSourcePositions>;
@@ -144,14 +153,23 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       const written = Number(await runSet(keysOf(source), args));
       return written < 0 ? undefined : written;
     },
-    /** Writes down how a run ended; false where the source is another's by now. */
-    async end(channelNumber: number, epoch: number, ending: RunEnding): Promise<boolean> {
-      const { failures, notBeforeMs, retryInMs, progress = "" } = ending;
+    /** Writes down how a run ended; `gone`: the source is another's by now; `lasting`: refusals have come to last. */
+    async end(
+      channelNumber: number,
+      epoch: number,
+      ending: RunEnding,
+    ): Promise<"gone" | "written" | "lasting"> {
+      const { failures, notBeforeMs, retryInMs, progress = "", refusal } = ending;
       const args = [epoch, failures, Math.ceil(notBeforeMs), Math.ceil(retryInMs), progress];
-      return (await runEnd([cursorKey(channelNumber)], args)) === 1;
+      const { count, forMs, retryInMs: slowMs } = typeof refusal === "object" ? refusal : NO_REFUSAL;
+      const refused = refusal === undefined ? "" : refusal === "none" ? "0" : "1";
+      const reply = await runEnd([cursorKey(channelNumber)], [...args, refused, count, forMs, slowMs]);
+      return reply === 0 ? "gone" : reply === 2 ? "lasting" : "written";
     },
   };
 }
+
+const NO_REFUSAL: LastingRefusals = { count: 0, forMs: 0, retryInMs: 0 };
 
 function readAcquired(epoch: number, row: readonly (string | null | undefined)[]): AcquiredSource {
   const [version, startedAtMs, failures, value] = row;

@@ -8,7 +8,7 @@
 --
 -- Beside what source-position.lua says, the cursor's hash holds: s when the source began to be one, or was reset (ms); u when the
 -- cursor moved last (ms); n until when its sender wants no calls (ms); r until when it is left alone after a failure (ms); f failures
--- in a row; b when the last run began that keeps an interval (ms), d that it came to its end. Epochs begin at the clock, so that those of a Redis that was emptied are higher than what may still be under way.
+-- in a row; w refusals of its sender in a row, ws since when (ms); b when the last run began that keeps an interval (ms), d that it came to its end. Epochs begin at the clock, so that those of a Redis that was emptied are higher than what may still be under way.
 local call = redis.call
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -16,7 +16,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local source, least = ARGV[1], tonumber(ARGV[2])
 local intervalMs, retryMs = tonumber(ARGV[4]), tonumber(ARGV[5])
 if ARGV[3] == '1' then
-  call('HDEL', KEYS[1], 'r', 'f', 'd')
+  call('HDEL', KEYS[1], 'r', 'f', 'd', 'w', 'ws')
 end
 local held = call('HMGET', KEYS[1], 'e', 'v', 's', 'f', 'c', 'n', 'r', 'b', 'd')
 local backoff = math.max(tonumber(held[6] or 0), tonumber(held[7] or 0))

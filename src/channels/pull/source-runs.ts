@@ -5,14 +5,15 @@ import type {
   RunSpacing,
   SourcePositions,
 } from "../../bus/sources/source-positions.ts";
-import type { SourceFacts, SourceState, SourceStates } from "../../bus/sources/source-states.ts";
-import type { StoppedState } from "../../data/channels/channel-states.ts";
+import type { SourceFacts, SourceStates } from "../../bus/sources/source-states.ts";
+import type { FoundState } from "../../data/channels/channel-states.ts";
 import type { ChannelHandle, IngestFetched, IngestResult } from "../../event/ingest.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { createLimiter, type Limiter } from "../../lib/limiter.ts";
 import type { CredentialsOf } from "../../net/credentials.ts";
 import type { FetchedDelivery, SourceEnd, SourceRun } from "../source.ts";
+import { SLOW_RETRY_MS } from "./ends.ts";
 import { createOrderedWrites } from "./ordered-writes.ts";
 import { createSourceReport } from "./source-report.ts";
 
@@ -55,7 +56,7 @@ export interface OpenRun {
   readonly report: (facts: { readonly lagMs?: number }) => void;
   /**
    * Writes down how the run ended: its state, the count of failures, and with `notBeforeMs` or after a failure until when the
-   * source is left alone. What only a person can mend stops the channel. Undefined: the run was ended from here (pause,
+   * source is left alone. Undefined: the run was ended from here (pause,
    * hand-over); nothing is counted. What the run still writes is waited for first.
    *
    * @throws UnavailableError
@@ -90,11 +91,11 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> {
     channel: C,
     options: { readonly signal: AbortSignal; readonly position: SourcePosition },
   ) => Promise<void>;
-  /** Stops a channel, unless it was written to since. */
-  readonly stopChannel: (
+  /** Sets a channel's state, unless it was written to since. True where it was another. */
+  readonly setState: (
     channel: { readonly number: number; readonly version: number },
-    state: StoppedState,
-  ) => Promise<void>;
+    state: FoundState,
+  ) => Promise<boolean>;
   /** False where a write is seen before the cursor has moved with it (Cluster): then each waits for the one before. */
   readonly isPipelined: boolean;
   readonly clock: Clock;
@@ -104,6 +105,13 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> {
 /** For counters and the log. */
 export type SourceObservation =
   | { readonly kind: "ended"; readonly channel: ChannelHandle; readonly end: SourceEnd }
+  | {
+      readonly kind: "stopped";
+      readonly channel: ChannelHandle;
+      readonly state: FoundState;
+      readonly end: SourceEnd;
+    }
+  | { readonly kind: "recovered"; readonly channel: ChannelHandle }
   | { readonly kind: "refused"; readonly channel: ChannelHandle; readonly stale: "epoch" | "cursor" };
 
 type RunDeps<C extends SourceChannel> = SourceRunsDeps<C> & { readonly underWay: Limiter };
@@ -140,11 +148,15 @@ const DELIVERY_BYTES = 512;
 /** Nobody asks for a longer wait in earnest, and who does so by mistake must not stop a source for good. */
 const MAX_WAIT_MS = 24 * 3_600_000;
 const MAX_MESSAGE_CHARS = 500;
+/** So many refusals in a row, over so long, are no mistake of a moment: a restart, a maintenance page. */
+const LASTING = { count: 5, forMs: 10 * 60_000, retryInMs: SLOW_RETRY_MS };
+/** A stream that was open for so long is well, though nothing has come. */
+const WELL_AFTER_MS = 30_000;
 const FETCHED = { method: "GET", query: Object.freeze(Object.create(null)) } as const;
 
 /** One run of a source that was taken over; all that it writes is fenced by its epoch and kept in order. */
 function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: BeginningRun<C>): OpenRun {
-  const { positions, states, ingest, move, stopChannel, underWay, clock, observe } = deps;
+  const { positions, states, ingest, move, setState, underWay, clock, observe } = deps;
   const { channel, taken, owner, signal } = beginning;
   const { number } = channel.identity;
   const { epoch } = taken;
@@ -153,6 +165,8 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
   report.note({ state: "connecting", owner, nextAtMs: null });
   let isOpen = false;
   let hasWritten = false;
+  let isWell = channel.state === "active";
+  let wellTimer: NodeJS.Timeout | undefined;
   /** True where the caller reports the lag itself: it knows better. */
   let isLagTold = false;
 
@@ -163,6 +177,14 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
       if (error instanceof StaleSourceError) observe({ kind: "refused", channel, stale: error.stale });
       throw error;
     }
+  }
+
+  /** The source is well again: its channel says so. */
+  async function recover(): Promise<void> {
+    if (isWell) return;
+    isWell = true;
+    const wasSet = await setState({ number, version: channel.version }, "active").catch(() => false);
+    if (wasSet) observe({ kind: "recovered", channel });
   }
 
   async function publish(
@@ -183,6 +205,7 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
     const position = positionOf(version, options.cursor);
     const result = await ingest(channel, delivery, { signal: options.signal, position });
     hasWritten = true;
+    await recover();
     const nowMs = clock();
     report.note({
       lastEventAtMs: nowMs,
@@ -207,12 +230,14 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
         writes.add(async (version) => {
           signal.throwIfAborted();
           await move(channel, { signal: options.signal, position: positionOf(version, cursor) });
+          await recover();
         }),
       ),
     opened() {
       if (isOpen) return;
       isOpen = true;
       report.note({ state: "open" });
+      if (!isWell) wellTimer = setTimeout(recover, WELL_AFTER_MS);
     },
     warn: (code, message) => report.note({ lastError: errorOf(code, message) }),
   };
@@ -225,26 +250,34 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
 
   async function writeEnd(end: SourceEnd, plan: RunPlan): Promise<void> {
     observe({ kind: "ended", channel, end });
+    if (end.kind === "done") await recover();
     const nowMs = clock();
-    const { nextAtMs, failures = end.kind === "failed" ? taken.failures + 1 : 0 } = plan;
+    const isSlow = end.kind === "broken" || end.kind === "needsReauth";
+    const nextAtMs = isSlow ? nowMs + SLOW_RETRY_MS : plan.nextAtMs;
+    const { failures = end.kind === "failed" || isSlow ? taken.failures + 1 : 0 } = plan;
     const within = (ms: number | undefined): number =>
       ms === undefined ? 0 : Math.min(MAX_WAIT_MS, Math.max(0, ms - nowMs));
+    const isRefusal = end.kind === "failed" && end.isRefusal === true;
     const ending: RunEnding = {
       failures,
       notBeforeMs: within("notBeforeMs" in end ? end.notBeforeMs : undefined),
       retryInMs: failures > 0 ? within(nextAtMs) : 0,
       progress: plan.progress,
+      refusal: isRefusal ? LASTING : end.kind === "done" ? "none" : undefined,
     };
+    const written = await positions.end(number, epoch, ending);
     // Another has taken it over: how this run ended says nothing of that one.
-    if (!(await positions.end(number, epoch, ending))) return;
-    const stopped = STOPPED[end.kind];
-    const waitMs = Math.max(ending.notBeforeMs, within(nextAtMs));
+    if (written === "gone") return;
+    const isLasting = written === "lasting";
+    const found = isLasting ? "error" : FOUND[end.kind];
+    const waitMs = Math.max(ending.notBeforeMs, within(nextAtMs), isLasting ? SLOW_RETRY_MS : 0);
     report.note({
-      state: stopped ?? "waiting",
-      nextAtMs: stopped === undefined && waitMs > 0 ? nowMs + waitMs : null,
+      state: found ?? "waiting",
+      nextAtMs: found !== "paused" && waitMs > 0 ? nowMs + waitMs : null,
       ...errorFactsOf(end),
     });
-    if (stopped) await stopChannel({ number, version: channel.version }, stopped);
+    if (found && (await setState({ number, version: channel.version }, found)))
+      observe({ kind: "stopped", channel, state: found, end });
   }
 
   function errorFactsOf(end: SourceEnd): SourceFacts {
@@ -276,14 +309,15 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
         if (end) await writeEnd(end, plan);
         else report.note({ state: "waiting" });
       } finally {
+        clearTimeout(wellTimer);
         await report.close();
       }
     },
   };
 }
 
-/** Ends that stop a channel, until a person mends it or asks for it again. */
-const STOPPED: { readonly [K in SourceEnd["kind"]]?: StoppedState & SourceState } = {
+/** What an end says of its channel. */
+const FOUND: { readonly [K in SourceEnd["kind"]]?: "paused" | "error" | "needsReauth" } = {
   finished: "paused",
   broken: "error",
   needsReauth: "needsReauth",

@@ -1,4 +1,5 @@
 import { OutboundError } from "../../net/outbound.ts";
+import { failed, refused } from "../pull/ends.ts";
 import type { FetchedDelivery, SourceEnd, SourceRun } from "../source.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import {
@@ -44,7 +45,7 @@ export async function runConnection(
       onRetry(message.ms);
     } else if (message.id !== undefined && message.id.length > MAX_ID_CHARS) {
       const text = `An id has more than ${MAX_ID_CHARS} characters: the server could not be told where to go on`;
-      finish({ kind: "broken", code: "id_too_long", message: text });
+      finish(refused("id_too_long", text));
     } else if (message.kind === "checkpoint") {
       writer.pass(writeCursor(numbering.checkpoint(message.id)));
     } else {
@@ -85,8 +86,8 @@ export async function runConnection(
   let aged: NodeJS.Timeout | undefined;
   try {
     const opening = await openStream(deps, { credentials: run.credentials, settings, resumeId, signal });
-    if (opening.kind === "ended") {
-      finish(opening.end);
+    if ("kind" in opening) {
+      finish(opening);
     } else {
       run.opened();
       if (run.cursor !== undefined && resumeId === "") run.warn("gap", GAP);
@@ -94,7 +95,7 @@ export async function runConnection(
       if (maxConnectionAgeMs) {
         aged = setTimeout(() => finish({ kind: "done", notBeforeMs: deps.clock() }), maxConnectionAgeMs);
       }
-      await readBody(opening.body);
+      await readBody(opening);
     }
   } catch (error) {
     if (!signal.aborted) finish(endOf(error));
@@ -105,7 +106,7 @@ export async function runConnection(
   const { end = { kind: "done" }, failure } = outcome;
   if (failure === undefined || run.signal.aborted) return end;
   if (!(failure.error instanceof RefusedFrameError)) throw failure.error;
-  return { kind: "broken", code: "refused_event", message: failure.error.message };
+  return refused("refused_event", failure.error.message);
 }
 
 const GAP = "The server cannot be told where to go on: what it sent between two connections is missing";
@@ -119,13 +120,11 @@ function resumeIdOf(cursor: string | undefined, { resume, startAt }: SseSettings
 
 /** The end of a stream that breaks. */
 function endOf(error: unknown): SourceEnd {
-  if (error instanceof EventTooLargeError) {
-    return { kind: "broken", code: "event_too_large", message: error.message };
-  }
+  if (error instanceof EventTooLargeError) return refused("event_too_large", error.message);
   if (!(error instanceof OutboundError)) throw error;
-  const { code, message } = error;
-  if (code !== "timeout") return { kind: "failed", code, message };
-  return { kind: "failed", code: "idle_timeout", message: "Nothing came for too long (idleTimeoutMs)" };
+  return error.code === "timeout"
+    ? failed("idle_timeout", "Nothing came for too long (idleTimeoutMs)")
+    : failed(error.code, error.message);
 }
 
 const CONTENT_TYPES: Readonly<Record<SseSettings["dataFormat"], string>> = {

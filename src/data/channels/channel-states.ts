@@ -16,7 +16,10 @@ export function readyState(
   return setUp;
 }
 
-/** These states stop a channel that fetches, until a person resumes it or changes its settings. */
+/** In these states a channel that fetches runs, or is tried now and then. */
+export const TRIED_STATES: readonly ChannelRow["state"][] = ["active", "error", "needsReauth"];
+
+/** These states end with a person who resumes the channel or changes its settings; but for `paused`, also with a source that is well again. */
 export type StoppedState = "paused" | "error" | "needsReauth";
 
 /**
@@ -53,23 +56,32 @@ export async function resumeChannel(
 
 const STOPPED: readonly ChannelRow["state"][] = ["paused", "error", "needsReauth"] satisfies StoppedState[];
 
-/** Stops a channel that fetches, if it is active and still the version for which that was found. */
-export async function stopSource(
+/** What a source finds out by running: that it is well, or what stops it or slows it down. */
+export type FoundState = "active" | StoppedState;
+
+/**
+ * Sets the state of a channel that fetches to what its source has found, if it is still the version for which that was found.
+ * `paused` stops it. With `error` and `needsReauth` it is tried now and then: nothing of it has changed, so that its version stays,
+ * and what runs goes on by its own waits. True where the state was another.
+ */
+export async function setFoundState(
   db: Queryable,
   channel: Pick<ChannelRow, "number" | "version">,
-  state: StoppedState,
+  state: FoundState,
   nowMs: number,
-): Promise<void> {
-  await db.transaction().execute(async (trx) => {
+): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
     const row = await trx
-      .selectFrom("channels")
-      .selectAll()
+      .updateTable("channels")
+      .set({ state, updatedAt: new Date(nowMs) })
       .where("number", "=", channel.number)
       .where("version", "=", channel.version)
-      .where("state", "=", "active")
-      .forUpdate()
+      .where("state", "in", TRIED_STATES)
+      .where("state", "<>", state)
+      .returning("number")
       .executeTakeFirst();
-    if (row) await writeState(trx, row, { state, pause: row.pause }, nowMs);
+    if (row) await recordChange(trx, { kind: "channel", key: String(row.number) });
+    return row !== undefined;
   });
 }
 

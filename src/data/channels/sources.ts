@@ -2,13 +2,14 @@ import { sql } from "kysely";
 import type { ChannelIdentity, ChannelKindName, ChannelState } from "../../event/channel.ts";
 import { inPages } from "../../lib/pages.ts";
 import type { Queryable } from "../database.ts";
+import { TRIED_STATES } from "./channel-states.ts";
 
 /** A channel that fetches, as far as it decides who runs it. */
 export interface SourceRow extends ChannelIdentity {
   readonly version: number;
   readonly state: ChannelState;
   readonly connectionId: string | null;
-  /** True where it should run: it is active, and a subscription covers it (a paused one counts) or it always runs. */
+  /** True where it should run, or be tried now and then: nothing of its own keeps it from it, and a subscription covers it (a paused one counts) or it always runs. */
   readonly isWanted: boolean;
 }
 
@@ -24,7 +25,7 @@ export async function listSources(
     .selectFrom("channels as c")
     .select(["c.number", "c.uid", "c.kind", "c.appId", "c.organizationId"])
     .select(["c.version", "c.state", "c.connectionId"])
-    .select(sql<boolean>`c.state = 'active' AND ${isAskedFor}`.as("isWanted"))
+    .select(sql<boolean>`${isTried} AND ${isAskedFor}`.as("isWanted"))
     .where("c.kind", "in", kinds)
     .orderBy("c.number");
   const pages = inPages("number", 0, PAGE, (after, limit) =>
@@ -39,7 +40,7 @@ export async function isSourceWanted(db: Queryable, channelNumber: number): Prom
     .selectFrom("channels as c")
     .select("c.number")
     .where("c.number", "=", channelNumber)
-    .where(sql<boolean>`c.state = 'active' AND ${isAskedFor}`)
+    .where(sql<boolean>`${isTried} AND ${isAskedFor}`)
     .executeTakeFirst();
   return row !== undefined;
 }
@@ -58,6 +59,8 @@ export async function findIdleSources(
     .execute();
   return new Set(rows.map(({ number }) => number));
 }
+
+const isTried = sql<boolean>`c.state IN (${sql.join(TRIED_STATES)})`;
 
 /** A channel's uid holds no colon. */
 const isAskedFor = sql<boolean>`(

@@ -92,17 +92,45 @@ describe("taking a source over", () => {
     const { ref, take, channel } = testSource();
     const first = await take();
     const failed = { failures: 3, notBeforeMs: 0, retryInMs: 3_600_000 };
-    expect(await positions.end(channel.number, first.epoch, failed)).toBe(true);
+    expect(await positions.end(channel.number, first.epoch, failed)).toBe("written");
     const early = await positions.takeOver(ref);
     expect(early).toEqual({ kind: "backoff", waitMs: expect.any(Number) });
     const fresh = await take({ skipBackoff: true });
     expect(fresh.failures).toBe(0);
-    expect(await positions.end(channel.number, first.epoch, failed)).toBe(false);
+    expect(await positions.end(channel.number, first.epoch, failed)).toBe("gone");
     await positions.end(channel.number, fresh.epoch, { failures: 0, notBeforeMs: 3_600_000, retryInMs: 0 });
     expect(await positions.takeOver(ref, { skipBackoff: true })).toMatchObject({ kind: "backoff" });
     // What was not taken fences nobody.
     await positions.end(channel.number, fresh.epoch, { failures: 2, notBeforeMs: 0, retryInMs: 0 });
     expect(await take()).toMatchObject({ failures: 2 });
+  });
+});
+
+describe("refusals in a row", () => {
+  const refusal = { count: 3, forMs: 600_000, retryInMs: 900_000 };
+  const ending = { failures: 1, notBeforeMs: 0, retryInMs: 0 };
+
+  test("last once there are so many over so long, until a run is good", async () => {
+    const { ref, take, channel } = testSource();
+    const { number } = channel;
+    const { epoch } = await take();
+    const refuse = () => positions.end(number, epoch, { ...ending, refusal });
+    for (let i = 0; i < 5; i++) expect(await refuse()).toBe("written");
+    await redis.call("hset", [cursorKey(number), "ws", Date.now() - 601_000]);
+    expect(await positions.end(number, epoch, ending)).toBe("written");
+    expect(await refuse()).toBe("lasting");
+    expect(await positions.takeOver(ref)).toMatchObject({ kind: "backoff" });
+    expect(await positions.end(number, epoch, { ...ending, refusal: "none" })).toBe("written");
+    expect(await refuse()).toBe("written");
+  });
+
+  test("count from the first again when a person has changed something", async () => {
+    const { take, channel } = testSource();
+    const { epoch } = await take();
+    await positions.end(channel.number, epoch, { ...ending, refusal });
+    await redis.call("hset", [cursorKey(channel.number), "w", 9, "ws", Date.now() - 3_600_000]);
+    const fresh = await take({ skipBackoff: true });
+    expect(await positions.end(channel.number, fresh.epoch, { ...ending, refusal })).toBe("written");
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Credentials, NeedsReauthError, OriginNotAllowedError } from "../../../src/net/credentials.ts";
+import { STATUSES } from "../pull/statuses.ts";
 import { type Answer, AnswerServer, json, status } from "./answer-server.ts";
 import { type Config, PollRig, type RigOptions } from "./support.ts";
 
@@ -38,26 +39,13 @@ const rows = (...ids: unknown[]) => ({ rows: ids.map((id) => ({ id })) });
 const idsOf = (rig: PollRig): string[] => rig.log.map(({ id }) => id);
 
 describe("an answer", () => {
-  it.each<[number, string, string]>([
-    [400, "broken", "http_400"],
-    [401, "broken", "http_401"],
-    [403, "failed", "http_403"],
-    [404, "failed", "http_404"],
-    [405, "broken", "http_405"],
-    [408, "failed", "http_408"],
-    [409, "failed", "http_409"],
-    [410, "broken", "http_410"],
-    [415, "broken", "http_415"],
-    [422, "broken", "http_422"],
-    [423, "failed", "http_423"],
-    [429, "failed", "http_429"],
-    [500, "failed", "http_500"],
-    [501, "broken", "http_501"],
-    [503, "failed", "http_503"],
-    [304, "failed", "http_304"],
-  ])("with status %d ends the poll as %s", async (code, kind, reason) => {
+  it.each(
+    STATUSES,
+  )("with status %d fails the poll; one that refuses the request: %s", async (code, isRefusal) => {
     server.answers = [status(code)];
-    expect(await rigOf().poll()).toMatchObject({ kind, code: reason });
+    const end = await rigOf().poll();
+    expect(end).toMatchObject({ kind: "failed", code: `http_${code}` });
+    expect(end !== undefined && "isRefusal" in end).toBe(isRefusal);
   });
 
   it.each<[string, Answer, string]>([
@@ -277,7 +265,7 @@ describe("paging", () => {
   it("never leaves the origin, unless a connection allows it", async () => {
     for (const next of ["http://127.0.0.1:9/rows", "//localhost/rows", "https://example.com/"]) {
       server.answers = [json({ ...rows(1), next })];
-      expect(await rigOf(config).poll()).toMatchObject({ kind: "broken", code: "origin" });
+      expect(await rigOf(config).poll()).toMatchObject({ kind: "failed", code: "origin", isRefusal: true });
     }
   });
 

@@ -151,6 +151,10 @@ describe("a server that fails on the wire", () => {
     const rig = rigOf();
     expect(await rig.poll()).toEqual({ kind: "done" });
     expect(idsOf(rig)).toEqual(["1"]);
-    expect(await rigOf({ redirects: 0 }).poll()).toMatchObject({ kind: "broken", code: "redirects" });
+    expect(await rigOf({ redirects: 0 }).poll()).toMatchObject({
+      kind: "failed",
+      code: "redirects",
+      isRefusal: true,
+    });
   });
 });

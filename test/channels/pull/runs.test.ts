@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { OpenRun, SourceObservation, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { createSourceRuns } from "../../../src/channels/pull/source-runs.ts";
-import { stopSource } from "../../../src/data/channels/channel-states.ts";
+import { setFoundState } from "../../../src/data/channels/channel-states.ts";
 import { listSourceTopics } from "../../../src/data/channels/sources.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
 import { createSourceBus, type SourceBus } from "../../../src/gateway/sources.ts";
@@ -26,7 +26,7 @@ beforeAll(async () => {
     },
     ingest: spine.path.ingestFetched,
     move: spine.path.movePosition,
-    stopChannel: (channel, state) => stopSource(db, channel, state, Date.now()),
+    setState: (channel, state) => setFoundState(db, channel, state, Date.now()),
     isPipelined: true,
     clock: Date.now,
     observe: (event) => void seen.push(event),
@@ -184,6 +184,41 @@ describe("a run", () => {
     const channel = await spine.api.call.get(`/apps/${source.appId}/channels/${source.channelId}`);
     expect(channel.state).toBe("idle");
     expect((await bus.states.read(source.number)).lastError).toBeUndefined();
+  });
+
+  it("that its sender refuses again and again over minutes shows an error; one that is good again ends it", async () => {
+    const source = await install({ run: "always" });
+    const client = spine.redis;
+    const key = `inlet:{c.${source.number}}:cursor`;
+    const stateOf = async () =>
+      (await spine.api.call.get(`/apps/${source.appId}/channels/${source.channelId}`)).state;
+    async function refuse(): Promise<void> {
+      const open = await source.open();
+      const end = { kind: "failed", code: "http_410", message: "gone", isRefusal: true } as const;
+      await open.end(end);
+    }
+    for (let i = 0; i < 6; i++) await refuse();
+    expect(await stateOf()).toBe("active");
+    await client.call("hset", [key, "ws", Date.now() - 11 * 60_000]);
+    await refuse();
+    expect(await stateOf()).toBe("error");
+    expect(await bus.states.read(source.number)).toMatchObject({
+      state: "error",
+      lastError: { code: "http_410" },
+    });
+    expect(seen).toContainEqual(expect.objectContaining({ kind: "stopped", state: "error" }));
+    // It is tried after a quarter of an hour, and no sooner.
+    const early = await runs.openRun(source.number, { signal, owner: "wk_2" });
+    expect(early).toMatchObject({ kind: "backoff" });
+    expect("waitMs" in early && early.waitMs > 14 * 60_000).toBe(true);
+    await client.call("hdel", [key, "r"]);
+    spine.path.rules.clear();
+    const again = await source.open();
+    await send(again, delivery(["a", 1]), "1");
+    expect(await stateOf()).toBe("active");
+    expect(seen).toContainEqual(expect.objectContaining({ kind: "recovered" }));
+    await again.end({ kind: "done" });
+    expect(await client.call("hexists", [key, "w"])).toBe(0);
   });
 
   it("writes its state, its last error, and when the next run begins", async () => {

@@ -244,10 +244,29 @@ describe("a stream that ends", () => {
   });
 
   it.each([
+    [{ kind: "broken", code: "cursor", message: "of other settings" }, "error"],
+    [{ kind: "needsReauth", message: "401" }, "needsReauth"],
+  ] as const)("with %o is tried again much later, by any worker, and goes on by itself", async (end, state) => {
+    const source = await installOne();
+    rig.upstream.ends.set(source.number, end);
+    const first = await start();
+    await until(async () => (await stateOf(source)) === state);
+    await stop(first);
+    rig.upstream.ends.delete(source.number);
+    expect(connectsOf(source)).toBe(1);
+    // The quarter of an hour is over.
+    await rig.server.client.hdel(`inlet:{c.${source.number}}:cursor`, "r");
+    await start();
+    await until(() => openOf(source) === 1);
+    writeUpTo([source], 1);
+    await until(async () => (await stateOf(source)) === "active");
+  });
+
+  it.each([
     [{ kind: "finished", message: "204" }, "paused"],
     [{ kind: "broken", code: "content_type", message: "text/html" }, "error"],
     [{ kind: "needsReauth", message: "401" }, "needsReauth"],
-  ] as const)("for good (%o) stops its channel until a person resumes it", async (end, state) => {
+  ] as const)("(%o) that stops its channel is over when a person resumes it", async (end, state) => {
     const source = await installOne();
     rig.upstream.ends.set(source.number, end);
     const worker = await start();

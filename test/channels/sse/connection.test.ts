@@ -5,6 +5,7 @@ import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import type { SourceEnd } from "../../../src/channels/source.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import { until } from "../../support/until.ts";
+import { STATUSES } from "../pull/statuses.ts";
 import {
   ACCEPTED,
   createRun,
@@ -329,16 +330,11 @@ describe("the end of a stream", () => {
 });
 
 describe("a server's answer that is no stream", () => {
-  it.each([
-    ["403 Forbidden", { kind: "failed", code: "http_403" }],
-    ["404 Not Found", { kind: "failed", code: "http_404" }],
-    ["410 Gone", { kind: "broken", code: "http_410" }],
-    ["500 Internal Server Error", { kind: "failed", code: "http_500" }],
-    ["401 Unauthorized", { kind: "broken", code: "http_401" }],
-  ])("%s", async (line, expected) => {
-    const { end, run } = await runOnce(status(line, "Content-Length: 0"));
-    expect(end).toMatchObject(expected);
+  it.each(STATUSES)("with status %d fails; one that refuses the request: %s", async (code, isRefusal) => {
+    const { end, run } = await runOnce(status(`${code} Status`, "Content-Length: 0"));
+    expect(end).toMatchObject({ kind: "failed", code: `http_${code}` });
     expect(end).not.toHaveProperty("notBeforeMs");
+    expect("isRefusal" in end).toBe(isRefusal);
     expect(run.opens).toBe(0);
   });
 
@@ -354,10 +350,10 @@ describe("a server's answer that is no stream", () => {
     });
   });
 
-  it("of another content type is an error that stops the channel", async () => {
+  it("of another content type is refused", async () => {
     for (const contentType of ["text/html", "text/event-streams", "application/json"]) {
       const { end } = await runOnce(status("200 OK", `Content-Type: ${contentType}`, "Content-Length: 0"));
-      expect(end).toMatchObject({ kind: "broken", code: "content_type" });
+      expect(end).toMatchObject({ kind: "failed", code: "content_type", isRefusal: true });
     }
     const { end } = await runOnce(
       status("200 OK", "Content-Type: Text/Event-Stream ; charset=latin1", "Content-Length: 0"),
@@ -396,9 +392,9 @@ describe("a server's answer that is no stream", () => {
     expect(endless.calls).toHaveLength(3);
   });
 
-  it("from an address that may not be called is broken", async () => {
+  it("from an address that may not be called is refused", async () => {
     const end = await client.run(createRun({ url: "http://10.0.0.1/stream" }));
-    expect(end).toMatchObject({ kind: "broken", code: "blocked" });
+    expect(end).toMatchObject({ kind: "failed", code: "blocked", isRefusal: true });
   });
 });
 
@@ -473,27 +469,28 @@ describe("a write that fails", () => {
     ).rejects.toBe(failure);
   });
 
-  it("because the event is refused stops the channel, with the reason", async () => {
+  it("because the event is refused ends it, with the reason", async () => {
     const ingest = async () => ({ kind: "tooManyItems", limit: 1000 }) as const;
     const { end } = await runOnce(openStreamOf(messages("[]")), {}, { ingest });
-    expect(end).toMatchObject({ kind: "broken", code: "refused_event" });
+    expect(end).toMatchObject({ kind: "failed", code: "refused_event", isRefusal: true });
   });
 });
 
 describe("too large an event or id", () => {
-  it("stops the channel, naming the setting, after the events before it are taken", async () => {
+  it("ends it, naming the setting, after the events before it are taken", async () => {
     const script = openStreamOf(`id: 1\ndata: a\n\ndata: ${"x".repeat(200_000)}`);
     const { end, run } = await runOnce(script, { maxEventBytes: 100_000 });
     expect(end).toMatchObject({
-      kind: "broken",
+      kind: "failed",
       code: "event_too_large",
+      isRefusal: true,
       message: expect.stringContaining("maxEventBytes"),
     });
     expect(run.stored).toBe(at("1"));
   });
 
-  it("stops the channel when the id could not be sent back", async () => {
+  it("ends it when the id could not be sent back", async () => {
     const { end } = await runOnce(openStreamOf(`id: ${"x".repeat(8193)}\ndata: a\n\n`));
-    expect(end).toMatchObject({ kind: "broken", code: "id_too_long" });
+    expect(end).toMatchObject({ kind: "failed", code: "id_too_long", isRefusal: true });
   });
 });

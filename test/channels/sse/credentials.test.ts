@@ -86,7 +86,7 @@ describe("a stream that wants credentials", () => {
 
   it.each([
     [new NeedsReauthError("the grant is dead"), { kind: "needsReauth", message: "the grant is dead" }],
-    [new OriginNotAllowedError("outside"), { kind: "broken", code: "origin_not_allowed" }],
+    [new OriginNotAllowedError("outside"), { kind: "broken", code: "origin" }],
     [new UnavailableError("secret details"), { kind: "failed", code: "unavailable" }],
     [new OutboundError("tls", "not to be trusted"), { kind: "failed", code: "tls" }],
   ])("ends by the error that its credentials throw: %s", async (error, expected) => {

@@ -1,11 +1,5 @@
 import { type Backoff, backoffMs } from "../../../lib/backoff.ts";
-import { UnavailableError } from "../../../lib/errors.ts";
-import {
-  type AuthorizedRequest,
-  type Credentials,
-  NeedsReauthError,
-  OriginNotAllowedError,
-} from "../../../net/credentials.ts";
+import type { AuthorizedRequest, Credentials } from "../../../net/credentials.ts";
 import {
   type Outbound,
   OutboundError,
@@ -14,6 +8,14 @@ import {
   type OutboundResponse,
 } from "../../../net/outbound.ts";
 import { notBeforeOf } from "../../../net/retry-after.ts";
+import {
+  CREDENTIALS_REFUSED,
+  callAuthorized,
+  endOfCall,
+  endOfStatus,
+  type Failed,
+  unauthorized,
+} from "../../pull/ends.ts";
 import type { SourceEnd } from "../../source.ts";
 import type { PollingSettings } from "../settings/settings-shape.ts";
 
@@ -31,90 +33,78 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** `sent`: the request with its credentials, as it went out last; undefined where there was none. */
-export type Called =
-  | { readonly kind: "answer"; readonly response: OutboundResponse; readonly sent: AuthorizedRequest }
-  | { readonly kind: "ended"; readonly end: SourceEnd; readonly sent: AuthorizedRequest | undefined };
+/** `sent`: the request with its credentials, as it went out last; without them where there were none to put in. */
+export interface Called {
+  readonly answer: OutboundResponse | SourceEnd;
+  readonly sent: AuthorizedRequest;
+}
 
 /** Failures that may be over a moment later. */
 const PASSING_FAILURES: readonly OutboundFailure[] = ["unresolved", "refused", "timeout", "reset"];
 const PASSING_STATUSES: readonly number[] = [500, 502, 503, 504];
-/** Settings, not luck, decide whether these come again. */
-const LASTING_FAILURES: readonly OutboundFailure[] = ["blocked", "redirects"];
 
 /**
- * One call, with its credentials: they are renewed once where the server refuses them. A GET that brings no answer, or one that
- * may be over in a moment, is tried again a few times.
+ * One call, with its credentials. A GET that brings no answer, or one that may be over in a moment, is tried again a few times.
  *
  * @throws the signal's reason; nothing of what the server, the network or the credentials do: that is an end.
  */
-export async function callServer(deps: CallDeps, call: Call): Promise<Called> {
-  const { outbound, random, wait } = deps;
+export async function callServer({ outbound, random, wait }: CallDeps, call: Call): Promise<Called> {
   const { credentials, request, settings, signal } = call;
+  const { maxResponseBytes, redirects, timeouts } = settings;
   const { attempts, initialMs, maxMs } = settings.retry;
   const backoff: Backoff = { initialMs, maxMs, factor: 2, jitter: 0.5 };
-  const limits = limitsOf(settings);
-  let isRenewed = false;
-  let sent: AuthorizedRequest | undefined;
-  const ended = (end: SourceEnd): Called => ({ kind: "ended", end, sent });
+  const limits = {
+    connectTimeoutMs: timeouts.connectMs,
+    headTimeoutMs: timeouts.headMs,
+    idleTimeoutMs: timeouts.headMs,
+    totalTimeoutMs: timeouts.totalMs,
+    maxBytes: maxResponseBytes,
+    maxRedirects: redirects,
+  };
+  let sent = unauthorized(request);
 
-  for (let failures = 1; ; ) {
+  for (let failures = 1; ; failures++) {
     const mayTryAgain = request.method === "GET" && failures <= attempts;
     try {
-      sent = await authorize(call);
-      const response = await outbound.request(sent.request, { ...limits, signal });
-      const isRefused = response.status === 401 && credentials !== undefined;
-      if (isRefused && (isRenewed || !(await credentials.renew(sent, { signal })))) {
-        return ended({ kind: "needsReauth", message: REFUSED });
-      }
+      const response = await callAuthorized(call, (authorized) => {
+        sent = authorized;
+        return outbound.request(authorized.request, { ...limits, signal });
+      });
+      if (response.status === 401 && credentials !== undefined) return { answer: CREDENTIALS_REFUSED, sent };
       const isPassing = PASSING_STATUSES.includes(response.status) && !asksToWait(response, settings);
-      if (!isRefused && !(isPassing && mayTryAgain)) return { kind: "answer", response, sent };
-      isRenewed ||= isRefused;
-      if (isRefused) continue;
+      if (!isPassing || !mayTryAgain) return { answer: response, sent };
     } catch (error) {
       signal.throwIfAborted();
-      const end = endOf(error);
-      if (end === undefined) throw error;
+      const end = endOfCall(error);
       const isPassing = error instanceof OutboundError && PASSING_FAILURES.includes(error.code);
-      if (!isPassing || !mayTryAgain) return ended(end);
+      if (!isPassing || !mayTryAgain) return { answer: end, sent };
     }
     await wait(backoffMs(backoff, failures, random), { signal });
-    failures++;
   }
 }
-
-const REFUSED = "The server refuses the credentials of the connection (401)";
-
-async function authorize({ credentials, request, signal }: Call): Promise<AuthorizedRequest> {
-  if (credentials !== undefined) return credentials.authorize(request, { signal });
-  return { request, secretHeaders: [], secretQuery: [], generation: undefined };
-}
-
-const limitsOf = ({ maxResponseBytes, redirects, timeouts }: PollingSettings) => ({
-  connectTimeoutMs: timeouts.connectMs,
-  headTimeoutMs: timeouts.headMs,
-  idleTimeoutMs: timeouts.headMs,
-  totalTimeoutMs: timeouts.totalMs,
-  maxBytes: maxResponseBytes,
-  maxRedirects: redirects,
-});
 
 /** A try a moment later would be against its wish. */
 const asksToWait = (response: OutboundResponse, { retryAfter }: PollingSettings): boolean =>
   retryAfter.honour && notBeforeOf(response, 0) !== undefined;
 
-/** Undefined for what neither the server nor the credentials have done. */
-function endOf(error: unknown): SourceEnd | undefined {
-  if (error instanceof NeedsReauthError) return { kind: "needsReauth", message: error.message };
-  if (error instanceof OriginNotAllowedError) {
-    return { kind: "broken", code: "origin", message: OUTSIDE };
-  }
-  if (error instanceof UnavailableError) {
-    return { kind: "failed", code: "unavailable", message: "The credentials cannot be read now" };
-  }
-  if (!(error instanceof OutboundError)) return undefined;
-  const { code, message } = error;
-  return { kind: LASTING_FAILURES.includes(code) ? "broken" : "failed", code, message };
+/** Undefined where the answer is a page. */
+export function refusalOf(
+  response: OutboundResponse,
+  settings: PollingSettings,
+  nowMs: number,
+): Failed | undefined {
+  const { status } = response;
+  const { statuses } = settings.successOn;
+  if (statuses === undefined ? status >= 200 && status < 300 : statuses.includes(status)) return undefined;
+  return endOfStatus(status, waitOf(response, settings, nowMs));
 }
 
-const OUTSIDE = "The address is outside of the origins that the connection allows";
+/** Until when the server wants no more calls, in ms; undefined where it says nothing, or nobody is to listen. */
+export function waitOf(
+  response: Pick<OutboundResponse, "headers" | "status">,
+  { retryAfter }: PollingSettings,
+  nowMs: number,
+): number | undefined {
+  const notBeforeMs = retryAfter.honour ? notBeforeOf(response, nowMs) : undefined;
+  return notBeforeMs === undefined ? undefined : Math.min(notBeforeMs, nowMs + retryAfter.maxSeconds * 1000);
+}

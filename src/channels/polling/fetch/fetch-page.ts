@@ -1,14 +1,13 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
-import { broken, failed } from "../../pull/ends.ts";
+import { type Failed, failed, refused } from "../../pull/ends.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import type { PageRequest } from "../pagination/page-request.ts";
 import { InvalidRequestError, originOf, type PageParameters } from "../request/request-template.ts";
 import type { TemplateContext } from "../request/template-values.ts";
 import type { Plan } from "../settings/plan.ts";
-import { equalsSetting, refusalOf, waitOf } from "./answers.ts";
-import { type CallDeps, callServer } from "./call.ts";
+import { type CallDeps, callServer, refusalOf, waitOf } from "./call.ts";
 import { type Page, readPage } from "./page.ts";
 import { createRedact, type Redact } from "./secrets.ts";
 import { type Validators, validatorsOf, withConditions } from "./validators.ts";
@@ -40,7 +39,7 @@ export interface FetchedPage {
 export type Fetched =
   | FetchedPage
   | { readonly kind: "notModified"; readonly notBeforeMs: number | undefined }
-  | { readonly kind: "expired"; readonly what: "page" | "position"; readonly end: SourceEnd }
+  | { readonly kind: "expired"; readonly what: "page" | "position"; readonly end: Failed }
   | { readonly kind: "ended"; readonly end: SourceEnd };
 
 /** One call as its server saw it, for a dry run. */
@@ -79,7 +78,7 @@ export function createPageFetcher(
   /** Undefined where it may be called: within the origin, or where the connection says so when it puts its credentials in. */
   const refusalToCall = ({ body, headers, url }: OutboundRequest): SourceEnd | undefined => {
     if (credentials === undefined && new URL(url).origin !== origin) {
-      return broken("origin", "The next page would be at another origin, which only a connection can allow");
+      return refused("origin", "The next page would be at another origin, which only a connection can allow");
     }
     const name = JSON.stringify([url, headers, String(body ?? "")]);
     if (asked.has(name)) return failed("page_repeated", "The next page would be one that was read already");
@@ -100,10 +99,13 @@ export function createPageFetcher(
       return isExpired ? expired("position", refusal) : { kind: "ended", end: refusal };
     }
     const read = readPage(response, { ...settings, itemsPath: plan.itemsPath }, sent.secretQuery);
-    if (!read.ok) return { kind: "ended", end: failed(read.error.code, read.error.message) };
+    if (!read.ok) {
+      const { code, message } = read.error;
+      return { kind: "ended", end: code === "content_type" ? refused(code, message) : failed(code, message) };
+    }
     const page = read.value;
     if (isFirst && isEqual(page, expiredOn?.path, expiredOn?.equals)) {
-      return expired("position", broken("token_expired", "The server does not know the token any more"));
+      return expired("position", refused("token_expired", "The server does not know the token any more"));
     }
     if (plan.successPath !== undefined && !isEqual(page, plan.successPath, settings.successOn.equals)) {
       return { kind: "ended", end: failed("not_successful", "The answer is not what `successOn` asks for") };
@@ -144,29 +146,20 @@ export function createPageFetcher(
     const refusal = refusalToCall(request);
     if (refusal !== undefined) return { kind: "ended", end: refusal };
     const conditional = withConditions(request, validators);
-    const called = await callServer(deps, { request: conditional, settings, credentials, signal });
-    const { sent = unauthorized(conditional) } = called;
-    const response = called.kind === "answer" ? called.response : undefined;
+    const { answer, sent } = await callServer(deps, { request: conditional, settings, credentials, signal });
+    const response = "kind" in answer ? undefined : answer;
     observe?.({ sent, response, redact: createRedact(sent) });
-    if (called.kind === "ended") return { kind: "ended", end: called.end };
-    if (called.response.status === 304 && conditional !== request) {
-      return { kind: "notModified", notBeforeMs: waitOf(called.response, settings, clock()) };
+    if ("kind" in answer) return { kind: "ended", end: answer };
+    if (answer.status === 304 && conditional !== request) {
+      return { kind: "notModified", notBeforeMs: waitOf(answer, settings, clock()) };
     }
-    const fetched = readAnswer(called.response, called.sent, query);
+    const fetched = readAnswer(answer, sent, query);
     if (fetched.kind !== "page" || at.kind !== "first") return fetched;
-    return { ...fetched, validators: validatorsOf(request, called.response) };
+    return { ...fetched, validators: validatorsOf(request, answer) };
   }
 
   return { fetch, forget: () => asked.clear() };
 }
-
-/** Of credentials that could not be put in. */
-const unauthorized = (request: OutboundRequest): AuthorizedRequest => ({
-  request,
-  secretHeaders: [],
-  secretQuery: [],
-  generation: undefined,
-});
 
 function withPage(context: TemplateContext, page: string | undefined): TemplateContext {
   return page === undefined ? context : new Map([...context, ["page", { kind: "text", text: page }]]);
@@ -177,7 +170,12 @@ function isEqual(
   path: Parameters<Page["read"]>[0] | undefined,
   equals: string | number | boolean | undefined,
 ): boolean {
-  return path !== undefined && equals !== undefined && equalsSetting(page.read(path), equals);
+  if (path === undefined || equals === undefined) return false;
+  const found = page.read(path);
+  // Numbers are equal as numbers.
+  return typeof equals === "number"
+    ? typeof found === "string" && found !== "" && Number(found) === equals
+    : String(found) === String(equals);
 }
 
-const expired = (what: "page" | "position", end: SourceEnd): Fetched => ({ kind: "expired", what, end });
+const expired = (what: "page" | "position", end: Failed): Fetched => ({ kind: "expired", what, end });

@@ -1,4 +1,4 @@
-import { doneAt, failed } from "../../pull/ends.ts";
+import { broken, doneAt, failed } from "../../pull/ends.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import type { PollWriter } from "../cursor/poll-writer.ts";
 import { FIRST_PAGE, type PageRequest } from "../pagination/page-request.ts";
@@ -86,7 +86,11 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   /** Undefined where the walk has begun anew. */
   async function expire({ end, what }: Extract<Fetched, { kind: "expired" }>): Promise<Walked | undefined> {
     if (hasBegunAnew || position.expire?.(what) !== true) {
-      return { kind: "ended", end: what === "page" ? passing(end) : end };
+      // About a page: the next poll asks for others.
+      if (what === "page") return { kind: "ended", end: failed(end.code, end.message, end.notBeforeMs) };
+      const { discriminator } = plan.settings;
+      const stops = discriminator.by === "token" && discriminator.onExpired === "stop";
+      return { kind: "ended", end: stops ? broken(end.code, end.message) : end };
     }
     hasBegunAnew = true;
     run.warn(`${what}_expired`, EXPIRED[what]);
@@ -139,9 +143,6 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
     },
   };
 }
-
-/** An end that is none for good: it is about a page, and the next poll asks for others. */
-const passing = (end: SourceEnd): SourceEnd => (end.kind === "broken" ? { ...end, kind: "failed" } : end);
 
 const SHIFTING: Walked = {
   kind: "ended",

@@ -3,7 +3,7 @@ import { type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
 import { channelFacts } from "../../../event/channel.ts";
 import { sleep, withinGrace } from "../../../lib/wait.ts";
 import type { SourceEnd } from "../../source.ts";
-import { endOfThrown, failed } from "../ends.ts";
+import { endOfThrown, failed, SLOW_RETRY_MS } from "../ends.ts";
 import type { OpeningRun } from "../source-runs.ts";
 import type { PollsContext, PollTarget } from "./poll-target.ts";
 import { failureWaitMs, nextPoll, planFrom } from "./poll-timing.ts";
@@ -113,9 +113,12 @@ function whatNext(
     }
     case undefined:
       return { isExtra: false, nextAtMs: nextTimeMs(plan, nowMs) };
-    case "finished":
     case "broken":
-    case "needsReauth":
+    case "needsReauth": {
+      const { atMs, isExtra } = nextPoll(plan, nowMs, nowMs + SLOW_RETRY_MS);
+      return { isExtra, nextAtMs: atMs };
+    }
+    case "finished":
       return { isExtra: false, nextAtMs: undefined };
     default:
       return end satisfies never;

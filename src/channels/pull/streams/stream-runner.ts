@@ -7,6 +7,7 @@ import { startLoop } from "../../../lib/loop.ts";
 import { withinGrace } from "../../../lib/wait.ts";
 import type { Log } from "../../../log.ts";
 import type { ReconnectPolicy, SourceEnd, StreamSource } from "../../source.ts";
+import { endOfThrown } from "../ends.ts";
 import type { OpeningRun, OpenRun, SourceRuns } from "../source-runs.ts";
 
 export interface StreamRunnerDeps {
@@ -148,15 +149,8 @@ export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps)
         log.error({ event: "source.not_ended" }, "stream does not end; its next run fences it");
       return end === undefined || signal.aborted ? "left" : end;
     } catch (error) {
-      if (signal.aborted) return "left";
-      // The next run finds out where the source stands.
-      if (error instanceof StaleSourceError) return "stale";
-      if (error instanceof UnavailableError) {
-        log.debug({ event: "source.write_failed", err: error }, "stream ended by a failed write");
-        return { kind: "failed", code: "unavailable", message: "What came could not be published." };
-      }
-      log.error({ event: "source.failed", err: error }, "stream ended with an unexpected error");
-      return { kind: "failed", code: "internal", message: "The stream ended with an internal error." };
+      // After a stale one the next run finds out where the source stands.
+      return signal.aborted ? "left" : (endOfThrown(error, log) ?? "stale");
     }
   }
 

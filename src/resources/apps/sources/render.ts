@@ -44,7 +44,8 @@ export function renderSource(
   const stateReason = isIdle ? "noSubscription" : lackOf(row.state);
   const state = isIdle ? "idle" : stateOf(row.state, isOwnerLive ? snapshot.state : undefined);
   const { owner, lastError, lagMs, nextAtMs } = snapshot;
-  const isNextKnown = state === "waiting" && row.state === "active" && nextAtMs !== undefined;
+  const isTried =
+    state === "error" || state === "needsReauth" || (state === "waiting" && row.state === "active");
   return {
     state,
     stateReason,
@@ -57,7 +58,7 @@ export function renderSource(
       : null,
     lagMs: lagMs ?? null,
     owner: owner ?? null,
-    nextPollAt: isNextKnown && nextAtMs > nowMs ? formatTimestamp(nextAtMs) : null,
+    nextPollAt: isTried && nextAtMs !== undefined && nextAtMs > nowMs ? formatTimestamp(nextAtMs) : null,
     silent,
     cursor,
   };

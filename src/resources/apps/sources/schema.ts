@@ -20,7 +20,7 @@ export const sourceSchema = z
   .object({
     state: z.enum([...SOURCE_STATES, "idle"]).meta({
       description:
-        "`waiting`: between two connections or polls, or for a worker, a secret, a connection. `idle`: no subscription covers it. `paused`, `error`, `needsReauth`: stopped until somebody resumes the channel or mends what is wrong.",
+        "`waiting`: between two connections or polls, or for a worker, a secret, a connection. `idle`: no subscription covers it. `paused`: stopped until somebody resumes the channel. `error`, `needsReauth`: tried each quarter of an hour until that succeeds, somebody resumes it or mends what is wrong.",
     }),
     stateReason: z
       .enum(["noSubscription", "needsSetup", "needsConnection"])

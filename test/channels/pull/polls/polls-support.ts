@@ -78,7 +78,7 @@ export function startPollsWorker(
     states,
     ingest: () => Promise.reject(new Error("nothing here is published")),
     move: () => Promise.reject(new Error("nothing here moves")),
-    stopChannel: async () => {},
+    setState: async () => true,
     isPipelined: true,
     clock: Date.now,
     observe: () => {},
