@@ -185,7 +185,7 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   return api;
 }
 
-/** Others have a change in force within two seconds; whoever made it finds it so at once, on this worker. */
+/** A change is in force everywhere within two seconds, and on this worker before its maker is answered. */
 function seeOwnWrites({ readChanges, log }: ApiDeps): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     await next();

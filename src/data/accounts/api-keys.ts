@@ -26,11 +26,16 @@ export interface NewApiKey {
   readonly token: string;
 }
 
-/** Makes a key: `ik_` + 40 characters of 200 random bits. */
-export async function createApiKey(db: Queryable, grant: KeyGrant, nowMs: number): Promise<NewApiKey> {
+/** A new bearer token, `ik_` + 40 characters of 200 random bits, and what is stored of it. */
+export function createToken(): { readonly token: string; readonly prefix: string; readonly hash: Buffer } {
   const token = PREFIX + encodeBase32(randomBytes(KEY_BYTES));
-  const id = await insertKey(db, token, token.slice(0, SHOWN_CHARS), grant, nowMs);
-  return { id, token };
+  return { token, prefix: token.slice(0, SHOWN_CHARS), hash: hashOfToken(token) };
+}
+
+/** Makes a key. */
+export async function createApiKey(db: Queryable, grant: KeyGrant, nowMs: number): Promise<NewApiKey> {
+  const { token, prefix } = createToken();
+  return { id: await insertKey(db, token, prefix, grant, nowMs), token };
 }
 
 /** Accepts a key that was made elsewhere. Nothing changes where it is known, revoked keys included. */

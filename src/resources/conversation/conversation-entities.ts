@@ -65,7 +65,7 @@ const messageFields = {
   conversationId: kept(text.meta({ description: "Null: said in the room itself." })),
   // Who has been handed a live token is not who has handed it over.
   authorId: orElse(
-    kept(text.meta({ description: "Null: whoever had the live token, or an account that is gone." })),
+    kept(text.meta({ description: "Null: it came by the live token, or its account is gone." })),
     ({ caller }) => (caller.by === "liveToken" ? null : caller.accountId),
   ),
   content: contentInput,

@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Queryable } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
+import type { Caller } from "../../http/context.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
 import { createId, timeOfId } from "../../lib/ids.ts";
+import { listRows } from "../kit/references.ts";
 import type { EntityOf } from "../kit/shape.ts";
 import { type Permission, role } from "./iam-entities.ts";
 
@@ -45,7 +47,7 @@ export function renderRoles(rows: readonly Row<"roles">[]): EntityOf<typeof role
 
 type Held = Pick<Row<"memberships">, "permissions" | "roleIds">;
 
-/** What members of one organization hold. @param roles those of the organization that are among theirs, or more */
+/** The permissions and roles that members of one organization hold. @param roles those of the organization that are among theirs, or more */
 export function heldPermissions(organizationId: string, roles: readonly Row<"roles">[]) {
   const rendered = renderRoles(roles);
   return ({ permissions, roleIds }: Held) => ({
@@ -55,15 +57,18 @@ export function heldPermissions(organizationId: string, roles: readonly Row<"rol
 }
 
 /** The roles that memberships name. */
-export const rolesOf = (db: Queryable, organizationId: string, memberships: readonly Held[]) =>
-  db
-    .selectFrom("roles")
-    .selectAll()
-    .where("organizationId", "=", organizationId)
-    .where("id", "in", memberships.flatMap(({ roleIds }) => roleIds).concat(""))
-    .orderBy("createdAt")
-    .orderBy("id")
-    .execute();
+export const rolesOf = (
+  db: Queryable,
+  scope: Pick<Caller, "organizationId">,
+  memberships: readonly Held[],
+): Promise<Row<"roles">[]> =>
+  listRows(
+    db,
+    scope,
+    "roles",
+    "id",
+    memberships.flatMap(({ roleIds }) => roleIds),
+  );
 
 /** `knowledgeBases.read` → `See what is below /knowledge-bases.` */
 function describe(name: string): string {

@@ -2,18 +2,18 @@ import { type SelectQueryBuilder, sql } from "kysely";
 import type { Listed, Page } from "../../http/page.ts";
 
 /**
- * A page of what the query selects, by creation and then id, and how many there are in all: in one query, but for a page past
+ * A page of the query's rows, by creation and then id where no other order is given, and how many there are in all: in one query, but for a page past
  * the end of a list that is not empty.
  */
 export async function listPage<DB, TB extends keyof DB, O>(
   query: SelectQueryBuilder<DB, TB, O>,
   { limit, offset }: Page,
+  order: readonly string[] = ["createdAt", "id"],
 ): Promise<Listed<O>> {
   const count = query.clearSelect().select((eb) => eb.fn.countAll<number>().as("n"));
   const rows = await query
     .select(count.as("listTotal"))
-    .orderBy(sql.ref("createdAt"))
-    .orderBy(sql.ref("id"))
+    .orderBy(order.map((column) => sql.ref(column)))
     .limit(limit)
     .offset(offset)
     .execute();

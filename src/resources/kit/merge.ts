@@ -13,7 +13,7 @@ export const identifiedPatchOf = (input: z.ZodObject) =>
     id: z.string().meta({ description: "The id that is in the path." }),
   });
 
-/** What a body that repeats its path's id changes. @throws ApiError 400 where it names another */
+/** The changes in a body that repeats its path's id. @throws ApiError 400 where it names another */
 export function withoutId(id: string, patch: { readonly id: string }): object {
   if (patch.id !== id)
     throw invalidParameters([{ path: "id", message: "must be the id that is in the path" }]);

@@ -46,6 +46,19 @@ export const rowsWhere = (db: Queryable, table: OwnedTable, column: string, valu
     .selectAll()
     .where(column, "=", value);
 
+/** The organization's rows by creation, or those of them whose column has one of the values. */
+export async function listRows<T extends OwnedTable>(
+  db: Queryable,
+  { organizationId }: Pick<Caller, "organizationId">,
+  table: T,
+  column?: string,
+  values: readonly string[] = [],
+): Promise<Row<T>[]> {
+  const own = rowsWhere(db, table, "organizationId", organizationId);
+  const found = column === undefined ? own : own.where(column, "in", values.concat(""));
+  return (await found.orderBy("createdAt").orderBy("id").execute()) as object[] as Row<T>[];
+}
+
 /** Until the transaction ends nobody deletes the row (`keyShare`), or changes it (`share`), or locks it either (`update`). */
 export type Lock = "keyShare" | "share" | "update";
 

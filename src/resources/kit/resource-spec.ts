@@ -18,7 +18,7 @@ export interface RowDeps {
   readonly clock: Clock;
 }
 
-/** What is said of a resource: see `standardResource`. */
+/** The description of a resource: see `standardResource`. */
 export interface ResourceSpec<
   F extends Fields,
   X extends z.ZodRawShape,
@@ -45,7 +45,7 @@ export interface ResourceSpec<
   readonly datedBy?: "database";
   /** Fields that name rows, which must be there (404) when they are named anew, and stay until the write is done. */
   readonly references?: { readonly [K in keyof F]?: Reference };
-  /** What it is a part of, and stands below in the path. */
+  /** Its parent, which stands above it in the path. */
   readonly within?: Within;
   /** 409 where another row has what must be unique, be it changed or `new` alone. */
   readonly taken?: Refusal & { readonly of?: "new" };
@@ -105,7 +105,7 @@ export interface ResourceSpec<
   ) => Promise<void>;
   /** The body of a PUT repeats the id. */
   readonly identified?: true;
-  /** What a client has to know about an operation beyond what all of this says. */
+  /** Added to an operation's documentation. */
   readonly notes?: {
     readonly [O in Operation]?: O extends "create"
       ? /** A body that its fields do not tell. */ Notes & { readonly body?: z.ZodType<object> }
@@ -132,7 +132,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** What a resource is a part of. */
+/** The parent of a resource. */
 export interface Within {
   /** The path's parameter, which is a field of the same name as well. */
   readonly param: string;

@@ -27,7 +27,7 @@ export interface RouteSpec<
   readonly description?: string;
   /** One schema for each parameter of the whole path, that of the resource included; what does not fit is a 404. */
   readonly params?: P;
-  /** A plain object of strings. What does not fit is a 400, as is a name that it does not have, or one that stands twice. */
+  /** A plain object of strings. A value that does not fit, an unknown name and a repeated one are 400. */
   readonly query?: Q;
   /** Those who send others here add what they like to the query. */
   readonly anyQuery?: true;

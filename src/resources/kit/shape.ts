@@ -24,9 +24,7 @@ export type RowOf<F extends Fields> = Selectable<TableOf<F>>;
 type InputShape<F extends Fields> = {
   [K in keyof F as WrittenOf<F[K]> extends "never" ? never : K]: SchemaOf<F[K]>;
 };
-/** What a POST holds; of a PUT, what was there with what is changed. */
-export type InputOf<F extends Fields> = z.output<z.ZodObject<InputShape<F>>>;
-/** What a PUT changes, as it is written together. */
+/** All that a PUT can change, after its patch. */
 export type ContentOf<F extends Fields> = z.output<
   z.ZodObject<{ [K in keyof F as WrittenOf<F[K]> extends "always" ? K : never]: SchemaOf<F[K]> }>
 >;
@@ -48,7 +46,7 @@ export type AnsweredRow<F extends Fields, X> = Selectable<
     [K in keyof F as AnswerOf<F[K]> extends z.ZodType ? Exclude<K, keyof X> : never]: ColumnOf<F[K]>;
   } & Omit<{ id: string } & Timestamps, keyof F>
 >;
-/** What an answer holds beside the columns. */
+/** The parts of an answer that are no columns. */
 export type InsideOf<X extends z.ZodRawShape> = Partial<Shown<z.output<z.ZodObject<X>>>>;
 
 export interface ShapeSpec<F extends Fields, X extends z.ZodRawShape> {
@@ -56,7 +54,7 @@ export interface ShapeSpec<F extends Fields, X extends z.ZodRawShape> {
   readonly prefix: string;
   readonly fields: F;
   /**
-   * What the answer holds beside the fields: entities of other tables, values that are computed. What is optional is in it
+   * The parts of the answer that are no fields: entities of other tables, computed values. An optional one is in it
    * always, and never where the entity is inside another.
    */
   readonly inside?: X;
@@ -66,7 +64,7 @@ export interface ShapeSpec<F extends Fields, X extends z.ZodRawShape> {
   readonly meta: { readonly id: string; readonly description: string };
 }
 
-/** What follows from the fields of a resource. */
+/** Schemas and functions that follow from the fields of a resource. */
 export interface Shape<F extends Fields, X extends z.ZodRawShape = Record<never, never>> {
   readonly prefix: string;
   readonly fields: { readonly [K in keyof F]: Field };
@@ -76,11 +74,11 @@ export interface Shape<F extends Fields, X extends z.ZodRawShape = Record<never,
   readonly part: Inside<F>;
   /** The body of a POST. */
   readonly input: z.ZodObject<InputShape<F>, z.core.$strict>;
-  /** What a PUT changes must make together. */
+  /** All that a PUT can change, as it must be after its patch. */
   readonly content: z.ZodObject;
   /** The body of a PUT. */
   readonly patch: z.ZodType<object>;
-  /** The row as it is answered. What is not handed in is as inside another entity: absent where it may be, else null, `[]` or `{}`. */
+  /** The row as it is answered. A part that is not handed in is as inside another entity: absent, or else null, `[]` or `{}`. */
   readonly render: (row: AnsweredRow<F, X>, inside?: InsideOf<X>) => Answer<F, X>;
   /** For types alone. */
   readonly types?: { readonly row: RowOf<F>; readonly values: ValuesOf<F> };

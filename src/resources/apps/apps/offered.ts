@@ -14,7 +14,7 @@ interface OfferDeps {
 }
 
 /**
- * What an artifact is to install.
+ * The blueprint that an artifact installs.
  *
  * @throws ApiError 404 where the caller sees no such artifact, or its blueprint is gone; 400 for an artifact that is none; 409
  * where another organization's is not published, or is to be paid for and is not

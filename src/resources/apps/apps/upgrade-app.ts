@@ -14,7 +14,7 @@ import { changedFields } from "../../../lib/json/changed-fields.ts";
 import type { PlannedChannel } from "./blueprint-channels.ts";
 import { appChannels } from "./queries.ts";
 
-/** What an upgrade was planned on: it is carried out only where that is still so. */
+/** The rows that an upgrade was planned on: it is carried out only while they are unchanged. */
 export interface UpgradeBasis {
   readonly app: AppRow;
   readonly blueprint: BlueprintRow;

@@ -53,7 +53,7 @@ export const renderScheme = (
   settings: jsonSchemaOf(scheme.settings),
 });
 
-/** What is taken, with the defaults that are filled in; `secret` names what is never answered. */
+/** The schema of a body, with its defaults; the `secret` settings are never answered. */
 function jsonSchemaOf(schema: z.ZodType, secret: readonly string[] = []): Record<string, unknown> {
   const whole = z.toJSONSchema(schema, { io: "input" });
   for (const name of secret) {

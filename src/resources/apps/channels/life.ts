@@ -1,19 +1,20 @@
 import { z } from "zod";
 import { type Channel, channelSchema } from "../../../channels/entity.ts";
-import { recordAudit } from "../../../data/accounts/audit.ts";
-import { type AuditAction, channelName } from "../../../data/accounts/audit-entry.ts";
+import { recordChannelAudit } from "../../../data/accounts/audit.ts";
+import type { AuditAction } from "../../../data/accounts/audit-entry.ts";
 import { MAX_FORMER_ADDRESSES, rotateAddress } from "../../../data/channels/channel-addresses.ts";
 import { openSettings } from "../../../data/channels/channel-secrets.ts";
 import { pauseChannel, resumeChannel } from "../../../data/channels/channel-states.ts";
 import type { Trx } from "../../../data/database.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
-import { conflict, notFound } from "../../../http/problem.ts";
+import { conflict } from "../../../http/problem.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
+import { channelParams as params } from "../app-channel.ts";
 import { appScopeOf } from "../app-scope.ts";
 import { writeChannel } from "./queries.ts";
-import { type ChannelDeps, channelParams as params, renderOne } from "./routes.ts";
+import { type ChannelDeps, renderOne } from "./routes.ts";
 
 const DAY_SECONDS = 86_400;
 
@@ -28,7 +29,7 @@ const rotateSchema = z.strictObject({
 
 const nothing = z.strictObject({});
 
-/** What is done to a channel beside its settings. */
+/** Pause, resume and rotation of a channel. */
 export const channelLife: Resource<ChannelDeps> = {
   path: "/apps/:appId/channels",
   tag: "Channels",
@@ -50,12 +51,10 @@ export const channelLife: Resource<ChannelDeps> = {
     ): Promise<Channel> {
       const write = async (trx: Trx, before: ChannelRow): Promise<ChannelRow> => {
         const after = await change(trx, before);
-        const entry = { action, entity: "channel", id: channelName(after) } as const;
-        if (after.version !== before.version) await recordAudit(trx, caller, entry, clock());
+        if (after.version !== before.version) await recordChannelAudit(trx, caller, action, after, clock());
         return after;
       };
       const row = await writeChannel(db, appScopeOf(caller, params), params.channelId, write);
-      if (!row) throw notFound("channel");
       return renderOne(deps, row);
     }
 

@@ -1,40 +1,27 @@
-import { recordAudit } from "../../../data/accounts/audit.ts";
-import { type AuditAction, type Author, channelName } from "../../../data/accounts/audit-entry.ts";
-import {
-  deleteChannel,
-  insertChannel,
-  type NewChannel,
-  type WriteContext,
-} from "../../../data/channels/channels.ts";
+import { recordChannelAudit } from "../../../data/accounts/audit.ts";
+import { insertChannel, type NewChannel, type WriteContext } from "../../../data/channels/channels.ts";
 import { isUniqueViolation, type Queryable, type Trx } from "../../../data/database.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
+import type { Caller } from "../../../http/context.ts";
 import type { Listed, Page } from "../../../http/page.ts";
 import { conflict, notFound } from "../../../http/problem.ts";
-import { findChannel } from "../app-channel.ts";
-import type { AppScope } from "../app-scope.ts";
-
-const appRow = (db: Queryable, { organizationId, appId }: AppScope) =>
-  db
-    .selectFrom("apps")
-    .select(["id", "organizationId"])
-    .where("id", "=", appId)
-    .where("organizationId", "=", organizationId);
+import { listPage } from "../../kit/list-page.ts";
+import { getChannel } from "../app-channel.ts";
+import { type AppScope, requireApp } from "../app-scope.ts";
 
 /** @throws ApiError 404 where there is no such app, 409 when it has a channel of that uid. */
 export async function addChannel(
   db: Queryable,
-  author: Author,
-  ref: AppScope,
+  caller: Caller,
+  scope: AppScope,
   channel: NewChannel,
   context: WriteContext,
 ): Promise<ChannelRow> {
   try {
     return await db.transaction().execute(async (trx) => {
-      // Against an app that is deleted meanwhile.
-      const app = await appRow(trx, ref).forKeyShare().executeTakeFirst();
-      if (!app) throw notFound("app");
+      const app = await requireApp(trx, scope, "keyShare");
       const row = await insertChannel(trx, app, channel, context);
-      await noteChannel(trx, author, "create", row, context.nowMs);
+      await recordChannelAudit(trx, caller, "create", row, context.nowMs);
       return row;
     });
   } catch (error) {
@@ -44,66 +31,26 @@ export async function addChannel(
   }
 }
 
-export async function listChannels(
-  db: Queryable,
-  { organizationId, appId }: AppScope,
-  page: Page,
-): Promise<Listed<ChannelRow>> {
-  const all = db
-    .selectFrom("channels")
-    .where("appId", "=", appId)
-    .where("organizationId", "=", organizationId);
-  const items = await all.selectAll().orderBy("number").limit(page.limit).offset(page.offset).execute();
-  const { total } = await all.select((eb) => eb.fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
-  return { items, total };
+/** @throws ApiError 404 where there is no such app */
+export async function listChannels(db: Queryable, scope: AppScope, page: Page): Promise<Listed<ChannelRow>> {
+  await requireApp(db, scope);
+  const all = db.selectFrom("channels").selectAll().where("appId", "=", scope.appId);
+  return listPage(all, page, ["number"]);
 }
 
-/** Writes to a channel under its lock; undefined where there is no such channel. */
+/** Writes to a channel under its lock. @throws ApiError 404 */
 export async function writeChannel<T>(
   db: Queryable,
   scope: AppScope,
   id: string,
   write: (trx: Trx, row: ChannelRow) => Promise<T>,
-): Promise<T | undefined> {
+): Promise<T> {
   return db.transaction().execute(async (trx) => {
-    const found = await findChannel(trx, scope, id);
-    const row = found && (await lockChannel(trx, found.number));
+    const { number } = await getChannel(trx, scope, id);
+    const locked = trx.selectFrom("channels").selectAll().where("number", "=", number).forUpdate();
+    const row = await locked.executeTakeFirst();
     // Given another address in the meantime, it is no longer at this one.
-    return row?.id === id ? write(trx, row) : undefined;
+    if (row?.id !== id) throw notFound("channel");
+    return write(trx, row);
   });
 }
-
-/** Deletes the channel once `check` lets it be; false where there is none. @throws whatever `check` throws */
-export async function removeChannel(
-  db: Queryable,
-  author: Author,
-  ref: AppScope,
-  id: string,
-  options: {
-    readonly purge: boolean;
-    readonly nowMs: number;
-    readonly check: (row: ChannelRow) => void;
-  },
-): Promise<boolean> {
-  const removed = await writeChannel(db, ref, id, async (trx, row) => {
-    options.check(row);
-    await deleteChannel(trx, row, options);
-    await noteChannel(trx, author, "delete", row, options.nowMs);
-    return true;
-  });
-  return removed === true;
-}
-
-const lockChannel = (trx: Queryable, number: number): Promise<ChannelRow | undefined> =>
-  trx.selectFrom("channels").selectAll().where("number", "=", number).forUpdate().executeTakeFirst();
-
-/** Notes who changes the channel. */
-export const noteChannel = (
-  trx: Trx,
-  author: Author,
-  action: AuditAction,
-  row: Pick<ChannelRow, "appId" | "uid">,
-  nowMs: number,
-  fields: readonly string[] = [],
-): Promise<void> =>
-  recordAudit(trx, author, { action, entity: "channel", id: channelName(row), fields }, nowMs);

@@ -1,21 +1,16 @@
 import type { Context } from "hono";
 import { changedSettings } from "../../../channels/changed-settings.ts";
 import { findUnfitConnection } from "../../../channels/connection.ts";
-import {
-  CHANNEL_ID_EXAMPLE,
-  type Channel,
-  channelSchema,
-  type EntityDeps,
-  renderChannels,
-} from "../../../channels/entity.ts";
+import { type Channel, channelSchema, type EntityDeps, renderChannels } from "../../../channels/entity.ts";
 import {
   type ChannelSettings,
   type CheckedSettings,
   checkSettings,
   type SettingsDeps,
 } from "../../../channels/settings.ts";
+import { recordChannelAudit } from "../../../data/accounts/audit.ts";
 import { openSettings } from "../../../data/channels/channel-secrets.ts";
-import { updateChannel } from "../../../data/channels/channels.ts";
+import { deleteChannel, updateChannel } from "../../../data/channels/channels.ts";
 import { findConnection } from "../../../data/connections/connections.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
@@ -26,14 +21,12 @@ import { invalidParameters, notFound } from "../../../http/problem.ts";
 import { requireMatch, showVersion } from "../../../http/version.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { mergePatch } from "../../../lib/json/merge-patch.ts";
-import { CHANNEL_ID_PATTERN } from "../../../lib/secrets/channel-id.ts";
 import { listOf } from "../../kit/answer.ts";
-import { pathText } from "../../kit/params.ts";
 import { parseInput, type Resource, writeOnce } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { findChannel } from "../app-channel.ts";
-import { appParams, appScopeOf, purgeQuerySchema, requireApp } from "../app-scope.ts";
-import { addChannel, listChannels, noteChannel, removeChannel } from "./queries.ts";
+import { channelParams, getChannel } from "../app-channel.ts";
+import { appParams, appScopeOf, purgeQuerySchema } from "../app-scope.ts";
+import { addChannel, listChannels, writeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./schema.ts";
 
 export interface ChannelDeps extends SettingsDeps, EntityDeps {
@@ -42,11 +35,6 @@ export interface ChannelDeps extends SettingsDeps, EntityDeps {
   /** Told after a deletion is committed: the time to clear away what it leaves on the bus. */
   readonly onDeleted: () => Promise<void>;
 }
-
-export const channelParams = {
-  ...appParams,
-  channelId: pathText(CHANNEL_ID_PATTERN, "channel", CHANNEL_ID_EXAMPLE),
-};
 
 /** The channels of an app. */
 export const channels: Resource<ChannelDeps> = {
@@ -88,9 +76,7 @@ export const channels: Resource<ChannelDeps> = {
         answer: listOf(channelSchema),
       },
       async ({ caller, params, query }) => {
-        const scope = appScopeOf(caller, params);
-        await requireApp(deps.db, scope);
-        const { items, total } = await listChannels(deps.db, scope, query);
+        const { items, total } = await listChannels(deps.db, appScopeOf(caller, params), query);
         return { items: await renderChannels(deps, items), total };
       },
     ),
@@ -105,9 +91,7 @@ export const channels: Resource<ChannelDeps> = {
         versioned: true,
       },
       async ({ caller, params, c }) => {
-        const row = await findChannel(deps.db, appScopeOf(caller, params), params.channelId);
-        if (!row) throw notFound("channel");
-        return showChannel(deps, c, row);
+        return showChannel(deps, c, await getChannel(deps.db, appScopeOf(caller, params), params.channelId));
       },
     ),
     defineRoute(
@@ -127,8 +111,7 @@ export const channels: Resource<ChannelDeps> = {
       async ({ caller, params, body, c }) => {
         const { db, keyring, clock } = deps;
         const updated = await writeOnce(async () => {
-          const row = await findChannel(db, appScopeOf(caller, params), params.channelId);
-          if (!row) throw notFound("channel");
+          const row = await getChannel(db, appScopeOf(caller, params), params.channelId);
           const secrets = openSettings(keyring, row);
           const config = { ...row.config, ...secrets };
           const { title: titleBefore, events, connectionId: connectionBefore } = row;
@@ -145,9 +128,8 @@ export const channels: Resource<ChannelDeps> = {
           const { plain, secret } = changedSettings(row, secrets, content);
           return db.transaction().execute(async (trx) => {
             const written = await updateChannel(trx, row, content, context);
-            if (written) {
-              await noteChannel(trx, caller, "update", written, context.nowMs, [...plain, ...secret]);
-            }
+            const fields = [...plain, ...secret];
+            if (written) await recordChannelAudit(trx, caller, "update", written, context.nowMs, fields);
             return written;
           });
         });
@@ -169,12 +151,12 @@ export const channels: Resource<ChannelDeps> = {
       },
       async ({ caller, params, query, c }) => {
         const id = params.channelId;
-        const removed = await removeChannel(deps.db, caller, appScopeOf(caller, params), id, {
-          purge: query.purge,
-          nowMs: deps.clock(),
-          check: (row) => requireMatch(c, row),
+        const options = { purge: query.purge, nowMs: deps.clock() };
+        await writeChannel(deps.db, appScopeOf(caller, params), id, async (trx, row) => {
+          requireMatch(c, row);
+          await deleteChannel(trx, row, options);
+          await recordChannelAudit(trx, caller, "delete", row, options.nowMs);
         });
-        if (!removed) throw notFound("channel");
         // It is deleted, whatever becomes of this; what it leaves is noted.
         await deps.onDeleted().catch(() => {});
         return { id };

@@ -16,7 +16,7 @@ export const newChannelSchema = channelInputSchema.extend({ connectionId }).meta
   example: { ...CHANNEL_EXAMPLE, uid: "second" },
 });
 
-/** What of a channel may be changed; uid and kind are for good. */
+/** The parts of a channel that change; uid and kind stay for good. */
 export const channelContentSchema = newChannelSchema.pick({
   title: true,
   config: true,

@@ -20,7 +20,7 @@ import type { ConnectionStoreDeps } from "./queries.ts";
 export interface AuthorizeDeps extends ConnectionStoreDeps {
   /** To issuers of tokens. */
   readonly issuerFetch: Fetch;
-  /** What stands before the paths of the API, as its clients see it. */
+  /** The part of an address before the paths of the API, as clients see it. */
   readonly baseUrl: string;
 }
 
@@ -59,7 +59,7 @@ export async function beginAuthorization(
   return { url, expiresAt: formatTimestamp(nowMs + LIFE_MS) };
 }
 
-/** What became of a callback: a closed set, for the page that tells it. */
+/** How a callback ended: a closed set, for the page that tells it. */
 export type Finished =
   | "authorized"
   | "unknown"

@@ -23,7 +23,7 @@ export function splitSecrets({ kind, config }: Pick<ConnectionInput, "kind" | "c
 
 /**
  * The secrets that a patch does not give anew though it sends them to where they were not meant for so far: another origin, or
- * another issuer. Whoever gives them knows them already.
+ * another issuer. A caller that gives them knows them already.
  */
 export function findSecretsWanted(
   before: ConnectionRow,
@@ -59,7 +59,7 @@ function isGiven(patch: Settings, path: readonly string[]): boolean {
   return typeof value === "string";
 }
 
-/** What becomes of tokens and state when settings are written. */
+/** The effect of new settings on tokens and state. */
 export interface GrantChange {
   /** The tokens of before are of no use. */
   readonly forgets: boolean;
@@ -85,6 +85,6 @@ export function grantChange(
   if (widens || !isDeepStrictEqual(grantOf(settings), grantOf(were))) {
     return { forgets: true, state: ungranted };
   }
-  // What its issuer refused may be what was changed.
+  // The change may mend what the issuer refused.
   return { forgets: false, state: before.state === "error" ? "ok" : before.state };
 }

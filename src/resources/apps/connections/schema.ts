@@ -52,11 +52,11 @@ type InputSchema = z.ZodObject<{
   allowedOrigins: z.ZodType<string[]>;
 }>;
 
-/** What a connection is made of, and what a patched one must still be. */
+/** The body that makes a connection; a patched one must still fit it. */
 export const connectionInput = z.discriminatedUnion("kind", [first, ...others]);
 export type ConnectionInput = z.output<typeof connectionInput>;
 
-/** What a merge patch may hold, as far as that can be told before it is applied. */
+/** A merge patch, as far as it can be checked before it is applied. */
 export const connectionPatch = z.strictObject({
   name: nameInput.optional().meta({ example: "Example API" }),
   config: z.record(z.string(), z.unknown()).optional().describe("Secrets that are not sent are kept."),

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { CHANNEL_ID_EXAMPLE } from "../../../channels/entity.ts";
 import type { Queryable } from "../../../data/database.ts";
 import { definitionsSchema } from "../../../event/definition.ts";
 import type { RawRequest, VerifiedDelivery } from "../../../event/received.ts";
@@ -9,17 +8,15 @@ import type { Explain } from "../../../ingest/explain.ts";
 import type { LiveChannel } from "../../../ingest/live-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
-import { CHANNEL_ID_PATTERN } from "../../../lib/secrets/channel-id.ts";
 import {
   explainedItemSchema,
   MAX_EXPLAINED_ITEMS,
   renderExplainedItem,
 } from "../../events/explained-item.ts";
-import { pathText } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { findChannel } from "../app-channel.ts";
-import { appParams, appScopeOf } from "../app-scope.ts";
+import { channelParams, getChannel } from "../app-channel.ts";
+import { appScopeOf } from "../app-scope.ts";
 
 export interface ExplainDeps {
   readonly db: Queryable;
@@ -32,7 +29,6 @@ export interface ExplainDeps {
   readonly stopping: AbortSignal;
 }
 
-const params = { ...appParams, channelId: pathText(CHANNEL_ID_PATTERN, "channel", CHANNEL_ID_EXAMPLE) };
 const values = z.record(z.string().min(1).max(256), z.union([z.string(), z.array(z.string()).max(100)]));
 
 const explainSchema = z.strictObject({
@@ -79,13 +75,13 @@ export const explanations: Resource<ExplainDeps> = {
         summary: "Explain what a delivery would become",
         description:
           "Verification, items, what each path yields, each schema's finding, topics, ids, whether they are known: as a delivery would go, with nothing published, kept or counted. With `events` other definitions are tried.",
-        params,
+        params: channelParams,
         body: explainSchema,
         answer: explanationSchema,
       },
       async ({ caller, params, body }) => {
-        const row = await findChannel(db, appScopeOf(caller, params), params.channelId);
-        const stored = row && (await findLiveChannel(row.number));
+        const { number } = await getChannel(db, appScopeOf(caller, params), params.channelId);
+        const stored = await findLiveChannel(number);
         if (!stored) throw notFound("channel");
         const tried = body.events && (await tryDefinitions(schemas, stored, body.events, stopping));
         if (tried?.ok === false) throw invalidParameters(tried.error);
@@ -125,6 +121,6 @@ function requestOf(
   };
 }
 
-/** What rules would see of it: also here without what its scheme reads. */
+/** The delivery as rules see it: without the credentials that its scheme reads. */
 const believed = ({ sender }: LiveChannel, request: RawRequest): VerifiedDelivery =>
   sender.refuse(request, "not asked for").redacted();

@@ -2,11 +2,9 @@ import type { ShardLeases } from "../../../bus/sources/shard-leases.ts";
 import type { SourcePositions } from "../../../bus/sources/source-positions.ts";
 import type { SourceStates } from "../../../bus/sources/source-states.ts";
 import type { Topics } from "../../../bus/topics/topics.ts";
-import { CHANNEL_ID_EXAMPLE } from "../../../channels/entity.ts";
 import type { ChannelKinds, ChannelRuntime } from "../../../channels/kind.ts";
 import { isSilent } from "../../../channels/pull/silence.ts";
-import { recordAudit } from "../../../data/accounts/audit.ts";
-import { channelName } from "../../../data/accounts/audit-entry.ts";
+import { recordChannelAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
 import { findIdleSources, listSourceTopics } from "../../../data/channels/sources.ts";
 import type { Queryable } from "../../../data/database.ts";
@@ -17,12 +15,10 @@ import { deleted } from "../../../http/fields.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
 import type { LiveChannel } from "../../../ingest/live-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
-import { CHANNEL_ID_PATTERN } from "../../../lib/secrets/channel-id.ts";
-import { pathText } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { findChannel } from "../app-channel.ts";
-import { type AppScope, appParams, appScopeOf } from "../app-scope.ts";
+import { getChannel, channelParams as params } from "../app-channel.ts";
+import { appScopeOf } from "../app-scope.ts";
 import { type DryRunDeps, dryRun } from "./dry-run.ts";
 import { renderCursor, renderSource } from "./render.ts";
 import { cursorSchema, dryRunResultSchema, dryRunSchema, setCursorSchema, sourceSchema } from "./schema.ts";
@@ -40,9 +36,7 @@ export interface SourcesDeps extends DryRunDeps {
   readonly clock: Clock;
 }
 
-const params = { ...appParams, channelId: pathText(CHANNEL_ID_PATTERN, "channel", CHANNEL_ID_EXAMPLE) };
-
-/** What of a channel fetches: what becomes of it, and where it stands. */
+/** The source of a pull channel: its state and its cursor. */
 export const sources: Resource<SourcesDeps> = {
   path: "/apps/:appId/channels/:channelId/source",
   tag: "Sources",
@@ -50,9 +44,9 @@ export const sources: Resource<SourcesDeps> = {
     const { db, positions, states, leases, clock } = deps;
 
     /** The channel, if it is one that fetches. */
-    async function getSource(scope: AppScope, id: string) {
-      const row = await findChannel(db, scope, id);
-      const cursor = row && deps.channelKinds.get(row.kind)?.cursor;
+    async function getSource(caller: Caller, params: { readonly appId: string; readonly channelId: string }) {
+      const row = await getChannel(db, appScopeOf(caller, params), params.channelId);
+      const cursor = deps.channelKinds.get(row.kind)?.cursor;
       if (!cursor) throw notFound("source");
       return { row, cursor };
     }
@@ -78,13 +72,7 @@ export const sources: Resource<SourcesDeps> = {
     ): Promise<void> {
       await db.transaction().execute(async (trx) => {
         await recordChange(trx, { kind: "source", key: String(row.number) });
-        const entry = {
-          action: "update",
-          entity: "channel",
-          id: channelName(row),
-          fields: ["cursor"],
-        } as const;
-        await recordAudit(trx, caller, entry, clock());
+        await recordChannelAudit(trx, caller, "update", row, clock(), ["cursor"]);
         const topics = await listSourceTopics(trx, row.number);
         const ref = { number: row.number, topics };
         const written = await positions.set(ref, value, version === undefined ? {} : { version });
@@ -104,7 +92,7 @@ export const sources: Resource<SourcesDeps> = {
           answer: sourceSchema,
         },
         async ({ caller, params }) => {
-          const { row, cursor } = await getSource(appScopeOf(caller, params), params.channelId);
+          const { row, cursor } = await getSource(caller, params);
           const topics = await listSourceTopics(db, row.number);
           const [told, idle, stored, silent] = await Promise.all([
             states.read(row.number),
@@ -131,7 +119,7 @@ export const sources: Resource<SourcesDeps> = {
           answer: cursorSchema,
         },
         async ({ caller, params }) => {
-          const { row, cursor } = await getSource(appScopeOf(caller, params), params.channelId);
+          const { row, cursor } = await getSource(caller, params);
           return renderCursor(cursor.show, await positions.read(row.number));
         },
       ),
@@ -149,7 +137,7 @@ export const sources: Resource<SourcesDeps> = {
           conflict: "the cursor is at another version",
         },
         async ({ caller, params, body }) => {
-          const { row, cursor } = await getSource(appScopeOf(caller, params), params.channelId);
+          const { row, cursor } = await getSource(caller, params);
           const parsed = cursor.parse(body.value, (await getLive(row)).settings);
           if (!parsed.ok) throw invalidParameters(below("value", parsed.error));
           await setCursor(caller, row, parsed.value, body.version);
@@ -167,7 +155,7 @@ export const sources: Resource<SourcesDeps> = {
           answer: deleted,
         },
         async ({ caller, params }) => {
-          const { row } = await getSource(appScopeOf(caller, params), params.channelId);
+          const { row } = await getSource(caller, params);
           await setCursor(caller, row, undefined);
           return { id: row.id };
         },
@@ -186,7 +174,7 @@ export const sources: Resource<SourcesDeps> = {
           conflict: "the source is a stream: what it will send cannot be asked for",
         },
         async ({ caller, params, body, c }) => {
-          const { row, cursor } = await getSource(appScopeOf(caller, params), params.channelId);
+          const { row, cursor } = await getSource(caller, params);
           const polled = deps.runtimes.get(row.kind)?.polled;
           if (!polled) throw conflict("The source is a stream: what it will send cannot be asked for.");
           const channel = await getLive(row);

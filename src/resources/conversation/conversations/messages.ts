@@ -30,7 +30,7 @@ export const conversationMessages = standardResource({
   notes: {
     create: {
       confined,
-      description: "The author is the caller; whoever has a live token is none.",
+      description: "The author is the caller; a message by a live token has none.",
       conflict: "the conversation has ended, or its room takes no messages",
     },
     list: { confined },

@@ -62,7 +62,7 @@ export function eventJson(topic: string, { entryId, fields }: TopicEntry): strin
 const isJsonType = (type: string | undefined): boolean =>
   type === undefined || /^[^;]*[/+]json\s*(?:;|$)/i.test(type);
 
-/** Whoever can reach Redis may have written the entry: the answer must be JSON all the same. */
+/** Any Redis client may have written the entry; the answer must be JSON all the same. */
 function isJsonText(text: string): boolean {
   try {
     JSON.parse(text);

@@ -43,7 +43,7 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
     return [
       turn(
         { action: "pause", state: "paused" },
-        "Its handler gets no more events, and readers by `inlet-consumer` read no more; groups and what they have read stay. Whoever reads its group by other means is not held.",
+        "Its handler gets no more events, and readers by `inlet-consumer` read no more; groups and what they have read stay. Other readers of its group are not held.",
       ),
       turn({ action: "resume", state: "active" }, "It goes on where it was paused."),
       defineRoute(

@@ -2,6 +2,7 @@ import { addMember } from "../../../data/accounts/accounts.ts";
 import type { Row } from "../../../data/tables.ts";
 import { conflict } from "../../../http/problem.ts";
 import { visibleAccounts } from "../../kit/account-scope.ts";
+import { listRows } from "../../kit/references.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { account, identity, membership } from "../iam-entities.ts";
 import { heldPermissions, rolesOf } from "../render-permission.ts";
@@ -42,23 +43,12 @@ export const accounts = standardResource({
     await keys.where("organizationId", "=", organizationId).where("revokedAt", "is not", null).execute();
     await remove();
   },
-  async inside(db, rows, { organizationId }) {
-    const known = <T extends "identities" | "memberships">(table: T) =>
-      db
-        .selectFrom(table as "identities")
-        .selectAll()
-        .where(
-          "accountId",
-          "in",
-          rows.map(({ id }) => id),
-        )
-        .where("organizationId", "=", organizationId)
-        .orderBy("createdAt")
-        .orderBy("id")
-        .execute() as unknown as Promise<Row<T>[]>;
-    const identities = Map.groupBy(await known("identities"), ({ accountId }) => accountId);
-    const members = await known("memberships");
-    const held = heldPermissions(organizationId, await rolesOf(db, organizationId, members));
+  async inside(db, rows, caller) {
+    const ids = rows.map(({ id }) => id);
+    const known = await listRows(db, caller, "identities", "accountId", ids);
+    const identities = Map.groupBy(known, ({ accountId }) => accountId);
+    const members = await listRows(db, caller, "memberships", "accountId", ids);
+    const held = heldPermissions(caller.organizationId, await rolesOf(db, caller, members));
     const memberships = Map.groupBy(members, ({ accountId }) => accountId);
     return ({ id }) => ({
       identities: (identities.get(id) ?? []).map((row) => identity.render(row)),

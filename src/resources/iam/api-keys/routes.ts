@@ -1,5 +1,5 @@
 import { insertAccount } from "../../../data/accounts/accounts.ts";
-import { createApiKey } from "../../../data/accounts/api-keys.ts";
+import { createToken } from "../../../data/accounts/api-keys.ts";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
@@ -8,10 +8,10 @@ import type { Caller } from "../../../http/context.ts";
 import { invalidParameters } from "../../../http/problem.ts";
 import { requireAccounts } from "../../kit/account-scope.ts";
 import { requireRow, SPACES } from "../../kit/references.ts";
+import type { Kit } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
-import type { InputOf } from "../../kit/shape.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
-import { apiKey, type apiKeyFields, type NewApiKey, newApiKeySchema } from "../iam-entities.ts";
+import { apiKey, newApiKeySchema } from "../iam-entities.ts";
 import { grant, type IamDeps, permissionsOfGrant } from "../iam-grants.ts";
 
 /** A revoked key is kept, so that it is never taken again; nobody sees it. */
@@ -36,11 +36,12 @@ export const apiKeys = standardResource({
     const expires = expiresAt === null ? null : new Date(expiresAt);
     if (expires?.getTime() !== before?.expiresAt?.getTime()) requireFuture(expires, nowMs);
     const granted = await grant(trx, deps, caller, values, before);
+    const accountId = before?.accountId ?? (await accountOf(trx, caller, values, nowMs));
     // To let it last longer is to grant all of it anew.
     if (before?.expiresAt && (expires === null || expires > before.expiresAt))
       requireGrantable(caller, await permissionsOfGrant(trx, caller, granted));
     if (spaceId !== before?.spaceId) await requireRow(trx, caller, SPACES, spaceId);
-    return { ...granted, spaceId };
+    return { ...granted, accountId, spaceId };
   },
   inside:
     async () =>
@@ -62,7 +63,7 @@ export const apiKeys = standardResource({
     },
   },
   without: ["create"],
-  more: (deps: IamDeps) => [
+  more: (deps: IamDeps, { answer, insert }: Kit<typeof apiKey>) => [
     defineRoute(
       {
         method: "post",
@@ -76,42 +77,23 @@ export const apiKeys = standardResource({
         description:
           "`key` is the bearer token, told here only. What it may do is the union of its permissions and of those that its roles have when it is used.",
       },
-      ({ caller, body }) => issueApiKey(deps, caller, body),
+      ({ caller, body }) =>
+        deps.db.transaction().execute(async (trx) => {
+          const { token, ...stored } = createToken();
+          const row = await insert(trx, caller, {}, { ...body, ...stored });
+          return { ...(await answer(trx, caller, row)), key: token };
+        }),
     ),
   ],
 });
 
-/** @throws ApiError 400, 403 (see `grant`), 404 for account, roles and space */
-async function issueApiKey(
-  deps: IamDeps,
-  caller: Caller,
-  { name, ...input }: InputOf<typeof apiKeyFields>,
-): Promise<NewApiKey> {
-  const { db, clock } = deps;
-  const { organizationId } = caller;
-  const { expiresAt, defaultSpaceId: spaceId = caller.defaultSpaceId } = input;
-  const expires = expiresAt === null ? null : new Date(expiresAt);
-  requireFuture(expires, clock());
-  return db.transaction().execute(async (trx) => {
-    const granted = await grant(trx, deps, caller, input);
-    const accountId = await accountOf(trx, caller, { ...input, name }, clock());
-    await requireRow(trx, caller, SPACES, spaceId);
-    const key = { organizationId, accountId, spaceId, name, expiresAt: expires, ...granted };
-    const { id, token } = await createApiKey(trx, key, clock());
-    await recordAudit(trx, caller, { action: "create", entity: "apiKey", id }, clock());
-    await recordChange(trx, { kind: "access", key: organizationId });
-    const row = await unrevoked(trx, caller).selectAll().where("id", "=", id).executeTakeFirstOrThrow();
-    return { ...apiKey.render(row, { defaultSpaceId: row.spaceId }), key: token };
-  });
-}
-
 async function accountOf(
   trx: Trx,
   caller: Caller,
-  { accountId, name }: { readonly accountId?: string | undefined; readonly name: string },
+  { accountId, name }: { readonly accountId?: string | null | undefined; readonly name: string },
   nowMs: number,
 ): Promise<string> {
-  if (accountId !== undefined) {
+  if (accountId != null) {
     await requireAccounts(trx, caller, [accountId]);
     return accountId;
   }

@@ -33,7 +33,7 @@ const auditRecord = z
     accountId: z
       .string()
       .nullable()
-      .meta({ description: "Who; null: whoever runs the gateway, by a declared set-up." }),
+      .meta({ description: "Who; null: the operator, by a declared set-up or on the gateway's machine." }),
     keyId: z.string().nullable().meta({ description: "The API key; null where none was used." }),
     action: z.enum(AUDIT_ACTIONS),
     entity: z.enum(AUDIT_ENTITIES),

@@ -26,7 +26,7 @@ export const memberships = standardResource({
       .selectAll()
       .where("id", "=", organizationId)
       .executeTakeFirstOrThrow();
-    const held = heldPermissions(organizationId, await rolesOf(db, organizationId, rows));
+    const held = heldPermissions(organizationId, await rolesOf(db, { organizationId }, rows));
     return (row) => ({ organization: organization.render(home), ...held(row) });
   },
   notes: {

@@ -1,8 +1,8 @@
 import { createApiKey } from "../../../data/accounts/api-keys.ts";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import { createOrganization } from "../../../data/accounts/organizations.ts";
-import type { Row } from "../../../data/tables.ts";
 import { ALL_PERMISSIONS } from "../../../http/callers/authorize.ts";
+import { listRows, type OwnedTable } from "../../kit/references.ts";
 import type { Kit } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
@@ -35,14 +35,7 @@ export const organizations = standardResource({
       "The organization has something in it, such as apps or blueprints, or is the one of the first start.",
   },
   async inside(db, _rows, { organizationId }) {
-    const all = <T extends "groups" | "memberships" | "roles" | "spaces">(table: T) =>
-      db
-        .selectFrom(table as "spaces")
-        .selectAll()
-        .where("organizationId", "=", organizationId)
-        .orderBy("createdAt")
-        .orderBy("id")
-        .execute() as unknown as Promise<Row<T>[]>;
+    const all = <T extends OwnedTable>(table: T) => listRows(db, { organizationId }, table);
     const roles = await all("roles");
     const held = heldPermissions(organizationId, roles);
     const groups = await all("groups");

@@ -28,7 +28,7 @@ many are absent, so that no list is shown as empty which is not. A list that hol
 
 export interface DocumentDeps {
   readonly routes: readonly MountedRoute[];
-  /** What stands before `/hooks/{channelId}`. */
+  /** The part of the address before `/hooks/{channelId}`. */
   readonly hooksUrl: string;
   /** The channel kinds that this gateway has. */
   readonly kinds: DocumentedKinds;
@@ -38,7 +38,7 @@ export interface DocumentDeps {
 export function createDocument({ routes, hooksUrl, kinds }: DocumentDeps): Readonly<Record<string, unknown>> {
   const schemas = createSchemaWriter();
   schemas.output(errorSchema);
-  // What is answered has a schema's name; what is written is told from it by another where the two differ.
+  // Answers take the schemas' names first; a body that differs from its answer gets another name.
   for (const { answer } of routes) if (!isOther(answer)) schemas.output(isList(answer) ? answer.of : answer);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {

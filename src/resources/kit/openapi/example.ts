@@ -63,7 +63,7 @@ export function exampleOf(schema: JsonSchema, components: Components, open: read
 
 function byName(name: string, value: unknown): unknown {
   if (value !== TEXT) return value;
-  // What another group of services has given a name to.
+  // An id that another group of services has given.
   const [, what] = /^(.+)Id$/.exec(name) ?? [];
   return BY_NAME[name] ?? (what === undefined ? TEXT : `${what}-1`);
 }

@@ -35,7 +35,7 @@ export function withKinds(components: Components, kinds: DocumentedKinds, schema
   const unions = Object.entries(components).flatMap(([name, component]) =>
     isPlace(component.configOf) ? unionByKind(name, component, component.configOf, kinds) : [],
   );
-  // What the settings refer to has become a component meanwhile.
+  // The schemas that the settings refer to have become components meanwhile.
   const all = { ...schemas.components(), ...configs, ...Object.fromEntries(unions) };
   all[KIND_NAME] = { ...all[KIND_NAME], enum: [...kinds.keys()] };
   return Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1)));

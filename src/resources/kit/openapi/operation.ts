@@ -144,7 +144,7 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
   ]);
 }
 
-/** What is refused before the route is asked is told as everywhere. */
+/** Refusals before the route runs have the form of all others. */
 function refusalResponse(answer: OtherAnswer) {
   const own = otherResponse(answer, answer.refusal ?? "", COMMON_HEADERS);
   const { content } = errorResponse("InvalidParameters", COMMON_HEADERS);

@@ -38,7 +38,7 @@ const readinessSchema = z
 const requestIdHeader = { "X-Request-Id": COMMON_HEADERS["X-Request-Id"] };
 const ANY_BODY = { schema: {} };
 
-/** What is answered beside the management API: the hooks and the operations, all without a bearer token of the API. */
+/** The paths beside the management API: hooks and operations, which need no bearer token of it. */
 export function outsidePaths({
   schemas,
   hooksUrl,

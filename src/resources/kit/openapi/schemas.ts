@@ -37,7 +37,7 @@ export function createSchemaWriter(): SchemaWriter {
     return relinked(as === undefined ? properties.root : nullable(properties.root, as === "patch"));
   }
 
-  /** What is read may differ from what is written by its defaults: then it is a component of its own. */
+  /** A body may differ from its answer by its defaults: then it is a component of its own. */
   function nameOf(id: string, schema: JsonSchema, io: "input" | "output"): string {
     if (io === "output") return id;
     const answered = components.get(id);
@@ -122,7 +122,7 @@ function orNull({ description, default: value, examples, ...schema }: JsonSchema
 const isAny = (schema: object): boolean => Object.keys(schema).length === 0;
 
 const LOCAL = "#/$defs/";
-/** What is used twice, and has no name to be a component by: it stands where it is used. */
+/** A schema without a name that is used twice: it is written out where it is used. */
 const NAMELESS = "__schema";
 
 function relink(
