@@ -4,9 +4,15 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Ten seconds and more each, whatever their size: begun last, one of them would run on alone. */
 const LONG = [
-  ...["data/local-postgres", "conformance/leaks", "e2e/first-start", "e2e/channel-life", "docker"],
-  ...["delivery/handlers", "e2e/polling-restart", "conformance/fuzz", "channels/pull/sources", "e2e/setup"],
-  ...["lib/json-schema/github", "e2e/handler-kills", "bus/connection/local-redis", "channels/polling/random"],
+  ...[
+    "conformance/leaks",
+    "e2e/first-start",
+    "conformance/examples",
+    "data/local-postgres",
+    "e2e/event-stream",
+  ],
+  ...["e2e/channel-life", "e2e/setup", "channels/pull/sources", "e2e/github", "channels/polling/random"],
+  ...["conformance/fuzz", "data/keyring/master-key-rotation", "e2e/handler-kills", "delivery/pause-drainer"],
 ].map((name) => `/test/${name}.test.ts`);
 
 class LongestFirst extends BaseSequencer {

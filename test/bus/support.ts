@@ -11,6 +11,8 @@ import type { OutgoingEvent } from "../../src/event/event.ts";
 import { topicOf } from "../../src/event/topic.ts";
 import { createId } from "../../src/lib/ids.ts";
 import { createLog } from "../../src/log.ts";
+import { opened } from "../support/opened.ts";
+import { createTestRedis } from "../support/test-redis.ts";
 
 const signal = new AbortController().signal;
 export const now = { signal };
@@ -27,6 +29,13 @@ export const openTestRedis = (url: string, options: Partial<OpenRedisOptions> = 
 
 export const testPublish = (redis: RedisBus, deps: Partial<PublishDeps> = {}): Publish =>
   createPublish({ redis, newQuarantineId: () => createId("qi", Date.now()), ...deps });
+
+/** A Redis of this file's own, as the gateway opens it. */
+export function openedBus() {
+  const server = opened(createTestRedis);
+  const redis = opened(() => openTestRedis(server.url));
+  return { server, redis, publish: opened(() => testPublish(redis)) };
+}
 
 let channels = 0;
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { channelKinds } from "../../src/channels/kinds.ts";
 import { applySetUp, planSetUp } from "../../src/cli/setup/apply.ts";
 import { checkSetUp, type WantedOrganization } from "../../src/cli/setup/check.ts";
@@ -9,22 +9,15 @@ import { createLiveChannels } from "../../src/data/channels/live-channels.ts";
 import { checkDefinitions } from "../../src/ingest/check-definitions.ts";
 import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { readPresets } from "../../src/verify/presets.ts";
-import { type Caller, createTestApi, type TestApi } from "../support/api.ts";
+import { type Caller, createTestApi } from "../support/api.ts";
+import { opened } from "../support/opened.ts";
 
 const EXAMPLE = readFileSync(new URL("../../config/example.setup.json", import.meta.url), "utf8");
 const SECRET = "the-secret-of-the-example";
 const env = { GITHUB_WEBHOOK_SECRET: SECRET };
 
-let schemas: ReturnType<typeof startSchemaCompiler>;
-let api: TestApi;
-beforeAll(async () => {
-  schemas = startSchemaCompiler();
-  api = await createTestApi();
-});
-afterAll(async () => {
-  await api[Symbol.asyncDispose]();
-  await schemas[Symbol.asyncDispose]();
-});
+const schemas = opened(() => startSchemaCompiler());
+const api = opened(createTestApi);
 
 const settings = {
   channelKinds,

@@ -18,10 +18,10 @@ describe("random requests to the API in this process", () => {
   afterAll(() => spine?.[Symbol.asyncDispose]());
 
   it("are answered as the document says, never with 5xx", async () => {
-    const tally = await fuzz(await targetIn(spine), { drafts: 2 });
+    const tally = await fuzz(await targetIn(spine), { drafts: 1 });
     report("in process", tally);
     expect(tally.findings).toEqual([]);
-    expect(tally.requests).toBeGreaterThan(300);
+    expect(tally.requests).toBeGreaterThan(150);
     expect(rejections.seen).toEqual([]);
   });
 });

@@ -198,8 +198,8 @@ async function strangersTokens(
 
 /**
  * Sends each operation as callers who may not; finds answers other than 401 or 403, and answers that differ by the ids named. With all `ids`
- * everyone sends own, the other's, random and malformed ones; with `few` everyone sends own ids, and random ones are sent beside
- * them by one stranger in turn and by those who are known but may not.
+ * everyone sends own, the other's, random and malformed ones; with `few` one stranger in turn, and those who are known but may not,
+ * send own and random ones.
  */
 export async function refuseStrangers(matrix: LeakMatrix, ids: "all" | "few") {
   const { operations, as, keyOf, counts } = matrix;
@@ -216,9 +216,9 @@ export async function refuseStrangers(matrix: LeakMatrix, ids: "all" | "few") {
   const findings: string[] = [];
   const send = async (): Promise<void> => {
     for (const [index, [operation, requests]] of prepared.entries()) {
-      const check = async (who: string, token: string | undefined, status: number, some = requests) => {
+      const check = async (who: string, token: string | undefined, status: number) => {
         let first: string | undefined;
-        for (const [name, request] of some) {
+        for (const [name, request] of requests) {
           const answer = await as(token)(request);
           const seen = JSON.stringify(visible(answer));
           first ??= seen;
@@ -228,8 +228,7 @@ export async function refuseStrangers(matrix: LeakMatrix, ids: "all" | "few") {
         }
       };
       for (const [at, [who, token]] of strangers.entries()) {
-        const isAll = ids === "all" || index % strangers.length === at;
-        await check(who, token, 401, isAll ? requests : requests.slice(0, 1));
+        if (ids === "all" || index % strangers.length === at) await check(who, token, 401);
       }
       if (operation.confined === undefined) await check("a live token", live.token, 403);
       if (operation.permission) await check("a key without it", without.get(operation.permission), 403);
@@ -259,8 +258,8 @@ const twists = (victim: Scope): readonly (readonly [string, (request: ApiRequest
 export interface CompareOptions {
   readonly accepted: Accepted;
   readonly ourIds: ReadonlySet<string>;
-  /** Beside the plain request: every twist at each place, or one of them by the place's name. */
-  readonly twists: "all" | "one each";
+  /** Beside the plain request: every twist at each place, or one of them at some places, chosen by the place's name. */
+  readonly twists: "all" | "some";
 }
 
 /** Gives the victim's ids to the intruder, at each place and at all places of a path; answers where they are not as ids of nobody. */
@@ -291,7 +290,8 @@ export async function compareForeignIds(matrix: LeakMatrix, options: CompareOpti
     for (const given of isOne ? [random[0]] : random) withRandom.push(await requestOf(given));
     const withMalformed = await requestOf(malformed);
     const also = twists(ours);
-    const chosen = options.twists === "all" ? also : also.filter((_, at) => at === turnOf(name, also.length));
+    const chosen =
+      options.twists === "all" ? also : also.filter((_, at) => at === turnOf(name, 3 * also.length));
     for (const [twist, twisted] of [["plain", (one: ApiRequest) => one] as const, ...chosen]) {
       const ask = async (request: ApiRequest): Promise<Answered> => {
         const answer = await theirs.send(twisted(request));
@@ -320,6 +320,37 @@ export async function compareForeignIds(matrix: LeakMatrix, options: CompareOpti
     for (const place of operation.places) await compare(operation, [place]);
     const inPath = operation.places.filter(({ where: at }) => at === "path");
     if (inPath.length > 1) await compare(operation, inPath);
+  }
+  return findings;
+}
+
+/** Sends each creating operation with one Idempotency-Key in two organizations; answers where the second is not its own. */
+export async function shareIdempotencyKeys({ operations, fixtures, newScope, counts }: LeakMatrix) {
+  const findings: string[] = [];
+  let scopes = [await newScope(), await newScope()];
+  let keys = 0;
+  for (const operation of operations.filter(({ creates }) => creates)) {
+    const createInEach = async () => {
+      const headers = { "idempotency-key": `key-${++keys}` };
+      const made = [];
+      for (const scope of scopes) {
+        const request: ApiRequest = { ...(await fixtures.request(scope, operation)), headers };
+        made.push(await scope.send(request));
+      }
+      return made;
+    };
+    const isDone = (made: readonly Answered[]) => made.every(({ status }) => status === 200);
+    let made = await createInEach();
+    if (!isDone(made)) {
+      // Earlier requests have made what may be there once only.
+      scopes = [await newScope(), await newScope()];
+      made = await createInEach();
+    }
+    const [first, second] = made.map(({ text }) => text);
+    const shared = idsIn(first ?? "").filter((id) => second?.includes(id));
+    counts.comparisons++;
+    if (!isDone(made) || shared.length > 0)
+      findings.push(`${where(operation)}: ${made.map(show).join(" | ")}`);
   }
   return findings;
 }

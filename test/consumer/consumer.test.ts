@@ -1,5 +1,5 @@
 import { CloudEvent } from "cloudevents";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { toCloudEvent } from "../../src/consumer/cloudevents.ts";
 import {
   type ConsumedEvent,
@@ -7,14 +7,11 @@ import {
   type ConsumerProblem,
   createConsumer,
 } from "../../src/consumer/consumer.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
-import { makeSubscription, startTestRedis, type TestRedis } from "./support.ts";
+import { makeSubscription, startTestRedis } from "./support.ts";
 
-let server: TestRedis;
-beforeAll(async () => {
-  server = await startTestRedis();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = opened(startTestRedis);
 
 const soon = { initialMs: 5, maxMs: 5, factor: 1, jitter: 0 };
 

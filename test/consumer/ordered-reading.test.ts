@@ -1,23 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Connection, connect } from "../../src/consumer/connection.ts";
 import { runEngine } from "../../src/consumer/engine.ts";
 import type { EntryHandler } from "../../src/consumer/in-flight-window.ts";
 import { readOptions } from "../../src/consumer/options.ts";
 import { moveMonotonicClock } from "../support/moved-clock.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
-import {
-  makeSubscription,
-  PATIENT_MS,
-  startTestRedis,
-  type TestRedis,
-  type TestSubscription,
-} from "./support.ts";
+import { makeSubscription, PATIENT_MS, startTestRedis, type TestSubscription } from "./support.ts";
 
-let server: TestRedis;
-beforeAll(async () => {
-  server = await startTestRedis();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = opened(startTestRedis);
 
 /** What becomes of the answer to a command on its way to the reader. */
 type Line = (command: string, answer: unknown) => unknown;

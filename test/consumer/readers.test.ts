@@ -2,16 +2,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { ConsumerOptions } from "../../src/consumer/consumer.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
-import { makeSubscription, startTestRedis, type TestRedis } from "./support.ts";
+import { makeSubscription, startTestRedis } from "./support.ts";
 
-let server: TestRedis;
-beforeAll(async () => {
-  server = await startTestRedis();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = opened(startTestRedis);
 
 /** What was handled, in order: topic and number. */
 type Ledger = (readonly [topic: string, data: number])[];

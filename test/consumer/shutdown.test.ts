@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
-import { makeSubscription, startTestRedis, type TestRedis } from "./support.ts";
+import { makeSubscription, startTestRedis } from "./support.ts";
 
-let server: TestRedis;
-beforeAll(async () => {
-  server = await startTestRedis();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = opened(startTestRedis);
 
 /** Kept every two seconds. */
 const DEAD_AFTER_MS = 6_000;

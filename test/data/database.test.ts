@@ -2,17 +2,14 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { createServer, type Socket } from "node:net";
 import { sql } from "kysely";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { isUniqueViolation, openDatabase } from "../../src/data/database.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
+import { opened } from "../support/opened.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = opened(createTestDatabase);
 
 const one = ({ db }: Pick<TestDatabase, "db"> = database) =>
   sql<{ n: number }>`SELECT 1::bigint AS n`.execute(db);

@@ -13,15 +13,13 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { binariesIn, findPostgresBinaries } from "../../src/data/local-postgres/binaries.ts";
 import { chooseServerUser } from "../../src/data/local-postgres/server-user.ts";
-import { type PostgresSocket, startLocalPostgres } from "../../src/data/local-postgres.ts";
-import { processIncarnation } from "../../src/lib/servers/process-info.ts";
+import { startLocalPostgres } from "../../src/data/local-postgres.ts";
 import { createLog } from "../../src/log.ts";
-import { startOwnServer } from "../support/own-server-process.ts";
 import { until } from "../support/until.ts";
+import { makeDataDir, query, survivesKills } from "./local-postgres-kills.ts";
 
 const isRoot = process.getuid?.() === 0;
 /** The account that every system has. */
@@ -34,25 +32,10 @@ afterEach(() => {
   for (const dir of made.splice(0)) rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
 });
 
-/** A data directory whose parent lets nobody but its owner pass. */
-function folder(owner?: number, name = "data"): string {
-  const parent = realpathSync(mkdtempSync(join(tmpdir(), "inlet-own-pg-")));
-  made.push(parent);
-  const dir = join(parent, name);
-  mkdirSync(dir, { mode: 0o700 });
-  if (owner !== undefined) for (const path of [parent, dir]) chownSync(path, owner, owner);
+function folder(name?: string): string {
+  const dir = makeDataDir(undefined, name);
+  made.push(join(dir, ".."));
   return dir;
-}
-
-async function query<Row extends object>(connection: PostgresSocket, sql: string): Promise<Row[]> {
-  const client = new pg.Client(connection);
-  client.on("error", () => {});
-  await client.connect();
-  try {
-    return (await client.query<Row>(sql)).rows;
-  } finally {
-    await client.end();
-  }
 }
 
 let initialized: string;
@@ -68,54 +51,17 @@ afterAll(() => rmSync(join(initialized, ".."), { recursive: true, force: true })
 
 /** A data directory that has been used before: a copy is quicker than initdb. */
 function usedFolder(name?: string): string {
-  const dataDir = folder(undefined, name);
+  const dataDir = folder(name);
   cpSync(initialized, join(dataDir, "postgres"), { recursive: true });
   chmodSync(join(dataDir, "postgres"), 0o700);
   return dataDir;
 }
 
-const isGone = async (pid: number) => (await processIncarnation(pid)) === undefined;
-
-const users = [
-  { name: "as the user that the machine calls for", options: {}, skip: false },
-  {
-    name: "as root, by another account",
-    options: { user: { kind: "other", uid: NOBODY, gid: NOBODY } },
-    skip: !isRoot,
-  },
-  { name: "as an ordinary user", options: { uid: NOBODY }, skip: !isRoot },
-] as const;
-
-describe.each(users)("the gateway's own PostgreSQL, $name", ({ options, skip }) => {
-  it.skipIf(skip)(
-    "is taken back after a kill of the gateway, recovers after a kill of all, and stops when told",
-    async () => {
-      const dataDir = folder("uid" in options ? options.uid : undefined);
-      const start = () => startOwnServer({ dataDir, which: "postgres", ...options });
-
-      const first = await start();
-      expect(first.report.adopted).toBe(false);
-      const { connection, pid } = first.report;
-      await query(connection, "CREATE TABLE kept (n int); INSERT INTO kept VALUES (1)");
-      await first.killGroup();
-
-      const second = await start();
-      expect(second.report).toMatchObject({ adopted: true, pid, connection });
-      await query(connection, "INSERT INTO kept VALUES (2)");
-      await second.killGroup();
-      process.kill(pid, "SIGKILL");
-      await until(() => isGone(pid));
-
-      const third = await start();
-      expect(third.report).toMatchObject({ adopted: false, connection });
-      expect(await query(connection, "SELECT n FROM kept ORDER BY n")).toEqual([{ n: 1 }, { n: 2 }]);
-      await third.stop();
-      expect(await isGone(third.report.pid)).toBe(true);
-    },
-  );
-});
-
 describe("the gateway's own PostgreSQL", () => {
+  // `test/deep/local-postgres.test.ts` does the same as other users.
+  it("is taken back after a kill of the gateway, recovers after a kill of all, and stops when told", () =>
+    survivesKills());
+
   it("is durable, listens on no network, and has its database with a fixed locale", async () => {
     const dataDir = usedFolder();
     await using postgres = await startLocalPostgres({ dataDir, log, signal });

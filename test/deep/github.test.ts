@@ -1,9 +1,27 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createTestStores, startTestGateway } from "../support/gateway.ts";
-import { expectAsAjvSays, GITHUB_EVENTS } from "../support/github-examples.ts";
+import {
+  expectAsAjvSays,
+  expectFormsAsJson,
+  expectOnTopics,
+  GITHUB_EVENTS,
+  GITHUB_EXAMPLES,
+} from "../support/github-examples.ts";
+import { opened } from "../support/opened.ts";
 
-it("all of GitHub's deliveries are published or quarantined as Ajv says of GitHub's own schemas", async () => {
-  await using stores = await createTestStores();
-  await using gateway = await startTestGateway(stores.env);
-  expect(await expectAsAjvSays(gateway, GITHUB_EVENTS)).toEqual({ sent: 329, valid: 276 });
+const stores = opened(createTestStores);
+const gateway = opened(() => startTestGateway(stores.env));
+
+describe("all of GitHub's deliveries", () => {
+  it("stand on their topics byte for byte, and are published once when all are sent twice", async () => {
+    expect(GITHUB_EXAMPLES.length).toBe(329);
+    await expectOnTopics({ stores, gateway }, GITHUB_EXAMPLES);
+  });
+
+  it("publish the same data as forms and as JSON", () =>
+    expectFormsAsJson({ stores, gateway }, GITHUB_EXAMPLES));
+
+  it("are published or quarantined as Ajv says of GitHub's own schemas", async () => {
+    expect(await expectAsAjvSays(gateway, GITHUB_EVENTS)).toEqual({ sent: 329, valid: 276 });
+  });
 });

@@ -1,16 +1,8 @@
-import { afterAll, beforeAll, describe, it } from "vitest";
-import {
-  type KillSite,
-  killWhileHandling,
-  killWhileRedriving,
-  openKillSite,
-} from "../support/handler-kills.ts";
+import { describe, it } from "vitest";
+import { killWhileHandling, killWhileRedriving, openKillSite } from "../support/handler-kills.ts";
+import { opened } from "../support/opened.ts";
 
-let site: KillSite;
-beforeAll(async () => {
-  site = await openKillSite();
-});
-afterAll(() => site?.[Symbol.asyncDispose]());
+const site = opened(openKillSite);
 
 describe("gateways that are killed again and again", () => {
   it("lose no event and acknowledge none too early while handlers hang, cut and refuse", () =>

@@ -1,21 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import {
   compareForeignIds,
   fillBoth,
-  type LeakMatrix,
   openLeakMatrix,
   refuseStrangers,
+  shareIdempotencyKeys,
   tryOwnIds,
 } from "../conformance/leaks.ts";
 import { keptOf } from "../conformance/victim.ts";
+import { opened } from "../support/opened.ts";
 
-let matrix: LeakMatrix;
+const matrix = opened(openLeakMatrix);
 let ourIds: ReadonlySet<string>;
 beforeAll(async () => {
-  matrix = await openLeakMatrix();
   ourIds = await fillBoth(matrix);
 });
-afterAll(() => matrix?.[Symbol.asyncDispose]());
 
 describe("every operation, with every kind of request at every place of an id,", () => {
   it("answers 401 or 403 alike to everyone who may not, whatever ids they name", async () => {
@@ -32,5 +31,9 @@ describe("every operation, with every kind of request at every place of an id,",
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
     expect(await compareForeignIds(matrix, { accepted, ourIds, twists: "all" })).toEqual([]);
     expect(await keptOf(matrix.spine, matrix.ours.organizationId)).toEqual(before);
+  });
+
+  it("that creates takes an Idempotency-Key of one organization for unknown in another", async () => {
+    expect(await shareIdempotencyKeys(matrix)).toEqual([]);
   });
 });

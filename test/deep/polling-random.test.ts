@@ -1,17 +1,14 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, test } from "vitest";
+import { test } from "vitest";
 import { live, schemes, story } from "../channels/polling/random-stories.ts";
+import { opened } from "../support/opened.ts";
 import { PollUpstream } from "../support/poll-upstream.ts";
 
 /** Stories of each scheme; others each time, unless a seed is given: that of a failure is printed with it. */
 const STORIES = Number(process.env.POLL_RUNS ?? 50);
 const SEED = process.env.POLL_SEED;
 
-let upstream: PollUpstream;
-beforeAll(async () => {
-  upstream = await PollUpstream.start();
-});
-afterAll(() => upstream[Symbol.asyncDispose]());
+const upstream = opened(() => PollUpstream.start());
 
 test.each(schemes)("$name: nothing lost, nothing doubled", async (scheme) => {
   await fc.assert(

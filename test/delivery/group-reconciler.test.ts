@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { removeSubscription } from "../../src/bus/groups/subscription-groups.ts";
 import { startChangeFeed } from "../../src/data/changes.ts";
 import {
@@ -8,15 +8,12 @@ import {
 } from "../../src/delivery/group-reconciler.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestChanges } from "../support/changes.ts";
+import { opened } from "../support/opened.ts";
 import { startRedis } from "../support/redis.ts";
-import { startTestSpine, type TestSpine } from "../support/spine.ts";
+import { startTestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
-let spine: TestSpine;
-beforeAll(async () => {
-  spine = await startTestSpine();
-});
-afterAll(() => spine[Symbol.asyncDispose]());
+const spine = opened(startTestSpine);
 
 let open: AsyncDisposableStack;
 let lines: { msg: string; subscription?: string; topics?: number }[];

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo, LookupFunction } from "node:net";
 import { sql } from "kysely";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { Appended } from "../../src/bus/publish/publish.ts";
 import { createAttempt } from "../../src/delivery/attempt.ts";
 import { type Handlers, type HandlersTiming, startHandlers } from "../../src/delivery/handlers.ts";
@@ -10,26 +10,21 @@ import { createListeners } from "../../src/lib/listeners.ts";
 import { createLog } from "../../src/log.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { createTestChanges } from "../support/changes.ts";
-import { type HandlerServer, startHandlerServer } from "../support/handler-server.ts";
-import { startTestSpine, type TestSpine } from "../support/spine.ts";
+import { startHandlerServer } from "../support/handler-server.ts";
+import { opened } from "../support/opened.ts";
+import { startTestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
-let open: AsyncDisposableStack;
-let spine: TestSpine;
-let handler: HandlerServer;
 let lines: string[];
 let handlers: Handlers | undefined;
-beforeAll(async () => {
-  open = new AsyncDisposableStack();
-  spine = open.use(await startTestSpine());
-  handler = open.use(await startHandlerServer());
-});
+const spine = opened(startTestSpine);
+const handler = opened(startHandlerServer);
+const open = opened(() => new AsyncDisposableStack());
 afterEach(async () => {
   await handlers?.[Symbol.asyncDispose]();
   handlers = undefined;
   aheadMs = 0;
 });
-afterAll(() => open.disposeAsync());
 
 const HOUR_MS = 3_600_000;
 const FAST: HandlersTiming = {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { Appended } from "../../src/bus/publish/publish.ts";
 import { createPublish } from "../../src/bus/publish/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
@@ -12,15 +12,12 @@ import {
 } from "../../src/delivery/housekeeper.ts";
 import { createListeners } from "../../src/lib/listeners.ts";
 import { createLog } from "../../src/log.ts";
+import { opened } from "../support/opened.ts";
 import { startRedis } from "../support/redis.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
-let spine: TestSpine;
-beforeAll(async () => {
-  spine = await startTestSpine();
-});
-afterAll(() => spine[Symbol.asyncDispose]());
+const spine = opened(startTestSpine);
 
 let keepers = new AsyncDisposableStack();
 /** Ahead of the real time: what was retired just now may be long retired for the housekeeper. */

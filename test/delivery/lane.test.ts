@@ -1,26 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RedisBus } from "../../src/bus/connection/redis.ts";
+import { describe, expect, it } from "vitest";
 import type { AttemptResult } from "../../src/delivery/attempt.ts";
 import { type Lane, startLane } from "../../src/delivery/lane.ts";
 import type { PendingDelivery } from "../../src/event/handler.ts";
 import { createLog } from "../../src/log.ts";
-import { openTestRedis } from "../bus/support.ts";
-import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
+import { openedBus } from "../bus/support.ts";
 import { until } from "../support/until.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const HOUR_MS = 3_600_000;
 
-let server: TestRedis;
-let redis: RedisBus;
-beforeAll(async () => {
-  server = await createTestRedis();
-  redis = await openTestRedis(server.url);
-});
-afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+const { server, redis } = openedBus();
 
 let made = 0;
 

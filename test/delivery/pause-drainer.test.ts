@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { quarantineBudgetKey } from "../../src/bus/keys.ts";
 import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
 import {
@@ -10,17 +10,14 @@ import {
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestChanges } from "../support/changes.ts";
-import { startTestSpine, type TestSpine } from "../support/spine.ts";
+import { opened } from "../support/opened.ts";
+import { startTestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
 const TICK = { type: "tick", idPath: "$.n" };
 const timing = { tickMs: 20, leaseMs: 3_600_000, lingerMs: 100 };
 
-let spine: TestSpine;
-beforeAll(async () => {
-  spine = await startTestSpine();
-});
-afterAll(() => spine[Symbol.asyncDispose]());
+const spine = opened(startTestSpine);
 
 let drainers: PauseDrainer[] = [];
 afterEach(async () => {

@@ -8,28 +8,22 @@ import {
   installApp,
   startTestGateway,
   type TestGateway,
-  type TestStores,
 } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
 const TYPES = ["a", "b", "c", "d", "e"];
 
-let stores: TestStores;
-let one: TestGateway;
-let other: TestGateway;
+const stores = opened(createTestStores);
+const one = opened(() => startTestGateway(stores.env));
+const other = opened(() => startTestGateway(stores.env));
 let app: InstalledApp;
 beforeAll(async () => {
-  stores = await createTestStores();
-  [one, other] = await Promise.all([startTestGateway(stores.env), startTestGateway(stores.env)]);
   const events = TYPES.map((type) => ({ type, typePath: "$.type", idPath: "$.n" }));
   app = await installApp(one, [{ uid: "in", kind: "webhook", events }]);
 });
-afterAll(async () => {
-  await Promise.all([one, other].map((gateway) => gateway?.[Symbol.asyncDispose]()));
-  await stores[Symbol.asyncDispose]();
-  vi.restoreAllMocks();
-});
+afterAll(() => vi.restoreAllMocks());
 
 /** So long may a reader take nothing. */
 const MAX_STALL_MS = 10_000;

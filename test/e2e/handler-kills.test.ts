@@ -1,21 +1,11 @@
-import { afterAll, beforeAll, describe, it } from "vitest";
-import {
-  type KillSite,
-  killWhileHandling,
-  killWhileRedriving,
-  openKillSite,
-} from "../support/handler-kills.ts";
+import { describe, it } from "vitest";
+import { killWhileHandling, openKillSite } from "../support/handler-kills.ts";
+import { opened } from "../support/opened.ts";
 
-let site: KillSite;
-beforeAll(async () => {
-  site = await openKillSite();
-});
-afterAll(() => site?.[Symbol.asyncDispose]());
+const site = opened(openKillSite);
 
+// `test/deep/handler-kills.test.ts` kills more often, and in the middle of a re-drive.
 describe("a gateway that is killed", () => {
   it("loses no event and acknowledges none too early while handlers hang, cut and refuse", () =>
     killWhileHandling(site, 1));
-
-  it("leaves each item of a re-drive in quarantine or on its topic, never twice", () =>
-    killWhileRedriving(site, 1));
 });

@@ -1,33 +1,19 @@
 import { HTTP } from "cloudevents";
 import { Webhook } from "standardwebhooks";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  channelOf,
-  createTestStores,
-  installApp,
-  startTestGateway,
-  type TestGateway,
-  type TestStores,
-} from "../support/gateway.ts";
-import { type HandlerServer, type Received, startHandlerServer } from "../support/handler-server.ts";
+import { describe, expect, it } from "vitest";
+import { channelOf, createTestStores, installApp, startTestGateway } from "../support/gateway.ts";
+import { type Received, startHandlerServer } from "../support/handler-server.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
-let stores: TestStores;
-let gateway: TestGateway;
-let handler: HandlerServer;
-beforeAll(async () => {
-  stores = await createTestStores();
-  gateway = await startTestGateway(
+const stores = opened(createTestStores);
+const gateway = opened(() =>
+  startTestGateway(
     { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
     { handlersTiming: { firstRetryMs: 50, mostRetryMs: 200 } },
-  );
-  handler = await startHandlerServer();
-});
-afterAll(async () => {
-  await gateway?.[Symbol.asyncDispose]();
-  await handler?.[Symbol.asyncDispose]();
-  await stores?.[Symbol.asyncDispose]();
-});
+  ),
+);
+const handler = opened(startHandlerServer);
 
 interface Subscribed {
   readonly path: string;

@@ -3,26 +3,19 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createTestStores,
-  installApp,
-  startTestGateway,
-  type TestGateway,
-  type TestStores,
-} from "../support/gateway.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createTestStores, installApp, startTestGateway } from "../support/gateway.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
-let stores: TestStores;
-let gateway: TestGateway;
 let channels: ReadonlyMap<string, string>;
 
 const events = [{ type: "e", idPath: "$.id" }];
 const signed = { scheme: "hmac", name: "x-signature", prefix: "sha256=" };
 
+const stores = opened(createTestStores);
+const gateway = opened(() => startTestGateway(stores.env));
 beforeAll(async () => {
-  stores = await createTestStores();
-  gateway = await startTestGateway(stores.env);
   const app = await installApp(gateway, [
     { uid: "plain", kind: "webhook", config: { limits: { maxBodyBytes: 100_000 } }, events },
     { uid: "signed", kind: "webhook", config: { verification: signed }, events },
@@ -32,10 +25,6 @@ beforeAll(async () => {
   channels = new Map(app.channels.map(({ id, uid }) => [uid, id]));
   const secrets = [{ value: "old", notAfter: "2020-01-01T00:00:00Z" }, { value: "new" }];
   await gateway.api("PUT", `/apps/${app.id}/channels/${channels.get("signed")}`, { config: { secrets } });
-});
-afterAll(async () => {
-  await gateway?.[Symbol.asyncDispose]();
-  await stores?.[Symbol.asyncDispose]();
 });
 
 /** How many deliveries the gateway says that it has refused. */

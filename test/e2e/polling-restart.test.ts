@@ -9,16 +9,16 @@ import {
   installApp,
   startTestGateway,
   type TestGateway,
-  type TestStores,
 } from "../support/gateway.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { opened } from "../support/opened.ts";
 import { PollUpstream } from "../support/poll-upstream.ts";
 import { until } from "../support/until.ts";
 
 const PAGE_ROWS = 3;
 
-let stores: TestStores;
-let upstream: PollUpstream;
+const stores = opened(createTestStores);
+const upstream = opened(() => PollUpstream.start());
 let killed: GatewayProcess;
 let next: TestGateway;
 let app: InstalledApp;
@@ -26,7 +26,6 @@ let app: InstalledApp;
 const env = () => ({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
 
 beforeAll(async () => {
-  [stores, upstream] = await Promise.all([createTestStores(), PollUpstream.start()]);
   upstream.clear({ by: "at", paging: "cursorToken", pageSize: PAGE_ROWS });
   killed = await startGatewayProcess(env());
   const config = {
@@ -41,8 +40,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await next?.[Symbol.asyncDispose]();
   await killed?.[Symbol.asyncDispose]();
-  await upstream?.[Symbol.asyncDispose]();
-  await stores?.[Symbol.asyncDispose]();
 });
 
 /** So many rows more, five to a time of theirs. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import {
   channelOf,
   createTestStores,
@@ -6,21 +6,18 @@ import {
   type InstalledApp,
   installApp,
   startTestGateway,
-  type TestGateway,
-  type TestStores,
 } from "../support/gateway.ts";
+import { opened } from "../support/opened.ts";
 import { PollUpstream } from "../support/poll-upstream.ts";
 import { until } from "../support/until.ts";
 
-let stores: TestStores;
-let upstream: PollUpstream;
-let gateway: TestGateway;
+const stores = opened(createTestStores);
+const upstream = opened(() => PollUpstream.start());
+const gateway = opened(() => startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" }));
 let app: InstalledApp;
 let path: string;
 
 beforeAll(async () => {
-  [stores, upstream] = await Promise.all([createTestStores(), PollUpstream.start()]);
-  gateway = await startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
   upstream.clear({ order: "descending", paging: "linkHeader" });
   for (let n = 0; n < 8; n++) {
     upstream.nowMs += 1000;
@@ -41,11 +38,6 @@ beforeAll(async () => {
   const events = [{ type: "1", typePath: "$.version" }];
   app = await installApp(gateway, [{ uid: "in", kind: "polling", config, events }]);
   path = `/apps/${app.id}/channels/${channelOf(app).id}`;
-});
-afterAll(async () => {
-  await gateway?.[Symbol.asyncDispose]();
-  await upstream?.[Symbol.asyncDispose]();
-  await stores?.[Symbol.asyncDispose]();
 });
 
 /** The ids of the events of a type, in the order of their topic. */

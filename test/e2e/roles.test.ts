@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { Outcome } from "../../src/event/outcome.ts";
 import {
   channelOf,
@@ -9,30 +9,24 @@ import {
   installApp,
   startTestGateway,
   type TestGateway,
-  type TestStores,
 } from "../support/gateway.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
-let stores: TestStores;
-let api: TestGateway;
-let hooks: TestGateway;
-let delivery: TestGateway;
+const stores = opened(createTestStores);
 let app: InstalledApp;
 let hookPath: string;
 
 const startWith = (roles: string): Promise<TestGateway> =>
   startTestGateway({ ...stores.env, INLET_ROLES: roles });
+const api = opened(() => startWith("api"));
+const hooks = opened(() => startWith("hooks"));
+const delivery = opened(() => startWith("delivery"));
 
 beforeAll(async () => {
-  stores = await createTestStores();
-  [api, hooks, delivery] = await Promise.all([startWith("api"), startWith("hooks"), startWith("delivery")]);
   app = await installApp(api, [{ uid: "in", kind: "webhook", events: [{ type: "made", idPath: "$.id" }] }]);
   hookPath = new URL(channelOf(app).url ?? "").pathname;
-});
-afterAll(async () => {
-  await Promise.all([api, hooks, delivery].map((gateway) => gateway?.[Symbol.asyncDispose]()));
-  await stores?.[Symbol.asyncDispose]();
 });
 
 async function send(origin: string, id: string): Promise<{ status: number; outcome: Outcome }> {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import {
   createTestStores,
   fieldsOn,
@@ -8,17 +8,15 @@ import {
   installApp,
   startTestGateway,
   type TestGateway,
-  type TestStores,
 } from "../support/gateway.ts";
-import { type StreamServer, startStreamServer } from "../support/stream-server.ts";
+import { opened } from "../support/opened.ts";
+import { startStreamServer } from "../support/stream-server.ts";
 import { until } from "../support/until.ts";
 
 const CHANNELS = Array.from({ length: 8 }, (_, i) => `feed-${i}`);
 
-let stores: TestStores;
-let upstream: StreamServer;
-let leaving: TestGateway;
-let staying: TestGateway;
+const stores = opened(createTestStores);
+const upstream = opened(startStreamServer);
 let app: InstalledApp;
 
 /** No lease runs out while this test runs: shards change hands only when they are given away. */
@@ -26,10 +24,10 @@ const LEASE = { ttlMs: 3_600_000 };
 
 const start = (): Promise<TestGateway> =>
   startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" }, { sourcesTiming: LEASE });
+const leaving = opened(start);
+const staying = opened(start);
 
 beforeAll(async () => {
-  [stores, upstream] = await Promise.all([createTestStores(), startStreamServer()]);
-  [leaving, staying] = await Promise.all([start(), start()]);
   app = await installApp(leaving, [
     ...CHANNELS.map((uid) => ({
       ...{ uid, kind: "sse", events: [{ type: "tick" }] },
@@ -37,10 +35,6 @@ beforeAll(async () => {
     })),
     { uid: "hook", kind: "webhook", events: [{ type: "tick" }] },
   ]);
-});
-afterAll(async () => {
-  await Promise.all([leaving, staying].map((gateway) => gateway?.[Symbol.asyncDispose]()));
-  await Promise.all([upstream?.[Symbol.asyncDispose](), stores?.[Symbol.asyncDispose]()]);
 });
 
 /** The numbers on each channel's topic, in the order of its entries. */

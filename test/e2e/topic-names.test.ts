@@ -1,24 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createTestStores,
-  fieldsOn,
-  installApp,
-  startTestGateway,
-  type TestGateway,
-  type TestStores,
-} from "../support/gateway.ts";
+import { describe, expect, it } from "vitest";
+import { createTestStores, fieldsOn, installApp, startTestGateway } from "../support/gateway.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
-let stores: TestStores;
-let gateway: TestGateway;
-beforeAll(async () => {
-  stores = await createTestStores();
-  gateway = await startTestGateway(stores.env);
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
-  await stores[Symbol.asyncDispose]();
-});
+const stores = opened(createTestStores);
+const gateway = opened(() => startTestGateway(stores.env));
 
 const TYPE = "order+created@v2";
 const CYRILLIC = "заказ";

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { Outcome } from "../../src/event/outcome.ts";
 import {
   channelOf,
@@ -7,24 +7,21 @@ import {
   installApp,
   startTestGateway,
   type TestGateway,
-  type TestStores,
 } from "../support/gateway.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
-let stores: TestStores;
-let gateways: readonly [TestGateway, TestGateway];
+const stores = opened(createTestStores);
+const gateways = [
+  opened(() => startTestGateway(stores.env)),
+  opened(() => startTestGateway(stores.env)),
+] as const;
 let app: InstalledApp;
 
 beforeAll(async () => {
-  stores = await createTestStores();
-  gateways = await Promise.all([startTestGateway(stores.env), startTestGateway(stores.env)]);
   const events = [{ type: "order.paid", typePath: "$.type", idPath: "$.id", payloadPath: "$.order" }];
   app = await installApp(gateways[0], [{ uid: "in", kind: "webhook", config: {}, events }]);
-});
-afterAll(async () => {
-  await Promise.all(gateways.map((gateway) => gateway[Symbol.asyncDispose]()));
-  await stores[Symbol.asyncDispose]();
 });
 
 const hookPath = (): string => new URL(channelOf(app).url ?? "").pathname;

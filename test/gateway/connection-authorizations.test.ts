@@ -1,21 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { setFoundState } from "../../src/data/channels/channel-states.ts";
 import { CLIENT, type OAuthProvider, startOAuthProvider } from "../support/oauth-provider.ts";
-import {
-  type ConnectionsRig,
-  ORIGIN,
-  REQUEST,
-  signal,
-  startConnectionsRig,
-  tokenOf,
-} from "./connections-support.ts";
+import { opened } from "../support/opened.ts";
+import { ORIGIN, REQUEST, signal, startConnectionsRig, tokenOf } from "./connections-support.ts";
 
-let rig: ConnectionsRig;
-beforeAll(async () => {
-  rig = await startConnectionsRig();
-});
+const rig = opened(startConnectionsRig);
 afterEach(() => rig.reset());
-afterAll(() => rig[Symbol.asyncDispose]());
 
 describe("an authorization by a person", () => {
   let provider: OAuthProvider;

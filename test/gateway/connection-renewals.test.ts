@@ -1,18 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import {
   claimRenewal,
   noteRefusal,
   readTokens,
   storeTokens,
 } from "../../src/data/connections/connection-tokens.ts";
-import { type ConnectionsRig, rotate, startConnectionsRig, tokenOf } from "./connections-support.ts";
+import { opened } from "../support/opened.ts";
+import { rotate, startConnectionsRig, tokenOf } from "./connections-support.ts";
 
-let rig: ConnectionsRig;
-beforeAll(async () => {
-  rig = await startConnectionsRig();
-});
+const rig = opened(startConnectionsRig);
 afterEach(() => rig.reset());
-afterAll(() => rig[Symbol.asyncDispose]());
 
 describe("the lease of a renewal", () => {
   const turnOf = (connectionId: string, holder: string) => ({ connectionId, generation: 0, holder });

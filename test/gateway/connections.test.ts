@@ -6,22 +6,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { readTokens } from "../../src/data/connections/connection-tokens.ts";
 import { noteConnectionUse } from "../../src/data/connections/connections.ts";
 import { CLIENT } from "../support/oauth-provider.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
-import {
-  type ConnectionsRig,
-  REQUEST,
-  rotate,
-  signal,
-  startConnectionsRig,
-  tokenOf,
-} from "./connections-support.ts";
+import { REQUEST, rotate, signal, startConnectionsRig, tokenOf } from "./connections-support.ts";
 
-let rig: ConnectionsRig;
-beforeAll(async () => {
-  rig = await startConnectionsRig();
-});
+const rig = opened(startConnectionsRig);
 afterEach(() => rig.reset());
-afterAll(() => rig[Symbol.asyncDispose]());
 
 describe("credentials", () => {
   it.each([

@@ -1,13 +1,10 @@
 import pg from "pg";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { createTestApi, type TestApi } from "../support/api.ts";
+import { expect, it } from "vitest";
+import { createTestApi } from "../support/api.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await createTestApi();
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = opened(createTestApi);
 
 it("answers 503 with Retry-After while the database is away, never 401 or 500, and recovers by itself", async () => {
   const { connection } = api.database;

@@ -4,6 +4,7 @@ import { createRateLimiters } from "../../src/bus/limits/rate-limiter.ts";
 import { createLog } from "../../src/log.ts";
 import { awayBus, createTestApi, type TestApi } from "../support/api.ts";
 import { createTestIam } from "../support/iam.ts";
+import { opened } from "../support/opened.ts";
 import { startRedis } from "../support/redis.ts";
 import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
 import { until } from "../support/until.ts";
@@ -17,16 +18,8 @@ const open = (server: Pick<TestRedis, "url">): Promise<RedisBus> =>
     signal: new AbortController().signal,
   });
 
-let server: TestRedis;
-let redis: RedisBus;
-beforeAll(async () => {
-  server = await createTestRedis();
-  redis = await open(server);
-});
-afterAll(async () => {
-  await redis?.[Symbol.asyncDispose]();
-  await server?.[Symbol.asyncDispose]();
-});
+const server = opened(createTestRedis);
+const redis = opened(() => open(server));
 
 const limitsOf = ({ headers }: { headers: Headers }) =>
   ["limit", "remaining", "reset"].map((name) => Number(headers.get(`ratelimit-${name}`) ?? Number.NaN));

@@ -1,8 +1,7 @@
 import { createHmac } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { z } from "zod";
-import type { RedisBus } from "../../src/bus/connection/redis.ts";
-import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
+import { createQuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
 import { webhookSettings } from "../../src/channels/webhook/settings.ts";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
 import type { ChannelIdentity } from "../../src/event/channel.ts";
@@ -14,25 +13,15 @@ import type { LiveChannel } from "../../src/ingest/live-channel.ts";
 import { createWriter, type WriterDeps } from "../../src/ingest/write.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
-import { openTestRedis, testChannel, testPublish, testTopic } from "../bus/support.ts";
-import { createTestRedis, type TestRedis } from "../support/test-redis.ts";
+import { openedBus, testChannel, testPublish, testTopic } from "../bus/support.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 import { senderOf } from "../verify/support.ts";
 
-let server: TestRedis;
-let redis: RedisBus;
-let quarantine: QuarantineStore;
 let results: IngestResult[];
 let identity: ChannelIdentity;
-beforeAll(async () => {
-  server = await createTestRedis();
-  redis = await openTestRedis(server.url);
-  quarantine = createQuarantineStore({ redis, publish: testPublish(redis) });
-});
-afterAll(async () => {
-  await redis?.[Symbol.asyncDispose]();
-  await server?.[Symbol.asyncDispose]();
-});
+const { server, redis } = openedBus();
+const quarantine = opened(() => createQuarantineStore({ redis, publish: testPublish(redis) }));
 beforeEach(() => {
   results = [];
   identity = testChannel();

@@ -1,4 +1,4 @@
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { PassThrough } from "node:stream";
 import {
   brotliCompressSync,
@@ -8,36 +8,13 @@ import {
   gzipSync,
   zstdCompressSync,
 } from "node:zlib";
-import { getLocal, type Mockttp } from "mockttp";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createOutbound } from "../../src/net/create-outbound.ts";
-import {
-  type Outbound,
-  OutboundError,
-  type OutboundLimits,
-  type OutboundRequest,
-} from "../../src/net/outbound.ts";
-
-let server: Mockttp;
-let other: Mockttp;
-let outbound: Outbound & AsyncDisposable;
-beforeAll(async () => {
-  [server, other] = [getLocal(), getLocal()];
-  await Promise.all([server.start(), other.start()]);
-  outbound = createOutbound({ allowNetworks: ["127.0.0.0/8", "::1/128"] });
-});
-afterAll(async () => {
-  await outbound[Symbol.asyncDispose]();
-  await Promise.all([server.stop(), other.stop()]);
-});
-beforeEach(() => {
-  server.reset();
-  other.reset();
-});
+import { OutboundError, type OutboundLimits } from "../../src/net/outbound.ts";
+import { openedOutbound } from "./support.ts";
 
 const { signal } = new AbortController();
-const call = (path: string, more: Partial<OutboundRequest> = {}, limits: OutboundLimits = {}) =>
-  outbound.request({ method: "GET", url: server.urlFor(path), headers: {}, ...more }, { signal, ...limits });
+const { call, outbound, server } = openedOutbound();
 const fetchText = async (path: string, limits: OutboundLimits = {}) =>
   (await outbound.fetch(limits)(server.urlFor(path))).text();
 
@@ -188,103 +165,6 @@ describe("a failed call", () => {
   });
 });
 
-describe("a redirect", () => {
-  const secrets = {
-    authorization: "a",
-    cookie: "b",
-    "x-api-key": "c",
-    accept: "text/html",
-    "user-agent": "d",
-  };
-
-  it("to another origin takes no credentials along", async () => {
-    await server.forGet("/a").thenReply(302, "", { location: "/b" });
-    await server.forGet("/b").thenReply(307, "", { location: other.urlFor("/c") });
-    const seenHere = await server.forGet("/never").thenReply(200);
-    const there = await other.forGet("/c").thenReply(200, "there");
-    const answer = await call("/a", { headers: secrets });
-    expect(answer.url).toBe(other.urlFor("/c"));
-    const [arrived] = await there.getSeenRequests();
-    expect(arrived?.headers).toMatchObject({ accept: "text/html", "user-agent": "d" });
-    for (const name of ["authorization", "cookie", "x-api-key"])
-      expect(arrived?.headers).not.toHaveProperty(name);
-    expect(await seenHere.getSeenRequests()).toEqual([]);
-    await outbound.fetch()(server.urlFor("/a"), { headers: secrets });
-    const [, fetched] = await there.getSeenRequests();
-    for (const name of ["authorization", "cookie", "x-api-key"])
-      expect(fetched?.headers).not.toHaveProperty(name);
-  });
-
-  it("within its origin keeps all headers", async () => {
-    await server.forGet("/a").thenReply(308, "", { location: "b?x=1" });
-    const there = await server.forGet("/b").thenReply(200);
-    await call("/a", { headers: secrets });
-    expect((await there.getSeenRequests())[0]?.headers).toMatchObject(secrets);
-  });
-
-  it.each([
-    [301, "POST", "GET", ""],
-    [302, "POST", "GET", ""],
-    [303, "POST", "GET", ""],
-    [303, "PUT", "GET", ""],
-    [302, "PUT", "PUT", "body"],
-    [307, "POST", "POST", "body"],
-    [308, "POST", "POST", "body"],
-  ])("with status %i turns a %s into a %s", async (status, method, becomes, body) => {
-    await server
-      .forAnyRequest()
-      .matching(({ path }) => path === "/a")
-      .thenReply(status, "", { location: "/b" });
-    const there = await server
-      .forAnyRequest()
-      .matching(({ path }) => path === "/b")
-      .thenReply(200);
-    await call("/a", { method, body: "body", headers: { "content-type": "text/plain" } });
-    const [arrived] = await there.getSeenRequests();
-    expect([arrived?.method, await arrived?.body.getText()]).toEqual([becomes, body]);
-    expect(arrived?.headers["content-type"]).toBe(body === "" ? undefined : "text/plain");
-  });
-
-  it("that would send the body to another origin is not followed", async () => {
-    await server.forPost("/a").thenReply(307, "", { location: other.urlFor("/") });
-    const there = await other.forAnyRequest().thenReply(200);
-    await expect(call("/a", { method: "POST", body: "client_secret=x" })).rejects.toMatchObject({
-      code: "redirects",
-    });
-    expect(await there.getSeenRequests()).toEqual([]);
-  });
-
-  it.each([
-    "file:///etc/passwd",
-    "ftp://127.0.0.1/",
-    "http://a:b@127.0.0.1/",
-    "http://[",
-    "data:,x",
-    "javascript:0",
-  ])("to %s is not followed", async (location) => {
-    await server.forGet("/a").thenReply(302, "", { location });
-    await expect(call("/a")).rejects.toMatchObject({ code: "redirects" });
-  });
-
-  it("is followed up to maxRedirects times, and can be returned or refused instead", async () => {
-    await server.forGet("/a").thenReply(302, "", { location: "/a" });
-    await expect(call("/a", {}, { maxRedirects: 3 })).rejects.toMatchObject({ code: "redirects" });
-    await expect(call("/a", {}, { maxRedirects: 0 })).rejects.toMatchObject({ code: "redirects" });
-    const fetch = outbound.fetch();
-    expect((await fetch(server.urlFor("/a"), { redirect: "manual" })).status).toBe(302);
-    await expect(fetch(server.urlFor("/a"), { redirect: "error" })).rejects.toMatchObject({
-      code: "redirects",
-    });
-  });
-
-  it("without a Location is returned as the answer", async () => {
-    await server.forGet("/a").thenReply(304, "");
-    await server.forGet("/b").thenReply(302, "no");
-    expect((await call("/a")).status).toBe(304);
-    expect((await call("/b")).status).toBe(302);
-  });
-});
-
 describe("a request", () => {
   it("has the Host of its address, and each header once", async () => {
     const seen = await server.forGet("/a").thenReply(200);
@@ -294,63 +174,5 @@ describe("a request", () => {
     const requests = await seen.getSeenRequests();
     expect(requests.map((request) => request.headers.host)).toEqual(Array(2).fill(new URL(server.url).host));
     expect(requests[0]?.headers["x-key"]).toBe("2");
-  });
-});
-
-describe("fetch", () => {
-  it("behaves as the standard's: body, headers, response, redirected address", async () => {
-    const seen = await server.forPost("/b").thenReply(200, `{"a":1}`, { "content-type": "application/json" });
-    await server.forPost("/a").thenReply(307, "", { location: "/b" });
-    const response = await outbound.fetch()(new URL(server.urlFor("/a")), {
-      method: "POST",
-      body: new URLSearchParams({ a: "b c" }),
-    });
-    expect(response).toMatchObject({ ok: true, status: 200, redirected: true, url: server.urlFor("/b") });
-    expect(await response.json()).toEqual({ a: 1 });
-    const [request] = await seen.getSeenRequests();
-    expect(await request?.body.getText()).toBe("a=b+c");
-    expect(request?.headers["content-type"]).toContain("application/x-www-form-urlencoded");
-  });
-
-  it("gives a stream piece by piece, as it comes", async () => {
-    const source = new PassThrough();
-    await server.forGet("/a").thenStream(200, source);
-    const reader = (await outbound.fetch()(server.urlFor("/a"))).body?.getReader();
-    for (const piece of ["first", "second"]) {
-      source.write(piece);
-      expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe(piece);
-    }
-    await reader?.cancel();
-    source.destroy();
-  });
-
-  it("leaves the socket unread while nobody reads the answer", async () => {
-    const PIECES = 256;
-    const piece = Buffer.alloc(64 * 1024);
-    const sockets = new Map<string, Socket>();
-    const flood = createServer((socket) => {
-      socket.on("error", () => {});
-      socket.once("data", (head) => {
-        sockets.set(/^GET (\S+)/.exec(String(head))?.[1] ?? "", socket);
-        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${PIECES * piece.length}\r\n\r\n`);
-        for (let n = 0; n < PIECES; n++) socket.write(piece);
-      });
-    });
-    await new Promise<void>((resolve) => flood.listen(0, "127.0.0.1", resolve));
-    const origin = `http://127.0.0.1:${(flood.address() as AddressInfo).port}`;
-    try {
-      const unread = await outbound.fetch()(`${origin}/unread`);
-      // Two answers that begin later come whole, and all that time the first one stands still.
-      for (const path of ["/read", "/read-too"]) {
-        let bytes = 0;
-        for await (const chunk of (await outbound.fetch()(origin + path)).body ?? []) bytes += chunk.length;
-        expect(bytes).toBe(PIECES * piece.length);
-      }
-      expect(sockets.get("/unread")?.writableLength).toBeGreaterThan(0);
-      await unread.body?.cancel();
-    } finally {
-      for (const socket of sockets.values()) socket.destroy();
-      flood.close();
-    }
   });
 });

@@ -84,3 +84,8 @@ export function fieldOf(event: OutgoingEvent | undefined, name: string): string 
 
 export const dataOf = (outcome: Outcome): (string | undefined)[] =>
   outcome.events.map((event) => fieldOf(event, "data") ?? fieldOf(event, "data_base64"));
+
+/** A definition that takes every item, without and with an id of its own. */
+export const all = { definitions: [{ type: "all" }] };
+export const byId: Given = { definitions: [{ type: "all", idPath: "$.id" }] };
+export const typed = (contentType: string) => ({ headers: { "content-type": contentType } });

@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTestApi, type TestApi } from "../support/api.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createTestApi } from "../support/api.ts";
+import { opened } from "../support/opened.ts";
 
-let api: TestApi;
 let accountId: string;
+const api = opened(createTestApi);
 beforeAll(async () => {
-  api = await createTestApi();
   accountId = (await api.database.db.selectFrom("apiKeys").select("accountId").executeTakeFirstOrThrow())
     .accountId;
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 const form = (body: object = {}) => api.call.post("/forms", { title: "Form", ...body });
 const refusal = (body: object) => api.call.refusal("POST", "/forms", { title: "Form", ...body });

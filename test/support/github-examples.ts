@@ -1,10 +1,11 @@
+import { createHmac } from "node:crypto";
 import { createRequire } from "node:module";
 import { Ajv, type ValidateFunction } from "ajv";
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import { expect } from "vitest";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { EVENT_NAMES, eventSchema } from "../lib/json-schema/github.ts";
-import { installApp, type TestGateway } from "./gateway.ts";
+import { channelOf, installApp, type TestGateway, type TestStores } from "./gateway.ts";
 
 /** A delivery of GitHub, as octokit publishes it. */
 export interface Example {
@@ -28,6 +29,11 @@ export const GITHUB_EXAMPLES: readonly Example[] = events.flatMap(({ name, examp
   })),
 );
 
+/** The first of each event. */
+export const GITHUB_FIRSTS: readonly Example[] = GITHUB_EXAMPLES.filter(({ delivery }) =>
+  delivery.endsWith("-0"),
+);
+
 /** A definition of that event by GitHub's headers. */
 export const githubDefinition = (event: string, schema?: object): object => ({
   type: event,
@@ -42,10 +48,14 @@ function schemaOf(event: string): object | undefined {
   return name === undefined ? undefined : eventSchema(name);
 }
 
-export async function sendExample(url: string, { event, delivery, text }: Example): Promise<Outcome> {
+async function sendExample(
+  url: string,
+  { event, delivery, text }: Example,
+  headers: object = { "content-type": "application/json" },
+): Promise<Outcome> {
   const response = await fetch(url, {
     method: "POST",
-    headers: { "content-type": "application/json", "x-github-event": event, "x-github-delivery": delivery },
+    headers: { "x-github-event": event, "x-github-delivery": delivery, ...headers },
     body: text,
   });
   expect(response.status).toBe(200);
@@ -88,4 +98,60 @@ export async function expectAsAjvSays(
     else expect(quarantine.map(({ reason }) => reason)).toEqual(["schema_mismatch"]);
   }
   return { sent: examples.length, valid };
+}
+
+/** Each stands on the topic of its event byte for byte, and is published once when all are sent twice. */
+export async function expectOnTopics(site: Site, examples: readonly Example[]): Promise<void> {
+  const definitions = GITHUB_EVENTS.map((name) => githubDefinition(name));
+  const app = await installApp(site.gateway, [{ uid: "hooks", kind: "webhook", events: definitions }]);
+  const url = channelOf(app).url ?? "";
+  for (const example of examples) {
+    const outcome = await sendExample(url, example);
+    expect(outcome.published).toBe(1);
+    const entry = await entryOf(site, outcome);
+    expect(entry).toMatchObject({ topic: app.topicOf("hooks", example.event), data: example.text });
+    expect(entry.id).toBe(example.delivery);
+  }
+  const again = await Promise.all(examples.map((example) => sendExample(url, example)));
+  expect(again.reduce((sum, { published }) => sum + published, 0)).toBe(0);
+  expect(again.reduce((sum, { duplicates }) => sum + duplicates, 0)).toBe(examples.length);
+}
+
+/** Each is published as a form, which GitHub sends unless told otherwise, with the data that it has as JSON. */
+export async function expectFormsAsJson(site: Site, examples: readonly Example[]): Promise<void> {
+  const secret = "It's a Secret to Everybody";
+  const config = { preset: "github", secrets: [{ value: secret }] };
+  const events = GITHUB_EVENTS.map((type) => ({ type }));
+  const app = await installApp(site.gateway, []);
+  const channel = { uid: "forms", kind: "webhook", config, events };
+  const path = `/apps/${app.id}/channels`;
+  const { url } = await site.gateway.api<{ readonly url: string }>("POST", path, channel);
+  const send = (example: Example, contentType: string, body: string): Promise<Outcome> => {
+    const signature = createHmac("sha256", secret).update(body).digest("hex");
+    const headers = { "content-type": contentType, "x-hub-signature-256": `sha256=${signature}` };
+    return sendExample(url, { ...example, text: body }, headers);
+  };
+  for (const example of examples) {
+    const form = new URLSearchParams({ payload: example.text }).toString();
+    const outcome = await send(example, "application/x-www-form-urlencoded", form);
+    expect(outcome.published).toBe(1);
+    const topic = app.topicOf("forms", example.event);
+    const datacontenttype = "application/json";
+    expect(await entryOf(site, outcome)).toMatchObject({ topic, data: example.text, datacontenttype });
+    // The same delivery as JSON has the same data: a duplicate, and no conflict.
+    expect(await send(example, "application/json", example.text)).toMatchObject({ duplicates: 1 });
+  }
+}
+
+interface Site {
+  readonly stores: TestStores;
+  readonly gateway: TestGateway;
+}
+
+/** The fields of what a delivery of one event has put on its topic. */
+async function entryOf({ stores }: Site, { events: [event] }: Outcome): Promise<Record<string, string>> {
+  const { topic = "", entryId = "" } = event ?? {};
+  const [[, fields = []] = []] = await stores.client.xrange(topic, entryId, entryId);
+  const pairs = Array.from({ length: fields.length / 2 }, (_, i) => [fields[2 * i], fields[2 * i + 1]]);
+  return { ...Object.fromEntries(pairs), topic };
 }

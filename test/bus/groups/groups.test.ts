@@ -1,35 +1,16 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { expect, test } from "vitest";
 import { idBefore } from "../../../src/bus/entry-id.ts";
-import { createGroups, type Groups, readRedisTimeMs } from "../../../src/bus/groups/groups.ts";
+import { createGroups, readRedisTimeMs } from "../../../src/bus/groups/groups.ts";
 import {
   deadLettersKey,
   knownSubscriptionKey,
   subscriptionKey,
 } from "../../../src/event/subscription-keys.ts";
-import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
-import {
-  now,
-  openTestRedis,
-  testChannel,
-  testEvent,
-  testPolicy,
-  testPublish,
-  testTopic,
-} from "../support.ts";
+import { opened } from "../../support/opened.ts";
+import { now, openedBus, testChannel, testEvent, testPolicy, testPublish, testTopic } from "../support.ts";
 
-let server: TestRedis;
-let redis: RedisBus;
-let groups: Groups;
-beforeAll(async () => {
-  server = await createTestRedis();
-  redis = await openTestRedis(server.url);
-  groups = createGroups({ redis });
-});
-afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+const { server, redis } = openedBus();
+const groups = opened(() => createGroups({ redis }));
 
 const read = async (topic: string, group: string): Promise<readonly string[]> => {
   const reply = await server.client.xreadgroup("GROUP", group, "c", "COUNT", 100, "STREAMS", topic, ">");

@@ -2,12 +2,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { RedisEndpoint } from "../../../src/bus/connection/general-connection.ts";
 import { type JobQueue, openJobQueue } from "../../../src/bus/jobs/job-queue.ts";
 import type { Job, WorkOptions } from "../../../src/bus/jobs/job-worker.ts";
 import { parseRedisAddresses } from "../../../src/lib/addresses/redis-address.ts";
 import { createLog } from "../../../src/log.ts";
+import { opened } from "../../support/opened.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
@@ -18,11 +19,7 @@ interface Data {
 const endpointOf = (url: string): RedisEndpoint => ({ isCluster: false, seeds: parseRedisAddresses(url) });
 const everyHour = { everyMs: 3_600_000, offsetMs: 1, jitterMs: 0 };
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = opened(startRedis);
 
 let queues = 0;
 const lines: Record<string, unknown>[] = [];

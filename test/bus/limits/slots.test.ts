@@ -1,5 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   createSlots,
   type Place,
@@ -8,21 +7,13 @@ import {
   type TakenSlot,
   type Turn,
 } from "../../../src/bus/limits/slots.ts";
+import { opened } from "../../support/opened.ts";
 import { startRedis } from "../../support/redis.ts";
-import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
 import { until } from "../../support/until.ts";
-import { openTestRedis } from "../support.ts";
+import { openedBus, openTestRedis } from "../support.ts";
 
-let server: TestRedis;
-let redis: RedisBus;
-let otherRedis: RedisBus;
-beforeAll(async () => {
-  server = await createTestRedis();
-  [redis, otherRedis] = await Promise.all([openTestRedis(server.url), openTestRedis(server.url)]);
-});
-afterAll(async () => {
-  for (const each of [redis, otherRedis, server]) await each[Symbol.asyncDispose]();
-});
+const { server, redis } = openedBus();
+const otherRedis = opened(() => openTestRedis(server.url));
 
 afterEach(() => void vi.useRealTimers());
 

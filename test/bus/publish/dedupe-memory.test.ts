@@ -1,22 +1,12 @@
-import { afterAll, beforeAll, test } from "vitest";
-import type { RedisBus } from "../../../src/bus/connection/redis.ts";
-import type { Publish } from "../../../src/bus/publish/publish.ts";
-import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { test } from "vitest";
+import { opened } from "../../support/opened.ts";
+import { startRedis } from "../../support/redis.ts";
 import { openTestRedis, testPublish } from "../support.ts";
 import { expectBytesPerId } from "./dedupe-memory-support.ts";
 
-let server: RedisServer;
-let redis: RedisBus;
-let publish: Publish;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = await openTestRedis(server.url);
-  publish = testPublish(redis);
-});
-afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+const server = opened(startRedis);
+const redis = opened(() => openTestRedis(server.url));
+const publish = opened(() => testPublish(redis));
 
 test.each([
   [60, 60, 64],

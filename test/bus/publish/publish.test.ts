@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { describe, expect, test } from "vitest";
 import { StaleSourceError } from "../../../src/bus/errors.ts";
 import { cursorKey } from "../../../src/bus/keys.ts";
-import type { Publish, Receipt } from "../../../src/bus/publish/publish.ts";
+import type { Receipt } from "../../../src/bus/publish/publish.ts";
 import { startRedis } from "../../support/redis.ts";
-import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
 import {
   now,
+  openedBus,
   openTestRedis,
   testChannel,
   testEvent,
@@ -16,18 +15,7 @@ import {
 } from "../support.ts";
 import { expectExactEnd, expectNoIdLost } from "./dedupe-support.ts";
 
-let server: TestRedis;
-let redis: RedisBus;
-let publish: Publish;
-beforeAll(async () => {
-  server = await createTestRedis();
-  redis = await openTestRedis(server.url);
-  publish = testPublish(redis);
-});
-afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+const { server, redis, publish } = openedBus();
 
 type Event = ReturnType<typeof testEvent>;
 

@@ -1,7 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RedisBus } from "../../../src/bus/connection/redis.ts";
-import type { Publish } from "../../../src/bus/publish/publish.ts";
-import { createQuarantineStore, type QuarantineStore } from "../../../src/bus/quarantine/quarantine.ts";
+import { describe, expect, test } from "vitest";
+import { createQuarantineStore } from "../../../src/bus/quarantine/quarantine.ts";
 import type {
   QuarantineItem,
   QuarantineLimits,
@@ -11,32 +9,12 @@ import type { ChannelIdentity } from "../../../src/event/channel.ts";
 import type { QuarantineReason } from "../../../src/event/outcome.ts";
 import type { VerifiedDelivery } from "../../../src/event/received.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
-import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
+import { opened } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
-import {
-  now,
-  openTestRedis,
-  testChannel,
-  testEvent,
-  testPolicy,
-  testPublish,
-  testTopic,
-} from "../support.ts";
+import { now, openedBus, testChannel, testEvent, testPolicy, testPublish, testTopic } from "../support.ts";
 
-let server: TestRedis;
-let redis: RedisBus;
-let publish: Publish;
-let quarantine: QuarantineStore;
-beforeAll(async () => {
-  server = await createTestRedis();
-  redis = await openTestRedis(server.url);
-  publish = testPublish(redis);
-  quarantine = createQuarantineStore({ redis, publish });
-});
-afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+const { server, redis, publish } = openedBus();
+const quarantine = opened(() => createQuarantineStore({ redis, publish }));
 
 const deliveryOf = (body: string | Buffer, headers: Record<string, string> = {}): VerifiedDelivery => ({
   method: "POST",

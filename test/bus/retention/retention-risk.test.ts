@@ -1,19 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { describe, expect, it } from "vitest";
 import { createFindAtRisk } from "../../../src/bus/retention/retention-risk.ts";
-import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
-import { openTestRedis } from "../support.ts";
+import { openedBus } from "../support.ts";
 
-let server: TestRedis;
-let redis: RedisBus & AsyncDisposable;
-beforeAll(async () => {
-  server = await createTestRedis();
-  redis = await openTestRedis(server.url);
-});
-afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+const { server, redis } = openedBus();
 
 const ROOMY = { maxAgeSeconds: 86_400, maxEntries: 1_000_000, maxBytes: 1_000_000_000 };
 let made = 0;

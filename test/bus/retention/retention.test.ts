@@ -1,33 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { describe, expect, test } from "vitest";
 import {
   createTrimTopic,
   type RetainedTopic,
   startRetentionSweeper,
 } from "../../../src/bus/retention/retention.ts";
 import { createLog } from "../../../src/log.ts";
-import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
 import { until } from "../../support/until.ts";
-import {
-  now,
-  openTestRedis,
-  testChannel,
-  testEvent,
-  testPolicy,
-  testPublish,
-  testTopic,
-} from "../support.ts";
+import { now, openedBus, testChannel, testEvent, testPolicy, testPublish, testTopic } from "../support.ts";
 
-let server: TestRedis;
-let redis: RedisBus;
-beforeAll(async () => {
-  server = await createTestRedis();
-  redis = await openTestRedis(server.url);
-});
-afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+const { server, redis } = openedBus();
 
 const roomy = { maxAgeSeconds: 3600, maxEntries: 1_000_000, maxBytes: 1e9 };
 const log = createLog({ level: "silent" });

@@ -1,35 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { describe, expect, test } from "vitest";
 import { cursorKey } from "../../../src/bus/keys.ts";
-import type { Publish } from "../../../src/bus/publish/publish.ts";
-import { createSourcePositions, type SourcePositions } from "../../../src/bus/sources/source-positions.ts";
+import { createSourcePositions } from "../../../src/bus/sources/source-positions.ts";
 import { createSourceStates } from "../../../src/bus/sources/source-states.ts";
-import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
-import {
-  now,
-  openTestRedis,
-  testChannel,
-  testEvent,
-  testPolicy,
-  testPublish,
-  testTopic,
-} from "../support.ts";
+import { opened } from "../../support/opened.ts";
+import { now, openedBus, testChannel, testEvent, testPolicy, testTopic } from "../support.ts";
 
-let server: TestRedis;
-let redis: RedisBus;
-let publish: Publish;
-let positions: SourcePositions;
-
-beforeAll(async () => {
-  server = await createTestRedis();
-  redis = await openTestRedis(server.url);
-  publish = testPublish(redis);
-  positions = createSourcePositions({ redis });
-});
-afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+const { server, redis, publish } = openedBus();
+const positions = opened(() => createSourcePositions({ redis }));
 
 function testSource() {
   const channel = testChannel();

@@ -1,31 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { describe, expect, test } from "vitest";
 import { createSourcePositions } from "../../../src/bus/sources/source-positions.ts";
 import { createTopics, type Topics } from "../../../src/bus/topics/topics.ts";
 import { deadLettersKey } from "../../../src/event/subscription-keys.ts";
-import { createTestRedis, type TestRedis } from "../../support/test-redis.ts";
-import {
-  now,
-  openTestRedis,
-  testChannel,
-  testEvent,
-  testPolicy,
-  testPublish,
-  testTopic,
-} from "../support.ts";
+import { opened } from "../../support/opened.ts";
+import { now, openedBus, testChannel, testEvent, testPolicy, testPublish, testTopic } from "../support.ts";
 
-let server: TestRedis;
-let redis: RedisBus;
-let topics: Topics;
-beforeAll(async () => {
-  server = await createTestRedis();
-  redis = await openTestRedis(server.url);
-  topics = createTopics({ redis });
-});
-afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+const { server, redis } = openedBus();
+const topics = opened(() => createTopics({ redis }));
 
 test("a topic tells its length, ends, size and groups", async () => {
   const channel = testChannel();

@@ -1,50 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { polling } from "../../../src/channels/polling/polling.ts";
+import { describe, expect, it } from "vitest";
 import { PollUpstream } from "../../support/poll-upstream.ts";
-import { AnswerServer, json, status } from "./answer-server.ts";
-import { type Config, PollRig } from "./support.ts";
+import { json, status } from "./answer-server.ts";
+import { at, openedPositions, SINCE } from "./positions-support.ts";
+import type { Config } from "./support.ts";
 
-let server: AnswerServer;
-let nowMs: number;
-
-beforeAll(async () => {
-  server = await AnswerServer.start();
-});
-afterAll(() => server[Symbol.asyncDispose]());
-beforeEach(() => {
-  server.asked.length = 0;
-  nowMs = Date.UTC(2026, 0, 31, 12);
-});
-
-const SINCE = { since: "{{cursor}}" };
-
-function rigOf(config: Partial<Config> & Pick<Config, "discriminator">, query: Record<string, string> = {}) {
-  return new PollRig({
-    clock: () => nowMs,
-    config: {
-      request: { url: `${server.origin}/`, query },
-      itemsPath: "$",
-      itemId: "$.id",
-      startAt: "earliest",
-      ...config,
-    },
-  });
-}
-
-/** Polls once for each page. */
-async function pollEach(rig: PollRig, ...pages: readonly unknown[]): Promise<string[]> {
-  for (const page of pages) {
-    server.answers = [json(page)];
-    expect(await rig.pollAll()).toEqual({ kind: "done" });
-  }
-  return rig.log.map(({ id }) => id);
-}
-
-const queries = () => server.asked.map(({ url }) => decodeURIComponent(url.replace(/^\/\??/, "")));
-const at = (second: number, id: string | number = second) => ({
-  id,
-  at: new Date(Date.UTC(2026, 0, 31, 10, 0, second)).toISOString(),
-});
+const { clock, pollEach, queries, rigOf, server } = openedPositions();
 
 describe("a timestamp", () => {
   const discriminator = { by: "timestamp", path: "$.at" } as const;
@@ -97,10 +57,10 @@ describe("a timestamp", () => {
 
   it("in the future does not bring its item again when that time has come", async () => {
     const rig = rigOf({ discriminator }, SINCE);
-    const ahead = { id: "x", at: new Date(nowMs + 2 * 86_400_000).toISOString() };
+    const ahead = { id: "x", at: new Date(clock.nowMs + 2 * 86_400_000).toISOString() };
     await pollEach(rig, [at(1), ahead]);
     for (let days = 0; days < 4; days++) {
-      nowMs += 43_200_000;
+      clock.nowMs += 43_200_000;
       await pollEach(rig, [at(1), ahead], [ahead]);
     }
     expect(rig.log.map(({ id }) => id)).toEqual(["1", "x"]);
@@ -243,7 +203,7 @@ describe("a set of seen items", () => {
     const rig = rigOf({ discriminator: { by: "seenSet", maxAgeSeconds: 3600 } });
     await pollEach(rig, [{ id: "stays" }, { id: "goes" }]);
     for (let minutes = 0; minutes < 180; minutes += 30) {
-      nowMs += 1_800_000;
+      clock.nowMs += 1_800_000;
       await pollEach(rig, [{ id: "stays" }]);
     }
     expect(await pollEach(rig, [{ id: "stays" }, { id: "goes" }])).toEqual(["stays", "goes", "goes"]);
@@ -257,232 +217,5 @@ describe("a set of seen items", () => {
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "position_full" });
     expect(rig.log).toHaveLength(4);
     expect(rig.cursor?.length).toBeLessThan(200);
-  });
-});
-
-describe("a token", () => {
-  const discriminator = { by: "token", path: "$.token" } as const;
-  const config = { discriminator, itemsPath: "$.rows" } as const;
-  const page = (ids: number[], token?: string, rest: object = {}) =>
-    json({ rows: ids.map((id) => ({ id })), ...(token !== undefined && { token }), ...rest });
-  const idsOf = (rig: PollRig) => rig.log.map(({ id }) => id);
-
-  it("is sent with the next poll, from the page or from a header", async () => {
-    const rig = rigOf(config, SINCE);
-    server.answers = [page([1], "a b"), page([2], "c"), page([])];
-    for (let polls = 0; polls < 4; polls++) await rig.poll();
-    expect(queries()).toEqual(["", "since=a+b", "since=c", "since=c"]);
-    const header = rigOf({ ...config, discriminator: { by: "token", header: "X-Next" } }, SINCE);
-    server.answers = [json({ rows: [] }, { "x-next": "7" })];
-    await header.poll();
-    await header.poll();
-    expect(queries().at(-1)).toBe("since=7");
-  });
-
-  it("asks for more at once while the server has more", async () => {
-    const rig = rigOf(
-      {
-        ...config,
-        discriminator: { ...discriminator, hasMorePath: "$.more" },
-        pagination: { by: "nextUrlPath", path: "$.none" },
-      },
-      SINCE,
-    );
-    server.answers = [
-      page([1], "a", { more: true }),
-      page([2], "b", { more: true }),
-      page([3], "c", { more: false }),
-    ];
-    expect(await rig.poll()).toEqual({ kind: "done" });
-    expect(idsOf(rig)).toEqual(["1", "2", "3"]);
-    expect(queries()).toEqual(["", "since=a", "since=b"]);
-  });
-
-  it("is called unchanged when it is an address", async () => {
-    const rig = rigOf({ ...config, discriminator: { ...discriminator, as: "url" } }, { all: "1" });
-    server.answers = [page([1], "/delta?x=%41"), page([2])];
-    await rig.poll();
-    await rig.poll();
-    expect(queries()).toEqual(["all=1", "delta?x=A"]);
-    expect(server.asked[1]?.url).toBe("/delta?x=%41");
-  });
-
-  it("goes on at the page where the last poll was cut off", async () => {
-    const rig = rigOf({ ...config, pagination: { by: "cursorToken", path: "$.next", name: "page" } }, SINCE);
-    server.answers = [page([1], undefined, { next: "p2" }), status(500)];
-    await rig.poll();
-    server.answers = [page([2], "t")];
-    expect(await rig.poll()).toEqual({ kind: "done" });
-    expect(idsOf(rig)).toEqual(["1", "2"]);
-    expect(queries().at(-1)).toBe("page=p2");
-  });
-
-  it("begins its pages anew when the server no longer knows one, and repeats nothing", async () => {
-    const rig = rigOf(
-      { ...config, pagination: { by: "cursorToken", path: "$.next", name: "page" }, retry: { attempts: 0 } },
-      SINCE,
-    );
-    server.answers = [page([1, 2], undefined, { next: "p2" }), status(500)];
-    await rig.poll();
-    server.answers = [status(410), page([1, 2], undefined, { next: "p2b" }), page([3], "t")];
-    expect(await rig.poll()).toEqual({ kind: "done" });
-    expect(idsOf(rig)).toEqual(["1", "2", "3"]);
-    expect(rig.warnings).toEqual(["page_expired"]);
-  });
-
-  it.each<["resync" | "skip" | "stop", string[], object]>([
-    ["resync", ["1", "1", "2"], { kind: "done" }],
-    ["skip", ["1"], { kind: "done" }],
-    ["stop", ["1"], { kind: "broken", code: "http_410" }],
-  ])("that the server no longer knows leads to: %s", async (onExpired, ids, end) => {
-    const rig = rigOf({ ...config, discriminator: { ...discriminator, onExpired } }, SINCE);
-    server.answers = [page([1], "a"), status(410), page([1, 2], "b"), page([], "b")];
-    await rig.poll();
-    expect(await rig.poll()).toMatchObject(end);
-    expect(idsOf(rig)).toEqual(ids);
-    // What comes twice has the same identity: dedupe knows it.
-    expect(new Set(rig.log.map(({ identity }) => identity)).size).toBe(new Set(ids).size);
-  });
-
-  it("is no longer known when the body of an answer says so", async () => {
-    const expiredOn = { path: "$.error.code", equals: "syncTokenInvalid" };
-    const rig = rigOf({ ...config, discriminator: { ...discriminator, expiredOn } }, SINCE);
-    const expired = { error: { code: "syncTokenInvalid" } };
-    server.answers = [
-      page([1], "a"),
-      json(expired, {}, 400),
-      page([2], "b"),
-      json({ ...expired, rows: [] }),
-      page([3], "c"),
-    ];
-    for (let polls = 0; polls < 3; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
-    expect(idsOf(rig)).toEqual(["1", "2", "3"]);
-    expect(rig.warnings).toEqual(["position_expired", "position_expired"]);
-  });
-
-  it("that a page lacks leaves the items of that page known until one comes", async () => {
-    const rig = rigOf(config, SINCE);
-    server.answers = [page([1], "a"), page([2]), page([2, 3]), page([2, 3, 4], "b"), page([4], "c")];
-    for (let polls = 0; polls < 5; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
-    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "4"]);
-  });
-
-  it("that the first answer lacks fails the poll instead of asking for all again and again", async () => {
-    const rig = rigOf(config, SINCE);
-    server.answers = [page([1])];
-    expect(await rig.poll()).toMatchObject({ kind: "failed", code: "token_missing" });
-    expect(rig.log).toEqual([]);
-  });
-
-  it("that begins now skips all items up to its first token", async () => {
-    const rig = rigOf({ ...config, startAt: "now" }, SINCE);
-    server.answers = [page([1], "a"), page([2], "b")];
-    await rig.poll();
-    await rig.poll();
-    expect(idsOf(rig)).toEqual(["2"]);
-  });
-});
-
-describe("a cursor", () => {
-  const show = (rig: PollRig) => polling.cursor?.show(rig.cursor ?? "");
-  const set = (rig: PollRig, value: unknown) => polling.cursor?.parse(value, rig.settings);
-
-  it.each<[Config["discriminator"], unknown, unknown, string[]]>([
-    [{ by: "timestamp", path: "$.at" }, { timestamp: at(3).at }, { timestamp: at(2).at }, ["2", "3"]],
-    [{ by: "sequence", path: "$.id" }, { sequence: "3" }, { sequence: 1 }, ["2", "3"]],
-    [{ by: "seenSet" }, { seen: 3 }, { seen: "none" }, ["1", "2", "3"]],
-    [{ by: "seenSet" }, { seen: 3 }, { seen: "all" }, []],
-    [{ by: "etag" }, { seen: 3 }, { seen: "none" }, ["1", "2", "3"]],
-  ])("of %j is shown, and may be set by a person", async (discriminator, shown, value, again) => {
-    const rig = rigOf({ discriminator });
-    const pages = [[at(1), at(2), at(3)]];
-    await pollEach(rig, ...pages);
-    expect(show(rig)).toEqual(shown);
-    const parsed = set(rig, value);
-    rig.cursor = parsed?.ok ? parsed.value : undefined;
-    rig.log.length = 0;
-    expect(await pollEach(rig, ...pages)).toEqual(again);
-    expect(show(rig)).toEqual(shown);
-  });
-
-  it.each<[Config["discriminator"], unknown, string]>([
-    [{ by: "timestamp", path: "$.at" }, { timestamp: "soon" }, "timestamp"],
-    [{ by: "timestamp", path: "$.at" }, { sequence: 1 }, "timestamp"],
-    [{ by: "sequence", path: "$.id" }, { sequence: 1.5 }, "sequence"],
-    [{ by: "sequence", path: "$.id" }, { sequence: "x" }, "sequence"],
-    [{ by: "seenSet" }, { seen: 1 }, "seen"],
-    [{ by: "etag" }, null, "seen"],
-  ])("of %j that is set to %j is refused, naming the field", (discriminator, value, path) => {
-    const parsed = set(rigOf({ discriminator }), value);
-    expect(parsed?.ok === false && parsed.error.map((finding) => finding.path)).toEqual([path]);
-  });
-
-  it("of a token is set to the token itself", async () => {
-    const discriminator = { by: "token", path: "$.t" } as const;
-    const rig = rigOf({ discriminator }, SINCE);
-    const parsed = set(rig, { token: "x" });
-    rig.cursor = parsed?.ok ? parsed.value : undefined;
-    await pollEach(rig, []);
-    expect(queries()).toEqual(["since=x"]);
-    expect(show(rig)).toEqual({ token: "x" });
-    expect(set(rig, { token: "" })?.ok).toBe(false);
-    expect(set(rigOf({ discriminator: { ...discriminator, as: "url" } }), { token: "x" })?.ok).toBe(false);
-  });
-
-  it("of another discriminator stops the source", async () => {
-    const rig = rigOf({ discriminator: { by: "sequence", path: "$.id" } });
-    await pollEach(rig, [{ id: 1 }]);
-    const other = rigOf({ discriminator: { by: "seenSet" } });
-    other.cursor = rig.cursor;
-    expect(await other.poll()).toMatchObject({ kind: "broken", code: "cursor" });
-    const text = rigOf({ discriminator: { by: "sequence", path: "$.id", compare: "text" } });
-    await pollEach(text, [{ id: "b" }]);
-    rig.cursor = text.cursor;
-    expect(await rig.poll()).toMatchObject({ kind: "broken", code: "cursor" });
-  });
-
-  it("is not written when nothing has changed", async () => {
-    const rig = rigOf({ discriminator: { by: "timestamp", path: "$.at" } }, SINCE);
-    await pollEach(rig, [at(1)]);
-    rig.crashes = ["refused"];
-    await pollEach(rig, [at(1)], []);
-    expect(rig.crashes).toEqual(["refused"]);
-  });
-});
-
-describe("a dry run", () => {
-  it("shows the request, the answer, what would be delivered and where the cursor would be, and changes nothing", async () => {
-    const rig = rigOf({ discriminator: { by: "sequence", path: "$.id" } }, SINCE);
-    await pollEach(rig, [{ id: 1 }]);
-    const { cursor } = rig;
-    server.answers = [json([{ id: 1 }, { id: 2 }], { "x-page": "1", "set-cookie": "a=b" })];
-    const dry = await rig.dryRun();
-    expect(dry).toMatchObject({
-      request: { method: "GET", url: `${server.origin}/?since=1`, body: null },
-      response: { status: 200, headers: { "x-page": "1" }, bytes: 19 },
-      end: { kind: "done" },
-    });
-    expect(dry.deliveries.map(({ body }) => String(body))).toEqual(['[null,{"id":2}]']);
-    expect(polling.cursor?.show(dry.cursor ?? "")).toEqual({ sequence: "2" });
-    expect(rig.cursor).toBe(cursor);
-    expect(rig.log).toHaveLength(1);
-  });
-
-  it("reads one page only, and tells how a poll would end", async () => {
-    const rig = rigOf({
-      discriminator: { by: "seenSet" },
-      order: "descending",
-      pagination: { by: "linkHeader" },
-    });
-    server.answers = [json([{ id: 1 }], { link: '</2>; rel="next"' })];
-    expect(await rig.dryRun()).toMatchObject({ end: { kind: "done" }, deliveries: [{}] });
-    expect(server.asked).toHaveLength(1);
-    server.answers = [status(404)];
-    expect(await rig.dryRun()).toMatchObject({
-      end: { code: "http_404" },
-      deliveries: [],
-      response: { status: 404 },
-      cursor: null,
-    });
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, test } from "vitest";
+import { test } from "vitest";
+import { opened } from "../../support/opened.ts";
 import { PollUpstream } from "../../support/poll-upstream.ts";
 import { live, schemes, story } from "./random-stories.ts";
 
@@ -7,11 +8,7 @@ import { live, schemes, story } from "./random-stories.ts";
 const SEED = 20_260_131;
 const STORIES = 2;
 
-let upstream: PollUpstream;
-beforeAll(async () => {
-  upstream = await PollUpstream.start();
-});
-afterAll(() => upstream[Symbol.asyncDispose]());
+const upstream = opened(() => PollUpstream.start());
 
 test.each(
   schemes.map((scheme, i) => ({ ...scheme, seed: SEED + i })),

@@ -1,12 +1,12 @@
-import { getLocal, type Mockttp } from "mockttp";
+import { getLocal } from "mockttp";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { opened } from "../../support/opened.ts";
 import { type Config, PollRig } from "./support.ts";
 
 /** Against a server that is not ours: what it does on the wire is its own. */
-let server: Mockttp;
 
+const server = opened(() => getLocal());
 beforeAll(async () => {
-  server = getLocal();
   await server.start();
 });
 afterEach(() => {

@@ -1,21 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { OpenRun, SourceObservation, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { createSourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { setFoundState } from "../../../src/data/channels/channel-states.ts";
 import { listSourceTopics } from "../../../src/data/channels/sources.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
-import { createSourceBus, type SourceBus } from "../../../src/gateway/sources.ts";
-import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { createSourceBus } from "../../../src/gateway/sources.ts";
+import { opened } from "../../support/opened.ts";
+import { startTestSpine } from "../../support/spine.ts";
 import { countingKind, createUpstream } from "./sources-support.ts";
 
 const { signal } = new AbortController();
-let spine: TestSpine;
-let bus: SourceBus;
 let runs: SourceRuns;
 let seen: SourceObservation[];
+const spine = opened(() => startTestSpine({ extraKinds: [countingKind(createUpstream())] }));
+const bus = opened(() => createSourceBus(spine.redis));
 beforeAll(async () => {
-  spine = await startTestSpine({ extraKinds: [countingKind(createUpstream())] });
-  bus = createSourceBus(spine.redis);
   const { db } = spine.api.database;
   runs = createSourceRuns({
     ...bus,
@@ -32,7 +31,6 @@ beforeAll(async () => {
     observe: (event) => void seen.push(event),
   });
 });
-afterAll(() => spine[Symbol.asyncDispose]());
 beforeEach(() => {
   seen = [];
 });

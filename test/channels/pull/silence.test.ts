@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { SHARDS, shardOf } from "../../../src/bus/sources/shard-leases.ts";
 import { startSilenceWatch } from "../../../src/channels/pull/silence.ts";
 import { createLog } from "../../../src/log.ts";
-import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { opened } from "../../support/opened.ts";
+import { startTestSpine } from "../../support/spine.ts";
 import { until } from "../../support/until.ts";
 
-let spine: TestSpine;
-beforeAll(async () => {
-  spine = await startTestSpine();
-});
-afterAll(() => spine[Symbol.asyncDispose]());
+const spine = opened(startTestSpine);
 
 const ALL: ReadonlySet<number> = new Set(Array.from({ length: SHARDS }, (_, shard) => shard));
 const MINUTE_MS = 60_000;

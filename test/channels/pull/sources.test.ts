@@ -1,9 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { SHARD_KEYS } from "../../../src/bus/keys.ts";
 import { SHARDS } from "../../../src/bus/sources/shard-leases.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
 import { openTestRedis } from "../../bus/support.ts";
 import { startCuttableLink } from "../../support/cuttable-link.ts";
+import { opened } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
 import {
   type InstalledSource,
@@ -14,13 +15,9 @@ import {
   upTo,
 } from "./sources-support.ts";
 
-let rig: SourceRig;
 let workers: TestWorker[] = [];
 
-beforeAll(async () => {
-  rig = await startSourceRig();
-});
-afterAll(() => rig[Symbol.asyncDispose]());
+const rig = opened(startSourceRig);
 afterEach(async () => {
   await Promise.all(workers.map((worker) => worker[Symbol.asyncDispose]()));
   workers = [];

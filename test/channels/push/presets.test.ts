@@ -1,7 +1,8 @@
 import { createHmac } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { presetSchema } from "../../../src/verify/presets.ts";
-import { type HookServer, startHookServer } from "../../support/hook-server.ts";
+import { startHookServer } from "../../support/hook-server.ts";
+import { opened } from "../../support/opened.ts";
 
 const acme = presetSchema.parse({
   preset: "acme",
@@ -18,11 +19,7 @@ const acme = presetSchema.parse({
   onConflict: "duplicate",
 });
 
-let server: HookServer;
-beforeAll(async () => {
-  server = await startHookServer({ presets: new Map([["acme", acme]]) });
-});
-afterAll(() => server?.[Symbol.asyncDispose]());
+const server = opened(() => startHookServer({ presets: new Map([["acme", acme]]) }));
 
 const secrets = [{ value: "k" }];
 const sign = (body: string): string => createHmac("sha256", "k").update(body).digest("hex");

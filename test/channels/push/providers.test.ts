@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type HookServer, startHookServer } from "../../support/hook-server.ts";
+import { describe, expect, it } from "vitest";
+import { startHookServer } from "../../support/hook-server.ts";
+import { opened } from "../../support/opened.ts";
 import type { Case } from "../../vectors/verify/makers/kit.ts";
 import { readVectors } from "../../verify/preset-vectors.ts";
 
-let server: HookServer;
-beforeAll(async () => {
-  server = await startHookServer();
-});
-afterAll(() => server?.[Symbol.asyncDispose]());
+const server = opened(startHookServer);
 
 const vectors = readVectors();
 

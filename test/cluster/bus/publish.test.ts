@@ -1,10 +1,8 @@
 import calculateSlot from "cluster-key-slot";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { describe, expect, test } from "vitest";
 import { cursorKey } from "../../../src/bus/keys.ts";
-import type { Publish } from "../../../src/bus/publish/publish.ts";
-import { createQuarantineStore, type QuarantineStore } from "../../../src/bus/quarantine/quarantine.ts";
-import { createTopics, type Topics } from "../../../src/bus/topics/topics.ts";
+import { createQuarantineStore } from "../../../src/bus/quarantine/quarantine.ts";
+import { createTopics } from "../../../src/bus/topics/topics.ts";
 import type { ChannelIdentity } from "../../../src/event/channel.ts";
 import type { VerifiedDelivery } from "../../../src/event/received.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
@@ -17,25 +15,15 @@ import {
   testPublish,
   testTopic,
 } from "../../bus/support.ts";
-import { type RedisCluster, startRedisCluster } from "../../support/redis.ts";
+import { opened } from "../../support/opened.ts";
+import { startRedisCluster } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
-let cluster: RedisCluster;
-let redis: RedisBus;
-let publish: Publish;
-let topics: Topics;
-let quarantine: QuarantineStore;
-beforeAll(async () => {
-  cluster = await startRedisCluster();
-  redis = await openTestRedis(cluster.url, { checkEveryMs: 500 });
-  publish = testPublish(redis);
-  topics = createTopics({ redis });
-  quarantine = createQuarantineStore({ redis, publish });
-});
-afterAll(async () => {
-  await redis?.[Symbol.asyncDispose]();
-  await cluster?.[Symbol.asyncDispose]();
-});
+const cluster = opened(startRedisCluster);
+const redis = opened(() => openTestRedis(cluster.url, { checkEveryMs: 500 }));
+const publish = opened(() => testPublish(redis));
+const topics = opened(() => createTopics({ redis }));
+const quarantine = opened(() => createQuarantineStore({ redis, publish }));
 
 const lengthOf = async (topic: string) => (await topics.find(topic))?.length ?? 0;
 const delivery: VerifiedDelivery = {

@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RedisBus } from "../../../src/bus/connection/redis.ts";
+import { describe, expect, test } from "vitest";
 import { cursorKey, slotOf } from "../../../src/bus/keys.ts";
-import type { Publish } from "../../../src/bus/publish/publish.ts";
 import { createShardLeases, SHARDS } from "../../../src/bus/sources/shard-leases.ts";
-import { createSourcePositions, type SourcePositions } from "../../../src/bus/sources/source-positions.ts";
+import { createSourcePositions } from "../../../src/bus/sources/source-positions.ts";
 import {
   now,
   openTestRedis,
@@ -13,22 +11,13 @@ import {
   testPublish,
   testTopic,
 } from "../../bus/support.ts";
-import { type RedisCluster, startRedisCluster } from "../../support/redis.ts";
+import { opened } from "../../support/opened.ts";
+import { startRedisCluster } from "../../support/redis.ts";
 
-let cluster: RedisCluster;
-let redis: RedisBus;
-let publish: Publish;
-let positions: SourcePositions;
-beforeAll(async () => {
-  cluster = await startRedisCluster();
-  redis = await openTestRedis(cluster.url);
-  publish = testPublish(redis);
-  positions = createSourcePositions({ redis });
-});
-afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
-  await cluster[Symbol.asyncDispose]();
-});
+const cluster = opened(startRedisCluster);
+const redis = opened(() => openTestRedis(cluster.url));
+const publish = opened(() => testPublish(redis));
+const positions = opened(() => createSourcePositions({ redis }));
 
 const TYPES = Array.from({ length: 12 }, (_, i) => `t${i}`);
 

@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, test } from "vitest";
-import type { RedisBus } from "../../../src/bus/connection/redis.ts";
-import type { Publish } from "../../../src/bus/publish/publish.ts";
+import { test } from "vitest";
 import { expectBytesPerId } from "../../bus/publish/dedupe-memory-support.ts";
 import { expectExactEnd, expectNoIdLost } from "../../bus/publish/dedupe-support.ts";
 import { openTestRedis, testPublish } from "../../bus/support.ts";
-import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { opened } from "../../support/opened.ts";
+import { startRedis } from "../../support/redis.ts";
 
-let server: RedisServer;
-let redis: RedisBus;
-let publish: Publish;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = await openTestRedis(server.url);
-  publish = testPublish(redis);
-});
-afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+const server = opened(startRedis);
+const redis = opened(() => openTestRedis(server.url));
+const publish = opened(() => testPublish(redis));
 
 test.each([1300, 2000])("a dedupe window of %d ms ends exactly then", async (dedupeWindowMs) => {
   await expectExactEnd({ publish, client: server.client, dedupeWindowMs });

@@ -4,18 +4,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCallers } from "../../../src/data/accounts/callers.ts";
 import { createAccessTokens } from "../../../src/http/callers/access-tokens.ts";
 import { createIdentify } from "../../../src/http/callers/identify.ts";
-import { createTestApi, type TestApi } from "../../support/api.ts";
-import { createTestIam, type TestIam } from "../../support/iam.ts";
+import { createTestApi } from "../../support/api.ts";
+import { createTestIam } from "../../support/iam.ts";
 import { type MovedClock, moveMonotonicClock } from "../../support/moved-clock.ts";
+import { opened } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
 
-let api: TestApi;
-let iam: TestIam;
-beforeAll(async () => {
-  api = await createTestApi();
-  iam = await createTestIam(api.database);
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = opened(createTestApi);
+const iam = opened(() => createTestIam(api.database));
 
 const statusOf = async (token: string, method = "GET", path = "/blueprints"): Promise<number> =>
   (await api.as(token)(method, path, method === "GET" ? undefined : {})).status;

@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTestApi, type TestApi } from "../../support/api.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
 let blueprintId: string;
+const api = opened(createTestApi);
 beforeAll(async () => {
-  api = await createTestApi();
   const channels = [{ uid: "in", kind: "webhook", events: [{ type: "a" }] }];
   blueprintId = (await api.call.post("/blueprints", { title: "x", uid: "x", channels })).id;
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 const create = (input: object) => api.call.post("/stores/artifacts", input);
 

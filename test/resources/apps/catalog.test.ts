@@ -1,14 +1,11 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readPresets } from "../../../src/verify/presets.ts";
-import { createTestApi, type TestApi } from "../../support/api.ts";
+import { createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await createTestApi();
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = opened(createTestApi);
 
 // biome-ignore lint/suspicious/noExplicitAny: a JSON Schema of any shape
 type Schema = any;

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Answer } from "../../support/api.ts";
-import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { opened } from "../../support/opened.ts";
+import { startTestSpine } from "../../support/spine.ts";
 
-let spine: TestSpine;
-beforeAll(async () => {
-  spine = await startTestSpine();
-});
-afterAll(() => spine[Symbol.asyncDispose]());
+const spine = opened(startTestSpine);
 
 const ORIGIN = "https://api.example.com";
 

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { createLiveChannels } from "../../../src/data/channels/live-channels.ts";
 import { commonSettings } from "../../../src/event/channel.ts";
-import { createTestApi, type TestApi } from "../../support/api.ts";
+import { createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
 /** A kind that fetches: its channels have no address. */
 const fetching: ChannelKind = {
@@ -16,13 +17,9 @@ const fetching: ChannelKind = {
   start: async () => ({ async [Symbol.asyncDispose]() {} }),
 };
 
-let api: TestApi;
 let appId: string;
 let id: string;
-beforeAll(async () => {
-  api = await createTestApi({ extraKinds: [fetching] });
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = opened(() => createTestApi({ extraKinds: [fetching] }));
 beforeEach(async () => {
   const channels = [{ uid: "in", kind: "webhook", events: [{ type: "a" }] }];
   const blueprint = await api.call.post("/blueprints", { title: "x", channels });

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { createLiveChannels } from "../../../src/data/channels/live-channels.ts";
 import { commonSettings } from "../../../src/event/channel.ts";
-import { createTestApi, type TestApi } from "../../support/api.ts";
+import { createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
 /** A kind that fetches: its channels have no address. */
 const fetching: ChannelKind = {
@@ -25,13 +26,11 @@ const HMAC = {
   prefix: "sha256=",
 };
 
-let api: TestApi;
 let appId: string;
+const api = opened(() => createTestApi({ extraKinds: [fetching] }));
 beforeAll(async () => {
-  api = await createTestApi({ extraKinds: [fetching] });
   appId = await installApp();
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 /** An app without channels; answers its id. */
 async function installApp(): Promise<string> {

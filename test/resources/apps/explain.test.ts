@@ -1,12 +1,9 @@
 import { CloudEvent } from "cloudevents";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { describe, expect, it } from "vitest";
+import { opened } from "../../support/opened.ts";
+import { startTestSpine } from "../../support/spine.ts";
 
-let spine: TestSpine;
-beforeAll(async () => {
-  spine = await startTestSpine();
-});
-afterAll(() => spine[Symbol.asyncDispose]());
+const spine = opened(startTestSpine);
 
 const push = {
   type: "push",

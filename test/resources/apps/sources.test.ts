@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { pullSettings } from "../../../src/channels/pull/pull-settings.ts";
@@ -9,7 +9,8 @@ import { clearRemoval } from "../../../src/delivery/clear-removal.ts";
 import { commonSettings } from "../../../src/event/channel.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
 import { countingKind, createUpstream, deliveryOf } from "../../channels/pull/sources-support.ts";
-import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { opened } from "../../support/opened.ts";
+import { startTestSpine } from "../../support/spine.ts";
 
 /** The cursors that the polled kind below was asked for. */
 const asked: { cursor: string | undefined }[] = [];
@@ -38,11 +39,7 @@ const polled: ChannelKind = {
   }),
 };
 
-let spine: TestSpine;
-beforeAll(async () => {
-  spine = await startTestSpine({ extraKinds: [countingKind(createUpstream()), polled] });
-});
-afterAll(() => spine[Symbol.asyncDispose]());
+const spine = opened(() => startTestSpine({ extraKinds: [countingKind(createUpstream()), polled] }));
 
 async function install(kind: "sse" | "polling" | "webhook", config: object = {}) {
   const app = await spine.install({ uid: "in", kind, config, events: [{ type: "tick", idPath: "$.n" }] });

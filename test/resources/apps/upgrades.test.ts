@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { createLiveChannels } from "../../../src/data/channels/live-channels.ts";
-import { createTestApi, type TestApi } from "../../support/api.ts";
+import { createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await createTestApi();
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = opened(createTestApi);
 
 const channel = (uid: string, ...types: string[]) => ({
   uid,

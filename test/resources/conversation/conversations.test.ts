@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTestApi, type TestApi } from "../../support/api.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
 let callerId: string;
 let roomId: string;
+const api = opened(createTestApi);
 beforeAll(async () => {
-  api = await createTestApi();
   callerId = (await api.call.get("/iam/accounts"))[0].id;
   roomId = (await api.call.post("/rooms", { title: "Room" })).id;
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 const start = (body: object = {}) => api.call.post("/conversations", { roomId, ...body });
 

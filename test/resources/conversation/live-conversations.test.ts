@@ -1,14 +1,13 @@
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTestApi, type TestApi } from "../../support/api.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
 let roomId: string;
+const api = opened(createTestApi);
 beforeAll(async () => {
-  api = await createTestApi();
   roomId = (await api.call.post("/rooms", { title: "Support" })).id;
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 const LIVE = "/conversations/CreateLiveConversation";
 

@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
-let call: Caller;
 let ownerId: string;
+const api = opened(createTestApi);
+const { call } = api;
 beforeAll(async () => {
-  api = await createTestApi();
-  call = api.call;
   ownerId = (await call.get("/iam/accounts"))[0].id;
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 const room = (body: object = {}) => call.post("/rooms", { title: "Room", ...body });
 

@@ -1,15 +1,14 @@
 import { type RawBuilder, sql } from "kysely";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { answerTree } from "../../../src/resources/conversation/tasks/tree.ts";
-import { createTestApi, type TestApi } from "../../support/api.ts";
+import { createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
 let organizationId: string;
+const api = opened(createTestApi);
 beforeAll(async () => {
-  api = await createTestApi();
   organizationId = (await api.call.get("/organizations"))[0].id;
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 const task = async (body: object = {}) => (await api.call("POST", "/tasks", { title: "t", ...body })).body;
 const move = (id: string, parentId: string | null) => api.call("PUT", `/tasks/${id}`, { parentId });

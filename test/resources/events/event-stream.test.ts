@@ -1,14 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type EventStreamReader, readEventStream } from "../../support/event-stream.ts";
-import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { opened } from "../../support/opened.ts";
+import { startTestSpine } from "../../support/spine.ts";
 
-let spine: TestSpine;
 let token: string;
+const spine = opened(startTestSpine);
 beforeAll(async () => {
-  spine = await startTestSpine();
   token = await spine.api.keyWith("apps.read");
 });
-afterAll(() => spine[Symbol.asyncDispose]());
 
 let readers: EventStreamReader[] = [];
 afterEach(async () => {

@@ -1,12 +1,9 @@
 import { createHmac } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { describe, expect, it } from "vitest";
+import { opened } from "../../support/opened.ts";
+import { startTestSpine } from "../../support/spine.ts";
 
-let spine: TestSpine;
-beforeAll(async () => {
-  spine = await startTestSpine();
-});
-afterAll(() => spine[Symbol.asyncDispose]());
+const spine = opened(startTestSpine);
 
 const events = [{ type: "push", idPath: "$.id", payloadPath: "$.data" }];
 const install = (config: object = {}) => spine.install({ uid: "main", kind: "webhook", config, events });

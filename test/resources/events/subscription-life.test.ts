@@ -1,17 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { runEngine } from "../../../src/consumer/engine.ts";
 import { readOptions } from "../../../src/consumer/options.ts";
 import { clearRemoval } from "../../../src/delivery/clear-removal.ts";
 import { readEvent } from "../../../src/event/cloud-event.ts";
-import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { opened } from "../../support/opened.ts";
+import { startTestSpine } from "../../support/spine.ts";
 import { until } from "../../support/until.ts";
 
-let spine: TestSpine;
-beforeAll(async () => {
-  spine = await startTestSpine();
-});
-afterAll(() => spine[Symbol.asyncDispose]());
+const spine = opened(startTestSpine);
 afterEach(() => vi.useRealTimers());
 
 interface Subscribed {

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { insertDeadLetter } from "../../../src/data/subscriptions/dead-letters.ts";
 import type { Answer } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 import { startRedis } from "../../support/redis.ts";
-import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { startTestSpine } from "../../support/spine.ts";
 import { until } from "../../support/until.ts";
 
-let spine: TestSpine;
-beforeAll(async () => {
-  spine = await startTestSpine();
-});
-afterAll(() => spine[Symbol.asyncDispose]());
+const spine = opened(startTestSpine);
 
 const channel = (uid: string, ...types: string[]) => ({
   uid,

@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { recordAudit } from "../../../src/data/accounts/audit.ts";
 import type { Author } from "../../../src/data/accounts/audit-entry.ts";
-import type { TestApi } from "../../support/api.ts";
-import { startTestSpine, type TestSpine } from "../../support/spine.ts";
+import { opened } from "../../support/opened.ts";
+import { startTestSpine } from "../../support/spine.ts";
 
-let spine: TestSpine;
-let api: TestApi;
 let author: Author;
+const spine = opened(startTestSpine);
+const { api } = spine;
 beforeAll(async () => {
-  spine = await startTestSpine();
-  api = spine.api;
   const key = await api.database.db.selectFrom("apiKeys").selectAll().executeTakeFirstOrThrow();
   author = {
     organizationId: key.organizationId,
@@ -18,7 +16,6 @@ beforeAll(async () => {
     requestId: "req-1",
   };
 });
-afterAll(() => spine[Symbol.asyncDispose]());
 
 const note = (entry: Parameters<typeof recordAudit>[2], atMs: number, by: Author = author) =>
   api.database.db.transaction().execute((trx) => recordAudit(trx, by, entry, atMs));

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+import { describe, expect, it } from "vitest";
+import { createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
-let call: Caller;
-beforeAll(async () => {
-  api = await createTestApi();
-  call = api.call;
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = opened(createTestApi);
+const { call } = api;
 
 /** An account that is no member. */
 async function addOutsider(): Promise<string> {

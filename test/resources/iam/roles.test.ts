@@ -1,14 +1,10 @@
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+import { describe, expect, it } from "vitest";
+import { type Caller, createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
-let call: Caller;
-beforeAll(async () => {
-  api = await createTestApi();
-  call = api.call;
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = opened(createTestApi);
+const { call } = api;
 
 /** For tests that list roles: an organization without any. */
 const newOrganization = async (): Promise<Caller> => api.as(await api.strangerKey());

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { answerPlace, claimKey, keepAnswer } from "../../../src/data/idempotency.ts";
-import { createTestApi, type TestApi } from "../../support/api.ts";
+import { createTestApi } from "../../support/api.ts";
 import { type OpenApi, operationsOf } from "../../support/documented.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
 let token: string;
+const api = opened(createTestApi);
 beforeAll(async () => {
-  api = await createTestApi();
   token = await api.keyWith("*");
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 interface Sent {
   readonly status: number;

@@ -2,17 +2,16 @@ import { readFileSync } from "node:fs";
 import SwaggerParser from "@apidevtools/swagger-parser";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTestApi, type TestApi } from "../../support/api.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createTestApi } from "../../support/api.ts";
 import { createDocumentCheck, type OpenApi, operationsOf } from "../../support/documented.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
+const api = opened(createTestApi);
 let document: OpenApi;
 beforeAll(async () => {
-  api = await createTestApi();
   document = await (await api.app.request("/v1/openapi.json")).json();
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 const everyOperation = () =>
   Object.entries<OpenApi>(document.paths).flatMap(([path, item]) =>

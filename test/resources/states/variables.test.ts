@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
-let call: Caller;
 let stateId: string;
-beforeAll(async () => {
-  api = await createTestApi();
-  call = api.call;
-});
+const api = opened(createTestApi);
+const { call } = api;
 beforeEach(async () => {
   stateId = await makeState();
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 interface Named {
   readonly id: string;

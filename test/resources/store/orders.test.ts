@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type Caller, createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
 /** Has the store; `api.call` is its caller too. */
-let seller: Caller;
-let buyer: Caller;
-let third: Caller;
 let artifactId: string;
 let storeId: string;
 let pricingPlanId: string;
@@ -15,11 +12,11 @@ const order = (body: object = {}) => buyer.post("/stores/orders", { artifactId, 
 const step = (id: string, name: string, call: Caller = seller, body: object = {}) =>
   call("POST", `/stores/orders/${id}/${name}`, body);
 
+const api = opened(createTestApi);
+const seller = opened(() => api.call);
+const buyer = opened(async () => api.as(await api.strangerKey()));
+const third = opened(async () => api.as(await api.strangerKey()));
 beforeAll(async () => {
-  api = await createTestApi();
-  seller = api.call;
-  buyer = api.as(await api.strangerKey());
-  third = api.as(await api.strangerKey());
   storeId = (await seller.post("/stores", { name: "Store", isPublic: true, commissionRate: 12.5 })).id;
   const categoryId = (await seller.post("/stores/categories", { storeId, name: "All" })).id;
   const blueprintId = (await seller.post("/blueprints", { title: "x", channels })).id;
@@ -28,7 +25,6 @@ beforeAll(async () => {
   const plan = { name: "Standard", price: "19.90", currency: "EUR" };
   pricingPlanId = (await seller.post(`/stores/artifacts/${artifactId}/pricing-plans`, plan)).id;
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 it("an organization finds a public store of another one, orders, pays, installs, reviews and is refunded", async () => {
   const [store] = (await buyer("GET", "/stores?isPublic=true")).body;

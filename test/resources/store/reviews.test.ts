@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type Caller, createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
-let call: Caller;
-let stranger: Caller;
 let storeId: string;
+const api = opened(createTestApi);
+const { call } = api;
+const stranger = opened(async () => api.as(await api.strangerKey()));
 beforeAll(async () => {
-  api = await createTestApi();
-  call = api.call;
-  stranger = api.as(await api.strangerKey());
   storeId = (await call.post("/stores", { name: "Store", isPublic: true })).id;
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 const artifact = async (): Promise<string> =>
   (await call.post("/stores/artifacts", { kind: "form", title: "f", storeId })).id;

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+import { describe, expect, it } from "vitest";
+import { type Caller, createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
-let call: Caller;
-let stranger: Caller;
-beforeAll(async () => {
-  api = await createTestApi();
-  call = api.call;
-  stranger = api.as(await api.strangerKey());
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = opened(createTestApi);
+const { call } = api;
+const stranger = opened(async () => api.as(await api.strangerKey()));
 
 const store = (body: object = {}) => call.post("/stores", { name: "Store", ...body });
 const put = (id: string, patch: object) => call.put(`/stores/${id}`, { id, ...patch });

@@ -1,22 +1,19 @@
 import { type CountryCode, getCountries, getExampleNumber } from "libphonenumber-js/max";
 import examples from "libphonenumber-js/mobile/examples";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { toE164 } from "../../../src/resources/telephony/phone-numbers/e164.ts";
-import { type Caller, createTestApi, type TestApi } from "../../support/api.ts";
+import { type Caller, createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
 
-let api: TestApi;
-let call: Caller;
-let stranger: Caller;
 let sipTrunkId: string;
 let organizationId: string;
+const api = opened(createTestApi);
+const { call } = api;
+const stranger = opened(async () => api.as(await api.strangerKey()));
 beforeAll(async () => {
-  api = await createTestApi();
-  call = api.call;
-  stranger = api.as(await api.strangerKey());
   sipTrunkId = await trunkOf(call);
   organizationId = (await call.get("/organizations"))[0].id;
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 const PATH = "/telephony/phone-numbers";
 const trunkOf = async (as: Caller, sipProvider = "sip_provider_1"): Promise<string> =>

@@ -2,8 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RedisBus } from "../../../../src/bus/connection/redis.ts";
+import { describe, expect, it } from "vitest";
 import { openJobQueue } from "../../../../src/bus/jobs/job-queue.ts";
 import { cursorKey, slotsKey } from "../../../../src/bus/keys.ts";
 import { createSourcePositions } from "../../../../src/bus/sources/source-positions.ts";
@@ -11,24 +10,17 @@ import type { PollJob } from "../../../../src/channels/pull/polls/poll-target.ts
 import type { SourceEnd, SourceRun } from "../../../../src/channels/source.ts";
 import { UnavailableError } from "../../../../src/lib/errors.ts";
 import { createLog } from "../../../../src/log.ts";
-import { openTestRedis } from "../../../bus/support.ts";
+import { openedBus, openTestRedis } from "../../../bus/support.ts";
+import { opened } from "../../../support/opened.ts";
 import { startRedis } from "../../../support/redis.ts";
-import { createTestRedis, type TestRedis } from "../../../support/test-redis.ts";
+import { createTestRedis } from "../../../support/test-redis.ts";
 import { until } from "../../../support/until.ts";
 import { EVERY_MS, NEVER_MS, often, type Poll, silent, startPollsWorker, wanted } from "./polls-support.ts";
 
 const DONE: SourceEnd = { kind: "done" };
 
-let server: TestRedis;
-let redis: RedisBus;
-let otherRedis: RedisBus;
-beforeAll(async () => {
-  server = await createTestRedis();
-  [redis, otherRedis] = await Promise.all([openTestRedis(server.url), openTestRedis(server.url)]);
-});
-afterAll(async () => {
-  for (const each of [redis, otherRedis, server]) await each[Symbol.asyncDispose]();
-});
+const { server, redis } = openedBus();
+const otherRedis = opened(() => openTestRedis(server.url));
 
 let tests = 0;
 /** Names and numbers that no other test has. */

@@ -1,29 +1,15 @@
 import { execFile } from "node:child_process";
-import { copyFile, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdtempDisposable, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { generateApi } from "swagger-typescript-api";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { createTestStores, startTestGateway, type TestGateway, type TestStores } from "../support/gateway.ts";
+import { expect, it } from "vitest";
+import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
 
 const run = promisify(execFile);
 const MODULES = join(import.meta.dirname, "../../node_modules");
-
-let stores: TestStores;
-let gateway: TestGateway;
-let dir: string;
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "inlet-client-"));
-  stores = await createTestStores();
-  gateway = await startTestGateway(stores.env);
-});
-afterAll(async () => {
-  await gateway?.[Symbol.asyncDispose]();
-  await stores?.[Symbol.asyncDispose]();
-  await rm(dir, { recursive: true, force: true });
-});
 
 /** As strict as a user may be, but for what the generator itself leaves unused. */
 const TSCONFIG = {
@@ -36,6 +22,10 @@ const TSCONFIG = {
 };
 
 it("a client generated from the OpenAPI document compiles, and leads from an organization to a reader", async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "inlet-client-"));
+  const dir = folder.path;
+  await using stores = await createTestStores();
+  await using gateway = await startTestGateway(stores.env);
   const spec = await (await fetch(`${gateway.origin}/v1/openapi.json`)).json();
   await generateApi({ spec, output: dir, fileName: "client.ts", httpClientType: "fetch", silent: true });
   await copyFile(join(import.meta.dirname, "client-walk.ts.txt"), join(dir, "walk.ts"));

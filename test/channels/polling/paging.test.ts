@@ -1,0 +1,138 @@
+import { describe, expect, it } from "vitest";
+import { type Answer, json } from "./answer-server.ts";
+import { idsOf, NOW, openedPolls, rows } from "./poll-support.ts";
+
+const { rigOf, server } = openedPolls();
+
+describe("paging", () => {
+  const config = {
+    discriminator: { by: "seenSet" },
+    pagination: { by: "nextUrlPath", path: "$.next" },
+  } as const;
+
+  it("ends when a page comes again", async () => {
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=2" })];
+    const rig = rigOf(config);
+    expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_repeated" });
+    expect(idsOf(rig)).toEqual(["1", "2"]);
+  });
+
+  it("never leaves the origin, unless a connection allows it", async () => {
+    for (const next of ["http://127.0.0.1:9/rows", "//localhost/rows", "https://example.com/"]) {
+      server.answers = [json({ ...rows(1), next })];
+      expect(await rigOf(config).poll()).toMatchObject({ kind: "failed", code: "origin", isRefusal: true });
+    }
+  });
+
+  it("goes on at the next poll after maxPages, as long as something new comes", async () => {
+    const pagination = { ...config.pagination, maxPages: 2 };
+    const discriminator = { by: "sequence", path: "$.id" } as const;
+    const request = { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } };
+    const page: Answer = (asking, response) => {
+      const url = new URL(asking.url ?? "", server.origin);
+      const from = Number(url.searchParams.get("from") ?? url.searchParams.get("since") ?? 0) + 1;
+      json({ ...rows(from), ...(from < 5 && { next: `/rows?from=${from}` }) })(asking, response);
+    };
+    server.answers = [page];
+    const rig = rigOf({ discriminator, request, pagination });
+    expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
+    expect(await rig.pollAll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5"]);
+    // The set must see all pages each time: it says so instead of never looking at the last.
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=3" })];
+    const set = rigOf({ ...config, pagination });
+    expect(await set.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=3" })];
+    expect(await set.poll()).toMatchObject({ kind: "failed", code: "page_limit" });
+  });
+
+  it("newest first reads down to a known item, and publishes from the oldest on", async () => {
+    const newest = {
+      order: "descending",
+      discriminator: { by: "sequence", path: "$.id" },
+      pagination: config.pagination,
+    } as const;
+    const rig = rigOf(newest);
+    server.answers = [
+      json({ ...rows(6, 5), next: "/rows?page=2" }),
+      json({ ...rows(4, 3), next: "/rows?page=3" }),
+      json(rows(2, 1)),
+    ];
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
+    server.answers = [
+      json({ ...rows(8, 7), next: "/rows?page=2" }),
+      json({ ...rows(6, 5), next: "/rows?page=3" }),
+    ];
+    server.asked.length = 0;
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(server.asked).toHaveLength(2);
+    expect(idsOf(rig).slice(6)).toEqual(["7", "8"]);
+    expect(String(rig.deliveries.at(-1)?.body)).toBe(JSON.stringify({ ...rows(8, 7), next: "/rows?page=2" }));
+  });
+
+  it("newest first fails when no known item is within maxPages, and loses nothing", async () => {
+    const newest = { order: "descending", discriminator: { by: "sequence", path: "$.id" } } as const;
+    const rig = rigOf({
+      ...newest,
+      pagination: { ...config.pagination, maxPages: 1 },
+      startAt: { value: "1" },
+    });
+    server.answers = [json({ ...rows(6, 5), next: "/rows?page=2" })];
+    expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_limit" });
+    expect(rig.cursor).toBeUndefined();
+  });
+
+  it("newest first publishes more than memory may hold in several polls, oldest first", async () => {
+    const big = (id: number) => ({ id, text: "x".repeat(3 * 1024 * 1024) });
+    const page: Answer = (request, response) => {
+      const id = Number(new URL(request.url ?? "", server.origin).searchParams.get("p") ?? 6);
+      json({ rows: [big(id)], ...(id > 1 && { next: `/rows?p=${id - 1}` }) })(request, response);
+    };
+    server.answers = [page];
+    const rig = rigOf({
+      order: "descending",
+      discriminator: { by: "sequence", path: "$.id" },
+      pagination: config.pagination,
+    });
+    expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
+    expect(idsOf(rig)).toEqual(["1", "2"]);
+    expect(await rig.pollAll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
+  });
+
+  it("holds no page whose items are all known, so that new items come however far it looks back", async () => {
+    const old = Array.from({ length: 5 }, (_, n) => ({ id: 5 - n, text: "x".repeat(3 * 1024 * 1024) }));
+    const pageOf =
+      (all: readonly { readonly id: number }[]): Answer =>
+      (request, response) => {
+        const nth = Number(new URL(request.url ?? "", server.origin).searchParams.get("p") ?? 0);
+        const next = nth + 1 < all.length ? { next: `/rows?p=${nth + 1}` } : {};
+        json({ rows: [all[nth]], ...next })(request, response);
+      };
+    const discriminator = { by: "sequence", path: "$.id", lookBack: 100 } as const;
+    const rig = rigOf({ order: "descending", discriminator, pagination: config.pagination });
+    server.answers = [pageOf(old)];
+    expect(await rig.pollAll()).toEqual({ kind: "done" });
+    server.answers = [pageOf([{ id: 6 }, ...old])];
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
+  });
+
+  it("that cannot reach the end at its start fails instead of beginning again and again", async () => {
+    const rig = rigOf({ ...config, startAt: "now", pagination: { ...config.pagination, maxPages: 1 } });
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" })];
+    expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
+    expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_limit" });
+    expect(rig.log).toEqual([]);
+  });
+
+  it("ends when the server allows no more calls, and says until when", async () => {
+    const discriminator = { by: "sequence", path: "$.id" } as const;
+    const spent = { "ratelimit-remaining": "0", "ratelimit-reset": "7" };
+    server.answers = [json({ ...rows(1), next: "/rows?page=2" }, spent)];
+    const rig = rigOf({ ...config, discriminator });
+    expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW + 7000 });
+    expect(server.asked).toHaveLength(1);
+  });
+});

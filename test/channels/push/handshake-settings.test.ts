@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { startHookServer } from "../../support/hook-server.ts";
+import { opened } from "../../support/opened.ts";
+
+const server = opened(startHookServer);
+
+describe("a handshake is refused, naming the field, with", () => {
+  const bare = { title: "x", when: { method: "GET" }, requireVerified: false };
+  it.each<[string, object, string]>([
+    ["a POST that any delivery could be", { ...bare, when: { method: "POST" } }, "when.all"],
+    [
+      "a POST by a field alone that a delivery could have",
+      { ...bare, when: { method: "POST", all: [{ in: "body", name: "$.challenge" }] } },
+      "when.all",
+    ],
+    [
+      "a POST by what is absent alone",
+      { ...bare, when: { method: "POST", all: [{ in: "header", name: "x", absent: true }] } },
+      "when.all",
+    ],
+    [
+      "a condition that says two things",
+      { ...bare, when: { method: "GET", all: [{ in: "query", name: "x", equals: "a", absent: true }] } },
+      "when.all[0]",
+    ],
+    [
+      "JSON that is none",
+      { ...bare, respond: { contentType: "application/json", body: '{"a":{{query:a}}}' } },
+      "respond.body",
+    ],
+    ["the secret itself in the answer", { ...bare, respond: { body: "{{secret}}" } }, "respond.body"],
+    ["an unknown filter", { ...bare, respond: { body: "{{query:a | md6}}" } }, "respond.body"],
+    ["a body where there is none", { ...bare, respond: { status: 204, body: "x" } }, "respond.body"],
+    [
+      "a header that says how to read it",
+      { ...bare, respond: { headers: { "Content-Type": "text/html" } } },
+      "respond.headers.Content-Type",
+    ],
+    ["a cookie", { ...bare, respond: { headers: { "set-cookie": "a=b" } } }, "respond.headers.set-cookie"],
+    ["another type", { ...bare, respond: { contentType: "text/html" } }, "respond.contentType"],
+    [
+      "a secret that only who has it may bring",
+      { ...bare, requireVerified: true, captureSecret: { in: "header", name: "x" } },
+      "requireVerified",
+    ],
+    [
+      "a call for anyone",
+      { ...bare, visit: { in: "query", name: "u", pinned: ["https://a.example/x"] } },
+      "visit",
+    ],
+    [
+      "a call to anywhere",
+      { ...bare, requireVerified: true, visit: { in: "query", name: "u", pinned: ["https://*/x"] } },
+      "visit.pinned[0]",
+    ],
+  ])("%s", async (_, handshake, field) => {
+    const channels = [{ uid: "c", kind: "webhook", config: { handshakes: [handshake] } }];
+    const { call } = server.spine.api;
+    const { status, paths } = await call.refusal("POST", "/blueprints", { title: "x", channels });
+    expect(status).toBe(400);
+    expect(paths).toContain(`channels[0].config.handshakes[0].${field}`);
+  });
+});

@@ -1,0 +1,232 @@
+import { setImmediate as tick } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { until } from "../../support/until.ts";
+import { STATUSES } from "../pull/statuses.ts";
+import { at, messages, NOW_MS, openedConnections } from "./connection-support.ts";
+import {
+  ACCEPTED,
+  createRun,
+  createStreamClient,
+  dataOf,
+  openStreamOf,
+  type Script,
+  startRawServer,
+  status,
+  streamOf,
+} from "./support.ts";
+
+const { client, runOnce } = openedConnections();
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("the end of a stream", () => {
+  it("comes with a terminator, which is no event, and after which nothing is taken", async () => {
+    const { run, end } = await runOnce(openStreamOf("id: 1\ndata: a\n\nid: 2\ndata: [DONE]\n\ndata: b\n\n"), {
+      terminator: "[DONE]",
+    });
+    expect(end).toEqual({ kind: "done" });
+    expect(dataOf(run)).toEqual(["a"]);
+    expect(run.stored).toBe(at("2"));
+  });
+
+  it.each([{ event: "bye" }, { data: "that's all" }])("is final with %j", async (stopOn) => {
+    const text = "data: a\n\nevent: bye\ndata: that's all\n\ndata: b\n\n";
+    const { run, end } = await runOnce(openStreamOf(text), { stopOn });
+    expect(end.kind).toBe("finished");
+    expect(dataOf(run)).toEqual(["a", "that's all"]);
+  });
+
+  it("is final when stopOn is the terminator, which is no event", async () => {
+    const config = { terminator: "[DONE]", stopOn: { data: "[DONE]" } };
+    const { run, end } = await runOnce(openStreamOf("data: a\n\ndata: [DONE]\n\n"), config);
+    expect(end.kind).toBe("finished");
+    expect(dataOf(run)).toEqual(["a"]);
+  });
+
+  it("comes with the answer 204", async () => {
+    const { end, run } = await runOnce(status("204 No Content"));
+    expect(end.kind).toBe("finished");
+    expect(run.opens).toBe(0);
+  });
+
+  it("comes with a reset: whole events are taken", async () => {
+    const chunked =
+      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    await using server = await startRawServer(({ socket }) => {
+      socket.write(`${chunked}1d\r\nid: 1\ndata: a\n\nid: 2\ndata: b\n\r\n`);
+    });
+    const run = createRun({ url: server.url });
+    const running = client.run(run);
+    await until(() => run.taken.length === 1);
+    server.calls[0]?.socket.resetAndDestroy();
+    expect(await running).toMatchObject({ kind: "failed", code: "reset" });
+    expect(dataOf(run)).toEqual(["a"]);
+  });
+
+  it("comes after the idle time, which a comment begins anew", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    let bytes = 0;
+    await using counting = createStreamClient(
+      () => NOW_MS,
+      (more) => (bytes += more),
+    );
+    const first = "data: a\n\n";
+    await using server = await startRawServer(openStreamOf(first));
+    const run = createRun({ url: server.url, idleTimeoutMs: 500 });
+    let isOver = false;
+    const running = counting.run(run).finally(() => {
+      isOver = true;
+    });
+    while (run.taken.length === 0) await tick();
+    vi.advanceTimersByTime(400);
+    server.calls[0]?.socket.write(":\n");
+    while (bytes < first.length + 2) await tick();
+    vi.advanceTimersByTime(499);
+    await tick();
+    expect(isOver).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(await running).toMatchObject({ kind: "failed", code: "idle_timeout" });
+  });
+
+  it("comes at its greatest age, and the stream may be opened again at once", async () => {
+    const { end } = await runOnce(openStreamOf("data: a\n\n"), { maxConnectionAgeMs: 1000 });
+    expect(end).toEqual({ kind: "done", notBeforeMs: NOW_MS });
+  });
+
+  it("comes when the run is aborted, and waits for the writes under way", async () => {
+    await using server = await startRawServer(openStreamOf(messages("1", "2")));
+    const written: string[] = [];
+    const run = createRun(
+      { url: server.url },
+      {
+        async ingest({ body }) {
+          await tick();
+          written.push(body.toString());
+          return ACCEPTED;
+        },
+      },
+    );
+    const running = client.run(run);
+    await until(() => run.taken.length === 2);
+    run.controller.abort();
+    expect(await running).toEqual({ kind: "done" });
+    expect(written).toEqual(["1", "2"]);
+  });
+
+  it("comes when the run is aborted, also after a garbage collection", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    await using server = await startRawServer(openStreamOf(messages("1")));
+    const run = createRun({ url: server.url });
+    const running = client.run(run);
+    await until(() => run.taken.length === 1);
+    for (let i = 0; i < 3; i++) {
+      await tick();
+      collect();
+    }
+    run.controller.abort();
+    expect(await running).toEqual({ kind: "done" });
+    await until(() => server.calls[0]?.socket.destroyed === true);
+  });
+});
+
+describe("a server's answer that is no stream", () => {
+  it.each(STATUSES)("with status %d fails; one that refuses the request: %s", async (code, isRefusal) => {
+    const { end, run } = await runOnce(status(`${code} Status`, "Content-Length: 0"));
+    expect(end).toMatchObject({ kind: "failed", code: `http_${code}` });
+    expect(end).not.toHaveProperty("notBeforeMs");
+    expect("isRefusal" in end).toBe(isRefusal);
+    expect(run.opens).toBe(0);
+  });
+
+  it.each([
+    "429 Too Many Requests",
+    "503 Service Unavailable",
+  ])("%s says how long the server is left alone", async (line) => {
+    const { end } = await runOnce(status(line, "Retry-After: 7", "Content-Length: 0"));
+    expect(end).toMatchObject({
+      kind: "failed",
+      code: `http_${line.slice(0, 3)}`,
+      notBeforeMs: NOW_MS + 7000,
+    });
+  });
+
+  it("of another content type is refused", async () => {
+    for (const contentType of ["text/html", "text/event-streams", "application/json"]) {
+      const { end } = await runOnce(status("200 OK", `Content-Type: ${contentType}`, "Content-Length: 0"));
+      expect(end).toMatchObject({ kind: "failed", code: "content_type", isRefusal: true });
+    }
+    const { end } = await runOnce(
+      status("200 OK", "Content-Type: Text/Event-Stream ; charset=latin1", "Content-Length: 0"),
+    );
+    expect(end).toEqual({ kind: "done" });
+  });
+
+  it("that never comes, for a refused connection, fails", async () => {
+    const gone = await startRawServer();
+    await gone[Symbol.asyncDispose]();
+    expect(await client.run(createRun({ url: gone.url }))).toMatchObject({
+      kind: "failed",
+      code: "refused",
+    });
+  });
+
+  it("that does not come in time fails", async () => {
+    const { end } = await runOnce(() => {}, { connectTimeoutMs: 100 });
+    expect(end).toMatchObject({ kind: "failed", code: "timeout" });
+  });
+
+  it.each([301, 302, 307, 308])("%d is followed, up to the allowed number of redirects", async (code) => {
+    const redirect: Script = ({ socket }) => {
+      socket.end(
+        `HTTP/1.1 ${code} Moved\r\nLocation: /next\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+      );
+    };
+    await using server = await startRawServer(redirect, streamOf("data: 1\n\n"));
+    const run = createRun({ url: server.url }, { cursor: at("5") });
+    expect(await client.run(run)).toEqual({ kind: "done" });
+    expect(dataOf(run)).toEqual(["1"]);
+    expect(server.calls[1]).toMatchObject({ target: "/next", headers: { "last-event-id": "5" } });
+    await using endless = await startRawServer(redirect);
+    const end = await client.run(createRun({ url: endless.url, redirects: 2 }));
+    expect(end).toMatchObject({ kind: "failed", code: "redirects" });
+    expect(endless.calls).toHaveLength(3);
+  });
+
+  it("from an address that may not be called is refused", async () => {
+    const end = await client.run(createRun({ url: "http://10.0.0.1/stream" }));
+    expect(end).toMatchObject({ kind: "failed", code: "blocked", isRefusal: true });
+  });
+});
+
+describe("the wait that the server's retry asks for", () => {
+  it("holds for every end until the server says otherwise, up to maxMs", async () => {
+    const own = createStreamClient(() => NOW_MS);
+    await using _ = own;
+    await using server = await startRawServer(
+      streamOf("retry: 3000\n\n"),
+      status("500 Oops", "Content-Length: 0"),
+      status("503 Busy", "Retry-After: 1", "Content-Length: 0"),
+      streamOf("retry: 5s\nretry: 99999999999999\n\n"),
+    );
+    const runAgain = () =>
+      own.run(createRun({ url: server.url, reconnect: { maxMs: 20_000 } }, { number: 1_000 }));
+    expect(await runAgain()).toEqual({ kind: "done", notBeforeMs: NOW_MS + 3000 });
+    expect(await runAgain()).toMatchObject({ code: "http_500", notBeforeMs: NOW_MS + 3000 });
+    expect(await runAgain()).toMatchObject({ code: "http_503", notBeforeMs: NOW_MS + 1000 });
+    expect(await runAgain()).toEqual({ kind: "done", notBeforeMs: NOW_MS + 20_000 });
+  });
+
+  it("is at least 100 ms, unless the channel's own is shorter", async () => {
+    const own = createStreamClient(() => NOW_MS);
+    await using _ = own;
+    await using server = await startRawServer(streamOf("retry: 0\n\n"), streamOf("retry: 0\n\n"));
+    const runAgain = (reconnect: object) =>
+      own.run(createRun({ url: server.url, reconnect }, { number: 1_001 }));
+    expect(await runAgain({})).toEqual({ kind: "done", notBeforeMs: NOW_MS + 100 });
+    expect(await runAgain({ initialMs: 10 })).toEqual({ kind: "done", notBeforeMs: NOW_MS + 10 });
+  });
+});

@@ -1,0 +1,110 @@
+import { createDocumentCheck, type OpenApi } from "../support/documented.ts";
+import { createTestStores, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { createFixtures, type Scope } from "./fixtures.ts";
+import { type ApiOperation, readOperations } from "./operations.ts";
+import { OPAQUE, RECIPES } from "./recipes.ts";
+import type { Send } from "./requests.ts";
+import { buryIn } from "./victim.ts";
+
+/** A gateway whose document's examples are tried. */
+export interface ExampleRig extends AsyncDisposable {
+  readonly gateway: TestGateway;
+  readonly document: OpenApi;
+  /** Those whose examples can be tried, what deletes last. */
+  readonly operations: readonly ApiOperation[];
+  /** An organization in which nothing was made yet. With `rename`, what is there is made anew under another name. */
+  readonly newScope: (options?: { readonly rename?: boolean }) => Promise<Scope>;
+  /** @throws Error unless the example is accepted and answered as documented. */
+  readonly tryExample: (operation: ApiOperation, scope: Scope) => Promise<void>;
+  readonly deliver: (channelId: string, body: unknown) => Promise<Response>;
+}
+
+export async function openExamples(): Promise<ExampleRig> {
+  await using opening = new AsyncDisposableStack();
+  const stores = opening.use(await createTestStores());
+  const gateway = opening.use(await startTestGateway(stores.env));
+  const document: OpenApi = await (await fetch(`${gateway.origin}/v1/openapi.json`)).json();
+  const check = createDocumentCheck(document);
+  const operations = readOperations(document).map((one) => ({
+    ...one,
+    places: one.places.filter(({ kind }) => !OPAQUE.has(kind) && !OPAQUE.has(`${one.id} ${kind}`)),
+  }));
+  // Bodies are the document's examples, all of them.
+  const fixtures = createFixtures(operations, { ids: RECIPES.ids, bodies: {} });
+
+  const sendAs =
+    (token: string): Send =>
+    async ({ method, path, headers, body }) => {
+      const stopping = new AbortController();
+      const response = await fetch(`${gateway.origin}/v1${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+        body: body === undefined ? null : JSON.stringify(body),
+        signal: stopping.signal,
+        redirect: "manual",
+      });
+      const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+      const text = isStream ? "" : await response.text();
+      stopping.abort();
+      return { status: response.status, headers: response.headers, text };
+    };
+  const deliver: ExampleRig["deliver"] = (channelId, body) =>
+    fetch(`${gateway.origin}/hooks/${channelId}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  // Parts before wholes.
+  const rank = ({ method, path }: ApiOperation): number =>
+    method === "DELETE" ? 1_000 - path.length : method === "POST" ? -1 : 0;
+
+  const owned = opening.move();
+  return {
+    ...{ gateway, document, deliver },
+    operations: operations.filter(({ id }) => !NOT_TRIED.has(id)).sort((a, b) => rank(a) - rank(b)),
+    async newScope({ rename = false } = {}) {
+      const { id, apiKey } = await gateway.api<OpenApi>("POST", "/organizations", { name: "New" });
+      return fixtures.open({
+        ...{ organizationId: id, rename, send: sendAs(apiKey.key) },
+        deliver: async (channelId, body) => (await deliver(channelId, body)).json(),
+        bury: (subscriptionId) => buryIn(stores.db, subscriptionId),
+      });
+    },
+    async tryExample(operation, scope) {
+      await BEFORE[operation.id]?.(scope);
+      const request = await fixtures.request(scope, operation);
+      const url = new URL(request.path, "http://gateway");
+      for (const { in: where, name, schema, example } of operation.parameters) {
+        const value = example ?? schema.examples?.[0];
+        if (where === "query" && value !== undefined) url.searchParams.set(name, String(value));
+      }
+      const { status, headers, text } = await scope.send({ ...request, path: url.pathname + url.search });
+      if (status !== 200) throw new Error(`${JSON.stringify(request)}: ${status} ${text}`);
+      const finding = check({ method: request.method, path: url.pathname, status, headers, text });
+      if (finding !== undefined) throw new Error(finding);
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** What has to have happened before an operation may succeed, where its ids do not tell. */
+const BEFORE: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
+  approveArtifact: on("artifactId", (id) => `/stores/artifacts/${id}/reject`),
+  refundOrder: on("orderId", (id) => `/stores/orders/${id}/pay`),
+  endTask: on("taskId", (id) => `/tasks/${id}/start`),
+  cancelTask: on("taskId", (id) => `/tasks/${id}/start`),
+  assignPhoneNumber: async (scope) => {
+    const phoneNumberId = await scope.idOf("phoneNumberId");
+    return scope.call("POST", "/telephony/phone-numbers/unassign", { phoneNumberId });
+  },
+  // An account is a member of the organization that makes it.
+  createMembership: async (scope) =>
+    scope.call("DELETE", `/iam/memberships/${await scope.idOf("membershipId")}`),
+};
+
+function on(kind: string, path: (id: string) => string) {
+  return async (scope: Scope) => scope.call("POST", path(await scope.idOf(kind)), {});
+}
+
+/** What the document does not know: who was sent away to sign in, with which `state`. */
+const NOT_TRIED = new Set(["finishConnectionAuthorization"]);

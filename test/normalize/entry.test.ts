@@ -1,0 +1,146 @@
+import { describe, expect, it } from "vitest";
+import { all, byId, dataOf, fieldOf, type Given, normalizeBody, typed } from "./support.ts";
+
+describe("an event's payload", () => {
+  const payloads = (body: string, payloadPath?: string, given: Omit<Given, "definitions"> = {}) =>
+    dataOf(
+      normalizeBody(body, {
+        ...given,
+        definitions: [payloadPath === undefined ? { type: "all" } : { type: "all", payloadPath }],
+      }),
+    );
+
+  it.each<[string, string, string | undefined, string]>([
+    [
+      "is the whole body, byte for byte",
+      ' { "a" : 1.0,\n "b":12345678901234567890 }\n',
+      undefined,
+      ' { "a" : 1.0,\n "b":12345678901234567890 }\n',
+    ],
+    ["is a value as it was spelled", '{"a": { "n" : 1e3 } }', "$.a", '{ "n" : 1e3 }'],
+    ["may be a scalar", '{"a": "x\\u0041"}', "$.a", '"x\\u0041"'],
+    ["may be null", '{"a":null}', "$.a", "null"],
+    [
+      "is an array of all values of a path that is not singular",
+      '{"a":[{"n":1.0},{"n":2.50}]}',
+      "$.a[*].n",
+      "[1.0,2.50]",
+    ],
+    ["is an array also of one such value", '{"a":{"n":1.0}}', "$..n", "[1.0]"],
+    ["may be counted from the end", '{"a":[1,2.0]}', "$.a[-1]", "2.0"],
+    ["is the last of members of one name", '{"a":1,"a":2.0}', "$.a", "2.0"],
+    ["may be the headers", "{}", "$headers", '{"x-a":"b"}'],
+    ["may be taken from the query", "{}", "$query.q", '["1","2"]'],
+  ])("%s", (_, body, path, expected) => {
+    const delivery = { headers: { "x-a": "b" }, query: { q: ["1", "2"] } };
+    expect(payloads(body, path, { delivery })).toEqual([expected]);
+  });
+
+  it("that is missing fails the item as payload_missing", () => {
+    for (const payloadPath of ["$.b", "$.b[*]"]) {
+      expect(normalizeBody({ a: 1 }, { definitions: [{ type: "x", payloadPath }] }).failures).toEqual([
+        {
+          item: null,
+          reason: "payload_missing",
+          path: "payloadPath",
+          detail: `payloadPath ${payloadPath} yields nothing`,
+          definitions: ["x"],
+        },
+      ]);
+    }
+  });
+
+  it("of a form or XML is JSON under a payloadPath, and as received without one", () => {
+    const form = { delivery: typed("application/x-www-form-urlencoded") };
+    expect(payloads("a=1&a=2", "$.a", form)).toEqual(['["1","2"]']);
+    expect(payloads("a=1&a=2", "$", form)).toEqual(['{"a":["1","2"]}']);
+    expect(payloads("a=1&a=2", undefined, form)).toEqual(["a=1&a=2"]);
+    const xml = { delivery: typed("text/xml") };
+    expect(payloads('<a b="1"><c>2</c></a>', "$.a", xml)).toEqual(['{"c":"2","@b":"1"}']);
+    expect(payloads("<a>\n</a>", undefined, xml)).toEqual(["<a>\n</a>"]);
+  });
+});
+
+describe("an entry", () => {
+  it("has the fields of a CloudEvents event, in their order", () => {
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const [event] = normalizeBody('{"id":"x"}', { ...byId, delivery: { headers: { traceparent } } }).events;
+    expect(event?.fields).toEqual([
+      ...["specversion", "1.0", "id", "x", "source", "/apps/app_1/channels/hook", "type", "all"],
+      ...["time", "2026-01-02T03:04:05.006Z", "datacontenttype", "application/json", "data", '{"id":"x"}'],
+      ...["traceparent", traceparent],
+    ]);
+    expect(event?.topic).toBe("events.org_1.apps.app.event_received.app_1.hook.all");
+  });
+
+  it.each([
+    ["00-00000000000000000000000000000000-b7ad6b7169203331-01", "an invalid trace id"],
+    ["00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", "an invalid parent id"],
+    ["ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "an invalid version"],
+    ["00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01", "upper case"],
+    ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x", "more than version 00 has"],
+    ["garbage", "nonsense"],
+  ])("leaves out a traceparent %s (%s)", (traceparent) => {
+    const [event] = normalizeBody({}, { ...all, delivery: { headers: { traceparent } } }).events;
+    expect(fieldOf(event, "traceparent")).toBeUndefined();
+  });
+
+  it("keeps the traceparent of a later version", () => {
+    const traceparent = "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more";
+    const [event] = normalizeBody({}, { ...all, delivery: { headers: { traceparent } } }).events;
+    expect(fieldOf(event, "traceparent")).toBe(traceparent);
+  });
+
+  it.each<[string, string | Buffer, string, string, string, string]>([
+    ["JSON", "{}", "application/vnd.x+json", "application/json", "data", "{}"],
+    [
+      "a form",
+      "a=1",
+      "application/x-www-form-urlencoded",
+      "application/x-www-form-urlencoded",
+      "data",
+      "a=1",
+    ],
+    ["XML", "<a/>", "text/xml", "text/xml", "data", "<a/>"],
+    ["text", "hé", "text/plain", "text/plain", "data", "hé"],
+    [
+      "text of another charset",
+      Buffer.from("hé", "latin1"),
+      "text/plain;charset=latin1",
+      "text/plain; charset=utf-8",
+      "data",
+      "hé",
+    ],
+    ["bytes", Buffer.from([255, 0]), "image/png", "image/png", "data_base64", "/wA="],
+  ])("of %s has its content type and data", (_, body, contentType, datacontenttype, name, data) => {
+    const [event] = normalizeBody(body, { ...all, delivery: typed(contentType) }).events;
+    expect(fieldOf(event, "datacontenttype")).toBe(datacontenttype);
+    expect(fieldOf(event, name)).toBe(data);
+  });
+
+  it("gives its size to within 32 bytes", () => {
+    for (const body of ['{"a":"b"}', '{"a":"漢字😀"}', `{"a":"${"x".repeat(10_000)}"}`]) {
+      const [event] = normalizeBody(body, all).events;
+      const size = Buffer.byteLength(event?.fields.join("") ?? "");
+      expect(Math.abs((event?.bytes ?? 0) - size)).toBeLessThan(32);
+    }
+  });
+});
+
+describe("member names selected by jsonpath-plus", () => {
+  const config = { pathSyntax: "jsonpath-plus" } as const;
+
+  it("can be a payload, or items", () => {
+    const named = normalizeBody('{"a": 1, "b": 2}', {
+      definitions: [{ type: "x", payloadPath: "$.*~" }],
+      config,
+    });
+    expect(dataOf(named)).toEqual(['["a","b"]']);
+    const definitions = [{ type: "x", idPath: "$" }];
+    const items = normalizeBody('{"a": 1, "b": 2}', {
+      definitions,
+      config: { ...config, itemsPath: "$.*~" },
+    });
+    expect(items.events.map(({ id }) => id)).toEqual(["a", "b"]);
+  });
+});

@@ -1,0 +1,195 @@
+import { describe, expect, it } from "vitest";
+import { all, type Given, normalizeBody, start, typed } from "./support.ts";
+
+function raise(message: string): never {
+  throw new Error(message);
+}
+
+describe("a failure", () => {
+  const invalid = (detail = /./) => [
+    { item: null, reason: "invalid_body", detail: expect.stringMatching(detail), definitions: [] },
+  ];
+
+  it.each<[string, string | Buffer, string | undefined]>([
+    ["broken JSON", "{", undefined],
+    ["no body", "", undefined],
+    ["broken XML", "<a>", "text/xml"],
+    ["broken UTF-8", Buffer.from([0xff]), "text/plain"],
+  ])("of %s is invalid_body", (_, body, contentType) => {
+    const outcome = normalizeBody(
+      body,
+      contentType === undefined ? all : { ...all, delivery: typed(contentType) },
+    );
+    expect(outcome).toMatchObject({ received: 1, events: [], failures: invalid() });
+  });
+
+  it("has the reason of the first definition that failed, and names all that failed", () => {
+    const outcome = normalizeBody(
+      { a: 1 },
+      {
+        definitions: [
+          { type: "fine" },
+          { type: "no payload", payloadPath: "$.b" },
+          { type: "no id", idPath: "$.b" },
+        ],
+      },
+    );
+    expect(outcome.events.map(({ type }) => type)).toEqual(["fine"]);
+    expect(outcome.failures).toMatchObject([
+      { item: null, reason: "payload_missing", path: "payloadPath", definitions: ["no payload", "no id"] },
+    ]);
+  });
+
+  const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
+
+  it.each<[string, string, string | undefined]>([
+    ["JSON", nested(4), undefined],
+    ["JSON behind braces in strings", `["${"{".repeat(200)}",${nested(3)}]`, undefined],
+    ["XML", "<a><b><c><d><e>1</e></d></c></b></a>", "text/xml"],
+    ["JSON deeper than any stack", nested(200_000), undefined],
+  ])("of %s that nests deeper than the limit is too_deep", (_, body, contentType) => {
+    const given = { ...all, config: { limits: { maxDepth: 3 } } };
+    const outcome = normalizeBody(
+      body,
+      contentType === undefined ? given : { ...given, delivery: typed(contentType) },
+    );
+    expect(outcome.failures).toMatchObject([{ item: null, reason: "too_deep", definitions: [] }]);
+  });
+
+  it("of XML deeper than its parser goes is too_deep", () => {
+    const body = "<a>".repeat(5_000) + "</a>".repeat(5_000);
+    expect(normalizeBody(body, { ...all, delivery: typed("text/xml") }).failures).toMatchObject([
+      { reason: "too_deep" },
+    ]);
+  });
+
+  it("by depth is counted in each item, and does not fail the others", () => {
+    const given = { ...all, config: { itemsPath: "$.a.b", limits: { maxDepth: 3 } } };
+    const outcome = normalizeBody(`{"a":{"b":[${nested(3)},${nested(4)}]}}`, given);
+    expect(outcome.events.map(({ item }) => item)).toEqual([0]);
+    expect(outcome.failures).toMatchObject([{ item: 1, reason: "too_deep" }]);
+  });
+
+  it("of a body of items that nests beyond all limits is too_deep as a whole", () => {
+    const given = { ...all, config: { itemsPath: "$..a" } };
+    expect(normalizeBody(nested(100_000), given).failures).toMatchObject([
+      { item: null, reason: "too_deep" },
+    ]);
+  });
+
+  it("of an item whose paths visit too many nodes is path_budget", () => {
+    const body = { big: Array.from({ length: 1_000 }, () => ({ a: 1 })) };
+    for (const setting of ["typePath", "idPath", "payloadPath"] as const) {
+      const outcome = normalizeBody(body, {
+        definitions: [{ type: "x", [setting]: "$.big[?count($..*) > 1]" }],
+      });
+      expect(outcome.failures).toMatchObject([{ item: null, reason: "path_budget", path: setting }]);
+    }
+    const outcome = normalizeBody(body, { ...all, config: { itemsPath: "$.big[?count($..*) > 1]" } });
+    expect(outcome.failures).toMatchObject([{ item: null, reason: "path_budget", path: "itemsPath" }]);
+  });
+
+  it("is path_budget also when all items together spend the budget of their delivery", () => {
+    const items = Array.from({ length: 200 }, () => ({ big: Array.from({ length: 50 }, () => [1, 2]) }));
+    const { events, failures } = normalizeBody(items, {
+      definitions: [{ type: "x", payloadPath: "$.big[?count($..*) > 1]" }],
+      config: { itemsPath: "$" },
+    });
+    expect(events.map(({ item }) => item)).toEqual(events.map((_, index) => index));
+    expect(events.length).toBeGreaterThan(10);
+    expect(events.length).toBeLessThan(100);
+    expect(failures).toHaveLength(200 - events.length);
+    for (const { reason } of failures) expect(reason).toBe("path_budget");
+  });
+});
+
+describe("a schema", () => {
+  const schema = { type: "object" };
+  const given = (validatorFor: Given["validatorFor"]): Given => ({
+    definitions: [{ type: "checked", payloadPath: "$.a", schema }, { type: "unchecked" }],
+    ...(validatorFor === undefined ? {} : { validatorFor }),
+  });
+
+  it("validates the payload, and its violation names the place", () => {
+    const seen: unknown[] = [];
+    const outcome = normalizeBody(
+      { a: { n: 1 } },
+      given((asked) => {
+        seen.push(asked);
+        return {
+          validate: (value) => {
+            seen.push(value);
+            return { path: "/n", message: "must be string" };
+          },
+        };
+      }),
+    );
+    expect(seen).toEqual([schema, { n: 1 }]);
+    expect(outcome.events.map(({ type }) => type)).toEqual(["unchecked"]);
+    expect(outcome.failures).toEqual([
+      {
+        item: null,
+        reason: "schema_mismatch",
+        path: "/n",
+        detail: "must be string",
+        definitions: ["checked"],
+      },
+    ]);
+  });
+
+  it("may be checked asynchronously, and the events keep their order", async () => {
+    const outcome = start(
+      { a: {} },
+      given(async () => ({ validate: async () => undefined })),
+    );
+    expect(outcome).toBeInstanceOf(Promise);
+    expect(await outcome).toMatchObject({
+      events: [{ type: "checked" }, { type: "unchecked" }],
+      failures: [],
+    });
+  });
+
+  it("whose validator is unavailable fails the delivery, not the item", async () => {
+    await expect(
+      start(
+        { a: {} },
+        given(() => Promise.reject(new Error("gone"))),
+      ),
+    ).rejects.toThrow("gone");
+  });
+
+  it("whose validator throws leaves no unhandled rejection of the others", async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    using _ = { [Symbol.dispose]: () => void process.off("unhandledRejection", note) };
+    const validators = [() => Promise.reject(new Error("later")), () => raise("now")];
+    const definitions = [
+      { type: "a", schema },
+      { type: "b", schema },
+    ];
+    expect(() =>
+      start({}, { definitions, validatorFor: () => validators.shift()?.() ?? raise("none") }),
+    ).toThrow("now");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).toEqual([]);
+  });
+
+  it("validates the values of a query path as an array, and a form as JSON", () => {
+    const seen: unknown[] = [];
+    const validatorFor = () => ({ validate: (value: unknown) => void seen.push(value) });
+    normalizeBody(
+      { a: [1, 2] },
+      { definitions: [{ type: "x", payloadPath: "$.a[*]", schema }], validatorFor },
+    );
+    const delivery = typed("application/x-www-form-urlencoded");
+    normalizeBody("a=1", { definitions: [{ type: "x", schema }], validatorFor, delivery: delivery });
+    expect(seen).toEqual([[1, 2], { a: "1" }]);
+  });
+
+  it("is not satisfied by bytes", () => {
+    const delivery = typed("image/png");
+    const outcome = normalizeBody("x", { definitions: [{ type: "x", schema: true }], delivery });
+    expect(outcome.failures).toMatchObject([{ reason: "schema_mismatch", path: "" }]);
+  });
+});
