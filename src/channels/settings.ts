@@ -4,10 +4,10 @@ import { type Definition, definitionsSchema, fillPaths } from "../event/definiti
 import { text } from "../event/setting-fields.ts";
 import { findingsOf, formatPath } from "../http/findings.ts";
 import { withoutNulls } from "../http/without-nulls.ts";
+import type { WrongSetting } from "../lib/check-settings.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import type { KindProfile } from "../normalize/profile.ts";
-import type { WrongSetting } from "../verify/check-settings.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender } from "../verify/sender.ts";
 import { senderConfigSchema } from "../verify/sender-settings.ts";

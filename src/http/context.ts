@@ -27,12 +27,12 @@ export interface Caller {
   readonly confinedTo?: Confinement;
 }
 
-/** What every request carries. */
+/** Every request carries these. */
 export interface RequestEnv {
   Variables: { requestId: string };
 }
 
-/** What a request of the management API carries once it is authenticated. */
+/** A request of the management API carries these once it is authenticated. */
 export interface ApiEnv {
   Variables: RequestEnv["Variables"] & { client: ClientAddress; limitState: RateLimitState; caller: Caller };
 }

@@ -11,7 +11,7 @@ export const timeInput = z.iso
 /** An id as the API shows it. */
 export const id = (prefix: string): z.ZodString => z.string().meta({ example: idExample(prefix) });
 
-/** What an id with that prefix looks like. */
+/** An id with that prefix, for examples. */
 export const idExample = (prefix: string): string => `${prefix}_01jc9x2k4v8m3n5p7q9r1s0`;
 
 /** The answer to a DELETE. */

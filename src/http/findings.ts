@@ -1,14 +1,10 @@
 import type { z } from "zod";
 import type { Finding } from "../lib/errors.ts";
-import { issueMessage } from "../lib/issue-message.ts";
+import { wrongFields } from "../lib/issue-message.ts";
 
 /** The issues of zod as findings, one per field, each under its path: `channels[0].config.dedupe.windowSeconds`. */
 export function findingsOf(error: z.ZodError, base: readonly PropertyKey[] = []): readonly Finding[] {
-  return error.issues.flatMap((issue) => {
-    const path = [...base, ...issue.path];
-    if (issue.code !== "unrecognized_keys") return [{ path: formatPath(path), message: issueMessage(issue) }];
-    return issue.keys.map((key) => ({ path: formatPath([...path, key]), message: "is not a known field" }));
-  });
+  return wrongFields(error).map(({ path, message }) => ({ path: formatPath([...base, ...path]), message }));
 }
 
 /** `["channels", 0, "config"]` → `channels[0].config`. */

@@ -5,7 +5,7 @@ import { conflict } from "./problem.ts";
 export interface Versioned {
   readonly id: string;
   readonly version: number;
-  /** What of the answer is not from the row: a cache tells by it, a write is not held up by it. */
+  /** Of the part of the answer that is not from the row: a cache tells by it, a write is not held up by it. */
   readonly variant?: string | null;
 }
 

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { WrongSetting } from "./check-settings.ts";
 
 /** All messages that zod makes itself begin so; those of our schemas say their own. */
 const OF_ZOD = /^(?:Invalid |Invalid$|Too (?:big|small)|Unrecognized key)/;
@@ -21,6 +22,13 @@ const FORMATS: Readonly<Record<string, string>> = {
   time: "a time of day",
   url: "a URL",
 };
+
+/** What does not fit, one for each field. */
+export const wrongFields = ({ issues }: z.ZodError): readonly WrongSetting[] =>
+  issues.flatMap((issue) => {
+    if (issue.code !== "unrecognized_keys") return [{ path: issue.path, message: issueMessage(issue) }];
+    return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not a known field" }));
+  });
 
 /** The message of an issue for people who know nothing of the library: what the value must be. */
 export function issueMessage(issue: z.core.$ZodIssue): string {

@@ -41,15 +41,10 @@ export function exchange(
   });
 }
 
-interface Settle {
-  readonly resolve: (exchange: Exchange) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 function createHandler(
   limits: ExchangeLimits,
   signal: AbortSignal,
-  { resolve, reject }: Settle,
+  { resolve, reject }: Pick<PromiseWithResolvers<Exchange>, "resolve" | "reject">,
 ): Dispatcher.DispatchHandler {
   let request: Dispatcher.DispatchController | undefined;
   let stream: ReadableStreamDefaultController<Uint8Array> | undefined;

@@ -71,8 +71,8 @@ function readable({ headers, body }: Exchange, { maxBytes }: FollowLimits, signa
 }
 
 /**
- * Names in lower case, so that each stands once. Whom the request is for is said by its address alone: another `host` would reach
- * whoever else is served there.
+ * Names in lower case, so that each stands once. The address alone says whom the request is for: another `host` would reach another
+ * site of the same server.
  */
 const ownHeaders = (headers: OutboundRequest["headers"]): OutboundRequest["headers"] =>
   Object.fromEntries(

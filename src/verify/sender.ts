@@ -1,10 +1,9 @@
-import type { z } from "zod";
 import type { FormReading } from "../event/form-reading.ts";
-import { issueMessage } from "../lib/issue-message.ts";
+import type { WrongSetting } from "../lib/check-settings.ts";
+import { wrongFields } from "../lib/issue-message.ts";
 import { mergePatch } from "../lib/json/merge-patch.ts";
 import { findNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import type { WrongSetting } from "./check-settings.ts";
 import type { Handshake } from "./handshake/settings.ts";
 import type { Preset, Presets } from "./presets.ts";
 import { findScheme, type VerificationSettings, verificationSchema } from "./schemes.ts";
@@ -36,7 +35,10 @@ export function resolveSender(
   }
   const said = isLeft ? mergePatch({ ...preset?.verification }, own) : config.verification;
   const verification = verificationSchema.safeParse(said);
-  if (!verification.success) return err(wrongUnder("verification", verification.error));
+  if (!verification.success) {
+    const wrong = wrongFields(verification.error);
+    return err(wrong.map(({ path, message }) => ({ path: ["verification", ...path], message })));
+  }
   const handshakes = config.handshakes ?? preset?.handshakes ?? [];
   const wrong = [
     ...findWrongSecrets(verification.data, config.secrets),
@@ -69,25 +71,26 @@ export function lacksSecret({
 
 /** The same of settings as they are stored; also where they no longer fit: nothing is verified by them. */
 export function needsSetup(settings: unknown, presets: Presets): boolean {
-  const config = senderConfigSchema.safeParse(settings);
-  const sender = config.success ? resolveSender(config.data, presets) : undefined;
-  return sender?.ok !== true || lacksSecret(sender.value);
+  const sender = senderOf(settings, presets);
+  return sender === undefined || lacksSecret(sender);
 }
 
 /** True of settings, as they are written or stored, under which not everyone is believed; also where they do not fit. */
 export function verifiesSenders(settings: unknown, presets: Presets): boolean {
+  const sender = senderOf(settings, presets);
+  return sender === undefined || (sender.verification.scheme !== "none" && !sender.shadow);
+}
+
+function senderOf(settings: unknown, presets: Presets): Sender | undefined {
   const config = senderConfigSchema.safeParse(settings);
   const sender = config.success ? resolveSender(config.data, presets) : undefined;
-  return !sender?.ok || (sender.value.verification.scheme !== "none" && !sender.value.shadow);
+  return sender?.ok ? sender.value : undefined;
 }
 
 function unknownPreset(name: string, presets: Presets): WrongSetting {
   const nearest = findNearest(name.toLowerCase(), [...presets.keys()]);
-  const message =
-    nearest === undefined
-      ? "is no preset that is known"
-      : `is no preset that is known; did you mean ${nearest}?`;
-  return { path: ["preset"], message };
+  const hint = nearest === undefined ? "" : `; did you mean ${nearest}?`;
+  return { path: ["preset"], message: `is no preset that is known${hint}` };
 }
 
 function findWrongSecrets(
@@ -120,11 +123,3 @@ export const signsForAnyone = ({ requireVerified, respond }: Handshake): boolean
   !requireVerified && [respond.body, ...Object.values(respond.headers)].some((text) => SIGNS.test(text));
 
 const SIGNS = /\|\s*hmac-/;
-
-function wrongUnder(field: string, { issues }: z.ZodError): readonly WrongSetting[] {
-  return issues.flatMap((issue) => {
-    const path = [field, ...issue.path];
-    if (issue.code !== "unrecognized_keys") return [{ path, message: issueMessage(issue) }];
-    return issue.keys.map((key) => ({ path: [...path, key], message: "is not a known field" }));
-  });
-}

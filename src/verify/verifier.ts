@@ -77,7 +77,7 @@ export interface VerificationScheme {
 
 /**
  * Makes a scheme of its typed parts; what comes out can stand in one list with all others. Where the settings need a secret,
- * what `create` makes is asked only while there is one.
+ * the verifier is asked only while there is one.
  */
 export function defineScheme<S extends z.ZodObject>(parts: {
   readonly scheme: string;

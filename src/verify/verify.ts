@@ -2,12 +2,17 @@ import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import { omitValues, queryValues, type Values } from "../event/values.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { compileHandshakes, type Handshakes, type MatchedHandshake } from "./handshake/compile.ts";
+import {
+  compileHandshakes,
+  type Handshakes,
+  type MatchedHandshake,
+  type SecretsAt,
+} from "./handshake/compile.ts";
 import type { KeySource } from "./keys/key-source.ts";
 import { findScheme } from "./schemes.ts";
 import { deriveKey, secretKeySchema } from "./secret-key.ts";
-import { createSecretWindows } from "./secret-windows.ts";
 import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
+import type { Secret } from "./sender-settings.ts";
 import type { RefusalReason, Verdict } from "./verifier.ts";
 
 /** Shaped as a verified one, so that quarantine keeps both; it is for the operator to look at and never parsed. */
@@ -78,7 +83,7 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
   const hiddenHeaders = [...CREDENTIAL_HEADERS, ...verifier.consumedHeaders, ...handshakes.consumedHeaders];
   const hiddenQuery = [...verifier.consumedQuery, ...handshakes.consumedQuery];
 
-  // Whether or not they are answered now: what was signed stays so.
+  // Also those that are no longer answered: a signature that was given stays right.
   const isSigning = sender.handshakes.some(signsForAnyone);
   const unproved = new WeakSet<VerifiedDelivery>();
   const redact = (request: RawRequest): UnverifiedDelivery => {
@@ -146,6 +151,21 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
         return fail(request, error);
       }
     },
+  };
+}
+
+function createSecretWindows(secrets: readonly Secret[]): SecretsAt {
+  const windows = secrets.map(({ value, name, notBefore, notAfter }) => ({
+    ...{ value, name },
+    fromMs: notBefore === undefined ? Number.NEGATIVE_INFINITY : Date.parse(notBefore),
+    toMs: notAfter === undefined ? Number.POSITIVE_INFINITY : Date.parse(notAfter),
+  }));
+  return (nowMs, wanted) => {
+    const valid: string[] = [];
+    for (const { value, name, fromMs, toMs } of windows) {
+      if (name === wanted && fromMs <= nowMs && nowMs < toMs) valid.push(value);
+    }
+    return valid;
   };
 }
 

@@ -38,7 +38,7 @@ export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> 
       if (!state.allowed) throw tooManyGuesses(state);
       throw unauthenticated('Bearer error="invalid_token"', MESSAGES[identified.why]);
     }
-    const state = await requests.take(limitKeyOf(identified));
+    const state = await requests.take(identified.limitedAs);
     c.set("limitState", state);
     if (!state.allowed) throw rateLimited(state, "This key has asked for too much; wait.");
     const caller = callerOf(identified, c.req.header(ORGANIZATION_HEADER));
@@ -69,20 +69,6 @@ const unauthenticated = (challenge: string, message: string): ApiError =>
 
 const tooManyGuesses = (state: Parameters<typeof rateLimited>[0]): ApiError =>
   rateLimited(state, "Too many wrong tokens came from this address; wait.");
-
-function limitKeyOf(identified: Identified): string {
-  switch (identified.by) {
-    case "apiKey":
-    case "accessToken":
-      return identified.key.id;
-    case "oidc":
-      return identified.account.id;
-    case "liveToken":
-      return identified.conversation.id;
-    default:
-      return identified satisfies never;
-  }
-}
 
 /**
  * A key and a live token call for their own organization. An account calls for the one that the header names, or for the only one that it

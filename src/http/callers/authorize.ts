@@ -54,7 +54,7 @@ export function permissionCatalog(asked: Iterable<string | null>): readonly stri
 }
 
 /**
- * Whether the caller of an answer that goes on may still have it: its token is in force, for the same organization, with that
+ * True while the caller of an answer that goes on may still have it: its token is in force, for the same organization, with that
  * permission.
  *
  * @throws UnavailableError when that cannot be known.

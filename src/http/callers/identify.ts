@@ -11,11 +11,12 @@ import type { Clock } from "../../lib/clock.ts";
 import { ACCESS_TOKEN_ISSUER, type AccessTokens } from "./access-tokens.ts";
 import type { OidcIssuer } from "./oidc.ts";
 
-/** Who a token says that it is, once that is believed. */
-export type Identified =
+/** Who a token says that it is, once that is believed, and the id by which its requests are counted. */
+export type Identified = { readonly limitedAs: string } & (
   | { readonly by: "apiKey" | "accessToken"; readonly key: KnownKey }
   | { readonly by: "oidc"; readonly account: KnownAccount }
-  | { readonly by: "liveToken"; readonly conversation: KnownConversation };
+  | { readonly by: "liveToken"; readonly conversation: KnownConversation }
+);
 
 /** A token that lets nobody in. `unknown` stands for all but a whole key that was one. */
 export interface Refused {
@@ -46,20 +47,22 @@ export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyD
     if (issuer === ACCESS_TOKEN_ISSUER) {
       const keyId = await accessTokens.verify(token);
       const key = keyId === undefined ? undefined : await callers.findKeyById(keyId);
-      return key && isInForce(key) ? { by: "accessToken", key } : UNKNOWN;
+      return key && isInForce(key) ? { by: "accessToken", limitedAs: key.id, key } : UNKNOWN;
     }
     if (oidc !== undefined && issuer === oidc.issuer) {
       const subject = await oidc.verify(token);
       const account = subject === undefined ? undefined : await callers.findAccount(oidc.issuer, subject);
-      return account ? { by: "oidc", account } : UNKNOWN;
+      return account ? { by: "oidc", limitedAs: account.id, account } : UNKNOWN;
     }
     if (isLiveToken(token)) {
       const conversation = await callers.findConversation(token);
-      return conversation ? { by: "liveToken", conversation } : UNKNOWN;
+      return conversation ? { by: "liveToken", limitedAs: conversation.id, conversation } : UNKNOWN;
     }
     if (token.length > MAX_KEY_CHARS) return UNKNOWN;
     const key = await callers.findKey(token);
-    if (key !== undefined) return isInForce(key) ? { by: "apiKey", key } : { by: "nobody", why: "expired" };
+    if (key !== undefined) {
+      return isInForce(key) ? { by: "apiKey", limitedAs: key.id, key } : { by: "nobody", why: "expired" };
+    }
     return { by: "nobody", why: (await callers.findEnd(token)) ?? "unknown" };
   };
 }

@@ -8,6 +8,7 @@ import {
 } from "jose";
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
+import { PUBLIC_KEY_ALGORITHMS } from "../../verify/token/jwt-settings.ts";
 
 /** Tokens of another issuer. */
 export interface OidcIssuer {
@@ -20,20 +21,8 @@ export interface OidcIssuer {
   readonly verify: (token: string) => Promise<string | undefined>;
 }
 
-/** Signatures by a private key that only the issuer has: no shared secrets (`HS…`), no `none`. */
-const ALGORITHMS = [
-  "RS256",
-  "RS384",
-  "RS512",
-  "PS256",
-  "PS384",
-  "PS512",
-  "ES256",
-  "ES384",
-  "ES512",
-  "EdDSA",
-  "Ed25519",
-];
+/** No shared secrets (`HS…`), no `none`. */
+const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, "Ed25519"];
 
 /** How far the issuer's clock and ours may differ. */
 const CLOCK_TOLERANCE_SECONDS = 30;

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { headerName, isHeaderText, queryName, secretText } from "./fields.ts";
+import { checkSettings } from "../../lib/check-settings.ts";
+import { headerName, isHeaderText, NO_HEADER_TEXT, queryName, secretText } from "./fields.ts";
 import type { ConnectionKind } from "./kind.ts";
 
 const settings = z
@@ -13,26 +14,20 @@ const settings = z
     prefix: z.string().max(128).default("").describe("stands before the key, a space at its end included"),
     value: secretText.meta({ description: "The key.", example: "k-6f1a" }),
   })
-  .superRefine((config, context) => {
-    const name = (config.in === "header" ? headerName : queryName).safeParse(config.name);
-    for (const { message } of name.error?.issues ?? []) {
-      context.addIssue({ code: "custom", path: ["name"], message });
-    }
-    if (config.in === "header" && !isHeaderText(config.prefix + config.value)) {
-      context.addIssue({
-        code: "custom",
-        path: ["value"],
-        message: "must be visible ASCII, as a header takes it",
-      });
-    }
-  });
+  .check(
+    checkSettings((config, note) => {
+      const name = (config.in === "header" ? headerName : queryName).safeParse(config.name);
+      for (const { message } of name.error?.issues ?? []) note("name", message);
+      if (config.in === "header" && !isHeaderText(config.prefix + config.value))
+        note("value", NO_HEADER_TEXT);
+    }),
+  );
 
 /** A key in a header or a parameter of the query. */
 export const apiKey: ConnectionKind<typeof settings, "apiKey"> = {
   kind: "apiKey",
   settings,
   secretSettings: ["value"],
-  destinations: [],
   apply(config) {
     const text = config.prefix + config.value;
     return config.in === "header"

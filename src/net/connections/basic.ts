@@ -16,7 +16,6 @@ export const basic: ConnectionKind<typeof settings, "basic"> = {
   kind: "basic",
   settings,
   secretSettings: ["password"],
-  destinations: [],
   apply: ({ username, password }) => ({
     headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` },
   }),

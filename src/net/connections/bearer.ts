@@ -9,6 +9,5 @@ export const bearer: ConnectionKind<typeof settings, "bearer"> = {
   kind: "bearer",
   settings,
   secretSettings: ["token"],
-  destinations: [],
   apply: ({ token }) => ({ headers: { authorization: `Bearer ${token}` } }),
 };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { checkSettings } from "../../lib/check-settings.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compileTemplate } from "../../lib/template.ts";
 import { headerName, isHeaderText, queryName, secretText } from "./fields.ts";
@@ -26,30 +27,29 @@ const settings = z
       .meta({ description: "Templates over the fields.", example: { "x-auth": "{{user}}/{{key}}" } }),
     query: atMost(z.record(queryName, template)).default({}).describe("Templates over the fields."),
   })
-  .superRefine(({ fields, headers, query }, context) => {
-    for (const [part, templates] of Object.entries({ headers, query })) {
-      for (const [name, text] of Object.entries(templates)) {
-        const rendered = render(text, fields);
-        const message = rendered.ok ? headerProblem(part, rendered.value) : rendered.error;
-        if (message !== undefined) context.addIssue({ code: "custom", path: [part, name], message });
+  .check(
+    checkSettings(({ fields, headers, query }, note) => {
+      for (const [part, templates] of Object.entries({ headers, query })) {
+        for (const [name, text] of Object.entries(templates)) {
+          const rendered = render(text, fields);
+          if (!rendered.ok) note([part, name], rendered.error);
+          else if (part === "headers" && !isHeaderText(rendered.value))
+            note([part, name], "must become visible ASCII, as a header takes it");
+        }
       }
-    }
-  });
+    }),
+  );
 
 /** Headers and parameters made of several secret texts. */
 export const custom: ConnectionKind<typeof settings, "custom"> = {
   kind: "custom",
   settings,
   secretSettings: ["fields"],
-  destinations: [],
   apply: ({ fields, headers, query }) => ({
     headers: renderAll(headers, fields),
     query: renderAll(query, fields),
   }),
 };
-
-const headerProblem = (part: string, text: string): string | undefined =>
-  part === "headers" && !isHeaderText(text) ? "must become visible ASCII, as a header takes it" : undefined;
 
 const renderAll = (templates: Fields, fields: Fields): Fields =>
   Object.fromEntries(

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { HARMLESS_HEADERS } from "../redirects.ts";
+import { HARMLESS_HEADERS, isCallable } from "../redirects.ts";
 
 const MAX_SECRET_CHARS = 8_192;
 
@@ -7,6 +7,7 @@ const MAX_SECRET_CHARS = 8_192;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** A header holds these without being changed on its way: visible characters, with spaces between them. */
 const HEADER_TEXT = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/;
+export const NO_HEADER_TEXT = "must be visible ASCII, as a header takes it";
 /** Headers that frame the message or its connection. */
 const FRAMING = [
   "connection",
@@ -24,7 +25,7 @@ const FRAMING = [
 export const secretText = z.string().min(1).max(MAX_SECRET_CHARS).meta({ writeOnly: true });
 
 /** A write-only text that stands in a header. */
-export const secretHeaderText = secretText.regex(HEADER_TEXT, "must be visible ASCII, as a header takes it");
+export const secretHeaderText = secretText.regex(HEADER_TEXT, NO_HEADER_TEXT);
 
 /** The name of a header that settings may set, in lower case: none that redirects take along to other origins. */
 export const headerName = z
@@ -48,11 +49,5 @@ export const httpUrl = z
   .max(2_048)
   .refine((text) => {
     const url = URL.parse(text);
-    return (
-      url !== null &&
-      ["https:", "http:"].includes(url.protocol) &&
-      !url.username &&
-      !url.password &&
-      !url.hash
-    );
+    return url !== null && isCallable(url) && url.hash === "";
   }, "must be an http or https URL without credentials and fragment");

@@ -19,7 +19,7 @@ export interface ConnectionKind<S extends z.ZodObject = z.ZodObject, K extends s
   readonly settings: S;
   readonly secretSettings: readonly (keyof z.output<S> & string)[];
   /** Settings that say where secrets are sent besides the allowed origins: who changes them gives the secrets again. */
-  readonly destinations: readonly (keyof z.output<S> & string)[];
+  readonly destinations?: readonly (keyof z.output<S> & string)[];
   /** True where it takes an access token to apply it. */
   readonly issuesTokens?: true;
   /** @param accessToken where tokens are issued for the kind: the one to use */

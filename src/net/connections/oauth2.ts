@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { checkSettings } from "../../lib/check-settings.ts";
 import { httpUrl, secretText } from "./fields.ts";
 import type { ConnectionKind } from "./kind.ts";
 
@@ -75,24 +76,24 @@ const settings = z
     tokenParameters: parameters.describe("More parameters for the token endpoint."),
     authorizationParameters: parameters.describe("More parameters for the authorization endpoint."),
   })
-  .superRefine((config, context) => {
-    const missing = (path: string, message: string): void =>
-      context.addIssue({ code: "custom", path: [path], message });
-    if (config.issuer === undefined && config.tokenEndpoint === undefined)
-      missing("issuer", "is required where there is no tokenEndpoint");
-    const needsPerson = config.grant === "authorizationCode";
-    if (needsPerson && config.issuer === undefined && config.authorizationEndpoint === undefined)
-      missing("authorizationEndpoint", "is required where there is no issuer");
-    const isPublic = config.clientAuthentication === "none";
-    if (isPublic && config.grant === "clientCredentials")
-      missing("clientAuthentication", "must not be none: the client has nothing else to show");
-    if (!isPublic && config.clientSecret === undefined)
-      missing("clientSecret", `is required by ${config.clientAuthentication}`);
-    if (config.grant === "refreshToken" && config.refreshToken === undefined)
-      missing("refreshToken", "is required by this grant");
-    if (config.grant !== "refreshToken" && config.refreshToken !== undefined)
-      missing("refreshToken", "goes with the grant refreshToken");
-  });
+  .check(
+    checkSettings((config, missing) => {
+      if (config.issuer === undefined && config.tokenEndpoint === undefined)
+        missing("issuer", "is required where there is no tokenEndpoint");
+      const needsPerson = config.grant === "authorizationCode";
+      if (needsPerson && config.issuer === undefined && config.authorizationEndpoint === undefined)
+        missing("authorizationEndpoint", "is required where there is no issuer");
+      const isPublic = config.clientAuthentication === "none";
+      if (isPublic && config.grant === "clientCredentials")
+        missing("clientAuthentication", "must not be none: the client has nothing else to show");
+      if (!isPublic && config.clientSecret === undefined)
+        missing("clientSecret", `is required by ${config.clientAuthentication}`);
+      if (config.grant === "refreshToken" && config.refreshToken === undefined)
+        missing("refreshToken", "is required by this grant");
+      if (config.grant !== "refreshToken" && config.refreshToken !== undefined)
+        missing("refreshToken", "goes with the grant refreshToken");
+    }),
+  );
 
 export type OAuth2Settings = z.output<typeof settings>;
 

@@ -45,32 +45,17 @@ export function requestTokens(
   return settle(call, async (options) => {
     const server = await findServer(settings, call.fetch);
     const client = { client_id: settings.clientId };
+    const asked = [server, client, clientAuthentication(settings)] as const;
     const parameters = tokenParameters(settings);
-    const authentication = clientAuthentication(settings);
     if (refreshToken === undefined) {
       if (settings.scopes.length > 0) parameters.set("scope", settings.scopes.join(" "));
-      const response = await oauth.clientCredentialsGrantRequest(
-        server,
-        client,
-        authentication,
-        parameters,
-        options,
-      );
-      const { refresh_token: _, ...given } = await oauth.processClientCredentialsResponse(
-        server,
-        client,
-        response,
-      );
+      const response = await oauth.clientCredentialsGrantRequest(...asked, parameters, options);
+      const answer = await oauth.processClientCredentialsResponse(server, client, response);
+      const { refresh_token: _, ...given } = answer;
       return given;
     }
     const request = { ...options, additionalParameters: parameters };
-    const response = await oauth.refreshTokenGrantRequest(
-      server,
-      client,
-      authentication,
-      refreshToken,
-      request,
-    );
+    const response = await oauth.refreshTokenGrantRequest(...asked, refreshToken, request);
     return oauth.processRefreshTokenResponse(server, client, response);
   });
 }
@@ -96,7 +81,7 @@ export function exchangeCode(
   });
 }
 
-export interface CodeExchange {
+interface CodeExchange {
   readonly server: oauth.AuthorizationServer;
   readonly callback: URLSearchParams;
   readonly redirectUri: string;
@@ -173,14 +158,12 @@ async function settle(
   ask: (options: oauth.TokenEndpointRequestOptions) => Promise<oauth.TokenEndpointResponse>,
 ): Promise<TokenAnswer> {
   try {
-    // Whether TLS is there is the settings' choice, and the guard's.
+    // The settings and the guard decide on TLS.
     const options = { [oauth.customFetch]: asLibrary(plainly(fetch)), [oauth.allowInsecureRequests]: true };
-    const {
-      access_token: accessToken,
-      refresh_token: refreshToken,
-      expires_in: seconds,
-    } = await ask(options);
-    return { kind: "tokens", tokens: { accessToken, refreshToken, renewAtMs: renewAt(nowMs, seconds) } };
+    const given = await ask(options);
+    const renewAtMs = renewAt(nowMs, given.expires_in);
+    const tokens = { accessToken: given.access_token, refreshToken: given.refresh_token, renewAtMs };
+    return { kind: "tokens", tokens };
   } catch (error) {
     if (error instanceof OutboundError) throw error;
     if (error instanceof oauth.ResponseBodyError && isFinal(error)) {

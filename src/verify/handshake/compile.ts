@@ -5,7 +5,6 @@ import { isOneOf } from "../../lib/same-text.ts";
 import { compilePins } from "../keys/pinned-url.ts";
 import { compilePresence, compileSource, RequestView } from "../message/request-view.ts";
 import { consumedBy } from "../message/signature.ts";
-import type { SecretsAt } from "../secret-windows.ts";
 import type { Consumed } from "../verifier.ts";
 import { compileReply } from "./reply.ts";
 import type { Condition, Handshake } from "./settings.ts";
@@ -28,7 +27,10 @@ export interface Handshakes extends Consumed {
   readonly findVerified: (request: RawRequest) => MatchedHandshake | undefined;
 }
 
-export interface HandshakeDeps {
+/** The texts of the secrets that are valid at a time, in their order: those without a name, or those of one. */
+export type SecretsAt = (nowMs: number, name?: string) => readonly string[];
+
+interface HandshakeDeps {
   readonly secretsAt: SecretsAt;
   /** All that deliveries may be signed with, at whatever time. */
   readonly ownSecrets: readonly string[];

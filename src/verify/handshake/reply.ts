@@ -1,10 +1,10 @@
 import type { HandshakeReply } from "../../event/ingest.ts";
+import type { WrongSetting } from "../../lib/check-settings.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compileTemplate, type Placeholder, type Template } from "../../lib/template.ts";
-import type { WrongSetting } from "../check-settings.ts";
 import { compileFilters } from "../message/filters.ts";
 import { compileSource, type RequestView } from "../message/request-view.ts";
-import { findWrongName } from "../message/source.ts";
+import { findSource, findWrongName } from "../message/source.ts";
 import type { ReplySettings } from "./settings.ts";
 
 /** The sources of a reply. */
@@ -96,7 +96,7 @@ function bind(
     if (signs && hmacKey === undefined) context.lacking ??= "the channel has no secret to answer with";
     if (signs && !SIGNABLE.test(value)) context.lacking ??= `${name} is no text that is signed for anyone`;
     if (context.lacking !== undefined) return "";
-    const text = filter.value(value, { hmacKey });
+    const text = filter.value(value, hmacKey);
     return isJson ? JSON.stringify(text).slice(1, -1) : text;
   });
 }
@@ -106,10 +106,9 @@ function findReader(name: string): Result<(source: ReplySource) => string | unde
   const where = name.slice(0, Math.max(colon, 0));
   const rest = name.slice(colon + 1);
   if (where === "secret") return ok(({ secret }) => secret(rest));
-  if (where !== "header" && where !== "query" && where !== "body") return err("there is no such thing");
-  const wrong = rest === "" ? "names nothing" : findWrongName(where, rest);
-  if (wrong !== undefined) return err(wrong);
-  const read = compileSource({ in: where, name: rest });
+  const source = where === "item" ? err("there is no such thing") : findSource(where, rest);
+  if (!source.ok) return source;
+  const read = compileSource(source.value);
   return ok(({ view }) => read(view));
 }
 

@@ -1,5 +1,4 @@
-import { checkSettings, type NoteWrong } from "../check-settings.ts";
-import { findWrongName } from "../message/source.ts";
+import { checkSettings, type NoteWrong } from "../../lib/check-settings.ts";
 import { compileReply } from "./reply.ts";
 import { type Handshake, handshakeShape } from "./settings.ts";
 
@@ -18,12 +17,9 @@ export const handshakeSchema = handshakeShape
 
 /** Conditions that make no sense, or could take a delivery for a handshake. */
 function findWrongConditions({ when: { method, all } }: Handshake, note: NoteWrong): void {
-  all.forEach(({ in: where, name, equals, equalsSecret, absent }, index) => {
-    const at = ["when", "all", index];
-    const message = findWrongName(where, name);
-    if (message !== undefined) note([...at, "name"], message);
+  all.forEach(({ equals, equalsSecret, absent }, index) => {
     const said = [equals, equalsSecret, absent].filter((word) => word !== undefined).length;
-    if (said > 1) note(at, "takes one of equals, equalsSecret and absent");
+    if (said > 1) note(["when", "all", index], "takes one of equals, equalsSecret and absent");
   });
   if (method !== "POST") return;
   const present = all.filter(({ absent }) => absent !== true);
@@ -41,10 +37,6 @@ function findWrongConditions({ when: { method, all } }: Handshake, note: NoteWro
 }
 
 function findWrongPlaces({ requireVerified, captureSecret, visit }: Handshake, note: NoteWrong): void {
-  for (const [field, place] of Object.entries({ captureSecret, visit })) {
-    const message = place && findWrongName(place.in, place.name);
-    if (message !== undefined) note([field, "name"], message);
-  }
   if (captureSecret && requireVerified) {
     note("requireVerified", "must be false: there is nothing to verify with before the secret is captured");
   }

@@ -9,10 +9,8 @@ export const secretName = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, "must be a letter, then letters, digits, _ and -");
 
-const conditionSchema = z
-  .strictObject({
-    in: requestSourceSchema.shape.in,
-    name: requestSourceSchema.shape.name,
+const conditionSchema = requestSourceSchema
+  .safeExtend({
     equals: z.string().max(1_024).optional().describe("It is there with this value, once."),
     equalsSecret: secretName
       .optional()
@@ -60,21 +58,13 @@ export const handshakeShape = z.strictObject({
     .boolean()
     .default(true)
     .describe("It must be verified as a delivery is; false for senders that do not sign it."),
-  captureSecret: z
-    .strictObject({
-      in: requestSourceSchema.shape.in,
-      name: requestSourceSchema.shape.name,
-    })
+  captureSecret: requestSourceSchema
     .optional()
     .describe(
       "Where it brings the secret that deliveries will be signed with: kept once, while the channel has none.",
     ),
-  visit: z
-    .strictObject({
-      in: requestSourceSchema.shape.in,
-      name: requestSourceSchema.shape.name,
-      pinned: pinsField,
-    })
+  visit: requestSourceSchema
+    .safeExtend({ pinned: pinsField })
     .optional()
     .describe(
       "Where it brings an address that must be called (GET) before it is answered; it must be verified.",

@@ -1,15 +1,5 @@
 import { type KeyObject, verify } from "node:crypto";
 
-export const SIGNATURE_ALGORITHMS = [
-  "ed25519",
-  "ecdsa-p256-sha256",
-  "ecdsa-p384-sha384",
-  "rsa-sha256",
-  "rsa-sha512",
-  "rsa-sha1",
-] as const;
-export type SignatureAlgorithm = (typeof SIGNATURE_ALGORITHMS)[number];
-
 interface KeyKind {
   readonly type: "ed25519" | "ec" | "rsa";
   /** As OpenSSL calls it. */
@@ -18,21 +8,24 @@ interface KeyKind {
   readonly hash: string | null;
 }
 
-const KINDS: Readonly<Record<SignatureAlgorithm, KeyKind>> = {
+const KINDS = {
   ed25519: { type: "ed25519", hash: null },
   "ecdsa-p256-sha256": { type: "ec", curve: "prime256v1", hash: "sha256" },
   "ecdsa-p384-sha384": { type: "ec", curve: "secp384r1", hash: "sha384" },
   "rsa-sha256": { type: "rsa", hash: "sha256" },
   "rsa-sha512": { type: "rsa", hash: "sha512" },
   "rsa-sha1": { type: "rsa", hash: "sha1" },
-};
+} as const satisfies Readonly<Record<string, KeyKind>>;
+
+export type SignatureAlgorithm = keyof typeof KINDS;
+export const SIGNATURE_ALGORITHMS = Object.keys(KINDS) as SignatureAlgorithm[];
 
 const MIN_RSA_BITS = 2_048;
 const MIN_WEAK_RSA_BITS = 1_024;
 
 /** True where the key is of the algorithm's kind, and long enough: another one is never tried. */
 export function fitsAlgorithm(key: KeyObject, algorithm: SignatureAlgorithm, allowWeak: boolean): boolean {
-  const { type, curve } = KINDS[algorithm];
+  const { type, curve }: KeyKind = KINDS[algorithm];
   const { asymmetricKeyType, asymmetricKeyDetails } = key;
   if (key.type !== "public" || asymmetricKeyType !== type) return false;
   if (type === "ec") return asymmetricKeyDetails?.namedCurve === curve;
@@ -42,13 +35,15 @@ export function fitsAlgorithm(key: KeyObject, algorithm: SignatureAlgorithm, all
   return true;
 }
 
+export interface SignatureForm {
+  readonly algorithm: SignatureAlgorithm;
+  readonly ecdsaFormat: "der" | "ieee-p1363";
+}
+
 /** True where the signature is the content's, under a key that `fitsAlgorithm`. */
 export function isRightUnder(
   key: KeyObject,
-  {
-    algorithm,
-    ecdsaFormat,
-  }: { readonly algorithm: SignatureAlgorithm; readonly ecdsaFormat: "der" | "ieee-p1363" },
+  { algorithm, ecdsaFormat }: SignatureForm,
   content: Buffer,
   signature: Buffer,
 ): boolean {

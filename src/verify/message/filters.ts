@@ -4,15 +4,9 @@ import { err, ok, type Result } from "../../lib/result.ts";
 import { ENCODINGS, type Encoding, HASHES, type HashName } from "./settings.ts";
 
 /** A text, or the bytes of a body or hash. */
-export type Filtered = string | Buffer;
-
-/** The context of filters. */
-export interface FilterContext {
-  /** For hmac-…: undefined where the channel has none. */
-  readonly hmacKey?: Buffer | undefined;
-}
-
-export type Filter = (value: Filtered, context: FilterContext) => Filtered;
+type Filtered = string | Buffer;
+/** @param hmacKey for hmac-…: undefined where the channel has none */
+type Filter = (value: Filtered, hmacKey?: Buffer) => Filtered;
 
 const TEXT_FILTERS: Readonly<Record<string, (text: string) => string>> = {
   lower: (text) => text.toLowerCase(),
@@ -24,26 +18,24 @@ const TEXT_FILTERS: Readonly<Record<string, (text: string) => string>> = {
 const HMAC = /^hmac-(?<hash>sha1|sha256|sha512)$/;
 
 /**
- * Compiles what stands behind `|` in a placeholder. Hashes make bytes, which are hex at the end unless an encoding follows;
- * whatever wants a text after that gets the hex.
+ * Compiles the filters of a placeholder, behind `|`. Hashes make bytes, which are hex at the end unless an encoding follows;
+ * a filter of text after that gets the hex.
  *
  * @param allowed filters that this place has beside those of text and of hashes
  */
 export function compileFilters(
   names: readonly string[],
   allowed: { readonly hmac: boolean },
-): Result<(value: Filtered, context: FilterContext) => string, string> {
+): Result<(value: Filtered, hmacKey?: Buffer) => string, string> {
   const filters: Filter[] = [];
   for (const name of names) {
     const filter = findFilter(name, allowed);
     if (filter === undefined) return err(`there is no filter ${name}`);
     filters.push(filter);
   }
-  return ok((value, context) => {
-    let filtered = value;
-    for (const filter of filters) filtered = filter(filtered, context);
-    return toText(filtered);
-  });
+  return ok((value, hmacKey) =>
+    toText(filters.reduce((filtered, filter) => filter(filtered, hmacKey), value)),
+  );
 }
 
 /** True where the first filter takes the bytes of a body as they are. */
@@ -58,7 +50,7 @@ function findFilter(name: string, allowed: { readonly hmac: boolean }): Filter |
   if (name === "crc32") return (value) => String(crc32(value));
   const hash = HMAC.exec(name)?.groups?.hash;
   if (hash !== undefined && allowed.hmac) {
-    return (value, { hmacKey }) => (hmacKey ? createHmac(hash, hmacKey).update(value).digest() : "");
+    return (value, hmacKey) => (hmacKey ? createHmac(hash, hmacKey).update(value).digest() : "");
   }
   const ofText = Object.hasOwn(TEXT_FILTERS, name) ? TEXT_FILTERS[name] : undefined;
   return ofText && ((value) => ofText(toText(value)));

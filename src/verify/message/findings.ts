@@ -1,4 +1,4 @@
-import { checkSettings, type NoteWrong } from "../check-settings.ts";
+import { checkSettings, type NoteWrong } from "../../lib/check-settings.ts";
 import { compilePair } from "./parameters.ts";
 import type { SignedMessageSettings } from "./settings.ts";
 import { compileSigningString, keyOf, type Reads, WEAK_BODY } from "./signing-string.ts";

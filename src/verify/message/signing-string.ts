@@ -1,10 +1,10 @@
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compileTemplate, type Placeholder } from "../../lib/template.ts";
-import { compileFilters, type FilterContext, takesBytes } from "./filters.ts";
+import { compileFilters, takesBytes } from "./filters.ts";
 import { compileParameters, compileSignedHeaders, type ParameterSettings } from "./parameters.ts";
 import { compileSource, type ReadText, type RequestView } from "./request-view.ts";
 import type { SignedMessageSettings } from "./settings.ts";
-import { findWrongName, type MessageSource } from "./source.ts";
+import { findSource, type MessageSource } from "./source.ts";
 
 /** A template, and the sources of what it names. */
 type SigningParts = Pick<
@@ -40,7 +40,6 @@ interface Rendering extends SigningUse {
 
 /** The raw body, which goes into the hash as the bytes that it is. */
 const RAW_BODY = /\{\{\s*body\s*\}\}/;
-const NO_KEY: FilterContext = {};
 const NOTHING: Reads = new Set(["body"]);
 /** More than a template that makes sense has of the body: each is another pass over all its bytes. */
 const MAX_BODIES = 2;
@@ -95,7 +94,7 @@ function bind(
   if (!read.ok) return read;
   return ok((context) => {
     const value = read.value(context);
-    if (value !== undefined) return filter.value(value, NO_KEY);
+    if (value !== undefined) return filter.value(value);
     if (!isOptional) context.missing ??= name;
     return "";
   });
@@ -131,35 +130,21 @@ function findReader(name: string, parts: SigningParts, note: (source: string) =>
     case "signedHeaders":
       if (parts.signedHeaders === undefined) return err("needs `signedHeaders`");
       return of(compileSignedHeaders(parts.signedHeaders));
-    case "secret":
-      note("secret");
-      return ok(({ secret }) => secret);
-    case "method":
-      return of(({ request }) => request.method);
-    case "url":
-      note("query");
-      return ok(({ view, baseUrl }) => urlOf(view.request.target, baseUrl));
-    case "target":
-      note("query");
-      return ok(({ view, baseUrl }) => pathOfUrl(urlOf(view.request.target, baseUrl)));
-    case "path":
-      return ok(({ view, baseUrl }) => withoutQuery(pathOfUrl(urlOf(view.request.target, baseUrl))));
-    case "host":
-      return ok(({ baseUrl }) => new URL(baseUrl).host);
-    default:
-      return err("there is no such thing");
+    default: {
+      const read = Object.hasOwn(OF_REQUEST, name) ? OF_REQUEST[name] : undefined;
+      if (read === undefined) return err("there is no such thing");
+      if (name === "secret") note("secret");
+      if (name === "url" || name === "target") note("query");
+      return ok(read);
+    }
   }
 }
 
 function named(where: string, rest: string, note: (source: string) => void): Result<Read, string> {
-  if (where !== "header" && where !== "query" && where !== "body" && where !== "item") {
-    return err("there is no such thing");
-  }
-  const wrong = rest === "" ? "names nothing" : findWrongName(where, rest);
-  if (wrong !== undefined) return err(wrong);
-  const source: MessageSource = { in: where, name: rest };
-  note(keyOf(source));
-  const read = compileSource(source);
+  const source = findSource(where, rest);
+  if (!source.ok) return source;
+  note(keyOf(source.value));
+  const read = compileSource(source.value);
   return ok(({ view }) => read(view));
 }
 
@@ -175,10 +160,20 @@ function coveredByParameters({ of, names, omit }: ParameterSettings): readonly s
   return names.filter((name) => !omit.includes(name)).map((name) => prefix + name);
 }
 
+const OF_REQUEST: Readonly<Record<string, Read>> = {
+  secret: ({ secret }) => secret,
+  method: ({ view }) => view.request.method,
+  url: (context) => urlOf(context),
+  target: (context) => pathOfUrl(urlOf(context)),
+  path: (context) => withoutQuery(pathOfUrl(urlOf(context))),
+  host: ({ baseUrl }) => new URL(baseUrl).host,
+};
+
 const HOOKS = "/hooks/";
 
 /** The address as its sender knows it: what the gateway tells of itself, and the path and query as they were sent. */
-function urlOf(target: string, baseUrl: string): string {
+function urlOf({ view, baseUrl }: Rendering): string {
+  const { target } = view.request;
   const start = target.indexOf(HOOKS);
   return baseUrl.replace(/\/$/, "") + (start < 0 ? target : target.slice(start));
 }

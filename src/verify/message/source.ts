@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { err, ok, type Result } from "../../lib/result.ts";
 import { compileBodyPath } from "./body-path.ts";
 
 /** Of a header: a token (RFC 9110 section 5.6.2). */
@@ -56,3 +57,11 @@ export const messageSourceSchema = z
   })
   .check(checkName);
 export type MessageSource = z.output<typeof messageSourceSchema>;
+
+/** The source that a placeholder of a template names: `{{header:x-id}}`, `{{item:t}}`. */
+export function findSource(where: string, name: string): Result<MessageSource, string> {
+  const place = messageSourceSchema.shape.in.safeParse(where);
+  if (!place.success) return err("there is no such thing");
+  const wrong = name === "" ? "names nothing" : findWrongName(where, name);
+  return wrong === undefined ? ok({ in: place.data, name }) : err(wrong);
+}

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { checkSettings } from "../../lib/check-settings.ts";
 import { ok, type Result } from "../../lib/result.ts";
-import { checkSettings } from "../check-settings.ts";
 import { compileKeys } from "../keys/find-keys.ts";
 import { isValidAt, type PublicKey, parsePublicKeys } from "../keys/parse-keys.ts";
 import { signatureKeysSchema } from "../keys/settings.ts";
@@ -9,6 +9,7 @@ import {
   isRightUnder,
   SIGNATURE_ALGORITHMS,
   type SignatureAlgorithm,
+  type SignatureForm,
 } from "../keys/signature-algorithms.ts";
 import { checkMessage } from "../message/findings.ts";
 import { compileMessage, type SignedMessage } from "../message/message.ts";
@@ -109,11 +110,8 @@ export const asymmetric = defineScheme({
                 isValidAt(one, request.arrivedAtMs) &&
                 fitsAlgorithm(one.key, algorithm.value, options.allowWeak),
             ),
-            {
-              algorithm: algorithm.value,
-              ecdsaFormat: options.ecdsaFormat,
-              secrets: dependsOnSecret ? context.secrets : [""],
-            },
+            { algorithm: algorithm.value, ecdsaFormat: options.ecdsaFormat },
+            dependsOnSecret ? context.secrets : [""],
           );
         const judge = (keys: readonly PublicKey[]): Verdict | Promise<Verdict> => {
           if (isRight(keys)) return ok(proved());
@@ -130,16 +128,11 @@ export const asymmetric = defineScheme({
   },
 });
 
-interface Attempt {
-  readonly algorithm: SignatureAlgorithm;
-  readonly ecdsaFormat: AsymmetricSettings["ecdsaFormat"];
-  readonly secrets: readonly string[];
-}
-
 function isSignedBy(
   { signatures, bytes }: SignedMessage,
   keys: readonly PublicKey[],
-  { algorithm, ecdsaFormat, secrets }: Attempt,
+  form: SignatureForm,
+  secrets: readonly string[],
 ): boolean {
   let attempts = 0;
   return secrets.some((secret) => {
@@ -148,8 +141,7 @@ function isSignedBy(
     );
     return keys.some(({ key }) =>
       signatures.some(
-        (signature) =>
-          ++attempts <= MAX_ATTEMPTS && isRightUnder(key, { algorithm, ecdsaFormat }, content, signature),
+        (signature) => ++attempts <= MAX_ATTEMPTS && isRightUnder(key, form, content, signature),
       ),
     );
   });

@@ -1,8 +1,8 @@
 import { createHash, createHmac } from "node:crypto";
 import { z } from "zod";
+import { checkSettings } from "../../lib/check-settings.ts";
 import { ok } from "../../lib/result.ts";
 import { isSame } from "../../lib/same-text.ts";
-import { checkSettings } from "../check-settings.ts";
 import { checkMessage } from "../message/findings.ts";
 import { compileMessage } from "../message/message.ts";
 import { HASHES, signedMessageSettings } from "../message/settings.ts";

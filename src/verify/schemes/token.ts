@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { RawRequest } from "../../event/received.ts";
 import { queryValues } from "../../event/values.ts";
+import { checkSettings } from "../../lib/check-settings.ts";
 import { ok } from "../../lib/result.ts";
 import { isOneOf } from "../../lib/same-text.ts";
-import { checkSettings } from "../check-settings.ts";
 import { compileSource, compileTexts, headerText, RequestView } from "../message/request-view.ts";
 import { consumedBy } from "../message/signature.ts";
 import { findWrongName, nameField } from "../message/source.ts";

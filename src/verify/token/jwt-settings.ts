@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { checkSettings } from "../check-settings.ts";
+import { checkSettings } from "../../lib/check-settings.ts";
 import { tokenKeysSchema } from "../keys/settings.ts";
 import { ENCODINGS } from "../message/settings.ts";
 import { requestSourceSchema } from "../message/source.ts";
