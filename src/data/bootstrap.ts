@@ -68,7 +68,7 @@ export async function bootstrapWithin(
 
 /**
  * Hands on what the first start has made, and forgets it once `tell` has resolved; an empty object where it was told before.
- * What was not told, because the process ended or `tell` failed, is handed on the next time. Of several at once one gets it:
+ * If the process ended or `tell` failed, the result is handed on the next time. Of several at once one gets it:
  * the others pass by the locked row.
  *
  * @throws UnavailableError, and what `tell` throws

@@ -127,28 +127,28 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
 }
 
 async function probe(connection: PostgresSocket): Promise<"ready" | "busy" | "silent"> {
-  const client = new pg.Client({ ...connection, connectionTimeoutMillis: 2_000, query_timeout: 2_000 });
-  client.on("error", () => {});
   try {
-    await client.connect();
-    await client.query("SELECT 1");
+    await withClient({ ...connection, connectionTimeoutMillis: 2_000, query_timeout: 2_000 }, (client) =>
+      client.query("SELECT 1"),
+    );
     return "ready";
   } catch (error) {
     return (error as { code?: string }).code === CANNOT_CONNECT_NOW ? "busy" : "silent";
-  } finally {
-    await client.end().catch(() => {});
   }
 }
 
-async function createDatabase(connection: PostgresSocket): Promise<void> {
-  const client = new pg.Client({ ...connection, database: "postgres", connectionTimeoutMillis: 10_000 });
+const createDatabase = ({ database, ...connection }: PostgresSocket): Promise<void> =>
+  withClient({ ...connection, database: "postgres", connectionTimeoutMillis: 10_000 }, async (client) => {
+    const { rowCount } = await client.query("SELECT FROM pg_database WHERE datname = $1", [database]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`);
+  });
+
+async function withClient<T>(config: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(config);
   client.on("error", () => {});
   try {
     await client.connect();
-    const { rowCount } = await client.query("SELECT FROM pg_database WHERE datname = $1", [
-      connection.database,
-    ]);
-    if (rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(connection.database)}`);
+    return await work(client);
   } finally {
     await client.end().catch(() => {});
   }

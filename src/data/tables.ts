@@ -47,7 +47,7 @@ interface ChannelAddressesTable {
   expiresAt: Timestamp;
 }
 
-/** What a channel's definitions publish to. A row outlives its channel until its stream is empty. */
+/** The topics of a channel's definitions. A row outlives its channel until its stream is empty. */
 interface TopicsTable {
   topic: string;
   organizationId: string;
@@ -83,7 +83,7 @@ interface AuditTable {
 export const CONNECTION_STATES = ["ok", "needsReauth", "error"] as const;
 export type ConnectionState = (typeof CONNECTION_STATES)[number];
 
-/** What the issuer of a connection's tokens has given. */
+/** Tokens that a connection's issuer has given. */
 interface ConnectionTokensTable {
   connectionId: string;
   /** Counts what was given. */
@@ -153,7 +153,7 @@ interface ClusterTable {
   masterKeyCheck: string;
   sealedChannelIdKey: string;
   sealedAccessTokenKey: ColumnType<string | null, never, string>;
-  /** What the first start has made; null until then. */
+  /** Made by the first start; null until then. */
   organizationId: ColumnType<string | null, never, string>;
   spaceId: ColumnType<string | null, never, string>;
   accountId: ColumnType<string | null, never, string>;
@@ -181,21 +181,21 @@ interface ChangesPrunedTable {
   at: ColumnType<Date, never, never>;
 }
 
-/** What a deleted row leaves behind on the bus, until it is cleared away there. */
+/** Keys that deleted rows have left on the bus, until they are cleared away there. */
 interface RemovalsTable {
   id: Generated<number>;
   removal: Json<unknown>;
   createdAt: Timestamp;
 }
 
-/** What one gateway at a time may do, and until when it is one's. */
+/** Work that one gateway does at a time, and until when it is its own. */
 interface LeasesTable {
   name: string;
   holder: string;
   expiresAt: Timestamp;
 }
 
-/** What a creating request was answered, by the key that its client gave it. */
+/** Answers to creating requests, by the keys that their clients gave them. */
 interface IdempotencyKeysTable {
   organizationId: string;
   accountId: string;

@@ -1,6 +1,6 @@
 import type { HandlerAttempt } from "../event/handler.ts";
 
-/** What to do about an attempt that brought no answer, by its code. */
+/** Remedies for an attempt that brought no answer, by its code. */
 const REMEDIES: Readonly<Record<string, string>> = {
   blocked:
     "The handler's address is not public: name its network in INLET_ALLOW_NETWORKS and restart, or give it a public address.",

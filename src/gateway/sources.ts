@@ -14,7 +14,8 @@ import { createSourceRuns } from "../channels/pull/source-runs.ts";
 import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channels/pull/supervisor.ts";
 import type { Config } from "../config.ts";
 import { setFoundState } from "../data/channels/channel-states.ts";
-import { isSourceWanted, listSourceTopics } from "../data/channels/sources.ts";
+import { isSourceWanted } from "../data/channels/sources.ts";
+import { listTopicsOf } from "../data/channels/topics.ts";
 import { type ChannelKindName, channelFacts } from "../event/channel.ts";
 import { createId } from "../lib/ids.ts";
 import type { Metrics } from "../metrics.ts";
@@ -61,7 +62,7 @@ export function startSources(deps: SourcesDeps): Sources {
     clock,
     findSource: async (number) =>
       (await isSourceWanted(db, number)) ? path.findLiveChannel(number) : undefined,
-    listTopics: (number) => listSourceTopics(db, number),
+    listTopics: (number) => listTopicsOf(db, number),
     ingest: path.ingestFetched,
     move: path.movePosition,
     setState: (channel, state) => setFoundState(db, channel, state, clock()),

@@ -58,12 +58,7 @@ export async function insertChannel(
       organizationId: app.organizationId,
       uid: channel.uid,
       kind: channel.kind,
-      title: channel.title,
-      config: JSON.stringify(channel.config),
-      sealedSettings: sealSettings(keyring, number, channel.secrets),
-      events: JSON.stringify(channel.events),
-      connectionId,
-      state: readyState(channel.state, { config: channel.config, connectionId }),
+      ...columnsOf(keyring, number, channel, connectionId),
       fromBlueprint: channel.fromBlueprint === true,
       createdAt: new Date(nowMs),
       updatedAt: new Date(nowMs),
@@ -82,17 +77,13 @@ export async function updateChannel(
   content: ChannelContent,
   { keyring, nowMs }: WriteContext,
 ): Promise<ChannelRow | undefined> {
-  const { config, connectionId = before.connectionId } = content;
+  const { connectionId = before.connectionId } = content;
   const row = await trx
     .updateTable("channels")
     .set({
-      title: content.title,
-      config: JSON.stringify(config),
-      sealedSettings: sealSettings(keyring, before.number, content.secrets),
-      events: JSON.stringify(content.events),
-      connectionId,
+      ...columnsOf(keyring, before.number, content, connectionId),
       // A channel stopped by hand stays so whatever is written.
-      state: before.state === "paused" ? "paused" : readyState(content.state, { config, connectionId }),
+      ...(before.state === "paused" && { state: "paused" }),
       version: before.version + 1,
       updatedAt: new Date(nowMs),
     })
@@ -105,6 +96,20 @@ export async function updateChannel(
   await recordChange(trx, { kind: "channel", key: String(row.number) });
   return row;
 }
+
+const columnsOf = (
+  keyring: Keyring,
+  number: number,
+  { title, config, secrets, events, state }: ChannelContent,
+  connectionId: string | null,
+) => ({
+  title,
+  config: JSON.stringify(config),
+  sealedSettings: sealSettings(keyring, number, secrets),
+  events: JSON.stringify(events),
+  connectionId,
+  state: readyState(state, { config, connectionId }),
+});
 
 /**
  * Deletes a channel with its secrets. Its topics stay until retention or, with `purge`, go with what else it leaves on the

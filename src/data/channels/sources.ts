@@ -86,16 +86,6 @@ export async function readSourceConfigs(
   return configs;
 }
 
-/** All topics that were ever written for a channel, those that it no longer publishes to included. */
-export async function listSourceTopics(db: Queryable, channelNumber: number): Promise<readonly string[]> {
-  const rows = await db
-    .selectFrom("topics")
-    .select("topic")
-    .where("channelNumber", "=", channelNumber)
-    .execute();
-  return rows.map(({ topic }) => topic);
-}
-
 /** A channel that says how often an event should come. */
 export interface ExpectedChannel extends Omit<ChannelIdentity, "kind"> {
   readonly expectEverySeconds: number;

@@ -16,17 +16,12 @@ export async function writeTopics(
   nowMs: number,
 ): Promise<void> {
   const { organizationId, appId, uid: channelUid, number: channelNumber } = channel;
-  const { maxAgeSeconds, maxEntries, maxBytes } = source.retention;
-  const stored = new Map(
-    (
-      await trx
-        .selectFrom("topics")
-        .select(["type", "topic"])
-        .where("appId", "=", appId)
-        .where("channelUid", "=", channelUid)
-        .execute()
-    ).map(({ type, topic }) => [type, topic]),
-  );
+  const known = await trx
+    .selectFrom("topics")
+    .select(["type", "topic"])
+    .where((eb) => eb.and({ appId, channelUid }))
+    .execute();
+  const stored = new Map(known.map(({ type, topic }) => [type, topic]));
   const rows = source.events.map(({ type }) => ({
     topic: stored.get(type) ?? topicOf({ organizationId, appId, channelUid, type }),
     organizationId,
@@ -34,20 +29,14 @@ export async function writeTopics(
     channelNumber,
     channelUid,
     type,
-    maxAgeSeconds,
-    maxEntries,
-    maxBytes,
+    ...source.retention,
     createdAt: new Date(nowMs),
     retiredAt: null,
   }));
   const kept = rows.map(({ topic }) => topic);
-  let gone = trx
-    .updateTable("topics")
-    .set({ retiredAt: new Date(nowMs) })
-    .where("channelNumber", "=", channelNumber)
-    .where("retiredAt", "is", null);
-  if (kept.length > 0) gone = gone.where("topic", "not in", kept);
-  await gone.execute();
+  await retire(trx, channelNumber, nowMs)
+    .where((eb) => (kept.length > 0 ? eb("topic", "not in", kept) : eb.lit(true)))
+    .execute();
   if (rows.length === 0) return;
   await trx
     .insertInto("topics")
@@ -70,13 +59,20 @@ export async function retireTopics(
   channelNumber: number,
   nowMs: number,
 ): Promise<readonly string[]> {
-  await trx
+  await retire(trx, channelNumber, nowMs).execute();
+  return listTopicsOf(trx, channelNumber);
+}
+
+const retire = (trx: Trx, channelNumber: number, nowMs: number) =>
+  trx
     .updateTable("topics")
     .set({ retiredAt: new Date(nowMs) })
     .where("channelNumber", "=", channelNumber)
-    .where("retiredAt", "is", null)
-    .execute();
-  const rows = await trx
+    .where("retiredAt", "is", null);
+
+/** All topics that were ever written for a channel, those that it no longer publishes to included. */
+export async function listTopicsOf(db: Queryable, channelNumber: number): Promise<readonly string[]> {
+  const rows = await db
     .selectFrom("topics")
     .select("topic")
     .where("channelNumber", "=", channelNumber)

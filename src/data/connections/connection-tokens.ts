@@ -92,7 +92,7 @@ export async function yieldRenewal(db: Queryable, turn: RenewalTurn, restMs: num
 }
 
 /**
- * Stores the tokens of the issuer, if none were stored since the turn began; false otherwise. Whoever holds the turn by now
+ * Stores the tokens of the issuer, if none were stored since the turn began; false otherwise. The present holder of the turn
  * does not count: a holder that was slow still has the only refresh token that works.
  *
  * @param connectionVersion of the settings that the tokens were asked for with

@@ -29,8 +29,7 @@ export function findConnection(
   return db
     .selectFrom("connections")
     .selectAll()
-    .where("id", "=", id)
-    .where("organizationId", "=", organizationId)
+    .where((eb) => eb.and({ id, organizationId }))
     .executeTakeFirst();
 }
 

@@ -20,7 +20,7 @@ const pathSchema = z
   .nullable()
   .meta({ description: "Null where the definition has no such path." });
 
-/** What one item would become, as the API answers it. */
+/** The explanation of one item, as the API answers it. */
 export const explainedItemSchema = z
   .object({
     item: z.int().nullable().meta({ description: "From 0; null: the delivery as a whole." }),
@@ -60,7 +60,7 @@ export const explainedItemSchema = z
   .meta({ id: "ExplainedItem", description: "What one item of a delivery would become, step by step." });
 export type ExplainedItemEntity = Shown<z.output<typeof explainedItemSchema>>;
 
-/** What is shown of many. */
+/** The most items that an answer shows. */
 export const MAX_EXPLAINED_ITEMS = 100;
 
 export const renderExplainedItem = (explained: ExplainedItem): ExplainedItemEntity => ({

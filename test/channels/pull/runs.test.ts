@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { OpenRun, SourceObservation, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { createSourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { setFoundState } from "../../../src/data/channels/channel-states.ts";
-import { listSourceTopics } from "../../../src/data/channels/sources.ts";
+import { listTopicsOf } from "../../../src/data/channels/topics.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
 import { opened } from "../../support/opened.ts";
@@ -19,7 +19,7 @@ beforeAll(async () => {
   runs = createSourceRuns({
     ...bus,
     findSource: spine.path.findLiveChannel,
-    listTopics: (number) => listSourceTopics(db, number),
+    listTopics: (number) => listTopicsOf(db, number),
     credentialsOf: () => {
       throw new Error("there are no connections");
     },

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { pullSettings } from "../../../src/channels/pull/pull-settings.ts";
 import type { DryRun } from "../../../src/channels/source.ts";
-import { listSourceTopics } from "../../../src/data/channels/sources.ts";
+import { listTopicsOf } from "../../../src/data/channels/topics.ts";
 import { settleRemovals } from "../../../src/data/removals.ts";
 import { clearRemoval } from "../../../src/delivery/clear-removal.ts";
 import { commonSettings } from "../../../src/event/channel.ts";
@@ -49,7 +49,7 @@ async function install(kind: "sse" | "polling" | "webhook", config: object = {})
     .select("number")
     .where("id", "=", id)
     .executeTakeFirstOrThrow();
-  const topics = await listSourceTopics(spine.api.database.db, number);
+  const topics = await listTopicsOf(spine.api.database.db, number);
   const bus = createSourceBus(spine.redis);
   async function take() {
     const taken = await bus.positions.takeOver({ number, topics });
@@ -121,7 +121,7 @@ describe("the state of a source", () => {
     const { db } = spine.api.database;
     await db.updateTable("channels").set({ updatedAt: longAgo }).where("number", "=", number).execute();
     expect((await spine.api.call("GET", path)).body.silent).toBe(true);
-    const [topic = ""] = await listSourceTopics(db, number);
+    const [topic = ""] = await listTopicsOf(db, number);
     await spine.server.client.xadd(topic, "*", "id", "1");
     expect((await spine.api.call("GET", path)).body.silent).toBe(false);
   });
@@ -178,7 +178,7 @@ describe("a dry run", () => {
       end: { kind: "failed", code: "status", message: "503", notBefore: "1970-01-01T00:00:01.000Z" },
     });
     expect((await bus.positions.read(number)).value).toBe("2");
-    const [topic = ""] = await listSourceTopics(spine.api.database.db, number);
+    const [topic = ""] = await listTopicsOf(spine.api.database.db, number);
     expect(await spine.server.client.exists(topic)).toBe(0);
   });
 

@@ -6,7 +6,8 @@ import type { ChannelKinds, ChannelRuntime } from "../../../channels/kind.ts";
 import { isSilent } from "../../../channels/pull/silence.ts";
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
-import { findIdleSources, listSourceTopics } from "../../../data/channels/sources.ts";
+import { findIdleSources } from "../../../data/channels/sources.ts";
+import { listTopicsOf } from "../../../data/channels/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { ChannelKindName } from "../../../event/channel.ts";
@@ -73,7 +74,7 @@ export const sources: Resource<SourcesDeps> = {
       await db.transaction().execute(async (trx) => {
         await recordChange(trx, { kind: "source", key: String(row.number) });
         await recordChannelAudit(trx, caller, "update", row, clock(), ["cursor"]);
-        const topics = await listSourceTopics(trx, row.number);
+        const topics = await listTopicsOf(trx, row.number);
         const ref = { number: row.number, topics };
         const written = await positions.set(ref, value, version === undefined ? {} : { version });
         if (written === undefined) throw conflict("The cursor is at another version by now.");
@@ -93,7 +94,7 @@ export const sources: Resource<SourcesDeps> = {
         },
         async ({ caller, params }) => {
           const { row, cursor } = await getSource(caller, params);
-          const topics = await listSourceTopics(db, row.number);
+          const topics = await listTopicsOf(db, row.number);
           const [told, idle, stored, silent] = await Promise.all([
             states.read(row.number),
             findIdleSources(db, [row.number]),

@@ -1,3 +1,4 @@
+import type { z } from "zod";
 import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
 import { type EntryPlace, mergeEntries } from "../../../bus/topics/entry-merge.ts";
 import type { Topics } from "../../../bus/topics/topics.ts";
@@ -5,20 +6,13 @@ import type { Queryable } from "../../../data/database.ts";
 import { invalidParameters } from "../../../http/problem.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
-import { eventJson, MAX_WINDOW } from "./schema.ts";
+import { given } from "../../kit/list-page.ts";
+import { eventJson, type listQuerySchema, MAX_WINDOW } from "./schema.ts";
 
 export interface EventsDeps {
   readonly db: Queryable;
   readonly topics: Pick<Topics, "find" | "findEntry" | "deleteEntry">;
   readonly entries: EntryIndex;
-}
-
-export interface EventsQuery {
-  readonly type?: string | undefined;
-  readonly from?: number | undefined;
-  readonly to?: number | undefined;
-  readonly limit: number;
-  readonly offset: number;
 }
 
 const CONCURRENCY = 16;
@@ -37,7 +31,7 @@ const EVENTS_AT_ONCE = 8;
 export async function listEvents(
   deps: EventsDeps,
   scope: AppScope,
-  { type, from, to, limit, offset }: EventsQuery,
+  { type, from, to, limit, offset }: z.output<typeof listQuerySchema>,
 ): Promise<{ readonly events: readonly string[]; readonly total: number }> {
   const names = await listTopicNames(deps.db, scope, type);
   const isWhole = from === undefined && to === undefined;
@@ -52,7 +46,8 @@ export async function listEvents(
     seen++;
     if (seen >= (isWhole ? offset + limit : MAX_WINDOW)) break;
   }
-  const total = isWhole ? sum(await mapBounded(names, CONCURRENCY, deps.entries.count)) : seen;
+  const counts = isWhole ? await mapBounded(names, CONCURRENCY, deps.entries.count) : [seen];
+  const total = counts.reduce((sum, count) => sum + count, 0);
   return { events: await readEvents(deps, places), total };
 }
 
@@ -76,18 +71,16 @@ async function readEvents({ topics }: EventsDeps, places: readonly EntryPlace[])
 
 async function listTopicNames(
   db: Queryable,
-  { organizationId, appId }: AppScope,
+  scope: AppScope,
   type: string | undefined,
 ): Promise<readonly string[]> {
-  let query = db
+  const rows = await db
     .selectFrom("topics")
     .select("topic")
-    .where("appId", "=", appId)
-    .where("organizationId", "=", organizationId)
+    .where((eb) => eb.and(given({ ...scope, type })))
     .orderBy("topic")
-    .limit(MAX_TOPICS + 1);
-  if (type !== undefined) query = query.where("type", "=", type);
-  const rows = await query.execute();
+    .limit(MAX_TOPICS + 1)
+    .execute();
   if (rows.length > MAX_TOPICS) {
     throw invalidParameters([
       { path: "type", message: `must be given: the app has more than ${MAX_TOPICS} topics` },
@@ -112,5 +105,3 @@ export async function hasTopic(
     .executeTakeFirst();
   return row !== undefined;
 }
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

@@ -77,7 +77,7 @@ export function createStreamClient(deps: StreamClientDeps): StreamClient {
     const { more } = await tail.read([[topic, after]], PAGE, (from, entry) => {
       if (places.has(from)) send(from, entry.entryId, dataLines(eventJson(from, entry)));
     });
-    // What the shared reading came to meanwhile it has not handed on here.
+    // The shared reading has gone on meanwhile, and handed nothing on here.
     if (more || sharedAfter(topic) !== sharedBefore) return;
     behind.delete(topic);
     // Whatever stood before the shared reading and is not read by now is gone.

@@ -134,7 +134,7 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
         await list();
         // Nobody waits for another's history; what fails is tried again in the next round.
         for (const { client } of members) client.catchUp().catch(() => {});
-        // What costs much is done less often.
+        // A slow round is followed by a longer pause.
         pauseMs = more ? 0 : Math.max(READ_EVERY_MS, 2 * (performance.now() - startedAt));
         failing = false;
       } catch (error) {

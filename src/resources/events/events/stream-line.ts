@@ -1,6 +1,6 @@
 import type { StreamSink } from "./stream-client.ts";
 
-/** What may wait to be taken before the line counts as full. */
+/** The line is full once so much waits to be taken. */
 const HIGH_WATER_BYTES = 256 * 1024;
 
 export interface StreamLine extends StreamSink {

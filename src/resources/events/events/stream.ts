@@ -7,7 +7,7 @@ import type { Queryable } from "../../../data/database.ts";
 import { createStillAllowed } from "../../../http/callers/authorize.ts";
 import type { Identify } from "../../../http/callers/identify.ts";
 import type { ApiEnv } from "../../../http/context.ts";
-import { invalidParameters } from "../../../http/problem.ts";
+import { ApiError, invalidParameters } from "../../../http/problem.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
 import type { Log } from "../../../log.ts";
 import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
@@ -17,7 +17,6 @@ import { defineRoute } from "../../kit/route.ts";
 import { createStreamClient } from "./stream-client.ts";
 import { createStreamHub, MAX_TOPICS, type StreamFilter } from "./stream-hub.ts";
 import { createStreamLine } from "./stream-line.ts";
-import { createStreamPlaces } from "./stream-places.ts";
 import { type Position, parsePosition } from "./stream-position.ts";
 
 export interface EventStreamDeps {
@@ -29,6 +28,7 @@ export interface EventStreamDeps {
   readonly stopping: AbortSignal;
 }
 
+/** Streams on this worker, and of one caller on it. */
 const PER_WORKER = 500;
 const PER_CALLER = 20;
 const BEAT_EVERY_MS = 15_000;
@@ -37,6 +37,7 @@ const CHECK_EVERY_MS = 1_500;
 /** A reader that takes nothing for so long of what waits for it is cut. */
 const MAX_STALL_MS = 10_000;
 const RETRY_MS = 2_000;
+const FULL_RETRY_AFTER_SECONDS = 10;
 const HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-store",
@@ -57,7 +58,7 @@ export const eventStream: Resource<EventStreamDeps> = {
     const listTopics = (filter: StreamFilter) => findTopics(db, filter);
     const hub = createStreamHub({ tail, listTopics, stopping, log });
     const stillAllowed = createStillAllowed(deps);
-    const places = createStreamPlaces({ perWorker: PER_WORKER, perCaller: PER_CALLER });
+    const takePlace = createPlaces();
 
     function open(
       c: Context<ApiEnv>,
@@ -114,7 +115,7 @@ export const eventStream: Resource<EventStreamDeps> = {
           if (stopping.aborted) throw new UnavailableError("this worker is stopping");
           // Nobody would read it, and nobody would leave it.
           if (c.req.method === "HEAD") return new Response(null, { headers: HEADERS });
-          const release = places.take(caller.keyId ?? caller.accountId);
+          const release = takePlace(caller.keyId ?? caller.accountId);
           try {
             const topics = await listTopics(filter);
             if (!topics) {
@@ -161,4 +162,38 @@ async function findTopics(db: Queryable, filter: StreamFilter): Promise<readonly
     .execute();
   if (rows.length === 0 || rows.length > MAX_TOPICS) return undefined;
   return rows.flatMap(({ topic }) => (topic === null ? [] : [topic]));
+}
+
+/**
+ * Takes a place for a stream of that caller; the answer gives it back, once.
+ *
+ * @throws ApiError 429 where the caller has its share, UnavailableError where the worker is full
+ */
+function createPlaces(): (caller: string) => () => void {
+  const taken = new Map<string, Set<symbol>>();
+  let all = 0;
+  return (caller) => {
+    const ours = taken.get(caller) ?? new Set();
+    if (ours.size >= PER_CALLER) {
+      throw new ApiError(
+        "rate_limited",
+        `There are ${PER_CALLER} streams of this key on this worker already.`,
+        {
+          headers: { "Retry-After": String(FULL_RETRY_AFTER_SECONDS) },
+        },
+      );
+    }
+    if (all >= PER_WORKER) {
+      const retryAfterSeconds = FULL_RETRY_AFTER_SECONDS;
+      throw new UnavailableError("this worker has all the event streams that it can", { retryAfterSeconds });
+    }
+    const place = Symbol();
+    taken.set(caller, ours.add(place));
+    all++;
+    return () => {
+      if (!ours.delete(place)) return;
+      all--;
+      if (ours.size === 0 && taken.get(caller) === ours) taken.delete(caller);
+    };
+  };
 }

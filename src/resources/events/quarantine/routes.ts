@@ -30,7 +30,7 @@ import {
 
 const params = { ...appParams, itemId: pathText(/^[A-Za-z0-9_]{1,64}$/, "quarantined item", "qr_1") };
 
-/** What could not become events, kept whole, to be looked into and run again. */
+/** Items that could not become events, kept whole, to be looked into and run again. */
 export const quarantine: Resource<QuarantineDeps> = {
   path: "/apps/:appId/quarantine",
   tag: "Quarantine",

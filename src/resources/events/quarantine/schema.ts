@@ -36,7 +36,7 @@ export const previewSchema = z.strictObject({
   limit: z.int().min(1).max(200).default(50),
 });
 
-/** What items would become. */
+/** The result of a preview. */
 export const previewResultSchema = z
   .object({
     matched: z.int().meta({ description: "All that the filters leave." }),
@@ -131,7 +131,7 @@ function renderBody(body: Buffer): Pick<ItemEntity, "body" | "bodyEncoding"> {
   }
 }
 
-/** What became of a record that was re-driven. */
+/** The result of a re-drive. */
 export const redriveResultSchema = z
   .object({
     id: id("qr"),

@@ -7,7 +7,7 @@ import { notFound } from "../../../http/problem.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import { formatPlace, MAX_COUNTED, type ReplayInput } from "./replay-schema.ts";
 
-/** What is to be sent again: the first `limit` places, and how many there are from here on. */
+/** Entries that are to be sent again: the first `limit` places, and how many there are from here on. */
 export interface Selected {
   readonly matched: number;
   readonly places: readonly EntryPlace[];

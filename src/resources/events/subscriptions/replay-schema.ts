@@ -60,7 +60,7 @@ export const replaySchema = z
   });
 export type ReplayInput = z.output<typeof replaySchema>;
 
-/** What a replay came to. */
+/** The result of a replay. */
 export const replayedSchema = z
   .object({
     matched: z.int().meta({

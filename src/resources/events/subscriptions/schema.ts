@@ -6,7 +6,7 @@ import { id, type Shown, timestamp } from "../../../http/fields.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { handlerSchema, shownHandlerSchema } from "./handler.ts";
 
-/** What of an app's events a subscription covers. */
+/** The part of an app's events that a subscription covers. */
 export type EventUid =
   | { readonly kind: "app" }
   | { readonly kind: "channel"; readonly channelUid: string }
