@@ -18,7 +18,7 @@ export const identities = standardResource({
   feed: "access",
   references: { accountId: ACCOUNTS },
   taken: {
-    when: "there is an identity of that provider and identifier: in the organization for `org`, anywhere for others",
+    when: "the organization has an identity of that provider and identifier",
     message: "There is an identity of that provider and identifier already.",
   },
   async prepare({ trx, caller, before, values: { accountId, provider, identifier } }) {
