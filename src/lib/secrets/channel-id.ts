@@ -6,8 +6,6 @@ const RANDOM_BYTES = 16;
 const RANDOM_CHARS = 26;
 const MAC_BYTES = 6;
 const MAC_CHARS = 10;
-/** The form of a channel's address, be it a true one or not. */
-export const CHANNEL_ID_PATTERN = /^ch_[a-z0-9]{36}$/;
 
 /**
  * A channel's address, a credential: `ch_` + 26 characters of 128 random bits + 10 characters of a 48-bit MAC

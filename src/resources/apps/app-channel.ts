@@ -2,28 +2,33 @@ import { CHANNEL_ID_EXAMPLE } from "../../channels/entity.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { ChannelRow } from "../../data/tables.ts";
 import { notFound } from "../../http/problem.ts";
-import { CHANNEL_ID_PATTERN } from "../../lib/secrets/channel-id.ts";
 import { pathText } from "../kit/params.ts";
 import { type AppScope, appParams } from "./app-scope.ts";
 
-/** The app and the channel in a path. */
+/** The app and the channel in a path, the channel by its id or its uid. */
 export const channelParams = {
   ...appParams,
-  channelId: pathText(CHANNEL_ID_PATTERN, "channel", CHANNEL_ID_EXAMPLE),
+  channelId: pathText(/^[A-Za-z0-9_-]{1,64}$/, "channel", CHANNEL_ID_EXAMPLE).meta({
+    description: "The channel's id or uid.",
+    example: CHANNEL_ID_EXAMPLE,
+  }),
 };
 
-/** A channel's address is looked up in its app only: one that is another's is not there. @throws ApiError 404 */
+/** A channel's address or uid is looked up in its app only: one that is another's is not there. @throws ApiError 404 */
 export async function getChannel(
   db: Queryable,
   { organizationId, appId }: AppScope,
-  id: string,
+  name: string,
 ): Promise<ChannelRow> {
   const row = await db
     .selectFrom("channels")
     .selectAll()
-    .where("id", "=", id)
+    .where((eb) => eb.or({ id: name, uid: name }))
     .where("appId", "=", appId)
     .where("organizationId", "=", organizationId)
+    // A uid may look like the id of another channel.
+    .orderBy((eb) => eb("id", "=", name), "desc")
+    .limit(1)
     .executeTakeFirst();
   if (!row) throw notFound("channel");
   return row;

@@ -203,6 +203,27 @@ describe("a channel", () => {
     expect(await topics("again")).toMatchObject([{ channelNumber: successor.number, retiredAt: null }]);
   });
 
+  it("goes by its uid wherever its id may stand; an id comes first", async () => {
+    const { id } = await create({ uid: "named" });
+    const at = `/apps/${appId}/channels`;
+    await create({ uid: id, title: "looks like another's id" });
+    expect(await api.call.get(`${at}/named`)).toMatchObject({ id });
+    expect(await api.call.get(`${at}/${id}`)).toMatchObject({ uid: "named" });
+    expect(await api.call.put(`${at}/named`, { title: "t" })).toMatchObject({ id, title: "t" });
+    expect(await api.call.post(`${at}/named/pause`)).toMatchObject({ id, state: "paused" });
+    expect(await api.call.post(`${at}/named/resume`)).toMatchObject({ id, state: "active" });
+    const rotated = await api.call.post(`${at}/named/rotate`);
+    expect(rotated).toMatchObject({ uid: "named", id: expect.not.stringMatching(id) });
+    for (const [name, status] of [
+      ["named", 200],
+      ["name", 404],
+      ["na.me", 404],
+    ] as const) {
+      expect([name, (await api.call("GET", `${at}/${name}`)).status]).toEqual([name, status]);
+    }
+    expect(await api.call.delete(`${at}/named`)).toEqual({ id: rotated.id });
+  });
+
   it("is found only under its own app", async () => {
     const { id } = await create();
     const other = await installApp();

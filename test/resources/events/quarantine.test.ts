@@ -111,6 +111,7 @@ describe("the list of quarantined items", () => {
     const other = (await spine.send(second.id, "{")).quarantine[0]?.id;
     const ids = async (query: string) => (await list(app.id, query)).body.map(({ id }: { id: string }) => id);
     expect(await ids(`?channelId=${second.id}`)).toEqual([other]);
+    expect(await ids("?channelId=second")).toEqual([other]);
     expect(await ids("?reason=id_missing")).toEqual([first]);
     expect(await ids("?reason=paused")).toEqual([]);
     const { firstAt } = (await list(app.id)).body[0];

@@ -42,15 +42,15 @@ export async function listChannels(db: Queryable, scope: AppScope, page: Page): 
 export async function writeChannel<T>(
   db: Queryable,
   scope: AppScope,
-  id: string,
+  name: string,
   write: (trx: Trx, row: ChannelRow) => Promise<T>,
 ): Promise<T> {
   return db.transaction().execute(async (trx) => {
-    const { number } = await getChannel(trx, scope, id);
+    const { number } = await getChannel(trx, scope, name);
     const locked = trx.selectFrom("channels").selectAll().where("number", "=", number).forUpdate();
     const row = await locked.executeTakeFirst();
     // Given another address in the meantime, it is no longer at this one.
-    if (row?.id !== id) throw notFound("channel");
+    if (row?.id !== name && row?.uid !== name) throw notFound("channel");
     return write(trx, row);
   });
 }

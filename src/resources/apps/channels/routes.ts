@@ -150,12 +150,13 @@ export const channels: Resource<ChannelDeps> = {
         versioned: true,
       },
       async ({ caller, params, query, c }) => {
-        const id = params.channelId;
         const options = { purge: query.purge, nowMs: deps.clock() };
-        await writeChannel(deps.db, appScopeOf(caller, params), id, async (trx, row) => {
+        const scope = appScopeOf(caller, params);
+        const { id } = await writeChannel(deps.db, scope, params.channelId, async (trx, row) => {
           requireMatch(c, row);
           await deleteChannel(trx, row, options);
           await recordChannelAudit(trx, caller, "delete", row, options.nowMs);
+          return row;
         });
         // It is deleted, whatever becomes of this; what it leaves is noted.
         await deps.onDeleted().catch(() => {});

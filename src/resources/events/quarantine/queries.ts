@@ -1,17 +1,16 @@
 import type { Queryable } from "../../../data/database.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
-import { given } from "../../kit/list-page.ts";
 
-/** The numbers of the app's channels, or of the one that has that address or number. */
+/** The numbers of the app's channels, or of the one that has that number. */
 export async function findChannelNumbers(
   db: Queryable,
   scope: AppScope,
-  one: { readonly id?: string | undefined; readonly number?: number } = {},
+  one: { readonly number?: number } = {},
 ): Promise<readonly number[]> {
   const rows = await db
     .selectFrom("channels")
     .select("number")
-    .where((eb) => eb.and({ ...scope, ...given(one) }))
+    .where((eb) => eb.and({ ...scope, ...one }))
     .orderBy("number")
     .execute();
   return rows.map(({ number }) => number);

@@ -4,6 +4,7 @@ import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.
 import { deleted } from "../../../http/fields.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
+import { getChannel } from "../../apps/app-channel.ts";
 import { type AppScope, appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
 import { listOf } from "../../kit/answer.ts";
 import { given } from "../../kit/list-page.ts";
@@ -40,8 +41,10 @@ export const quarantine: Resource<QuarantineDeps> = {
     async function filterOf(scope: AppScope, filters: Filters): Promise<QuarantineFilter> {
       const { channelId, reason, from: fromMs, to: toMs } = filters;
       await requireApp(db, scope);
-      const channelNumbers = await findChannelNumbers(db, scope, { id: channelId });
-      if (channelId !== undefined && channelNumbers.length === 0) throw notFound("channel");
+      const channelNumbers =
+        channelId === undefined
+          ? await findChannelNumbers(db, scope)
+          : [(await getChannel(db, scope, channelId)).number];
       return { organizationId: scope.organizationId, channelNumbers, ...given({ reason, fromMs, toMs }) };
     }
 

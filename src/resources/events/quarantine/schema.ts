@@ -9,7 +9,7 @@ import { formatTimestamp } from "../../../lib/clock.ts";
 import { explainedItemSchema } from "../explained-item.ts";
 
 const filters = {
-  channelId: z.string().optional(),
+  channelId: z.string().optional().describe("The id or uid of a channel: its items alone."),
   reason: z.enum(QUARANTINE_REASONS).optional(),
   /** First arrival: at or after `from`, before `to`. */
   from: timeInput.optional(),
@@ -29,7 +29,7 @@ export const redriveManySchema = z.strictObject({
 
 export const previewSchema = z.strictObject({
   ...filters,
-  channelId: z.string().describe("The channel whose items are looked at."),
+  channelId: z.string().describe("The id or uid of the channel whose items are looked at."),
   events: definitionsSchema
     .optional()
     .describe("Definitions to be tried instead of the channel's own; nothing is changed."),

@@ -79,10 +79,10 @@ export const lagSchema = z
       .number()
       .nullable()
       .meta({ description: "How long the oldest of them has been there; 0 where there is none." }),
-    pending: z
-      .int()
-      .nullable()
-      .meta({ description: "Entries delivered and not acknowledged yet, over all topics." }),
+    pending: z.int().nullable().meta({
+      description:
+        "Entries delivered and not acknowledged yet, over all topics. Not among them: those that an unordered handler is to be sent again.",
+    }),
   })
   .meta({ id: "SubscriptionLag", description: "How far the readers of a subscription are behind." });
 
