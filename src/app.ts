@@ -5,14 +5,14 @@ import type { Fetch } from "./http/context.ts";
 import { createDocs } from "./http/docs.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";
 import { ApiError, answerErrors } from "./http/problem.ts";
-import { requestId } from "./http/request.ts";
+import { oneHost, requestId } from "./http/request.ts";
 import type { Clock } from "./lib/clock.ts";
 import { type ApiDeps, createApi } from "./resources/resources.ts";
 
 /** Answers while the gateway starts: it is alive, why it is not ready, and 503 to all else. */
 export function createStartingApp({ clock, health }: Pick<AppDeps<never>, "clock" | "health">): Fetch {
   const app = new Hono<HealthEnv>();
-  app.use(requestId(clock));
+  app.use(requestId(clock), oneHost);
   app.route("/", createHealth(health));
   app.all("*", () => {
     throw new ApiError("unavailable", "Inlet is starting; try again.", { headers: { "retry-after": "1" } });
@@ -37,7 +37,7 @@ export function createApp<C extends ChannelHandle>({ clock, health, hooks, api }
   const hooksApp = hooks && createHooks(hooks);
   const app = new Hono<HealthEnv>();
   if (hooksApp) app.route("/", hooksApp);
-  app.use(requestId(clock));
+  app.use(requestId(clock), oneHost);
   app.route("/", createHealth(health));
   if (api) {
     app.route("/v1", createApi(api));

@@ -32,7 +32,7 @@ import { startListener } from "./gateway/listener.ts";
 import { createMasterKeyWatch, openMasterKeyring } from "./gateway/master-keys.ts";
 import { createSourceBus, type SourcesTiming, startSources } from "./gateway/sources.ts";
 import { claimDataDir, openStores } from "./gateway/stores.ts";
-import type { HealthCheck } from "./http/health.ts";
+import { createMetricsApp, type HealthCheck } from "./http/health.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
 import type { LiveChannel } from "./ingest/live-channel.ts";
 import { createClientAddressOf } from "./lib/addresses/client-address.ts";
@@ -96,6 +96,12 @@ export async function startGateway(
     await startListener(config, createStartingApp({ clock, health: { ...health, checks: [isStarting] } })),
   );
   const urls = publicUrls(config, listener.port);
+  if (config.metricsListen) {
+    const scraped = opening.use(
+      await startListener(config.metricsListen, createMetricsApp({ clock, metrics })),
+    );
+    log.info({ event: "metrics.listening", port: scraped.port }, "metrics have a port of their own");
+  }
 
   const stores = opening.use(await openStores(config, { dataDir, log, signal }));
   const { db } = opening.use(openDatabase({ connection: stores.database }));

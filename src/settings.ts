@@ -62,6 +62,15 @@ const portNumber = z
   })
   .transform(Number);
 
+/** `127.0.0.1:9464`, `[::1]:9464`. */
+const hostAndPort = z.string().transform((text, context) => {
+  const [, host = "", digits = ""] = /^(\[[0-9A-Fa-f:.]+\]|[^\s:/[\]]+):(\d{1,5})$/.exec(text) ?? [];
+  const port = Number(digits);
+  if (host !== "" && port <= 65_535) return { host: host.replace(/^\[|\]$/g, ""), port };
+  context.addIssue("must be host:port, such as 127.0.0.1:9464");
+  return z.NEVER;
+});
+
 const wholeNumber = (min: number, max: number): Type<number> =>
   accepted(
     (digits) => /^\d{1,10}$/.test(digits) && Number(digits) >= min && Number(digits) <= max,
@@ -238,8 +247,12 @@ export const settingsSchema = z.object({
     description: "1 takes your word for it where Redis does not let its settings be read.",
   }),
   metricsToken: optional("INLET_METRICS_TOKEN", bearerToken, {
-    description: `Bearer token that opens /metrics to callers other than loopback; at least ${MIN_TOKEN_LENGTH} characters.`,
+    description: `Bearer token that /metrics needs; at least ${MIN_TOKEN_LENGTH} characters. Without one, /metrics is not on the gateway's own port.`,
     secret: true,
+  }),
+  metricsListen: optional("INLET_METRICS_LISTEN", hostAndPort, {
+    description:
+      "Address for /metrics alone, without a token, as host:port (127.0.0.1:9464): for a network that only Prometheus reaches.",
   }),
   databaseUrl: optional("DATABASE_URL", url(["postgresql:", "postgres:"], { anyPart: true }), {
     unsetMeans: "its own PostgreSQL",

@@ -96,6 +96,7 @@ describe("parseConfig", () => {
       INLET_DURABILITY: "fsync",
       INLET_DURABILITY_ASSERTED: "1",
       INLET_METRICS_TOKEN: "metrics-token-of-mine",
+      INLET_METRICS_LISTEN: "[::1]:9464",
       DATABASE_URL: "postgres://u:p@db.example/inlet?sslmode=require",
       REDIS_URL: "redis://a.example:6379,redis://b.example:6379",
     });
@@ -122,6 +123,7 @@ describe("parseConfig", () => {
       durability: "fsync",
       durabilityAsserted: true,
       metricsToken: "metrics-token-of-mine",
+      metricsListen: { host: "::1", port: 9464 },
       databaseUrl: "postgres://u:p@db.example/inlet?sslmode=require",
       redisUrls: ["redis://a.example:6379", "redis://b.example:6379"],
     });
@@ -145,6 +147,7 @@ describe("parseConfig", () => {
       INLET_DURABILITY: "always",
       INLET_DURABILITY_ASSERTED: "yes",
       INLET_METRICS_TOKEN: "with space in the token",
+      INLET_METRICS_LISTEN: "9464",
       DATABASE_URL: "mysql://db.example/inlet",
       REDIS_URL: "redis://a.example,,redis://b.example",
     };

@@ -1,10 +1,12 @@
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
+import type { Clock } from "../lib/clock.ts";
 import { isOneOf } from "../lib/same-text.ts";
 import type { Metrics } from "../metrics.ts";
 import { bearerToken } from "./callers/authenticate.ts";
-import type { RequestEnv } from "./context.ts";
-import { ApiError } from "./problem.ts";
+import type { Fetch, RequestEnv } from "./context.ts";
+import { ApiError, answerErrors } from "./problem.ts";
+import { requestId } from "./request.ts";
 
 /** The result of one check. `facts` are shown beside it (which durability holds); a reason is for everybody to read. */
 export type CheckResult =
@@ -28,7 +30,7 @@ export type HealthEnv = RequestEnv & { Bindings: HttpBindings };
 
 const CHECK_TIMEOUT_MS = 2_000;
 
-/** `/healthz`: alive. `/readyz`: can publish, or what is wrong. `/metrics`: for this machine, or with the token. */
+/** `/healthz`: alive. `/readyz`: can publish, or why not. `/metrics`: with the metrics token; without one it is not here. */
 export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
   const health = new Hono<HealthEnv>();
 
@@ -41,18 +43,42 @@ export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
     return c.json(body, ready ? 200 : 503);
   });
 
-  health.get("/metrics", async (c) => {
-    if (!mayReadMetrics(c, deps.metricsToken)) {
-      throw new ApiError("unauthenticated", "Metrics are for this machine, or with the metrics token.", {
+  const { metricsToken } = deps;
+  health.get("/metrics", (c) => {
+    if (metricsToken === undefined)
+      throw new ApiError(
+        "not_found",
+        "Metrics are not here: set INLET_METRICS_TOKEN, or INLET_METRICS_LISTEN.",
+      );
+    const token = bearerToken(c.req.header("authorization"));
+    if (token === undefined || !isOneOf(token, [metricsToken])) {
+      throw new ApiError("unauthenticated", "Metrics need the metrics token.", {
         headers: { "www-authenticate": "Bearer" },
       });
     }
-    const { registry } = deps.metrics;
-    return c.text(await registry.metrics(), 200, { "content-type": registry.contentType });
+    return answerMetrics(c, deps.metrics);
   });
 
   return health;
 }
+
+/** `/metrics` alone, for a listener of its own: who reaches that may read them. */
+export function createMetricsApp({
+  clock,
+  metrics,
+}: {
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+}): Fetch {
+  const app = new Hono<HealthEnv>();
+  app.use(requestId(clock));
+  app.get("/metrics", (c) => answerMetrics(c, metrics));
+  answerErrors(app);
+  return app.fetch;
+}
+
+const answerMetrics = async (c: Context, { registry }: Metrics): Promise<Response> =>
+  c.text(await registry.metrics(), 200, { "content-type": registry.contentType });
 
 async function runCheck(
   { name, check }: HealthCheck,
@@ -66,17 +92,3 @@ async function runCheck(
   const failed: CheckResult = { ok: false, reason: "fails" };
   return [name, await Promise.race([checked().catch(() => failed), tooLate])];
 }
-
-/** By which proxies tell of whom they forward: the standard's, the common ones, those of some networks. */
-const FORWARDING_HEADER =
-  /^(?:forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip)$/;
-
-/** A proxy on this machine also comes from the loopback: what it forwards is not from here. */
-function mayReadMetrics(c: Context<HealthEnv>, metricsToken: string | undefined): boolean {
-  const token = bearerToken(c.req.header("authorization"));
-  if (metricsToken !== undefined && token !== undefined && isOneOf(token, [metricsToken])) return true;
-  if (Object.keys(c.req.header()).some((name) => FORWARDING_HEADER.test(name))) return false;
-  return isLoopback(c.env?.incoming?.socket.remoteAddress ?? "");
-}
-
-const isLoopback = (address: string): boolean => /^(?:::ffff:)?127\.|^::1$/.test(address);

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from "node:http";
+import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import type { Clock } from "../lib/clock.ts";
@@ -5,7 +7,7 @@ import { createId, isId } from "../lib/ids.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { ApiEnv, RequestEnv } from "./context.ts";
-import { toApiError } from "./problem.ts";
+import { invalidParameters, toApiError } from "./problem.ts";
 
 const SANE = /^[A-Za-z0-9_.:-]{1,128}$/;
 
@@ -21,7 +23,25 @@ export function requestId(clock: Clock): MiddlewareHandler<RequestEnv> {
     await next();
     // After the fact: a header set before it is lost when a route answers with a Response of its own.
     c.header("X-Request-Id", id);
+    c.header("X-Content-Type-Options", "nosniff");
+    if (!c.res.headers.has("cache-control")) c.header("Cache-Control", "no-store");
   };
+}
+
+/** Refuses a request that two servers could take for different hosts. */
+export const oneHost: MiddlewareHandler<{ Bindings: Partial<HttpBindings> }> = async (c, next) => {
+  if (c.env?.incoming) requireOneHost(c.env.incoming);
+  await next();
+};
+
+/** RFC 9112, section 3.2. Node keeps the first `Host` and drops others without a word. @throws ApiError 400 */
+export function requireOneHost({ rawHeaders }: IncomingMessage): void {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === "host") hosts++;
+  }
+  if (hosts > 1) throw invalidParameters([{ path: "Host", message: "stands more than once" }]);
 }
 
 const COUNTED_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE"]);

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { openTestRedis } from "../bus/support.ts";
 import { startPollsWorker, wanted } from "../channels/pull/polls/polls-support.ts";
-import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { type GatewayProcess, readMetrics, startGatewayProcess } from "../support/gateway-process.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
@@ -157,7 +157,7 @@ async function hurry(gateway: GatewayProcess, appIds: readonly string[]): Promis
 }
 
 async function metricsOf({ origin }: GatewayProcess): Promise<ReadonlyMap<string, number>> {
-  const text = await (await fetch(`${origin}/metrics`)).text();
+  const text = await readMetrics(origin);
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   return new Map(
     lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ")))]),

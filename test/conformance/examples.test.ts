@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { METRICS_TOKEN } from "../support/gateway-process.ts";
 import { opened } from "../support/opened.ts";
 import { openExamples } from "./examples.ts";
 
@@ -37,7 +38,8 @@ it("the example of a delivery works at the address of a channel that was made by
 it("what is documented outside the version answers as it says", async () => {
   for (const path of ["/healthz", "/readyz", "/metrics", "/docs"]) {
     const { responses } = rig.document.paths[path].get;
-    const response = await fetch(rig.gateway.origin + path);
+    const authorized = { authorization: `Bearer ${METRICS_TOKEN}` };
+    const response = await fetch(rig.gateway.origin + path, { headers: authorized });
     const [mediaType = ""] = (response.headers.get("content-type") ?? "").split(";");
     expect([path, response.status]).toEqual([path, 200]);
     expect(Object.keys(responses["200"].content)).toContain(mediaType);

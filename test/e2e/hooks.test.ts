@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createTestStores, installApp, startTestGateway } from "../support/gateway.ts";
+import { readMetrics } from "../support/gateway-process.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
@@ -64,6 +65,26 @@ describe("a hook", () => {
     const { status, headers, body } = await send("plain", "{}", {}, "PUT");
     expect([status, headers.get("allow"), body.code]).toEqual([405, "POST", "method_not_allowed"]);
     expect(headers.get("x-request-id")).toMatch(/^req_/);
+  });
+
+  it("shares its gateway with an API whose answers no cache keeps and no browser takes for another type", async () => {
+    for (const path of ["/v1/apps", "/v1/openapi.json", "/healthz", "/readyz", "/metrics", "/nowhere"]) {
+      const { headers } = await fetch(gateway.origin + path);
+      expect([path, headers.get("cache-control"), headers.get("x-content-type-options")]).toEqual([
+        path,
+        "no-store",
+        "nosniff",
+      ]);
+    }
+  });
+
+  it("answers 400 to a request with two Host headers, as all of the gateway does", async () => {
+    const twice = (target: string) => sendRaw(rawPost(target, "{}").replace("Host: x", "Host: x\r\nhost: y"));
+    for (const target of [`/hooks/${channels.get("plain")}`, "/v1/apps", "/healthz"]) {
+      const answer = await twice(target);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+      expect(answer).toContain('"path":"Host"');
+    }
   });
 
   it.each([
@@ -147,7 +168,7 @@ describe("a hook", () => {
     expect((await send("shadow", '{"id":"t"}', { "x-signature": "sha256=zz" })).body).toMatchObject({
       published: 1,
     });
-    const metrics = await (await fetch(`${gateway.origin}/metrics`)).text();
+    const metrics = await readMetrics(gateway.origin);
     expect(metrics).toContain('inlet_shadowed_total{kind="webhook",reason="no_secret"} 2');
   });
 
@@ -178,7 +199,7 @@ describe("a hook", () => {
 
   it("counts each delivery once", async () => {
     const count = async (): Promise<number> => {
-      const metrics = await (await fetch(`${gateway.origin}/metrics`)).text();
+      const metrics = await readMetrics(gateway.origin);
       const lines = [...metrics.matchAll(/^inlet_deliveries_total\{.*\} (\d+)$/gm)];
       return lines.reduce((sum, [, value]) => sum + Number(value), 0);
     };

@@ -10,7 +10,7 @@ import {
   startTestGateway,
   type TestGateway,
 } from "../support/gateway.ts";
-import { startGatewayProcess } from "../support/gateway-process.ts";
+import { readMetrics, startGatewayProcess } from "../support/gateway-process.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
@@ -50,7 +50,9 @@ describe("gateways with one role each", () => {
     expect(await statusOf(delivery, "/v1/apps")).toBe(404);
     expect(await statusOf(api, "/v1/apps")).toBe(401);
     for (const gateway of [api, hooks, delivery]) {
-      for (const path of ["/healthz", "/readyz", "/metrics"]) expect(await statusOf(gateway, path)).toBe(200);
+      for (const path of ["/healthz", "/readyz"]) expect(await statusOf(gateway, path)).toBe(200);
+      expect(await statusOf(gateway, "/metrics")).toBe(401);
+      expect(await readMetrics(gateway.origin)).toContain("inlet_");
     }
   });
 

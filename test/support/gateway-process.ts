@@ -30,8 +30,11 @@ export const PROGRAM_ENV: Readonly<Record<string, string>> = {
   ...(process.env.NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
 };
 
-/** Tests and benchmarks send as fast as they can. */
+export const METRICS_TOKEN = "metrics-token-for-tests";
+
+/** Tests and benchmarks send as fast as they can, and read the metrics. */
 export const UNLIMITED = {
+  INLET_METRICS_TOKEN: METRICS_TOKEN,
   INLET_API_REQUESTS_PER_MINUTE: "1000000000",
   INLET_HOOK_REQUESTS_PER_SECOND: "1000000000",
 };
@@ -89,6 +92,15 @@ export async function startGatewayProcess(
       await exited;
     },
   };
+}
+
+/** The metrics of a gateway as Prometheus reads them. */
+export async function readMetrics(origin: string): Promise<string> {
+  const response = await fetch(`${origin}/metrics`, {
+    headers: { authorization: `Bearer ${METRICS_TOKEN}` },
+  });
+  if (!response.ok) throw new Error(`/metrics: ${response.status}`);
+  return response.text();
 }
 
 export async function callApi<T>(origin: string, method: string, path: string, body?: unknown): Promise<T> {

@@ -3,7 +3,7 @@ import { type Context, Hono } from "hono";
 import { type ChannelKindName, channelFacts } from "../../event/channel.ts";
 import type { ChannelHandle } from "../../event/ingest.ts";
 import { answerError, notFound, toApiError } from "../../http/problem.ts";
-import { requestIdOf } from "../../http/request.ts";
+import { requestIdOf, requireOneHost } from "../../http/request.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
 import type { Metrics } from "../../metrics.ts";
@@ -47,6 +47,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{
 
   hooks.all(`${HOOKS_PATH}:channelId`, async (c) => {
     nameRequest(c);
+    requireOneHost(c.env.incoming);
     const found = findChannel(c.req.param("channelId"));
     const channel = found instanceof Promise ? await found : found;
     const receive = channel && runtimes.get(channel.identity.kind)?.receive;

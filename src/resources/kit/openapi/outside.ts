@@ -128,12 +128,16 @@ export function outsidePaths({
       ...root,
       get: {
         ...operation("getMetrics", "Get the metrics for Prometheus"),
-        description: "From this machine, or with the metrics token as bearer token.",
-        security: [{}, { bearer: [] }],
+        description:
+          "With the metrics token (`INLET_METRICS_TOKEN`) as bearer token. `INLET_METRICS_LISTEN` gives them a port of their own, without a token.",
+        security: [{ bearer: [] }],
         responses: {
           "200": answer("The metrics.", { "text/plain": { schema: { type: "string" } } }),
           ...OTHER_METHOD,
-          ...errors({ Unauthenticated: "it is asked from elsewhere, without the metrics token" }),
+          ...errors({
+            Unauthenticated: "the metrics token is missing or wrong",
+            NotFound: "the gateway has no metrics token",
+          }),
         },
       },
     },
