@@ -9,7 +9,6 @@ import type { ChannelRuntime } from "../channels/kind.ts";
 import type { PollJob } from "../channels/pull/polls/poll-target.ts";
 import { startPolls } from "../channels/pull/polls/polls.ts";
 import { startSilenceWatch } from "../channels/pull/silence.ts";
-import type { SourceObservation } from "../channels/pull/source-runs.ts";
 import { createSourceRuns } from "../channels/pull/source-runs.ts";
 import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channels/pull/supervisor.ts";
 import type { Config } from "../config.ts";
@@ -18,7 +17,6 @@ import { isSourceWanted } from "../data/channels/sources.ts";
 import { listTopicsOf } from "../data/channels/topics.ts";
 import { type ChannelKindName, channelFacts } from "../event/channel.ts";
 import { createId } from "../lib/ids.ts";
-import type { Metrics } from "../metrics.ts";
 import type { CredentialsOf } from "../net/credentials.ts";
 import type { EventPath } from "./event-path.ts";
 import type { Foundation } from "./foundation.ts";
@@ -68,22 +66,24 @@ export function startSources(deps: SourcesDeps): Sources {
     setState: (channel, state) => setFoundState(db, channel, state, clock()),
     isPipelined: !redis.writes.isSlotted,
     observe(event) {
-      count(metrics, event);
-      const facts = channelFacts(event.channel.identity);
-      if (event.kind === "recovered")
-        log.info({ event: "source.recovered", ...facts }, "source is well again after an error");
-      if (event.kind !== "stopped") return;
-      const { state, end } = event;
-      const reason = {
-        state,
-        end: end.kind,
-        ...("code" in end && { code: end.code }),
-        ...("message" in end && { reason: end.message }),
-      };
-      log.warn(
-        { event: "source.stopped", ...facts, ...reason },
-        "source stopped, or is tried only now and then",
-      );
+      const { identity } = event.channel;
+      const facts = channelFacts(identity);
+      switch (event.kind) {
+        case "ended":
+          return metrics.sourceRuns.add(identity.kind, event.end.kind);
+        case "refused":
+          return metrics.sourceRefusals.add(identity.kind, event.stale);
+        case "recovered":
+          return log.info({ event: "source.recovered", ...facts }, "source is well again after an error");
+        case "stopped": {
+          const { kind: end, ...why } = event.end;
+          const { code, message: reason }: { code?: string; message?: string } = why;
+          const line = { event: "source.stopped", ...facts, state: event.state, end, code, reason };
+          return log.warn(line, "source stopped, or is tried only now and then");
+        }
+        default:
+          return event satisfies never;
+      }
     },
   });
   const queue = openJobQueue<PollJob>({ redis, name: "polls", log });
@@ -117,12 +117,16 @@ export function startSources(deps: SourcesDeps): Sources {
   metrics.observeBy("inlet_sources", "Sources in the shards of this worker by state", "state", () =>
     supervisor.countStates(),
   );
-  metrics.observe("inlet_source_shards", "Shards of the sources that this worker has", () => {
-    return supervisor.shards().size;
-  });
-  metrics.observe("inlet_source_workers", "Workers that run sources, as far as this one knows", () => {
-    return supervisor.workers();
-  });
+  metrics.observe(
+    "inlet_source_shards",
+    "Shards of the sources that this worker has",
+    () => supervisor.shards().size,
+  );
+  metrics.observe(
+    "inlet_source_workers",
+    "Workers that run sources, as far as this one knows",
+    supervisor.workers,
+  );
   metrics.observe("inlet_channels_silent", "Channels from which no event came for longer than they say", () =>
     silence.silent(),
   );
@@ -151,21 +155,4 @@ export function startSources(deps: SourcesDeps): Sources {
       await leave();
     },
   };
-}
-
-function count(metrics: Metrics, event: SourceObservation): void {
-  const { kind } = event.channel.identity;
-  switch (event.kind) {
-    case "ended":
-      metrics.sourceRuns.add(kind, event.end.kind);
-      return;
-    case "refused":
-      metrics.sourceRefusals.add(kind, event.stale);
-      return;
-    case "stopped":
-    case "recovered":
-      return;
-    default:
-      event satisfies never;
-  }
 }

@@ -2,29 +2,12 @@ import { atLeast, type DurabilityDemand, type DurabilityLevel, heldLevel } from 
 import { MEMORY_ALARM_FRACTION } from "./node-facts.ts";
 import type { WriteConnection } from "./write-connection.ts";
 
-/** The state of Redis that `/readyz` shows. */
-export interface RedisState {
-  /** True when events can be published. */
-  readonly ready: boolean;
-  /** Why not; one sentence each, for the operator. */
-  readonly problems: readonly string[];
-  /** The level that holds for acknowledged events: the weakest master's. */
-  readonly durability: DurabilityLevel | "unknown";
-  readonly version: string | undefined;
-  readonly cluster: boolean;
-  /** Of `maxmemory` (without it, of the machine's memory), of the fullest master; undefined until known. */
-  readonly memoryUsedFraction: number | undefined;
-  /** From 85 % on. */
-  readonly memoryAlarm: boolean;
-}
+export type RedisState = ReturnType<typeof stateOf>;
 
-export function stateOf(
-  connections: readonly WriteConnection[],
-  demand: DurabilityDemand,
-  cluster: boolean,
-): RedisState {
+/** The state of Redis that `/readyz` shows; problems are a sentence each, for the operator. */
+export function stateOf(connections: readonly WriteConnection[], demand: DurabilityDemand, cluster: boolean) {
   const problems: string[] = [];
-  let durability: RedisState["durability"] | undefined;
+  let durability: Held | undefined;
   let fullest: number | undefined;
   let version: string | undefined;
   for (const { name, problem, facts } of connections) {
@@ -36,20 +19,22 @@ export function stateOf(
   }
   if (connections.length === 0) problems.push("no master of the Cluster is known");
   return {
+    /** True when events can be published. */
     ready: problems.length === 0,
-    problems,
+    problems: problems as readonly string[],
+    /** The level that holds for acknowledged events: the weakest master's. */
     durability: durability ?? "unknown",
     version,
     cluster,
+    /** Of `maxmemory` (without it, of the machine's memory), of the fullest master; undefined until known. */
     memoryUsedFraction: fullest,
     memoryAlarm: fullest !== undefined && fullest >= MEMORY_ALARM_FRACTION,
   };
 }
 
-function weaker(
-  held: RedisState["durability"] | undefined,
-  other: RedisState["durability"],
-): RedisState["durability"] {
+type Held = DurabilityLevel | "unknown";
+
+function weaker(held: Held | undefined, other: Held): Held {
   if (held === undefined || other === "unknown") return other;
   if (held === "unknown") return held;
   return atLeast(held, other) ? other : held;

@@ -47,9 +47,7 @@ const MAX_LOCAL_KEYS = 50_000;
  */
 export function createRateLimiters({ redis }: { readonly redis: RedisCaller }) {
   const runLua = luaScript(redis, new URL("./rate-count.lua", import.meta.url));
-  const windows = new LRUCache<string, { readonly counted: number; readonly endsAtMs: number }>({
-    max: MAX_LOCAL_KEYS,
-  });
+  const windows = new LRUCache<string, number>({ max: MAX_LOCAL_KEYS });
   let restsUntilMs = 0;
   let failing = false;
 
@@ -72,13 +70,9 @@ export function createRateLimiters({ redis }: { readonly redis: RedisCaller }) {
   }
 
   function countHere(key: string, windowSeconds: number): RateCount {
-    const nowMs = performance.now();
-    const known = windows.get(key);
-    const isOpen = known !== undefined && known.endsAtMs > nowMs;
-    const counted = isOpen ? known.counted + 1 : 1;
-    const endsAtMs = isOpen ? known.endsAtMs : nowMs + windowSeconds * 1_000;
-    windows.set(key, { counted, endsAtMs });
-    return { counted, endsInMs: endsAtMs - nowMs };
+    const counted = (windows.get(key) ?? 0) + 1;
+    windows.set(key, counted, { ttl: windowSeconds * 1_000, noUpdateTTL: true });
+    return { counted, endsInMs: windows.getRemainingTTL(key) };
   }
 
   return ({ name, limit, windowSeconds }: RateLimit): RateLimiter => ({

@@ -18,15 +18,15 @@ export interface PublishGroup {
   readonly bytes: number;
 }
 
-/** Settings of all groups of a call. */
-export interface CallSettings {
-  /** True where a WAIT follows, which must cover duplicates too. */
-  readonly mustWrite: boolean;
-  readonly quarantineLimits: string;
-}
-
 /** The arguments of EVALSHA after the script: number of keys, keys, ARGV; publish.lua describes them. */
-export function encodeCall(groups: readonly PublishGroup[], settings: CallSettings): (string | Buffer)[] {
+export function encodeCall(
+  groups: readonly PublishGroup[],
+  settings: {
+    /** True where a WAIT follows, which must cover duplicates too. */
+    readonly mustWrite: boolean;
+    readonly quarantineLimits: string;
+  },
+): (string | Buffer)[] {
   const keys: string[] = [];
   const places = new Map<string, number>();
   const placeOf = (key: string): number => {

@@ -155,32 +155,34 @@ export function createPublish(deps: PublishDeps): Publish {
     const { policy, events, position, quarantine, release } = whole;
     const answers = new Array<string>(events.length).fill("");
     const epochOnly = position && { source: position.source, at: position.at };
-    const writePart = async (part: SlotEvents) => {
-      let done = 0;
-      for (const piece of cutEvents(part.events)) {
+    const bySlot = Map.groupBy(events.entries(), ([, { topic }]) => slotOf(topic));
+    const writePart = async ([slot, part]: readonly [number, (readonly [number, OutgoingEvent])[]]) => {
+      const places = part.values();
+      for (const piece of cutEvents(part.map(([, event]) => event))) {
         const group = { policy, ...piece, ...(epochOnly && { position: epochOnly }) };
-        for (const word of wordsOf(await submit(part.slot, group, delivery))) {
-          answers[part.places[done++] ?? 0] = word;
+        for (const word of wordsOf(await submit(slot, group, delivery))) {
+          answers[places.next().value?.[0] ?? 0] = word;
         }
       }
     };
+    const alone = { policy, events: [], bytes: 0 };
     const [quarantineIds] = await Promise.all([
       quarantine
         ? submit(
             slotOf(quarantine.budgetKey),
-            { policy, events: [], quarantine, bytes: quarantine.bytes },
+            { ...alone, quarantine, bytes: quarantine.bytes },
             delivery,
           ).then(wordsOf)
         : NO_WORDS,
-      ...partBySlot(events).map(writePart),
+      ...[...bySlot].map(writePart),
     ]);
     if (answers.includes(CONFLICT)) return [...answers, ...quarantineIds];
     await Promise.all([
-      release && submit(slotOf(release.budgetKey), { policy, events: [], release, bytes: 0 }, delivery),
+      release && submit(slotOf(release.budgetKey), { ...alone, release }, delivery),
       position?.cursor &&
         submit(
           slotOf(position.cursor.key),
-          { policy, events: [], position, bytes: position.at.value?.length ?? 0 },
+          { ...alone, position, bytes: position.at.value?.length ?? 0 },
           delivery,
         ),
     ]);
@@ -266,32 +268,4 @@ function cutEvents(events: readonly OutgoingEvent[]): readonly Piece[] {
   }
   if (piece.length > 0) pieces.push({ events: piece, bytes });
   return pieces;
-}
-
-interface SlotEvents {
-  readonly slot: number;
-  /** Where each event stood among all. */
-  readonly places: number[];
-  readonly events: OutgoingEvent[];
-}
-
-/** Parts events by the slot of their topic, each slot's in order. */
-function partBySlot(events: readonly OutgoingEvent[]): readonly SlotEvents[] {
-  const bySlot = new Map<number, SlotEvents>();
-  const slots = new Map<string, number>();
-  events.forEach((event, place) => {
-    let slot = slots.get(event.topic);
-    if (slot === undefined) {
-      slot = slotOf(event.topic);
-      slots.set(event.topic, slot);
-    }
-    let part = bySlot.get(slot);
-    if (part === undefined) {
-      part = { slot, places: [], events: [] };
-      bySlot.set(slot, part);
-    }
-    part.places.push(place);
-    part.events.push(event);
-  });
-  return [...bySlot.values()];
 }

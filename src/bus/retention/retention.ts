@@ -39,15 +39,6 @@ export function createTrimTopic({ redis }: { readonly redis: RedisBus }) {
   };
 }
 
-export interface RetentionSweeper extends AsyncDisposable {
-  /**
-   * Tells of an event appended: a topic that grows by a sixteenth of `maxBytes` (256 KiB at least) is trimmed
-   * to it before the next sweep. With n gateways on a topic it may so overshoot by n sixteenths and what
-   * comes in while it is trimmed.
-   */
-  noteAppended(topic: string, bytes: number, maxBytes: number): void;
-}
-
 export interface RetentionSweeperDeps {
   readonly redis: RedisBus;
   readonly log: Log;
@@ -63,7 +54,7 @@ export interface RetentionSweeperDeps {
  * Keeps all topics within their limits: Redis trims by itself only when something is appended, and by entries
  * only.
  */
-export function startRetentionSweeper(deps: RetentionSweeperDeps): RetentionSweeper {
+export function startRetentionSweeper(deps: RetentionSweeperDeps) {
   const { log, topics, onSwept, intervalMs = DEFAULT_INTERVAL_MS } = deps;
   const trim = createTrimTopic(deps);
   const growth = new Map<string, number>();
@@ -112,7 +103,12 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps): RetentionSwee
   });
 
   return {
-    noteAppended(topic, bytes, maxBytes) {
+    /**
+     * Tells of an event appended: a topic that grows by a sixteenth of `maxBytes` (256 KiB at least) is trimmed
+     * to it before the next sweep. With n gateways on a topic it may so overshoot by n sixteenths and what
+     * comes in while it is trimmed.
+     */
+    noteAppended(topic: string, bytes: number, maxBytes: number): void {
       const grown = (growth.get(topic) ?? 0) + bytes;
       if (grown < Math.max(maxBytes / GROWTH_PART, LEAST_GROWTH_BYTES)) {
         // Forgetting a count delays a trim until the next sweep; unbounded counts would be a leak.
@@ -124,7 +120,7 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps): RetentionSwee
       due.set(topic, maxBytes);
       trimming ??= trimDue();
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       due.clear();
       await loop[Symbol.asyncDispose]();
       await trimming;
