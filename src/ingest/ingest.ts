@@ -26,11 +26,16 @@ export interface IngestDeps {
 /** The one path of every request: answers it where it is a handshake; else verifies, buffers where the channel is paused, writes. */
 export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
   const { write, quarantine, bufferWhilePaused, answerHandshake, observe } = deps;
-  const sampled = new LRUCache<number, true>({ max: MAX_SAMPLED_CHANNELS, ttl: UNVERIFIED_EVERY_MS });
+  const sampledAtMs = new LRUCache<number, number>({ max: MAX_SAMPLED_CHANNELS });
 
-  function refuse(channel: LiveChannel, refused: RefusedRequest): IngestResult {
+  function refuse(channel: LiveChannel, request: RawRequest, refused: RefusedRequest): IngestResult {
     const result = { kind: "unverified", message: refused.message } as const;
-    if (!sampled.has(channel.identity.number)) keepSample(channel, refused);
+    const before = sampledAtMs.get(channel.identity.number);
+    // A clock that was set back must not silence a channel.
+    if (before === undefined || Math.abs(request.arrivedAtMs - before) >= UNVERIFIED_EVERY_MS) {
+      sampledAtMs.set(channel.identity.number, request.arrivedAtMs);
+      keepSample(channel, refused);
+    }
     observe(channel, result);
     return result;
   }
@@ -42,7 +47,7 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
     signal: AbortSignal,
   ): Promise<IngestResult> {
     const reply = await answerHandshake(channel, handshake, { signal });
-    if (!reply.ok) return refuse(channel, channel.sender.refuse(request, reply.error));
+    if (!reply.ok) return refuse(channel, request, channel.sender.refuse(request, reply.error));
     const result = { kind: "handshake", reply: reply.value } as const;
     observe(channel, result);
     return result;
@@ -50,7 +55,6 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
 
   /** The sender waits for none of it, and is told 401 whatever becomes of it. */
   function keepSample({ identity }: LiveChannel, { message, redacted }: RefusedRequest): void {
-    sampled.set(identity.number, true);
     const failure = wholeFailure("signature_invalid", message);
     const write = { delivery: redacted(), items: [{ failure, keep: "newest" }] } as const;
     quarantine.put(identity, write, { signal: NEVER_ABORTED }).catch(() => {});
@@ -62,12 +66,12 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
     if (open !== undefined) return answer(channel, request, open, signal);
     const pending = sender.verify(request);
     const verified = pending instanceof Promise ? await pending : pending;
-    if (!verified.ok) return refuse(channel, verified.error);
+    if (!verified.ok) return refuse(channel, request, verified.error);
     const handshake = sender.findHandshake(request, verified.value);
     if (handshake !== undefined) return answer(channel, request, handshake, signal);
     // Only handshakes come by other methods.
     if (request.method !== "POST") {
-      return refuse(channel, sender.refuse(request, "no handshake of the channel fits the request"));
+      return refuse(channel, request, sender.refuse(request, "no handshake of the channel fits the request"));
     }
     admit?.(channel);
     const buffered =
