@@ -76,9 +76,10 @@ export function startSources(deps: SourcesDeps): Sources {
         case "recovered":
           return log.info({ event: "source.recovered", ...facts }, "source is well again after an error");
         case "stopped": {
-          const { kind: end, ...why } = event.end;
-          const { code, message: reason }: { code?: string; message?: string } = why;
-          const line = { event: "source.stopped", ...facts, state: event.state, end, code, reason };
+          const { state, end } = event;
+          const code = "code" in end ? end.code : undefined;
+          const reason = "message" in end ? end.message : undefined;
+          const line = { event: "source.stopped", ...facts, state, end: end.kind, code, reason };
           return log.warn(line, "source stopped, or is tried only now and then");
         }
         default:
