@@ -1,5 +1,6 @@
 import { createApp, createStartingApp } from "./app.ts";
 import { openRedis } from "./bus/connection/redis.ts";
+import { startRedisClock } from "./bus/connection/redis-clock.ts";
 import { createGroups } from "./bus/groups/groups.ts";
 import type { Appended } from "./bus/publish/publish.ts";
 import { createEntryIndex } from "./bus/topics/entry-index.ts";
@@ -124,6 +125,12 @@ export async function startGateway(
       signal,
     }),
   );
+  const redisClock = opening.use(await startRedisClock({ redis, log, clock }));
+  metrics.observe(
+    "inlet_clock_ahead_seconds",
+    "By how many seconds the clock of this machine is ahead of that of Redis",
+    () => redisClock.differenceMs() / 1_000,
+  );
   const foundation: Foundation = {
     db,
     changes,
@@ -136,6 +143,7 @@ export async function startGateway(
     config,
     metrics,
     clock,
+    redisClock,
     log,
   };
   const bus = {
@@ -171,8 +179,11 @@ export async function startGateway(
   const ingestPushed = limitedIngest(path.ingest, limits);
   const runtimes = new Map<ChannelKindName, ChannelRuntime<LiveChannel>>();
   for (const kind of channelKinds.values()) {
-    const ingest = kind.addressed ? ingestPushed : path.ingest;
-    runtimes.set(kind.kind, opening.use(await kind.start({ ingest, outbound, clock, log })));
+    // Sources go from worker to worker: all of them read one clock.
+    const own = kind.addressed
+      ? { ingest: ingestPushed, clock }
+      : { ingest: path.ingest, clock: redisClock.now };
+    runtimes.set(kind.kind, opening.use(await kind.start({ ...own, outbound, log })));
   }
 
   if (has("delivery")) opening.use(startGroupReconciler({ ...foundation, ...bus }));

@@ -13,7 +13,10 @@ import type { CredentialsOf } from "../net/credentials.ts";
 import type { Foundation } from "./foundation.ts";
 
 export interface DeliveryDeps
-  extends Pick<Foundation, "db" | "redis" | "keyring" | "outbound" | "metrics" | "clock" | "log"> {
+  extends Pick<
+    Foundation,
+    "db" | "redis" | "keyring" | "outbound" | "metrics" | "clock" | "redisClock" | "log"
+  > {
   readonly changes: ChangeSubscriptions;
   readonly appended: HandlersDeps["appended"];
   readonly credentialsOf: CredentialsOf;
@@ -27,8 +30,8 @@ export interface Delivery extends AsyncDisposable {
 }
 
 export function openDelivery(deps: DeliveryDeps): Delivery {
-  const { redis, log, metrics } = deps;
-  const queue = openJobQueue<PendingDelivery>({ redis, name: "handlers", log });
+  const { redis, log, metrics, redisClock } = deps;
+  const queue = openJobQueue<PendingDelivery>({ redis, name: "handlers", aheadMs: redisClock.aheadMs, log });
   const retries = createRetryQueue(queue);
   return {
     sendAgain: retries.sendAgain,

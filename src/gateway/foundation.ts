@@ -1,4 +1,5 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
+import type { RedisClock } from "../bus/connection/redis-clock.ts";
 import type { ChannelKinds } from "../channels/kind.ts";
 import type { Config } from "../config.ts";
 import type { ChangeFeed } from "../data/changes.ts";
@@ -24,5 +25,7 @@ export interface Foundation {
   readonly config: Config;
   readonly metrics: Metrics;
   readonly clock: Clock;
+  /** The time of Redis, by which workers agree on what is due. */
+  readonly redisClock: Pick<RedisClock, "now" | "aheadMs">;
   readonly log: Log;
 }

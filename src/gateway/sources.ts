@@ -31,7 +31,7 @@ export const createSourceBus = (redis: RedisBus) => ({
 });
 
 export interface SourcesDeps
-  extends Pick<Foundation, "db" | "redis" | "channelKinds" | "metrics" | "clock" | "log"> {
+  extends Pick<Foundation, "db" | "redis" | "channelKinds" | "metrics" | "redisClock" | "log"> {
   readonly bus: SourceBus;
   readonly topics: Topics;
   readonly path: Pick<EventPath, "findLiveChannel" | "ingestFetched" | "movePosition">;
@@ -51,8 +51,9 @@ export type SourcesTiming = NonNullable<SupervisorDeps["timing"]>;
 export type Sources = Pick<Supervisor, "shards" | "workers"> & AsyncDisposable;
 
 export function startSources(deps: SourcesDeps): Sources {
-  const { db, redis, bus, path, runtimes, credentialsOf, changes, metrics, clock, log, stopping } = deps;
+  const { db, redis, bus, path, runtimes, credentialsOf, changes, metrics, redisClock, log, stopping } = deps;
   const { config, timing } = deps;
+  const clock = redisClock.now;
   const worker = createId("wk", clock());
   const runs = createSourceRuns({
     ...bus,
@@ -87,7 +88,7 @@ export function startSources(deps: SourcesDeps): Sources {
       }
     },
   });
-  const queue = openJobQueue<PollJob>({ redis, name: "polls", log });
+  const queue = openJobQueue<PollJob>({ redis, name: "polls", aheadMs: redisClock.aheadMs, log });
   const slots = createSlots({ redis, ...(timing?.ttlMs !== undefined && { heldMs: timing.ttlMs }) });
   const polls = startPolls({
     concurrency: config.pollConcurrency,

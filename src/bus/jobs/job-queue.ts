@@ -1,4 +1,4 @@
-import { type Job as BullJob, type JobsOptions, Queue } from "bullmq";
+import { type Job as BullJob, type JobsOptions, Queue, type RepeatStrategy } from "bullmq";
 import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { openClient } from "../connection/general-connection.ts";
@@ -7,6 +7,7 @@ import { replyCode, toBusError } from "../connection/redis-errors.ts";
 import { jobsPrefix } from "../keys.ts";
 import { formatPlan, type JobPlan, nextTimeMs, parsePlan } from "./job-plan.ts";
 import { type JobHandler, startJobWorker, type WorkOptions } from "./job-worker.ts";
+import { createRedisTimeBackend } from "./redis-time-backend.ts";
 
 export interface NewJob<D> {
   /** Letters, digits, `.`, `-`, `_`, not a number alone; there is one job of an id at a time. Absent: one of its own. */
@@ -47,16 +48,19 @@ const LEAVE_NOTHING = { removeOnComplete: true, removeOnFail: true } as const;
 export function openJobQueue<D extends object>(deps: {
   readonly redis: Pick<RedisBus, "endpoint">;
   readonly name: string;
+  /** By how much this machine's clock is ahead of that of Redis, by which jobs are due; default: not at all. */
+  readonly aheadMs?: () => number;
   readonly log: Log;
 }) {
-  const { redis, name } = deps;
+  const { redis, name, aheadMs = () => 0 } = deps;
   const log = deps.log.child({ queue: name });
   const prefix = jobsPrefix(name);
   const client = openClient(redis.endpoint, {});
   client.on("error", (error: Error) =>
     log.debug({ event: "redis.error", err: error }, "Redis connection of a queue"),
   );
-  const queue = new Queue<object, void, string, D, void, string>(name, {
+  const backend = createRedisTimeBackend(aheadMs);
+  const queueOptions = {
     connection: client,
     prefix,
     // Calls fail soon while Redis is away instead of waiting for it.
@@ -64,14 +68,16 @@ export function openJobQueue<D extends object>(deps: {
     skipVersionCheck: true,
     streams: { events: { maxLen: EVENTS_KEPT } },
     settings: { repeatStrategy },
-  });
+  };
+  const queue = new Queue<object, void, string, D, void, string>(name, queueOptions, backend);
   queue.on("error", (error) => log.debug({ event: "jobs.queue_error", err: error }, "an error of a queue"));
 
   async function bringForward(job: BullJob, delayMs: number): Promise<boolean> {
     // The score is the time, times 4,096, with a counter below: jobs of one millisecond keep their order.
     const score = await client.zscore(queue.toKey("delayed"), job.id ?? "");
     if (score === null) return (await job.getState()) === "waiting";
-    if (Number(score) / 4_096 > Date.now() + delayMs) await job.changeDelay(delayMs).catch(ignoreGone);
+    if (Number(score) / 4_096 > Date.now() - aheadMs() + delayMs)
+      await job.changeDelay(delayMs).catch(ignoreGone);
     return true;
   }
 
@@ -109,7 +115,14 @@ export function openJobQueue<D extends object>(deps: {
         const there = id === undefined ? undefined : await queue.getJob(id);
         if (there !== undefined) return bringForward(there, delayMs);
         const retries = attempts > 1 ? { attempts, backoff: { type: "custom" } } : {};
-        const options: JobsOptions = { ...LEAVE_NOTHING, ...retries, delay: delayMs, lifo: isUrgent };
+        const timestamp = Date.now() - aheadMs();
+        const options: JobsOptions = {
+          ...LEAVE_NOTHING,
+          ...retries,
+          timestamp,
+          delay: delayMs,
+          lifo: isUrgent,
+        };
         await queue.add(name, data, id === undefined ? options : { ...options, jobId: id });
         return true;
       }),
@@ -117,7 +130,7 @@ export function openJobQueue<D extends object>(deps: {
     remove: (id: string): Promise<void> => ask(async () => void (await queue.remove(id))),
     /** Hands due jobs to the handler until the worker is disposed of. */
     work: (handler: JobHandler<D>, options: WorkOptions): AsyncDisposable =>
-      startJobWorker({ redis, name, prefix, log, repeatStrategy }, handler, options),
+      startJobWorker({ redis, name, prefix, log, repeatStrategy, backend }, handler, options),
     async [Symbol.asyncDispose]() {
       // A queue that was never ready would wait for that.
       client.disconnect();
@@ -130,8 +143,8 @@ export function openJobQueue<D extends object>(deps: {
   };
 }
 
-/** The function by which BullMQ computes the next time; its `pattern` is ours to read. */
-const repeatStrategy = (afterMs: number, { pattern }: { readonly pattern?: string }): number | undefined =>
+/** For BullMQ, whose own computation only says whether there is a next time; `pattern` is ours to read. */
+const repeatStrategy: RepeatStrategy = (afterMs, { pattern }) =>
   pattern === undefined ? undefined : nextTimeMs(parsePlan(pattern), afterMs);
 
 /** A job can have begun, or be over, between a look and the call. */

@@ -1,4 +1,12 @@
-import { type Job as BullJob, DelayedError, Worker } from "bullmq";
+import {
+  type BackendFactory,
+  type Job as BullJob,
+  DelayedError,
+  type RedisQueueBackend,
+  type RepeatStrategy,
+  Worker,
+  type WorkerOptions,
+} from "bullmq";
 import { endsWithin, sleep } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { openClient } from "../connection/general-connection.ts";
@@ -9,7 +17,7 @@ import { replyCode } from "../connection/redis-errors.ts";
 export interface Job<D> {
   readonly id: string;
   readonly data: D;
-  /** When it was to begin. */
+  /** When it was to begin, by Redis time. */
   readonly dueAtMs: number;
   /** How often it was begun, this time included: more than once where it was put off, failed, or its worker died. */
   readonly starts: number;
@@ -57,12 +65,13 @@ export function startJobWorker<D extends object>(
     readonly name: string;
     readonly prefix: string;
     readonly log: Log;
-    readonly repeatStrategy: (afterMs: number, repeat: { readonly pattern?: string }) => number | undefined;
+    readonly repeatStrategy: RepeatStrategy;
+    readonly backend: BackendFactory<RedisQueueBackend>;
   },
   handler: JobHandler<D>,
   options: WorkOptions,
 ): AsyncDisposable {
-  const { redis, name, prefix, log, repeatStrategy } = deps;
+  const { redis, name, prefix, log, repeatStrategy, backend } = deps;
   const { concurrency, backoffMs = doubledSecond, lockMs = 15_000, graceMs = 2_000 } = options;
   const stopping = new AbortController();
   /** One of each job under way: signals that outlive them by far would gather listeners. */
@@ -94,7 +103,7 @@ export function startJobWorker<D extends object>(
   client.on("error", (error: Error) =>
     log.debug({ event: "redis.error", err: error }, "Redis connection of a worker"),
   );
-  const worker = new Worker<D, void>(name, process, {
+  const workerOptions: WorkerOptions = {
     connection: client,
     prefix,
     concurrency,
@@ -106,7 +115,8 @@ export function startJobWorker<D extends object>(
     removeOnComplete: { count: 0 },
     removeOnFail: { count: 0 },
     settings: { repeatStrategy, backoffStrategy: backoffMs },
-  });
+  };
+  const worker = new Worker<D, void>(name, process, workerOptions, backend);
   worker.on("error", (error) => {
     // A job that begins meanwhile says nothing: a full Redis refuses BullMQ's look for jobs, and lets one that was delayed begin.
     const isNew = performance.now() - failedAtMs > QUIET_MS && !stopping.signal.aborted;

@@ -33,7 +33,9 @@ elseif ARGV[6] == '0' then
 end
 keep('f', tonumber(ARGV[2]), 0)
 keep('n', tonumber(ARGV[3]), now)
+keep('nl', tonumber(ARGV[3]), 0)
 keep('r', retry, now)
+keep('rl', retry, 0)
 if ARGV[5] == 'more' then
   call('HDEL', KEYS[1], 'b')
 elseif ARGV[5] == 'done' and call('HEXISTS', KEYS[1], 'b') == 1 then

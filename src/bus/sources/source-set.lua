@@ -17,7 +17,7 @@ end
 local epoch = math.max(tonumber(held[1] or 0) + 1, highestEpoch(source, 2) + 1, now)
 local at = string.format('%d', now)
 call('HSET', KEYS[1], 'e', string.format('%d', epoch), 'v', version + 1, 'u', at)
-call('HDEL', KEYS[1], 'n', 'r', 'f', 'b', 'd', 'w', 'ws')
+call('HDEL', KEYS[1], 'n', 'nl', 'r', 'rl', 'f', 'b', 'd', 'w', 'ws')
 if value == '' then
   call('HDEL', KEYS[1], 'c')
   call('HSET', KEYS[1], 's', at)

@@ -7,7 +7,7 @@
 -- version, when the source began (ms), failures in a row, and the cursor (nil where there is none)
 --
 -- Beside what source-position.lua says, the cursor's hash holds: s when the source began to be one, or was reset (ms); u when the
--- cursor moved last (ms); n until when its sender wants no calls (ms); r until when it is left alone after a failure (ms); f failures
+-- cursor moved last (ms); n until when its sender wants no calls (ms); r until when it is left alone after a failure (ms), nl and rl for how long from the time it was said; f failures
 -- in a row; w refusals of its sender in a row, ws since when (ms); b when the last run began that keeps an interval (ms), d that it came to its end. Epochs begin at the clock, so that those of a Redis that was emptied are higher than what may still be under way.
 local call = redis.call
 local time = call('TIME')
@@ -16,11 +16,14 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local source, least = ARGV[1], tonumber(ARGV[2])
 local intervalMs, retryMs = tonumber(ARGV[4]), tonumber(ARGV[5])
 if ARGV[3] == '1' then
-  call('HDEL', KEYS[1], 'r', 'f', 'd', 'w', 'ws')
+  call('HDEL', KEYS[1], 'r', 'rl', 'f', 'd', 'w', 'ws')
 end
-local held = call('HMGET', KEYS[1], 'e', 'v', 's', 'f', 'c', 'n', 'r', 'b', 'd')
-local backoff = math.max(tonumber(held[6] or 0), tonumber(held[7] or 0))
--- A clock that was set back must not stop a source for longer than its interval.
+local held = call('HMGET', KEYS[1], 'e', 'v', 's', 'f', 'c', 'n', 'r', 'b', 'd', 'nl', 'rl')
+-- A clock that was set back must not stop a source for longer than it was to wait, or than its interval.
+local function ends(at, length)
+  return math.min(tonumber(at or 0), now + tonumber(length or at or 0))
+end
+local backoff = math.max(ends(held[6], held[10]), ends(held[7], held[11]))
 local interval = held[8] and math.min(tonumber(held[8]), now) + (held[9] and intervalMs or retryMs) or 0
 if math.max(backoff, interval) > now then
   return { interval > backoff and 'interval' or 'backoff', math.max(backoff, interval) - now }

@@ -186,6 +186,7 @@ export async function startSourceRig(): Promise<SourceRig> {
     const deps: SourcesDeps = {
       ...{ ...shared, db, path, log, bus: createSourceBus(redis), topics: createTopics({ redis }) },
       runtimes: new Map([[kind.kind, runtime]]),
+      redisClock: { now: Date.now, aheadMs: () => 0 },
       credentialsOf: () => {
         throw new Error("this test has no connections");
       },

@@ -1,10 +1,11 @@
 import { nextTimeMs } from "../../../bus/jobs/job-plan.ts";
+import { channelFacts } from "../../../event/channel.ts";
 import type { Backoff } from "../../../lib/backoff.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
 import { startLoop } from "../../../lib/loop.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import { addPoll, type PollsContext, type PollTarget, removePoll } from "./poll-target.ts";
-import { planFrom } from "./poll-timing.ts";
+import { latestMs, planFrom } from "./poll-timing.ts";
 
 /** Disposal leaves the schedules to the other workers. */
 export interface PollSchedules extends AsyncDisposable {
@@ -23,6 +24,8 @@ const RETRY: Backoff = { initialMs: RETRY_MS, maxMs: RETRY_MS, factor: 1, jitter
  */
 const FIRST_POLL_MS = 100;
 const SPACING_MS = 5;
+/** Two times of one wait, computed twice. */
+const SAME_TIME_MS = 5_000;
 /** Longer than it takes until all workers are told of the same thing. */
 const SOON_MS = 1_500;
 
@@ -37,24 +40,49 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
   /** The schedules that are there as far as it is known here, by channel number. */
   const known = new Map<number, string>();
   const soon = new Set<number>();
+  /** When the sources were due that were pulled in last, by channel number. */
+  const pulledIn = new Map<number, number>();
   let unknownSchedules = new Set<string>();
   let auditAtMs = 0;
 
   async function audit(): Promise<void> {
-    const there = new Set<string>();
-    for await (const page of queue.listScheduled()) for (const { id } of page) there.add(id);
+    const there = new Map<string, number>();
+    for await (const page of queue.listScheduled())
+      for (const { id, nextAtMs } of page) there.set(id, nextAtMs);
     const before = unknownSchedules;
     unknownSchedules = new Set();
-    for (const [channel, { scheduleId }] of targets) {
-      if (there.delete(scheduleId)) known.set(channel, scheduleId);
+    for (const [channel, target] of targets) {
+      const { scheduleId } = target;
+      const nextAtMs = there.get(scheduleId);
+      if (nextAtMs !== undefined) known.set(channel, scheduleId);
       else if (known.get(channel) === scheduleId) known.delete(channel);
+      there.delete(scheduleId);
+      if (nextAtMs !== undefined && nextAtMs > latestMs(target.plan, clock())) await pullIn(target, nextAtMs);
+      else pulledIn.delete(channel);
     }
     for (const id of known.values()) there.delete(id);
-    for (const id of there) {
+    for (const id of there.keys()) {
       if (before.has(id)) await queue.unschedule(id);
       else unknownSchedules.add(id);
     }
     auditAtMs = performance.now() + auditEveryMs * (0.75 + random() / 2);
+  }
+
+  /**
+   * A source is due later than its plan and its failures explain: a clock was wrong when that was stored. It is asked soon, and left
+   * alone again where its sender wanted that; the same time is believed then.
+   */
+  async function pullIn({ plan, scheduleId, source }: PollTarget, nextAtMs: number): Promise<void> {
+    const { identity } = source;
+    const isBelieved = Math.abs(nextAtMs - (pulledIn.get(identity.number) ?? 0)) < SAME_TIME_MS;
+    if (isBelieved) return;
+    pulledIn.set(identity.number, nextAtMs);
+    await queue.schedule(scheduleId, planFrom(plan, clock() + FIRST_POLL_MS), { channel: identity.number });
+    const lateSeconds = Math.round((nextAtMs - clock()) / 1_000);
+    log.warn(
+      { event: "poll.pulled_in", ...channelFacts(identity), lateSeconds },
+      "poll was due too late; it comes at once",
+    );
   }
 
   /** One that Redis refuses keeps the others from nothing; it is thrown in the end. */

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { gapMs, type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
 import type { RunSpacing } from "../../../bus/sources/source-positions.ts";
 import type { PollSchedule } from "../../source.ts";
+import { SLOW_RETRY_MS } from "../ends.ts";
 
 /** Cron times are spread less far than intervals: who says three o'clock means about three. */
 const MAX_CRON_SPREAD_MS = 60_000;
@@ -53,9 +54,17 @@ const intervalMsOf = ({ everySeconds }: { readonly everySeconds: number }): numb
 export function failureWaitMs(failures: number, plan: JobPlan, nowMs: number, random: number): number {
   const gap = gapMs(plan, nowMs);
   const first = Math.max(Math.min(FIRST_WAIT_MS, gap / 2), MIN_WAIT_MS);
-  const longest = Math.min(Math.max(MAX_WAIT_GAPS * gap, ALWAYS_ALLOWED_WAIT_MS), MAX_WAIT_MS);
-  return Math.round(Math.min(first * 2 ** Math.min(failures, 20), longest) * (0.75 + random / 2));
+  return Math.round(Math.min(first * 2 ** Math.min(failures, 20), longestWaitMs(gap)) * (0.75 + random / 2));
 }
+
+/** When a source can be due at the latest that nobody has asked to wait: by its plan, or after as long as it is left alone for failures. */
+export function latestMs(plan: JobPlan, nowMs: number): number {
+  if (!("everyMs" in plan)) return nextTimeMs(plan, nowMs) ?? Number.POSITIVE_INFINITY;
+  return nowMs + plan.everyMs + plan.jitterMs + Math.max(longestWaitMs(plan.everyMs), 2 * SLOW_RETRY_MS);
+}
+
+const longestWaitMs = (gap: number): number =>
+  Math.min(Math.max(MAX_WAIT_GAPS * gap, ALWAYS_ALLOWED_WAIT_MS), MAX_WAIT_MS);
 
 export interface NextPoll {
   readonly atMs: number;

@@ -55,12 +55,13 @@ export function startPollsWorker(
     readonly queueName?: string;
     readonly heldMs?: number;
     readonly log?: Log;
+    readonly aheadMs?: () => number;
   } = {},
 ): PollsWorker {
-  const { queueName = "polls", heldMs = NEVER_MS, log = silent, ...deps } = options;
+  const { queueName = "polls", heldMs = NEVER_MS, log = silent, aheadMs = () => 0, ...deps } = options;
   const positions = createSourcePositions({ redis });
   const states = createSourceStates({ redis });
-  const queue = openJobQueue<PollJob>({ redis, name: queueName, log });
+  const queue = openJobQueue<PollJob>({ redis, name: queueName, aheadMs, log });
   const metrics = createMetrics();
   const polled: PolledSource = {
     schedule: (settings) => (settings as TinySettings).schedule,
@@ -80,7 +81,7 @@ export function startPollsWorker(
     move: () => Promise.reject(new Error("nothing here moves")),
     setState: async () => true,
     isPipelined: true,
-    clock: Date.now,
+    clock: deps.clock ?? Date.now,
     observe: () => {},
   });
   const engine = startPolls({

@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RedisBus } from "../../../../src/bus/connection/redis.ts";
+import { type RedisClock, startRedisClock } from "../../../../src/bus/connection/redis-clock.ts";
+import { openJobQueue } from "../../../../src/bus/jobs/job-queue.ts";
+import { cursorKey } from "../../../../src/bus/keys.ts";
+import { createSourcePositions } from "../../../../src/bus/sources/source-positions.ts";
+import type { PollJob } from "../../../../src/channels/pull/polls/poll-target.ts";
+import { createLog } from "../../../../src/log.ts";
+import { openTestRedis } from "../../../bus/support.ts";
+import { moveWallClock } from "../../../support/moved-clock.ts";
+import { createTestRedis, type TestRedis } from "../../../support/test-redis.ts";
+import { until } from "../../../support/until.ts";
+import {
+  NEVER_MS,
+  often,
+  type Poll,
+  type PollsWorker,
+  silent,
+  startPollsWorker,
+  wanted,
+} from "./polls-support.ts";
+
+const TWO_HOURS_MS = 2 * 3_600_000;
+
+let server: TestRedis;
+let redis: RedisBus;
+beforeAll(async () => {
+  server = await createTestRedis();
+  redis = await openTestRedis(server.url);
+});
+afterAll(async () => {
+  for (const each of [redis, server]) await each[Symbol.asyncDispose]();
+});
+
+let tests = 0;
+const mine = () => ({ queueName: `clocks-${++tests}`, number: 5_000 + tests });
+
+/** Counts polls. */
+function counted() {
+  const seen = { polls: 0 };
+  const poll: Poll = async () => {
+    seen.polls++;
+    return { kind: "done" };
+  };
+  return { seen, poll };
+}
+
+const compare = (): Promise<RedisClock> => startRedisClock({ redis, log: silent, everyMs: NEVER_MS });
+
+/** A worker that goes by the time of Redis. */
+function start(poll: Poll, queueName: string, clock: RedisClock, timing = {}): PollsWorker {
+  const { now, aheadMs } = clock;
+  return startPollsWorker(redis, poll, { queueName, clock: now, aheadMs, timing });
+}
+
+const dueIn = async (queueName: string): Promise<number | undefined> => {
+  await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
+  for await (const page of queue.listScheduled())
+    for (const { nextAtMs } of page) return nextAtMs - Date.now();
+  return undefined;
+};
+
+describe("a worker whose clock is wrong", () => {
+  it.each([
+    ["ahead", TWO_HOURS_MS],
+    ["behind", -TWO_HOURS_MS],
+  ])("(%s by two hours) polls by the interval, and leaves nothing that the others cannot reach", async (_, byMs) => {
+    const { queueName, number } = mine();
+    const { seen, poll } = counted();
+    const source = wanted(number, { schedule: often });
+    {
+      using wrong = moveWallClock();
+      wrong.ahead(byMs);
+      await using clock = await compare();
+      await using worker = start(poll, queueName, clock);
+      worker.engine.sync([source]);
+      await until(() => seen.polls >= 4);
+    }
+    expect(await dueIn(queueName)).toBeLessThan(60_000);
+    await using clock = await compare();
+    await using worker = start(poll, queueName, clock);
+    worker.engine.sync([source]);
+    const before = seen.polls;
+    await until(() => seen.polls >= before + 2);
+  });
+
+  it("and is set right while it works goes on polling", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = counted();
+    using wrong = moveWallClock();
+    wrong.ahead(TWO_HOURS_MS);
+    await using clock = await compare();
+    await using worker = start(poll, queueName, clock);
+    worker.engine.sync([wanted(number, { schedule: often })]);
+    await until(() => seen.polls >= 2);
+    wrong.ahead(-TWO_HOURS_MS);
+    const before = seen.polls;
+    await until(() => seen.polls >= before + 3);
+  });
+});
+
+describe("what a wrong clock has left in Redis", () => {
+  it("is pulled in: a schedule that is due later than the interval and all waits", async () => {
+    const { queueName, number } = mine();
+    const { seen, poll } = counted();
+    const source = wanted(number, { schedule: { everySeconds: 60, jitter: 0 } });
+    {
+      using wrong = moveWallClock();
+      wrong.ahead(TWO_HOURS_MS);
+      // As a program without the time of Redis has stored it.
+      await using worker = startPollsWorker(redis, poll, { queueName });
+      worker.engine.sync([source]);
+      await until(async () => ((await dueIn(queueName)) ?? 0) >= 0);
+    }
+    expect(await dueIn(queueName)).toBeGreaterThan(TWO_HOURS_MS - 60_000);
+    await redis.call("del", [cursorKey(number)]);
+    seen.polls = 0;
+    await using clock = await compare();
+    await using worker = start(poll, queueName, clock, { auditEveryMs: 100 });
+    worker.engine.sync([source]);
+    await until(() => seen.polls >= 1);
+    await until(async () => ((await dueIn(queueName)) ?? NEVER_MS) <= 61_000);
+  });
+
+  it("holds no source back for longer than it was to wait", async () => {
+    const { number } = mine();
+    const positions = createSourcePositions({ redis });
+    const ref = { number, topics: [] };
+    const taken = await positions.takeOver(ref);
+    if (taken.kind !== "acquired") throw new Error(taken.kind);
+    await positions.end(number, taken.epoch, { failures: 1, notBeforeMs: 30_000, retryInMs: 40_000 });
+    const later = Date.now() + TWO_HOURS_MS;
+    await redis.call("hset", [cursorKey(number), "n", later, "r", later]);
+    const waiting = await positions.takeOver(ref);
+    expect(waiting).toMatchObject({ kind: "backoff" });
+    expect("waitMs" in waiting && waiting.waitMs).toBeLessThanOrEqual(40_000);
+  });
+});
+
+describe("the time of Redis", () => {
+  it("is told from this machine's clock, with one warning, and goes on while that is set", async () => {
+    const lines: Record<string, unknown>[] = [];
+    const log = createLog({
+      level: "info",
+      destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
+    });
+    using wrong = moveWallClock();
+    const near = (ms: number): boolean => Math.abs(ms) < 60_000;
+    const trueMs = Date.now();
+    wrong.ahead(TWO_HOURS_MS);
+    await using clock = await startRedisClock({ redis, log, everyMs: 20 });
+    expect(near(clock.now() - trueMs)).toBe(true);
+    expect(near(clock.differenceMs() - TWO_HOURS_MS)).toBe(true);
+    expect(lines).toMatchObject([{ event: "clock.differs", aheadSeconds: 7_200 }]);
+    wrong.ahead(-TWO_HOURS_MS);
+    expect(near(clock.now() - trueMs)).toBe(true);
+    expect(clock.aheadMs()).toBe(0);
+    await until(() => lines.length === 2);
+    expect(lines[1]).toMatchObject({ event: "clock.agrees" });
+  });
+});
