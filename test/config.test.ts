@@ -208,7 +208,7 @@ describe("parseConfig", () => {
     expect(config).toMatchObject({ port: 9001, host: "::1", logLevel: "debug" });
   });
 
-  it("says what is wrong in a file, or that the file is missing", () => {
+  it("names the fault in a file, or the missing file", () => {
     const file = fileOf("INLET_PORT=x\nREDIS_ULR=redis://a.example\n");
     expect(findings({}, ["--config", file])).toEqual([
       { path: "REDIS_ULR", message: "is not a setting; did you mean REDIS_URL?" },
@@ -217,7 +217,7 @@ describe("parseConfig", () => {
     expect(findings({}, ["--config", join(dir, "absent")])[0]?.message).toContain("ENOENT");
   });
 
-  it("refuses an unknown option, and answers --help whatever the settings", () => {
+  it("refuses an unknown option, and answers --help with wrong settings too", () => {
     expect(findings({}, ["--prot", "1"])[0]?.path).toBe("arguments");
     expect(parseConfig({ INLET_PORT: "x" }, ["--help"])).toEqual({ ok: true, value: { kind: "help" } });
   });

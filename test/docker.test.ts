@@ -25,7 +25,7 @@ describe("the compose file", () => {
 describe("the Dockerfile", async () => {
   const stages = await readDockerfile(join(ROOT, "Dockerfile"));
 
-  it("is built on the locked version of Node, and runs as nobody", async () => {
+  it("is built on the locked version of Node, and runs without privileges", async () => {
     const lock = JSON.parse(await readFile(join(ROOT, "package-lock.json"), "utf8")) as {
       packages: Record<string, { version: string }>;
     };

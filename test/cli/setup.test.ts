@@ -97,7 +97,7 @@ async function rows() {
 }
 
 describe("a declared set-up", () => {
-  it("makes what the API would have made, and changes nothing when applied again", async () => {
+  it("makes the same as the API, and changes nothing when applied again", async () => {
     expect(actions(await apply(EXAMPLE)).filter((action) => action === "create")).toHaveLength(5);
     const apps = await api.call.get("/apps");
     expect(apps.map(({ uid }: { uid: string }) => uid).sort()).toEqual(["github", "sensors"]);

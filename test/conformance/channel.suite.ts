@@ -50,7 +50,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       expect(findings[0]?.message).toMatch(/.+/);
     });
 
-    it("reads its settings from what is stored as they were written", async () => {
+    it("reads its stored settings as they were written", async () => {
       const { config: plain, secrets } = await stored({ ...config, ...secret?.config });
       const whole = { ...plain, ...secrets };
       expect(kind.settings.parse(JSON.parse(JSON.stringify(whole)))).toEqual(whole);
@@ -99,7 +99,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       expect(kind.originOf?.(settings) ?? "https://none.example").toMatch(/^https?:\/\/[^/]+$/);
     });
 
-    it("starts as what it says it is, and ends", async () => {
+    it("starts as the kind that it declares, and ends", async () => {
       await using outbound = createOutbound({ allowNetworks: [] });
       const runtime = await kind.start({
         ingest: () => Promise.reject(new Error("nothing is delivered here")),

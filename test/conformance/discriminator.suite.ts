@@ -61,7 +61,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
       expect(second.log.map((published) => published.id)).toEqual([id]);
     });
 
-    it("brings again what was refused, and what was written before the worker died at most twice", async () => {
+    it("brings refused items again, and items written before the worker died at most twice", async () => {
       await using server = await open();
       const rig = server.rig();
       const { id } = server.upstream.insert();

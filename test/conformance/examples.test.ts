@@ -35,7 +35,7 @@ it("the example of a delivery works at the address of a channel that was made by
   expect([response.status, await response.json()]).toMatchObject([200, { received: 1, published: 1 }]);
 });
 
-it("what is documented outside the version answers as it says", async () => {
+it("operations outside the version answer as documented", async () => {
   for (const path of ["/healthz", "/readyz", "/metrics", "/docs"]) {
     const { responses } = rig.document.paths[path].get;
     const authorized = { authorization: `Bearer ${METRICS_TOKEN}` };

@@ -54,7 +54,7 @@ describe("every operation", () => {
     accepted = tried.accepted;
   });
 
-  it("answers 401 or 403 alike whatever ids are named, and changes nothing", async () => {
+  it("answers 401 or 403 alike for all ids, and changes nothing", async () => {
     const { findings, send } = await refuseStrangers(matrix, "few");
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
     await send();

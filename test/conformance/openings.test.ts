@@ -71,7 +71,7 @@ async function askBoth(
 const isSame = (one: Answered, other: Answered): boolean =>
   JSON.stringify(visible(one)) === JSON.stringify(visible(other));
 
-it("a public store opens to everybody what its entities name, and nothing else", async () => {
+it("a public store opens its own categories, artifacts and reviews to all, and nothing else", async () => {
   const artifact = await seller.call("GET", `/stores/artifacts/${open.get("artifactId")}`);
   const review = await seller.call("GET", `/stores/reviews/${open.get("reviewId")}`);
   /** What the entities that are open name themselves. */

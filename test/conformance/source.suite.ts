@@ -102,7 +102,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
       expect(run.stored).toBeUndefined();
     });
 
-    it("shows its cursor as JSON, and takes back what it shows", async () => {
+    it("shows its cursor as JSON, and accepts the same JSON", async () => {
       await using source = await open();
       source.upstream.add(2);
       const run = source.start();

@@ -52,7 +52,7 @@ export function describeVerifier(samples: VerifierSamples): void {
       }
     });
 
-    it("passes on none of what it has read as a credential", async ({ skip }) => {
+    it("passes on no credential that it has read", async ({ skip }) => {
       if (samples.needsNothing !== undefined) return skip(samples.needsNothing);
       const verified = await sender.verify(requestOf(parts));
       const named = (values: object, query: object): number => Object.keys({ ...values, ...query }).length;

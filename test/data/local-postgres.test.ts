@@ -121,7 +121,7 @@ describe("the gateway's own PostgreSQL", () => {
   it.each([
     ["17\n", /PostgreSQL 17.*carries PostgreSQL 18.*pg_dumpall/s],
     [undefined, /is not a PostgreSQL data directory/],
-  ])("refuses a data directory of version %j, says what to do, and leaves it alone", async (version, message) => {
+  ])("refuses a data directory of version %j, names the remedy, and leaves it alone", async (version, message) => {
     const dataDir = folder();
     const clusterDir = join(dataDir, "postgres");
     mkdirSync(clusterDir);

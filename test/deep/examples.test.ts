@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { openExamples } from "../conformance/examples.ts";
 
-it("every example of a request works in an organization that holds only what its ids name", async () => {
+it("every example of a request works in an organization that holds only the entities it names", async () => {
   await using rig = await openExamples();
   const findings: string[] = [];
   for (const operation of rig.operations) {

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 describe("every operation, with every kind of request at every place of an id,", () => {
-  it("answers 401 or 403 alike to everyone who may not, whatever ids they name", async () => {
+  it("answers 401 or 403 alike to all strangers, for all ids", async () => {
     const { findings, send } = await refuseStrangers(matrix, "all");
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
     await send();

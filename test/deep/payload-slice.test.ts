@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { findInRandomTexts, sliceRandomTexts } from "../normalize/body/slicing.ts";
 
-it("every value of 100,000 random texts is cut out as its own text, and what JSON.parse refuses is refused", () => {
+it("every value of 100,000 random texts is cut out as its own text; texts that JSON.parse refuses are refused", () => {
   const counts = sliceRandomTexts(20_240_601, 100_000);
   expect(counts.accepted).toBeGreaterThan(50_000);
   expect(counts.refused).toBeGreaterThan(20_000);

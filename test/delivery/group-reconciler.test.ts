@@ -161,7 +161,7 @@ it("keeps the group on the topic of a removed definition, and no group of a dele
   await until(async () => (await groupsOf(id)).join() === left.join());
 });
 
-it("leaves groups and what they have read alone, with several reconcilers at once", async () => {
+it("leaves groups and their positions alone, with several reconcilers at once", async () => {
   const app = await spine.install(channel("main", "push"));
   const { id, topics } = await subscribe(app.id, "*", "earliest");
   const [topic = ""] = topics;

@@ -234,7 +234,7 @@ describe("an attempt that is under way when its gateway stops", () => {
 });
 
 describe("a replay", () => {
-  it("sends what is asked for to its own handler alone, counts it first, and goes on where it ended", async () => {
+  it("sends the chosen events to its own handler alone, counts them first, and goes on where it ended", async () => {
     const { subscriptions, send } = await subscribe("/one", "/other");
     const [{ path }] = subscriptions;
     start();

@@ -144,7 +144,7 @@ describe("a paused channel", () => {
 });
 
 describe("a resumed channel", () => {
-  it("publishes what was kept in order of arrival, and what comes meanwhile behind it", async () => {
+  it("publishes the buffered deliveries in order of arrival, and new ones behind them", async () => {
     const installed = await install();
     await installed.pause();
     for (const n of range(0, 210)) await spine.send(installed.channelId, { n });
@@ -202,7 +202,7 @@ describe("a resumed channel", () => {
     expect(await onTopic(installed)).toEqual([1, 1, 2]);
   });
 
-  it("quarantines what fails, even where the channel refuses invalid deliveries, and goes on", async () => {
+  it("quarantines items that fail, even where the channel refuses invalid deliveries, and goes on", async () => {
     const installed = await install({ config: { onInvalid: "reject", itemsPath: "$[*]" } });
     await installed.pause();
     const tooMany = `[${"1,".repeat(1_000)}1]`;

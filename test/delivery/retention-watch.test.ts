@@ -77,7 +77,7 @@ describe("a subscription that is about to lose unread events to retention", () =
     expect(lines).toMatchObject([{}, { msg: "unread events are safe from retention again" }]);
   });
 
-  it("stays failing when a look fails, which is logged once", async () => {
+  it("stays failing when the check itself fails, and logs that once", async () => {
     const { behind, stateOf } = await fill();
     let isAway = false;
     const find = createFindAtRisk(spine);

@@ -75,7 +75,7 @@ async function entriesOf(uid: string): Promise<readonly (readonly string[])[]> {
 }
 
 describe("a CloudEvents channel", () => {
-  it("publishes once what the library `cloudevents` emits in each mode", async () => {
+  it("publishes once each event that the library `cloudevents` emits, in each mode", async () => {
     const event = new CloudEvent({ ...eventOf("E1"), subject: "123", comexample: "x", data: { n: 1 } });
     const body = `${JSON.stringify([event.cloneWith({ id: "E2" }), event.cloneWith({ id: "E3" })])}`;
     const emit = (mode: Mode) => emitterFor(httpTransport(addressOf("open")), { mode })(event);

@@ -203,7 +203,7 @@ describe("a gateway on its own servers", () => {
     expect(gateway.lines.filter(({ event }) => event === "database.awaited").length).toBeGreaterThan(0);
   });
 
-  it("does not wait for a PostgreSQL that refuses it, and says why, whatever the log level", async () => {
+  it("does not wait for a PostgreSQL that refuses it, and says why at any log level", async () => {
     await using database = await createTestDatabase();
     const dataDir = join(dir, "sixth");
     const inVain = startInVain({

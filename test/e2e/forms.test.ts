@@ -44,7 +44,7 @@ describe("a delivery in a form", () => {
     }
   });
 
-  it("is quarantined with what to do about it where a preset has no reading for it, until the channel gives one", async () => {
+  it("is quarantined with the remedy where its preset cannot read it, until the channel can", async () => {
     const config = { preset: "datadog", secrets: [{ value: "user:password" }] };
     const headers = { authorization: `Basic ${btoa("user:password")}` };
     const refused = await send(config, "id=1", headers);

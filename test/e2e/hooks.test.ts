@@ -148,7 +148,7 @@ describe("a hook", () => {
     expect((await send("plain", '{"id":"half"}')).body).toMatchObject({ published: 1 });
   });
 
-  it("answers 401 to a wrong, missing or outdated signature, whatever the body", async () => {
+  it("answers 401 to a wrong, missing or outdated signature, with any body", async () => {
     const sign = (secret: string, body: string) => ({
       "x-signature": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`,
     });

@@ -53,7 +53,7 @@ it("rows that a server lists newest first are published oldest first and once", 
   expect(cursor.value).toEqual({ timestamp: new Date(upstream.nowMs).toISOString() });
 });
 
-it("a dry run shows what the next poll would do, and does none of it", async () => {
+it("a dry run shows the next poll, and publishes and stores nothing", async () => {
   upstream.nowMs += 1000;
   const { id } = upstream.insert();
   upstream.update("r00003");

@@ -81,7 +81,7 @@ describe("gateways with one role each", () => {
 });
 
 describe("a gateway that is told to stop", () => {
-  it("drains under load: it refuses nobody inside, and what it acknowledged is on the stream", async () => {
+  it("drains under load: it completes every accepted request, and each acknowledged event is on the stream", async () => {
     const gateway = await startWith("hooks");
     const acknowledged: string[] = [];
     const statuses = new Set<number>();

@@ -38,7 +38,7 @@ describe("events of a type with signs", () => {
     }
   });
 
-  it("stay on the topic that has its name from an older rule, whatever becomes of the channel", async () => {
+  it("stay on the topic that an older rule named, through all changes of the channel", async () => {
     const app = await installApp(gateway, [channel(TYPE)]);
     const [{ id, url } = { id: "", url: null }] = app.channels;
     const old = app.topicOf("in", "order%2Bcreated%40v2");

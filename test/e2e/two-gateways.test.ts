@@ -53,7 +53,7 @@ describe("two gateways on the same stores", () => {
     expect(entries.size).toBe(1);
   });
 
-  it("keep an id with other data in quarantine, whichever gateway it comes to", async () => {
+  it("keep an id with other data in quarantine on both", async () => {
     await send(gateways[0], { type: "order.paid", id: "o-2", order: { total: "1" } });
     const { outcome } = await send(gateways[1], { type: "order.paid", id: "o-2", order: { total: "2" } });
     expect(outcome).toMatchObject({ published: 0, quarantined: 1, quarantine: [{ reason: "id_conflict" }] });

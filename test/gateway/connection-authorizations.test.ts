@@ -98,7 +98,7 @@ describe("an authorization by a person", () => {
     await tokenOf(credentials);
   });
 
-  it("is accepted once, within ten minutes, for unchanged settings, from a caller whose key still exists", async () => {
+  it("is accepted once, within ten minutes, for unchanged settings, while the caller's key exists", async () => {
     const id = await rig.create(config());
     const unknown = { status: 400, text: expect.stringContaining("not known") };
     const used = await provider.browse((await begin(id)).href);

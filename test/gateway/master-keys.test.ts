@@ -71,7 +71,7 @@ describe("--rotate-master-key", () => {
     return printed;
   }
 
-  it("changes the key of a database of another's server, and says what to do next", async () => {
+  it("changes the key of an external database, and names the next step", async () => {
     await openKeyring({ db: database.db, masterKey: Buffer.from(old, "base64"), clock: Date.now });
     const env = {
       DATABASE_URL: url(),

@@ -41,7 +41,7 @@ describe("authentication", () => {
 });
 
 describe("permissions", () => {
-  it("let a key do what they name; a 403 names the missing permission", async () => {
+  it("allow exactly the named operations; a 403 names the missing permission", async () => {
     const reader = api.as(await api.keyWith("blueprints.read"));
     expect((await reader("GET", "/blueprints")).status).toBe(200);
     const write = await reader("POST", "/blueprints", BLUEPRINT);
@@ -137,7 +137,7 @@ describe("errors", () => {
     }
   });
 
-  it("refuse NUL in a query, and find no event whose topic has one", async () => {
+  it("refuse NUL in a query, and find no event by a topic with NUL", async () => {
     const answer = await api.call("GET", "/audit?accountId=a%00b");
     expect([answer.status, answer.body.details]).toEqual([
       400,

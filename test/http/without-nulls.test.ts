@@ -38,7 +38,7 @@ it("null stays in a patch, where it takes away, but not in its lists", () => {
   expect(withoutNulls(schema, sent, "patch")).toEqual({ ...sent, parts: [{}] });
 });
 
-it("a value that no form takes is refused for what is wrong with it, not for its nulls", () => {
+it("a value that fits no form is refused for its real fault, not for its nulls", () => {
   const sent = { name: "a", either: { kind: "a", n: null, x: 1 } };
   expect(withoutNulls(schema, sent, "body")).toEqual({ name: "a", either: { kind: "a", x: 1 } });
 });

@@ -58,7 +58,7 @@ describe("the cache of channels in force", () => {
     expect(await cache.find("ch_1")).toBe(stored.get("ch_1"));
   });
 
-  it("ends a wait for a slow look-up, whose answer serves the next who ask", async () => {
+  it("ends a wait for a slow look-up; its answer serves later requests", async () => {
     let release = () => {};
     held = new Promise((resolve) => {
       release = resolve;

@@ -32,7 +32,7 @@ describe("fetch", () => {
     source.destroy();
   });
 
-  it("leaves the socket unread while nobody reads the answer", async () => {
+  it("leaves the socket unread while the answer is not read", async () => {
     const PIECES = 256;
     const piece = Buffer.alloc(64 * 1024);
     const sockets = new Map<string, Socket>();

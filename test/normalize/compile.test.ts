@@ -69,7 +69,7 @@ describe("compiled definitions", () => {
     ]);
   });
 
-  it("have topics with what is special in their types percent-encoded", () => {
+  it("have topics in which the special characters of their types are percent-encoded", () => {
     const [rule] = rulesOf([{ type: "order {new} ü" }]).always;
     expect(rule?.topic).toBe("events.org_1.apps.app.event_received.app_1.hook.order%20%7Bnew%7D%20ü");
   });

@@ -100,7 +100,7 @@ describe("a form", () => {
     expect((await put(body.id, { title: "New" })).content).toEqual(EVERYTHING);
   });
 
-  it("answers null or [] for what was not given", async () => {
+  it("answers null or [] for absent fields", async () => {
     const empty = await form();
     expect(empty).toMatchObject({ uid: empty.id, description: null, content: { items: [], sections: [] } });
     const items = KINDS.map((kind) => ({
@@ -269,7 +269,7 @@ describe("a form", () => {
     });
   });
 
-  it("names a blueprint until that is deleted, which is a change of the form", async () => {
+  it("names a blueprint until the blueprint is deleted; that changes the form", async () => {
     const blueprint = await api.call.post("/blueprints", { title: "b" });
     const { id, blueprintId } = await form({ blueprintId: blueprint.id });
     expect(blueprintId).toBe(blueprint.id);

@@ -153,7 +153,7 @@ describe("verification by any of several schemes", () => {
   };
   const jwt = { scheme: "jwt", algorithms: ["HS256"], keys: { from: "secrets" } };
 
-  it("accepts what one scheme accepts, and removes the credentials of all", async () => {
+  it("accepts a request that one scheme accepts, and removes the credentials of all", async () => {
     const sender = senderOf({ verification: ways(hmac, token), secrets });
     expect(await isVerified(sender, { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(true);
     expect(await isVerified(sender, { body: "{}", headers: { "x-token": "k", "x-sig": "00" } })).toBe(true);

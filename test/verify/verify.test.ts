@@ -101,7 +101,7 @@ describe("a sender", () => {
 });
 
 describe("a sender in shadow mode", () => {
-  it("is accepted whatever the verdict, and the reason is counted", async () => {
+  it("is accepted with any verdict, and the reason is counted", async () => {
     const reasons: string[] = [];
     const config = { ...hmacIn("header", "x-sig"), shadow: true };
     const sender = senderOf(config, { onShadowed: (reason) => reasons.push(reason) });

@@ -140,7 +140,7 @@ describe("a job", () => {
     expect(starts).toEqual([1, 2, 3]);
   });
 
-  it("whose handler throws is tried again after the worker's waits, as often as it was asked for", async () => {
+  it("is tried again after the worker's waits when its handler throws, as often as asked for", async () => {
     await using queue = open();
     const failures: number[] = [];
     const attempts: number[] = [];

@@ -129,7 +129,7 @@ describe("slots", () => {
     await (await take(slots, "b", only)).release();
   });
 
-  it("pass from a dead worker to the next in line when anybody asks", async () => {
+  it("pass from a dead worker to the next in line at the next request", async () => {
     const slots = createSlots({ redis, ...patient });
     const two = place("crashed", 2);
     const end = Date.now() + HOUR_MS;

@@ -98,7 +98,7 @@ describe("a publish that Redis does not answer in time", () => {
     await recovers(publish, redis);
   });
 
-  test("keeps no more than its share of memory: what comes on top of it is refused at once", async () => {
+  test("takes only its share of memory, and refuses more at once", async () => {
     const bounded = testPublish(redis, { maxBytesInFlight: 1_000_000 });
     server.signal("SIGSTOP");
     const data = "x".repeat(300_000);

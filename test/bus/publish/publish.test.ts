@@ -143,7 +143,7 @@ describe("the dedupe window", () => {
     ["shorter", 86_400_000, 3_600_000],
     ["longer, from a short one", 600_000, 86_400_000],
     ["shorter, to a short one", 86_400_000, 600_000],
-  ])("may be made %s without forgetting what is still in it", async (_, from, to) => {
+  ])("may be made %s, and forgets no id that is still in it", async (_, from, to) => {
     const channel = testChannel();
     const events = [testEvent(channel, "a")];
     const publishUnder = async (dedupeWindowMs: number) =>
@@ -288,7 +288,7 @@ describe("a pull source", () => {
     expect(await cursorOf(channel)).toMatchObject({ v: "1", c: "at 0" });
   });
 
-  test("makes a new version where the cursor stays, so that what was sent after a refused delivery is refused", async () => {
+  test("makes a new version where the cursor stays, and refuses writes that follow a refused one", async () => {
     const channel = await ownedChannel(1);
     const write = (id: string, version: number) =>
       publish(

@@ -70,7 +70,7 @@ describe("a topic is trimmed", () => {
   });
 });
 
-test("the sweeper trims every topic again and again, and tells what is left", async () => {
+test("the sweeper trims every topic in turn, and reports its new length", async () => {
   const limits = { ...roomy, maxEntries: 10 };
   const retained: RetainedTopic[] = [{ topic: await filled(50), ...limits }];
   const left = new Map<string, number>();

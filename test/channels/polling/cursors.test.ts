@@ -197,7 +197,7 @@ describe("a cursor", () => {
 });
 
 describe("a dry run", () => {
-  it("shows the request, the answer, what would be delivered and where the cursor would be, and changes nothing", async () => {
+  it("shows request, answer, deliveries and the next cursor, and changes nothing", async () => {
     const rig = rigOf({ discriminator: { by: "sequence", path: "$.id" } }, SINCE);
     await pollEach(rig, [{ id: 1 }]);
     const { cursor } = rig;

@@ -101,7 +101,7 @@ describe("paging", () => {
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
   });
 
-  it("holds no page whose items are all known, so that new items come however far it looks back", async () => {
+  it("keeps no page of known items in memory, so that new items come however far it looks back", async () => {
     const old = Array.from({ length: 5 }, (_, n) => ({ id: 5 - n, text: "x".repeat(3 * 1024 * 1024) }));
     const pageOf =
       (all: readonly { readonly id: number }[]): Answer =>

@@ -114,7 +114,7 @@ describe("a call that fails", () => {
     );
   });
 
-  it("between pages keeps what was published, and the next poll leaves nothing out", async () => {
+  it("between pages keeps the published items, and the next poll leaves none out", async () => {
     const pages = rigOf({
       discriminator: { by: "sequence", path: "$.id" },
       request: { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } },

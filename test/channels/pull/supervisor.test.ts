@@ -9,7 +9,7 @@ afterEach(() => {
 });
 
 // Whatever a read brings takes effect with no other wait: see sources.test.ts. So all workers follow the API within two seconds.
-it("a worker reads what has changed once a second", async () => {
+it("a worker reads the changed channels once a second", async () => {
   await using database = await createTestDatabase();
   const { db } = database;
   const changes: Change[] = [];

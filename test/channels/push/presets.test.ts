@@ -143,7 +143,7 @@ describe("a channel with a preset", () => {
   });
 });
 
-describe("a channel that binds dedupe to what was signed", () => {
+describe("a channel that binds dedupe to the signed bytes", () => {
   it("recognizes a replay under another id", async () => {
     const verification = { scheme: "hmac", name: "x-acme-signature", bindDedupe: "signedBytes" };
     const definition = { type: "push", idPath: "$headers['x-id']" };

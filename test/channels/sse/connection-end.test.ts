@@ -23,7 +23,7 @@ afterEach(() => {
 });
 
 describe("the end of a stream", () => {
-  it("comes with a terminator, which is no event, and after which nothing is taken", async () => {
+  it("comes with a terminator, which is no event; nothing after it is taken", async () => {
     const { run, end } = await runOnce(openStreamOf("id: 1\ndata: a\n\nid: 2\ndata: [DONE]\n\ndata: b\n\n"), {
       terminator: "[DONE]",
     });

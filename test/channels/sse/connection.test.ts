@@ -31,7 +31,7 @@ describe("a stream", () => {
     expect(run.warnings).toEqual([]);
   });
 
-  it("gives the same events in whatever packets it comes", async () => {
+  it("gives the same events however it is cut into packets", async () => {
     const text =
       "\uFEFF: hi\r\nid: 1\r\ndata: ü😀\r\ndata: b\r\n\r\nevent: x\rdata\r\rretry: 5\n\nid: a\0b\ndata: c\n\n\nid: 9\ndata: d\r\r";
     const { run } = await runOnce(streamOf(...[...Buffer.from(text)].map((byte) => Uint8Array.of(byte))));

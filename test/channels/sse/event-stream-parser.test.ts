@@ -59,7 +59,7 @@ describe("an event that is too large", () => {
     expect(parseText(`data: ${"x\ndata: ".repeat(49)}xx\n\n`, 100).isTooLarge).toBe(false);
   });
 
-  it("ends the reading: what comes after it is not taken", () => {
+  it("ends the reading; nothing after it is taken", () => {
     const { frames, isTooLarge } = parseText(`data: 1\n\ndata: ${"x".repeat(101)}\n\ndata: 2\n\n`, 100);
     expect(isTooLarge).toBe(true);
     expect(frames.map(({ data }) => data)).toEqual(["1"]);
@@ -79,7 +79,7 @@ describe("an event that is too large", () => {
     }
   });
 
-  it("is not a long comment or a long unknown field, of which nothing is kept", () => {
+  it("is not a long comment or a long unknown field; neither is kept in memory", () => {
     const chunk = Buffer.from("x".repeat(1000));
     const long = Array.from({ length: 100 }, () => chunk);
     const chunks = [

@@ -69,7 +69,7 @@ test("each batch waits for its own masters' replicas, even when every event is a
   for (const replica of ofMaster) replica.signal("SIGCONT");
 });
 
-test("publishing resumes by itself after a failover, and keeps what a replica acknowledged", async () => {
+test("publishing resumes by itself after a failover, and keeps events that a replica acknowledged", async () => {
   await using cluster = await startRedisCluster([...FSYNC, "--cluster-node-timeout", "2000"]);
   await using replicas = new AsyncDisposableStack();
   await replicate(cluster, replicas);

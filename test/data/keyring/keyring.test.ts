@@ -34,7 +34,7 @@ describe("the keyring", () => {
     expect((await open()).accessTokenKey).toEqual(after.accessTokenKey);
   });
 
-  it("refuses another master key and says what to do", async () => {
+  it("refuses another master key, and names the remedy", async () => {
     await open();
     await expect(open(otherKey)).rejects.toThrow(WrongMasterKeyError);
     await expect(open(otherKey)).rejects.toThrow("INLET_MASTER_KEY");

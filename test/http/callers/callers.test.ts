@@ -31,7 +31,7 @@ describe("within five seconds, without news of any change,", () => {
   });
   afterAll(() => clock[Symbol.dispose]());
 
-  it("a key may do what it and its roles then may", async () => {
+  it("a key has its own permissions and those of its roles, as they stand at each request", async () => {
     const { db } = api.database;
     const roleId = await iam.addRole(["blueprints.read"]);
     const { token } = await iam.addKey({ roleIds: [roleId], permissions: ["apps.read"] });
@@ -159,7 +159,7 @@ describe("an API key", () => {
 });
 
 describe("POST /auth/tokens", () => {
-  it("answers a bearer token for fifteen minutes, which may do what its key may", async () => {
+  it("answers a bearer token for fifteen minutes, with the permissions of its key", async () => {
     const { token } = await iam.addKey({ permissions: ["blueprints.read"] });
     const answer = await api.as(token)("POST", "/auth/tokens");
     expect([answer.status, answer.body]).toEqual([

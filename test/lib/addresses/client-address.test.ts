@@ -7,7 +7,7 @@ const of = (trusted: readonly string[], peer: string | undefined, forwardedFor?:
 const PROXIES = ["10.0.0.0/8", "fd00::/8"];
 
 describe("the client's address", () => {
-  it("is the peer's when no proxy is trusted, whatever the headers say", () => {
+  it("is the peer's when no proxy is trusted, despite any header", () => {
     expect(of([], "192.0.2.1", "198.51.100.1")).toBe("192.0.2.1");
     expect(of([], undefined)).toBe("unknown");
     expect(of([], "::ffff:192.0.2.1")).toBe("192.0.2.1");

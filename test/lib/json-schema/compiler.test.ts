@@ -75,7 +75,7 @@ test.each<[string, JsonSchema, unknown, string, string]>([
     "/constructor",
     "must be null",
   ],
-])("a violation of %s names its place and what was expected", async (_, schema, value, path, message) => {
+])("a violation of %s names its place and the expected value", async (_, schema, value, path, message) => {
   const violation = await validate(schema, value);
   expect(violation?.path).toBe(path);
   expect(violation?.message).toContain(message);
@@ -305,7 +305,7 @@ test("waiting for a compilation ends with its signal", async () => {
   await expect(waiting).rejects.toThrow("enough");
 });
 
-test("a closed compiler is unavailable, and so is what it had under way", async () => {
+test("a closed compiler is unavailable, and so are its jobs under way", async () => {
   const own = startSchemaCompiler();
   const recursive = await compiled({ properties: { a: { $ref: "#" } } }, own);
   const waiting = own.compile({ title: "under way" }, { signal });
@@ -315,7 +315,7 @@ test("a closed compiler is unavailable, and so is what it had under way", async 
   await expect(recursive.validate({})).rejects.toThrow(UnavailableError);
 });
 
-test("an idle compiler does not keep its process, whose own thread never loads what compiles", async () => {
+test("an idle compiler does not keep its process alive; the main thread never loads the compiling code", async () => {
   const source = `
     import { Module } from "node:module";
     import { startSchemaCompiler } from ${JSON.stringify(new URL("../../../src/lib/json-schema/compiler.ts", import.meta.url).href)};

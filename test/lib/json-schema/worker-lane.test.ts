@@ -45,7 +45,7 @@ test("more jobs than the queue holds are unavailable", async () => {
   expect(states).toEqual(["fulfilled", "fulfilled", "rejected", "rejected", "rejected"]);
 });
 
-test("generated code may load nothing but what validators need", async () => {
+test("generated code may load only the modules that validators need", async () => {
   await using lane = createWorkerLane(OPTIONS);
   const code = 'module.exports = () => true; require("node:fs");';
   await expect(lane.run({ kind: "check", digest: "a", code, value: 1 })).rejects.toThrow(UnavailableError);

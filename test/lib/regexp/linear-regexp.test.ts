@@ -105,7 +105,7 @@ test.each([
     "^\\{$",
   ],
   ...["^(|a)*$", "^(a*)*$", "^a{0}$", "[\\d.]", "^[!-~]$", "\\p{gc=Nd}", "^\\p{Letter}+$"],
-])("%s accepts what the language's own engine accepts", (source) => {
+])("%s accepts the same texts as the language's own engine", (source) => {
   const linear = compileLinearRegExp(source);
   const native = new RegExp(source, "u");
   for (const text of TEXTS) expect([text, linear.test(text)]).toEqual([text, native.test(text)]);
@@ -122,6 +122,6 @@ test("the flags i and s work as in the language; others are refused", () => {
 });
 
 // More of them in test/deep/linear-regexp.test.ts.
-test("random patterns accept what the language's own engine accepts", () => {
+test("random patterns accept the same texts as the language's own engine", () => {
   compareRandomPatterns(50);
 });

@@ -82,7 +82,7 @@ describe("an install", () => {
     expect((await api.call("POST", "/apps/install")).status).toBe(400);
   });
 
-  it("takes null for what it is not given", async () => {
+  it("takes null as absent", async () => {
     const { blueprintId, spaceId } = await install();
     const input = { blueprintId, artifactId: null, spaceId: null };
     expect(await api.call.post("/apps/install", input)).toMatchObject({ blueprintId, spaceId });
@@ -111,7 +111,7 @@ describe("an app", () => {
     expect((await api.call("PUT", `/apps/${app.id}`, { spaceId: "spc_1" })).status).toBe(400);
   });
 
-  it("is deleted with its channels and subscriptions; topics stay, and what must be cleared on the bus is recorded", async () => {
+  it("is deleted with its channels and subscriptions; topics stay, and the keys to clear in Redis are recorded", async () => {
     const app = await install(channel("main", "push"), channel("second", "pull"));
     await api.database.db
       .insertInto("subscriptions")

@@ -135,7 +135,7 @@ describe("a subscription's connection", () => {
     expect((await subscribe(app.id, "*", first)).body.connectedChannels).toEqual(["first", "second"]);
   });
 
-  it("is refused for a whole app of which no channel can carry it, and the refusal says why", async () => {
+  it("is refused for an app without a channel that can carry it, and says why", async () => {
     const app = await spine.install(stream("refusing", "none"), stream("taken"));
     await put(app.id, "taken", { connectionId: await connect() });
     const { status, body } = await subscribe(app.id, "*", await connect());

@@ -144,7 +144,7 @@ describe("an upgrade", () => {
     expect(answers.map(({ channels }) => channels.length)).toEqual([4, 4, 4]);
   });
 
-  it("writes to the audit what it did to each channel", async () => {
+  it("writes each change of a channel to the audit", async () => {
     await change(next);
     await api.database.db.deleteFrom("audit").execute();
     await upgrade({ removeMissing: true });

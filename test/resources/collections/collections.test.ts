@@ -70,7 +70,7 @@ describe("a record", () => {
     expect(await api.call.get(at.records)).toEqual([]);
   });
 
-  it("is changed as a whole: what is not named is no value any more, and null inside a value is data", async () => {
+  it("is changed as a whole: fields left out lose their value, and null inside a value is data", async () => {
     const at = await collection({ name: "a", kind: "text", required: true }, { name: "b", kind: "json" });
     const { id } = await api.call.post(at.records, { values: { a: "1", b: { x: 1, y: 2 } } });
     const path = `${at.records}/${id}`;

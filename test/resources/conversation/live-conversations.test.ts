@@ -67,7 +67,7 @@ describe("a live token", () => {
     expect(JSON.stringify(api.lines)).not.toContain(liveToken);
   });
 
-  it("does not show the room, whose notes are not for guests", async () => {
+  it("does not show the room and its notes to guests", async () => {
     const { guest, path } = await begin({ message: "Hello" });
     const [message] = await guest.get(`${path}/messages`);
     expect(message).toMatchObject({ room: null, conversation: { isLive: true, liveToken: null } });

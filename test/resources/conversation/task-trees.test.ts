@@ -122,7 +122,7 @@ describe("a tree of tasks", () => {
     expect(await task({ parentId: root })).toMatchObject({ parentId: root });
   });
 
-  it("takes 16 MiB of content and no more, whichever task holds it", async () => {
+  it("takes 16 MiB of content in all its tasks together, and no more", async () => {
     const size = 16 * 1024 * 1024;
     const { id: root } = await task();
     const { id: running } = await task({ parentId: root });

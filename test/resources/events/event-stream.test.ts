@@ -110,7 +110,7 @@ describe("the stream of an app's events", () => {
     expectInOrder(seen);
   });
 
-  it("leaves what a slow reader does not take on the bus, and gives it all when the reader goes on", async () => {
+  it("leaves events on the bus while a reader is slow, and gives all of them later", async () => {
     const { appId, channelId, send } = await install();
     const slow = await follow(appId);
     const quick = await follow(appId);

@@ -108,7 +108,7 @@ describe("subscribing to an app's events", () => {
     expect(await lag()).toBe(0);
   });
 
-  it("tells how long the oldest undelivered entry waits, and what readers have in hand or set aside", async () => {
+  it("tells how long the oldest undelivered entry waits, and counts pending entries and dead letters", async () => {
     const { server, api } = spine;
     const app = await spine.install(channel("main", "a", "b"));
     const [{ id: channelId }] = app.channels;
@@ -210,7 +210,7 @@ describe("the subscriptions of an app", () => {
     expect([page.body, page.headers.get("x-total-count")]).toEqual([[listed(made[1] ?? {})], "3"]);
   });
 
-  it("are deleted with a note of what is to be removed from Redis", async () => {
+  it("are deleted with a record of the keys to remove from Redis", async () => {
     const app = await spine.install(channel("main", "push"));
     const { id } = (await subscribe(app.id, { eventUid: "*" })).body;
     expect(await spine.api.call("DELETE", `/apps/${app.id}/subscriptions/${id}`)).toMatchObject({

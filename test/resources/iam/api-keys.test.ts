@@ -9,7 +9,7 @@ const make = (grant: object = {}) => call.post("/iam/api-keys", { name: "k", ...
 const put = (id: string, patch: object) => call.put(`/iam/api-keys/${id}`, patch);
 
 describe("an API key", () => {
-  it("is told once, is stored as a hash, and opens only what its permissions allow", async () => {
+  it("is told once, is stored as a hash, and opens only operations that its permissions allow", async () => {
     const { key, ...shown } = await make({ permissions: ["spaces.read"] });
     const spaces = await call.get("/spaces");
     expect(key).toMatch(/^ik_[a-z0-9]{40}$/);

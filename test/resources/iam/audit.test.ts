@@ -21,7 +21,7 @@ const note = (entry: Parameters<typeof recordAudit>[2], atMs: number, by: Author
   api.database.db.transaction().execute((trx) => recordAudit(trx, by, entry, atMs));
 
 describe("the audit list", () => {
-  it("tells who changed what and when, oldest first, and is filtered by entity, account and time", async () => {
+  it("tells account, change and time, oldest first, and is filtered by entity, account and time", async () => {
     const start = Date.parse("2026-01-01T00:00:00.000Z");
     await note({ action: "create", entity: "role", id: "role_1" }, start);
     await note({ action: "update", entity: "role", id: "role_1", fields: ["name"] }, start + 1_000);

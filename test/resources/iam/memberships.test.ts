@@ -75,7 +75,7 @@ describe("a membership", () => {
     });
   });
 
-  it("cannot grant what the caller does not hold", async () => {
+  it("cannot grant permissions that the caller lacks", async () => {
     const role = await call.post("/iam/roles", { name: "writers", permissions: ["apps.write"] });
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     const accountId = await addOutsider();

@@ -43,7 +43,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(await countBlueprints("once")).toBe(1);
   });
 
-  it("counts as the same request whatever the order of its fields", async () => {
+  it("counts as the same request with its fields in any order", async () => {
     const first = await post("/blueprints", { title: "order", description: "d" }, "k-order");
     const again = await post("/blueprints", { description: "d", title: "order" }, "k-order");
     expect(again.text).toBe(first.text);

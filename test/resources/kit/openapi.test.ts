@@ -64,7 +64,7 @@ describe("the document", () => {
     for (const { description } of tags) expect(description).toMatch(/^[A-Z].*[.]$/s);
   });
 
-  it("says who runs it and under which licence, and each operation what it does and how it is refused", () => {
+  it("names contact and licence, and describes each operation and its refusals", () => {
     expect(document.info).toMatchObject({
       contact: { name: expect.any(String) },
       license: { identifier: "Apache-2.0" },
@@ -88,7 +88,7 @@ describe("the document", () => {
     for (const name of Object.keys(document.components.schemas)) expect(name).toMatch(/^[A-Z][A-Za-z]+$/);
   });
 
-  it("offers no choice of which one part takes anything", () => {
+  it("has no union with a branch that accepts anything", () => {
     const found: unknown[] = [];
     JSON.parse(JSON.stringify(document), (key, value) => {
       if (/^(?:any|one|all)Of$/.test(key) && value.some((one: object) => Object.keys(one).length === 0))

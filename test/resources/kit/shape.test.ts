@@ -31,7 +31,7 @@ const row = {
 };
 
 describe("a shape", () => {
-  it("answers a row with times and decimals as the API has them, and without what is hidden", () => {
+  it("answers a row with the API's times and decimals, and without hidden fields", () => {
     const cards = [{ id: "card_1" }];
     expect(board.render(row, { cards })).toEqual({
       ...{ id: "brd_1", organizationId: "org_1", uid: "b", spaceId: null, name: "long ago", owner: "me" },
@@ -42,12 +42,12 @@ describe("a shape", () => {
     expect(board.render(row)).toMatchObject({ cards: [], cover: null });
   });
 
-  it("answers what was written under other limits", () => {
+  it("answers values that were written under other limits", () => {
     expect(board.input.safeParse({ name: "long ago" }).success).toBe(false);
     expect(board.entity.parse(board.render(row))).toMatchObject({ name: "long ago" });
   });
 
-  it("takes in a POST what clients write, and in a PUT what may be changed of it", () => {
+  it("takes the writable fields in a POST, and the changeable ones in a PUT", () => {
     const changeable = ["uid", "spaceId", "name", "rate", "opensAt", "tags"];
     expect(Object.keys(board.content.shape)).toEqual(changeable);
     expect(Object.keys(board.input.shape).sort()).toEqual([...changeable, "owner"].sort());

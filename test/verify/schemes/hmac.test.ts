@@ -248,7 +248,7 @@ describe("contradictory settings are refused, naming the field", () => {
     );
   });
 
-  it("a secret that is not in the encoding of the settings, whose text is not repeated", () => {
+  it("a secret in another encoding than the settings name, without repeating it", () => {
     const findings = findingsOf(config({ key: { encoding: "hex" } }, "00", "not-hex"));
     expect(findings).toEqual({ "secrets.1.value": expect.not.stringContaining("not-hex") });
     expect(findingsOf(config({ key: { stripPrefix: "whsec_" } }, "whsec_"))).toHaveProperty([

@@ -234,7 +234,7 @@ describe.concurrent("the interval of a source", () => {
     });
   }
 
-  it("holds whatever is asked for: by changes, by a source that comes back, by another worker", async () => {
+  it("holds against changes of the channel, a source that returns, and another worker", async () => {
     const { queueName, number } = mine();
     const { beganAtMs, gaps, poll } = recordBeginnings();
     const schedule = { everySeconds: 2, jitter: 0 };
@@ -337,7 +337,7 @@ describe.concurrent("schedules", () => {
     await until(() => seen.now === 1);
   });
 
-  it("come back after an emptied Redis, once each, whichever workers see it", async () => {
+  it("come back once each after an emptied Redis, however many workers see it", async () => {
     await using own = await createTestRedis();
     await using ownRedis = await openTestRedis(own.url);
     const { queueName, number } = mine();

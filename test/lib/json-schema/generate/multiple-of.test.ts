@@ -66,7 +66,7 @@ describe.each<[string, object]>([
   ["in the worker", recursive],
   ["in draft 7", { $schema: "http://json-schema.org/draft-07/schema#" }],
 ])("the keyword decides on decimals %s", (_, rest) => {
-  it("and says what was expected", async () => {
+  it("and names the expected step", async () => {
     const schema = { ...rest, multipleOf: 0.01 };
     expect(await isValid(schema, 19.01)).toBe(true);
     expect(await isValid(schema, 19.015)).toBe(false);
