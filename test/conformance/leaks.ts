@@ -102,8 +102,11 @@ export async function fillBoth(matrix: LeakMatrix): Promise<ReadonlySet<string>>
 /** How each place of a body is filled so that the owner's own ids are accepted. */
 export type Accepted = ReadonlyMap<IdPlace, BodyForm>;
 
-/** Gives each operation its caller's own ids, without and with each place of its body and query; all must be accepted. */
-export async function tryOwnIds(matrix: LeakMatrix) {
+/**
+ * Gives each operation its caller's own ids, at each place of its body and query; all must be accepted. With `plain` also without
+ * those, as `examples.test.ts` does.
+ */
+export async function tryOwnIds(matrix: LeakMatrix, options: { readonly plain: boolean }) {
   const { operations, fixtures } = matrix;
   const accepted = new Map<IdPlace, BodyForm>();
   const findings: string[] = [];
@@ -113,7 +116,7 @@ export async function tryOwnIds(matrix: LeakMatrix) {
   const rank = ({ method, path }: ApiOperation): number => (method === "DELETE" ? 1_000 - path.length : -1);
   for (const operation of [...operations].sort((a, b) => rank(a) - rank(b))) {
     const beside = operation.places.filter((place) => place.where !== "path");
-    for (const place of [undefined, ...beside]) {
+    for (const place of options.plain ? [undefined, ...beside] : beside) {
       const tried: string[] = [];
       const forms = place?.where === "body" ? BODY_FORMS : (["example"] as const);
       const attempt = async (scope: Scope, form: BodyForm, isNew: boolean): Promise<boolean> => {

@@ -1,0 +1,376 @@
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Redis } from "ioredis";
+import { beforeAll, expect, it } from "vitest";
+import type { OpenApi } from "../support/documented.ts";
+import { createTestStores, installApp, startTestGateway } from "../support/gateway.ts";
+import { opened } from "../support/opened.ts";
+import { until } from "../support/until.ts";
+import { findCanaries, type Places, plant, readKeys, readTables } from "./canaries.ts";
+
+/** Every secret of an installation, by what it is. */
+const canaries = new Map<string, string>();
+const secret = (what: string): string => plant(canaries, what);
+/** No secret: it must be found wherever events, items and errors are kept, else the search would see nothing. */
+const marker = plant(new Map(), "marker");
+
+/** Takes calls with credentials, and answers with all that it was sent, as a debugging server does. */
+async function startEcho() {
+  const asked: string[] = [];
+  const server = createServer(async (request, response) => {
+    const told = await tell(request);
+    asked.push(told);
+    const { pathname } = new URL(request.url ?? "/", "http://echo");
+    const json = (status: number, body: object): void => {
+      response.writeHead(status, { "content-type": "application/json", "x-echo": encodeURIComponent(told) });
+      response.end(JSON.stringify(body));
+    };
+    if (pathname === "/token") {
+      const tokens = { access_token: secret("access token"), refresh_token: secret("refresh token") };
+      json(200, { ...tokens, token_type: "Bearer", expires_in: 3_600 });
+    } else if (pathname === "/broken-token") {
+      json(400, { error: "invalid_client", error_description: told });
+    } else if (pathname === "/stream") {
+      response.writeHead(200, { "content-type": "text/event-stream", "x-echo": encodeURIComponent(told) });
+      response.write(`id: 1\ndata: ${JSON.stringify({ n: 1, marker })}\n\n`);
+    } else if (pathname === "/rows") {
+      json(200, { rows: [{ id: 1, marker }], seen: told });
+    } else if (pathname === "/taken") {
+      json(200, {});
+    } else {
+      json(500, { error: told });
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    asked,
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+async function tell(request: IncomingMessage): Promise<string> {
+  let body = "";
+  for await (const chunk of request) body += chunk;
+  return `${request.url} ${JSON.stringify(request.headers)} ${body}`;
+}
+
+const apiKey = secret("API key of the first start");
+const metricsToken = secret("metrics token");
+
+const stores = opened(createTestStores);
+const echo = opened(startEcho);
+const gateway = opened(() => {
+  canaries.set("master key", stores.env.INLET_MASTER_KEY ?? "");
+  return startTestGateway(
+    {
+      ...stores.env,
+      INLET_API_KEY: apiKey,
+      INLET_METRICS_TOKEN: metricsToken,
+      INLET_LOG_LEVEL: "trace",
+      INLET_ALLOW_NETWORKS: "127.0.0.0/8",
+    },
+    { handlersTiming: { firstRetryMs: 10, mostRetryMs: 20, giveUpAfterMs: 40 } },
+  );
+});
+
+/** What the management API has answered, but for secrets that are shown once. */
+const answers: Places = new Map();
+
+async function call(method: string, path: string, body?: unknown, headers: object = {}): Promise<OpenApi> {
+  const response = await fetch(`${gateway.origin}/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json", ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  return JSON.parse(text);
+}
+
+/** The same; its answer may hold none of the secrets. */
+async function see(method: string, path: string, body?: unknown): Promise<OpenApi> {
+  const answer = await call(method, path, body);
+  answers.set(`answer of ${method} ${path}`, JSON.stringify(answer));
+  return answer;
+}
+
+async function deliver(
+  channel: { readonly id: string },
+  { query = "", headers = {}, body = {} }: { query?: string; headers?: object; body?: object | string },
+): Promise<number> {
+  const response = await fetch(`${gateway.origin}/hooks/${channel.id}${query}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+  answers.set(`answer ${answers.size} of a hook`, await response.text());
+  return response.status;
+}
+
+/** Tokens and keys of callers: used, refused, kept for a repetition. */
+async function useCallers(): Promise<void> {
+  const { accessToken } = await call("POST", "/auth/tokens", {});
+  canaries.set("access token of the API", accessToken);
+  await call("GET", "/apps", undefined, { authorization: `Bearer ${accessToken}` });
+  const idempotent = { "idempotency-key": "one" };
+  const account = (await call("GET", "/iam/accounts"))[0].id;
+  const made = await call(
+    "POST",
+    "/iam/api-keys",
+    { name: "n", permissions: ["*"], accountId: account },
+    idempotent,
+  );
+  canaries.set("API key", made.key);
+  await call("POST", "/organizations", { name: "Other" }).then((other) =>
+    canaries.set("first API key of an organization", other.apiKey.key),
+  );
+  const room = await call("POST", "/rooms", { title: "Support" });
+  const live = await call("POST", "/conversations/CreateLiveConversation", { roomId: room.id });
+  canaries.set("live token", live.liveToken);
+  await call("GET", `/conversations/${live.id}`, undefined, { authorization: `Bearer ${live.liveToken}` });
+  for (const wrong of [
+    secret("a wrong token"),
+    `ik_${secret("a wrong key")}`,
+    `ey.${secret("a wrong JWT")}.x`,
+  ])
+    await fetch(`${gateway.origin}/v1/apps`, { headers: { authorization: `Bearer ${wrong}` } });
+  await fetch(`${gateway.origin}/metrics`, {
+    headers: { authorization: `Bearer ${secret("a wrong metrics token")}` },
+  });
+}
+
+const events = [{ type: "known", typePath: "$.type", idPath: "$.id", schema: { required: ["n"] } }];
+
+interface Signed {
+  readonly headers?: object;
+  readonly query?: string;
+}
+
+interface Sending {
+  readonly verification: object;
+  readonly value: string;
+  /** A delivery that the scheme accepts, or with that credential in its place. */
+  readonly sign: (body: string, instead?: string) => Signed;
+}
+
+/** Secrets that come along themselves, or sign. */
+function sendings(): Readonly<Record<string, Sending>> {
+  const tokenIn = (where: string, show: (value: string) => Signed, name?: string): Sending => {
+    const value = secret(`token in ${where}`);
+    const verification = { scheme: "token", in: where, ...(name && { name }) };
+    return { verification, value, sign: (_, instead = value) => show(instead) };
+  };
+  const hmacKey = secret("HMAC key");
+  const signingKey = secret("key of Standard Webhooks");
+  return {
+    header: tokenIn("header", (value) => ({ headers: { "x-token": value } }), "x-token"),
+    bearer: tokenIn("bearer", (value) => ({ headers: { authorization: `Bearer ${value}` } })),
+    query: tokenIn("query", (value) => ({ query: `?key=${value}` }), "key"),
+    hmac: {
+      verification: { scheme: "hmac", name: "x-signature" },
+      value: hmacKey,
+      sign(body, instead) {
+        const signature = instead ?? createHmac("sha256", hmacKey).update(body).digest("hex");
+        canaries.set(`signature ${canaries.size}`, signature);
+        return { headers: { "x-signature": signature } };
+      },
+    },
+    standard: {
+      verification: { scheme: "standardWebhooks", secretEncoding: "utf8" },
+      value: signingKey,
+      sign(body, instead) {
+        const [id, time] = [`m${canaries.size}`, String(Math.floor(Date.now() / 1_000))];
+        const signed = createHmac("sha256", signingKey).update(`${id}.${time}.${body}`);
+        const signature = instead ?? signed.digest("base64");
+        canaries.set(`signature ${canaries.size}`, signature);
+        const headers = {
+          "webhook-id": id,
+          "webhook-timestamp": time,
+          "webhook-signature": `v1,${signature}`,
+        };
+        return { headers };
+      },
+    },
+  };
+}
+
+/** Deliveries that are published, doubled, quarantined, refused, broken and previewed, on a channel of each scheme. */
+async function deliverAll(): Promise<void> {
+  const app = await installApp({ api: call }, []);
+  const path = `/apps/${app.id}`;
+  for (const [uid, { verification, value, sign }] of Object.entries(sendings())) {
+    const config = { verification, secrets: [{ value }] };
+    const channel = await see("POST", `${path}/channels`, { uid, kind: "webhook", config, events });
+    const send = async (body: object | string) => {
+      const text = typeof body === "string" ? body : JSON.stringify(body);
+      const { headers = {}, query = "" } = sign(text);
+      const others = {
+        cookie: secret("cookie"),
+        "proxy-authorization": secret("credential of a proxy"),
+      };
+      return deliver(channel, { headers: { ...others, ...headers }, query, body: text });
+    };
+    const known = { type: "known", id: "1", n: 1, marker };
+    expect(await send(known)).toBe(200);
+    expect(await send(known)).toBe(200);
+    for (const body of [
+      { ...known, n: 2 },
+      { type: "known", id: "2", marker },
+      { type: "unknown", marker },
+      "{",
+    ])
+      expect(await send(body)).toBe(200);
+    const wrong = secret(`wrong credential of ${uid}`);
+    expect(await deliver(channel, { body: known, ...sign("", wrong) })).toBe(401);
+    const { id } = await see("POST", `${path}/channels/${channel.id}/rotate`, {});
+    const rotated = { secrets: [{ value: secret(`next secret of ${uid}`) }] };
+    await see("PUT", `${path}/channels/${id}`, { config: rotated });
+    await see("GET", `${path}/channels/${id}`);
+  }
+  const quarantine: OpenApi[] = await see("GET", `${path}/quarantine?limit=200`);
+  expect(quarantine.length).toBeGreaterThan(3 * 5);
+  for (const { id } of quarantine) await see("GET", `${path}/quarantine/${id}`);
+  await see("POST", `${path}/quarantine/redrive`, { limit: 10 });
+  await see("GET", `${path}/events?limit=200`);
+}
+
+/** Connections of every kind; sources and handlers that use them, at a server that echoes them in all that it answers. */
+async function connectAll(): Promise<void> {
+  const { origin } = echo;
+  const oauth = { grant: "clientCredentials", tokenEndpoint: `${origin}/token`, clientId: "inlet" };
+  const broken = { ...oauth, tokenEndpoint: `${origin}/broken-token` };
+  const kinds: Readonly<Record<string, readonly [kind: string, config: object]>> = {
+    header: ["apiKey", { name: "x-key", value: secret("API key of a connection, in a header") }],
+    query: ["apiKey", { in: "query", name: "key", value: secret("API key of a connection, in a query") }],
+    basic: ["basic", { username: "inlet", password: secret("password") }],
+    bearer: ["bearer", { token: secret("bearer token") }],
+    custom: [
+      "custom",
+      {
+        fields: { a: secret("field of a custom connection"), b: secret("another field") },
+        headers: { "x-custom": "{{a}}" },
+        query: { custom: "{{b}}" },
+      },
+    ],
+    oauth: ["oauth2", { ...oauth, clientSecret: secret("client secret") }],
+    broken: ["oauth2", { ...broken, clientSecret: secret("client secret that is refused") }],
+  };
+  const app = await installApp({ api: call }, [{ uid: "hook", kind: "webhook", events: [{ type: "made" }] }]);
+  const path = `/apps/${app.id}`;
+  const subscribe = async (eventUid: string, more: object): Promise<void> => {
+    const { id, handler } = await call("POST", `${path}/events/subscribe`, { eventUid, ...more });
+    if (handler?.secret) canaries.set(`handler secret ${canaries.size}`, handler.secret);
+    await see("GET", `${path}/subscriptions/${id}`);
+  };
+  for (const [uid, [kind, config]] of Object.entries(kinds)) {
+    const { id } = await see("POST", "/connections", { name: uid, kind, config, allowedOrigins: [origin] });
+    await call("POST", `/connections/${id}/test`, { url: `${origin}/taken` }).catch(() => {});
+    const polled = {
+      request: { url: `${origin}/rows` },
+      itemsPath: "$.rows",
+      discriminator: { by: "seenSet" },
+      itemId: "$.id",
+    };
+    const sources: Readonly<Record<string, readonly [kind: string, config: object]>> = {
+      rows: ["polling", { ...polled, startAt: "earliest" }],
+      // No definition takes its items.
+      lost: ["polling", { ...polled, startAt: "earliest", onNoMatch: "quarantine" }],
+      failing: ["polling", { ...polled, request: { url: `${origin}/fails` }, retry: { attempts: 0 } }],
+      stream: ["sse", { url: `${origin}/stream` }],
+    };
+    for (const [name, [sourceKind, settings]] of Object.entries(sources)) {
+      const own = `${uid}-${name}`;
+      const definitions = name === "lost" ? [{ type: "x", typePath: "$.none" }] : [{ type: "made" }];
+      const body = { uid: own, kind: sourceKind, config: settings, events: definitions };
+      const channel = await see("POST", `${path}/channels`, body);
+      await subscribe(`${own}:*`, { connectionId: id });
+      if (sourceKind === "polling")
+        await see("POST", `${path}/channels/${channel.id}/source/dry-run`, {}).catch(() => {});
+    }
+    await subscribe("hook:made", { connectionId: id, handler: { url: `${origin}/taken` } });
+    await subscribe("hook:made", { connectionId: id, handler: { url: `${origin}/fails` } });
+  }
+  await subscribe("hook:made", { handler: { url: `${origin}/fails`, secret: `whsec_${canaryKey()}` } });
+  for (let n = 0; n < 3; n++) await deliver({ id: app.channels[0]?.id ?? "" }, { body: { n, marker } });
+  const channels: OpenApi[] = await see("GET", `${path}/channels`);
+  await until(
+    async () => {
+      const states = await Promise.all(
+        channels
+          .filter(({ kind, uid }) => kind !== "webhook" && !uid.startsWith("broken"))
+          .map(({ id }) => see("GET", `${path}/channels/${id}/source`)),
+      );
+      return states.every((one) => one.lastSuccessAt !== null || one.lastError !== null);
+    },
+    { everyMs: 200 },
+  );
+  await until(
+    async () => {
+      const subscriptions: OpenApi[] = await see("GET", `${path}/subscriptions?limit=200`);
+      const handled = subscriptions.filter(({ handler }) => handler);
+      const letters = await Promise.all(
+        handled.map(({ id }) => see("GET", `${path}/subscriptions/${id}/dead-letters`)),
+      );
+      return letters.filter((list) => list.length >= 3).length >= Object.keys(kinds).length;
+    },
+    { everyMs: 200 },
+  );
+  await see("GET", "/connections");
+}
+
+/** A key of Standard Webhooks, in its own spelling. */
+function canaryKey(): string {
+  const key = Buffer.from(secret("handler secret that was given")).toString("base64");
+  canaries.set("handler secret that was given, as written", key);
+  return key;
+}
+
+let places: Places;
+beforeAll(async () => {
+  await useCallers();
+  await deliverAll();
+  await connectAll();
+  await see("GET", "/audit?limit=200");
+  places = new Map(answers);
+  for (const path of ["/readyz", "/healthz", "/v1/openapi.json", "/docs"])
+    places.set(path, await (await fetch(gateway.origin + path)).text());
+  const metrics = await fetch(`${gateway.origin}/metrics`, {
+    headers: { authorization: `Bearer ${metricsToken}` },
+  });
+  expect(metrics.status).toBe(200);
+  places.set("metrics", await metrics.text());
+  await readTables(stores.db, places);
+  if (stores.client instanceof Redis) await readKeys(stores.client, places);
+  for (const [at, line] of gateway.lines.entries())
+    places.set(`log line ${at}, ${line.event}`, JSON.stringify(line));
+});
+
+it("no secret is in a log line at level trace, a metric, a table, a key of Redis or an answer", () => {
+  expect(findCanaries(canaries, places)).toEqual([]);
+  expect(canaries.size).toBeGreaterThan(40);
+});
+
+it("the search sees events, quarantine and dead letters, and the secrets where they belong", () => {
+  const holders = [...places].filter(([, text]) => text.includes(marker)).map(([place]) => place);
+  for (const part of ["key events.", "quarantine", "table dead_letters"])
+    expect(holders.filter((place) => place.includes(part))).not.toEqual([]);
+  expect(gateway.lines.some(({ level }) => level === "trace" || level === "debug")).toBe(true);
+  const sent = new Map([["calls of the gateway", echo.asked.join("\n")]]);
+  const seen = findCanaries(canaries, sent).map((found) => found.split(" in calls")[0]);
+  for (const what of [
+    "password",
+    "bearer token",
+    "field of a custom connection",
+    "client secret",
+    "access token",
+  ])
+    expect(seen).toContain(what);
+});
