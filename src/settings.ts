@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { z } from "zod";
+import { isId } from "./lib/ids.ts";
 import { parseMasterKey } from "./lib/secrets/master-key.ts";
 
 export const ROLES = ["api", "hooks", "sources", "delivery"] as const;
@@ -179,11 +180,22 @@ export const settingsSchema = z.object({
   }),
   oidcIssuer: optional("INLET_OIDC_ISSUER", webUrl, {
     description:
-      "OpenID Connect issuer whose tokens are accepted, exactly as it names itself: its subject must be the identifier of an Identity with this provider.",
+      "OpenID Connect issuer whose tokens are accepted, exactly as it names itself: its subject must be the identifier of an Identity with this provider in the organization that is called for.",
   }),
   oidcAudience: optional("INLET_OIDC_AUDIENCE", text, {
     description: "Audience that those tokens must name. Required with INLET_OIDC_ISSUER.",
   }),
+  oidcOrganizationClaim: optional("INLET_OIDC_ORGANIZATION_CLAIM", text, {
+    description:
+      "Claim of those tokens that names, by its id, the organization that they are for. Without it, and without INLET_OIDC_ORGANIZATION, callers name it in `X-Organization-Id` or to `POST /auth/tokens`.",
+  }),
+  oidcOrganization: optional(
+    "INLET_OIDC_ORGANIZATION",
+    accepted((id) => isId("org", id), "must be the id of an organization (`org_…`)"),
+    {
+      description: "Id of the one organization that tokens of the issuer are for where no claim says which.",
+    },
+  ),
   apiRequestsPerMinute: setting("INLET_API_REQUESTS_PER_MINUTE", wholeNumber(1, 1_000_000_000), {
     defaultText: "600",
     description: "Requests to the management API that each API key has in a minute, over all gateways.",

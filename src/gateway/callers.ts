@@ -21,7 +21,10 @@ export interface CallerPathDeps extends Pick<Foundation, "db" | "clock"> {
   readonly keyring: Pick<Keyring, "accessTokenKey">;
   readonly redis: Pick<RedisBus, "call" | "callBuffer">;
   readonly clientAddressOf: ClientAddressOf;
-  readonly config: Pick<Config, "oidcIssuer" | "oidcAudience" | "apiRequestsPerMinute">;
+  readonly config: Pick<
+    Config,
+    "oidcIssuer" | "oidcAudience" | "oidcOrganizationClaim" | "oidcOrganization" | "apiRequestsPerMinute"
+  >;
 }
 
 /** Tells who calls the management API, and how often they may. */
@@ -41,7 +44,13 @@ export function createCallerPath(deps: CallerPathDeps): CallerPath {
   const oidc =
     issuer === undefined || audience === undefined
       ? undefined
-      : createOidcIssuer({ issuer, audience, clock });
+      : createOidcIssuer({
+          issuer,
+          audience,
+          organizationClaim: config.oidcOrganizationClaim,
+          organizationId: config.oidcOrganization,
+          clock,
+        });
   const limiter = createRateLimiters({ redis });
   return {
     identify: createIdentify({ callers, accessTokens, oidc, clock }),

@@ -23,6 +23,8 @@ export interface Caller {
   /** The space that an operation falls in where it names none. */
   readonly defaultSpaceId: string | null;
   readonly permissions: ReadonlySet<string>;
+  /** Another issuer's token that names no organization: it opens no more than the routes that say so. */
+  readonly isUnplaced?: true;
   /** It opens no more than the routes that say so, for that one thing; undefined: what its permissions open. */
   readonly confinedTo?: Confinement;
 }

@@ -138,6 +138,8 @@ export async function createTestApi(
     config: {
       oidcIssuer: undefined,
       oidcAudience: undefined,
+      oidcOrganizationClaim: undefined,
+      oidcOrganization: undefined,
       apiRequestsPerMinute: 1_000_000,
       ...options.callers,
     },

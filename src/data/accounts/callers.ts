@@ -19,11 +19,14 @@ export interface KnownKey {
 /** `revoked`: for good. `disabled`: the account behind it is not active. */
 export type KeyEnd = "revoked" | "disabled";
 
-/** An account in force, as an identity opens it. */
+/** An account in force, as an identity opens it: for the organization that has written the identity, and for no other. */
 export interface KnownAccount {
   readonly id: string;
-  /** Permissions by organization: its own and those of its roles there. */
-  readonly memberships: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly identityId: string;
+  readonly provider: string;
+  readonly organizationId: string;
+  /** Those of its membership and of its roles there; undefined: it is no member. */
+  readonly permissions: ReadonlySet<string> | undefined;
 }
 
 /** A live conversation, as its token opens it. */
@@ -46,7 +49,12 @@ export interface Callers {
   readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
   /** Looked up each time: a token ends with its conversation, at once and everywhere. One that is none never becomes one. */
   readonly findConversation: (liveToken: string) => Promise<KnownConversation | undefined>;
-  readonly findAccount: (provider: string, identifier: string) => Promise<KnownAccount | undefined>;
+  readonly findAccount: (
+    organizationId: string,
+    provider: string,
+    identifier: string,
+  ) => Promise<KnownAccount | undefined>;
+  readonly findAccountByIdentity: (identityId: string) => Promise<KnownAccount | undefined>;
   /** Keys, roles, memberships, accounts or identities have changed. */
   readonly forget: () => void;
 }
@@ -66,9 +74,16 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
   const byIdentity = createSingleFlightCache({
     ...bounds,
     load(key) {
-      const [provider, identifier] = JSON.parse(key) as [string, string];
-      return readAccount(db, provider, identifier);
+      const [organizationId, provider, identifier] = JSON.parse(key) as [string, string, string];
+      return readAccount(
+        db,
+        sql`identities.organization_id = ${organizationId} AND provider = ${provider} AND identifier = ${identifier}`,
+      );
     },
+  });
+  const byIdentityId = createSingleFlightCache({
+    ...bounds,
+    load: (id) => readAccount(db, sql`identities.id = ${id}`),
   });
   return {
     findKey: async (token) => keyInForce(await byHash.get(hashOfToken(token).toString("base64"))),
@@ -85,11 +100,14 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
       if (found === undefined) deadTokens.set(key, true);
       return found;
     },
-    findAccount: (provider, identifier) => byIdentity.get(JSON.stringify([provider, identifier])),
+    findAccount: (organizationId, provider, identifier) =>
+      byIdentity.get(JSON.stringify([organizationId, provider, identifier])),
+    findAccountByIdentity: (identityId) => byIdentityId.get(identityId),
     forget() {
       byHash.clear();
       byId.clear();
       byIdentity.clear();
+      byIdentityId.clear();
     },
   };
 }
@@ -142,34 +160,23 @@ type FoundKey = KnownKey | { readonly end: KeyEnd };
 const keyInForce = (found: FoundKey | undefined): KnownKey | undefined =>
   found === undefined || "end" in found ? undefined : found;
 
-/**
- * An identity opens all memberships of its account where the account's own organization has made it; made by another, it
- * opens that one's only. Else a host of a guest account could lend its other memberships to anybody.
- */
-async function readAccount(
-  db: Queryable,
-  provider: string,
-  identifier: string,
-): Promise<KnownAccount | undefined> {
-  const { rows } = await sql<MembershipRow>`
-    SELECT accounts.id, memberships.organization_id, ${permissionsOf("memberships")} AS permissions
+async function readAccount(db: Queryable, condition: RawBuilder<unknown>): Promise<KnownAccount | undefined> {
+  const { rows } = await sql<AccountRow>`
+    SELECT accounts.id, identities.id AS identity_id, provider, identities.organization_id,
+           memberships.id IS NOT NULL AS is_member, ${permissionsOf("memberships")} AS permissions
     FROM identities
     JOIN accounts ON accounts.id = identities.account_id
     LEFT JOIN memberships ON memberships.account_id = accounts.id
-      AND identities.organization_id IN (memberships.organization_id, accounts.organization_id)
-    WHERE identities.provider = ${provider} AND identities.identifier = ${identifier}
-      AND accounts.status = 'active'`.execute(db);
-  const [first] = rows;
-  if (first === undefined) return undefined;
-  const memberships = rows.flatMap(({ organizationId, permissions }) =>
-    organizationId === null ? [] : [[organizationId, new Set(permissions)] as const],
-  );
-  return { id: first.id, memberships: new Map(memberships) };
+      AND memberships.organization_id = identities.organization_id
+    WHERE ${condition} AND accounts.status = 'active'`.execute(db);
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const { isMember, permissions, ...account } = row;
+  return { ...account, permissions: isMember ? new Set(permissions) : undefined };
 }
 
-interface MembershipRow {
-  readonly id: string;
-  readonly organizationId: string | null;
+interface AccountRow extends Omit<KnownAccount, "permissions"> {
+  readonly isMember: boolean;
   readonly permissions: readonly string[];
 }
 

@@ -11,10 +11,13 @@ export const ACCESS_TOKEN_ISSUER = "inlet";
 const ALGORITHM = "HS256";
 const TYPE = "at+jwt";
 
-/** Access tokens: each stands for an API key, holds nothing but its id, and is worth what the key is worth when it is used. */
+/**
+ * Access tokens: each stands for an API key, or for an identity of another issuer's subject in one organization. It holds
+ * nothing but the id of that, and is worth what that is worth when the token is used.
+ */
 export interface AccessTokens {
-  readonly issue: (keyId: string, forSeconds: number) => Promise<string>;
-  /** The id of the key that the token stands for; undefined where it is not ours, was changed, or has expired. */
+  readonly issue: (id: string, forSeconds: number) => Promise<string>;
+  /** The id of the key or identity that the token stands for; undefined where it is not ours, was changed, or has expired. */
   readonly verify: (token: string) => Promise<string | undefined>;
 }
 
@@ -26,13 +29,13 @@ export function createAccessTokens(options: { readonly key: Buffer; readonly clo
   const { clock } = options;
   const key = createSecretKey(options.key);
   return {
-    async issue(keyId, forSeconds) {
+    async issue(id, forSeconds) {
       const nowSeconds = Math.floor(clock() / 1_000);
       return new SignJWT()
         .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
         .setIssuer(ACCESS_TOKEN_ISSUER)
         .setAudience(ACCESS_TOKEN_ISSUER)
-        .setSubject(keyId)
+        .setSubject(id)
         .setIssuedAt(nowSeconds)
         .setExpirationTime(nowSeconds + forSeconds)
         .sign(key);

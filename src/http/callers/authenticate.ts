@@ -13,7 +13,7 @@ export interface AuthenticateDeps {
   readonly failedTokens: FailedTokens;
 }
 
-/** By which an account that belongs to several organizations says for which one it calls. */
+/** Names the organization that the bearer of another issuer's token calls for. */
 export const ORGANIZATION_HEADER = "X-Organization-Id";
 
 /**
@@ -31,7 +31,8 @@ export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> 
     const token = bearerToken(header);
     if (token === undefined)
       throw unauthenticated("Bearer", header === undefined ? MESSAGES.missing : MESSAGES.malformed);
-    const identified = await identify(token);
+    const named = c.req.header(ORGANIZATION_HEADER);
+    const identified = await identify(token, named);
     if (identified.by === "nobody") {
       const state = await failedTokens.note(network, token);
       c.set("limitState", state);
@@ -41,7 +42,7 @@ export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> 
     const state = await requests.take(identified.limitedAs);
     c.set("limitState", state);
     if (!state.allowed) throw rateLimited(state, "This key has asked for too much; wait.");
-    const caller = callerOf(identified, c.req.header(ORGANIZATION_HEADER));
+    const caller = callerOf(identified, named);
     c.set("caller", { ...caller, requestId: c.get("requestId") });
     await next();
   };
@@ -60,6 +61,7 @@ const MESSAGES: Readonly<Record<Refused["why"] | "missing" | "malformed", string
   malformed: `The header Authorization is not of the form ${FORM}.`,
   unknown: "This bearer token is not known; access tokens end after fifteen minutes, or with their key.",
   expired: "This API key has expired.",
+  noIdentity: "The organization has no identity of an active account for the subject of this token.",
   revoked: "This API key was revoked.",
   disabled: "The account of this API key is not active.",
 };
@@ -71,35 +73,45 @@ const tooManyGuesses = (state: Parameters<typeof rateLimited>[0]): ApiError =>
   rateLimited(state, "Too many wrong tokens came from this address; wait.");
 
 /**
- * A key and a live token call for their own organization. An account calls for the one that the header names, or for the only one that it
- * belongs to. @throws ApiError 403
+ * A token calls for its own organization, which the header may repeat; another issuer's token may name none.
+ *
+ * @throws ApiError 403 where the header names another, or the account is no member
  */
 export function callerOf(identified: Identified, named: string | undefined): Omit<Caller, "requestId"> {
-  if (identified.by === "liveToken") {
-    const { id, accountId, organizationId } = identified.conversation;
-    if (named !== undefined && named !== organizationId) throw notAMember();
-    return {
-      by: "liveToken",
-      keyId: null,
-      ...{ accountId, organizationId, defaultSpaceId: null, permissions: new Set() },
-      confinedTo: { param: "conversationId", id },
-    };
-  }
-  if (identified.by !== "oidc") {
-    const { id: keyId, accountId, organizationId, spaceId, permissions } = identified.key;
-    if (named !== undefined && named !== organizationId) throw notAMember();
-    return { by: identified.by, keyId, accountId, organizationId, defaultSpaceId: spaceId, permissions };
-  }
-  const { id: accountId, memberships } = identified.account;
-  const [only, ...others] = memberships.keys();
-  if (named === undefined && others.length > 0) {
-    throw new ApiError("permission_denied", `Name one of your organizations in ${ORGANIZATION_HEADER}.`);
-  }
-  const organizationId = named ?? only;
-  const permissions = organizationId === undefined ? undefined : memberships.get(organizationId);
-  if (organizationId === undefined || permissions === undefined) throw notAMember();
-  return { by: "oidc", keyId: null, accountId, organizationId, defaultSpaceId: null, permissions };
+  const caller = placedCaller(identified);
+  if (named !== undefined && named !== caller.organizationId) throw notAMember();
+  return caller;
 }
 
-const notAMember = (): ApiError =>
+function placedCaller(identified: Identified): Omit<Caller, "requestId"> {
+  switch (identified.by) {
+    case "apiKey":
+    case "accessToken": {
+      const { id: keyId, accountId, organizationId, spaceId, permissions } = identified.key;
+      return { by: identified.by, keyId, accountId, organizationId, defaultSpaceId: spaceId, permissions };
+    }
+    case "liveToken": {
+      const { id, accountId, organizationId } = identified.conversation;
+      const confinedTo = { param: "conversationId", id };
+      return { by: "liveToken", ...KEYLESS, accountId, organizationId, permissions: NONE, confinedTo };
+    }
+    case "oidc":
+    case "boundToken": {
+      const by = identified.by === "oidc" ? "oidc" : "accessToken";
+      const { account } = identified;
+      if (account === undefined)
+        return { by, ...KEYLESS, accountId: "", organizationId: "", permissions: NONE, isUnplaced: true };
+      const { id: accountId, organizationId, permissions } = account;
+      if (permissions === undefined) throw notAMember();
+      return { by, ...KEYLESS, accountId, organizationId, permissions };
+    }
+    default:
+      return identified satisfies never;
+  }
+}
+
+const KEYLESS = { keyId: null, defaultSpaceId: null } as const;
+const NONE: ReadonlySet<string> = new Set();
+
+export const notAMember = (): ApiError =>
   new ApiError("permission_denied", "You do not belong to that organization.");

@@ -19,10 +19,17 @@ export interface Asked {
   readonly permission: string | null;
   /** The parameter of its path by which confined tokens may come in. */
   readonly confined?: string;
+  /** Another issuer's token may come in that names no organization. */
+  readonly unplaced?: true;
 }
 
 /** @throws ApiError 403 that names the permission, or says that the token is for something else. */
-export function requireAllowed(caller: Caller, { permission, confined }: Asked): void {
+export function requireAllowed(caller: Caller, { permission, confined, unplaced }: Asked): void {
+  if (caller.isUnplaced && !unplaced)
+    throw new ApiError(
+      "permission_denied",
+      `Name your organization in ${ORGANIZATION_HEADER}, or get a token for it by POST /auth/tokens.`,
+    );
   if (caller.confinedTo !== undefined) {
     if (caller.confinedTo.param === confined) return;
     throw new ApiError("permission_denied", "This token is good for one thing alone, and this is another.");
@@ -63,11 +70,12 @@ export type StillAllowed = (c: Context<ApiEnv>, permission: string) => Promise<b
 
 export function createStillAllowed({ identify }: { readonly identify: Identify }): StillAllowed {
   return async (c, permission) => {
-    const identified = await identify(bearerToken(c.req.header("authorization")) ?? "");
+    const named = c.req.header(ORGANIZATION_HEADER);
+    const identified = await identify(bearerToken(c.req.header("authorization")) ?? "", named);
     if (identified.by === "nobody") return false;
     const before = c.get("caller");
     try {
-      const caller = callerOf(identified, c.req.header(ORGANIZATION_HEADER));
+      const caller = callerOf(identified, named);
       requirePermission({ ...before, ...caller }, permission);
       return caller.organizationId === before.organizationId;
     } catch (error) {

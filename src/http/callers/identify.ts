@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { decodeJwt } from "jose";
 import type {
   Callers,
@@ -8,24 +9,34 @@ import type {
 } from "../../data/accounts/callers.ts";
 import { isLiveToken } from "../../data/accounts/live-tokens.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { isId } from "../../lib/ids.ts";
 import { ACCESS_TOKEN_ISSUER, type AccessTokens } from "./access-tokens.ts";
 import type { OidcIssuer } from "./oidc.ts";
 
 /** Who a token says that it is, once that is believed, and the id by which its requests are counted. */
 export type Identified = { readonly limitedAs: string } & (
   | { readonly by: "apiKey" | "accessToken"; readonly key: KnownKey }
-  | { readonly by: "oidc"; readonly account: KnownAccount }
+  | {
+      readonly by: "oidc";
+      readonly expiresAtMs: number;
+      /** Undefined: neither the token nor its bearer names an organization. */
+      readonly account: KnownAccount | undefined;
+    }
+  | { readonly by: "boundToken"; readonly account: KnownAccount }
   | { readonly by: "liveToken"; readonly conversation: KnownConversation }
 );
 
-/** A token that lets nobody in. `unknown` stands for all but a whole key that was one. */
+/** A token that lets nobody in. `unknown` stands for all but a whole key that was one, and a subject without an identity. */
 export interface Refused {
   readonly by: "nobody";
-  readonly why: "unknown" | "expired" | KeyEnd;
+  readonly why: "unknown" | "expired" | "noIdentity" | KeyEnd;
 }
 
-/** @throws UnavailableError when it cannot be known whose the token is */
-export type Identify = (token: string) => Promise<Identified | Refused>;
+/**
+ * @param named the organization that the bearer names, for an issuer's token that names none
+ * @throws UnavailableError when it cannot be known whose the token is
+ */
+export type Identify = (token: string, named?: string) => Promise<Identified | Refused>;
 
 export interface IdentifyDeps {
   readonly callers: Callers;
@@ -42,17 +53,29 @@ const UNKNOWN: Refused = { by: "nobody", why: "unknown" };
 export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyDeps): Identify {
   const isInForce = (key: KnownKey): boolean => key.expiresAtMs > clock();
 
-  return async (token) => {
+  return async (token, named) => {
     const issuer = issuerOf(token);
     if (issuer === ACCESS_TOKEN_ISSUER) {
-      const keyId = await accessTokens.verify(token);
-      const key = keyId === undefined ? undefined : await callers.findKeyById(keyId);
+      const id = await accessTokens.verify(token);
+      if (id !== undefined && isId("idn", id)) {
+        const account = await callers.findAccountByIdentity(id);
+        if (account === undefined || account.provider !== oidc?.issuer) return UNKNOWN;
+        return { by: "boundToken", limitedAs: account.id, account };
+      }
+      const key = id === undefined ? undefined : await callers.findKeyById(id);
       return key && isInForce(key) ? { by: "accessToken", limitedAs: key.id, key } : UNKNOWN;
     }
     if (oidc !== undefined && issuer === oidc.issuer) {
-      const subject = await oidc.verify(token);
-      const account = subject === undefined ? undefined : await callers.findAccount(oidc.issuer, subject);
-      return account ? { by: "oidc", limitedAs: account.id, account } : UNKNOWN;
+      const verified = await oidc.verify(token);
+      if (!verified) return UNKNOWN;
+      const { subject, expiresAtMs, organizationId = named } = verified;
+      if (organizationId === undefined) {
+        const limitedAs = createHash("sha256").update(subject).digest("base64url");
+        return { by: "oidc", limitedAs, expiresAtMs, account: undefined };
+      }
+      const account = await callers.findAccount(organizationId, oidc.issuer, subject);
+      if (account === undefined) return { by: "nobody", why: "noIdentity" };
+      return { by: "oidc", limitedAs: account.id, expiresAtMs, account };
     }
     if (isLiveToken(token)) {
       const conversation = await callers.findConversation(token);

@@ -10,15 +10,23 @@ import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import { PUBLIC_KEY_ALGORITHMS } from "../../verify/token/jwt-settings.ts";
 
+/** The facts of a token that is believed. */
+export interface IssuerToken {
+  readonly subject: string;
+  /** The organization that the token is for, by the claim or the setting of the operator; undefined: it does not say. */
+  readonly organizationId: string | undefined;
+  readonly expiresAtMs: number;
+}
+
 /** Tokens of another issuer. */
 export interface OidcIssuer {
   readonly issuer: string;
   /**
-   * The subject of a token that this issuer has signed for us; undefined for any other token.
+   * The facts of a token that this issuer has signed for us; undefined for any other token.
    *
    * @throws UnavailableError when the issuer's keys are not known and cannot be had.
    */
-  readonly verify: (token: string) => Promise<string | undefined>;
+  readonly verify: (token: string) => Promise<IssuerToken | undefined>;
 }
 
 /** No shared secrets (`HS…`), no `none`. */
@@ -39,6 +47,10 @@ export interface OidcOptions {
   /** As the issuer spells it: compared character by character. */
   readonly issuer: string;
   readonly audience: string;
+  /** The claim that names an organization by its id. */
+  readonly organizationClaim?: string | undefined;
+  /** The organization of tokens without that claim. */
+  readonly organizationId?: string | undefined;
   readonly clock: Clock;
   readonly unknownKeyCooldownMs?: number;
 }
@@ -50,6 +62,8 @@ export interface OidcOptions {
 export function createOidcIssuer({
   issuer,
   audience,
+  organizationClaim,
+  organizationId,
   clock,
   unknownKeyCooldownMs = UNKNOWN_KEY_COOLDOWN_MS,
 }: OidcOptions): OidcIssuer {
@@ -106,7 +120,13 @@ export function createOidcIssuer({
           clockTolerance: CLOCK_TOLERANCE_SECONDS,
           currentDate: new Date(clock()),
         });
-        return isSubject(payload.sub) ? payload.sub : undefined;
+        if (!isSubject(payload.sub)) return undefined;
+        const claimed = organizationClaim === undefined ? undefined : payload[organizationClaim];
+        return {
+          subject: payload.sub,
+          organizationId: typeof claimed === "string" ? claimed : organizationId,
+          expiresAtMs: (payload.exp ?? 0) * 1_000,
+        };
       } catch (error) {
         if (error instanceof errors.JOSEError) return undefined;
         throw error;

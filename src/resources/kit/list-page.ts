@@ -11,12 +11,8 @@ export async function listPage<DB, TB extends keyof DB, O>(
   order: readonly string[] = ["createdAt", "id"],
 ): Promise<Listed<O>> {
   const count = query.clearSelect().select((eb) => eb.fn.countAll<number>().as("n"));
-  const rows = await query
-    .select(count.as("listTotal"))
-    .orderBy(order.map((column) => sql.ref(column)))
-    .limit(limit)
-    .offset(offset)
-    .execute();
+  const page = query.select(count.as("listTotal")).limit(limit).offset(offset);
+  const rows = await order.reduce((all, column) => all.orderBy(sql.ref(column)), page).execute();
   const [first] = rows as unknown as readonly { readonly listTotal: number }[];
   if (first === undefined && offset > 0) {
     const { n } = (await count.executeTakeFirstOrThrow()) as unknown as { readonly n: number };

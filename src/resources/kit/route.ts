@@ -38,6 +38,8 @@ export interface RouteSpec<
   readonly permission?: string | null;
   /** The parameter of its path by which it is open to tokens that are good for one thing alone, for that thing. */
   readonly confined?: string;
+  /** It is open to another issuer's token that names no organization. */
+  readonly unplaced?: true;
   /** It makes something: a client may send `Idempotency-Key`. */
   readonly creates?: true;
   /** When it answers 404, where that is not told by its path alone: its body names something too. */

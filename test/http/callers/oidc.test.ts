@@ -10,13 +10,16 @@ import { AUDIENCE, type IssuerKey, startTestIssuer, type TestIssuer } from "../.
 /** A key that is made in a moment. */
 const QUICK = { alg: "ES256" };
 
-const verifierOf = ({ issuer }: TestIssuer, unknownKeyCooldownMs?: number) =>
-  createOidcIssuer({
+/** Verifies to the subject alone. */
+const verifierOf = ({ issuer }: TestIssuer, unknownKeyCooldownMs?: number) => {
+  const { verify } = createOidcIssuer({
     issuer,
     audience: AUDIENCE,
     clock: Date.now,
     ...(unknownKeyCooldownMs === undefined ? {} : { unknownKeyCooldownMs }),
   });
+  return { verify: async (token: string) => (await verify(token))?.subject };
+};
 
 describe("tokens of another issuer", () => {
   let issuer: TestIssuer;
@@ -184,12 +187,16 @@ describe("a caller with another issuer's token", () => {
     await issuer[Symbol.asyncDispose]();
   });
 
-  const call = async (sub: string, options: { organizationId?: string; method?: string } = {}) => {
+  const callWith = async (
+    { app }: Pick<TestApi, "app">,
+    token: string,
+    options: { organizationId?: string | undefined; method?: string } = {},
+  ) => {
     const { organizationId, method = "GET" } = options;
-    const response = await api.app.request("/v1/blueprints", {
+    const response = await app.request("/v1/blueprints", {
       method,
       headers: {
-        authorization: `Bearer ${await issuer.sign(key, { sub })}`,
+        authorization: `Bearer ${token}`,
         "content-type": "application/json",
         ...(organizationId === undefined ? {} : { "x-organization-id": organizationId }),
       },
@@ -197,13 +204,16 @@ describe("a caller with another issuer's token", () => {
     const body = (await response.json()) as { code?: string; message?: string };
     return { status: response.status, body };
   };
+  const call = async (sub: string, options: { organizationId?: string; method?: string } = {}) =>
+    callWith(api, await issuer.sign(key, { sub }), { organizationId: iam.organizationId, ...options });
 
   let names = 0;
   /** An account known to the issuer by a name of its own. */
-  async function person(options: { status?: "active" | "pending" } = {}) {
+  async function person(options: { status?: "active" | "pending"; organizationId?: string } = {}) {
     const sub = `person-${names++}`;
     const accountId = await iam.addAccount(options);
-    await iam.addIdentity(accountId, { provider: issuer.issuer, identifier: sub });
+    const { organizationId = iam.organizationId } = options;
+    await iam.addIdentity(accountId, { provider: issuer.issuer, identifier: sub, organizationId });
     return { sub, accountId };
   }
 
@@ -231,41 +241,110 @@ describe("a caller with another issuer's token", () => {
     await iam.addMembership(elsewhere, { permissions: ["*"] });
     await iam.addIdentity(elsewhere, { provider: "org", identifier: "elsewhere" });
     expect((await call("elsewhere")).status).toBe(401);
+    const stranger = await person();
+    expect((await call(stranger.sub)).status).toBe(403);
   });
 
-  it("names one of its organizations; a foreign and an unknown organization are refused alike", async () => {
-    using clock = moveMonotonicClock();
+  it("names its organization; a foreign and an unknown organization are refused alike", async () => {
     const { sub, accountId } = await person();
-    expect((await call(sub)).status).toBe(403);
-    const other = await iam.addOrganization();
     await iam.addMembership(accountId, { permissions: ["blueprints.read"] });
-    await iam.addMembership(accountId, { organizationId: other });
-    clock.ahead(5_000);
-    expect((await call(sub)).body.message).toContain("X-Organization-Id");
-    expect((await call(sub, { organizationId: iam.organizationId })).status).toBe(200);
-    expect((await call(sub, { organizationId: other })).status).toBe(403);
+    const unplaced = await callWith(api, await issuer.sign(key, { sub }));
+    expect([unplaced.status, unplaced.body.message]).toEqual([
+      403,
+      expect.stringContaining("X-Organization-Id"),
+    ]);
+    expect((await call(sub)).status).toBe(200);
     const foreign = await call(sub, { organizationId: await iam.addOrganization() });
     expect(foreign).toEqual(await call(sub, { organizationId: "org_none" }));
-    expect(foreign.status).toBe(403);
+    expect(foreign.status).toBe(401);
   });
 
-  it("enters only the organization that made its identity, though its account is a member of others", async () => {
-    const host = await iam.addOrganization();
-    const sub = "lent";
-    const accountId = await iam.addAccount();
-    await iam.addMembership(accountId, { permissions: ["*"] });
-    await iam.addMembership(accountId, { organizationId: host, permissions: ["blueprints.read"] });
-    await iam.addIdentity(accountId, { provider: issuer.issuer, identifier: sub, organizationId: host });
-    expect((await call(sub, { organizationId: iam.organizationId })).status).toBe(403);
-    expect((await call(sub, { organizationId: host })).status).toBe(200);
-    expect((await call(sub, { method: "POST" })).status).toBe(403);
+  it("enters an organization by the identity that this one has written, whatever others have written before", async () => {
+    const sub = "captured";
+    const attacker = await iam.addOrganization();
+    const theirs = await iam.addAccount({ organizationId: attacker });
+    await iam.addMembership(theirs, { organizationId: attacker, permissions: ["blueprints.read"] });
+    await iam.addIdentity(theirs, { provider: issuer.issuer, identifier: sub, organizationId: attacker });
+    expect((await call(sub)).status).toBe(401);
+    const own = await iam.addAccount();
+    await iam.addMembership(own, { permissions: ["blueprints.read"] });
+    // A member there as well, which opens nothing: that organization knows the subject as another account.
+    await iam.addMembership(own, { organizationId: attacker, permissions: ["*"] });
+    await iam.addIdentity(own, { provider: issuer.issuer, identifier: sub });
+    // The answer of before is forgotten with any change of who may do what.
+    await api.call.post("/iam/roles", { name: "any" });
+    const accountIn = async (organizationId: string) => {
+      expect((await call(sub, { organizationId })).status).toBe(200);
+      expect((await call(sub, { organizationId, method: "POST" })).status).toBe(403);
+      return api.lines.findLast(({ route }) => route === "/v1/blueprints")?.accountId;
+    };
+    expect(await accountIn(iam.organizationId)).toBe(own);
+    expect(await accountIn(attacker)).toBe(theirs);
   });
 
-  it("gets no access token", async () => {
+  it("is placed by the claim that the operator names, else by the organization that is set", async () => {
+    const other = await iam.addOrganization();
+    await using placing = await createTestApi({
+      callers: {
+        oidcIssuer: issuer.issuer,
+        oidcAudience: AUDIENCE,
+        oidcOrganizationClaim: "https://inlet.example/org",
+      },
+    });
+    const home = await createTestIam(placing.database);
+    const accountId = await home.addAccount();
+    await home.addMembership(accountId, { permissions: ["blueprints.read"] });
+    await home.addIdentity(accountId, { provider: issuer.issuer, identifier: "placed" });
+    const tokenFor = (organization?: unknown) =>
+      issuer.sign(key, { sub: "placed", "https://inlet.example/org": organization });
+    const { organizationId } = home;
+    expect((await callWith(placing, await tokenFor(organizationId))).status).toBe(200);
+    expect((await callWith(placing, await tokenFor(organizationId), { organizationId })).status).toBe(200);
+    expect((await callWith(placing, await tokenFor(organizationId), { organizationId: other })).status).toBe(
+      403,
+    );
+    expect((await callWith(placing, await tokenFor(other), { organizationId })).status).toBe(401);
+    expect((await callWith(placing, await tokenFor())).status).toBe(403);
+    expect((await callWith(placing, await tokenFor([organizationId]), { organizationId })).status).toBe(200);
+
+    const set = createOidcIssuer({
+      issuer: issuer.issuer,
+      audience: AUDIENCE,
+      organizationId: other,
+      clock: Date.now,
+    });
+    expect(await set.verify(await tokenFor(organizationId))).toMatchObject({ organizationId: other });
+  });
+
+  it("gets an access token that is bound to one organization, and ends with the identity", async () => {
+    using clock = moveMonotonicClock();
     const { sub, accountId } = await person();
-    await iam.addMembership(accountId, { permissions: ["*"] });
-    const answer = await api.as(await issuer.sign(key, { sub }))("POST", "/auth/tokens");
-    expect(answer.status).toBe(403);
+    await iam.addMembership(accountId, { permissions: ["blueprints.read", "iam.write"] });
+    const { organizationId } = iam;
+    const issued = api.as(await issuer.sign(key, { sub }));
+    const answer = await issued.post("/auth/tokens", { organizationId });
+    expect(answer).toMatchObject({ tokenType: "Bearer", expiresIn: expect.any(Number) });
+    // The issuer's token has five minutes.
+    expect(answer.expiresIn).toBeLessThanOrEqual(300);
+    const bound = api.as(answer.accessToken);
+    expect((await bound("GET", "/blueprints")).status).toBe(200);
+    expect((await bound("POST", "/blueprints", {})).status).toBe(403);
+    expect((await bound("POST", "/auth/tokens", {})).status).toBe(403);
+    const elsewhere = { "x-organization-id": await iam.addOrganization() };
+    expect((await bound("GET", "/blueprints", undefined, elsewhere)).status).toBe(403);
+
+    expect(await issued.refusal("POST", "/auth/tokens", {})).toMatchObject({
+      status: 400,
+      paths: ["organizationId"],
+    });
+    expect((await issued("POST", "/auth/tokens", { organizationId: "org_none" })).status).toBe(401);
+    const outsider = await person();
+    const asOutsider = api.as(await issuer.sign(key, { sub: outsider.sub }));
+    expect((await asOutsider("POST", "/auth/tokens", { organizationId })).status).toBe(403);
+
+    await api.database.db.deleteFrom("identities").where("identifier", "=", sub).execute();
+    clock.ahead(5_000);
+    expect((await bound("GET", "/blueprints")).status).toBe(401);
   });
 
   it("gets a 503 while the issuer's keys are unavailable", async () => {

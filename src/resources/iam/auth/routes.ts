@@ -1,11 +1,18 @@
+import type { Context } from "hono";
 import { z } from "zod";
 import { ACCESS_TOKEN_SECONDS, type AccessTokens } from "../../../http/callers/access-tokens.ts";
-import { ApiError } from "../../../http/problem.ts";
+import { bearerToken, notAMember, ORGANIZATION_HEADER } from "../../../http/callers/authenticate.ts";
+import type { Identify } from "../../../http/callers/identify.ts";
+import type { Caller } from "../../../http/context.ts";
+import { ApiError, invalidParameters } from "../../../http/problem.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 
 export interface AuthDeps {
   readonly accessTokens: AccessTokens;
+  readonly identify: Identify;
+  readonly clock: Clock;
 }
 
 const accessTokenSchema = z
@@ -16,7 +23,7 @@ const accessTokenSchema = z
   })
   .meta({
     id: "AccessToken",
-    description: "A token for a short while, in the place of an API key.",
+    description: "A token for a short while, in the place of an API key or of another issuer's token.",
     example: { accessToken: "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", tokenType: "Bearer", expiresIn: 900 },
   });
 
@@ -24,27 +31,61 @@ const accessTokenSchema = z
 export const auth: Resource<AuthDeps> = {
   path: "/auth",
   tag: "Authentication",
-  routes: ({ accessTokens }) => [
+  routes: (deps) => [
     defineRoute(
       {
         method: "post",
         path: "/tokens",
         operation: "createAccessToken",
-        summary: "Get an access token for an API key",
+        summary: "Get an access token",
         description:
-          "The bearer token of the request is the API key itself; another access token is refused (403), or one could be " +
-          "used to prolong itself. The token may do what its key may do when it is used, and ends with it at the latest.",
-        body: z.strictObject({}),
+          "The bearer token of the request is an API key, or a token of the OpenID Connect issuer, which gets one for the organization that is named; another access token is refused (403), or one could be " +
+          "used to prolong itself. The token may do what the key, or the member, may do when it is used, and ends with the token of the request at the latest.",
+        body: z.strictObject({
+          organizationId: z.string().optional().meta({
+            description:
+              "For an issuer's token that does not say it: the organization to call for. A key calls for its own.",
+          }),
+        }),
         answer: accessTokenSchema,
         permission: null,
+        unplaced: true,
       },
-      async ({ caller }) => {
-        if (caller.by !== "apiKey" || caller.keyId === null) {
-          throw new ApiError("permission_denied", "Access tokens are given for an API key only.");
-        }
-        const accessToken = await accessTokens.issue(caller.keyId, ACCESS_TOKEN_SECONDS);
-        return { accessToken, tokenType: "Bearer" as const, expiresIn: ACCESS_TOKEN_SECONDS };
+      async ({ caller, body: { organizationId }, c }) => {
+        const { id, seconds } =
+          caller.by === "oidc"
+            ? await identityOf(deps, c, organizationId)
+            : { id: keyOf(caller, organizationId), seconds: ACCESS_TOKEN_SECONDS };
+        const accessToken = await deps.accessTokens.issue(id, seconds);
+        return { accessToken, tokenType: "Bearer" as const, expiresIn: seconds };
       },
     ),
   ],
 };
+
+/** @throws ApiError 403 */
+function keyOf({ by, keyId, organizationId }: Caller, named = organizationId): string {
+  if (by !== "apiKey" || keyId === null) {
+    const message = "Access tokens are given for an API key, or for a token of the issuer, only.";
+    throw new ApiError("permission_denied", message);
+  }
+  if (named !== organizationId) throw notAMember();
+  return keyId;
+}
+
+/** The identity of the token's subject in the organization that is named. @throws ApiError 400, 401, 403 */
+async function identityOf(
+  { identify, clock }: AuthDeps,
+  c: Context,
+  named = c.req.header(ORGANIZATION_HEADER),
+): Promise<{ readonly id: string; readonly seconds: number }> {
+  const identified = await identify(bearerToken(c.req.header("authorization")) ?? "", named);
+  if (identified.by !== "oidc")
+    throw new ApiError("unauthenticated", "That organization has no identity for the subject of this token.");
+  const { account, expiresAtMs } = identified;
+  if (account === undefined) throw invalidParameters([{ path: "organizationId", message: "is required" }]);
+  if (account.permissions === undefined || (named ?? account.organizationId) !== account.organizationId)
+    throw notAMember();
+  const leftSeconds = Math.floor((expiresAtMs - clock()) / 1_000);
+  return { id: account.identityId, seconds: Math.max(1, Math.min(ACCESS_TOKEN_SECONDS, leftSeconds)) };
+}

@@ -43,7 +43,7 @@ export const PARAMETERS = {
   ),
   OrganizationId: header(
     "X-Organization-Id",
-    "For which organization an account calls, by another issuer's token, that belongs to several. A key calls for its own.",
+    "The organization that the bearer of another issuer's token calls for, where the token does not say. Any other token calls for its own.",
   ),
   IdempotencyKey: header(
     "Idempotency-Key",
