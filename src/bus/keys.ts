@@ -8,6 +8,7 @@ import calculateSlot from "cluster-key-slot";
  * | `<topic>` | stream | the events | by retention; deleted with its channel on request |
  * | `{<topic>}:e` | hash | `s<channel>` highest epoch of a pull source, `w<slicing>` slicings in use | with the topic |
  * | `{<topic>}:[<slicing>]<slice>[.<bucket>]` | hash | remembered ids (dedupe.lua) | a window after its slice |
+ * | `inlet:{b.<channel>}:[<slicing>]<slice>[.<bucket>]`, `:e` | hash | signed bytes that came, and slicings in use (dedupe.lua) | a window after its slice |
  * | `{<topic>}:t` | string | nothing: a write for WAIT to wait on (publish.lua) | after a second |
  * | `inlet:{c.<channel>}:cursor` | hash | `e` epoch, `v` version, `c` cursor of a pull source, and more (source-take-over.lua) | with its channel |
  * | `inlet:{c.<channel>}:source` | hash | what the source's state shows (source-state.lua) | with its channel |
@@ -27,6 +28,8 @@ import calculateSlot from "cluster-key-slot";
  * Those of subscriptions are made in `event/subscription-keys.ts`: readers know them too.
  */
 export const cursorKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:cursor`;
+/** The beginning of all keys of a channel's memory of signed bytes. */
+export const signedBytesKey = (channelNumber: number): string => `inlet:{b.${channelNumber}}:`;
 export const sourceStateKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:source`;
 export const SHARD_KEYS = { workers: "inlet:{shards}:workers", owners: "inlet:{shards}:owners" } as const;
 export const rateKey = (what: string, whose: string): string => `inlet:rate:${what}:${whose}`;

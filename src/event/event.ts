@@ -17,3 +17,11 @@ export interface OutgoingEvent {
   /** Size of `fields` in UTF-8, for budgets and batches; an estimate. */
   readonly bytes: number;
 }
+
+/** Signed bytes of a delivery, and a digest of the ids and types of its events, as the bus remembers them. */
+export interface SignedMark {
+  /** 22 characters, as an event's. */
+  readonly identity: string;
+  /** 11 characters. */
+  readonly digest: string;
+}

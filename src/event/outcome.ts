@@ -7,6 +7,7 @@ export const QUARANTINE_REASONS = [
   "payload_missing",
   "schema_mismatch",
   "invalid_cloudevent",
+  "replayed",
   "too_deep",
   "path_budget",
   "paused",

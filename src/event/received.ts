@@ -25,7 +25,7 @@ export interface VerifiedDelivery {
   readonly arrivedAtMs: number;
   /** An id that the signature covers: names the delivery where no `idPath` does. */
   readonly deliveryId?: string;
-  /** A digest of what was signed: what dedupe goes by in place of ids that the signature does not cover. */
+  /** A digest of what was signed: the same again under another id or type is a replay. */
   readonly boundTo?: string;
 }
 

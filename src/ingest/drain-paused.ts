@@ -42,7 +42,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     buffered: BufferedDelivery,
     { signal }: { readonly signal: AbortSignal },
   ): Promise<Outcome> {
-    const request = { ...selectionOf(buffered), delivery: buffered.delivery };
+    const request = { ...selectionOf(buffered), delivery: buffered.delivery, wasPaused: true };
     const result = await redrive(channel, request, { signal });
     const isAccepted = result.kind === "accepted";
     if (isAccepted && result.outcome.quarantined === 0) return result.outcome;
@@ -124,9 +124,10 @@ const selectionOf = ({ id }: BufferedDelivery): Selection => ({
   asNewId: false,
 });
 
-/** Undefined for what makes more than events. */
+/** Undefined for what makes more than events, or may be a replay. */
 function cleanOf(buffered: BufferedDelivery, normalized: Normalized): Clean | undefined {
   if (normalized.kind !== "normalized" || normalized.failures.length > 0) return undefined;
+  if (buffered.delivery.boundTo !== undefined) return undefined;
   const { received, events } = normalized;
   return { buffered, received, events, bytes: sum(events.map(({ bytes }) => bytes)) };
 }

@@ -22,20 +22,34 @@ export const wholeFailure = (reason: QuarantineReason, detail: string): ItemFail
 export const tooManyItems = (limit: number): ItemFailure =>
   wholeFailure("invalid_body", `the delivery holds more than ${limit} items`);
 
-/** The events whose id is known with other data, as failures of their items: one per item, naming all that conflict. */
+const CONFLICTS = {
+  conflict: { reason: "id_conflict", detail: (id: string) => `the id ${id} is known with other data` },
+  replayed: {
+    reason: "replayed",
+    detail: (id: string) => `the same signed bytes came before under another id or type than ${id}`,
+  },
+} as const;
+
+/** The events that the bus did not take, as failures of their items: one per item and reason, naming all that it did not take. */
 export function conflictsOf(
   events: readonly OutgoingEvent[],
   receipts: readonly Receipt[],
 ): readonly ItemFailure[] {
-  if (!receipts.some(({ status }) => status === "conflict")) return NONE;
-  const conflicts = events.filter((_, i) => receipts[i]?.status === "conflict");
-  return [...Map.groupBy(conflicts, ({ item }) => item)].map(([item, conflicting]) => ({
-    item,
-    reason: "id_conflict",
-    detail: `the id ${JSON.stringify(conflicting[0]?.id)} is known with other data`,
-    definitions: conflicting.map(({ type }) => type),
-  }));
+  if (!receipts.some(isConflict)) return NONE;
+  return (["conflict", "replayed"] as const).flatMap((status) => {
+    const refused = events.filter((_, i) => receipts[i]?.status === status);
+    const { reason, detail } = CONFLICTS[status];
+    return [...Map.groupBy(refused, ({ item }) => item)].map(([item, ofItem]) => ({
+      item,
+      reason,
+      detail: detail(JSON.stringify(ofItem[0]?.id)),
+      definitions: ofItem.map(({ type }) => type),
+    }));
+  });
 }
+
+const isConflict = (receipt: Receipt): receipt is Extract<Receipt, { status: keyof typeof CONFLICTS }> =>
+  receipt.status in CONFLICTS;
 
 export function quarantineReceiptsOf(
   failures: readonly ItemFailure[],
@@ -59,7 +73,7 @@ export function outcomeOf(
   events.forEach(({ id, type, topic }, i) => {
     const receipt = receipts[i];
     if (receipt === undefined) throw new Error("an event got no receipt");
-    if (receipt.status === "conflict") return;
+    if (isConflict(receipt)) return;
     if (receipt.status === "published") published++;
     answered.push({ id, type, topic, entryId: receipt.entryId, status: receipt.status });
   });

@@ -1,9 +1,11 @@
 import type { Publish } from "../bus/publish/publish.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { QuarantineItem } from "../bus/quarantine/quarantine-record.ts";
+import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestFetched, IngestResult } from "../event/ingest.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { SourcePosition, VerifiedDelivery } from "../event/received.ts";
+import { signedMarkOf } from "../normalize/entry.ts";
 import { type NormalizeDeps, normalize, type Selection } from "../normalize/normalize.ts";
 import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
 import { conflictsOf, outcomeOf, quarantineReceiptsOf, tooManyItems } from "./outcome.ts";
@@ -18,6 +20,8 @@ export interface WriterDeps extends NormalizeDeps {
 /** One quarantined item to be run again; `id` is its record's. */
 export interface RedriveRequest extends Selection {
   readonly delivery: VerifiedDelivery;
+  /** True where a pause has kept it from being looked at: it is run as if it came now, and may be a replay. */
+  readonly wasPaused?: boolean;
 }
 
 export type Writer = ReturnType<typeof createWriter>;
@@ -54,6 +58,7 @@ export function createWriter(deps: WriterDeps) {
         policy: publishPolicyOf(channel),
         ...(failures.length > 0 ? { quarantine: { delivery, items: itemsOf(channel, failures) } } : {}),
         ...(again !== undefined && failures.length === 0 ? { release: [again.id] } : {}),
+        ...signedMark(channel, delivery, events, again),
         ...(position && { position }),
       },
       options,
@@ -101,6 +106,18 @@ export function createWriter(deps: WriterDeps) {
     redrive: (channel: LiveChannel, request: RedriveRequest, { signal }: { readonly signal: AbortSignal }) =>
       observed(channel, request.delivery, { signal, again: request }),
   };
+}
+
+/** A person who runs an item of the quarantine again has decided on it: that is no replay. */
+function signedMark(
+  { config, rules }: LiveChannel,
+  { boundTo }: VerifiedDelivery,
+  events: readonly OutgoingEvent[],
+  again: RedriveRequest | undefined,
+) {
+  if (boundTo === undefined || events.length === 0 || config.dedupe.windowSeconds === 0) return undefined;
+  if (again !== undefined && !again.wasPaused) return undefined;
+  return { signed: signedMarkOf(rules, boundTo, events) };
 }
 
 interface WriteOptions {

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { OutgoingEvent } from "../event/event.ts";
+import type { OutgoingEvent, SignedMark } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
 import type { Rule, RuleSet } from "./compile.ts";
@@ -55,6 +55,22 @@ export function createEvent(
   let bytes = payload.bytes - (payload.data?.length ?? 0);
   for (const field of fields) bytes += field.length;
   return { id, type, topic, item, identity, digest, fields, bytes };
+}
+
+/**
+ * By what a replay is told: an identity of the signed bytes in their channel, and a digest of the ids and types that came of them.
+ * @param signedBytes as the delivery says (`boundTo`)
+ */
+export function signedMarkOf(
+  { channel }: RuleSet,
+  signedBytes: string,
+  events: readonly OutgoingEvent[],
+): SignedMark {
+  const names = events.map(({ id, type }) => JSON.stringify([type, id])).sort();
+  return {
+    identity: identityOf(`${channel.number}\n${signedBytes}`),
+    digest: identityOf(names.join()).slice(0, DIGEST_CHARS),
+  };
 }
 
 function ownFields(

@@ -12,7 +12,7 @@ const CONTENT_ID_CHARS = 22;
 /**
  * The id of an event: by `idPath`, with the item's version where it has one; else the item's own, by its delivery; else a
  * fresh one, by which nothing can be recognized. Where dedupe goes by content, the hash of the whole item is remembered, and
- * is the id too unless `idPath` gives one. Where the delivery is bound to what was signed, that is remembered in place of ids.
+ * is the id too unless `idPath` gives one.
  *
  * @throws PathBudgetError
  */
@@ -35,22 +35,20 @@ export function idOf(
   if (only?.asNewId === true) return freshId();
 
   const contentId = dedupe.by === "content" ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
-  const boundTo = delivery.boundTo === undefined ? undefined : `${delivery.boundTo}/${item.index}`;
-  const instead = contentId ?? boundTo;
   if (idPath !== undefined) {
     const id = readId(idPath, reader);
     if (typeof id !== "string") return id;
     const scope = item.event?.source;
     if (rules.versionPath === undefined)
-      return remember(id, instead ?? (scope === undefined ? id : `${scope}\n${id}`));
+      return remember(id, contentId ?? (scope === undefined ? id : `${scope}\n${id}`));
     const [version] = reader.values(rules.versionPath);
     const versioned = isVersion(version) ? `${id}/${version}` : id;
     // `42/1` may also be an item's id as it is: what is remembered says where the id ends.
-    return remember(versioned, instead ?? `${id.length}:${versioned}`);
+    return remember(versioned, contentId ?? `${id.length}:${versioned}`);
   }
   if (contentId !== undefined) return remember(contentId, contentId);
   const own = rules.ownId(delivery, item);
-  return own === undefined ? freshId() : remember(own.id, instead ?? own.remembered);
+  return own === undefined ? freshId() : remember(own.id, own.remembered);
 }
 
 function readId(path: RulePath, reader: ItemReader): string | Fault {

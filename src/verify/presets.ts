@@ -43,6 +43,9 @@ export const presetSchema = z.strictObject({
     .default([])
     .describe("Secrets with names, which handshakes need."),
   verification: verificationSchema.describe("As `config.verification` takes it."),
+  replays: hint
+    .optional()
+    .describe("Of a signature that no time limits: how far replays are told (`bindDedupe`), and why."),
   handshakes: handshakesField.default([]),
   readAs: readAsField.optional(),
   forms: formsField.optional(),

@@ -27,7 +27,7 @@ export interface Consumed {
 export interface Verification {
   /** The sender's delivery id, only where the signature covers it. */
   readonly deliveryId?: string;
-  /** Stands in for ids in dedupe. */
+  /** A digest of what was signed, where the same again under another id or type is a replay. */
   readonly boundTo?: string;
 }
 

@@ -133,6 +133,55 @@ describe("a delivery", () => {
   });
 });
 
+describe("a delivery whose signature covers neither id nor type", () => {
+  const secrets = [{ value: "k" }];
+  const verification = { scheme: "hmac", name: "x-sig", bindDedupe: "signedBytes" } as const;
+  const definitions = ["push", "ping"].map((type) => ({
+    ...{ type, typePath: "$headers['x-event']", idPath: "$headers['x-id']" },
+  }));
+  const signed = (body: string, id: string, type = "push") => ({
+    "x-sig": createHmac("sha256", "k").update(body).digest("hex"),
+    ...{ "x-id": id, "x-event": type },
+  });
+
+  it("is published once: under other ids and types it is quarantined as replayed, and can be re-driven", async () => {
+    const send = open({ verification, secrets }, definitions);
+    const of = async (id: string, type?: string, body = "{}") =>
+      outcomeOf(await send(body, signed(body, id, type)));
+    expect(await of("1")).toMatchObject({ published: 1 });
+    expect(await of("1")).toMatchObject({ published: 0, duplicates: 1, quarantined: 0 });
+    for (const [id, type] of [
+      ["2", "push"],
+      ["3", "push"],
+      ["1", "ping"],
+    ] as const) {
+      expect(await of(id, type)).toMatchObject({
+        published: 0,
+        duplicates: 0,
+        quarantine: [{ reason: "replayed" }],
+      });
+    }
+    expect(await of("4", "push", "[]")).toMatchObject({ published: 1 });
+    expect([await length(), await length("ping")]).toEqual([2, 0]);
+    expect((await records()).map(({ reason }) => reason)).toEqual(["replayed", "replayed", "replayed"]);
+  });
+
+  it("is known by its id when it is signed anew, and conflicts with other data of that id", async () => {
+    const send = open({ verification, secrets }, definitions);
+    await send('{"n":1}', signed('{"n":1}', "1"));
+    expect(outcomeOf(await send('{"n":2}', signed('{"n":2}', "1")))).toMatchObject({
+      quarantine: [{ reason: "id_conflict" }],
+    });
+  });
+
+  it("may come again once the window is over, or where dedupe is off", async () => {
+    const send = open({ verification, secrets, dedupe: { windowSeconds: 0 } }, definitions);
+    for (const id of ["1", "2"]) {
+      expect(outcomeOf(await send("{}", signed("{}", id)))).toMatchObject({ published: 1 });
+    }
+  });
+});
+
 describe("an id that is known with other data", () => {
   it("is kept whole, naming the definitions that conflict, and the rest of its delivery is published", async () => {
     const send = open({ itemsPath: "$", onInvalid: "reject" });

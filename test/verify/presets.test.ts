@@ -88,7 +88,10 @@ async function expectAccepted(met: Met, one: Case, events: EventsOf<Expected> | 
     id: fieldOf(event, "id"),
   }));
   expect(published).toEqual(
-    events.map(({ type, id }) => ({ type, id: id ?? expect.stringMatching(/^fresh_/) })),
+    events.map(({ type, id }) => ({
+      type,
+      id: id ?? expect.stringMatching(delivery.boundTo === undefined ? /^fresh_/ : /^[\w-]{43}\/\d+$/),
+    })),
   );
 }
 
@@ -173,6 +176,17 @@ describe("the presets", () => {
       }
     }
     expect(unanswered).toEqual([]);
+  });
+
+  it("each decide on replays, and say why, where no time limits a signature", () => {
+    const isUnlimited = (way: object): boolean =>
+      /"scheme":"(?:hmac|asymmetric|jwt)"/.test(JSON.stringify(way)) &&
+      !/"toleranceSeconds":|"maxAgeSeconds":|"requireExpiry":true/.test(JSON.stringify(way));
+    const unlimited = [...presets.values()].filter(({ verification }) =>
+      "of" in verification ? (verification.of as object[]).some(isUnlimited) : isUnlimited(verification),
+    );
+    expect(unlimited.length).toBeGreaterThan(60);
+    expect(unlimited.filter(({ replays }) => replays === undefined).map(({ preset }) => preset)).toEqual([]);
   });
 
   it("give the source of each documented vector, and of no computed one", () => {

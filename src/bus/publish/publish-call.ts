@@ -14,6 +14,10 @@ export interface PublishGroup {
   };
   readonly quarantine?: EncodedQuarantine;
   readonly release?: { readonly budgetKey: string; readonly ids: readonly string[] };
+  /** The signed bytes of the delivery, in the memory of its channel. */
+  readonly signed?: { readonly memoryKey: string; readonly mark: string };
+  /** Its signed bytes are known under other ids or types: nothing of it is published. */
+  readonly isReplay?: boolean;
   /** Estimated size, of which a call takes only so much. */
   readonly bytes: number;
 }
@@ -43,8 +47,13 @@ export function encodeCall(
 }
 
 function encodeGroup(group: PublishGroup, args: (string | Buffer)[], placeOf: (key: string) => number): void {
-  const { events, position, quarantine, release } = group;
-  const parts = (position ? 1 : 0) + (quarantine ? 2 : 0) + (release ? 4 : 0);
+  const { events, position, quarantine, release, signed } = group;
+  const parts =
+    (position ? 1 : 0) +
+    (quarantine ? 2 : 0) +
+    (release ? 4 : 0) +
+    (signed ? 8 : 0) +
+    (group.isReplay ? 16 : 0);
   args.push(`${group.policy} ${events.length} ${parts}`);
   if (position) {
     const { source, at, cursor } = position;
@@ -56,6 +65,7 @@ function encodeGroup(group: PublishGroup, args: (string | Buffer)[], placeOf: (k
   }
   if (quarantine) args.push(String(placeOf(quarantine.budgetKey)), ...quarantine.args);
   if (release) args.push(String(placeOf(release.budgetKey)), String(release.ids.length), ...release.ids);
+  if (signed) args.push(String(placeOf(signed.memoryKey)), signed.mark);
   for (const event of events) encodeEvent(event, args, placeOf(event.topic));
 }
 

@@ -4,24 +4,27 @@
 -- first write. The shebang makes Redis (from 7.0 on) answer OOM, READONLY and MISCONF before the script begins.
 --
 -- KEYS    what the arguments refer to by its place, from 1: topics, cursors (inlet:{c.<channel>}:cursor), quarantine budgets
---         (inlet:{q.<organization>}:b). Companions are derived, all with the tag of their owner: {<topic>}:e (epochs, dedupe
+--         (inlet:{q.<organization>}:b), memories of signed bytes (inlet:{b.<channel>}:). Companions are derived, all with the tag of their owner: {<topic>}:e (epochs, dedupe
 --         slicings in use), {<topic>}:[<slicing>]<slice>[.<bucket>] (dedupe), inlet:{q.<organization>}:… (quarantine-store.lua).
 -- ARGV[1] "1" where the call must write even if it appends nothing, so that a following WAIT covers what it found
 -- ARGV[2] "<newest items> <newest bytes> <channel bytes> <organization bytes> <keep ms> <reasons>": the quarantine's limits
 -- then, for each group:
 --   head     "<window ms> <slicing> <max entries> <r|d> <events> <parts>": r reports a known id with other data, d calls it a
---            duplicate; parts: 1 (a position follows) + 2 (quarantine follows) + 4 (a release follows)
+--            duplicate; parts: 1 (a position follows) + 2 (quarantine follows) + 4 (a release follows) + 8 (signed bytes follow)
+--            + 16 (the delivery is a replay: nothing of it is published)
 --   position source, epoch, version, place of the cursor in KEYS (0: not in this call; negative: commit it); where it is committed
 --            also ">" and the new value, or "=" where only the version moves. It stays where an event of the group conflicts
 --   quarantine  place of the budget in KEYS, channel, digest of the delivery, its method and headers (JSON), its body, number of items;
 --            per item: id for a new record, "all" or "newest", "<item>.<reason>", reason, the record (JSON)
 --   release  place of the budget in KEYS, number of records, their ids; they stay where an event of the group conflicts
+--   signed bytes  place of the channel's memory; identity (22) of what was signed and digest (11) of the ids and types that came of it.
+--            Remembered with another digest, the delivery is a replay. Without events, that alone is answered
 --   events   per event: "<topic's place> <count>"; identity (22) and digest (11), or ""; then an entry of so many strings, name and
 --            value in turn. Where count is 0, lines with source, type and datacontenttype follow it, and the entry is the values of
 --            id, time and data (specversion is 1.0)
 --
--- Reply: one string per group. Its words are, per event, "<entry id>" (published), "=<entry id>" (duplicate) or "!" (conflict),
--- then, per quarantined item, its record's id. Or "-<code> <text>", the group refused: EPOCH, CURSOR (a stale source), FULL (a
+-- Reply: one string per group. Its words are, per event, "<entry id>" (published), "=<entry id>" (duplicate), "!" (conflict) or
+-- "?" (replay), then, per quarantined item, its record's id. Or "-<code> <text>", the group refused: EPOCH, CURSOR (a stale source), FULL (a
 -- quarantine budget), else an error of Redis; only after an error of Redis may a part of the group be written.
 
 local call, ARGV, KEYS = redis.call, ARGV, KEYS
@@ -48,22 +51,26 @@ local function openHead(text)
   return head
 end
 
+local function openMemory(place, key, prefix)
+  local memory = { key = key, prefix = prefix, views = {}, slices = {} }
+  local notes = call('HGETALL', prefix .. 'e')
+  if notes[1] then
+    memory.notes = {}
+    for i = 1, #notes, 2 do
+      memory.notes[notes[i]] = tonumber(notes[i + 1])
+    end
+  end
+  topics[place] = memory
+  return memory
+end
+
 local function openTopic(place)
   local key = KEYS[place]
   local kind = call('TYPE', key).ok
   if kind ~= 'stream' and kind ~= 'none' then
     error({ err = 'WRONGTYPE ' .. key .. ' is a ' .. kind })
   end
-  local topic = { key = key, prefix = '{' .. key .. '}:', views = {}, slices = {} }
-  local notes = call('HGETALL', topic.prefix .. 'e')
-  if notes[1] then
-    topic.notes = {}
-    for i = 1, #notes, 2 do
-      topic.notes[notes[i]] = tonumber(notes[i + 1])
-    end
-  end
-  topics[place] = topic
-  return topic
+  return openMemory(place, key, '{' .. key .. '}:')
 end
 
 -- The topic of an event, the number of strings of its entry, and that of all its arguments.
@@ -85,6 +92,24 @@ local function refuse(code, text)
 end
 
 -- @include ../sources/source-position.lua
+
+-- Signed bytes, as a group tells of them. A replay has them under other ids or types than before.
+local function readSignedBytes(policy)
+  local place, mark = tonumber(ARGV[at]), ARGV[at + 1]
+  at = at + 2
+  local memory = topics[place] or openMemory(place, KEYS[place], KEYS[place])
+  local bytes = { memory = memory, identity = sub(mark, 1, IDENTITY), digest = sub(mark, IDENTITY + 1) }
+  bytes.known = recall(memory.views[policy.text] or viewOf(memory, policy), policy, bytes.identity)
+  return bytes
+end
+
+local function rememberIn(memory, policy, identity, digest, entryId)
+  local view = memory.views[policy.text]
+  if view.noteOwn or view.noteDefault then
+    noteSlicings(memory, policy, view)
+  end
+  remember(view, identity, digest, entryId)
+end
 
 local function append(shape, policy, first)
   local key, count = shape.topic.key, shape.count
@@ -148,8 +173,11 @@ local function groupEnd(start)
   if floor(head.parts / 2) % 2 == 1 then
     position = position + 6 + 5 * tonumber(ARGV[position + 5])
   end
-  if head.parts >= 4 then
+  if floor(head.parts / 4) % 2 == 1 then
     position = position + 2 + tonumber(ARGV[position + 1])
+  end
+  if floor(head.parts / 8) % 2 == 1 then
+    position = position + 2
   end
   for _ = 1, head.events do
     local count = tonumber(string.match(ARGV[position], ' (%d+)'))
@@ -165,7 +193,8 @@ local function runGroup()
   local head = heads[ARGV[at]] or openHead(ARGV[at])
   local policy, events, parts = head.policy, head.events, head.parts
   at = at + 1
-  local position, quarantine, release
+  local position, quarantine, release, signed
+  local isReplay = parts >= 16
   if parts > 0 then
     if parts % 2 == 1 then
       position = readPosition()
@@ -176,9 +205,13 @@ local function runGroup()
     if floor(parts / 2) % 2 == 1 then
       quarantine = readQuarantine()
     end
-    if parts >= 4 then
+    if floor(parts / 4) % 2 == 1 then
       release = at
       at = at + 2 + tonumber(ARGV[at + 1])
+    end
+    if floor(parts / 8) % 2 == 1 then
+      signed = readSignedBytes(policy)
+      isReplay = isReplay or (signed.known and signed.known ~= signed.digest)
     end
   end
 
@@ -212,6 +245,9 @@ local function runGroup()
         end
       end
     end
+    if isReplay and (not answers[n] or type(answers[n]) == 'number') then
+      answers[n] = '?'
+    end
   end
   if quarantine then
     local full = quarantine.store.check(quarantine)
@@ -220,6 +256,10 @@ local function runGroup()
     end
   end
 
+  if signed and not signed.known then
+    rememberIn(signed.memory, policy, signed.identity, signed.digest, format('%.0f-0', now))
+    wrote = true
+  end
   local entry = first + 2
   for n = 1, events do
     local shape, answer = eventShapes[n], answers[n]
@@ -232,11 +272,7 @@ local function runGroup()
       wrote = true
       answers[n] = entryId
       if identities[n] then
-        local view = topic.views[policy.text]
-        if view.noteOwn or view.noteDefault then
-          noteSlicings(topic, policy, view)
-        end
-        remember(view, identities[n], digests[n], entryId)
+        rememberIn(topic, policy, identities[n], digests[n], entryId)
       end
     elseif type(answer) == 'number' then
       -- It repeats an event that this delivery has just published.
@@ -250,7 +286,7 @@ local function runGroup()
   end
   local conflicts = false
   for n = 1, (release or position) and events or 0 do
-    conflicts = conflicts or answers[n] == '!'
+    conflicts = conflicts or answers[n] == '!' or answers[n] == '?'
   end
   if release and not conflicts then
     wrote = true
@@ -261,6 +297,9 @@ local function runGroup()
   if position and position.commits and not conflicts then
     commitCursor(position)
     wrote = true
+  end
+  if signed and events == 0 then
+    return isReplay and '?' or ''
   end
   return #answers == 1 and answers[1] or table.concat(answers, ' ')
 end

@@ -1,10 +1,10 @@
 import type { ChannelIdentity } from "../../event/channel.ts";
-import type { OutgoingEvent } from "../../event/event.ts";
+import type { OutgoingEvent, SignedMark } from "../../event/event.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import type { NewId } from "../../lib/ids.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { cursorKey, quarantineBudgetKey, slotOf } from "../keys.ts";
+import { cursorKey, quarantineBudgetKey, signedBytesKey, slotOf } from "../keys.ts";
 import {
   encodeLimits,
   encodeQuarantine,
@@ -33,13 +33,18 @@ export interface PublishBatch {
   readonly quarantine?: QuarantineWrite;
   /** Quarantine records that this publish replaces (a re-drive). They stay where an event of it conflicts. */
   readonly release?: readonly string[];
+  /**
+   * What was signed, where that tells replays: remembered in its channel for the dedupe window. Under another mark of ids and types
+   * than at first nothing of the delivery is published that is not known by its id.
+   */
+  readonly signed?: SignedMark;
   /** Of a pull source: where it stands once this delivery is written. It stays where an event conflicts. */
   readonly position?: SourcePosition;
 }
 
 export type Receipt =
   | { readonly status: "published" | "duplicate"; readonly entryId: string }
-  | { readonly status: "conflict" };
+  | { readonly status: "conflict" | "replayed" };
 
 /** Parallel to the batch's `events` and to its `quarantine.items`. */
 export interface PublishResult {
@@ -81,8 +86,9 @@ export interface PublishDeps {
 }
 
 const NO_WORDS: readonly string[] = [];
-/** The script's word for a known id with other data. */
+/** The script's words for a known id with other data, and for signed bytes known under other ids or types. */
 const CONFLICT = "!";
+const REPLAYED = "?";
 const DEFAULT_WINDOW_MS = 86_400_000;
 const DEFAULT_SLICING = "r".charCodeAt(0);
 const SHORTEST_SLICING = -17;
@@ -127,7 +133,7 @@ export function createPublish(deps: PublishDeps): Publish {
 
   /** One Redis: pieces in order. The first has the quarantine, the last the release and the cursor. */
   async function writeInOrder(whole: PublishGroup, delivery: DeliveryOnItsWay): Promise<readonly string[]> {
-    const { policy, events, position, quarantine, release } = whole;
+    const { policy, events, position, quarantine, release, signed } = whole;
     const pieces = cutEvents(events);
     if (pieces.length <= 1) return wordsOf(await submit(0, whole, delivery));
     const checked = position?.cursor && { ...position, cursor: { ...position.cursor, commits: false } };
@@ -135,13 +141,14 @@ export function createPublish(deps: PublishDeps): Publish {
     let quarantineIds = NO_WORDS;
     for (const [i, piece] of pieces.entries()) {
       const isLast = i === pieces.length - 1;
-      const isDone = isLast && !answers.includes(CONFLICT);
+      const isDone = isLast && !holdsBack(answers);
       const group: PublishGroup = {
         policy,
         ...piece,
         ...(position && { position: isDone ? position : (checked ?? position) }),
         ...(quarantine && i === 0 && { quarantine }),
         ...(release && isDone && { release }),
+        ...(signed && { signed }),
       };
       const words = wordsOf(await submit(0, group, delivery));
       for (const word of words.slice(0, piece.events.length)) answers.push(word);
@@ -150,16 +157,20 @@ export function createPublish(deps: PublishDeps): Publish {
     return [...answers, ...quarantineIds];
   }
 
-  /** A Cluster: a call per slot at once, then the release and the cursor. */
+  /** A Cluster: signed bytes first; then a call per slot at once; then the release and the cursor. */
   async function writeBySlot(whole: PublishGroup, delivery: DeliveryOnItsWay): Promise<readonly string[]> {
-    const { policy, events, position, quarantine, release } = whole;
+    const { policy, events, position, quarantine, release, signed } = whole;
+    const isReplay =
+      signed !== undefined &&
+      (await submit(slotOf(signed.memoryKey), { policy, events: [], signed, bytes: 0 }, delivery)) ===
+        REPLAYED;
     const answers = new Array<string>(events.length).fill("");
     const epochOnly = position && { source: position.source, at: position.at };
     const bySlot = Map.groupBy(events.entries(), ([, { topic }]) => slotOf(topic));
     const writePart = async ([slot, part]: readonly [number, (readonly [number, OutgoingEvent])[]]) => {
       const places = part.values();
       for (const piece of cutEvents(part.map(([, event]) => event))) {
-        const group = { policy, ...piece, ...(epochOnly && { position: epochOnly }) };
+        const group = { policy, ...piece, isReplay, ...(epochOnly && { position: epochOnly }) };
         for (const word of wordsOf(await submit(slot, group, delivery))) {
           answers[places.next().value?.[0] ?? 0] = word;
         }
@@ -176,7 +187,7 @@ export function createPublish(deps: PublishDeps): Publish {
         : NO_WORDS,
       ...[...bySlot].map(writePart),
     ]);
-    if (answers.includes(CONFLICT)) return [...answers, ...quarantineIds];
+    if (holdsBack(answers)) return [...answers, ...quarantineIds];
     await Promise.all([
       release && submit(slotOf(release.budgetKey), { ...alone, release }, delivery),
       position?.cursor &&
@@ -191,7 +202,7 @@ export function createPublish(deps: PublishDeps): Publish {
 }
 
 function groupOf(batch: PublishBatch, newQuarantineId: NewId): PublishGroup {
-  const { channel, events, policy, position, release } = batch;
+  const { channel, events, policy, position, release, signed } = batch;
   const quarantine =
     batch.quarantine && batch.quarantine.items.length > 0
       ? encodeQuarantine(channel, batch.quarantine, newQuarantineId)
@@ -214,6 +225,9 @@ function groupOf(batch: PublishBatch, newQuarantineId: NewId): PublishGroup {
       release.length > 0 && {
         release: { budgetKey: quarantineBudgetKey(channel.organizationId), ids: release },
       }),
+    ...(signed && {
+      signed: { memoryKey: signedBytesKey(channel.number), mark: signed.identity + signed.digest },
+    }),
   };
 }
 
@@ -237,8 +251,13 @@ function readWords(words: readonly string[], events: number): PublishResult {
   return { receipts: words.slice(0, events).map(receiptOf), quarantineIds: words.slice(events) };
 }
 
+/** The cursor stays, and what is released, until the quarantine has what was not published. */
+const holdsBack = (answers: readonly string[]): boolean =>
+  answers.includes(CONFLICT) || answers.includes(REPLAYED);
+
 function receiptOf(word: string): Receipt {
   if (word === CONFLICT) return { status: "conflict" };
+  if (word === REPLAYED) return { status: "replayed" };
   return word.startsWith("=")
     ? { status: "duplicate", entryId: word.slice(1) }
     : { status: "published", entryId: word };

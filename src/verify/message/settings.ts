@@ -129,7 +129,7 @@ export const signedMessageSettings = {
     .enum(["none", "signedBytes"])
     .default("none")
     .describe(
-      "signedBytes: repeats are recognized by what was signed, so that a replay under another id is one; for senders whose signature does not cover the id, and who repeat a delivery byte for byte.",
+      "signedBytes: what was signed is remembered for the dedupe window, beside the ids; the same again under another id or type is quarantined as replayed. For senders whose signature does not cover id and type, and whose signed bytes differ from event to event. Where there is no id, it is made of the signed bytes.",
     ),
   baseUrl: z
     .url({ protocol: /^https?$/ })

@@ -74,7 +74,9 @@ const shape = z.strictObject({
   bindDedupe: z
     .enum(["none", "signedBytes"])
     .default("none")
-    .describe("signedBytes: repeats are recognized by the token, so that a replay under another id is one."),
+    .describe(
+      "signedBytes: the token is remembered for the dedupe window, beside the ids; the same again under another id or type is quarantined as replayed.",
+    ),
 });
 
 export type JwtSettings = z.output<typeof shape>;

@@ -3,6 +3,7 @@ import { StaleSourceError } from "../../../src/bus/errors.ts";
 import { cursorKey } from "../../../src/bus/keys.ts";
 import type { Receipt } from "../../../src/bus/publish/publish.ts";
 import { startRedis } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
 import {
   now,
   openedBus,
@@ -20,7 +21,7 @@ const { server, redis, publish } = openedBus();
 type Event = ReturnType<typeof testEvent>;
 
 const entryIds = (receipts: readonly Receipt[]) =>
-  receipts.map((receipt) => (receipt.status === "conflict" ? "conflict" : receipt.entryId));
+  receipts.map((receipt) => ("entryId" in receipt ? receipt.entryId : receipt.status));
 
 describe("an entry", () => {
   test("stands on its topic, field by field in order", async () => {
@@ -38,6 +39,65 @@ describe("an entry", () => {
     const event = { ...usual, fields: [...usual.fields.slice(0, 12), "traceparent", "00-x", "ext", "ü"] };
     await publish({ channel, events: [event], policy: testPolicy }, now);
     expect((await server.client.xrange(event.topic, "-", "+"))[0]?.[1]).toEqual(event.fields);
+  });
+});
+
+describe("signed bytes", () => {
+  const signed = (bytes: string, names: string) => ({
+    identity: bytes.padEnd(22, "-"),
+    digest: names.padEnd(11, "-"),
+  });
+  const statuses = (receipts: readonly Receipt[]) => receipts.map(({ status }) => status);
+
+  test("publish nothing more under other ids or types, and answer what is known as a duplicate", async () => {
+    const channel = testChannel();
+    const [a, b, other] = [
+      testEvent(channel, "a"),
+      testEvent(channel, "b"),
+      testEvent(channel, "a", { type: "other" }),
+    ];
+    const send = async (events: Event[], mark: ReturnType<typeof signed>) =>
+      statuses((await publish({ channel, events, policy: testPolicy, signed: mark }, now)).receipts);
+    expect(await send([a], signed("x", "1"))).toEqual(["published"]);
+    expect(await send([a], signed("x", "1"))).toEqual(["duplicate"]);
+    expect(await send([b], signed("x", "2"))).toEqual(["replayed"]);
+    expect(await send([other], signed("x", "3"))).toEqual(["replayed"]);
+    expect(await send([a, b, b], signed("x", "4"))).toEqual(["duplicate", "replayed", "replayed"]);
+    expect(await send([testEvent(channel, "a", { data: "2" })], signed("x", "5"))).toEqual(["conflict"]);
+    // Under its own signature it is new.
+    expect(await send([b], signed("y", "2"))).toEqual(["published"]);
+    expect(await server.client.xlen(testTopic(channel))).toBe(2);
+    expect(await server.client.exists(testTopic(channel, "other"))).toBe(0);
+  });
+
+  test("are remembered in their channel alone, no longer than the window, and told apart in one call", async () => {
+    const [channel, another] = [testChannel(), testChannel()];
+    const policy = { ...testPolicy, dedupeWindowMs: 100 };
+    const mark = signed("z", "1");
+    const batch = { channel, policy, signed: mark };
+    const results = await Promise.all([
+      publish({ ...batch, events: [testEvent(channel, "a")] }, now),
+      publish({ ...batch, events: [testEvent(channel, "b")], signed: signed("z", "2") }, now),
+      publish(
+        { ...batch, channel: another, events: [testEvent(another, "c")], signed: signed("z", "3") },
+        now,
+      ),
+    ]);
+    expect(results.flatMap(({ receipts }) => statuses(receipts))).toEqual([
+      "published",
+      "replayed",
+      "published",
+    ]);
+    const keys = await server.client.keys(`inlet:{b.${channel.number}}:*`);
+    expect(keys.length).toBeGreaterThan(0);
+    for (const key of keys) if (!key.endsWith(":e")) expect(await server.client.pttl(key)).toBeGreaterThan(0);
+    await until(async () => {
+      const { receipts } = await publish(
+        { ...batch, events: [testEvent(channel, "b")], signed: signed("z", "2") },
+        now,
+      );
+      return statuses(receipts)[0] !== "replayed";
+    });
   });
 });
 

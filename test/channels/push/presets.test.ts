@@ -144,15 +144,21 @@ describe("a channel with a preset", () => {
 });
 
 describe("a channel that binds dedupe to the signed bytes", () => {
-  it("recognizes a replay under another id", async () => {
+  it("quarantines a replay under another id, which a person may run again", async () => {
     const verification = { scheme: "hmac", name: "x-acme-signature", bindDedupe: "signedBytes" };
     const definition = { type: "push", idPath: "$headers['x-id']" };
     const open = (settings: object) => server.open({ verification: settings, secrets }, [definition]);
-    const { id } = await open(verification);
+    const { id, appId } = await open(verification);
     const first = await send(id, [{ a: 1 }], "push", { "x-id": "1" });
     const replayed = await send(id, [{ a: 1 }], "push", { "x-id": "2" });
-    expect([first.events[0].id, first.published, replayed.duplicates]).toEqual(["1", 1, 1]);
-    expect((await send(id, [{ a: 2 }], "push", { "x-id": "1" })).published).toBe(1);
+    expect([first.events[0].id, first.published]).toEqual(["1", 1]);
+    expect(replayed).toMatchObject({ published: 0, duplicates: 0, quarantine: [{ reason: "replayed" }] });
+    const again = await server.spine.api.call.post(
+      `/apps/${appId}/quarantine/${replayed.quarantine[0].id}/redrive`,
+    );
+    expect(again).toMatchObject({ status: "released", events: [{ id: "2", status: "published" }] });
+    expect((await send(id, [{ a: 1 }], "push", { "x-id": "1" })).duplicates).toBe(1);
+    expect((await send(id, [{ a: 2 }], "push", { "x-id": "1" })).quarantine[0].reason).toBe("id_conflict");
     const free = await open({ ...verification, bindDedupe: "none" });
     await send(free.id, [{ a: 1 }], "push", { "x-id": "1" });
     expect((await send(free.id, [{ a: 1 }], "push", { "x-id": "2" })).published).toBe(1);

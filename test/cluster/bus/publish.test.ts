@@ -47,6 +47,22 @@ test("a Cluster is recognized without a setting", () => {
   expect(redis.writes.connections()).toHaveLength(3);
 });
 
+test("signed bytes that came under other ids publish nothing on any master, and complete what came under the same", async () => {
+  const channel = testChannel();
+  const mark = (digest: string) => ({
+    identity: "signed bytes".padEnd(22, "-"),
+    digest: digest.padEnd(11, "-"),
+  });
+  const send = async (events: ReturnType<typeof spread>, digest: string) => {
+    const { receipts } = await publish({ channel, events, policy: testPolicy, signed: mark(digest) }, now);
+    return [...new Set(receipts.map(({ status }) => status))];
+  };
+  const events = spread(channel, 40);
+  expect(await send(events.slice(0, 20), "1")).toEqual(["published"]);
+  expect(await send(events, "1")).toEqual(["duplicate", "published"]);
+  expect(await send(spread(channel, 40, "other"), "2")).toEqual(["replayed"]);
+});
+
 test("one delivery is published over all masters, each event once, receipts in its order", async () => {
   const channel = testChannel();
   const events = spread(channel, 200);

@@ -177,7 +177,7 @@ describe("a signed delivery", () => {
     expect(await verify(withId, { body: "{}", headers: { "x-id": "", "x-sig": hex(".{}") } })).toBe(false);
   });
 
-  it("is deduplicated by its signed bytes, not by its id, with bindDedupe", async () => {
+  it("says a digest of its signed bytes with bindDedupe", async () => {
     const sender = senderOf(config({ bindDedupe: "signedBytes" }));
     const bound = async (body: string, id: string) => {
       const verified = await sender.verify(requestOf({ body, headers: { "x-sig": hex(body), "x-id": id } }));
