@@ -35,3 +35,17 @@ export function toBusError(error: unknown): unknown {
   const text = error instanceof Error ? error.message : String(error);
   return new UnavailableError(`Redis: ${text}`, { cause: error });
 }
+
+/** Replies by which a server refuses every write, whatever it holds, while it goes on answering questions. */
+const REFUSES_WRITES = new Set(["OOM", "MISCONF", "NOREPLICAS", "NOPERM", "READONLY", "CLUSTERDOWN"]);
+
+/** A write that Redis took is not as durable as was asked for. */
+export class NotDurableError extends UnavailableError {}
+
+/** Why a server takes no writes at all, for the operator; undefined where the error is about this write alone. */
+export function writeRefusal(error: unknown): string | undefined {
+  if (error instanceof NotDurableError) return `Redis does not keep writes as asked for: ${error.message}`;
+  const cause = error instanceof UnavailableError ? error.cause : error;
+  if (!(cause instanceof Error) || !REFUSES_WRITES.has(replyCode(cause) ?? "")) return undefined;
+  return `Redis refuses writes: ${cause.message}`;
+}

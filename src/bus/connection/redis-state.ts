@@ -10,7 +10,8 @@ export function stateOf(connections: readonly WriteConnection[], demand: Durabil
   let durability: Held | undefined;
   let fullest: number | undefined;
   let version: string | undefined;
-  for (const { name, problem, facts } of connections) {
+  for (const { name, facts, problem: closed, refusal } of connections) {
+    const problem = closed ?? refusal;
     if (problem !== undefined) problems.push(cluster ? `${name}: ${problem}` : problem);
     if (facts === undefined) continue;
     version = facts.version;

@@ -4,13 +4,16 @@ import { UnavailableError } from "../../lib/errors.ts";
 import type { LuaScript } from "../../lib/lua.ts";
 import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
-import { type DurabilityDemand, durabilityProblem } from "./durability.ts";
+import { type DurabilityDemand, type DurabilityWait, durabilityProblem, waitFor } from "./durability.ts";
 import { CLIENT_OPTIONS, reconnectMs } from "./general-connection.ts";
-import { type NodeFacts, passingProblem, readNodeFacts, unfitness } from "./node-facts.ts";
-import { toBusError } from "./redis-errors.ts";
+import { type NodeFacts, passingProblem, readNodeFacts, type SendCommand, unfitness } from "./node-facts.ts";
+import { NotDurableError, toBusError, writeRefusal } from "./redis-errors.ts";
 
 const DEADLINE_CHECK_MS = 100;
 const UNFIT_RECHECK_MS = 300;
+const WAIT_TIMEOUT_MS = 2000;
+/** A script that may write, and does not: the shebang makes Redis refuse it where it would refuse any write, in any slot. */
+const NO_WRITE = "#!lua\nreturn 0";
 
 export interface WriteConnectionOptions {
   readonly address: RedisAddress;
@@ -33,6 +36,8 @@ export interface WriteConnection extends AsyncDisposable {
   readonly facts: NodeFacts | undefined;
   /** Why nothing can be written now. */
   readonly problem: string | undefined;
+  /** Why the server took no writes when it was last asked to; it is asked again all the same. */
+  readonly refusal: string | undefined;
   /**
    * Sends one command. Commands of one tick keep their order on the wire.
    *
@@ -40,6 +45,8 @@ export interface WriteConnection extends AsyncDisposable {
    * @throws UnavailableError when it was not sent or its outcome is unknown; Redis' own error replies as they are.
    */
   send(command: string, args: (string | Buffer)[], sinceMs: number): Promise<unknown>;
+  /** How a write ended: an error that would meet any other write is the refusal until one is taken. */
+  noteWrite(error?: unknown): void;
   /** Looks at the server again at once: a reply said that something has changed. */
   check(): void;
   /** Resolves when open; rejects as `send` would once `timeoutMs` have passed. */
@@ -58,6 +65,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   let redis: Redis;
   let facts: NodeFacts | undefined;
   let problem: string | undefined = `not connected to ${name}`;
+  let refusal: string | undefined;
   let checkTimer: NodeJS.Timeout | undefined;
   let isClosed = false;
   let lookingAt: Redis | undefined;
@@ -73,6 +81,17 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     } else {
       log.warn({ event: "redis.not_ready", redis: name, problem: next }, "Redis does not accept events");
     }
+  }
+
+  function noteWrite(error?: unknown) {
+    const next = error === undefined ? undefined : writeRefusal(error);
+    // An error that is of one write alone says nothing about others.
+    if (next === refusal || (error !== undefined && next === undefined)) return;
+    const isNews = (next === undefined) !== (refusal === undefined);
+    refusal = next;
+    if (!isNews) return;
+    if (next === undefined) log.info({ event: "redis.ready", redis: name }, "Redis accepts events");
+    else log.warn({ event: "redis.not_ready", redis: name, problem: next }, "Redis does not accept events");
   }
 
   function connect(): Redis {
@@ -108,7 +127,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     if (lookingAt === redis) return;
     const seen = redis;
     lookingAt = seen;
-    const send = (command: string, args: readonly string[]) =>
+    const send: SendCommand = (command, args) =>
       seen.sendCommand(new Command(command, [...args], { replyEncoding: "utf8" })) as Promise<unknown>;
     // Under the deadline of writes: also where nothing is written, a silent server is noticed.
     const silence = Promise.withResolvers<never>();
@@ -123,17 +142,25 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     void inspected.catch(unseen).then((next) => {
       if (isClosed || seen !== redis || seen.status !== "ready") return;
       setProblem(next);
-      checkTimer = setTimeout(look, next === undefined ? options.checkEveryMs : UNFIT_RECHECK_MS);
+      const isWell = next === undefined && refusal === undefined;
+      checkTimer = setTimeout(look, isWell ? options.checkEveryMs : UNFIT_RECHECK_MS);
     });
   }
 
-  async function inspect(send: (command: string, args: readonly string[]) => Promise<unknown>) {
+  async function inspect(send: SendCommand) {
     facts = await readNodeFacts(send);
     const found = unfitness(facts) ?? passingProblem(facts) ?? durabilityProblem(facts, demand);
     if (found === undefined && problem !== undefined) {
       await Promise.all(options.scripts.map(({ text }) => send("script", ["load", text])));
     }
+    if (found === undefined) await tryWrite(send, facts).then(() => noteWrite(), noteWrite);
     return found;
+  }
+
+  /** Also where no event comes, or none any more, since this gateway says that it is not ready. */
+  async function tryWrite(send: SendCommand, seen: NodeFacts) {
+    await send("eval", [NO_WRITE, "0"]);
+    if (refusal !== undefined) await awaitDurability({ send }, waitFor(seen, demand));
   }
 
   let checkedAtMs = performance.now();
@@ -174,6 +201,10 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     get problem() {
       return problem;
     },
+    get refusal() {
+      return refusal;
+    },
+    noteWrite,
     send(command, args, sinceMs) {
       if (problem !== undefined) return Promise.reject(new UnavailableError(problem));
       // A later piece of a delivery that has used up its time is no reason to break the connection.
@@ -212,4 +243,26 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       failPending(new UnavailableError("the connection to Redis was closed; the outcome is unknown"));
     },
   };
+}
+
+/**
+ * Sends the waits in the same tick as the write, so that they follow it; resolves when enough is reported.
+ *
+ * @throws NotDurableError
+ */
+export async function awaitDurability(
+  { send }: { readonly send: (command: string, args: string[], sinceMs: number) => Promise<unknown> },
+  wait: DurabilityWait,
+  sinceMs = performance.now(),
+): Promise<void> {
+  const timeout = String(WAIT_TIMEOUT_MS);
+  const fsync = wait.localFsync ? send("waitaof", ["1", "0", timeout], sinceMs) : undefined;
+  const replicas = wait.replicas > 0 ? send("wait", [String(wait.replicas), timeout], sinceMs) : undefined;
+  const [fsynced, replicated] = await Promise.all([fsync, replicas]);
+  if (fsync !== undefined && !(Array.isArray(fsynced) && Number(fsynced[0]) >= 1)) {
+    throw new NotDurableError("the append-only file was not synced in time");
+  }
+  if (replicas !== undefined && !(Number(replicated) >= wait.replicas)) {
+    throw new NotDurableError(`${replicated} of ${wait.replicas} replicas have the write`);
+  }
 }

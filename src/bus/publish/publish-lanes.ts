@@ -2,7 +2,7 @@ import { UnavailableError } from "../../lib/errors.ts";
 import { isNoScript } from "../../lib/lua.ts";
 import { type DurabilityWait, waitFor } from "../connection/durability.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import type { WriteConnection } from "../connection/write-connection.ts";
+import { awaitDurability, type WriteConnection } from "../connection/write-connection.ts";
 import { StaleSourceError } from "../errors.ts";
 import { encodeCall, type PublishGroup } from "./publish-call.ts";
 
@@ -19,7 +19,6 @@ const MAX_CALLS = 4;
 /** A WAIT holds its connection: more calls would only stand in line behind it. */
 const MAX_WAITING_CALLS = 1;
 const REDIRECTS = 3;
-const WAIT_TIMEOUT_MS = 2000;
 const QUARANTINE_RETRY_SECONDS = 60;
 
 interface Queued {
@@ -129,10 +128,12 @@ export function createLanes(
       try {
         if (isAsking) connection.send("asking", [], sinceMs).catch(() => {});
         const reply = connection.send(script[0], [script[1], ...args], sinceMs);
-        if (wait === undefined) return (await reply) as readonly string[];
-        const [replies] = await Promise.all([reply, awaitDurability(connection, wait, sinceMs)]);
+        const durable = wait && awaitDurability(connection, wait, sinceMs);
+        const replies = durable === undefined ? await reply : (await Promise.all([reply, durable]))[0];
+        connection.noteWrite();
         return replies as readonly string[];
       } catch (error) {
+        connection.noteWrite(error);
         if (attempt >= REDIRECTS) throw error;
         if (isNoScript(error)) {
           script = ["eval", publishScript.text];
@@ -189,27 +190,6 @@ function takeCall(queue: Queued[]): Queued[] {
   }
   queue.splice(0, end);
   return call;
-}
-
-/**
- * Sends the waits in the same tick as the write, so that they follow it; resolves when enough is reported.
- */
-async function awaitDurability(
-  connection: WriteConnection,
-  wait: DurabilityWait,
-  sinceMs: number,
-): Promise<void> {
-  const timeout = String(WAIT_TIMEOUT_MS);
-  const fsync = wait.localFsync ? connection.send("waitaof", ["1", "0", timeout], sinceMs) : undefined;
-  const replicas =
-    wait.replicas > 0 ? connection.send("wait", [String(wait.replicas), timeout], sinceMs) : undefined;
-  const [fsynced, replicated] = await Promise.all([fsync, replicas]);
-  if (fsync !== undefined && !(Array.isArray(fsynced) && Number(fsynced[0]) >= 1)) {
-    throw new UnavailableError("the append-only file was not synced in time");
-  }
-  if (replicas !== undefined && !(Number(replicated) >= wait.replicas)) {
-    throw new UnavailableError(`${replicated} of ${wait.replicas} replicas have the write`);
-  }
 }
 
 /**
