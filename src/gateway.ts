@@ -45,7 +45,7 @@ import { createMetrics } from "./metrics.ts";
 import { createOutbound } from "./net/create-outbound.ts";
 import { readPresets } from "./verify/presets.ts";
 
-/** A running gateway. Disposal drains it: requests under way are answered, acknowledged events kept, its own servers end last. */
+/** A running gateway. Disposal drains it: `/readyz` says so first, requests under way are answered, acknowledged events kept, its own servers end last. */
 export interface Gateway extends AsyncDisposable {
   readonly port: number;
   /** Greets the person who started it; what the first start has made is told until it was printed. */
@@ -69,6 +69,8 @@ export interface GatewayDeps {
   /** Of leases; what they leave out is as in production. */
   readonly sourcesTiming?: SourcesTiming;
   readonly handlersTiming?: Partial<HandlersTiming>;
+  /** Waited for at the end, between saying that it is not ready and taking no more connections. */
+  readonly beforeClosing?: () => Promise<unknown>;
 }
 
 /**
@@ -79,7 +81,7 @@ export interface GatewayDeps {
  */
 export async function startGateway(
   config: Config,
-  { log, signal, channelKinds = ownKinds, sourcesTiming, handlersTiming }: GatewayDeps,
+  { log, signal, channelKinds = ownKinds, sourcesTiming, handlersTiming, beforeClosing }: GatewayDeps,
 ): Promise<Gateway> {
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;
@@ -219,11 +221,12 @@ export async function startGateway(
 
   observeGateway({ ...foundation, housekeeper });
   const draining = new AbortController();
+  const stopping = AbortSignal.any([signal, draining.signal]);
   const fetch = createApp({
     clock,
     health: {
       ...health,
-      checks: createHealthChecks({ ...foundation, stores, masterKey, sources, stopping: signal }),
+      checks: createHealthChecks({ ...foundation, stores, masterKey, sources, stopping }),
     },
     hooks: has("hooks") ? { findChannel: path.rules.find, runtimes, limits, metrics, clock, log } : undefined,
     api: has("api")
@@ -241,11 +244,11 @@ export async function startGateway(
           onDeleted: housekeeper.settleNow,
           sendAgain: delivery.sendAgain,
           readChanges: changes.readNow,
-          stopping: AbortSignal.any([signal, draining.signal]),
+          stopping,
         }
       : undefined,
   });
-  opening.use(listener.serve(fetch));
+  opening.use(listener.serve(fetch, beforeClosing));
   // Before the listener waits for its last answers: those that have no end of their own.
   opening.defer(() => draining.abort());
   const { port } = listener;

@@ -249,6 +249,11 @@ export const settingsSchema = z.object({
     defaultText: "info",
     description: `Least level that is logged: ${LOG_LEVELS.join(", ")}.`,
   }),
+  drainDelaySeconds: optional("INLET_DRAIN_DELAY_SECONDS", wholeNumber(0, 3_600), {
+    unsetMeans: "5; 0 at a terminal",
+    description:
+      "How long a gateway that is told to stop goes on serving once /readyz says so: what asks /readyz more often sends it nothing by then.",
+  }),
   durability: setting("INLET_DURABILITY", oneOf(DURABILITIES), {
     defaultText: "none",
     description:

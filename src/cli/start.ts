@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "../config.ts";
 import { DataDirInUseError } from "../gateway/stores.ts";
 import { startGateway } from "../gateway.ts";
@@ -5,13 +6,18 @@ import { untilAborted } from "../lib/wait.ts";
 import { EXIT } from "./exit.ts";
 import { complain, openLog, print, stopOnSignals } from "./process.ts";
 
+/** Balancers that look every two seconds, and take a gateway out after two looks, are through by then. */
+const DRAIN_DELAY_SECONDS = 5;
+
 /** Runs the gateway until a signal ends it. Answers the exit code. */
 export async function start(config: Config): Promise<number> {
   const log = await openLog(config, process.stdout);
   const signal = stopOnSignals(log);
   let started = false;
   try {
-    await using gateway = await startGateway(config, { log, signal });
+    const { drainDelaySeconds = process.stdout.isTTY ? 0 : DRAIN_DELAY_SECONDS } = config;
+    const beforeClosing = () => delay(drainDelaySeconds * 1_000);
+    await using gateway = await startGateway(config, { log, signal, beforeClosing });
     started = true;
     await gateway.greet(print);
     await untilAborted(signal);

@@ -9,8 +9,11 @@ import type { Fetch } from "../http/context.ts";
 /** A bound port. Disposal closes it. */
 export interface Listener extends AsyncDisposable {
   readonly port: number;
-  /** Answers by this from now on. Disposal of what it returns drains: no new connection, every request under way is answered, at most `DRAIN_MS` long. */
-  readonly serve: (fetch: Fetch) => AsyncDisposable;
+  /**
+   * Answers by this from now on. Disposal of what it returns drains. Until `beforeClosing` has resolved, each answer is the last of
+   * its connection; then no connection is taken any more, and every request under way is answered, at most `DRAIN_MS` long.
+   */
+  readonly serve: (fetch: Fetch, beforeClosing?: () => Promise<unknown>) => AsyncDisposable;
 }
 
 const HEADERS_TIMEOUT_MS = 20_000;
@@ -40,14 +43,19 @@ export async function startListener(
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.listen({ host, port });
   await once(server, "listening");
-  const closing = { [Symbol.asyncDispose]: () => drain(server) };
   return {
-    ...closing,
     port: (server.address() as AddressInfo).port,
-    serve(fetch) {
+    serve(fetch, beforeClosing) {
       serving = fetch;
-      return closing;
+      return {
+        async [Symbol.asyncDispose]() {
+          server.prependListener("request", (_, response) => response.setHeader("connection", "close"));
+          await beforeClosing?.();
+          await drain(server);
+        },
+      };
     },
+    [Symbol.asyncDispose]: () => drain(server),
   };
 }
 

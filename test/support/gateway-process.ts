@@ -26,6 +26,7 @@ export const API_KEY = "a-key-for-tests-that-is-long-enough-0123456789";
 
 /** For a program of this repository that a test starts: nothing of the shell's but what it needs to run. */
 export const PROGRAM_ENV: Readonly<Record<string, string>> = {
+  INLET_DRAIN_DELAY_SECONDS: "0",
   PATH: process.env.PATH ?? "",
   ...(process.env.NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
 };

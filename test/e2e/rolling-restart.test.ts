@@ -1,0 +1,165 @@
+import { Agent, createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { beforeAll, describe, expect, it } from "vitest";
+import {
+  channelOf,
+  createTestStores,
+  type InstalledApp,
+  installApp,
+  startTestGateway,
+} from "../support/gateway.ts";
+import { startGatewayProcess } from "../support/gateway-process.ts";
+import { opened } from "../support/opened.ts";
+import { until } from "../support/until.ts";
+
+const stores = opened(createTestStores);
+let app: InstalledApp;
+beforeAll(async () => {
+  await using gateway = await startTestGateway(stores.env);
+  app = await installApp(gateway, [
+    { uid: "in", kind: "webhook", events: [{ type: "made", idPath: "$.id" }] },
+  ]);
+});
+
+const hookPath = (): string => new URL(channelOf(app).url ?? "").pathname;
+
+interface Balancer extends AsyncDisposable {
+  readonly origin: string;
+  readonly add: (origin: string) => Promise<void>;
+  /** Whether requests go to that gateway. */
+  readonly uses: (origin: string) => boolean;
+}
+
+/** Sends requests to the gateways in turn that were ready when it last asked, over connections that it keeps, or over new ones. */
+async function startBalancer({ keepAlive }: { readonly keepAlive: boolean }): Promise<Balancer> {
+  const gateways = new Map<string, boolean>();
+  const agent = new Agent({ keepAlive });
+  const stopping = new AbortController();
+  let turn = 0;
+
+  async function ask(origin: string): Promise<void> {
+    const isReady = await fetch(`${origin}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (gateways.has(origin)) gateways.set(origin, isReady);
+  }
+
+  const server = createServer((incoming, outgoing) => {
+    const ready = [...gateways].filter(([, isReady]) => isReady).map(([origin]) => origin);
+    const origin = ready[turn++ % ready.length];
+    const refuse = (): void => void outgoing.writeHead(502).end();
+    if (origin === undefined) return refuse();
+    const options = { agent, method: incoming.method, headers: incoming.headers };
+    const outbound = request(`${origin}${incoming.url}`, options, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502);
+      answer.pipe(outgoing);
+    });
+    outbound.on("error", refuse);
+    incoming.pipe(outbound);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const asking = (async () => {
+    while (!stopping.signal.aborted) {
+      await Promise.all([...gateways.keys()].map(ask));
+      await delay(500, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  })();
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async add(origin) {
+      gateways.set(origin, false);
+      await ask(origin);
+    },
+    uses: (origin) => gateways.get(origin) === true,
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await asking;
+      agent.destroy();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Sends deliveries, four at a time, until it is disposed of. */
+function startSenders(origin: string): { readonly statuses: readonly number[] } & AsyncDisposable {
+  const statuses: number[] = [];
+  const stopping = new AbortController();
+  const senders = Array.from({ length: 4 }, async (_, sender) => {
+    for (let n = 0; !stopping.signal.aborted; n++) {
+      const { status } = await fetch(`${origin}${hookPath()}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ id: `${origin} ${sender} ${n}` }),
+      });
+      statuses.push(status);
+    }
+  });
+  return {
+    statuses,
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await Promise.all(senders);
+    },
+  };
+}
+
+describe("a rolling restart behind a balancer that asks /readyz every half second", () => {
+  it.each([{ keepAlive: true }, { keepAlive: false }])("refuses no request ($keepAlive)", async (options) => {
+    await using balancer = await startBalancer(options);
+    // The delay ends here by what it is for: the balancer has seen that the gateway is not ready.
+    const start = async () => {
+      const left = (): Promise<void> => until(() => !balancer.uses(gateway.origin));
+      const gateway = await startTestGateway(stores.env, { beforeClosing: left });
+      await balancer.add(gateway.origin);
+      return gateway;
+    };
+    await using running = new AsyncDisposableStack();
+    const first = [await start(), await start()];
+    await using senders = startSenders(balancer.origin);
+    for (const gateway of first) {
+      running.use(await start());
+      await gateway[Symbol.asyncDispose]();
+      const before = senders.statuses.length;
+      await until(() => senders.statuses.length > before + 50);
+    }
+    await senders[Symbol.asyncDispose]();
+    await running.disposeAsync();
+    expect(new Set(senders.statuses)).toEqual(new Set([200]));
+  });
+});
+
+describe("a gateway that is told to stop", () => {
+  it("is not ready first, and serves on, each answer the last of its connection, until a second signal", async () => {
+    await using gateway = await startGatewayProcess({ ...stores.env, INLET_DRAIN_DELAY_SECONDS: "3600" });
+    const { origin } = gateway;
+    expect((await fetch(`${origin}/readyz`)).headers.get("connection")).toBe("keep-alive");
+    gateway.kill("SIGTERM");
+    await until(async () => (await fetch(`${origin}/readyz`)).status === 503);
+    expect(await (await fetch(`${origin}/readyz`)).text()).toContain("is stopping");
+    const answer = await fetch(`${origin}${hookPath()}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"id":"late"}',
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("connection")).toBe("close");
+    let exit: unknown;
+    void gateway.exited.then((code) => {
+      exit = code;
+    });
+    await until(() => {
+      gateway.kill("SIGTERM");
+      return exit !== undefined;
+    });
+    expect(exit).toBe(143);
+  });
+
+  it("closes by itself once the delay is over", async () => {
+    await using gateway = await startGatewayProcess({ ...stores.env, INLET_DRAIN_DELAY_SECONDS: "1" });
+    gateway.kill("SIGTERM");
+    expect(await gateway.exited).toBe(0);
+  });
+});
