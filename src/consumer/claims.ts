@@ -74,7 +74,7 @@ async function claimAll(
   return true;
 }
 
-/** What an ordered reader may do, and for how long: topics under one lease. */
+/** The topics that an ordered reader may read, under one lease. */
 export class TopicOwnership {
   /** Topics of the lease; a topic is readable once what was pending of it is claimed, and each time anew. */
   readonly #owned = new Map<string, { isClaimed: boolean }>();
@@ -121,7 +121,7 @@ export class TopicOwnership {
     };
   }
 
-  /** What was read of the topic is not in flight here: it is claimed before anything more is read. */
+  /** Entries read of the topic before are not in flight here: they are claimed before more is read. */
   noteUnread(topic: string): void {
     const owned = this.#owned.get(topic);
     if (owned) owned.isClaimed = false;

@@ -23,7 +23,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   url: "a URL",
 };
 
-/** What does not fit, one for each field. */
+/** The findings of an issue, one for each field. */
 export const wrongFields = ({ issues }: z.ZodError): readonly WrongSetting[] =>
   issues.flatMap((issue) => {
     if (issue.code !== "unrecognized_keys") return [{ path: issue.path, message: issueMessage(issue) }];

@@ -69,7 +69,7 @@ import { stores } from "./store/stores/routes.ts";
 import { type PhoneNumberDeps, phoneNumbers } from "./telephony/phone-numbers/routes.ts";
 import { type SipTrunkDeps, sipTrunks } from "./telephony/sip-trunks/routes.ts";
 
-/** What the resources need, all of them together. */
+/** The needs of all resources together. */
 export type ApiDeps = BlueprintDeps &
   AppDeps &
   ChannelDeps &
@@ -97,7 +97,7 @@ export type ApiDeps = BlueprintDeps &
     readonly readChanges: () => Promise<void>;
   };
 
-/** What the routes together say of themselves. */
+/** The description of all routes together. */
 export interface RouteFacts {
   /** Every permission that there is, by name; `*` first. */
   readonly permissionNames: () => readonly string[];
@@ -177,7 +177,7 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   api.use(requestLog(deps));
   api.use(showLimits(deps));
   const doOnce = createDoOnce(deps);
-  // What stands before `authenticate` needs no token.
+  // Routes above `authenticate` need no token.
   for (const route of routes.filter(({ isPublic }) => isPublic)) mountRoute(api, route, doOnce);
   api.use(authenticate(deps));
   api.use(seeOwnWrites(deps));

@@ -49,7 +49,7 @@ export function waitFor(facts: NodeFacts, demand: DurabilityDemand): DurabilityW
   };
 }
 
-/** What Redis lacks. */
+/** The part of the demand that Redis cannot meet. */
 const REMEDIES: Readonly<Record<DurabilityLevel, string>> = {
   none: "nothing is needed",
   process: "set `appendonly yes` in Redis",

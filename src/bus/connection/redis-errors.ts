@@ -25,7 +25,7 @@ export function replyCode(error: unknown): string | undefined {
 }
 
 /**
- * What the floors above should see: a passing state or a broken connection as UnavailableError, others as
+ * The error as the floors above should see it: a passing state or a broken connection as UnavailableError, others as
  * they are.
  */
 export function toBusError(error: unknown): unknown {

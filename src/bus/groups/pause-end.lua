@@ -1,6 +1,6 @@
 #!lua
--- Says that a pause is over where nothing that it kept back is left; else, where little is left, that it closes: whoever comes now
--- had better wait a moment than stand behind, or the last would never come.
+-- Ends a pause once its buffer is empty. Where little is left it closes: deliveries that come now are refused for a moment instead of
+-- being buffered behind, or the buffer would never be empty.
 -- KEYS: the organization's budget (quarantine-store.lua)
 -- ARGV: channel, pause, how long it closes (ms; 0: not yet), what little is
 -- Reply: 1 where it is over, 0 where something is left

@@ -114,7 +114,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       let least = 0;
       let isAgain = false;
       for (let attempt = 0; attempt < TAKE_OVERS; attempt++) {
-        // What it has begun itself is no run to keep a distance from.
+        // A run that it began itself is none to keep a distance from.
         const waits = isAgain ? [0, 0] : [intervalMs, retryMs];
         const args = [source.number, least, skipBackoff ? "1" : "0", ...waits];
         const reply = await runTakeOver(keysOf(source), args);

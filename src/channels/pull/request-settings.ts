@@ -76,7 +76,7 @@ export const headersSettings = (reserved: readonly string[]) =>
     })
     .default({})
     .describe(
-      "Sent with every request. They are shown to whoever reads the channel: secrets belong into a connection.",
+      "Sent with every request. All who may read the channel see them: a secret belongs in a connection.",
     );
 
 export const querySettings = z

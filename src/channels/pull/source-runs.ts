@@ -316,7 +316,7 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
   };
 }
 
-/** What an end says of its channel. */
+/** The state of a channel after a run has ended so. */
 const FOUND: { readonly [K in SourceEnd["kind"]]?: "paused" | "error" | "needsReauth" } = {
   finished: "paused",
   broken: "error",

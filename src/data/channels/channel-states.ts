@@ -56,7 +56,7 @@ export async function resumeChannel(
 
 const STOPPED: readonly ChannelRow["state"][] = ["paused", "error", "needsReauth"] satisfies StoppedState[];
 
-/** What a source finds out by running: that it is well, or what stops it or slows it down. */
+/** The outcome of running a source: it is well, or something stops it or slows it down. */
 export type FoundState = "active" | StoppedState;
 
 /**

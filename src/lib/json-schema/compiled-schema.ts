@@ -8,7 +8,7 @@ export type JsonSchema = Readonly<Record<string, unknown>> | boolean;
 export interface SchemaViolation {
   /** JSON Pointer (RFC 6901) into the value; the empty string is the value itself. */
   readonly path: string;
-  /** What was expected there, e.g. `must be integer`; at most a few hundred characters, without the value. */
+  /** The expectation there, e.g. `must be integer`; at most a few hundred characters, without the value. */
   readonly message: string;
 }
 

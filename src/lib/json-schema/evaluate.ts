@@ -12,7 +12,7 @@ export class PatternBudgetError extends Error {
   override readonly name = "PatternBudgetError";
 }
 
-/** What generated code may load of Ajv itself. */
+/** Modules of Ajv that generated code may load. */
 const AJV_RUNTIME = new Set(["ajv/dist/runtime/equal", "ajv/dist/runtime/ucs2length"]);
 
 /** Checks one value at once. */

@@ -3,13 +3,13 @@ import type { Result } from "../result.ts";
 import type { SchemaViolation } from "./compiled-schema.ts";
 import type { GeneratedCode } from "./generate/generate.ts";
 
-/** What the main thread asks of a worker, one at a time. */
+/** Requests of the main thread to a worker, one at a time. */
 export type Request =
   | { readonly kind: "compile"; readonly text: string }
   /** Without `code` the worker answers `missing` where it does not hold it. */
   | { readonly kind: "check"; readonly digest: string; readonly code?: string; readonly value: unknown };
 
-/** What the worker answers; `ready` once, when it has loaded. */
+/** Answers of the worker; `ready` once, when it has loaded. */
 export type Reply =
   | { readonly kind: "ready" }
   | { readonly kind: "compiled"; readonly result: Result<GeneratedCode, readonly Finding[]> }

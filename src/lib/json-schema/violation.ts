@@ -17,7 +17,7 @@ export function firstViolation(errors: readonly ErrorObject[] | null | undefined
   return { path: last.instancePath, message: bounded(messageOf(last) + nearest(last, inner)) };
 }
 
-/** What an error of Ajv says, with the names and values that its own message leaves out. */
+/** An error of Ajv in words, with the names and values that its own message leaves out. */
 export function messageOf(error: ErrorObject): string {
   const message = error.message ?? `must pass ${error.keyword}`;
   const params: Readonly<Record<string, unknown>> = error.params;

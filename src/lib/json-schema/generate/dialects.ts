@@ -65,7 +65,7 @@ const asGenerated = (compilePattern: (source: string, flags: string) => LinearRe
 
 const MAX_FINDINGS = 10;
 
-/** What is wrong with a schema by its dialect's meta-schema; paths are JSON Pointers into the schema. */
+/** Findings about a schema by its dialect's meta-schema; paths are JSON Pointers into the schema. */
 export type CheckSchema = (dialect: Dialect, schema: JsonSchema) => readonly Finding[];
 
 /** Each dialect's meta-schema is compiled when it is first needed, and once. */

@@ -20,5 +20,5 @@ function isUrl(text: string): boolean {
   return at !== 0 && URL_AFTER_USER.test(rest.slice(at + 1));
 }
 
-/** What `format` can name, by name: all of ajv-formats in full mode. */
+/** The formats that `format` can name: all of ajv-formats in full mode. */
 export const FORMATS: Readonly<Record<string, Format>> = { ...fullFormats, url: isUrl };

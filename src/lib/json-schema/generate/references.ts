@@ -32,7 +32,7 @@ export class References {
   /** All schema objects, those that only a reference makes a schema included. */
   readonly places = new Map<SchemaNode, Place>();
   readonly findings: Finding[] = [];
-  /** What `$ref` leads to. */
+  /** The target of `$ref`. */
   readonly targets = new Map<SchemaNode, readonly unknown[]>();
   readonly #dialect: Dialect;
   readonly #resources = new Map<string, Target>();
@@ -125,7 +125,7 @@ export class References {
     return isAnchored && (this.#dynamicAnchors.get(name)?.size ?? 0) > 1;
   }
 
-  /** What a reference leads to, or what is wrong with it. */
+  /** The target of a reference, or why there is none. */
   #locate(reference: string, base: string): Target | string {
     const [address = "", fragment = ""] = reference.split("#");
     const resource = this.#resources.get(address === "" ? base : addressOf(base, address));
