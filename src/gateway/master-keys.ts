@@ -1,10 +1,11 @@
 import type { Config } from "../config.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Queryable } from "../data/database.ts";
-import { isMasterKeyOf, type Keyring, openKeyring } from "../data/keyring/keyring.ts";
+import { isMasterKeyOf, type Keyring, openKeyring, WrongMasterKeyError } from "../data/keyring/keyring.ts";
 import type { Clock } from "../lib/clock.ts";
 import {
   adoptNextMasterKey,
+  dropMasterKey,
   dropNextMasterKey,
   findNextMasterKey,
   loadOrCreateMasterKey,
@@ -19,6 +20,8 @@ export interface MasterKeys {
   readonly newMasterKey: Buffer | undefined;
   /** Where they are files; undefined: settings. */
   readonly dataDir: string | undefined;
+  /** True where the data directory had no key, and this start has made one. */
+  readonly isNew?: boolean;
 }
 
 /** From the settings, else from the data directory, whose lock must be held. */
@@ -28,13 +31,22 @@ export async function loadMasterKeys(
 ): Promise<MasterKeys> {
   if (masterKey) return { masterKey, newMasterKey, dataDir: undefined };
   const next = await findNextMasterKey(dataDir);
-  return { masterKey: await loadOrCreateMasterKey(dataDir), newMasterKey: next ?? newMasterKey, dataDir };
+  const { key, isNew } = await loadOrCreateMasterKey(dataDir);
+  return { masterKey: key, isNew, newMasterKey: next ?? newMasterKey, dataDir };
 }
 
-/** Opens the keyring, and ends a change of the key that was cut off between the database and the file. @throws WrongMasterKeyError */
+/**
+ * Opens the keyring, and ends a change of the key that was cut off between the database and the file. A key that was made for a
+ * database which has another is not left behind, where it would stand in for the right one.
+ *
+ * @throws WrongMasterKeyError
+ */
 export async function openMasterKeyring(db: Queryable, keys: MasterKeys, clock: Clock): Promise<Keyring> {
-  const { dataDir, masterKey, newMasterKey } = keys;
-  const keyring = await openKeyring({ db, masterKey, newMasterKey, clock });
+  const { dataDir, isNew = false, masterKey, newMasterKey } = keys;
+  const keyring = await openKeyring({ db, masterKey, newMasterKey, clock }).catch(async (error: unknown) => {
+    if (isNew && dataDir !== undefined && error instanceof WrongMasterKeyError) await dropMasterKey(dataDir);
+    throw error;
+  });
   const next = dataDir === undefined ? undefined : await findNextMasterKey(dataDir);
   if (dataDir !== undefined && next) {
     await ((await isMasterKeyOf(db, next)) ? adoptNextMasterKey(dataDir) : dropNextMasterKey(dataDir));

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -32,6 +32,21 @@ const openFrom = async (settings = none) =>
   openMasterKeyring(database.db, await loadMasterKeys(settings, dir), Date.now);
 
 describe("a master key in the data directory", () => {
+  it("that was made for a database with another key is not left behind", async () => {
+    await openFrom();
+    await rm(join(dir, "master.key"));
+    await expect(openFrom()).rejects.toThrow("is not the one that this database was set up with");
+    expect(await readdir(dir)).toEqual([]);
+  });
+
+  it("that is another than the database has, and was there, is left as it is", async () => {
+    await openFrom();
+    const other = `${Buffer.alloc(32, 7).toString("base64")}\n`;
+    await writeFile(join(dir, "master.key"), other);
+    await expect(openFrom()).rejects.toThrow("is not the one that this database was set up with");
+    expect(await readFile(join(dir, "master.key"), "utf8")).toBe(other);
+  });
+
   it("stays when its change was cut off before the database had it", async () => {
     const before = await openFrom();
     await prepareNextMasterKey(dir);

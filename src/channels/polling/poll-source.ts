@@ -21,6 +21,8 @@ export interface PollOptions {
   readonly observe?: (exchange: Exchange) => void;
   /** True: one page and no more. */
   readonly isTrial?: boolean;
+  /** Told of each poll that came to its end whether all that its pages showed is below the cursor. */
+  readonly onRead?: (isBehind: boolean) => void;
 }
 
 /** Between two pages a poll ends by itself after so long: its place is wanted by others, and the next one goes on. */
@@ -59,7 +61,9 @@ export async function pollSource(
     isOverdue: () => deps.clock() - nowMs > MAX_POLL_MS,
   };
   try {
-    return await (plan.settings.order === "descending" ? pollBackwards(poll) : pollForwards(poll));
+    const end = await (plan.settings.order === "descending" ? pollBackwards(poll) : pollForwards(poll));
+    if (end.kind === "done") options.onRead?.(cursor.value.position.isBehind?.() === true);
+    return end;
   } catch (error) {
     if (error instanceof PathBudgetError) return failed("path_budget", error.message);
     if (error instanceof PositionError) return failed(error.code, error.message);

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { LRUCache } from "lru-cache";
 import type { ChannelKind } from "../kind.ts";
-import type { PolledSource } from "../source.ts";
+import type { PolledSource, SourceRun } from "../source.ts";
 import { pollCursorFormat } from "./cursor/cursor.ts";
 import { dryRunPoll } from "./dry-run.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
@@ -29,6 +30,12 @@ export const polling: ChannelKind = {
   },
 };
 
+/** Once may be an item that was deleted meanwhile. */
+const BEHIND_TIMES = 3;
+const MAX_BEHIND = 10_000;
+const BEHIND =
+  "Poll after poll the server shows items, all of them below the cursor: if it counts anew, or was restored, set the cursor or reset it";
+
 export function createPolledSource(deps: PollDeps): PolledSource {
   /** By the settings as a channel in force holds them: compiled once for all its polls. */
   const plans = new WeakMap<object, Plan>();
@@ -42,10 +49,22 @@ export function createPolledSource(deps: PollDeps): PolledSource {
     return plan.value;
   }
 
+  /** How often in a row a channel's polls here have shown nothing that is not below its cursor. */
+  const behind = new LRUCache<number, number>({ max: MAX_BEHIND });
+
+  function countBehind({ channel, warn }: SourceRun, isBehind: boolean): void {
+    const { number } = channel.identity;
+    const times = (behind.get(number) ?? 0) + 1;
+    if (!isBehind) behind.delete(number);
+    else behind.set(number, times);
+    if (isBehind && times >= BEHIND_TIMES) warn("behind_cursor", BEHIND);
+  }
+
   return {
     schedule: (settings) => scheduleOf(planOf(settings).settings),
     origin: (settings) => originOf(planOf(settings).settings.request),
-    poll: (run) => pollSource(deps, planOf(run.settings), run),
+    poll: (run) =>
+      pollSource(deps, planOf(run.settings), run, { onRead: (isBehind) => countBehind(run, isBehind) }),
     dryRun: (run) => dryRunPoll(deps, planOf(run.settings), run),
   };
 }

@@ -11,17 +11,25 @@ const NEXT_FILE = "master.key.next";
  * (0600). The data lock must be held. Throws when the file is not such a key: a new one would make every sealed secret
  * unreadable.
  */
-export async function loadOrCreateMasterKey(dataDir: string): Promise<Buffer> {
+export async function loadOrCreateMasterKey(
+  dataDir: string,
+): Promise<{ readonly key: Buffer; readonly isNew: boolean }> {
   const file = join(dataDir, KEY_FILE);
   const existing = await readKey(file);
-  if (existing) return existing;
+  if (existing) return { key: existing, isNew: false };
   const key = randomBytes(KEY_BYTES);
   const partial = await writeSynced(file, key);
   // Not a rename: a key that has come to be there meanwhile is never replaced.
   await link(partial, file);
   await rm(partial);
   await syncDirectory(dataDir);
-  return key;
+  return { key, isNew: true };
+}
+
+/** Takes a key away that was made for nothing. */
+export async function dropMasterKey(dataDir: string): Promise<void> {
+  await rm(join(dataDir, KEY_FILE), { force: true });
+  await syncDirectory(dataDir);
 }
 
 /**

@@ -17,6 +17,24 @@ describe("a timestamp", () => {
     expect(queries().at(-1)).toBe("since=2026-01-31T10:00:02.000Z");
   });
 
+  it("says that all items are below the cursor once that is so poll after poll, until one is not", async () => {
+    const rig = rigOf({ discriminator }, SINCE);
+    const { source } = rig;
+    const { signal } = new AbortController();
+    const warned = async (...items: unknown[]) => {
+      server.answers = [json(items)];
+      await source.poll(rig.run(signal));
+      return rig.warnings.splice(0);
+    };
+    expect(await warned(at(5))).toEqual([]);
+    for (let i = 0; i < 2; i++) expect(await warned(at(1), at(2))).toEqual([]);
+    expect(await warned(at(5))).toEqual([]);
+    for (let i = 0; i < 2; i++) expect(await warned(at(1))).toEqual([]);
+    for (let i = 0; i < 2; i++) expect(await warned(at(3))).toEqual(["behind_cursor"]);
+    expect(await warned()).toEqual([]);
+    expect(await warned(at(3))).toEqual([]);
+  });
+
   it("looks back for late items, and knows those that it has seen there", async () => {
     const rig = rigOf({ discriminator: { ...discriminator, lookBackSeconds: 10 } }, SINCE);
     const late = [at(15), at(20), at(12)];

@@ -11,16 +11,16 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true }));
 
 it("the master key is made once, readable by its owner only, and kept", async () => {
-  const key = await loadOrCreateMasterKey(dir);
+  const { key } = await loadOrCreateMasterKey(dir);
   expect(key).toHaveLength(32);
-  expect(await loadOrCreateMasterKey(dir)).toEqual(key);
+  expect(await loadOrCreateMasterKey(dir)).toEqual({ key, isNew: false });
   expect((await stat(join(dir, "master.key"))).mode & 0o777).toBe(0o600);
   expect(await readdir(dir)).toEqual(["master.key"]);
 });
 
 it("the master key is made although an earlier attempt was cut off", async () => {
   await writeFile(join(dir, "master.key.new"), "half");
-  expect(await loadOrCreateMasterKey(dir)).toHaveLength(32);
+  expect((await loadOrCreateMasterKey(dir)).key).toHaveLength(32);
 });
 
 it("a damaged key file is refused, and not replaced by another key", async () => {

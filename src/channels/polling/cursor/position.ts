@@ -30,6 +30,8 @@ export interface Position {
   readonly endPage: (page: Page, next: PageRequest | undefined) => boolean;
   /** All pages are through, so many in this walk. */
   readonly endWalk: (pages: number) => void;
+  /** True where pages showed items, and none that is not below the position: the server may count anew. */
+  readonly isBehind?: () => boolean;
   /** The server says that it would answer what it answered last. */
   readonly unchanged?: () => void;
   /** The server no longer knows what the position refers to. False where nothing can be done about it. */

@@ -71,6 +71,7 @@ export function createOrderedPosition<K extends OrderKey>(
   let high = parse(saved.high) ?? at;
   let settled = parse(saved.settled);
   let isPriming = saved.isPriming ?? false;
+  let [showsOld, showsOther] = [false, false];
   unorderedKeys.forget((seenMs) => seenMs < nowMs - UNORDERED_MS);
   if (at !== undefined) seeOnly(at);
 
@@ -127,12 +128,15 @@ export function createOrderedPosition<K extends OrderKey>(
       const isFirst = (key: string): boolean => !onPage.has(key) && onPage.add(key) !== undefined;
       for (const item of order === "descending" ? items.toReversed() : items) {
         const orderKey = ordering.read(item, nowMs);
+        const isOld = orderKey !== undefined && floor !== undefined && orderKey < floor;
+        if (isOld) showsOld = true;
+        else showsOther = true;
         if (orderKey === undefined) {
           if (!isKnownUnordered(item) && isFirst(unorderedKey(item))) unordered.push(item);
           continue;
         }
         if (isPriming) raise(orderKey);
-        if (floor !== undefined && orderKey < floor) continue;
+        if (isOld) continue;
         const key = ordering.keyOf(item, orderKey);
         if (keys.has(key) || !isFirst(key)) continue;
         // Published when its order key still was in the future.
@@ -168,6 +172,7 @@ export function createOrderedPosition<K extends OrderKey>(
         return orderKey !== undefined && (orderKey < floor || (isLast && orderKey === floor));
       });
     },
+    isBehind: () => showsOld && !showsOther,
     endPage() {
       if (isPriming && order === "ascending") settle(high);
       return false;
