@@ -176,7 +176,12 @@ export async function startGateway(
     captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
     onAppended: appended.notify,
   });
-  const clientAddressOf = createClientAddressOf(config.trustProxy);
+  const clientAddressOf = createClientAddressOf(config.trustProxy, (peer) =>
+    log.warn(
+      { event: "proxy.untrusted", peer },
+      "X-Forwarded-For is not believed: if a proxy of yours sends it, name its network in INLET_TRUST_PROXY, or all clients behind it are one sender",
+    ),
+  );
   const limits = createHookLimits({ clientAddressOf, requestsPerSecond: config.hookRequestsPerSecond });
   const ingestPushed = limitedIngest(path.ingest, limits);
   const runtimes = new Map<ChannelKindName, ChannelRuntime<LiveChannel>>();

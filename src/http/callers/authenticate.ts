@@ -26,13 +26,13 @@ export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> 
   const { identify, requests, failedTokens } = deps;
   return async (c, next) => {
     const { network } = c.get("client");
-    if (!failedTokens.stateOf(network).allowed) throw tooManyGuesses(failedTokens.stateOf(network));
     const header = c.req.header("authorization");
     const token = bearerToken(header);
     if (token === undefined)
       throw unauthenticated("Bearer", header === undefined ? MESSAGES.missing : MESSAGES.malformed);
     const named = c.req.header(ORGANIZATION_HEADER);
-    const identified = await identify(token, named);
+    const identified = await failedTokens.lookUp(network, token, () => identify(token, named));
+    if (identified === undefined) throw tooManyGuesses(failedTokens.stateOf(network));
     if (identified.by === "nobody") {
       const state = await failedTokens.note(network, token);
       c.set("limitState", state);

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { RateLimiter, RateLimitState } from "../../bus/limits/rate-limiter.ts";
+import { createLimiter } from "../../lib/limiter.ts";
+import type { Identified, Refused } from "./identify.ts";
 
 /** Counts wrong tokens by sender. */
 export interface FailedTokens {
@@ -8,22 +10,38 @@ export interface FailedTokens {
   readonly stateOf: (network: string) => RateLimitState;
   /** Counts a wrong token; the same one again within a minute is no other guess. */
   readonly note: (network: string, token: string) => Promise<RateLimitState>;
+  /**
+   * Asks whose a token is. Those of a sender over its limit are looked up a few at a time, but for one that was right a short
+   * time ago. Undefined where too many wait for that.
+   */
+  readonly lookUp: (
+    network: string,
+    token: string,
+    identify: () => Promise<Identified | Refused>,
+  ) => Promise<Identified | Refused | undefined>;
 }
 
 const REMEMBERED_MS = 60_000;
+const RIGHT_FOR_MS = 600_000;
 const MAX_NETWORKS = 10_000;
 const MAX_TOKENS = 50_000;
+/** Guesses leave the database to others. */
+const LOOK_UPS_AT_ONCE = 8;
+const MAX_WAITING = 256;
 
 /**
- * Limits how many wrong tokens one sender may try. A sender over the limit is refused until the window ends,
- * even with a right token: an answer would tell which of the guesses it was. Gateways share the limit, and each
- * of them learns that it is used up by the next wrong token it sees.
+ * Limits how many wrong tokens one sender may try. Behind one address may be many callers, so a right token is never refused for
+ * the wrong ones of others: over the limit wrong ones get 429, and all are looked up through a narrow lane. Keys are too long to be
+ * guessed at any pace. Gateways share the limit, and each of them learns that it is used up by the next wrong token it sees.
  */
 export function createFailedTokens(limiter: RateLimiter): FailedTokens {
   const states = new LRUCache<string, { readonly state: RateLimitState; readonly endsAtMs: number }>({
     max: MAX_NETWORKS,
   });
   const counted = new LRUCache<string, true>({ max: MAX_TOKENS, ttl: REMEMBERED_MS });
+  const right = new LRUCache<string, true>({ max: MAX_TOKENS, ttl: RIGHT_FOR_MS });
+  const lane = createLimiter(LOOK_UPS_AT_ONCE);
+  let waiting = 0;
 
   function stateOf(network: string): RateLimitState {
     const known = states.get(network);
@@ -35,12 +53,31 @@ export function createFailedTokens(limiter: RateLimiter): FailedTokens {
   return {
     stateOf,
     async note(network, token) {
-      const guess = `${network} ${createHash("sha256").update(token).digest("base64")}`;
+      const guess = `${network} ${digestOf(token)}`;
       if (counted.has(guess)) return stateOf(network);
       counted.set(guess, true);
       const state = await limiter.take(network);
       states.set(network, { state, endsAtMs: performance.now() + state.resetSeconds * 1_000 });
       return state;
     },
+    async lookUp(network, token, identify) {
+      if (stateOf(network).allowed) return identify();
+      const digest = digestOf(token);
+      if (right.has(digest)) return identify();
+      if (waiting >= MAX_WAITING) return undefined;
+      waiting++;
+      try {
+        using _place = await lane.acquire(1, { signal: NEVER_ABORTED });
+        const identified = await identify();
+        if (identified.by !== "nobody") right.set(digest, true);
+        return identified;
+      } finally {
+        waiting--;
+      }
+    },
   };
 }
+
+const digestOf = (token: string): string => createHash("sha256").update(token).digest("base64");
+
+const NEVER_ABORTED = new AbortController().signal;

@@ -28,10 +28,21 @@ const UNKNOWN: ClientAddress = { address: "unknown", network: "unknown" };
  * written, for as long as who wrote is in one of the trusted networks (CIDR); the first that is not is the client. What
  * stands left of it is the client's own word. An entry that is no address ends the walk at the proxy that passed it on.
  * Other forwarding headers are not read.
+ *
+ * @param onUntrusted told once, of the first peer that sends `X-Forwarded-For` and is not trusted
  */
-export function createClientAddressOf(trusted: readonly string[]): ClientAddressOf {
+export function createClientAddressOf(
+  trusted: readonly string[],
+  onUntrusted: (peer: string) => void = () => {},
+): ClientAddressOf {
   const networks = trusted.map((network) => ipaddr.parseCIDR(network));
   const known = new LRUCache<string, ClientAddress>({ max: MAX_KNOWN });
+  let isTold = false;
+  const tell = (peer: string): void => {
+    if (isTold) return;
+    isTold = true;
+    onUntrusted(peer);
+  };
   const isTrusted = (address: Address): boolean =>
     networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
 
@@ -40,6 +51,7 @@ export function createClientAddressOf(trusted: readonly string[]): ClientAddress
     if (first === undefined) return UNKNOWN;
     let client = first;
     let end = chain.length;
+    if (chain !== "" && !isTrusted(first)) tell(first.toString());
     for (let hops = 0; hops < MAX_HOPS && end > 0 && isTrusted(client); hops++) {
       const comma = chain.lastIndexOf(",", end - 1);
       const before = parseAddress(chain.slice(comma + 1, end).trim());
@@ -52,6 +64,7 @@ export function createClientAddressOf(trusted: readonly string[]): ClientAddress
 
   return (peer = "", forwardedFor = "") => {
     const chain = networks.length === 0 ? "" : String(forwardedFor);
+    if (!isTold && networks.length === 0 && forwardedFor.length > 0) tell(peer);
     const key = chain === "" ? peer : `${peer} ${chain}`;
     const found = known.get(key);
     if (found !== undefined) return found;

@@ -33,6 +33,18 @@ describe("the client's address", () => {
     }
   });
 
+  it("tells once of the first peer that is not trusted and sends X-Forwarded-For", () => {
+    for (const trusted of [[], PROXIES]) {
+      const told: string[] = [];
+      const clientOf = createClientAddressOf(trusted, (peer) => told.push(peer));
+      clientOf("192.0.2.1", undefined);
+      if (trusted.length > 0) clientOf("10.0.0.1", "198.51.100.1, 192.0.2.9");
+      expect(told).toEqual([]);
+      for (const peer of ["192.0.2.2", "192.0.2.2", "192.0.2.3"]) clientOf(peer, "198.51.100.1");
+      expect(told).toEqual(["192.0.2.2"]);
+    }
+  });
+
   it("is read with a port and in brackets", () => {
     expect(of(PROXIES, "10.0.0.1", "198.51.100.1:1234")).toBe("198.51.100.1");
     expect(of(PROXIES, "10.0.0.1", "[2001:db8::7]:443")).toBe("2001:db8::7");
