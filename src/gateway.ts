@@ -17,6 +17,7 @@ import { createCaptureSecret } from "./data/channels/capture-secret.ts";
 import { createLiveChannels } from "./data/channels/live-channels.ts";
 import { openDatabase } from "./data/database.ts";
 import { migrate } from "./data/migrate.ts";
+import { createCodeStore } from "./data/schema-code.ts";
 import { startGroupReconciler } from "./delivery/group-reconciler.ts";
 import type { HandlersTiming } from "./delivery/handlers.ts";
 import { startHousekeeper } from "./delivery/housekeeper.ts";
@@ -88,7 +89,6 @@ export async function startGateway(
   const has = (role: Role): boolean => config.roles.includes(role);
   const metrics = createMetrics({ ofProcess: true });
   const presets = readPresets();
-  const schemas = opening.use(startSchemaCompiler());
   const outbound = opening.use(createOutbound(config));
 
   const { dataDir } = opening.use(claimDataDir(config));
@@ -115,6 +115,8 @@ export async function startGateway(
     await migrate({ connection: stores.database, log });
     return openMasterKeyring(db, stores.keys, clock);
   });
+  const codeStore = createCodeStore({ db, macKey: keyring.codeMacKey, clock, log });
+  const schemas = opening.use(startSchemaCompiler({ codeStore }));
   const changes = opening.use(await startChangeFeed({ db, log, clock }));
   const masterKey = createMasterKeyWatch({ keyring, changes, log });
   starting = "is starting: waits for Redis";
@@ -271,7 +273,7 @@ export async function startGateway(
 }
 
 async function welcomeChannel(deps: SettingsDeps) {
-  const checked = await checkSettings(deps, WELCOME);
+  const checked = await checkSettings(deps, WELCOME, "");
   if (!checked.ok) throw new Error("the channel of the app `welcome` is not accepted");
   return { ...checked.value, uid: WELCOME.uid, title: WELCOME.title };
 }

@@ -39,6 +39,8 @@ export interface DefinitionSource {
   readonly profile: KindProfile;
   readonly config: CommonSettings;
   readonly definitions: readonly Definition[];
+  /** On whose behalf it is compiled. */
+  readonly organizationId: string;
 }
 
 /** Compiles it all and tells what does not, under paths like `events[3].idPath` and `config.itemsPath`. */
@@ -70,10 +72,11 @@ export interface CheckedSettings {
 /** A channel with a preset and no definitions publishes all that comes, as one type. */
 const ALL_OF_PRESET: readonly Definition[] = [{ type: "received", typePath: null }];
 
-/** Checks a channel's settings by its kind, its definitions by compiling them. */
+/** Checks a channel's settings by its kind, its definitions by compiling them on behalf of the organization. */
 export async function checkSettings(
   deps: SettingsDeps,
   settings: ChannelSettings,
+  organizationId: string,
 ): Promise<Result<CheckedSettings, readonly Finding[]>> {
   const kind = deps.channelKinds.get(settings.kind);
   if (!kind) {
@@ -92,6 +95,7 @@ export async function checkSettings(
     profile: kind.profile,
     config: { ...config, itemsPath: config.itemsPath ?? paths.itemsPath },
     definitions: fillPaths(definitions, paths),
+    organizationId,
   });
   if (findings.length > 0) return err(findings);
   const entries = Object.entries(config);

@@ -207,6 +207,19 @@ interface IdempotencyKeysTable {
   createdAt: Timestamp;
 }
 
+/** The code that a schema was compiled to. */
+interface SchemaCodeTable {
+  digest: string;
+  generator: string;
+  cost: number;
+  patternSize: number;
+  /** gzip. */
+  code: Buffer;
+  bytes: number;
+  mac: Buffer;
+  usedAt: Timestamp;
+}
+
 /** All tables; those of standard resources, apps, blueprints and connections among them, are added beside their fields. */
 export interface Tables {
   cluster: ClusterTable;
@@ -220,6 +233,7 @@ export interface Tables {
   removals: RemovalsTable;
   leases: LeasesTable;
   idempotencyKeys: IdempotencyKeysTable;
+  schemaCode: SchemaCodeTable;
   connectionTokens: ConnectionTokensTable;
   connectionAuthorizations: ConnectionAuthorizationsTable;
   audit: AuditTable;

@@ -117,9 +117,12 @@ export function createEventPath(deps: EventPathDeps) {
 /** Schemas did compile when they were written, so one that does not is out of order, not wrong. */
 function validators(schemas: SchemaCompiler) {
   const { signal } = new AbortController();
-  return (schema: NonNullable<Definition["schema"]>): CompiledSchema | Promise<CompiledSchema> =>
+  return (
+    schema: NonNullable<Definition["schema"]>,
+    lane: string,
+  ): CompiledSchema | Promise<CompiledSchema> =>
     schemas.peek(schema) ??
-    schemas.compile(schema, { signal }).then((compiled) => {
+    schemas.compile(schema, { signal, lane }).then((compiled) => {
       if (compiled.ok) return compiled.value;
       throw new UnavailableError("a stored schema no longer compiles", { cause: compiled.error });
     });

@@ -20,24 +20,23 @@ const UNBORN = { number: 0, uid: "unborn", kind: "", appId: "", organizationId: 
  * @throws UnavailableError when the compiler cannot tell now.
  */
 export async function checkDefinitions(
-  schemas: Pick<SchemaCompiler, "compile">,
+  schemas: Pick<SchemaCompiler, "check">,
   source: {
     readonly profile: KindProfile;
     readonly config: CommonSettings;
     readonly definitions: readonly Definition[];
+    readonly organizationId: string;
   },
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
-  const { profile, config, definitions } = source;
+  const { profile, config, definitions, organizationId: lane } = source;
   const rules = compileRules({ channel: UNBORN, profile, config, definitions });
   const findings: Finding[] = rules.ok ? [] : [...rules.error];
   const waiting = definitions.entries();
   const compileWaiting = async (): Promise<void> => {
     for (const [index, { schema }] of waiting) {
       if (schema === undefined) continue;
-      const compiled = await schemas.compile(schema, { signal });
-      if (compiled.ok) continue;
-      for (const { path, message } of compiled.error) {
+      for (const { path, message } of await schemas.check(schema, { signal, lane })) {
         findings.push({ path: `events[${index}].schema${path}`, message });
       }
     }
@@ -53,13 +52,14 @@ export async function checkDefinitions(
  * @throws UnavailableError when the compiler cannot tell now.
  */
 export async function tryDefinitions(
-  schemas: Pick<SchemaCompiler, "compile">,
+  schemas: Pick<SchemaCompiler, "check">,
   channel: LiveChannel,
   definitions: readonly Definition[],
   signal: AbortSignal,
 ): Promise<Result<LiveChannel, readonly Finding[]>> {
   const { identity, config, rules: inForce } = channel;
-  const source = { profile: inForce.profile, config, definitions };
+  const { organizationId } = identity;
+  const source = { profile: inForce.profile, config, definitions, organizationId };
   const findings = await checkDefinitions(schemas, source, signal);
   if (findings.length > 0) return err(findings);
   const rules = compileRules({ ...source, channel: identity, topics: inForce.topics, forms: inForce.forms });

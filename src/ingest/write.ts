@@ -17,6 +17,9 @@ export interface WriterDeps extends NormalizeDeps {
   readonly observe: (channel: LiveChannel, result: IngestResult) => void;
 }
 
+/** A sender is told 503 after that: many give up after five seconds, and a retry finds compiled what was not. */
+const MAX_CHECK_MS = 4_000;
+
 /** One quarantined item to be run again; `id` is its record's. */
 export interface RedriveRequest extends Selection {
   readonly delivery: VerifiedDelivery;
@@ -37,7 +40,9 @@ export function createWriter(deps: WriterDeps) {
     delivery: VerifiedDelivery,
     { signal, again, position }: WriteOptions,
   ): Promise<IngestResult> {
-    const pending = normalize(channel.rules, delivery, deps, again);
+    // A fetched page waits as long as it takes, and its source with it; nobody has to be answered.
+    const maxWaitMs = again === undefined && position === undefined ? MAX_CHECK_MS : undefined;
+    const pending = normalize(channel.rules, delivery, deps, again, maxWaitMs);
     const normalized = pending instanceof Promise ? await pending : pending;
     if (normalized.kind === "tooManyItems" && position === undefined) return normalized;
     const { received, events, failures } =

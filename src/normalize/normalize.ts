@@ -2,6 +2,7 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { ok, type Result } from "../lib/result.ts";
+import { withTimeout } from "../lib/wait.ts";
 import { readBody, readForm } from "./body/bodies.ts";
 import { takeItems } from "./body/items.ts";
 import type { RuleSet } from "./compile.ts";
@@ -42,22 +43,32 @@ const DELIVERY_OUTPUT_BYTES = 64 * 1024 * 1024;
 /**
  * Makes of one delivery the events that its channel's definitions ask for, and a failure of each item that cannot become
  * them; an item may do both, by different definitions. Answers at once unless a schema's validator is a promise, or
- * answers by one.
+ * answers by one; that promise is waited for no longer than `maxWaitMs`.
  *
- * @throws what `validatorFor` and the validators throw; nothing that the delivery holds makes it throw.
+ * @throws UnavailableError where that is over; what `validatorFor` and the validators throw; nothing that the delivery holds makes it throw.
  */
 export function normalize(
   rules: RuleSet,
   delivery: VerifiedDelivery,
   deps: NormalizeDeps,
   only?: Selection,
+  maxWaitMs?: number,
 ): Normalized | Promise<Normalized> {
   const begun = begin(rules, delivery, deps, only);
   if (begun.kind !== "each") return begun;
-  const { received, results, wanted } = begun;
-  return isSettled(results)
-    ? collect(received, results, wanted)
-    : Promise.all(results).then((all) => collect(received, all, wanted));
+  const { received, results, run } = begun;
+  if (isSettled(results)) return collect(received, results, run);
+  const all = Promise.all(results).then((settled) => collect(received, settled, run));
+  return maxWaitMs === undefined ? all : abandonedAfter(maxWaitMs, all, run);
+}
+
+/** Checks that were not begun when the sender is answered are not begun any more. */
+async function abandonedAfter(ms: number, work: Promise<Normalized>, run: Run): Promise<Normalized> {
+  try {
+    return await withTimeout(ms, work, `the delivery was not checked against its schemas within ${ms} ms`);
+  } finally {
+    run.isGone = true;
+  }
 }
 
 /** As `normalize`, for explanations. */
@@ -76,8 +87,7 @@ interface Each<R> {
   readonly kind: "each";
   readonly received: number;
   readonly results: readonly R[];
-  /** The definitions that were to be run; all where it is undefined. */
-  readonly wanted: readonly string[] | undefined;
+  readonly run: Run;
 }
 
 function begin(
@@ -101,6 +111,8 @@ function begin(
     deps,
     only: only && definitionsFor(only, split.items),
     budget,
+    lane: rules.channel.organizationId,
+    isGone: false,
     output: { bytesLeft: DELIVERY_OUTPUT_BYTES },
   };
   const { items } = split;
@@ -108,7 +120,7 @@ function begin(
   if (selected.length === 0 && items !== selected) return failed(invalidBody("the item is no more"), only);
   const results = runItems(run, selected);
   if (results === undefined) return { kind: "tooManyItems", limit: MAX_RESULTS };
-  return { kind: "each", received: selected.length, results, wanted: run.only?.definitions };
+  return { kind: "each", received: selected.length, results, run };
 }
 
 function readItems(
@@ -167,11 +179,7 @@ const isSettled = (results: readonly Pending[]): results is readonly ItemResult[
  * Of an item's failures one is kept: the first, with the types of all definitions that failed; of an item that came to none of
  * them, those that were to be run.
  */
-function collect(
-  received: number,
-  results: readonly ItemResult[],
-  wanted: readonly string[] = [],
-): Normalized {
+function collect(received: number, results: readonly ItemResult[], { only }: Pick<Run, "only">): Normalized {
   const events: OutgoingEvent[] = [];
   const failures: ItemFailure[] = [];
   let definitions: string[] = [];
@@ -182,7 +190,7 @@ function collect(
     }
     const { definition, fault, item } = result;
     if (failures.at(-1)?.item !== item) {
-      definitions = definition === undefined ? [...wanted] : [];
+      definitions = definition === undefined ? [...(only?.definitions ?? [])] : [];
       failures.push({ ...fault, item, definitions });
     }
     if (definition !== undefined) definitions.push(definition);

@@ -109,17 +109,18 @@ function payloadOf(
 }
 
 function validate(
-  { deps }: Run,
+  run: Run,
   { schema }: Rule,
   { data, isBase64, value }: Payload,
 ): SchemaViolation | undefined | Promise<SchemaViolation | undefined> {
+  const { deps } = run;
   if (schema === undefined) return undefined;
   if (data === undefined) return { path: "", message: "the event has no data" };
   if (isBase64) return { path: "", message: "must be a JSON value or text; bytes have no schema" };
-  const validator = deps.validatorFor(schema);
+  const validator = deps.validatorFor(schema, run.lane);
   return validator instanceof Promise
-    ? validator.then((compiled) => compiled.validate(value))
-    : validator.validate(value);
+    ? validator.then((compiled) => compiled.validate(value, run))
+    : validator.validate(value, run);
 }
 
 function withinBudget<T extends object>(setting: string, read: () => T): T | Fault {

@@ -1,6 +1,7 @@
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { NewId } from "../lib/ids.ts";
 import type { CompiledSchema, JsonSchema } from "../lib/json-schema/compiled-schema.ts";
+import type { Asker } from "../lib/worker-queue.ts";
 import type { Body } from "./body/bodies.ts";
 import type { RuleSet } from "./compile.ts";
 import type { Envelope } from "./entry.ts";
@@ -10,7 +11,7 @@ import type { PathBudget } from "./paths/path.ts";
 /** The functions that the rules need from outside. */
 export interface NormalizeDeps {
   /** The validator of a definition's `schema`: a value where it is compiled already (the hot path), else a promise. */
-  readonly validatorFor: (schema: JsonSchema) => CompiledSchema | Promise<CompiledSchema>;
+  readonly validatorFor: (schema: JsonSchema, lane: string) => CompiledSchema | Promise<CompiledSchema>;
   /** Makes the id of an event that brings none. */
   readonly newEventId: NewId;
   /** Told of each item that could be read, before its definitions are run; for explanations. */
@@ -25,8 +26,10 @@ export interface Redrive {
   readonly asNewId: boolean;
 }
 
-/** One delivery on its way through the rules. */
-export interface Run {
+/** One delivery on its way through the rules; it asks for its checks in the lane of its organization. */
+export interface Run extends Asker {
+  /** Set where its sender was answered before all was checked. */
+  isGone: boolean;
   readonly rules: RuleSet;
   readonly delivery: VerifiedDelivery;
   readonly body: Body;

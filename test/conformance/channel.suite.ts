@@ -31,7 +31,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
     },
   };
   const check = (config: object, definitions: readonly { readonly type: string }[] = events) =>
-    checkSettings(deps, { kind: kind.kind, config: { ...config }, events: definitions });
+    checkSettings(deps, { kind: kind.kind, config: { ...config }, events: definitions }, "org_1");
   const stored = async (config: object) => {
     const checked = await check(config);
     if (!checked.ok) throw new Error(JSON.stringify(checked.error));

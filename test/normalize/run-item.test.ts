@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { all, type Given, normalizeBody, start, typed } from "./support.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import type { Asker } from "../../src/lib/worker-queue.ts";
+import { normalize } from "../../src/normalize/normalize.ts";
+import { all, deliveryOf, type Given, normalizeBody, rulesOf, start, typed } from "./support.ts";
 
 function raise(message: string): never {
   throw new Error(message);
@@ -173,6 +176,19 @@ describe("a schema", () => {
     ).toThrow("now");
     await new Promise((resolve) => setImmediate(resolve));
     expect(unhandled).toEqual([]);
+  });
+
+  it("is unavailable when its schema is not checked in time, and its checks know that nobody waits", async () => {
+    const { promise: never } = Promise.withResolvers<undefined>();
+    const askers: Asker[] = [];
+    const validate = (_: unknown, asker: Asker) => {
+      askers.push(asker);
+      return never;
+    };
+    const rules = rulesOf([{ type: "x", schema }]);
+    const deps = { validatorFor: () => ({ validate }), newEventId: () => "fresh" };
+    await expect(normalize(rules, deliveryOf({}), deps, undefined, 1)).rejects.toThrow(UnavailableError);
+    expect(askers).toMatchObject([{ lane: rules.channel.organizationId, isGone: true }]);
   });
 
   it("validates the values of a query path as an array, and a form as JSON", () => {

@@ -8,6 +8,6 @@ let compiler: ReturnType<typeof startSchemaCompiler> | undefined;
  * as long as a slow machine needs.
  */
 export function sharedSchemas(): ReturnType<typeof startSchemaCompiler> {
-  compiler ??= startSchemaCompiler({ compileTimeoutMs: CEILING_MS, validateTimeoutMs: CEILING_MS });
+  compiler ??= startSchemaCompiler({ maxCompileCpuMs: CEILING_MS, maxCheckCpuMs: CEILING_MS });
   return compiler;
 }

@@ -53,7 +53,7 @@ export async function reconcileChannel(
 
 /** The channel as its kind accepts it. */
 export async function checkWanted(deps: SettingsDeps, wanted: WantedChannel): Promise<NewChannel> {
-  const checked = await checkSettings(deps, wanted);
+  const checked = await checkSettings(deps, wanted, "");
   if (!checked.ok) {
     const [first] = checked.error;
     throw new SetUpConflict(`${first?.path ?? ""} ${first?.message ?? "is not accepted"}`);

@@ -57,7 +57,7 @@ export async function checkSetUp(
     const base = ["organizations", index] as const;
     const blueprints: WantedBlueprint[] = [];
     for (const [number, blueprint] of organization.blueprints.entries()) {
-      const checked = await checkBlueprintChannels(deps, blueprint.channels);
+      const checked = await checkBlueprintChannels(deps, blueprint.channels, "");
       if (checked.ok) blueprints.push({ ...blueprint, channels: checked.value });
       else findings.push(...under([...base, "blueprints", number], checked.error));
     }
@@ -129,7 +129,7 @@ async function checkChannel(
   const parsed = channelInputSchema.safeParse(merged);
   if (!parsed.success) return err(findingsOf(parsed.error, at));
   const { uid, title, ...settings } = parsed.data;
-  const checked = await checkSettings(deps, settings);
+  const checked = await checkSettings(deps, settings, "");
   if (!checked.ok) return err(under(at, checked.error));
   return ok({ uid, title, ...settings, kind: checked.value.kind });
 }

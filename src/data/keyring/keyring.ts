@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import {
@@ -22,6 +22,8 @@ export interface Keyring {
   readonly channelIdKey: Buffer;
   /** The cluster's key for access tokens: 32 bytes. */
   readonly accessTokenKey: Buffer;
+  /** Derived from the master key, for MACs over code that is kept in the database. */
+  readonly codeMacKey: Buffer;
   /**
    * Seals from now on under the master key that the database has now; false where that is none of the keyring's.
    *
@@ -85,6 +87,7 @@ export async function openKeyring(options: {
     open: (sealed, row) => openUnder(keys, sealed, row),
     channelIdKey: openRandomKey(current, stored.sealedChannelIdKey, CHANNEL_ID_KEY_ROW),
     accessTokenKey: openRandomKey(current, sealedAccessTokenKey, ACCESS_TOKEN_KEY_ROW),
+    codeMacKey: createHmac("sha256", current.bytes).update("inlet code mac").digest(),
     async reload() {
       const { masterKeyId } = await db.selectFrom("cluster").select("masterKeyId").executeTakeFirstOrThrow();
       const known = keys.find(({ id }) => id === masterKeyId);

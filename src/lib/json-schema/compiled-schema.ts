@@ -1,5 +1,6 @@
 import type { Finding } from "../errors.ts";
 import type { Result } from "../result.ts";
+import type { Asker } from "../worker-queue.ts";
 
 /** A JSON Schema document: an object, or `true`/`false`. Not to be changed once it was handed over. */
 export type JsonSchema = Readonly<Record<string, unknown>> | boolean;
@@ -15,28 +16,35 @@ export interface SchemaViolation {
 export interface CompiledSchema {
   /**
    * Undefined when the value is valid. Answers at once as a rule; with a promise where schema or value are too costly
-   * for the calling thread and go to a worker. A value that cannot be checked within the bounds of time and memory is in
-   * violation. The promise rejects with an UnavailableError when the worker is lost, closed or has too much to do.
+   * for the calling thread and go to a worker, in which the lanes of all who ask take turns. A value that cannot be checked
+   * within the bounds of CPU time and memory is in violation. The promise rejects with an UnavailableError when the worker is
+   * lost, closed or has too much to do.
    */
-  validate(value: unknown): SchemaViolation | undefined | Promise<SchemaViolation | undefined>;
+  validate(value: unknown, asker: Asker): SchemaViolation | undefined | Promise<SchemaViolation | undefined>;
 }
 
 /** Turns JSON Schema documents into validators without ever holding up the thread that asks. */
 export interface SchemaCompiler extends AsyncDisposable {
   /**
-   * Compiles, or answers from the cache; concurrent calls for one schema share one compilation. Findings have a JSON
-   * Pointer into the schema as their path.
+   * Compiles, or answers from the cache, or from code that was kept; concurrent calls for one schema share one compilation. The
+   * lanes of all who ask take turns. Findings have a JSON Pointer into the schema as their path.
    *
    * @throws UnavailableError when the compiler is closed or its worker is lost; the signal's reason when it aborts.
    */
-  compile(
-    schema: JsonSchema,
-    options: { readonly signal: AbortSignal },
-  ): Promise<Result<CompiledSchema, readonly Finding[]>>;
+  compile(schema: JsonSchema, options: CompileOptions): Promise<Result<CompiledSchema, readonly Finding[]>>;
+
+  /** Whether a schema may be stored: it compiles, and takes no more than a schema may. Throws as `compile` does. */
+  check(schema: JsonSchema, options: CompileOptions): Promise<readonly Finding[]>;
 
   /**
    * The validator of a schema object that was compiled before, by the identity of the object: no hashing, for the hot
    * path. Undefined when it is cold or was evicted; then `compile` brings it back.
    */
   peek(schema: JsonSchema): CompiledSchema | undefined;
+}
+
+export interface CompileOptions {
+  readonly signal: AbortSignal;
+  /** On whose behalf: an organization. */
+  readonly lane: string;
 }

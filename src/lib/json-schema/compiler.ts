@@ -4,92 +4,132 @@ import type { Finding } from "../errors.ts";
 import { canonicalJson } from "../json/canonical-json.ts";
 import { err, ok, type Result } from "../result.ts";
 import { unlessAborted } from "../wait.ts";
-import type { CompiledSchema, JsonSchema, SchemaCompiler } from "./compiled-schema.ts";
+import { type Asker, createWorkerQueue, type Exceeded, type WorkerQueue } from "../worker-queue.ts";
+import type { CompiledSchema, JsonSchema, SchemaCompiler, SchemaViolation } from "./compiled-schema.ts";
+import { evaluateCode, PatternBudgetError } from "./evaluate.ts";
 import type { GeneratedCode } from "./generate/generate.ts";
-import { schemaHere, schemaInWorker } from "./placement.ts";
-import { createTurns } from "./turns.ts";
-import { createWorkerLane } from "./worker-lane.ts";
+import type { SchemaAnswer, SchemaRequest } from "./worker.ts";
 
-export interface SchemaCompilerOptions {
-  /** Of all generated code that is kept, in characters. */
-  readonly maxCodeLength?: number;
-  readonly compileTimeoutMs?: number;
-  /** Of one value in the worker. */
-  readonly validateTimeoutMs?: number;
+/** Keeps generated code from one start to the next. What it finds is evaluated: it must be what was kept, and nothing else. */
+export interface CodeStore {
+  readonly find: (digest: string) => Promise<GeneratedCode | undefined>;
+  readonly keep: (digest: string, generated: GeneratedCode) => void;
 }
 
-const MAX_QUEUED_COMPILES = 10_000;
-const MAX_QUEUED_VALUES = 1_000;
-const MAX_HEAP_MIB = 512;
+export interface SchemaCompilerOptions {
+  readonly codeStore?: CodeStore;
+  /** Of all generated code that is kept in memory, in characters. */
+  readonly maxCodeLength?: number;
+  readonly maxCompileCpuMs?: number;
+  /** Of one value in the worker. */
+  readonly maxCheckCpuMs?: number;
+}
+
+/** In the cache; a boolean takes nothing. */
+interface Cached extends CompiledSchema {
+  readonly size?: { readonly textLength: number; readonly codeLength: number; readonly cost: number };
+}
+
+type Compiled = Result<Cached, readonly Finding[]>;
+type Work = WorkerQueue<SchemaRequest, SchemaAnswer>;
+
+const MAX_QUEUED_PER_LANE = 1_000;
+const MAX_HEAP_MIB = 768;
 const DEFAULT_MAX_CODE_LENGTH = 128 * 1024 * 1024;
+/** Of a schema's text: a longer one does not compete with those that are compiled in some milliseconds. */
+const MAX_SMALL_LENGTH = 8 * 1024;
+/** A short schema takes 35 ms; one that takes longer goes on among the long ones. */
+const MAX_SMALL_CPU_MS = 500;
+/** Of a schema that is to be stored, its text and its generated code. All events of GitHub in one schema have 340,000 and 4 million. */
+const MAX_STORED_LENGTH = 512 * 1024;
+const MAX_STORED_CODE_LENGTH = 8 * 1024 * 1024;
+/** Applications of subschemas to one place of a value, where that can be told: 150 ms for each place. */
+const MAX_STORED_COST = 1_000_000;
 /** Evaluating GitHub's largest event, 400 kB, took 7 ms and its first use 5 ms; the union of all, 4 MB, 77 ms. */
 const MAX_CODE_LENGTH_HERE = 512 * 1024;
 /** GitHub's costliest event has 20,865; applying 100,000 subschemas takes some 15 ms. */
 const MAX_COST_HERE = 25_000;
 /** 5,000 instructions take some 20 ms to build. */
 const MAX_PATTERN_SIZE_HERE = 5_000;
+/** In characters × instructions: 50 ms at the very worst, and more than most values ever need. */
+const PATTERN_BUDGET_HERE = 1_000_000;
+
+const TOO_LONG: Finding = { path: "", message: `has more than ${MAX_STORED_LENGTH} characters` };
 
 const ANYTHING: CompiledSchema = { validate: () => undefined };
 const NOTHING: CompiledSchema = {
   validate: () => ({ path: "", message: "is not allowed by the schema false" }),
 };
+/** Not a failure to be retried: the same value would take as long again, and hold up its source for ever. */
+const TOO_COSTLY: SchemaViolation = {
+  path: "",
+  message: "takes too much time or memory to be checked against its schema",
+};
 
 /**
- * Two worker threads, each started when first needed: one generates code from schemas, the other checks values against
- * what is too costly for this thread, so that no value waits behind a compilation.
+ * Three worker threads, each started when first needed: one generates code from short schemas, one from long ones, the third
+ * checks values against what is too costly for this thread. So no value waits behind a compilation, and no short schema
+ * behind a long one.
  */
 export function startSchemaCompiler(options: SchemaCompilerOptions = {}): SchemaCompiler {
-  const compiling = createWorkerLane({
-    timeoutMs: options.compileTimeoutMs ?? 10_000,
-    maxQueued: MAX_QUEUED_COMPILES,
-    maxHeapMiB: MAX_HEAP_MIB,
-  });
-  const checking = createWorkerLane({
-    timeoutMs: options.validateTimeoutMs ?? 3_000,
-    maxQueued: MAX_QUEUED_VALUES,
-    maxHeapMiB: MAX_HEAP_MIB,
-  });
+  const { codeStore, maxCompileCpuMs = 10_000, maxCheckCpuMs = 3_000 } = options;
+  const short = createQueue("short schemas", Math.min(maxCompileCpuMs, MAX_SMALL_CPU_MS));
+  const long = createQueue("long schemas", maxCompileCpuMs);
+  const checking = createQueue("schema checks", maxCheckCpuMs);
   const takeTurn = createTurns();
-  const cache = new LRUCache<string, CompiledSchema>({
+  const cache = new LRUCache<string, Cached>({
     maxSize: options.maxCodeLength ?? DEFAULT_MAX_CODE_LENGTH,
   });
   const digests = new WeakMap<object, string>();
-  const underWay = new Map<string, Promise<Result<CompiledSchema, readonly Finding[]>>>();
+  const underWay = new Map<string, Promise<Compiled>>();
 
-  async function compile(schema: JsonSchema): Promise<Result<CompiledSchema, readonly Finding[]>> {
+  async function compile(
+    schema: JsonSchema,
+    asker: Asker,
+    maxLength = Number.POSITIVE_INFINITY,
+  ): Promise<Compiled> {
     const warm = peek(schema);
     if (warm) return ok(warm);
     const text = await takeTurn(() => textOf(schema));
     if (text === undefined) return err([{ path: "", message: "is nested too deeply to be compiled" }]);
+    if (text.length > maxLength) return err([TOO_LONG]);
     const digest = createHash("sha256").update(text).digest("base64url");
     // A boolean is always warm.
     if (typeof schema === "object") digests.set(schema, digest);
     const known = cache.get(digest);
     if (known) return ok(known);
-    const shared = underWay.get(digest) ?? compileText(text, digest).finally(() => underWay.delete(digest));
+    const shared =
+      underWay.get(digest) ?? compileText(text, digest, asker).finally(() => underWay.delete(digest));
     underWay.set(digest, shared);
     return shared;
   }
 
-  async function compileText(
-    text: string,
-    digest: string,
-  ): Promise<Result<CompiledSchema, readonly Finding[]>> {
-    const reply = await compiling.run({ kind: "compile", text });
-    if (reply.kind === "exceeded") {
-      return err([{ path: "", message: "takes too much time or memory to be compiled" }]);
-    }
-    if (reply.kind !== "compiled") throw new Error(`the schema worker answered ${reply.kind}`);
-    if (!reply.result.ok) return reply.result;
-    const generated = reply.result.value;
-    const compiled = isCheap(generated)
-      ? await takeTurn(() => schemaHere(digest, generated.code, checking))
-      : schemaInWorker(digest, generated.code, checking);
-    cache.set(digest, compiled, { size: generated.code.length });
+  async function compileText(text: string, digest: string, asker: Asker): Promise<Compiled> {
+    const kept = await codeStore?.find(digest);
+    const answer = kept ? ok(kept) : await generate(text, asker);
+    if (!answer.ok) return answer;
+    const generated = answer.value;
+    if (!kept) codeStore?.keep(digest, generated);
+    const { code } = generated;
+    const inWorker = checkInWorker(digest, code, checking);
+    const validate = isCheap(generated) ? await takeTurn(() => checkHere(code, inWorker)) : inWorker;
+    const size = { textLength: text.length, codeLength: code.length, cost: generated.cost };
+    const compiled = { validate, size };
+    cache.set(digest, compiled, { size: code.length });
     return ok(compiled);
   }
 
-  function peek(schema: JsonSchema): CompiledSchema | undefined {
+  async function generate(text: string, asker: Asker): Promise<Result<GeneratedCode, readonly Finding[]>> {
+    const request = { kind: "compile", text } as const;
+    let answer: SchemaAnswer | Exceeded = { kind: "exceeded" };
+    if (text.length <= MAX_SMALL_LENGTH) answer = await short.run(request, asker);
+    if (answer.kind === "exceeded") answer = await long.run(request, asker);
+    if (answer.kind === "compiled") return answer.result;
+    if (answer.kind !== "exceeded") throw new Error(`the schema worker answered ${answer.kind}`);
+    return err([{ path: "", message: "takes too much time or memory to be compiled" }]);
+  }
+
+  function peek(schema: JsonSchema): Cached | undefined {
     if (typeof schema === "boolean") return schema ? ANYTHING : NOTHING;
     const digest = digests.get(schema);
     return digest === undefined ? undefined : cache.get(digest);
@@ -97,16 +137,71 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
 
   return {
     // The compilation itself goes on: others may wait for it, and the next to ask finds it in the cache.
-    compile: (schema, { signal }) => unlessAborted(signal, compile(schema)),
+    compile: (schema, { signal, lane }) => unlessAborted(signal, compile(schema, { lane })),
+    async check(schema, { signal, lane }) {
+      const compiled = await unlessAborted(signal, compile(schema, { lane }, MAX_STORED_LENGTH));
+      return compiled.ok ? findExcess(compiled.value) : compiled.error;
+    },
     peek,
     [Symbol.asyncDispose]: async () => {
-      await Promise.all([compiling[Symbol.asyncDispose](), checking[Symbol.asyncDispose]()]);
+      await Promise.all([short, long, checking].map((queue) => queue[Symbol.asyncDispose]()));
     },
+  };
+}
+
+const createQueue = (name: string, maxCpuMs: number): Work =>
+  createWorkerQueue({
+    program: new URL("./worker.ts", import.meta.url),
+    name,
+    maxCpuMs,
+    maxQueuedPerLane: MAX_QUEUED_PER_LANE,
+    maxHeapMiB: MAX_HEAP_MIB,
+  });
+
+/** A value whose patterns would hold this thread up goes to the worker. */
+function checkHere(code: string, inWorker: CompiledSchema["validate"]): CompiledSchema["validate"] {
+  const check = evaluateCode(code, { patternBudget: PATTERN_BUDGET_HERE });
+  return (value, asker) => {
+    try {
+      return check(value);
+    } catch (error) {
+      if (error instanceof PatternBudgetError) return inWorker(value, asker);
+      throw error;
+    }
+  };
+}
+
+function checkInWorker(digest: string, code: string, worker: Work): CompiledSchema["validate"] {
+  return async (value, asker) => {
+    const first = await worker.run({ kind: "check", digest, value }, asker);
+    // Code is large: it is sent only where the worker has not seen it, or no longer holds it.
+    const answer =
+      first.kind === "missing" ? await worker.run({ kind: "check", digest, code, value }, asker) : first;
+    switch (answer.kind) {
+      case "checked":
+        return answer.violation;
+      case "exceeded":
+        return TOO_COSTLY;
+      default:
+        throw new Error(`the schema worker answered ${answer.kind}`);
+    }
   };
 }
 
 const isCheap = ({ code, cost, patternSize }: GeneratedCode): boolean =>
   code.length <= MAX_CODE_LENGTH_HERE && cost <= MAX_COST_HERE && patternSize <= MAX_PATTERN_SIZE_HERE;
+
+/** A cost without end is that of schemas that recurse: their values decide, each within its own bound. */
+function findExcess({ size }: Cached): readonly Finding[] {
+  if (size === undefined) return [];
+  const { textLength, codeLength, cost } = size;
+  if (textLength > MAX_STORED_LENGTH) return [TOO_LONG];
+  if (codeLength > MAX_STORED_CODE_LENGTH)
+    return [{ path: "", message: `becomes more than ${MAX_STORED_CODE_LENGTH} characters of code` }];
+  if (!Number.isFinite(cost) || cost <= MAX_STORED_COST) return [];
+  const message = `applies its subschemas to one value up to ${cost} times, more than ${MAX_STORED_COST}`;
+  return [{ path: "", message }];
+}
 
 function textOf(schema: JsonSchema): string | undefined {
   try {
@@ -115,4 +210,14 @@ function textOf(schema: JsonSchema): string | undefined {
     if (error instanceof RangeError) return undefined;
     throw error;
   }
+}
+
+/** Runs one piece of work per turn of the event loop, in order of asking, so that many pieces never add up to a stall. */
+function createTurns(): <T>(work: () => T) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const turn = last.then(() => new Promise<void>((resolve) => setImmediate(resolve))).then(work);
+    last = turn.catch(() => undefined);
+    return turn;
+  };
 }

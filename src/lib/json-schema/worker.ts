@@ -1,14 +1,27 @@
 /** The worker thread's program: generates code from schemas, and checks values against what is too costly elsewhere. */
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
+import type { Finding } from "../errors.ts";
+import type { Result } from "../result.ts";
+import type { SchemaViolation } from "./compiled-schema.ts";
 import { type Check, evaluateCode } from "./evaluate.ts";
 import { createSchemaCheck } from "./generate/dialects.ts";
-import { generateCode } from "./generate/generate.ts";
-import type { Reply, Request } from "./protocol.ts";
+import { type GeneratedCode, generateCode } from "./generate/generate.ts";
 
-const MAX_HELD_CODE = 64 * 1024 * 1024;
+export type SchemaRequest =
+  | { readonly kind: "compile"; readonly text: string }
+  /** Without `code` the worker answers `missing` where it does not hold it. */
+  | { readonly kind: "check"; readonly digest: string; readonly code?: string; readonly value: unknown };
 
-function createAnswers(): (request: Request) => Reply {
+export type SchemaAnswer =
+  | { readonly kind: "compiled"; readonly result: Result<GeneratedCode, readonly Finding[]> }
+  | { readonly kind: "checked"; readonly violation: SchemaViolation | undefined }
+  | { readonly kind: "missing" };
+
+/** Fifty schemas of 75 kB are 68 MB of code. */
+const MAX_HELD_CODE = 160 * 1024 * 1024;
+
+function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
   const checkSchema = createSchemaCheck();
   const checks = new LRUCache<string, Check>({ maxSize: MAX_HELD_CODE });
   return (request) => {
@@ -29,5 +42,5 @@ function createAnswers(): (request: Request) => Reply {
 if (!parentPort) throw new Error("worker.ts runs as a worker thread");
 const port = parentPort;
 const answer = createAnswers();
-port.on("message", (request: Request) => port.postMessage(answer(request)));
-port.postMessage({ kind: "ready" } satisfies Reply);
+port.on("message", (request: SchemaRequest) => port.postMessage(answer(request)));
+port.postMessage({ kind: "ready" });

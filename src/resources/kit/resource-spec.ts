@@ -87,7 +87,11 @@ export interface ResourceSpec<
   /** Fields whose bodies are narrower than what stays valid where it stands. */
   readonly narrow?: (deps: D) => z.ZodRawShape;
   /** Like `prepare`, of the body alone and before the transaction, which would hold a connection of the pool: for slow checks. */
-  readonly readBody?: (body: Partial<ValuesOf<F>>, deps: D) => Promise<Partial<Shown<ValuesOf<F>>>>;
+  readonly readBody?: (
+    body: Partial<ValuesOf<F>>,
+    deps: D,
+    caller: Caller,
+  ) => Promise<Partial<Shown<ValuesOf<F>>>>;
   /** The values of fields that are not stored as they are written, before a patch. */
   readonly readAside?: (trx: Trx, row: RowOf<F>) => Promise<Partial<ValuesOf<F>>>;
   /** Takes other locks before that of the row that is changed. */

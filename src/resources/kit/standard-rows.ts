@@ -198,7 +198,7 @@ export function standardRows<
       insert,
       change,
       async create(caller: Caller, place: Place, body: object, c: Context<ApiEnv>): Promise<object> {
-        const checked = { ...body, ...(await spec.readBody?.(body, deps)) };
+        const checked = { ...body, ...(await spec.readBody?.(body, deps, caller)) };
         return inTransaction(async (trx) => show(trx, caller, await insert(trx, caller, place, checked), c));
       },
       async update(
@@ -208,7 +208,7 @@ export function standardRows<
         patch: object,
         c: Context<ApiEnv>,
       ): Promise<object> {
-        const checked = { ...patch, ...(await spec.readBody?.(patch, deps)) };
+        const checked = { ...patch, ...(await spec.readBody?.(patch, deps, caller)) };
         return inTransaction(async (trx) => {
           await lockParent(trx, caller, place, false);
           await spec.lockFirst?.(trx, caller, checked);

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import type {
   CompiledSchema,
@@ -10,25 +10,28 @@ import type {
 import { startSchemaCompiler } from "../../../src/lib/json-schema/compiler.ts";
 import { CEILING_MS } from "../../support/until.ts";
 
+const ASKER = { lane: "a" };
+
 const DRAFT_07 = "http://json-schema.org/draft-07/schema#";
 const { signal } = new AbortController();
 let compiler: SchemaCompiler;
 
 beforeAll(() => {
-  compiler = startSchemaCompiler({ compileTimeoutMs: CEILING_MS, validateTimeoutMs: CEILING_MS });
+  compiler = startSchemaCompiler({ maxCompileCpuMs: CEILING_MS, maxCheckCpuMs: CEILING_MS });
 });
 afterAll(() => compiler[Symbol.asyncDispose]());
 
 async function compiled(schema: JsonSchema, by = compiler): Promise<CompiledSchema> {
-  const result = await by.compile(schema, { signal });
+  const result = await by.compile(schema, { signal, lane: "a" });
   if (!result.ok) throw new Error(JSON.stringify(result.error));
   return result.value;
 }
 
-const validate = async (schema: JsonSchema, value: unknown) => (await compiled(schema)).validate(value);
+const validate = async (schema: JsonSchema, value: unknown) =>
+  (await compiled(schema)).validate(value, ASKER);
 
 async function findings(schema: JsonSchema, by = compiler) {
-  const result = await by.compile(schema, { signal });
+  const result = await by.compile(schema, { signal, lane: "a" });
   return result.ok ? [] : result.error;
 }
 
@@ -155,7 +158,7 @@ test("the place of every finding of the meta-schema is told, once", async () => 
 test("a pattern that would backtrack for ever elsewhere is answered on this thread", async () => {
   const schema = await compiled({ pattern: "^(a+)+$" });
   // An engine that backtracks tries 2^60 ways.
-  const answer = schema.validate(`${"a".repeat(60)}!`);
+  const answer = schema.validate(`${"a".repeat(60)}!`, ASKER);
   expect(answer).toMatchObject({ path: "" });
   expect(answer).not.toBeInstanceOf(Promise);
 });
@@ -169,13 +172,13 @@ test("a schema that is costly to apply is checked in the worker, a cheap one on 
     }
     return { $defs, $ref: `#/$defs/d${levels}` };
   };
-  expect((await compiled(doubled(2))).validate(1)).toBeUndefined();
+  expect((await compiled(doubled(2))).validate(1, ASKER)).toBeUndefined();
   const costly = await compiled(doubled(16));
   for (const [value, verdict] of [
     [1, undefined],
     ["a", expect.objectContaining({ path: "" })],
   ]) {
-    const answer = costly.validate(value);
+    const answer = costly.validate(value, ASKER);
     expect(answer).toBeInstanceOf(Promise);
     expect(await answer).toEqual(verdict);
   }
@@ -183,8 +186,8 @@ test("a schema that is costly to apply is checked in the worker, a cheap one on 
 
 test("a text on which patterns could take long goes to the worker", async () => {
   const schema = await compiled({ pattern: "(a|b)*a(a|b){30}[cd]" });
-  expect(schema.validate("ab")).not.toBeInstanceOf(Promise);
-  const answer = schema.validate("ab".repeat(50_000));
+  expect(schema.validate("ab", ASKER)).not.toBeInstanceOf(Promise);
+  const answer = schema.validate("ab".repeat(50_000), ASKER);
   expect(answer).toBeInstanceOf(Promise);
   expect(await answer).toMatchObject({ path: "" });
 });
@@ -192,7 +195,7 @@ test("a text on which patterns could take long goes to the worker", async () => 
 test("the format url takes no more than linear time", async () => {
   const schema = await compiled({ format: "url" });
   for (const text of ["http://a.example/x?y", "ftp://u:p@a.example:21/@", "http://8.8.8.8"]) {
-    expect(schema.validate(text)).toBeUndefined();
+    expect(schema.validate(text, ASKER)).toBeUndefined();
   }
   for (const text of [
     "http://",
@@ -201,11 +204,11 @@ test("the format url takes no more than linear time", async () => {
     "mailto:a@b.example",
     "http://a b.example",
   ]) {
-    expect(schema.validate(text)).toBeDefined();
+    expect(schema.validate(text, ASKER)).toBeDefined();
   }
   // Quadratic time would be hours.
-  expect(schema.validate(`http://a.${":".repeat(2_000_000)} `)).toBeDefined();
-  expect(schema.validate(`http://${"a@a.aa/".repeat(300_000)} `)).toBeDefined();
+  expect(schema.validate(`http://a.${":".repeat(2_000_000)} `, ASKER)).toBeDefined();
+  expect(schema.validate(`http://${"a@a.aa/".repeat(300_000)} `, ASKER)).toBeDefined();
 });
 
 /** Small on paper, 2^40 applications of a subschema to one value. */
@@ -218,58 +221,65 @@ const exponential = (): JsonSchema => {
   return { $defs, $ref: "#/$defs/d40" };
 };
 
-/** The timers of this thread stand still, so that no job runs out of time but by `endJob`. */
-function holdTimers(jobTimeoutMs: number) {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  // Not a spy: `vi.restoreAllMocks` would put this fake back.
-  const held = globalThis.setTimeout;
-  let armed = 0;
-  const counting = (run: () => void, ms?: number, ...args: []) => {
-    if (ms === jobTimeoutMs) armed++;
-    return held(run, ms, ...args);
-  };
-  globalThis.setTimeout = Object.assign(counting, held);
-  return {
-    /** Ends the time of the job that is the nth which a worker has taken, as soon as it has. */
-    async endJob(n: number): Promise<void> {
-      while (armed < n) await new Promise((resolve) => setImmediate(resolve));
-      vi.advanceTimersByTime(jobTimeoutMs);
-    },
-    [Symbol.dispose]() {
-      globalThis.setTimeout = held;
-      vi.useRealTimers();
-    },
-  };
-}
-
-test("a value that takes too long is in violation, and those behind it are answered", async () => {
-  using timers = holdTimers(4_321);
-  await using own = startSchemaCompiler({ validateTimeoutMs: 4_321 });
+test("a value that takes too much CPU time is in violation, and those behind it are answered", async () => {
+  await using own = startSchemaCompiler({ maxCheckCpuMs: 500 });
   const endless = await compiled(exponential(), own);
   const recursive = await compiled({ type: ["object", "null"], properties: { a: { $ref: "#" } } }, own);
-  const answers = [endless.validate(7), recursive.validate({ a: null }), recursive.validate({ a: 1 })];
-  // The worker first says of each value that it does not know the schema; then it takes the endless one.
-  await timers.endJob(4);
-  const [slow, good, bad] = await Promise.all(answers);
+  const [slow, good, bad] = await Promise.all([
+    endless.validate(7, ASKER),
+    recursive.validate({ a: null }, ASKER),
+    recursive.validate({ a: 1 }, ASKER),
+  ]);
   expect(slow?.message).toContain("too much time");
   expect(good).toBeUndefined();
   expect(bad?.path).toBe("/a");
 });
 
-test("a schema that takes too long to compile is refused, and those behind it are compiled", async () => {
-  using timers = holdTimers(4_321);
-  await using own = startSchemaCompiler({ compileTimeoutMs: 4_321 });
-  const properties = Object.fromEntries(
-    Array.from({ length: 60_000 }, (_, i) => [`p${i}`, { type: "string" }]),
-  );
-  const results = [own.compile({ properties }, { signal }), own.compile({ type: "null" }, { signal })];
-  await timers.endJob(1);
-  const [slow, good] = await Promise.all(results);
+/** Some milliseconds to compile per thousand members. */
+const wide = (name: string, members: number): JsonSchema => ({
+  properties: Object.fromEntries(
+    Array.from({ length: members }, (_, i) => [`${name}${i}`, { type: "string" }]),
+  ),
+});
+
+test("a schema that takes too much CPU time to compile is refused, and those behind it are compiled", async () => {
+  await using own = startSchemaCompiler({ maxCompileCpuMs: 500 });
+  const [slow, good] = await Promise.all([
+    own.compile(wide("p", 60_000), { signal, lane: "a" }),
+    own.compile({ type: "null", title: "long".repeat(3_000) }, { signal, lane: "a" }),
+  ]);
   expect(slow).toMatchObject({
     ok: false,
     error: [{ path: "", message: expect.stringContaining("too much time") }],
   });
   expect(good?.ok).toBe(true);
+});
+
+test("a schema is compiled although another organization has asked for many that are large", async () => {
+  await using own = startSchemaCompiler();
+  const done: string[] = [];
+  const ask = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
+    const result = await own.compile(schema, { signal, lane });
+    if (result.ok) done.push(name);
+  };
+  // 75 kB each.
+  const many = Array.from({ length: 48 }, (_, i) => ask(`many${i}`, wide(`m${i}_`, 2_500), "a"));
+  const others = Promise.allSettled(many);
+  await Promise.all([ask("tiny", { const: "tiny" }, "b"), ask("large", wide("l", 2_500), "b")]);
+  // Of the others' no more than was under way, and one turn.
+  expect(done.indexOf("tiny")).toBeLessThanOrEqual(2);
+  expect(done.indexOf("large")).toBeLessThanOrEqual(3);
+  await own[Symbol.asyncDispose]();
+  await others;
+});
+
+test.each<[string, JsonSchema, string]>([
+  ["of many characters", { title: "x".repeat(600_000) }, "has more than 524288 characters"],
+  ["that is applied without measure", exponential(), "applies its subschemas to one value up to"],
+])("a schema %s is used where it is stored already, and may not be stored", async (_, schema, message) => {
+  expect((await compiler.compile(schema, { signal, lane: "a" })).ok).toBe(true);
+  const [finding] = await compiler.check(schema, { signal, lane: "a" });
+  expect(finding).toMatchObject({ path: "", message: expect.stringContaining(message) });
 });
 
 test("a schema that is nested too deeply is refused", async () => {
@@ -285,7 +295,7 @@ test("a compiled schema is found by its object; an equal one is not compiled aga
   expect(second).toBe(first);
   expect(compiler.peek(schema)).toBe(first);
   expect(await compiled({ properties: { a: { type: "integer" } }, type: "object" })).toBe(first);
-  expect(compiler.peek(true)?.validate(1)).toBeUndefined();
+  expect(compiler.peek(true)?.validate(1, ASKER)).toBeUndefined();
 });
 
 test("the cache is bounded by the code that it holds", async () => {
@@ -300,7 +310,7 @@ test("the cache is bounded by the code that it holds", async () => {
 
 test("waiting for a compilation ends with its signal", async () => {
   const controller = new AbortController();
-  const waiting = compiler.compile({ title: "aborted" }, { signal: controller.signal });
+  const waiting = compiler.compile({ title: "aborted" }, { signal: controller.signal, lane: "a" });
   controller.abort(new Error("enough"));
   await expect(waiting).rejects.toThrow("enough");
 });
@@ -308,11 +318,11 @@ test("waiting for a compilation ends with its signal", async () => {
 test("a closed compiler is unavailable, and so are its jobs under way", async () => {
   const own = startSchemaCompiler();
   const recursive = await compiled({ properties: { a: { $ref: "#" } } }, own);
-  const waiting = own.compile({ title: "under way" }, { signal });
+  const waiting = own.compile({ title: "under way" }, { signal, lane: "a" });
   const refused = expect(waiting).rejects.toThrow(UnavailableError);
   await own[Symbol.asyncDispose]();
   await refused;
-  await expect(recursive.validate({})).rejects.toThrow(UnavailableError);
+  await expect(recursive.validate({}, ASKER)).rejects.toThrow(UnavailableError);
 });
 
 test("an idle compiler does not keep its process alive; the main thread never loads the compiling code", async () => {
@@ -321,9 +331,9 @@ test("an idle compiler does not keep its process alive; the main thread never lo
     import { startSchemaCompiler } from ${JSON.stringify(new URL("../../../src/lib/json-schema/compiler.ts", import.meta.url).href)};
     const compiler = startSchemaCompiler();
     const { signal } = new AbortController();
-    const compiled = await compiler.compile({ $ref: "#/$defs/a", $defs: { a: { properties: { a: { $ref: "#/$defs/a" } } } } }, { signal });
+    const compiled = await compiler.compile({ $ref: "#/$defs/a", $defs: { a: { properties: { a: { $ref: "#/$defs/a" } } } } }, { signal, lane: "a" });
     const loaded = Object.keys(Module._cache).filter((file) => /ajv\\/dist\\/(core|compile\\/index)\\.js$/.test(file));
-    console.log(compiled.ok, await compiled.value.validate({}), loaded.length);`;
+    console.log(compiled.ok, await compiled.value.validate({}, { lane: "a" }), loaded.length);`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], {
     timeout: CEILING_MS,
   });

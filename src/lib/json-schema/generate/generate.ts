@@ -65,7 +65,7 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
 function findingOf(error: unknown, placeOfPattern: () => string): Finding {
   if (error instanceof PatternError) return { path: placeOfPattern(), message: error.message };
   if (error instanceof RangeError)
-    return { path: "", message: "is nested too deeply, or refers to itself without end" };
+    return { path: "", message: "is nested too deeply, is too large, or refers to itself without end" };
   const reason = error instanceof Error ? error.message : String(error);
   return { path: "", message: `cannot be compiled: ${reason}` };
 }

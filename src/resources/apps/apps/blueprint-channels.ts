@@ -24,6 +24,7 @@ export async function planChannels(
   deps: SettingsDeps & { readonly keyring: Keyring },
   blueprint: BlueprintRow,
   present: readonly ChannelRow[],
+  organizationId: string,
 ): Promise<readonly PlannedChannel[]> {
   const byUid = new Map(present.map((row) => [row.uid, row]));
   const planned: PlannedChannel[] = [];
@@ -39,7 +40,7 @@ export async function planChannels(
     }
     const secrets = before ? openSettings(deps.keyring, before) : {};
     const config = { ...withOwnSender(deps, before, settings.config), ...secrets };
-    const checked = await checkSettings(deps, { ...settings, config });
+    const checked = await checkSettings(deps, { ...settings, config }, organizationId);
     if (checked.ok) planned.push({ content: { ...checked.value, uid, title, fromBlueprint: true }, before });
     else findings.push(...checked.error.map((finding) => findingUnder(`channels[${index}]`, finding)));
   }

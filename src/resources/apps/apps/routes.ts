@@ -58,7 +58,7 @@ export const apps = standardResource({
             : await findBlueprint(deps.db, organizationId, body.blueprintId);
         if (!blueprint) throw notFound("blueprint");
         const { uid, title, description, id: blueprintId } = blueprint;
-        const planned = await planChannels(deps, blueprint, []);
+        const planned = await planChannels(deps, blueprint, [], caller.organizationId);
         const installed = await installApp(
           deps.db,
           caller,

@@ -57,7 +57,7 @@ export const appUpgrades: Resource<AppDeps> = {
             app.blueprintId === null ? undefined : await findUpgradeSource(deps, caller, app.blueprintId);
           if (!blueprint) throw conflict("The app has no blueprint to be upgraded to.");
           const channels = await appChannels(db, app.id).execute();
-          const plan = await planChannels(deps, blueprint, channels);
+          const plan = await planChannels(deps, blueprint, channels, caller.organizationId);
           const options = { ...body, author: caller, keyring, nowMs: clock() };
           return upgradeApp(db, { app, blueprint, channels }, plan, options);
         });

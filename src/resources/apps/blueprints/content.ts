@@ -13,12 +13,13 @@ import { err, ok, type Result } from "../../../lib/result.ts";
 export async function checkBlueprintChannels(
   deps: SettingsDeps,
   channels: readonly ChannelInput[],
+  organizationId: string,
 ): Promise<Result<readonly BlueprintChannel[], readonly Finding[]>> {
   const findings: Finding[] = [];
   const checked: BlueprintChannel[] = [];
   for (const [index, channel] of channels.entries()) {
     const secrets = findSecretSettings(deps, channel);
-    const result = await checkSettings(deps, channel);
+    const result = await checkSettings(deps, channel, organizationId);
     const found = result.ok ? secrets : [...secrets, ...result.error];
     findings.push(...found.map((finding) => findingUnder(`channels[${index}]`, finding)));
     if (result.ok) {

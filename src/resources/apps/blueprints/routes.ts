@@ -20,9 +20,9 @@ export const blueprints = standardResource({
     when: "the organization has another blueprint of that uid",
     message: "There is a blueprint of that uid already.",
   },
-  async readBody({ channels }, deps: BlueprintDeps) {
+  async readBody({ channels }, deps: BlueprintDeps, { organizationId }) {
     if (channels === undefined) return {};
-    const checked = await checkBlueprintChannels(deps, channels);
+    const checked = await checkBlueprintChannels(deps, channels, organizationId);
     if (!checked.ok) throw invalidParameters(checked.error);
     return { channels: checked.value };
   },

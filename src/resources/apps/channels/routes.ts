@@ -57,7 +57,7 @@ export const channels: Resource<ChannelDeps> = {
       },
       async ({ caller, params, body, c }) => {
         const { uid, title, connectionId } = body;
-        const settings = await requireSettings(deps, body);
+        const settings = await requireSettings(deps, caller, body);
         await requireConnection(deps, caller, settings, connectionId);
         const channel = { ...settings, uid, title, connectionId };
         const context = { keyring: deps.keyring, nowMs: deps.clock() };
@@ -120,7 +120,7 @@ export const channels: Resource<ChannelDeps> = {
             channelContentSchema,
             mergePatch(before, body),
           );
-          const settings = await requireSettings(deps, { ...given, kind: row.kind });
+          const settings = await requireSettings(deps, caller, { ...given, kind: row.kind });
           await requireConnection(deps, caller, settings, connectionId);
           requireMatch(c, row);
           const context = { keyring, nowMs: clock() };
@@ -180,8 +180,12 @@ export async function renderOne(deps: EntityDeps, row: ChannelRow): Promise<Chan
 }
 
 /** @throws ApiError 400 that names each setting that does not fit. */
-async function requireSettings(deps: SettingsDeps, settings: ChannelSettings): Promise<CheckedSettings> {
-  const checked = await checkSettings(deps, settings);
+async function requireSettings(
+  deps: SettingsDeps,
+  { organizationId }: Caller,
+  settings: ChannelSettings,
+): Promise<CheckedSettings> {
+  const checked = await checkSettings(deps, settings, organizationId);
   if (!checked.ok) throw invalidParameters(checked.error);
   return checked.value;
 }

@@ -23,7 +23,7 @@ export interface ExplainDeps {
   readonly explain: Explain;
   /** The channel in force; undefined where it was deleted. @throws UnavailableError */
   readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
-  readonly schemas: Pick<SchemaCompiler, "compile">;
+  readonly schemas: Pick<SchemaCompiler, "check">;
   readonly clock: Clock;
   /** Aborts when the gateway ends. */
   readonly stopping: AbortSignal;

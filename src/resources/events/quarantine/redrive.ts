@@ -12,7 +12,7 @@ export interface QuarantineDeps {
   readonly db: Queryable;
   readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
   readonly explain: Explain;
-  readonly schemas: Pick<SchemaCompiler, "compile">;
+  readonly schemas: Pick<SchemaCompiler, "check">;
   /** The channel in force; undefined where it was deleted. */
   readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
   readonly redrive: Redrive;

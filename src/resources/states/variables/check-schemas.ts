@@ -3,7 +3,7 @@ import { type Finding, UnavailableError } from "../../../lib/errors.ts";
 import type { JsonSchema, SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
 
 export interface CheckSchemasDeps {
-  readonly schemas: Pick<SchemaCompiler, "compile">;
+  readonly schemas: Pick<SchemaCompiler, "check">;
   /** Aborts when the gateway ends. */
   readonly stopping: AbortSignal;
 }
@@ -20,6 +20,7 @@ const MAX_CHECK_MS = 20_000;
  */
 export async function requireSchemas(
   { schemas, stopping }: CheckSchemasDeps,
+  { organizationId: lane }: { readonly organizationId: string },
   sources: readonly { readonly path: string; readonly schema: JsonSchema | null }[],
 ): Promise<void> {
   const timeout = AbortSignal.timeout(MAX_CHECK_MS);
@@ -27,12 +28,11 @@ export async function requireSchemas(
   const findings: Finding[] = [];
   for (const { path, schema } of sources) {
     if (schema === null) continue;
-    const compiled = await schemas.compile(schema, { signal }).catch((error: unknown) => {
+    const found = await schemas.check(schema, { signal, lane }).catch((error: unknown) => {
       if (!signal.aborted) throw error;
       throw new UnavailableError("the schemas were not compiled in time", { cause: error });
     });
-    if (compiled.ok) continue;
-    findings.push(...compiled.error.map((found) => ({ path: path + found.path, message: found.message })));
+    findings.push(...found.map((one) => ({ path: path + one.path, message: one.message })));
   }
   if (findings.length > 0) throw invalidParameters(findings);
 }

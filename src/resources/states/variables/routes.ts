@@ -28,8 +28,8 @@ export const stateVariables = standardResource({
   audit: "variable",
   within: { param: "stateId", parent: STATES },
   taken,
-  async readBody({ schema = null }, deps: VariableDeps) {
-    await requireSchemas(deps, [{ path: "schema", schema }]);
+  async readBody({ schema = null }, deps: VariableDeps, caller) {
+    await requireSchemas(deps, caller, [{ path: "schema", schema }]);
     return {};
   },
   without: ["create"],
@@ -64,6 +64,7 @@ async function addVariables(
 ): Promise<void> {
   await requireSchemas(
     deps,
+    caller,
     inputs.map(({ schema }, index) => ({ path: `[${index}].schema`, schema })),
   );
   await db.transaction().execute(async (trx) => {

@@ -3,19 +3,23 @@ import { describe, expect, it } from "vitest";
 import type { JsonSchema } from "../../../../src/lib/json-schema/compiled-schema.ts";
 import { sharedSchemas } from "../../../support/schemas.ts";
 
+const ASKER = { lane: "a" };
+
 const DRAFT_07 = "http://json-schema.org/draft-07/schema#";
 const { signal } = new AbortController();
 /** As a client sends it: an object literal would take `__proto__` for its prototype. */
 const json = (text: string): JsonSchema => JSON.parse(text);
 
 async function verdicts(schema: JsonSchema, values: readonly unknown[]): Promise<readonly boolean[]> {
-  const compiled = await sharedSchemas().compile(schema, { signal });
+  const compiled = await sharedSchemas().compile(schema, { signal, lane: "a" });
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
-  return Promise.all(values.map(async (value) => (await compiled.value.validate(value)) === undefined));
+  return Promise.all(
+    values.map(async (value) => (await compiled.value.validate(value, ASKER)) === undefined),
+  );
 }
 
 async function refusals(schema: JsonSchema) {
-  const compiled = await sharedSchemas().compile(schema, { signal });
+  const compiled = await sharedSchemas().compile(schema, { signal, lane: "a" });
   return compiled.ok ? [] : compiled.error;
 }
 

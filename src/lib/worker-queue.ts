@@ -1,0 +1,188 @@
+import { Worker } from "node:worker_threads";
+import { UnavailableError } from "./errors.ts";
+
+/** The job passed its bound of CPU time or memory. */
+export interface Exceeded {
+  readonly kind: "exceeded";
+}
+
+/** Who asks for a job. */
+export interface Asker {
+  /** Lanes take turns, however many jobs each of them has. */
+  readonly lane: string;
+  /** Nobody waits any more: the job is not begun. */
+  readonly isGone?: boolean;
+}
+
+/** A worker thread that does one job after the other. */
+export interface WorkerQueue<Q, A> extends AsyncDisposable {
+  /**
+   * `exceeded`: the worker is ended, and the jobs behind go to a new one.
+   *
+   * @throws UnavailableError when the lane is full, nobody waits any more, the worker is lost, or the queue is closed.
+   */
+  readonly run: (request: Q, asker: Asker) => Promise<A | Exceeded>;
+}
+
+export interface WorkerQueueOptions {
+  /** The worker's module; it posts `{ kind: "ready" }` once it has loaded, then one answer for each message. */
+  readonly program: URL;
+  readonly name: string;
+  /** Of one job: of processor time, so that a machine that does other things too refuses nothing for it. */
+  readonly maxCpuMs: number;
+  readonly maxQueuedPerLane: number;
+  readonly maxHeapMiB: number;
+}
+
+interface Job<Q, A> {
+  readonly request: Q;
+  readonly asker: Asker;
+  readonly resolve: (answer: A | Exceeded) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Loading takes a third of a second; a machine that is busy starting up may take many times that. */
+const START_TIMEOUT_MS = 30_000;
+const CPU_LOOKS_PER_BOUND = 10;
+const MAX_CPU_LOOK_MS = 250;
+/** A thread tells its CPU time between two steps of JavaScript: one that does not for so long hangs in one step. */
+const MAX_SILENT_MS = 60_000;
+
+/** The worker starts with the first job, and keeps the process alive only while it has one. */
+export function createWorkerQueue<Q, A extends { readonly kind: string }>(
+  options: WorkerQueueOptions,
+): WorkerQueue<Q, A> {
+  const { name, maxCpuMs } = options;
+  const lanes = new Map<string, Job<Q, A>[]>();
+  let worker: Worker | undefined;
+  let isReady = false;
+  let current: Job<Q, A> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  /** The next job of the lane that was served longest ago; the lane goes behind all others. */
+  function take(): Job<Q, A> | undefined {
+    for (const [lane, jobs] of lanes) {
+      lanes.delete(lane);
+      const job = jobs.shift();
+      if (jobs.length > 0) lanes.set(lane, jobs);
+      if (job === undefined) continue;
+      if (job.asker.isGone !== true) return job;
+      job.reject(lost(`${name}: nobody waits for the job any more`));
+    }
+    return undefined;
+  }
+
+  function next(): void {
+    if (current || isClosed || lanes.size === 0) return;
+    worker ??= start();
+    worker.ref();
+    if (!isReady) return;
+    const job = take();
+    if (!job) return;
+    current = job;
+    try {
+      worker.postMessage(job.request);
+      watchCpu(worker, job);
+    } catch (error) {
+      // A value that cannot be cloned is its caller's mistake, and no reason to end the worker.
+      settle((each) => each.reject(error instanceof Error ? error : new Error(String(error))));
+    }
+  }
+
+  function start(): Worker {
+    const started = new Worker(options.program, {
+      name,
+      env: {},
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: options.maxHeapMiB },
+    });
+    started.on("message", (answer: A | { readonly kind: "ready" }) => {
+      if (started !== worker) return;
+      if (isReady) return settle((job) => job.resolve(answer as A));
+      clearTimeout(timer);
+      isReady = true;
+      next();
+    });
+    started.on("error", (error: Error & { readonly code?: string }) => {
+      const isMemory = error.code === "ERR_WORKER_OUT_OF_MEMORY";
+      lose(started, (job) =>
+        isMemory ? job.resolve({ kind: "exceeded" }) : job.reject(lost(`${name}: the worker failed`, error)),
+      );
+    });
+    started.on("exit", () => lose(started, (job) => job.reject(lost(`${name}: the worker ended`))));
+    timer = setTimeout(
+      () => lose(started, (job) => job.reject(lost(`${name}: the worker does not start`))),
+      START_TIMEOUT_MS,
+    );
+    return started;
+  }
+
+  /** Looks at the thread's CPU time until the job is done or has used up its own. */
+  function watchCpu(which: Worker, job: Job<Q, A>): void {
+    const isOver = (): boolean => current !== job || which !== worker;
+    const lookMs = Math.min(MAX_CPU_LOOK_MS, maxCpuMs / CPU_LOOKS_PER_BOUND);
+    let atFirst: NodeJS.CpuUsage | undefined;
+    const look = async (): Promise<void> => {
+      timer = setTimeout(
+        () => lose(which, (each) => each.reject(lost(`${name}: the worker hangs`))),
+        MAX_SILENT_MS,
+      );
+      const now = await which.cpuUsage();
+      if (isOver()) return;
+      clearTimeout(timer);
+      atFirst ??= now;
+      const usedMs = (now.user + now.system - atFirst.user - atFirst.system) / 1000;
+      if (usedMs > maxCpuMs) lose(which, (each) => each.resolve({ kind: "exceeded" }));
+      else arm();
+    };
+    // Most jobs are done before the first look. A thread that has ended tells no CPU time; its "exit" answers the job.
+    const arm = (): void => {
+      timer = setTimeout(() => void look().catch(() => {}), lookMs);
+    };
+    arm();
+  }
+
+  /** A worker that is gone or must go: its job is answered, a worker that never started takes a job with it. */
+  function lose(which: Worker, answer: (job: Job<Q, A>) => void): void {
+    if (which !== worker) return;
+    worker = undefined;
+    if (!isReady) current ??= take();
+    isReady = false;
+    void which.terminate();
+    settle(answer);
+  }
+
+  function settle(answer: (job: Job<Q, A>) => void): void {
+    clearTimeout(timer);
+    const job = current;
+    current = undefined;
+    worker?.unref();
+    if (job) answer(job);
+    next();
+  }
+
+  return {
+    run: (request, asker) =>
+      new Promise((resolve, reject) => {
+        const jobs = lanes.get(asker.lane) ?? [];
+        if (isClosed) return reject(lost(`${name}: closed`));
+        if (jobs.length >= options.maxQueuedPerLane) return reject(lost(`${name}: too many jobs wait`));
+        jobs.push({ request, asker, resolve, reject });
+        lanes.set(asker.lane, jobs);
+        next();
+      }),
+    [Symbol.asyncDispose]: async () => {
+      isClosed = true;
+      clearTimeout(timer);
+      const ended = worker;
+      worker = undefined;
+      for (const job of [current, ...[...lanes.values()].flat()]) job?.reject(lost(`${name}: closed`));
+      lanes.clear();
+      current = undefined;
+      await ended?.terminate();
+    },
+  };
+}
+
+const lost = (message: string, cause?: unknown): UnavailableError => new UnavailableError(message, { cause });
