@@ -32,6 +32,7 @@ import { greet, type Print, redisCliOf } from "./gateway/greeting.ts";
 import { createHealthChecks, observeGateway } from "./gateway/health.ts";
 import { startListener } from "./gateway/listener.ts";
 import { createMasterKeyWatch, openMasterKeyring } from "./gateway/master-keys.ts";
+import { startSettingsCheck } from "./gateway/settings-check.ts";
 import { createSourceBus, type SourcesTiming, startSources } from "./gateway/sources.ts";
 import { claimDataDir, openStores } from "./gateway/stores.ts";
 import { createMetricsApp, type HealthCheck } from "./http/health.ts";
@@ -226,6 +227,7 @@ export async function startGateway(
       )
     : undefined;
 
+  opening.use(startSettingsCheck(foundation));
   observeGateway({ ...foundation, housekeeper });
   const draining = new AbortController();
   const stopping = AbortSignal.any([signal, draining.signal]);

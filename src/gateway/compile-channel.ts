@@ -1,4 +1,5 @@
 import type { ChannelKinds } from "../channels/kind.ts";
+import { readStoredSettings } from "../channels/stored-settings.ts";
 import type { LiveChannel as StoredChannel } from "../data/channels/live-channels.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
@@ -27,21 +28,28 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
   const { identity, version, state, pause, settings, definitions, topics, connectionId } = stored;
   const kind = deps.channelKinds.get(identity.kind);
   if (kind === undefined) throw new UnavailableError(`there is no channel kind ${identity.kind}`);
-  // Again through the schema: a setting that is younger than the row gets its default.
-  const parsed = kind.settings.safeParse(settings);
-  if (!parsed.success) {
+  const read = readStoredSettings(kind.settings, settings);
+  if (!read.ok) {
     throw new UnavailableError(`channel ${identity.number} has settings that no longer fit`, {
-      cause: parsed.error,
+      cause: new Error(read.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
     });
   }
-  const sender = resolveSender(senderConfigSchema.parse(parsed.data), deps.presets);
+  const parsed = read.value.settings;
+  // What decides who may send is held to the schema of today.
+  const senderConfig = senderConfigSchema.safeParse(parsed);
+  if (!senderConfig.success) {
+    throw new UnavailableError(`channel ${identity.number} has verification that no longer fits`, {
+      cause: senderConfig.error,
+    });
+  }
+  const sender = resolveSender(senderConfig.data, deps.presets);
   if (!sender.ok) {
     throw new UnavailableError(`channel ${identity.number} has a sender that can no longer be verified`, {
       cause: new Error(sender.error.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ")),
     });
   }
   const { paths } = sender.value;
-  const config = { ...parsed.data, itemsPath: parsed.data.itemsPath ?? paths.itemsPath };
+  const config = { ...parsed, itemsPath: parsed.itemsPath ?? paths.itemsPath };
   const { profile } = kind;
   const rules = compileRules({
     channel: identity,
@@ -68,7 +76,7 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
     state,
     pause,
     limits: config.limits,
-    settings: parsed.data,
+    settings: parsed,
     methods: compiled.methods,
     answer,
     acceptsContentType:

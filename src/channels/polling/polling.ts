@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import type { ChannelKind } from "../kind.ts";
 import type { PolledSource, SourceRun } from "../source.ts";
+import { getStoredSettings } from "../stored-settings.ts";
 import { pollCursorFormat } from "./cursor/cursor.ts";
 import { dryRunPoll } from "./dry-run.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
@@ -19,7 +20,7 @@ export const polling: ChannelKind = {
   addressed: false,
   profile: pollingProfile,
   cursor: pollCursorFormat,
-  originOf: (settings) => originOf(pollingSettings.parse(settings).request),
+  originOf: (settings) => originOf(getStoredSettings(pollingSettings, settings).request),
   needsSetup: () => false,
   async start({ outbound, clock }) {
     const wait: PollDeps["wait"] = (ms, { signal }) => delay(ms, undefined, { signal });
@@ -43,7 +44,7 @@ export function createPolledSource(deps: PollDeps): PolledSource {
   function planOf(settings: unknown): Plan {
     const known = typeof settings === "object" && settings !== null ? plans.get(settings) : undefined;
     if (known !== undefined) return known;
-    const plan = compilePlan(pollingSettings.parse(settings));
+    const plan = compilePlan(getStoredSettings(pollingSettings, settings));
     if (!plan.ok) throw new Error(plan.error.map(({ path, message }) => `${path}: ${message}`).join("; "));
     if (typeof settings === "object" && settings !== null) plans.set(settings, plan.value);
     return plan.value;

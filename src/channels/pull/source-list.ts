@@ -2,6 +2,7 @@ import { listSources, readSourceConfigs, type SourceRow } from "../../data/chann
 import type { Queryable } from "../../data/database.ts";
 import type { ChannelIdentity, ChannelKindName } from "../../event/channel.ts";
 import type { ChannelKind, ChannelRuntime } from "../kind.ts";
+import { readStoredSettings } from "../stored-settings.ts";
 
 /** A pull source that should run, as far as what keeps it going must know. */
 export interface DesiredSource {
@@ -37,11 +38,12 @@ export function createSourceList(deps: SourceListDeps): () => Promise<SourceLook
   function desiredSource(row: SourceRow, config: Readonly<Record<string, unknown>>): DesiredSource {
     const { number, uid, kind, appId, organizationId, version } = row;
     // A secret that it needs may be missing here: what was stored had its defaults when it was written.
-    const parsed = channelKinds.get(kind)?.settings.safeParse(config);
+    const own = channelKinds.get(kind);
+    const read = own && readStoredSettings(own.settings, config);
     return {
       identity: { number, uid, kind, appId, organizationId },
       version,
-      settings: parsed?.success ? parsed.data : config,
+      settings: read?.ok ? read.value.settings : config,
     };
   }
 

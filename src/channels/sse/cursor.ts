@@ -2,6 +2,7 @@ import { z } from "zod";
 import { findingsOf } from "../../http/findings.ts";
 import { err, ok } from "../../lib/result.ts";
 import type { CursorFormat } from "../source.ts";
+import { getStoredSettings } from "../stored-settings.ts";
 import { MAX_ID_CHARS, sseSettings } from "./settings.ts";
 
 /**
@@ -29,7 +30,7 @@ export const sseCursorFormat: CursorFormat = {
   parse(value, settings) {
     const parsed = cursorSchema.safeParse(value);
     if (!parsed.success) return err(findingsOf(parsed.error));
-    const { mode } = sseSettings.parse(settings).resume;
+    const { mode } = getStoredSettings(sseSettings, settings).resume;
     const refused = (message: string) => err([{ path: "lastEventId", message }]);
     if (mode === "none") return refused("is never told to the server where `resume.mode` is none");
     const { lastEventId } = parsed.data;

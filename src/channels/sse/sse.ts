@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { NameItem, RootSource } from "../../normalize/profile.ts";
 import type { ChannelKind } from "../kind.ts";
 import type { StreamSource } from "../source.ts";
+import { getStoredSettings } from "../stored-settings.ts";
 import { sseCursorFormat } from "./cursor.ts";
 import type { OpenStreamDeps } from "./open-stream.ts";
 import { runConnection } from "./run-connection.ts";
@@ -33,7 +34,7 @@ export const sse: ChannelKind = {
     bodiesAreParts: true,
   },
   cursor: sseCursorFormat,
-  originOf: (settings) => new URL(sseSettings.parse(settings).url).origin,
+  originOf: (settings) => new URL(getStoredSettings(sseSettings, settings).url).origin,
   needsSetup: () => false,
   async start(deps) {
     return { stream: createStreamSource(deps), async [Symbol.asyncDispose]() {} };
@@ -53,10 +54,10 @@ const MIN_RETRY_MS = 100;
 export function createStreamSource(deps: OpenStreamDeps): StreamSource {
   const retries = new LRUCache<number, number>({ max: MAX_RETRIES });
   return {
-    reconnect: (settings) => sseSettings.parse(settings).reconnect,
+    reconnect: (settings) => getStoredSettings(sseSettings, settings).reconnect,
     async runConnection(run) {
       const { number } = run.channel.identity;
-      const settings = sseSettings.parse(run.settings);
+      const settings = getStoredSettings(sseSettings, run.settings);
       const end = await runConnection(deps, run, settings, (ms) => retries.set(number, ms));
       const retryMs = retries.get(number);
       if (retryMs === undefined || (end.kind !== "done" && end.kind !== "failed")) return end;

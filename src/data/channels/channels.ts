@@ -1,8 +1,9 @@
 import { sql } from "kysely";
 import type { ChannelIdentity, CommonSettings } from "../../event/channel.ts";
+import { inPages } from "../../lib/pages.ts";
 import { createChannelId } from "../../lib/secrets/channel-id.ts";
 import { recordChange } from "../changes.ts";
-import type { Trx } from "../database.ts";
+import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import { type Removal, recordRemovals } from "../removals.ts";
 import type { AppRow, BlueprintChannel, ChannelRow } from "../tables.ts";
@@ -132,3 +133,17 @@ export function identityOf(row: ChannelRow): ChannelIdentity {
   const { number, uid, kind, appId, organizationId } = row;
   return { number, uid, kind, appId, organizationId };
 }
+
+const PAGE = 500;
+
+/** All channels with their settings, the secret ones left out. */
+export const pageChannels = (db: Queryable) =>
+  inPages("number", 0, PAGE, (after, limit) =>
+    db
+      .selectFrom("channels")
+      .select(["number", "uid", "kind", "appId", "organizationId", "config"])
+      .where("number", ">", after)
+      .orderBy("number")
+      .limit(limit)
+      .execute(),
+  );

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { CursorFormat } from "../../source.ts";
+import { getStoredSettings } from "../../stored-settings.ts";
 import { discriminatorOf } from "../discriminators/discriminators.ts";
 import { validatorsSchema } from "../fetch/validators.ts";
 import { compilePlan, type Plan } from "../settings/plan.ts";
@@ -56,7 +57,7 @@ export const pollCursorFormat: CursorFormat = {
     return discriminatorOf(by).show(position);
   },
   parse(value, settings) {
-    const plan = compilePlan(pollingSettings.parse(settings));
+    const plan = compilePlan(getStoredSettings(pollingSettings, settings));
     if (!plan.ok) return err(plan.error);
     const position = plan.value.discriminator.parse(value);
     if (!position.ok) return position;

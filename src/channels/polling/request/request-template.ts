@@ -164,7 +164,9 @@ export function compileRequest(
       const rendered: Record<string, string> = { accept: ACCEPT };
       const sent = renderBody(context, page);
       if (content !== undefined) rendered["content-type"] = "application/json";
-      for (const [name, value] of renderPresent(headers, context)) {
+      for (const [name, rendering] of renderPresent(headers, context)) {
+        // White space around a value is no part of it (RFC 9110, section 5.5).
+        const value = rendering.replace(/^[\t ]+|[\t ]+$/g, "");
         if (!FIELD_VALUE.test(value)) {
           throw new InvalidRequestError(`the header ${name} would hold what no header can`);
         }

@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import { pollingSettings } from "../../src/channels/polling/settings/settings.ts";
+import { sseSettings } from "../../src/channels/sse/settings.ts";
+import { readStoredSettings } from "../../src/channels/stored-settings.ts";
+
+const URL = "https://api.example.com/items";
+const polling = {
+  request: { url: URL, headers: { "x-a": "a" } },
+  discriminator: { by: "sequence", path: "$.id" },
+};
+
+describe("stored settings", () => {
+  it("that fit have nothing outdated, and the defaults of today", () => {
+    const read = readStoredSettings(pollingSettings, polling);
+    expect(read).toMatchObject({ ok: true, value: { outdated: [], settings: { startAt: "now" } } });
+  });
+
+  it("that are refused since go on as they are, and are named", () => {
+    const stored = { ...polling, request: { url: URL, headers: { "x-a": "a", "x-b": " b " } } };
+    expect(pollingSettings.safeParse(stored).success).toBe(false);
+    expect(readStoredSettings(pollingSettings, stored)).toMatchObject({
+      ok: true,
+      value: {
+        settings: { request: { method: "GET", headers: { "x-a": "a", "x-b": " b " } } },
+        outdated: [{ path: "request.headers.x-b" }],
+      },
+    });
+  });
+
+  it("that are refused together since go on as they are", () => {
+    const stored = { url: URL, resume: { mode: "lastEventId", param: "after" } };
+    const read = readStoredSettings(sseSettings, stored);
+    expect(read).toMatchObject({
+      ok: true,
+      value: { settings: { resume: { param: "after" } }, outdated: [{ path: "resume.param" }] },
+    });
+  });
+
+  it("that are known no longer are left out", () => {
+    const read = readStoredSettings(sseSettings, {
+      url: URL,
+      resume: { mode: "query", param: "a", old: 1 },
+      gone: 2,
+    });
+    expect(read).toMatchObject({ ok: true, value: { settings: { resume: { param: "a" } } } });
+    expect(read.ok && Object.keys(read.value.settings)).not.toContain("gone");
+    expect(read.ok && read.value.outdated.map(({ path }) => path)).toEqual(["resume.old", "gone"]);
+  });
+
+  it("are not changed by being read", () => {
+    const stored = { url: URL, eventNames: ["a", "b\n"] };
+    const before = structuredClone(stored);
+    expect(readStoredSettings(sseSettings, stored)).toMatchObject({
+      ok: true,
+      value: { settings: { eventNames: ["a", "b\n"] } },
+    });
+    expect(stored).toEqual(before);
+  });
+
+  it("without what nothing can be done without are not read", () => {
+    const read = readStoredSettings(pollingSettings, { discriminator: polling.discriminator });
+    expect(read).toMatchObject({ ok: false, error: [{ path: "request" }] });
+  });
+});

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { channelKinds } from "../../src/channels/kinds.ts";
+import { startSettingsCheck } from "../../src/gateway/settings-check.ts";
+import { createLog } from "../../src/log.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { startTestSpine, type TestSpine } from "../support/spine.ts";
+import { until } from "../support/until.ts";
+
+let spine: TestSpine;
+beforeAll(async () => {
+  spine = await startTestSpine();
+});
+afterAll(() => spine[Symbol.asyncDispose]());
+
+const CONFIG = {
+  request: { url: "https://api.example.com/items" },
+  discriminator: { by: "sequence", path: "$.id" },
+};
+
+async function install(uid: string, stored?: object) {
+  const app = await spine.install({ uid, kind: "polling", config: CONFIG, events: [{ type: "row" }] });
+  const { db } = spine.api.database;
+  const [{ id }] = app.channels;
+  const row = db.selectFrom("channels").select(["number", "config"]).where("id", "=", id);
+  const { number, config } = await row.executeTakeFirstOrThrow();
+  const changed = JSON.stringify({ ...config, ...stored });
+  await db.updateTable("channels").set({ config: changed }).where("number", "=", number).execute();
+  return number;
+}
+
+it("channels that an older program has stored go on, or are named at the start", async () => {
+  await install("sound");
+  const headers = { "x-a": " a " };
+  const outdated = await install("outdated", { request: { ...CONFIG.request, headers } });
+  const unfit = await install("unfit", { request: {} });
+  expect((await spine.path.findLiveChannel(outdated))?.settings).toMatchObject({ request: { headers } });
+  await expect(spine.path.findLiveChannel(unfit)).rejects.toThrow("no longer fit");
+
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog({
+    level: "warn",
+    destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
+  });
+  const metrics = createMetrics();
+  await using _ = startSettingsCheck({ db: spine.api.database.db, channelKinds, metrics, log });
+  await until(async () => (await metrics.registry.metrics()).includes("inlet_channels_unfit 1"));
+  expect(lines).toMatchObject([
+    { event: "channel.outdated", channel: outdated, details: [{ path: "request.headers.x-a" }] },
+    { event: "channel.unfit", channel: unfit },
+  ]);
+});
