@@ -13,7 +13,8 @@ import { senderConfigSchema } from "../verify/sender-settings.ts";
 import type { RefusalReason } from "../verify/verifier.ts";
 import { compileSender, type SenderDeps } from "../verify/verify.ts";
 
-export interface CompileDeps extends Omit<SenderDeps, "onShadowed"> {
+export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
+  readonly keysOf: (organizationId: string) => SenderDeps["keys"];
   readonly channelKinds: ChannelKinds;
   readonly presets: Presets;
   /** Told of each request that is accepted only because its channel tries its settings out. */
@@ -67,6 +68,7 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
   const { readAs, answer } = sender.value;
   const compiled = compileSender(sender.value, {
     ...deps,
+    keys: deps.keysOf(identity.organizationId),
     onShadowed: (reason) => deps.onShadowed(identity.kind, reason),
   });
   return {

@@ -21,7 +21,7 @@ import type { CompiledSchema, SchemaCompiler } from "../lib/json-schema/compiled
 import { verifyChannelId } from "../lib/secrets/channel-id.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Outbound } from "../net/outbound.ts";
-import { createKeyCache, type FetchPinned } from "../verify/keys/key-cache.ts";
+import { createKeyCaches, type FetchPinned } from "../verify/keys/key-cache.ts";
 import { type CompileDeps, compileChannel } from "./compile-channel.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -47,7 +47,7 @@ export function createEventPath(deps: EventPathDeps) {
   const { redis, keyring, liveChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
   const compile: CompileDeps = {
     ...deps,
-    keys: createKeyCache(fetchPinned),
+    keysOf: createKeyCaches(fetchPinned),
     onShadowed: (kind, reason) => metrics.shadowed.add(kind, reason),
   };
   const publish = createPublish({

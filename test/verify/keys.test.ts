@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { UnavailableError } from "../../src/lib/errors.ts";
-import { createKeyCache, type FetchPinned } from "../../src/verify/keys/key-cache.ts";
+import { createKeyCaches, type FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import { parsePublicKeys } from "../../src/verify/keys/parse-keys.ts";
 import { compilePin } from "../../src/verify/keys/pinned-url.ts";
 import { compileBodyPath } from "../../src/verify/message/body-path.ts";
@@ -18,7 +18,8 @@ function upstream(answer: () => string | Promise<string>) {
     calls.push(url);
     return Buffer.from(await answer());
   };
-  return { calls, keys: createKeyCache(fetchPinned) };
+  const keysOf = createKeyCaches(fetchPinned);
+  return { calls, keysOf, keys: keysOf("org_1") };
 }
 const fail = (): never => {
   throw new Error("away");
@@ -54,7 +55,7 @@ describe("fetched keys", () => {
     expect(calls.length).toBe(2);
   });
 
-  it("are renewed at most every 30 seconds, and kept when that fails", async () => {
+  it("are renewed at most every 30 seconds, and kept when that fails, which leaves open whether there are others", async () => {
     let answer: () => string = pem;
     const { calls, keys } = upstream(() => answer());
     const first = await keys.get(URL_1, 0);
@@ -63,18 +64,32 @@ describe("fetched keys", () => {
     const renewed = await keys.renew(URL_1, 30_000);
     expect(renewed).not.toBe(first);
     answer = fail;
-    expect(await keys.renew(URL_1, 60_000)).toBe(undefined);
+    await expect(keys.renew(URL_1, 60_000)).rejects.toThrow(UnavailableError);
+    await expect(keys.renew(URL_1, 89_999)).rejects.toThrow(UnavailableError);
+    expect(calls.length).toBe(3);
     expect(await keys.get(URL_1, 60_000)).toBe(renewed);
+    answer = pem;
+    expect(await keys.renew(URL_1, 90_000)).not.toBe(undefined);
+    expect(await keys.renew(URL_1, 90_001)).toBe(undefined);
   });
 
-  it("are fetched from at most 32 addresses at once", async () => {
+  it("are fetched from at most 16 addresses at once for one organization, which takes nothing from another", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
-    const { calls, keys } = upstream(() => promise);
-    const pending = Array.from({ length: 32 }, (_, i) => keys.get(`https://keys.example.com/${i}`, 0));
-    await expect(async () => keys.get("https://keys.example.com/32", 0)).rejects.toThrow(UnavailableError);
-    expect(calls.length).toBe(32);
+    let answer: () => string | Promise<string> = pem;
+    const { calls, keys, keysOf } = upstream(() => answer());
+    await keys.get(URL_1, -60_000);
+    answer = () => promise;
+    const pending = Array.from({ length: 16 }, (_, i) => keys.get(`https://hang.example.com/${i}`, 0));
+    const refused = ["https://hang.example.com/16", "https://hang.example.com/17"];
+    for (const url of refused) await expect(async () => keys.get(url, 0)).rejects.toThrow(UnavailableError);
+    await expect(keys.renew(URL_1, 0)).rejects.toThrow(UnavailableError);
+    expect(calls.length).toBe(17);
+    answer = pem;
+    const other = keysOf("org_2");
+    for (const url of [...refused, URL_1]) expect((await other.get(url, 0)).length).toBe(1);
+    expect(keysOf("org_1")).toBe(keys);
     resolve(pem());
-    expect((await Promise.all(pending)).length).toBe(32);
+    expect((await Promise.all(pending)).length).toBe(16);
     await keys.get("https://keys.example.com/33", 0);
   });
 

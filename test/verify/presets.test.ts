@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fillPaths } from "../../src/event/definition.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
 import type { MatchedHandshake } from "../../src/verify/handshake/compile.ts";
-import { createKeyCache } from "../../src/verify/keys/key-cache.ts";
+import { createKeyCaches } from "../../src/verify/keys/key-cache.ts";
 import { type Preset, readPresets } from "../../src/verify/presets.ts";
 import type { Sender } from "../../src/verify/sender.ts";
 import type { RefusalReason } from "../../src/verify/verifier.ts";
@@ -27,14 +27,14 @@ interface Met {
 function meet({ preset, fetched = {} }: Vectors, one: Case): Met {
   const config = { ...one.config, preset, secrets: one.secrets };
   const reasons: RefusalReason[] = [];
-  const keys = createKeyCache(async (url) => {
+  const keysOf = createKeyCaches(async (url) => {
     const text = fetched[url];
     if (text === undefined) throw new Error(`nothing stands at ${url}`);
     return Buffer.from(text);
   });
   const deps = {
     hooksUrl: one.hooksUrl ?? HOOKS_URL,
-    keys,
+    keys: keysOf("org_1"),
     onShadowed: (why: RefusalReason) => reasons.push(why),
   };
   const sender = parseSender(config, presets);

@@ -1,6 +1,6 @@
 import type { RawRequest } from "../../src/event/received.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
-import { createKeyCache, type FetchPinned } from "../../src/verify/keys/key-cache.ts";
+import { createKeyCaches, type FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import type { Presets } from "../../src/verify/presets.ts";
 import { resolveSender, type Sender } from "../../src/verify/sender.ts";
 import { senderConfigSchema } from "../../src/verify/sender-settings.ts";
@@ -31,7 +31,7 @@ export function senderOf(config: unknown, options: SenderOptions = {}): Compiled
   };
   return compileSender(parseSender(config, options.presets), {
     hooksUrl: HOOKS_URL,
-    keys: createKeyCache(options.fetchPinned ?? away),
+    keys: createKeyCaches(options.fetchPinned ?? away)("org_1"),
     onShadowed: options.onShadowed ?? (() => {}),
   });
 }

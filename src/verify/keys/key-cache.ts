@@ -12,20 +12,31 @@ const FRESH_MS = HOUR_MS;
 const STALE_MS = 24 * HOUR_MS;
 /** After a failure, and between two fetches because keys at hand were not enough. */
 const PAUSE_MS = 30_000;
-const MAX_ADDRESSES = 1_000;
-/** At a time: who names addresses in requests must not make the gateway call without end. */
-const MAX_FETCHES = 32;
+/** Of one organization. */
+const MAX_ADDRESSES = 200;
+/** Of one organization, at a time: who names addresses in requests must not make the gateway call without end. */
+const MAX_FETCHES = 16;
+const MAX_ORGANIZATIONS = 10_000;
 
 interface Known {
   readonly keys: readonly PublicKey[];
   readonly atMs: number;
 }
 
+/** Keys of each organization for itself: neither addresses that hang nor many of them take anything from another one. */
+export function createKeyCaches(fetchPinned: FetchPinned): (organizationId: string) => KeySource {
+  const caches = new LRUCache<string, KeySource>({
+    max: MAX_ORGANIZATIONS,
+    memoMethod: () => createKeyCache(fetchPinned),
+  });
+  return (organizationId) => caches.memo(organizationId);
+}
+
 /**
  * Keys by address, as they were fetched in the last hour. One fetch serves all that wait for it; what failed is not tried
  * again for half a minute. Time is that of the requests that ask.
  */
-export function createKeyCache(fetchPinned: FetchPinned): KeySource {
+function createKeyCache(fetchPinned: FetchPinned): KeySource {
   const known = new LRUCache<string, Known>({ max: MAX_ADDRESSES });
   // Apart: addresses that bring nothing must not push out those that do.
   const triedAtMs = new LRUCache<string, number>({ max: MAX_ADDRESSES });
@@ -34,7 +45,8 @@ export function createKeyCache(fetchPinned: FetchPinned): KeySource {
   function fetchOnce(url: string, nowMs: number): Promise<readonly PublicKey[]> {
     const under = fetching.get(url);
     if (under !== undefined) return under;
-    if (fetching.size >= MAX_FETCHES) return Promise.reject(unavailable("too many keys are being fetched"));
+    if (fetching.size >= MAX_FETCHES)
+      return Promise.reject(unavailable("too many keys of the organization are being fetched"));
     triedAtMs.set(url, nowMs);
     const started = fetchKeys(url, nowMs).finally(() => fetching.delete(url));
     fetching.set(url, started);
@@ -71,15 +83,10 @@ export function createKeyCache(fetchPinned: FetchPinned): KeySource {
       return stale === undefined ? fetched : fetched.catch(() => stale);
     },
     async renew(url, nowMs) {
-      const at = known.get(url);
-      if (!fetching.has(url) && wasTriedJustNow(url, nowMs)) return undefined;
-      try {
-        return await fetchOnce(url, nowMs);
-      } catch (error) {
-        // Keys are at hand and said no: that the address is away just now changes nothing of it.
-        if (at !== undefined) return undefined;
-        throw error;
-      }
+      if (fetching.has(url) || !wasTriedJustNow(url, nowMs)) return fetchOnce(url, nowMs);
+      const isOfNow = known.get(url)?.atMs === triedAtMs.get(url);
+      if (!isOfNow) throw unavailable("the sender's keys could not be fetched a moment ago");
+      return undefined;
     },
   };
 }

@@ -167,6 +167,22 @@ describe("fetched keys", () => {
     );
   });
 
+  it("that may be others by now, but cannot be fetched, leave the delivery unavailable, not refused", async () => {
+    let isAway = false;
+    const fetchPinned = async () => {
+      if (isAway) throw new Error("away");
+      return Buffer.from(jwks(p256));
+    };
+    const sender = senderOf({ verification: { ...base, keys: { from: "url", url } } }, { fetchPinned });
+    const at = async (ms: number) =>
+      isVerified(sender, { ...signed(byEd25519), arrivedAtMs: ARRIVED_AT_MS + ms });
+    expect(await at(0)).toBe(false);
+    isAway = true;
+    for (const ms of [30_000, 40_000]) await expect(at(ms)).rejects.toThrow(UnavailableError);
+    isAway = false;
+    expect(await at(60_000)).toBe(false);
+  });
+
   it("that are unavailable never make a delivery accepted", async () => {
     const keys = { from: "url", url };
     await expect(verify({ keys }, signed(byEd25519))).rejects.toThrow(UnavailableError);
