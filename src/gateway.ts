@@ -10,6 +10,7 @@ import { channelKinds as ownKinds } from "./channels/kinds.ts";
 import { createHookLimits, limitedIngest } from "./channels/push/rate-limit.ts";
 import { checkSettings, type SettingsDeps } from "./channels/settings.ts";
 import { type Config, publicUrls, type Role } from "./config.ts";
+import { startRefusalCounts } from "./data/accounts/refusals.ts";
 import { awaitDatabase } from "./data/await-database.ts";
 import { bootstrap } from "./data/bootstrap.ts";
 import { startChangeFeed } from "./data/changes.ts";
@@ -203,6 +204,7 @@ export async function startGateway(
       ...bus,
       appended,
       quarantine: path.quarantine,
+      auditRetentionDays: config.auditRetentionDays,
       takesTurns: config.roles.some((role) => role !== "hooks"),
     }),
   );
@@ -246,6 +248,7 @@ export async function startGateway(
           ...path,
           ...urls,
           ...createCallerPath({ ...foundation, clientAddressOf }),
+          refusals: opening.use(startRefusalCounts(foundation)),
           runtimes,
           credentialsOf,
           issuerFetch,

@@ -235,6 +235,10 @@ export const settingsSchema = z.object({
       "Key that --rotate-master-key puts in the place of INLET_MASTER_KEY. Gateways that have both set go on through the change; others must be restarted after it.",
     secret: true,
   }),
+  auditRetentionDays: setting("INLET_AUDIT_RETENTION_DAYS", wholeNumber(1, 36_500), {
+    defaultText: "365",
+    description: "Days for which the audit is kept.",
+  }),
   trustProxy: setting("INLET_TRUST_PROXY", listOf(network, "none"), {
     defaultText: "none",
     description:

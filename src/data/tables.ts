@@ -220,6 +220,18 @@ interface SchemaCodeTable {
   usedAt: Timestamp;
 }
 
+/** Refused requests, counted by the hour; what is not known of a caller is empty. */
+interface AuditRefusalsTable {
+  organizationId: string;
+  hour: Timestamp;
+  accountId: string;
+  keyId: string;
+  address: string;
+  status: number;
+  count: number;
+  lastAt: Timestamp;
+}
+
 /** All tables; those of standard resources, apps, blueprints and connections among them, are added beside their fields. */
 export interface Tables {
   cluster: ClusterTable;
@@ -237,6 +249,7 @@ export interface Tables {
   connectionTokens: ConnectionTokensTable;
   connectionAuthorizations: ConnectionAuthorizationsTable;
   audit: AuditTable;
+  auditRefusals: AuditRefusalsTable;
   deadLetters: DeadLettersTable;
 }
 

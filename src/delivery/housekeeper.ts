@@ -6,6 +6,7 @@ import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import { type RetainedTopic, startRetentionSweeper } from "../bus/retention/retention.ts";
 import { createFindAtRisk } from "../bus/retention/retention-risk.ts";
 import type { Topics } from "../bus/topics/topics.ts";
+import { expireAudit } from "../data/accounts/audit-retention.ts";
 import { forgetRetiredTopic, pageTopics } from "../data/channels/topics.ts";
 import type { Queryable } from "../data/database.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
@@ -30,6 +31,7 @@ export interface HousekeeperDeps {
   readonly quarantine: Pick<QuarantineStore, "purge" | "expire">;
   readonly clock: Clock;
   readonly log: Log;
+  readonly auditRetentionDays: number;
   /** False: never takes the lease. It still trims the topics it fills and clears away its own deletions. */
   readonly takesTurns?: boolean;
   readonly timing?: Partial<HousekeeperTiming>;
@@ -74,7 +76,7 @@ const SETTLE_WAIT_MS = 2_000;
 
 /**
  * Of the gateways that take turns one works: the holder of the lease trims idle topics, forgets retired ones that are empty,
- * carries out removals, expires quarantine and dead letters, and watches unread events. Two at once, while a lease passes on, do no harm.
+ * carries out removals, expires quarantine, dead letters and the audit, and watches unread events. Two at once, while a lease passes on, do no harm.
  */
 export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   const { db, redis, log, clock, takesTurns = true } = deps;
@@ -156,6 +158,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     expiredAtMs = performance.now();
     await attempt("quarantine_expiry", () => expireQuarantine(deps, signal));
     await attempt("dead_letter_expiry", () => expireDeadLetters(db, clock(), { signal }));
+    await attempt("audit_expiry", () => expireAudit(db, deps.auditRetentionDays, { nowMs: clock(), signal }));
   }
 
   const loop = takesTurns

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
+import type { RefusalCounts } from "../data/accounts/refusals.ts";
 import type { Clock } from "../lib/clock.ts";
 import { createId, isId } from "../lib/ids.ts";
 import type { Log } from "../log.ts";
@@ -78,6 +79,18 @@ export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): 
         { event: "http.request_failed", ...line, err: causeOf(c.error) },
         "request failed",
       );
+  };
+}
+
+/** Counts requests that are refused, by caller and address; a token that nobody knows has no organization. */
+export function countRefusals(refusals: Pick<RefusalCounts, "note">): MiddlewareHandler<ApiEnv> {
+  return async (c, next) => {
+    await next();
+    const { status } = c.res;
+    if (status !== 401 && status !== 403) return;
+    const { client, caller }: Partial<ApiEnv["Variables"]> = c.var;
+    const { organizationId = "", accountId = "", keyId } = caller ?? {};
+    refusals.note({ organizationId, accountId, keyId: keyId ?? "", address: client?.address ?? "", status });
   };
 }
 

@@ -3,6 +3,7 @@ import type { Appended } from "../../src/bus/publish/publish.ts";
 import { createPublish } from "../../src/bus/publish/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
 import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
+import { recordAccess } from "../../src/data/accounts/audit.ts";
 import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
 import {
   type Housekeeper,
@@ -56,6 +57,7 @@ function startKeeper({ timing, on = spine, ...options }: StartOptions = {}): Hou
       clock: () => Date.now() + aheadMs,
       log: createLog({ level: "silent" }),
       appended: createListeners<Appended>(),
+      auditRetentionDays: 90,
       ...options,
       timing: { ...FAST, ...timing },
     }),
@@ -240,6 +242,32 @@ it("lets go of dead letters after 30 days", async () => {
   startKeeper();
   await until(async () => (await left()).length < 2);
   expect(await left()).toEqual(["29-0"]);
+});
+
+it("the audit is let go when its days are over, the counts of refusals too", async () => {
+  const { db } = spine.api.database;
+  const author = { organizationId: "org_old", accountId: null, keyId: null, requestId: null };
+  const refusal = { organizationId: "org_old", accountId: "", keyId: "", address: "192.0.2.1", status: 401 };
+  for (const days of [91, 89]) {
+    const at = new Date(Date.now() - days * 24 * HOUR_MS);
+    const entry = { action: "delete", entity: "app", id: `app_${days}` } as const;
+    await recordAccess(db, author, [entry], at.getTime());
+    await db
+      .insertInto("auditRefusals")
+      .values({ ...refusal, hour: at, count: days, lastAt: at })
+      .execute();
+  }
+  startKeeper();
+  const left = async () => [
+    ...(await db
+      .selectFrom("audit")
+      .select("entityId as of")
+      .where("organizationId", "=", "org_old")
+      .execute()),
+    ...(await db.selectFrom("auditRefusals").select("count as of").execute()),
+  ];
+  await until(async () => (await left()).length === 2);
+  expect((await left()).map((row) => row.of)).toEqual(["app_89", 89]);
 });
 
 describe("among several gateways", () => {

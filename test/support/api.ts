@@ -6,6 +6,7 @@ import { channelKinds } from "../../src/channels/kinds.ts";
 import type { CheckDefinitions } from "../../src/channels/settings.ts";
 import { createApiKey } from "../../src/data/accounts/api-keys.ts";
 import { createOrganization } from "../../src/data/accounts/organizations.ts";
+import { startRefusalCounts } from "../../src/data/accounts/refusals.ts";
 import { bootstrap } from "../../src/data/bootstrap.ts";
 import { type Keyring, openKeyring } from "../../src/data/keyring/keyring.ts";
 import { type CallerPathDeps, createCallerPath } from "../../src/gateway/callers.ts";
@@ -146,6 +147,7 @@ export async function createTestApi(
   });
   const outbound = createOutbound({ allowNetworks: options.allowNetworks ?? [], lookup: noNames });
   const connections = createConnections({ db, keyring, outbound, clock, log });
+  const refusals = startRefusalCounts({ db, clock, log });
   const app = new Hono<RequestEnv>();
   const undocumented: string[] = [];
   app.use("/v1/*", checkAnswers(app, undocumented, (options.extraKinds ?? []).length === 0));
@@ -155,6 +157,7 @@ export async function createTestApi(
     createApi({
       ...bus,
       ...callers,
+      refusals,
       db,
       keyring,
       clock,
@@ -227,6 +230,7 @@ export async function createTestApi(
     metrics,
     async [Symbol.asyncDispose]() {
       stopping.abort();
+      await refusals[Symbol.asyncDispose]();
       await connections[Symbol.asyncDispose]();
       await outbound[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();

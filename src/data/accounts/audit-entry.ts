@@ -1,5 +1,6 @@
-/** Kinds of objects whose changes are recorded. */
+/** Kinds of objects whose changes are recorded, and what is read or given away. */
 export const AUDIT_ENTITIES = [
+  "accessToken",
   "account",
   "apiKey",
   "app",
@@ -9,6 +10,8 @@ export const AUDIT_ENTITIES = [
   "collection",
   "collectionField",
   "connection",
+  "deadLetter",
+  "event",
   "form",
   "group",
   "identity",
@@ -17,6 +20,7 @@ export const AUDIT_ENTITIES = [
   "organization",
   "phoneNumber",
   "pricingPlan",
+  "quarantinedItem",
   "role",
   "sipTrunk",
   "space",
@@ -46,6 +50,10 @@ export const AUDIT_ACTIONS = [
   "refund",
   "expire",
   "cancel",
+  "read",
+  "redrive",
+  "replay",
+  "issue",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

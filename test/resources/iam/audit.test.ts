@@ -1,6 +1,11 @@
+import { sql } from "kysely";
 import { beforeAll, describe, expect, it } from "vitest";
+import { hashOfToken } from "../../../src/data/accounts/api-keys.ts";
 import { recordAudit } from "../../../src/data/accounts/audit.ts";
 import type { Author } from "../../../src/data/accounts/audit-entry.ts";
+import { startRefusalCounts } from "../../../src/data/accounts/refusals.ts";
+import { createLog } from "../../../src/log.ts";
+import { buryIn } from "../../conformance/victim.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 
@@ -133,5 +138,125 @@ describe("a change through the API", () => {
     expect((await api.call("POST", "/blueprints", { uid: "a b", title: "a" })).status).toBe(400);
     const after = (await api.call("GET", "/audit")).headers.get("x-total-count");
     expect(Number(after) - Number(before)).toBe(1);
+  });
+});
+
+describe("what is no change in the database", () => {
+  it("is recorded too: who deleted an event, used quarantine and dead letters, was given a token", async () => {
+    const { call } = api;
+    const app = await spine.install({
+      uid: "main",
+      kind: "webhook",
+      events: [{ type: "push", idPath: "$.id" }],
+    });
+    const [channel] = app.channels;
+    const handler = { url: "https://handler.example/" };
+    const subscription = await call.post(`/apps/${app.id}/events/subscribe`, { eventUid: "*", handler });
+    const before = Number((await api.call("GET", "/audit")).headers.get("x-total-count"));
+
+    const { events } = await spine.send(channel.id, { id: "1" });
+    const place = `${events[0]?.topic}/${events[0]?.entryId}`;
+    const kept = [await spine.send(channel.id, { a: 1 }), await spine.send(channel.id, { a: 2 })];
+    const [first = "", second = ""] = kept.map(({ quarantine }) => quarantine[0]?.id ?? "");
+    const quarantine = `/apps/${app.id}/quarantine`;
+    await call.get(`${quarantine}/${first}`);
+    await call.post(`${quarantine}/preview`, { channelId: channel.id, limit: 1 });
+    await call.post(`${quarantine}/${first}/redrive`);
+    await call.post(`${quarantine}/redrive`);
+    await call.delete(`${quarantine}/${second}`);
+    const letter = await buryIn(api.database.db, subscription.id);
+    const letters = `/apps/${app.id}/subscriptions/${subscription.id}/dead-letters`;
+    await call.get(letters);
+    await call.get(`${letters}/${letter}`);
+    await call.delete(`${letters}/${letter}`);
+    await call.post(`/apps/${app.id}/subscriptions/${subscription.id}/replay`, { types: ["push"] });
+    await call.delete(`/apps/${app.id}/events/${place}`);
+    await call.post("/auth/tokens");
+
+    const records = await call.get(`/audit?limit=200&offset=${before}`);
+    const noted = records.map(
+      ({ action, entity, entityId }: Record<string, string>) => `${action} ${entity} ${entityId}`,
+    );
+    const expected = [
+      `read quarantinedItem ${first}`,
+      `read quarantinedItem ${first}`,
+      `redrive quarantinedItem ${first}`,
+      `redrive quarantinedItem ${first}`,
+      `redrive quarantinedItem ${second}`,
+      `delete quarantinedItem ${second}`,
+      `read deadLetter ${subscription.id}`,
+      `read deadLetter ${letter}`,
+      `delete deadLetter ${letter}`,
+      `replay subscription ${subscription.id}`,
+      `delete event ${place}`,
+      `issue accessToken ${author.keyId}`,
+    ];
+    expect(noted.toSorted()).toEqual(expected.toSorted());
+  });
+});
+
+describe("the audit's export", () => {
+  it("has every record that the filters leave, one a line, beyond a page and in order", async () => {
+    const start = Date.parse("2025-01-01T00:00:00.000Z");
+    await api.database.db.transaction().execute(async (trx) => {
+      for (let i = 0; i < 501; i++) {
+        await recordAudit(trx, author, { action: "update", entity: "group", id: `grp_${i}` }, start + i);
+      }
+    });
+    const { headers, body } = await api.call("GET", "/audit/export?entity=group&to=2025-01-02T00:00:00Z");
+    expect(headers.get("content-type")).toBe("application/x-ndjson");
+    const records = String(body)
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(records.map(({ entityId }) => entityId)).toEqual(
+      Array.from({ length: 501 }, (_, i) => `grp_${i}`),
+    );
+    expect(records[0]).toEqual((await api.call.get("/audit?entity=group&limit=1"))[0]);
+  });
+});
+
+describe("refused requests", () => {
+  const refusals = async (by = api.call) => (await by.get("/audit/refusals")) as Record<string, unknown>[];
+
+  it("are counted by caller and address; those of unknown tokens for the operator alone", async () => {
+    const reader = await api.keyWith("audit.read");
+    for (let i = 0; i < 3; i++) expect((await api.as(reader)("GET", "/apps")).status).toBe(403);
+    for (let i = 0; i < 2; i++) expect((await api.as("ik_unknown")("GET", "/apps")).status).toBe(401);
+    const found = await refusals();
+    const { id: keyId } = await api.database.db
+      .selectFrom("apiKeys")
+      .select("id")
+      .where("hash", "=", hashOfToken(reader))
+      .executeTakeFirstOrThrow();
+    expect(found).toContainEqual(
+      expect.objectContaining({ status: 403, count: 3, keyId, organizationId: author.organizationId }),
+    );
+    expect(found).toContainEqual(
+      expect.objectContaining({ status: 401, count: 2, keyId: null, organizationId: null }),
+    );
+    expect((await api.as(reader)("GET", "/apps")).status).toBe(403);
+    expect(await refusals()).toContainEqual(expect.objectContaining({ keyId, count: 4 }));
+    expect(await refusals(api.as(await api.strangerKey()))).toEqual([]);
+  });
+
+  it("of more callers than are told apart are counted as others, and none is lost when they cannot be written", async () => {
+    const { db } = api.database;
+    const log = createLog({ level: "silent" });
+    const clock = () => Date.parse("2020-01-01T00:30:00Z");
+    await using counts = startRefusalCounts({ db, clock, log, writeEveryMs: 3_600_000 });
+    const { organizationId } = author;
+    const refusal = { organizationId, accountId: "", keyId: "", status: 401 } as const;
+    for (let i = 0; i < 5_002; i++) counts.note({ ...refusal, address: `2001:db8::${i.toString(16)}` });
+    await sql`ALTER TABLE audit_refusals RENAME TO away`.execute(db);
+    await expect(counts.write()).rejects.toThrow("audit_refusals");
+    await sql`ALTER TABLE away RENAME TO audit_refusals`.execute(db);
+    await counts.write();
+    const { sum, rows } = await db
+      .selectFrom("auditRefusals")
+      .select((eb) => [eb.fn.sum<number>("count").as("sum"), eb.fn.countAll<number>().as("rows")])
+      .where("hour", "=", new Date("2020-01-01T00:00:00Z"))
+      .executeTakeFirstOrThrow();
+    expect([Number(sum), rows]).toEqual([5_002, 5_001]);
   });
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { recordAccess } from "../../../data/accounts/audit.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { Row } from "../../../data/tables.ts";
 import type { SendAgain } from "../../../event/handler.ts";
@@ -65,6 +66,15 @@ export const deadLetters: Resource<DeadLettersDeps> = {
       return letter;
     }
 
+    /** Tells the audit, before it is done. A list of letters is named by its subscription. @throws UnavailableError */
+    const record = (caller: Caller, action: "read" | "delete" | "redrive", ids: readonly string[]) =>
+      recordAccess(
+        db,
+        caller,
+        ids.map((id) => ({ action, entity: "deadLetter", id })),
+        clock(),
+      );
+
     const remove = ({ id }: Letter) => db.deleteFrom("deadLetters").where("id", "=", id).execute();
 
     /** The letter goes when its event is stored to be sent: cut off between the two, it is sent once all the same. */
@@ -85,11 +95,11 @@ export const deadLetters: Resource<DeadLettersDeps> = {
           query: listQuerySchema,
           answer: listOf(deadLetterSchema),
         },
-        async ({ caller, params, query: { limit, offset, ...filters } }) =>
-          mapPage(
-            await listPage(await lettersOf(caller, params, filters), { limit, offset }),
-            renderDeadLetter,
-          ),
+        async ({ caller, params, query: { limit, offset, ...filters } }) => {
+          const letters = await lettersOf(caller, params, filters);
+          await record(caller, "read", [params.subscriptionId]);
+          return mapPage(await listPage(letters, { limit, offset }), renderDeadLetter);
+        },
       ),
       defineRoute(
         {
@@ -100,7 +110,11 @@ export const deadLetters: Resource<DeadLettersDeps> = {
           params,
           answer: deadLetterSchema,
         },
-        async ({ caller, params }) => renderDeadLetter(await getLetter(caller, params)),
+        async ({ caller, params }) => {
+          const letter = await getLetter(caller, params);
+          await record(caller, "read", [letter.id]);
+          return renderDeadLetter(letter);
+        },
       ),
       defineRoute(
         {
@@ -113,6 +127,7 @@ export const deadLetters: Resource<DeadLettersDeps> = {
         },
         async ({ caller, params }) => {
           const letter = await getLetter(caller, params);
+          await record(caller, "delete", [letter.id]);
           await remove(letter);
           return { id: letter.id };
         },
@@ -133,6 +148,8 @@ export const deadLetters: Resource<DeadLettersDeps> = {
           const page = { limit: dryRun ? 1 : limit, offset: 0 };
           const { items, total } = await listPage(await lettersOf(caller, params, filters), page);
           if (dryRun) return { matched: total, redriven: 0 };
+          const ids = items.map(({ id }) => id);
+          await record(caller, "redrive", ids);
           for (const letter of items) await redrive(letter);
           return { matched: total, redriven: items.length };
         },
@@ -151,6 +168,7 @@ export const deadLetters: Resource<DeadLettersDeps> = {
         },
         async ({ caller, params }) => {
           const letter = await getLetter(caller, params);
+          await record(caller, "redrive", [letter.id]);
           await redrive(letter);
           return { id: letter.id };
         },

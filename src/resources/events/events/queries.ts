@@ -4,6 +4,7 @@ import { type EntryPlace, mergeEntries } from "../../../bus/topics/entry-merge.t
 import type { Topics } from "../../../bus/topics/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
 import { invalidParameters } from "../../../http/problem.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
 import { given } from "../../kit/list-page.ts";
@@ -13,6 +14,7 @@ export interface EventsDeps {
   readonly db: Queryable;
   readonly topics: Pick<Topics, "find" | "findEntry" | "deleteEntry">;
   readonly entries: EntryIndex;
+  readonly clock: Clock;
 }
 
 const CONCURRENCY = 16;

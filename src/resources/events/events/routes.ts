@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
+import { recordAccess } from "../../../data/accounts/audit.ts";
 import type { Caller } from "../../../http/context.ts";
 import { deleted } from "../../../http/fields.ts";
 import { notFound } from "../../../http/problem.ts";
@@ -36,7 +37,7 @@ export const events: Resource<EventsDeps> = {
   path: "/apps/:appId/events",
   tag: "Events",
   routes(deps) {
-    const { db, topics } = deps;
+    const { db, topics, clock } = deps;
 
     /** @throws ApiError 404 where the app has no such topic, or the id is none that Redis takes: two numbers of 64 bits */
     async function requirePlace(
@@ -98,6 +99,12 @@ export const events: Resource<EventsDeps> = {
         },
         async ({ caller, params }) => {
           await requirePlace(caller, params);
+          const entry = {
+            action: "delete",
+            entity: "event",
+            id: `${params.topic}/${params.entryId}`,
+          } as const;
+          await recordAccess(db, caller, [entry], clock());
           if (!(await topics.deleteEntry(params.topic, params.entryId))) throw notFound("event");
           return { id: params.entryId };
         },

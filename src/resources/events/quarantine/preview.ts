@@ -7,7 +7,7 @@ import type { LiveChannel } from "../../../ingest/live-channel.ts";
 import { type AppScope, appParams, appScopeOf } from "../../apps/app-scope.ts";
 import { defineRoute, type Route } from "../../kit/route.ts";
 import { renderExplainedItem } from "../explained-item.ts";
-import type { QuarantineDeps } from "./redrive.ts";
+import { type QuarantineDeps, recordUse } from "./redrive.ts";
 import { type Filters, previewResultSchema, previewSchema } from "./schema.ts";
 
 /** Says what a re-drive of the item would find, by the channel's definitions of now or by others. */
@@ -46,6 +46,12 @@ export const preview = (
       const tried = events && (await tryDefinitions(deps.schemas, stored, events, deps.stopping));
       if (tried?.ok === false) throw invalidParameters(tried.error);
       const channel = tried?.value ?? stored;
+      await recordUse(
+        deps,
+        caller,
+        "read",
+        records.map(({ id }) => id),
+      );
       const items = [];
       for (const { id, reason } of records) {
         const found = await deps.quarantine.find(filter.organizationId, id);

@@ -1,9 +1,12 @@
 import type { QuarantineStore } from "../../../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
+import { recordAccess } from "../../../data/accounts/audit.ts";
+import type { Author } from "../../../data/accounts/audit-entry.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { Explain } from "../../../ingest/explain.ts";
 import type { LiveChannel } from "../../../ingest/live-channel.ts";
 import type { Redrive } from "../../../ingest/write.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
 import type { Log } from "../../../log.ts";
 import { type RedriveResult, redriveResultOf, refusedResult } from "./schema.ts";
@@ -18,8 +21,23 @@ export interface QuarantineDeps {
   readonly redrive: Redrive;
   /** Aborts when the gateway ends. */
   readonly stopping: AbortSignal;
+  readonly clock: Clock;
   readonly log: Log;
 }
+
+/** Tells the audit who reads, deletes or re-drives items, before that is done. @throws UnavailableError */
+export const recordUse = (
+  { db, clock }: Pick<QuarantineDeps, "db" | "clock">,
+  author: Author,
+  action: "read" | "delete" | "redrive",
+  ids: readonly string[],
+): Promise<void> =>
+  recordAccess(
+    db,
+    author,
+    ids.map((id) => ({ action, entity: "quarantinedItem", id })),
+    clock(),
+  );
 
 /**
  * Runs a quarantined item through today's definitions. It leaves quarantine with the write that publishes its events; an item

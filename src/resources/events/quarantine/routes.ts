@@ -14,7 +14,7 @@ import { defineRoute } from "../../kit/route.ts";
 import { renderExplainedItem } from "../explained-item.ts";
 import { explainKept, preview } from "./preview.ts";
 import { findChannelNumbers } from "./queries.ts";
-import { type QuarantineDeps, redriveItem } from "./redrive.ts";
+import { type QuarantineDeps, recordUse, redriveItem } from "./redrive.ts";
 import {
   type Filters,
   itemSchema,
@@ -89,6 +89,7 @@ export const quarantine: Resource<QuarantineDeps> = {
           const filter = await filterOf(appScopeOf(caller, params), filters);
           const { records } = await quarantine.list(filter, { limit, offset: 0 });
           const ids = records.map(({ id }) => id);
+          await recordUse(deps, caller, "redrive", ids);
           return redriveAll(deps, filter.organizationId, ids, c.req.raw.signal);
         },
       ),
@@ -103,6 +104,7 @@ export const quarantine: Resource<QuarantineDeps> = {
         },
         async ({ caller, params }) => {
           const found = await getItem(appScopeOf(caller, params), params.itemId);
+          await recordUse(deps, caller, "read", [found.record.id]);
           const channel = await deps.findLiveChannel(found.record.channelNumber);
           const explained = channel ? await explainKept(deps, channel, found) : [];
           return renderItem(found, explained.map(renderExplainedItem));
@@ -119,6 +121,7 @@ export const quarantine: Resource<QuarantineDeps> = {
         },
         async ({ caller, params }) => {
           const { record } = await getItem(appScopeOf(caller, params), params.itemId);
+          await recordUse(deps, caller, "delete", [record.id]);
           if (!(await quarantine.delete(caller.organizationId, record.id)))
             throw notFound("quarantined item");
           return { id: record.id };
@@ -143,6 +146,7 @@ export const quarantine: Resource<QuarantineDeps> = {
           if (asNewId && found.record.reason !== "id_conflict") {
             throw invalidParameters([{ path: "asNewId", message: "is for an item of reason id_conflict" }]);
           }
+          await recordUse(deps, caller, "redrive", [found.record.id]);
           const result = await redriveItem(deps, found, { asNewId, signal: c.req.raw.signal });
           if (result.status === "refused") throw conflict(result.message ?? "The item cannot be re-driven.");
           return result;

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
 import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
 import type { Topics } from "../../../bus/topics/topics.ts";
+import { recordAccess } from "../../../data/accounts/audit.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { SendAgain } from "../../../event/handler.ts";
 import { conflict } from "../../../http/problem.ts";
@@ -57,6 +58,8 @@ export const replays: Resource<ReplayDeps> = {
             ? await findRange(deps, { appId: row.appId, topics }, body)
             : await findNamed(deps, topics, body.entries, body.after);
         if (body.dryRun) return { matched: selected.matched, replayed: 0, next: null };
+        const entry = { action: "replay", entity: "subscription", id: row.id } as const;
+        await recordAccess(deps.db, caller, [entry], deps.clock());
         const demand = demandOf(c.req.header("Idempotency-Key"), caller.keyId, row.id, deps.clock());
         return replay(deps, row.id, demand, selected);
       },

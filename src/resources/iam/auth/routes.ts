@@ -1,18 +1,18 @@
 import type { Context } from "hono";
 import { z } from "zod";
+import { recordAccess } from "../../../data/accounts/audit.ts";
 import { ACCESS_TOKEN_SECONDS, type AccessTokens } from "../../../http/callers/access-tokens.ts";
 import { bearerToken, notAMember, ORGANIZATION_HEADER } from "../../../http/callers/authenticate.ts";
 import type { Identify } from "../../../http/callers/identify.ts";
 import type { Caller } from "../../../http/context.ts";
 import { ApiError, invalidParameters } from "../../../http/problem.ts";
-import type { Clock } from "../../../lib/clock.ts";
 import type { Resource } from "../../kit/resource.ts";
+import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 
-export interface AuthDeps {
+export interface AuthDeps extends RowDeps {
   readonly accessTokens: AccessTokens;
   readonly identify: Identify;
-  readonly clock: Clock;
 }
 
 const accessTokenSchema = z
@@ -52,10 +52,12 @@ export const auth: Resource<AuthDeps> = {
         unplaced: true,
       },
       async ({ caller, body: { organizationId }, c }) => {
-        const { id, seconds } =
+        const { id, seconds, ...owner } =
           caller.by === "oidc"
             ? await identityOf(deps, c, organizationId)
             : { id: keyOf(caller, organizationId), seconds: ACCESS_TOKEN_SECONDS };
+        const entry = { action: "issue", entity: "accessToken", id } as const;
+        await recordAccess(deps.db, { ...caller, ...owner }, [entry], deps.clock());
         const accessToken = await deps.accessTokens.issue(id, seconds);
         return { accessToken, tokenType: "Bearer" as const, expiresIn: seconds };
       },
@@ -78,7 +80,12 @@ async function identityOf(
   { identify, clock }: AuthDeps,
   c: Context,
   named = c.req.header(ORGANIZATION_HEADER),
-): Promise<{ readonly id: string; readonly seconds: number }> {
+): Promise<{
+  readonly id: string;
+  readonly seconds: number;
+  readonly accountId: string;
+  readonly organizationId: string;
+}> {
   const identified = await identify(bearerToken(c.req.header("authorization")) ?? "", named);
   if (identified.by !== "oidc")
     throw new ApiError("unauthenticated", "That organization has no identity for the subject of this token.");
@@ -87,5 +94,6 @@ async function identityOf(
   if (account.permissions === undefined || (named ?? account.organizationId) !== account.organizationId)
     throw notAMember();
   const leftSeconds = Math.floor((expiresAtMs - clock()) / 1_000);
-  return { id: account.identityId, seconds: Math.max(1, Math.min(ACCESS_TOKEN_SECONDS, leftSeconds)) };
+  const seconds = Math.max(1, Math.min(ACCESS_TOKEN_SECONDS, leftSeconds));
+  return { id: account.identityId, seconds, accountId: account.id, organizationId: account.organizationId };
 }

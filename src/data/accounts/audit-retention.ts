@@ -1,0 +1,26 @@
+import { sql } from "kysely";
+import type { Queryable } from "../database.ts";
+
+const AT_ONCE = 1_000;
+
+/** Lets go what the audit holds for longer than so many days, a bounded number at a time. */
+export async function expireAudit(
+  db: Queryable,
+  retentionDays: number,
+  { nowMs, signal }: { readonly nowMs: number; readonly signal: AbortSignal },
+): Promise<void> {
+  const before = new Date(nowMs - retentionDays * 86_400_000);
+  for (const [table, time] of [
+    ["audit", "created_at"],
+    ["audit_refusals", "hour"],
+  ] as const) {
+    let deleted = AT_ONCE;
+    while (deleted === AT_ONCE && !signal.aborted) {
+      const { numAffectedRows } = await sql`
+        DELETE FROM ${sql.table(table)} WHERE ctid = ANY(ARRAY(
+          SELECT ctid FROM ${sql.table(table)} WHERE ${sql.ref(time)} < ${before} LIMIT ${AT_ONCE}
+        ))`.execute(db);
+      deleted = Number(numAffectedRows ?? 0);
+    }
+  }
+}
