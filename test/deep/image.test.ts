@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -11,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startLocalPostgres } from "../../src/data/local-postgres.ts";
 import { createLog } from "../../src/log.ts";
 import { type BuiltImage, buildImage, readDockerfile } from "../support/dockerfile.ts";
+import { freePort } from "../support/free-port.ts";
 import { startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
@@ -53,16 +53,6 @@ function asInImage(command: readonly string[], env: Readonly<Record<string, stri
       ...(isRoot && uid !== undefined && gid !== undefined ? { uid, gid } : {}),
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }
 
 describe("the image", () => {

@@ -1,7 +1,5 @@
 import { execFile } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, readdir, readFile, readlink, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -9,6 +7,7 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WrongMasterKeyError } from "../../src/data/keyring/keyring.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
+import { freePort } from "../support/free-port.ts";
 import { startTestGateway } from "../support/gateway.ts";
 import { type GatewayProcess, PROGRAM_ENV, startGatewayProcess } from "../support/gateway-process.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -57,16 +56,6 @@ function externalDatabase({ connection }: Pick<TestDatabase, "connection">) {
 }
 
 const keyIn = (output: string): string | undefined => /ik_[0-9a-z]+/.exec(output)?.[0];
-
-/** A port that is free now: the process that listens there is asked before it can say which it got. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** Processes that run on the data directory: its servers' working directories lie in it. */
 async function processesOf(folder: string): Promise<readonly number[]> {

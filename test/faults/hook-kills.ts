@@ -3,11 +3,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { CEILING_MS } from "../support/until.ts";
+import { auditLedger, countsOf, faultsIn, installLedger } from "./ledger.ts";
 import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
-import { type Ledger, startSenders } from "./senders.ts";
+import { linesOf, type Rig } from "./rig.ts";
+import { startSenders } from "./senders.ts";
 
 const TARGETS = ["gateway", "redis", "connection"] as const;
 const MOMENTS = [...PHASES, "random"] as const;
+/** Each target at each moment. */
+const KILLS_A_ROUND = TARGETS.length * MOMENTS.length;
 const SENDERS = 24;
 const GATEWAYS = 2;
 
@@ -18,39 +22,25 @@ interface Station {
   readonly start: () => Promise<void>;
 }
 
-/** The entries of the streams, compared with the acknowledgements of the senders. */
-export interface HookVerdict {
-  readonly seconds: number;
-  readonly senders: number;
-  readonly gateways: number;
-  /** The number of kills, by target and moment. */
-  readonly strikes: ReadonlyMap<string, number>;
-  readonly ledger: Ledger;
-  readonly entries: number;
-  readonly lost: readonly string[];
-  readonly doubled: readonly string[];
-}
-
 /**
  * Kills with -9 while senders keep their own ledger: gateways, Redis, and the connection between them (so that the reply is
  * lost after Redis has executed), each before, during and after the script that publishes, and at random moments. At the
  * end every acknowledged event must stand exactly once on its stream, and no other more than once.
  */
-export async function runHookKills(kills: number): Promise<HookVerdict> {
+export const hookKills: Rig = async ({ random, rounds }) => {
   await using stores = await startSharedStores();
   const stations = await Promise.all(Array.from({ length: GATEWAYS }, (_, i) => openStation(stores, i)));
   const [first] = stations;
   if (first?.gateway === undefined) throw new Error("no gateway");
-  const hookPath = await installChannel(first.gateway);
+  const hookPath = await installLedger(first.gateway);
 
-  const startedAt = performance.now();
   const strikes = new Map<string, number>();
   const senders = startSenders(
     () => stations.flatMap(({ gateway }) => (gateway === undefined ? [] : [`${gateway.origin}${hookPath}`])),
-    SENDERS,
+    { count: SENDERS, random },
   );
-  for (let i = 0; i < kills; i++) {
-    await delay(Math.random() * 300);
+  for (let i = 0; i < rounds * KILLS_A_ROUND; i++) {
+    await delay(random() * 300);
     const target = TARGETS[i % TARGETS.length] ?? "gateway";
     const moment = MOMENTS[Math.floor(i / TARGETS.length) % MOMENTS.length] ?? "random";
     await strike(stores, target, moment, stations[i % GATEWAYS] ?? first);
@@ -58,14 +48,20 @@ export async function runHookKills(kills: number): Promise<HookVerdict> {
     strikes.set(key, (strikes.get(key) ?? 0) + 1);
   }
   await senders.finish();
-  const found = await audit(stores, senders.ledger);
+  const audit = await auditLedger(stores, senders.ledger);
   for (const { gateway, proxy } of stations) {
     await gateway?.[Symbol.asyncDispose]();
     await proxy[Symbol.asyncDispose]();
   }
-  const seconds = (performance.now() - startedAt) / 1_000;
-  return { seconds, senders: SENDERS, gateways: GATEWAYS, strikes, ledger: senders.ledger, ...found };
-}
+  return {
+    lines: [
+      `${SENDERS} senders, ${GATEWAYS} gateways, one Redis; kills:`,
+      ...linesOf(strikes),
+      ...countsOf(senders.ledger, audit),
+    ],
+    faults: faultsIn(senders.ledger, audit),
+  };
+};
 
 async function openStation(shared: SharedStores, index: number): Promise<Station> {
   const [server] = shared.servers;
@@ -85,19 +81,6 @@ async function openStation(shared: SharedStores, index: number): Promise<Station
   };
   await station.start();
   return station;
-}
-
-async function installChannel(gateway: GatewayProcess): Promise<string> {
-  const types = ["t0", "t1", "t2"].map((type) => ({ type, typePath: "$.type", idPath: "$.id" }));
-  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
-    uid: "ledger",
-    title: "Ledger",
-    channels: [{ uid: "in", kind: "webhook", title: "In", config: {}, events: types }],
-  });
-  const app = await gateway.api<{ channels: readonly { url: string }[] }>("POST", "/apps/install", {
-    blueprintId: blueprint.id,
-  });
-  return new URL(app.channels[0]?.url ?? "").pathname;
 }
 
 /** One kill; resolves when the killed process runs again. */
@@ -129,23 +112,4 @@ async function strike(
   const timer = setTimeout(() => struck.reject(new Error("nothing was published")), CEILING_MS);
   await struck.promise.finally(() => clearTimeout(timer));
   if (station.gateway === undefined) await station.start();
-}
-
-/** Compares the entries of the streams with the acknowledgements of the senders. */
-async function audit(
-  { client }: SharedStores,
-  ledger: Ledger,
-): Promise<Pick<HookVerdict, "entries" | "lost" | "doubled">> {
-  const seen = new Map<string, number>();
-  for (const topic of await client.keys("events.*")) {
-    for (const [, fields] of await client.xrange(topic, "-", "+")) {
-      const id = fields[fields.indexOf("id") + 1] ?? "";
-      seen.set(id, (seen.get(id) ?? 0) + 1);
-    }
-  }
-  return {
-    entries: [...seen.values()].reduce((sum, count) => sum + count, 0),
-    lost: [...ledger.acknowledged].filter((id) => !seen.has(id)),
-    doubled: [...seen].filter(([, count]) => count > 1).map(([id]) => id),
-  };
 }

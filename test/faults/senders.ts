@@ -19,7 +19,10 @@ export interface Senders {
  * Senders: each posts one event after the other, and repeats one under the same id until it is answered with
  * 200; `hooks` gives the addresses at which a gateway may listen at the moment.
  */
-export function startSenders(hooks: () => readonly string[], count: number): Senders {
+export function startSenders(
+  hooks: () => readonly string[],
+  { count, random }: { readonly count: number; readonly random: () => number },
+): Senders {
   const ledger: Ledger = { acknowledged: new Set(), unanswered: new Set(), wrong: [], attempts: 0 };
   let finishing = false;
 
@@ -37,7 +40,7 @@ export function startSenders(hooks: () => readonly string[], count: number): Sen
       ledger.attempts++;
       if (status === 200) break;
       if (status !== undefined && status !== 503) ledger.wrong.push(`${id}: ${status}`);
-      await delay(20 + Math.random() * 80);
+      await delay(20 + random() * 80);
     }
     ledger.unanswered.delete(id);
     ledger.acknowledged.add(id);

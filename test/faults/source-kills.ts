@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { CEILING_MS } from "../support/until.ts";
 import { type Feed, startFeeds } from "./feeds.ts";
+import { linesOf, type Rig } from "./rig.ts";
 import {
   FATES,
   type Fate,
@@ -11,18 +12,7 @@ import {
   startSourceWorker,
 } from "./source-workers.ts";
 
-/** The entries of all topics, compared with the numbered events of the servers. */
-export interface SourceVerdict {
-  readonly seconds: number;
-  readonly workers: number;
-  /** The number of faults, by the worker's fate and the moment. */
-  readonly strikes: ReadonlyMap<string, number>;
-  readonly sources: readonly SourceCounts[];
-  /** Items that were put into quarantine. */
-  readonly quarantined: number;
-}
-
-export interface SourceCounts {
+interface SourceCounts {
   readonly uid: string;
   readonly kind: Feed["kind"];
   readonly made: number;
@@ -40,23 +30,21 @@ interface InstalledApp {
   readonly organizationId: string;
 }
 
-export interface SourceKillsOptions {
-  readonly kills: number;
-  /** Sources of each kind; default 20. */
-  readonly sources?: number;
-}
-
 const MAKE_EVERY_MS = 100;
+/** Of each kind. */
+const SOURCES = 20;
+/** Each fate at each moment. */
+const KILLS_A_ROUND = FATES.length * MOMENTS.length;
 const KINDS = ["stream-", "table-"] as const;
 
 /**
  * Kills, stops and cuts off workers while numbered events come from event streams and polled tables; then waits until all of
  * them are on their topics, or have had long enough, and compares.
  */
-export async function runSourceKills({ kills, sources = 20 }: SourceKillsOptions): Promise<SourceVerdict> {
+export const sourceKills: Rig = async ({ random, rounds }) => {
   await using stack = new AsyncDisposableStack();
   const stores = stack.use(await startSharedStores());
-  const feeds = await startFeeds(sources);
+  const feeds = await startFeeds(SOURCES);
   for (const feed of feeds) stack.use(feed);
   const begin = async (index: number) => stack.use(await startSourceWorker(stores, index));
   // The first one makes the tables; the others need not wait for each other.
@@ -64,14 +52,13 @@ export async function runSourceKills({ kills, sources = 20 }: SourceKillsOptions
   const workers = [first, ...(await Promise.all([1, 2].map(begin)))];
   const app = await install(first, feeds);
 
-  const startedAt = performance.now();
   const timer = setInterval(() => {
-    for (const feed of feeds) feed.make(Math.floor(Math.random() * (feed.kind === "sse" ? 4 : 1.4)));
+    for (const feed of feeds) feed.make(Math.floor(random() * (feed.kind === "sse" ? 4 : 1.4)));
   }, MAKE_EVERY_MS);
   stack.defer(() => clearInterval(timer));
   const strikes = new Map<string, number>();
-  for (let i = 0; i < kills; i++) {
-    await delay(Math.random() * 300);
+  for (let i = 0; i < rounds * KILLS_A_ROUND; i++) {
+    await delay(random() * 300);
     const [fate, moment, topicPart] = strikeOf(i);
     await (workers[i % workers.length] ?? first).strike(fate, moment, topicPart);
     const key = `${fate} ${moment}`;
@@ -87,11 +74,25 @@ export async function runSourceKills({ kills, sources = 20 }: SourceKillsOptions
     await delay(500);
     counts = await audit(stores, app, feeds);
   }
-  const seconds = (performance.now() - startedAt) / 1_000;
   const { api } = first.gateway();
   const quarantine = await api<readonly unknown[]>("GET", `/apps/${app.id}/quarantine`);
-  return { seconds, workers: workers.length, strikes, sources: counts, quarantined: quarantine.length };
-}
+  const sum = (count: (one: SourceCounts) => number): number =>
+    counts.reduce((total, one) => total + count(one), 0);
+  const wrong = counts.filter((one) => one.lost + one.doubled + one.outOfOrder + one.foreign > 0);
+  return {
+    lines: [
+      `${counts.length} sources, ${workers.length} workers, one Redis; strikes:`,
+      ...linesOf(strikes),
+      `made ${sum(({ made }) => made)}, entries ${sum(({ entries }) => entries)}, quarantined ${quarantine.length}`,
+      `lost ${sum(({ lost }) => lost)}, doubled ${sum(({ doubled }) => doubled)}, out of order ${sum(({ outOfOrder }) => outOfOrder)}, foreign ${sum(({ foreign }) => foreign)}`,
+    ],
+    faults: [
+      ...wrong.map((one) => JSON.stringify(one)),
+      ...(quarantine.length > 0 ? [`${quarantine.length} quarantined`] : []),
+      ...(counts.every(({ made }) => made > 0) ? [] : ["a source has made nothing"]),
+    ],
+  };
+};
 
 /** All fates in turn at one moment, then at the next; after the last moment again, with the other kind of source. */
 function strikeOf(i: number): readonly [Fate, Moment, topicPart: string] {

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Cluster, Redis } from "ioredis";
+import { freePort } from "./free-port.ts";
 import { until } from "./until.ts";
 
 /** A redis-server of a test's own; ended by its process id. */
@@ -21,14 +21,17 @@ export interface RedisServer extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
-/** Starts a redis-server on a free port of the loopback, keeping nothing on disk unless told to. */
-export async function startRedis(options: readonly string[] = []): Promise<RedisServer> {
+/** Starts a redis-server on a free port of the loopback, keeping nothing on disk unless told to; `env` beside the tests' own. */
+export async function startRedis(
+  options: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<RedisServer> {
   const dir = await mkdtemp(join(tmpdir(), "inlet-redis-"));
-  const port = await freePort();
+  const port = await clusterPort();
   const socketPath = join(dir, "redis.sock");
   const args = ["--port", String(port), "--bind", "127.0.0.1", "--unixsocket", socketPath, "--dir", dir];
   args.push("--save", "", ...options);
-  let server = await spawnRedis(args);
+  let server = await spawnRedis(args, env);
   const client = await openClient(port);
   return {
     url: `redis://127.0.0.1:${port}`,
@@ -41,7 +44,7 @@ export async function startRedis(options: readonly string[] = []): Promise<Redis
     signal: (signal) => void server.kill(signal),
     async restart() {
       await end(server);
-      server = await spawnRedis(args);
+      server = await spawnRedis(args, env);
     },
     async [Symbol.asyncDispose]() {
       client.disconnect();
@@ -116,8 +119,14 @@ export async function openClient(port: number, database = 0): Promise<Redis> {
   return client;
 }
 
-async function spawnRedis(args: readonly string[]): Promise<ChildProcess> {
-  const server = spawn("redis-server", args, { stdio: ["ignore", "pipe", "inherit"] });
+async function spawnRedis(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<ChildProcess> {
+  const server = spawn("redis-server", args, {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, ...env },
+  });
   let log = "";
   server.stdout.setEncoding("utf8").on("data", (text: string) => {
     log += log.length < 100_000 ? text : "";
@@ -136,13 +145,8 @@ async function end(server: ChildProcess): Promise<void> {
   await once(server, "exit");
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  // The port of a Cluster's own bus is 10,000 above.
-  if (typeof address !== "object" || address === null) throw new Error("no address");
-  return address.port > 55_000 ? freePort() : address.port;
+/** The port of a Cluster's own bus is 10,000 above. */
+async function clusterPort(): Promise<number> {
+  const port = await freePort();
+  return port > 55_000 ? clusterPort() : port;
 }

@@ -21,8 +21,11 @@ export interface SharedStores extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** `INLET_TEST_REDIS=cluster` runs the same tests on the Cluster. */
-export async function startSharedStores(): Promise<SharedStores> {
+/** `INLET_TEST_REDIS=cluster` runs the same tests on the Cluster. Redis takes the options after those of a careful operator. */
+export async function startSharedStores(
+  more: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<SharedStores> {
   await using starting = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "inlet-shared-"));
   starting.defer(() => rm(dir, { recursive: true, force: true }));
@@ -35,7 +38,7 @@ export async function startSharedStores(): Promise<SharedStores> {
   const redis =
     process.env.INLET_TEST_REDIS === "cluster"
       ? starting.use(await startRedisCluster(DURABLE))
-      : starting.use(await startRedis(DURABLE));
+      : starting.use(await startRedis([...DURABLE, ...more], env));
   const servers = "masters" in redis ? redis.masters : [redis];
 
   const owned = starting.move();
