@@ -205,6 +205,11 @@ export const settingsSchema = z.object({
     description:
       "Deliveries to the hooks of one organization that each gateway takes in a second; a channel may set less for itself.",
   }),
+  sourceDeliveriesPerSecond: setting("INLET_SOURCE_DELIVERIES_PER_SECOND", wholeNumber(1, 1_000_000_000), {
+    defaultText: "1000",
+    description:
+      "Deliveries that the sources of one organization bring in a second to each process with the role `sources`: frames of streams, pages of polls. What comes faster waits.",
+  }),
   pollConcurrency: setting("INLET_POLL_CONCURRENCY", wholeNumber(1, 1_000), {
     defaultText: "50",
     description: "Polls that a process with the role `sources` has under way at once.",

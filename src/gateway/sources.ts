@@ -9,6 +9,7 @@ import type { ChannelRuntime } from "../channels/kind.ts";
 import type { PollJob } from "../channels/pull/polls/poll-target.ts";
 import { startPolls } from "../channels/pull/polls/polls.ts";
 import { startSilenceWatch } from "../channels/pull/silence.ts";
+import { createSourcePace } from "../channels/pull/source-pace.ts";
 import { createSourceRuns } from "../channels/pull/source-runs.ts";
 import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channels/pull/supervisor.ts";
 import type { Config } from "../config.ts";
@@ -37,7 +38,10 @@ export interface SourcesDeps
   readonly path: Pick<EventPath, "findLiveChannel" | "ingestFetched" | "movePosition">;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
   readonly credentialsOf: CredentialsOf;
-  readonly config: Pick<Config, "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization">;
+  readonly config: Pick<
+    Config,
+    "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization" | "sourceDeliveriesPerSecond"
+  >;
   readonly changes: SupervisorDeps["changes"];
   /** Aborts when the gateway is about to end: others take over from then on, whatever else is still being ended here. */
   readonly stopping: AbortSignal;
@@ -62,6 +66,7 @@ export function startSources(deps: SourcesDeps): Sources {
     findSource: async (number) =>
       (await isSourceWanted(db, number)) ? path.findLiveChannel(number) : undefined,
     listTopics: (number) => listTopicsOf(db, number),
+    pace: createSourcePace({ deliveriesPerSecond: config.sourceDeliveriesPerSecond }),
     ingest: path.ingestFetched,
     move: path.movePosition,
     setState: (channel, state) => setFoundState(db, channel, state, clock()),

@@ -3,7 +3,7 @@
  * length of the input and no faster; this prints how long it takes. Ends with a line of JSON, in milliseconds.
  */
 
-import { createRateBuckets } from "../../src/channels/push/rate-buckets.ts";
+import { createRateBuckets } from "../../src/lib/rate-buckets.ts";
 import { compileLinearRegExp } from "../../src/lib/regexp/linear-regexp.ts";
 import { readBody } from "../../src/normalize/body/bodies.ts";
 import { normalize } from "../../src/normalize/normalize.ts";

@@ -38,6 +38,7 @@ export const UNLIMITED = {
   INLET_METRICS_TOKEN: METRICS_TOKEN,
   INLET_API_REQUESTS_PER_MINUTE: "1000000000",
   INLET_HOOK_REQUESTS_PER_SECOND: "1000000000",
+  INLET_SOURCE_DELIVERIES_PER_SECOND: "1000000000",
 };
 
 /** Starts `src/main.ts`, or with a timing of its own `timed-gateway.ts`, on a free port and waits until it says that it is ready. */

@@ -15,6 +15,7 @@ import type { CredentialsOf } from "../../net/credentials.ts";
 import type { FetchedDelivery, SourceEnd, SourceRun } from "../source.ts";
 import { SLOW_RETRY_MS } from "./ends.ts";
 import { createOrderedWrites } from "./ordered-writes.ts";
+import type { SourcePace } from "./source-pace.ts";
 import { createSourceReport } from "./source-report.ts";
 
 /** Begins runs: one connection of a stream, or one poll. */
@@ -86,6 +87,8 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> {
   readonly credentialsOf: CredentialsOf;
   readonly positions: SourcePositions;
   readonly states: SourceStates;
+  /** Keeps the deliveries of an organization's sources to its rate. */
+  readonly pace: SourcePace;
   readonly ingest: IngestFetched<C>;
   readonly move: (
     channel: C,
@@ -156,7 +159,7 @@ const FETCHED = { method: "GET", query: Object.freeze(Object.create(null)) } as 
 
 /** One run of a source that was taken over; all that it writes is fenced by its epoch and kept in order. */
 function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: BeginningRun<C>): OpenRun {
-  const { positions, states, ingest, move, setState, underWay, clock, observe } = deps;
+  const { positions, states, pace, ingest, move, setState, underWay, clock, observe } = deps;
   const { channel, taken, owner, signal } = beginning;
   const { number } = channel.identity;
   const { epoch } = taken;
@@ -192,6 +195,7 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
     version: number,
     options: { readonly cursor?: string; readonly signal: AbortSignal },
   ): Promise<IngestResult> {
+    await pace(channel.identity.organizationId, { signal: options.signal });
     using _ = await underWay.acquire(body.length + DELIVERY_BYTES, { signal: options.signal });
     // Past its lease a run sends nothing more, whatever it has read.
     signal.throwIfAborted();

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { ChannelHandle, Ingest } from "../../event/ingest.ts";
 import { rateLimited } from "../../http/limits.ts";
 import type { ClientAddress, ClientAddressOf } from "../../lib/addresses/client-address.ts";
-import { createRateBuckets } from "./rate-buckets.ts";
+import { createRateBuckets } from "../../lib/rate-buckets.ts";
 
 /**
  * How many deliveries come in by the hooks of this process. What a bucket refuses is nowhere: not read, or not

@@ -23,6 +23,7 @@ beforeAll(async () => {
     credentialsOf: () => {
       throw new Error("there are no connections");
     },
+    pace: () => undefined,
     ingest: spine.path.ingestFetched,
     move: spine.path.movePosition,
     setState: (channel, state) => setFoundState(db, channel, state, Date.now()),

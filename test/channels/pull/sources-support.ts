@@ -190,7 +190,12 @@ export async function startSourceRig(): Promise<SourceRig> {
       credentialsOf: () => {
         throw new Error("this test has no connections");
       },
-      config: { pollConcurrency: 1, pollsPerOrigin: 1, pollsPerOrganization: 1 },
+      config: {
+        sourceDeliveriesPerSecond: 1_000_000,
+        pollConcurrency: 1,
+        pollsPerOrigin: 1,
+        pollsPerOrganization: 1,
+      },
       stopping: stop.signal,
       timing: { ...TIMING, ...timing },
       ...instead,

@@ -77,6 +77,7 @@ export function startPollsWorker(
     },
     positions,
     states,
+    pace: () => undefined,
     ingest: () => Promise.reject(new Error("nothing here is published")),
     move: () => Promise.reject(new Error("nothing here moves")),
     setState: async () => true,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createRateBuckets } from "../../../src/channels/push/rate-buckets.ts";
+import { createRateBuckets } from "../../src/lib/rate-buckets.ts";
 
 /** How many of `asked` takes are allowed at that moment. */
 const passed = (asked: number, take: () => number): number =>

@@ -1,0 +1,57 @@
+import { createRateBuckets } from "../../lib/rate-buckets.ts";
+import { type Sleep, sleep as sleepByClock } from "../../lib/wait.ts";
+
+/** Resolves when a delivery of the organization's sources may go on; undefined: at once. Rejects where the signal aborts first. */
+export type SourcePace = (
+  organizationId: string,
+  options: { readonly signal: AbortSignal },
+) => Promise<void> | undefined;
+
+export interface SourcePaceDeps {
+  /** Of one organization. */
+  readonly deliveriesPerSecond: number;
+  /** Milliseconds, monotonic. */
+  readonly nowMs?: () => number;
+  readonly sleep?: Sleep;
+}
+
+/** Several turns at a time: a timer for each would be most of the work. */
+const LEAST_SLEEP_MS = 10;
+
+/**
+ * How fast the deliveries of each organization's sources go on to the bus: by the token buckets that hooks have, but what comes too
+ * fast waits for its turn, and with it the server that sends it. Those of one organization wait in line, and keep no other waiting.
+ */
+export function createSourcePace(deps: SourcePaceDeps): SourcePace {
+  const { deliveriesPerSecond, nowMs = () => performance.now(), sleep = sleepByClock } = deps;
+  const buckets = createRateBuckets<string>();
+  /** The last in line of each organization that waits; never rejects. */
+  const lines = new Map<string, Promise<void>>();
+
+  async function waitForTurn(
+    organizationId: string,
+    before: Promise<void> | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await before;
+    for (;;) {
+      signal.throwIfAborted();
+      const waitMs = buckets.take(organizationId, deliveriesPerSecond, nowMs());
+      if (waitMs === 0) return;
+      await sleep(Math.max(waitMs, LEAST_SLEEP_MS), signal);
+    }
+  }
+
+  return (organizationId, { signal }) => {
+    const before = lines.get(organizationId);
+    if (before === undefined && buckets.take(organizationId, deliveriesPerSecond, nowMs()) === 0)
+      return undefined;
+    const turn = waitForTurn(organizationId, before, signal);
+    const last = turn.then(leave, leave);
+    function leave(): void {
+      if (lines.get(organizationId) === last) lines.delete(organizationId);
+    }
+    lines.set(organizationId, last);
+    return turn;
+  };
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { createSourcePace } from "../../../src/channels/pull/source-pace.ts";
+import type { Sleep } from "../../../src/lib/wait.ts";
+
+const { signal } = new AbortController();
+
+/** A clock that only goes on while somebody sleeps. */
+function paced(deliveriesPerSecond: number) {
+  let nowMs = 1_000_000;
+  const sleep: Sleep = async (ms) => {
+    nowMs += ms;
+  };
+  const startedAtMs = nowMs;
+  const pace = createSourcePace({ deliveriesPerSecond, nowMs: () => nowMs, sleep });
+  return { pace, elapsedMs: () => nowMs - startedAtMs };
+}
+
+describe("the pace of an organization's sources", () => {
+  it("lets a second's worth go on at once, and the rest by the rate, in the order of the calls", async () => {
+    const { pace, elapsedMs } = paced(100);
+    const order: number[] = [];
+    await Promise.all(
+      Array.from({ length: 500 }, async (_, i) => {
+        await pace("org_1", { signal });
+        order.push(i);
+      }),
+    );
+    expect(order).toEqual(Array.from({ length: 500 }, (_, i) => i));
+    expect(elapsedMs()).toBeGreaterThanOrEqual(3_990);
+    expect(elapsedMs()).toBeLessThan(4_100);
+  });
+
+  it("keeps no other organization waiting", async () => {
+    const { pace } = paced(10);
+    const floods = Array.from({ length: 1_000 }, () => pace("org_flood", { signal }));
+    for (let i = 0; i < 10; i++) expect(pace("org_small", { signal })).toBeUndefined();
+    await Promise.all(floods);
+  });
+
+  it("lets go of those whose run ends, and of no other", async () => {
+    const never: Sleep = (_, { aborted }) => (aborted ? Promise.resolve() : new Promise(() => {}));
+    const ending = new AbortController();
+    let nowMs = 1_000;
+    const sleep: Sleep = (ms, given) =>
+      given === ending.signal
+        ? new Promise((resolve) => given.addEventListener("abort", () => resolve(), { once: true }))
+        : never(ms, given);
+    const pace = createSourcePace({ deliveriesPerSecond: 1, nowMs: () => nowMs, sleep });
+    await pace("org_1", { signal });
+    const ended = pace("org_1", { signal: ending.signal });
+    const behind = pace("org_1", { signal });
+    nowMs += 1_000;
+    ending.abort(new Error("the run ends"));
+    await expect(ended).rejects.toThrow("the run ends");
+    await behind;
+  });
+});
