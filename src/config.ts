@@ -14,6 +14,7 @@ export type Command =
   | { readonly kind: "start"; readonly config: Config }
   | { readonly kind: "apply"; readonly config: Config; readonly file: string; readonly planOnly: boolean }
   | { readonly kind: "rotateMasterKey"; readonly config: Config }
+  | { readonly kind: "revokeKey"; readonly config: Config; readonly named: string }
   | { readonly kind: "help" };
 
 /** Kubernetes puts these into every pod beside a service called `inlet`. */
@@ -30,10 +31,13 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
   if (!options.ok) return options;
   const { config: file, apply, plan: planOnly = false, help } = options.value;
   const rotates = options.value["rotate-master-key"] === true;
+  const revoked = options.value["revoke-key"];
   if (help) return ok({ kind: "help" });
 
   const findings: Finding[] = [];
   if (planOnly && apply === undefined) findings.push({ path: "--plan", message: "goes with --apply FILE" });
+  if (revoked !== undefined && (rotates || apply !== undefined))
+    findings.push({ path: "--revoke-key", message: "goes by itself" });
   if (rotates && apply !== undefined)
     findings.push({ path: "--rotate-master-key", message: "goes by itself, without --apply" });
   const fromFile = file === undefined ? {} : readSettingsFile(resolve(file), findings);
@@ -69,6 +73,7 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
   if (findings.length > 0 || !parsed.success) return err(findings);
   const config = parsed.data;
   if (rotates) return ok({ kind: "rotateMasterKey", config });
+  if (revoked !== undefined) return ok({ kind: "revokeKey", config, named: revoked });
   return ok(
     apply === undefined
       ? { kind: "start", config }

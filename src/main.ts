@@ -28,6 +28,8 @@ async function main(): Promise<number> {
       return (await import("./cli/apply-set-up.ts")).applySetUpFile({ ...command, env: process.env });
     case "rotateMasterKey":
       return (await import("./cli/rotate-master-key.ts")).rotate(command.config);
+    case "revokeKey":
+      return (await import("./cli/revoke-key.ts")).revoke(command.config, command.named);
     case "start":
       return (await import("./cli/start.ts")).start(command.config);
     default:

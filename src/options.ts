@@ -23,6 +23,7 @@ function parse(argv: readonly string[]) {
       apply: { type: "string" },
       plan: { type: "boolean" },
       "rotate-master-key": { type: "boolean" },
+      "revoke-key": { type: "string" },
       help: { type: "boolean", short: "h" },
       version: { type: "boolean", short: "v" },
     },

@@ -2,7 +2,7 @@ import { SETTING_LIST, type SettingInfo } from "../settings.ts";
 
 /** The text of `--help`. */
 export function renderHelp(): string {
-  return `Usage: inlet [--config FILE] [--apply FILE [--plan] | --rotate-master-key] [--help] [--version]
+  return `Usage: inlet [--config FILE] [--apply FILE [--plan] | --rotate-master-key | --revoke-key KEY] [--help] [--version]
 
 Takes events from webhooks to de-duplicated Redis streams by topic.
 
@@ -11,6 +11,8 @@ Takes events from webhooks to de-duplicated Redis streams by topic.
   --plan          with --apply: say what that would change, and change nothing
   --rotate-master-key
                   seal all stored secrets under INLET_NEW_MASTER_KEY, or a new key in the data directory, and end
+  --revoke-key KEY
+                  revoke an API key, named by its id or by its beginning (ik_ and 8 characters), and end
 
 Settings, with their defaults:
 

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
 import { serverEnvironment } from "../lib/servers/server-process.ts";
@@ -124,6 +125,15 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
       removeSocketDir(socketDir);
     },
   };
+}
+
+/** The PostgreSQL that a running gateway keeps under the data directory; undefined: there is none. */
+export async function findLocalPostgres(dataDir: string): Promise<PostgresSocket | undefined> {
+  const clusterDir = join(dataDir, "postgres");
+  if ((await findPostmaster(clusterDir)) === undefined) return undefined;
+  // Its lines: process id, data directory, start time, port, folder of the socket (PostgreSQL, miscadmin.h).
+  const [, , , port, host] = (await readFile(join(clusterDir, "postmaster.pid"), "utf8")).split("\n");
+  return host ? { host, port: Number(port), user: SUPERUSER, database: DATABASE, ssl: false } : undefined;
 }
 
 async function probe(connection: PostgresSocket): Promise<"ready" | "busy" | "silent"> {

@@ -1,7 +1,7 @@
 import { type LocalRedis, startLocalRedis } from "../bus/connection/local-redis.ts";
 import type { Config } from "../config.ts";
 import type { DatabaseConnection } from "../data/database.ts";
-import { type LocalPostgres, startLocalPostgres } from "../data/local-postgres.ts";
+import { findLocalPostgres, type LocalPostgres, startLocalPostgres } from "../data/local-postgres.ts";
 import { acquireDataLock, type DataLock } from "../lib/servers/data-lock.ts";
 import type { Log } from "../log.ts";
 import { loadMasterKeys, type MasterKeys } from "./master-keys.ts";
@@ -81,6 +81,20 @@ export async function openDatabaseStore(
     keys,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** The same for commands that write rows alone, beside a gateway that runs. @throws as `openDatabaseStore` does */
+export async function openDatabaseBeside(
+  config: Config,
+  deps: { readonly log: Log; readonly signal: AbortSignal },
+): Promise<Pick<Stores, "database"> & AsyncDisposable> {
+  try {
+    return await openDatabaseStore(config, deps);
+  } catch (error) {
+    const running = error instanceof DataDirInUseError && (await findLocalPostgres(config.dataDir));
+    if (!running) throw error;
+    return { database: running, async [Symbol.asyncDispose]() {} };
+  }
 }
 
 function lockDataDir({ dataDir }: Config): DataLock {

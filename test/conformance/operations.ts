@@ -48,6 +48,10 @@ const PARTS: readonly { readonly path: string; readonly name: string; readonly k
   { path: "/{subscriptionId}/replay", name: "subscriptionId", kind: "handledSubscriptionId" },
 ];
 
+/** Only the caller's own account is accepted there. */
+const ownOnly = (operation: string, place: IdPlace): IdPlace =>
+  operation === "createApiKey" && place.kind === "accountId" ? { ...place, kind: "ownAccountId" } : place;
+
 /** What `roleIds` and `roleId` name. */
 export const kindOf = (field: string): string | undefined =>
   ALIASES[field] ?? (/(?:Id|Ids)$/.test(field) ? field.replace(/s$/, "") : undefined);
@@ -58,6 +62,7 @@ export function readOperations(document: OpenApi): readonly ApiOperation[] {
     const operation = document.paths[path][method];
     const parameters = operation.parameters.map((one: OpenApi) => follow(document, one));
     const media = operation.requestBody?.content?.["application/json"];
+    const inBody = media ? idFields(document, media.schema, []) : [];
     const inPath = namedIn(path).map((name) => place("path", [name], partOf(path, name) ?? name));
     const inQuery = parameters
       .filter((one: OpenApi) => one.in === "query" && kindOf(one.name) !== undefined)
@@ -72,7 +77,7 @@ export function readOperations(document: OpenApi): readonly ApiOperation[] {
       isList: "X-Total-Count" in (operation.responses["200"].headers ?? {}),
       bodySchema: media && follow(document, media.schema),
       bodyExample: media?.example,
-      places: [...inPath, ...inQuery, ...(media ? idFields(document, media.schema, []) : [])],
+      places: [...inPath, ...inQuery, ...inBody].map((one) => ownOnly(operation.operationId, one)),
     };
   });
 }

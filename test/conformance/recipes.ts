@@ -8,6 +8,8 @@ let made = 0;
 export const RECIPES: Recipes = {
   ids: {
     organizationId: async ({ organizationId }) => organizationId,
+    // The oldest is that of the organization's first key.
+    ownAccountId: async (scope) => (await scope.call("GET", "/iam/accounts"))[0].id,
     membershipId: async (scope) => (await membershipOf(scope, await scope.idOf("accountId"))).id,
     permissionId: async (scope) => (await scope.call("GET", "/iam/permissions"))[0].id,
     appId: async (scope) =>

@@ -1,6 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { createId, encodeBase32 } from "../../lib/ids.ts";
-import type { Queryable } from "../database.ts";
+import { recordChange } from "../changes.ts";
+import type { Queryable, Trx } from "../database.ts";
+import { recordAudit } from "./audit.ts";
+import type { Author } from "./audit-entry.ts";
 
 const PREFIX = "ik_";
 const KEY_BYTES = 25;
@@ -67,6 +70,7 @@ async function insertKey(
       roleIds: [...roleIds],
       expiresAt,
       revokedAt: null,
+      createdById: null,
       createdAt: new Date(nowMs),
       updatedAt: new Date(nowMs),
     })
@@ -80,3 +84,12 @@ async function insertKey(
  * the key. A key has too many random bits for a slow hash to add anything.
  */
 export const hashOfToken = (token: string): Buffer => createHash("sha256").update(token).digest();
+
+/** Revokes a key for good. It lets go of its roles, which can then be deleted. */
+export async function revokeApiKey(trx: Trx, author: Author, id: string, nowMs: number): Promise<void> {
+  const revokedAt = new Date(nowMs);
+  const revoked = { revokedAt, updatedAt: revokedAt, permissions: [], roleIds: [] };
+  await trx.updateTable("apiKeys").set(revoked).where("id", "=", id).execute();
+  await recordAudit(trx, author, { action: "revoke", entity: "apiKey", id }, nowMs);
+  await recordChange(trx, { kind: "access", key: author.organizationId });
+}

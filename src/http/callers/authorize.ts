@@ -38,15 +38,22 @@ export function requireAllowed(caller: Caller, { permission, confined, unplaced 
 }
 
 /**
- * Nobody grants more than they hold. A role is granted with the permissions that it has.
+ * Nobody grants, or takes from others, more than they hold. A role is granted with the permissions that it has.
  *
- * @throws ApiError 403 that names what the caller lacks
+ * @throws ApiError 403 that names the permissions that the caller lacks
  */
-export function requireGrantable(caller: Caller, permissions: Iterable<string>): void {
+export function requireHeld(
+  caller: Caller,
+  permissions: Iterable<string>,
+  act: "grant" | "take away" = "grant",
+): void {
   const lacking = [...new Set(permissions)].filter((permission) => !holds(caller, permission));
   if (lacking.length === 0) return;
   const named = lacking.slice(0, MAX_NAMED).join(", ") + (lacking.length > MAX_NAMED ? ", …" : "");
-  throw new ApiError("permission_denied", `You can only grant permissions that you hold; you lack ${named}.`);
+  throw new ApiError(
+    "permission_denied",
+    `You can only ${act} permissions that you hold; you lack ${named}.`,
+  );
 }
 
 const MAX_NAMED = 20;

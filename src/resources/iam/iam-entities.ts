@@ -262,6 +262,10 @@ export const apiKeyFields = {
       .default(null)
       .meta({ description: "From then on it lets nobody in.", example: "2030-01-31T09:30:00.000Z" }),
   ),
+  createdById: orElse(
+    kept(z.string().nullable().meta({ description: "The account that has made it; null: the operator." })),
+    ({ caller }) => caller.accountId,
+  ),
   /** SHA-256 of the whole key. */
   hash: hidden(z.custom<Buffer>()),
   revokedAt: hidden(time(z.string().nullable())),

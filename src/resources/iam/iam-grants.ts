@@ -1,9 +1,10 @@
+import { sql } from "kysely";
 import { z } from "zod";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
-import { requireGrantable } from "../../http/callers/authorize.ts";
+import { requireHeld } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
-import { invalidParameters, notFound } from "../../http/problem.ts";
+import { conflict, invalidParameters, notFound } from "../../http/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { isId } from "../../lib/ids.ts";
 
@@ -53,7 +54,7 @@ export function grantPermissions(
       : [{ path: `permissions[${index}]`, message: "is not the name of a permission" }],
   );
   if (findings.length > 0) throw invalidParameters(findings);
-  requireGrantable(caller, without(permissions, before));
+  requireHeld(caller, without(permissions, before));
   return sorted(permissions);
 }
 
@@ -71,7 +72,7 @@ export async function grant(
 ): Promise<{ permissions: string[]; roleIds: string[] }> {
   const granted = grantPermissions(deps, caller, permissions, before.permissions);
   const roles = await getRoles(trx, caller, without(roleIds, before.roleIds));
-  requireGrantable(caller, permissionsOf({ permissions: [], roles }));
+  requireHeld(caller, permissionsOf({ permissions: [], roles }));
   return { permissions: granted, roleIds: sorted(roleIds) };
 }
 
@@ -82,6 +83,89 @@ export async function permissionsOfGrant(
   { permissions, roleIds }: Grant,
 ): Promise<readonly string[]> {
   return permissionsOf({ permissions, roles: await getRoles(trx, caller, roleIds) });
+}
+
+/**
+ * Nobody takes from others more than they hold: by disabling, revoking or deleting, or by a smaller grant.
+ *
+ * @throws ApiError 403
+ */
+export async function requireTakeable(
+  trx: Trx,
+  caller: Caller,
+  before: Grant,
+  after: Grant = { permissions: [], roleIds: [] },
+): Promise<void> {
+  const left = await permissionsOfGrant(trx, caller, after);
+  requireHeld(caller, without(await permissionsOfGrant(trx, caller, before), left), "take away");
+}
+
+/** All that an account may do in the caller's organization: by its keys in force, and as a member. */
+export async function permissionsOfAccount(
+  trx: Trx,
+  caller: Caller,
+  accountId: string,
+  nowMs: number,
+): Promise<readonly string[]> {
+  const { organizationId } = caller;
+  const memberships = trx
+    .selectFrom("memberships")
+    .select(["permissions", "roleIds"])
+    .where("accountId", "=", accountId)
+    .where("organizationId", "=", organizationId);
+  const keys = trx
+    .selectFrom("apiKeys")
+    .select(["permissions", "roleIds"])
+    .where("accountId", "=", accountId)
+    .where("organizationId", "=", organizationId)
+    .where("revokedAt", "is", null)
+    .where((eb) => eb.or([eb("expiresAt", "is", null), eb("expiresAt", ">", new Date(nowMs))]));
+  const grants = [...(await memberships.execute()), ...(await keys.execute())];
+  return permissionsOfGrant(trx, caller, {
+    permissions: grants.flatMap(({ permissions }) => permissions),
+    roleIds: grants.flatMap(({ roleIds }) => roleIds),
+  });
+}
+
+/** What is about to lose all that it may do, or a role that is about to lose `*`. */
+interface Losing {
+  readonly keyId?: string;
+  readonly accountId?: string;
+  readonly roleId?: string;
+}
+
+/**
+ * The organization keeps a key in force, of an active account, that may do all; requests that would take two at once wait for
+ * each other. To be called after all rows are locked.
+ *
+ * @throws ApiError 409 where that is the last one
+ */
+export async function requireOtherAdministrator(
+  trx: Trx,
+  { organizationId }: Caller,
+  { keyId = "", accountId = "", roleId = "" }: Losing,
+  nowMs: number,
+): Promise<void> {
+  await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`administrators/${organizationId}`}, 0))`.execute(
+    trx,
+  );
+  const byRole = (except: string) => sql`EXISTS (
+    SELECT FROM roles
+    WHERE roles.id = ANY (api_keys.role_ids) AND roles.organization_id = api_keys.organization_id
+      AND '*' = ANY (roles.permissions) AND roles.id <> ${except})`;
+  const { rows } = await sql<{ readonly had: boolean; readonly keeps: boolean }>`
+    SELECT count(*) > 0 AS had,
+           count(*) FILTER (
+             WHERE api_keys.id <> ${keyId} AND accounts.id <> ${accountId}
+               AND ('*' = ANY (api_keys.permissions) OR ${byRole(roleId)})
+           ) > 0 AS keeps
+    FROM api_keys JOIN accounts ON accounts.id = api_keys.account_id
+    WHERE api_keys.organization_id = ${organizationId} AND revoked_at IS NULL
+      AND (expires_at IS NULL OR expires_at > ${new Date(nowMs)}) AND accounts.status = 'active'
+      AND ('*' = ANY (api_keys.permissions) OR ${byRole("")})`.execute(trx);
+  const [found] = rows;
+  if (found?.had && !found.keeps)
+    throw conflict("It is the last that may do all in the organization: make another API key with * first.");
 }
 
 async function getRoles(

@@ -70,7 +70,8 @@ export function mountRoute(api: Hono<ApiEnv>, route: MountedRoute, doOnce: DoOnc
   const { method, fullPath, matched, path } = route;
   const pattern = matched ? fullPath.slice(0, fullPath.length - path.length) + matched.path : fullPath;
   api.on(method, pattern, async (c) => {
-    if (!route.isPublic) requireAllowed(c.get("caller"), route);
+    if (!route.isPublic && !route.allows?.(c.get("caller"), c.req.param()))
+      requireAllowed(c.get("caller"), route);
     const query = readQuery(route, c);
     const sent = route.body && (await readBody(c));
     const body =

@@ -123,7 +123,7 @@ export interface ResourceSpec<
 export type Operation = "create" | "list" | "get" | "update" | "delete";
 type Notes = Pick<
   RouteSpec<Record<never, never>, QuerySchema, z.ZodType, z.ZodType>,
-  "description" | "missing" | "conflict" | "confined"
+  "description" | "missing" | "conflict" | "confined" | "allows"
 >;
 
 type TableWith<F extends Fields> = {

@@ -1,9 +1,5 @@
 import { expect, it } from "vitest";
-import {
-  permissionCatalog,
-  requireGrantable,
-  requirePermission,
-} from "../../../src/http/callers/authorize.ts";
+import { permissionCatalog, requireHeld, requirePermission } from "../../../src/http/callers/authorize.ts";
 import type { Caller } from "../../../src/http/context.ts";
 import { ApiError } from "../../../src/http/problem.ts";
 
@@ -38,7 +34,7 @@ it("a caller with the permission, or with all of them, passes; to any other the 
 
 it("a caller grants only permissions that it holds; the refusal names the others", () => {
   const grants = (held: string[], granted: string[]) =>
-    refusal(() => requireGrantable(callerWith(...held), granted));
+    refusal(() => requireHeld(callerWith(...held), granted));
   expect(grants(["*"], ["*", "apps.read", "not.yet"])).toBeUndefined();
   expect(grants(["apps.read", "apps.write"], ["apps.read", "apps.read"])).toBeUndefined();
   expect(grants([], [])).toBeUndefined();

@@ -40,8 +40,26 @@ describe("an API key", () => {
       status: "active",
       memberships: [{ permissions: [], roles: [] }],
     });
+    const own = await make({ name: "first", permissions: ["iam.write"] });
+    expect(
+      await api.as(own.key).post("/iam/api-keys", { name: "second", accountId: own.accountId }),
+    ).toMatchObject({
+      accountId: own.accountId,
+      createdById: own.accountId,
+    });
+  });
+
+  it("is made for the caller's own account or a new one, and names its maker", async () => {
+    const [{ id: maker }] = await call.get("/iam/accounts");
+    expect(await make()).toMatchObject({ createdById: maker });
     const { id } = await call.post("/iam/accounts", { name: "Ada", status: "active" });
-    expect(await make({ accountId: id })).toMatchObject({ accountId: id });
+    const body = { name: "k", accountId: id };
+    expect(await call.refusal("POST", "/iam/api-keys", body)).toMatchObject({ status: 403 });
+    expect(await call.refusal("POST", "/iam/api-keys", { ...body, accountId: "acc_x" })).toMatchObject({
+      status: 404,
+    });
+    // The operator has made the first one.
+    expect((await call.get("/iam/api-keys"))[0]).toMatchObject({ createdById: null });
   });
 
   it("follows changes of its roles and of its own permissions at once", async () => {
@@ -148,7 +166,115 @@ describe("a caller cannot grant more than it holds", () => {
     expect(await status({ permissions: ["apps.write", "apps.read"] })).toBe(200);
     expect(await status({ expiresAt: null })).toBe(403);
     expect(await status({ expiresAt: "2101-01-01T00:00:00.000Z" })).toBe(403);
-    expect(await status({ expiresAt: "2099-01-01T00:00:00.000Z" })).toBe(200);
     expect(await status({ name: "new" })).toBe(200);
+  });
+});
+
+describe("a caller cannot take more than it holds", () => {
+  it("from another key: neither revoke it, nor lessen it, nor let it end sooner", async () => {
+    const limited = api.as(await api.keyWith("iam.write", "apps.read"));
+    const role = await call.post("/iam/roles", { name: "strong writers", permissions: ["apps.write"] });
+    for (const grant of [{ permissions: ["*"] }, { permissions: ["apps.write"] }, { roleIds: [role.id] }]) {
+      const { id } = await make(grant);
+      const path = `/iam/api-keys/${id}`;
+      const denied = { status: 403, code: "permission_denied" };
+      expect(await limited.refusal("DELETE", path)).toMatchObject(denied);
+      expect(await limited.refusal("PUT", path, { permissions: [], roleIds: [] })).toMatchObject(denied);
+      expect(await limited.refusal("PUT", path, { expiresAt: "2100-01-01T00:00:00Z" })).toMatchObject(denied);
+    }
+    const weak = await make({ permissions: ["apps.read"] });
+    expect(await limited.put(`/iam/api-keys/${weak.id}`, { permissions: [] })).toMatchObject({
+      permissions: [],
+    });
+    expect(await limited.delete(`/iam/api-keys/${weak.id}`)).toEqual({ id: weak.id });
+  });
+
+  it("from an account, a membership, an identity or a role", async () => {
+    const limited = api.as(await api.keyWith("iam.write", "apps.read"));
+    const denied = { status: 403, code: "permission_denied" };
+    const { accountId } = await make({ permissions: ["apps.write"] });
+    const account = `/iam/accounts/${accountId}`;
+    expect(await limited.refusal("PUT", account, { status: "disabled" })).toMatchObject(denied);
+    expect(await limited.put(account, { name: "new" })).toMatchObject({ name: "new" });
+    const member = await call.post("/iam/accounts", { name: "Ada", status: "active" });
+    const membership = `/iam/memberships/${member.memberships[0].id}`;
+    await call.put(membership, { permissions: ["apps.write", "apps.read"] });
+    const identity = await call.post("/iam/identities", { accountId: member.id, identifier: "taken" });
+    expect(await limited.refusal("PUT", membership, { permissions: ["apps.read"] })).toMatchObject(denied);
+    expect(await limited.refusal("DELETE", membership)).toMatchObject(denied);
+    expect(await limited.refusal("DELETE", `/iam/identities/${identity.id}`)).toMatchObject(denied);
+    expect(await limited.refusal("DELETE", `/iam/accounts/${member.id}`)).toMatchObject(denied);
+    await limited.put(membership, { permissions: ["apps.write"] });
+    const role = await call.post("/iam/roles", { name: "taken from", permissions: ["*"] });
+    expect(await limited.refusal("PUT", `/iam/roles/${role.id}`, { permissions: [] })).toMatchObject(denied);
+    const cleaner = api.as(await api.keyWith("organizations.write"));
+    const [{ id }] = await call.get("/organizations");
+    expect(await cleaner.refusal("DELETE", `/organizations/${id}`)).toMatchObject(denied);
+  });
+
+  it("but may revoke itself without any permission", async () => {
+    const { id, key } = await make();
+    const other = await make();
+    expect(await api.as(key).refusal("DELETE", `/iam/api-keys/${other.id}`)).toMatchObject({ status: 403 });
+    const { accessToken } = await api.as(other.key).post("/auth/tokens");
+    expect(await api.as(accessToken).delete(`/iam/api-keys/${other.id}`)).toEqual({ id: other.id });
+    expect(await api.as(key).delete(`/iam/api-keys/${id}`)).toEqual({ id });
+    expect((await api.as(key)("GET", "/spaces")).status).toBe(401);
+  });
+});
+
+describe("the last key that may do all", () => {
+  const LOST = { status: 409, code: "conflict" };
+
+  it("is neither revoked nor lessened, by itself either, and its account is not disabled", async () => {
+    const made = await call.post("/organizations", { name: "kept" });
+    const owner = api.as(made.apiKey.key);
+    const { id, accountId } = made.apiKey;
+    const path = `/iam/api-keys/${id}`;
+    // Neither of these lets anybody in.
+    await owner.post("/iam/api-keys", { name: "weak", permissions: ["iam.write"] });
+    const late = await owner.post("/iam/api-keys", {
+      ...{ name: "late", permissions: ["*"], expiresAt: "2100-01-01T00:00:00Z" },
+    });
+    const past = { expiresAt: new Date(0) };
+    await api.database.db.updateTable("apiKeys").set(past).where("id", "=", late.id).execute();
+    expect(await owner.refusal("DELETE", path)).toMatchObject(LOST);
+    expect(await owner.refusal("PUT", path, { permissions: ["iam.write"] })).toMatchObject(LOST);
+    expect(await owner.refusal("PUT", `/iam/accounts/${accountId}`, { status: "disabled" })).toMatchObject(
+      LOST,
+    );
+    await owner.put(path, { name: "new" });
+    await owner.delete(`/iam/api-keys/${late.id}`);
+
+    const next = await owner.post("/iam/api-keys", { name: "next", permissions: ["*"] });
+    await owner.delete(path);
+    expect((await owner("GET", "/spaces")).status).toBe(401);
+    expect(await api.as(next.key).refusal("DELETE", `/iam/api-keys/${next.id}`)).toMatchObject(LOST);
+  });
+
+  it("keeps the role by which it may", async () => {
+    const made = await call.post("/organizations", { name: "by role" });
+    const owner = api.as(made.apiKey.key);
+    const role = await owner.post("/iam/roles", { name: "all", permissions: ["*"] });
+    await owner.put(`/iam/api-keys/${made.apiKey.id}`, { permissions: [], roleIds: [role.id] });
+    expect(await owner.refusal("PUT", `/iam/roles/${role.id}`, { permissions: [] })).toMatchObject(LOST);
+    expect(await owner.refusal("PUT", `/iam/api-keys/${made.apiKey.id}`, { roleIds: [] })).toMatchObject(
+      LOST,
+    );
+    await owner.post("/iam/api-keys", { name: "next", permissions: ["*"] });
+    await owner.put(`/iam/roles/${role.id}`, { permissions: ["iam.read"] });
+  });
+
+  it("stays when all of them are revoked at the same time", async () => {
+    const made = await call.post("/organizations", { name: "at once" });
+    const owner = api.as(made.apiKey.key);
+    const others = await Promise.all(
+      Array.from({ length: 4 }, () => owner.post("/iam/api-keys", { name: "k", permissions: ["*"] })),
+    );
+    const keys = [made.apiKey, ...others];
+    const statuses = await Promise.all(
+      keys.map(async ({ id, key }) => (await api.as(key)("DELETE", `/iam/api-keys/${id}`)).status),
+    );
+    expect(statuses.sort()).toEqual([200, 200, 200, 200, 409]);
   });
 });

@@ -80,7 +80,7 @@ describe("a role", () => {
 });
 
 describe("a caller with few permissions", () => {
-  it("cannot make a role with more than it holds, nor add more to one, but can change the rest", async () => {
+  it("cannot make a role with more than it holds, nor add to one or take from it what it does not hold", async () => {
     const limited = api.as(await api.keyWith("iam.write", "iam.read", "apps.read"));
     const denied = { status: 403, code: "permission_denied" };
     for (const permissions of [["apps.write"], ["*"]]) {
@@ -92,7 +92,10 @@ describe("a caller with few permissions", () => {
     const more = { permissions: ["apps.write", "blueprints.write"] };
     expect(await limited.refusal("PUT", path, more)).toMatchObject(denied);
     await limited.put(path, { description: "new" });
-    await limited.put(path, { permissions: ["apps.read"] });
+    expect(await limited.refusal("PUT", path, { permissions: ["apps.read"] })).toMatchObject(denied);
+    await limited.put(path, { permissions: ["apps.read", "apps.write"] });
+    await limited.put(path, { permissions: ["apps.write"] });
+    await call.put(path, { permissions: [] });
     // What was taken away cannot be given back by a caller that does not hold it.
     expect(await limited.refusal("PUT", path, { permissions: ["apps.write"] })).toMatchObject(denied);
   });

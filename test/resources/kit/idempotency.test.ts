@@ -155,12 +155,10 @@ describe("a creating request with an Idempotency-Key", () => {
 
   it("is not answered again to another API key of the same account", async () => {
     const create = { name: "root", permissions: ["*"] };
-    const { accountId } = JSON.parse((await post("/iam/api-keys", { name: "mighty" }, "k-who")).text);
-    const keyOf = async (permission: string, name: string): Promise<string> => {
-      const grant = { name, accountId, permissions: [permission] };
-      return JSON.parse((await post("/iam/api-keys", grant, `k-${name}`)).text).key;
-    };
-    const [mighty, humble] = [await keyOf("*", "mighty"), await keyOf("iam.write", "humble")];
+    const first = await post("/iam/api-keys", { name: "mighty", permissions: ["*"] }, "k-mighty");
+    const { accountId, key: mighty } = JSON.parse(first.text);
+    const second = { name: "humble", accountId, permissions: ["iam.write"] };
+    const { key: humble } = JSON.parse((await post("/iam/api-keys", second, "k-humble", mighty)).text);
     const made = await post("/iam/api-keys", create, "k-root", mighty);
     const { status, text } = await post("/iam/api-keys", create, "k-root", humble);
     expect([status, JSON.parse(text).code]).toEqual([409, "conflict"]);

@@ -5,7 +5,7 @@ import { ACCESS_TOKEN_SECONDS, type AccessTokens } from "../../../http/callers/a
 import { bearerToken, notAMember, ORGANIZATION_HEADER } from "../../../http/callers/authenticate.ts";
 import type { Identify } from "../../../http/callers/identify.ts";
 import type { Caller } from "../../../http/context.ts";
-import { ApiError, invalidParameters } from "../../../http/problem.ts";
+import { ApiError, invalidParameters, notFound } from "../../../http/problem.ts";
 import type { Resource } from "../../kit/resource.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -48,6 +48,7 @@ export const auth: Resource<AuthDeps> = {
           }),
         }),
         answer: accessTokenSchema,
+        missing: "an API key names another organization than its own",
         permission: null,
         unplaced: true,
       },
@@ -65,13 +66,13 @@ export const auth: Resource<AuthDeps> = {
   ],
 };
 
-/** @throws ApiError 403 */
+/** @throws ApiError 403, 404 */
 function keyOf({ by, keyId, organizationId }: Caller, named = organizationId): string {
   if (by !== "apiKey" || keyId === null) {
     const message = "Access tokens are given for an API key, or for a token of the issuer, only.";
     throw new ApiError("permission_denied", message);
   }
-  if (named !== organizationId) throw notAMember();
+  if (named !== organizationId) throw notFound("organization");
   return keyId;
 }
 

@@ -1,5 +1,5 @@
 import type { Trx } from "../../../data/database.ts";
-import { requireGrantable } from "../../../http/callers/authorize.ts";
+import { requireHeld } from "../../../http/callers/authorize.ts";
 import type { Caller } from "../../../http/context.ts";
 import { visibleAccounts } from "../../kit/account-scope.ts";
 import { ACCOUNTS } from "../../kit/references.ts";
@@ -26,6 +26,10 @@ export const identities = standardResource({
     if (!isSame) await requireLendable(trx, caller, accountId);
     return {};
   },
+  async remove({ trx, caller, row, remove }) {
+    await requireLendable(trx, caller, row.accountId, "take away");
+    await remove();
+  },
   async inside(db, rows, caller) {
     const ids = rows.map(({ accountId }) => accountId);
     const accounts = await visibleAccounts(db, caller).selectAll().where("id", "in", ids).execute();
@@ -36,11 +40,17 @@ export const identities = standardResource({
     create: {
       description: "Its holder may do what the account may as a member, so the caller must hold that.",
     },
+    delete: { description: "The caller must hold what the account may do as a member." },
   },
 });
 
 /** Who is given an identity may do what its account may: that is a grant. @throws ApiError 403 */
-async function requireLendable(trx: Trx, caller: Caller, accountId: string): Promise<void> {
+async function requireLendable(
+  trx: Trx,
+  caller: Caller,
+  accountId: string,
+  act: "grant" | "take away" = "grant",
+): Promise<void> {
   const membership = await trx
     .selectFrom("memberships")
     .select(["permissions", "roleIds"])
@@ -48,5 +58,5 @@ async function requireLendable(trx: Trx, caller: Caller, accountId: string): Pro
     .where("organizationId", "=", caller.organizationId)
     .forShare()
     .executeTakeFirst();
-  if (membership) requireGrantable(caller, await permissionsOfGrant(trx, caller, membership));
+  if (membership) requireHeld(caller, await permissionsOfGrant(trx, caller, membership), act);
 }

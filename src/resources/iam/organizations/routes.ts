@@ -1,7 +1,10 @@
 import { createApiKey } from "../../../data/accounts/api-keys.ts";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import { createOrganization } from "../../../data/accounts/organizations.ts";
-import { ALL_PERMISSIONS } from "../../../http/callers/authorize.ts";
+import type { Trx } from "../../../data/database.ts";
+import { ALL_PERMISSIONS, requireHeld } from "../../../http/callers/authorize.ts";
+import type { Caller } from "../../../http/context.ts";
+import { ApiError } from "../../../http/problem.ts";
 import { listRows, type OwnedTable } from "../../kit/references.ts";
 import type { Kit } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -48,14 +51,15 @@ export const organizations = standardResource({
     };
     return () => inside;
   },
-  async remove({ trx, row: { id }, remove }) {
+  async remove({ trx, caller, row: { id }, remove }) {
+    requireHeld(caller, [ALL_PERMISSIONS], "take away");
     for (const table of PARTS) await trx.deleteFrom(table).where("organizationId", "=", id).execute();
     await remove();
   },
   notes: {
     delete: {
       description:
-        "Its keys, accounts, roles, groups and spaces go with it: nobody can call for it any more.",
+        "Needs the permission `*`: its keys, accounts, roles, groups and spaces go with it, and nobody can call for it any more.",
     },
   },
   without: ["create"],
@@ -70,10 +74,11 @@ export const organizations = standardResource({
         body: organization.input,
         answer: newOrganizationSchema,
         description:
-          "It has a space, a service account and an API key that may do all in it, which is told here only. Nobody else sees it, its founder included.",
+          "It has a space, a service account and an API key that may do all in it, which is told here only. Nobody else sees it, its founder included. For callers of the operator's organization only, which is that of the first start.",
       },
       ({ caller, body }) =>
         db.transaction().execute(async (trx) => {
+          await requireOperator(trx, caller);
           const names = { organization: body.name, space: "default", account: "default" };
           const made = await createOrganization(trx, names, clock());
           const { organizationId: id } = made;
@@ -99,3 +104,13 @@ export const organizations = standardResource({
     ),
   ],
 });
+
+/** @throws ApiError 403 */
+async function requireOperator(trx: Trx, { organizationId }: Caller): Promise<void> {
+  const operator = await trx.selectFrom("cluster").select("organizationId").executeTakeFirst();
+  if (operator?.organizationId !== organizationId)
+    throw new ApiError(
+      "permission_denied",
+      "Only callers of the operator's organization make organizations.",
+    );
+}

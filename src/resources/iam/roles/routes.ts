@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Trx } from "../../../data/database.ts";
+import { ALL_PERMISSIONS, requireHeld } from "../../../http/callers/authorize.ts";
 import { pageBodySchema } from "../../../http/page.ts";
 import { conflict } from "../../../http/problem.ts";
 import { listOf } from "../../kit/answer.ts";
@@ -7,7 +8,7 @@ import type { Kit } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { role } from "../iam-entities.ts";
-import { grantPermissions, type IamDeps } from "../iam-grants.ts";
+import { grantPermissions, type IamDeps, requireOtherAdministrator } from "../iam-grants.ts";
 import { rolePermissions } from "../render-permission.ts";
 
 /** Roles: permissions under a name. */
@@ -23,9 +24,13 @@ export const roles = standardResource({
     when: "the organization has a role of that name",
     message: "There is a role of that name already.",
   },
-  prepare: async ({ deps, caller, before, values }) => ({
-    permissions: grantPermissions(deps, caller, values.permissions, before?.permissions),
-  }),
+  async prepare({ trx, deps, caller, id, before, values, nowMs }) {
+    const permissions = grantPermissions(deps, caller, values.permissions, before?.permissions);
+    const taken = (before?.permissions ?? []).filter((name) => !permissions.includes(name));
+    requireHeld(caller, taken, "take away");
+    if (taken.includes(ALL_PERMISSIONS)) await requireOtherAdministrator(trx, caller, { roleId: id }, nowMs);
+    return { permissions };
+  },
   inside: async () => rolePermissions(),
   async remove({ trx, row, remove }) {
     // Who gives a role away locks it first, so nobody does from here on.
@@ -35,7 +40,8 @@ export const roles = standardResource({
   },
   notes: {
     update: {
-      description: "In force for all keys and members that have it. Who adds permissions must hold them.",
+      description:
+        "In force for all keys and members that have it. Who adds or takes away permissions must hold them.",
     },
     delete: { conflict: "an API key or a membership has the role" },
   },

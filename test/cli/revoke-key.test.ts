@@ -1,0 +1,83 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { runRevocation } from "../../src/cli/revoke-key.ts";
+import { parseConfig } from "../../src/config.ts";
+import { createApiKey } from "../../src/data/accounts/api-keys.ts";
+import { createOrganization } from "../../src/data/accounts/organizations.ts";
+import { openDatabase } from "../../src/data/database.ts";
+import { startLocalPostgres } from "../../src/data/local-postgres.ts";
+import { migrate } from "../../src/data/migrate.ts";
+import { acquireDataLock } from "../../src/lib/servers/data-lock.ts";
+import { createLog } from "../../src/log.ts";
+import { createTestApi } from "../support/api.ts";
+import { opened } from "../support/opened.ts";
+
+const api = opened(createTestApi);
+const log = createLog({ level: "silent" });
+const { signal } = new AbortController();
+
+async function run(env: Readonly<Record<string, string>>, named: string) {
+  const parsed = parseConfig(env, ["--revoke-key", named]);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.error));
+  if (parsed.value.kind !== "revokeKey") throw new Error(parsed.value.kind);
+  let printed = "";
+  const print = async (text: string) => {
+    printed += text;
+  };
+  const code = await runRevocation(parsed.value.config, parsed.value.named, { log, signal, print });
+  return { code, printed };
+}
+
+it("revokes any key by its id, its beginning or itself, the last one that may do all included", async () => {
+  const { host, user, database } = api.database.connection;
+  const env = {
+    DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
+    INLET_MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
+  };
+  const made = await api.call.post("/iam/api-keys", { name: "k", permissions: ["iam.read"] });
+  expect(await run(env, made.id)).toMatchObject({ code: 0, printed: expect.stringContaining(made.id) });
+  const next = await api.call.post("/iam/api-keys", { name: "k" });
+  expect((await run(env, next.prefix)).code).toBe(0);
+  const other = await api.call.post("/organizations", { name: "other" });
+  const revoked = await run(env, other.apiKey.key);
+  expect(revoked.code).toBe(0);
+  expect(revoked.printed).not.toContain(other.apiKey.key);
+  expect((await api.as(other.apiKey.key)("GET", "/spaces")).status).toBe(401);
+  expect((await api.as(made.key)("GET", "/iam/roles")).status).toBe(401);
+  const [entry] = await api.call.get(`/audit?entity=apiKey&entityId=${made.id}&limit=200&offset=1`);
+  expect(entry).toMatchObject({ action: "revoke", accountId: null, keyId: null });
+
+  expect(await run(env, made.id)).toMatchObject({ code: 0, printed: expect.stringContaining("before") });
+  for (const unknown of ["key_none", "ik_", ""]) expect((await run(env, unknown)).code).toBe(1);
+});
+
+it("goes by itself", () => {
+  for (const other of [["--rotate-master-key"], ["--apply", "file.json"]]) {
+    const parsed = parseConfig({}, ["--revoke-key", "key_a", ...other]);
+    expect(parsed.ok ? [] : parsed.error).toContainEqual({ path: "--revoke-key", message: "goes by itself" });
+  }
+});
+
+it("revokes a key beside a gateway that runs on a PostgreSQL of its own", async () => {
+  const dataDir = realpathSync(mkdtempSync(join(tmpdir(), "inlet-revoke-")));
+  try {
+    const lock = acquireDataLock(dataDir);
+    if (!lock.ok) throw lock.error;
+    using _ = lock.value;
+    await using postgres = await startLocalPostgres({ dataDir, log, signal });
+    await migrate({ connection: postgres.connection, log });
+    await using database = openDatabase({ connection: postgres.connection, maxConnections: 1 });
+    const key = await database.db.transaction().execute(async (trx) => {
+      const names = { organization: "a", space: "a", account: "a" };
+      const made = await createOrganization(trx, names, Date.now());
+      return createApiKey(trx, { ...made, name: "k", permissions: ["*"] }, Date.now());
+    });
+    expect(await run({ INLET_DATA_DIR: dataDir }, key.id)).toMatchObject({ code: 0 });
+    const row = await database.db.selectFrom("apiKeys").select("revokedAt").executeTakeFirstOrThrow();
+    expect(row.revokedAt).toBeInstanceOf(Date);
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }
+});
