@@ -35,6 +35,8 @@ interface ChannelsTable extends Timestamps {
   pause: ColumnType<number | null, never, number | null>;
   /** False for a channel that was added to its app by hand. */
   fromBlueprint: Generated<boolean>;
+  /** True for one that fetches, once it has begun to. */
+  hasBegun: Generated<boolean>;
   /** Counts the writes: an update replaces the version that it was made from. */
   version: Generated<number>;
 }

@@ -14,7 +14,7 @@ import { createSourceRuns } from "../channels/pull/source-runs.ts";
 import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channels/pull/supervisor.ts";
 import type { Config } from "../config.ts";
 import { setFoundState } from "../data/channels/channel-states.ts";
-import { isSourceWanted } from "../data/channels/sources.ts";
+import { isSourceWanted, noteBegun } from "../data/channels/sources.ts";
 import { listTopicsOf } from "../data/channels/topics.ts";
 import { type ChannelKindName, channelFacts } from "../event/channel.ts";
 import { createId } from "../lib/ids.ts";
@@ -65,6 +65,7 @@ export function startSources(deps: SourcesDeps): Sources {
     clock,
     findSource: async (number) =>
       (await isSourceWanted(db, number)) ? path.findLiveChannel(number) : undefined,
+    noteBegun: (number) => noteBegun(db, number),
     listTopics: (number) => listTopicsOf(db, number),
     pace: createSourcePace({ deliveriesPerSecond: config.sourceDeliveriesPerSecond }),
     ingest: path.ingestFetched,
@@ -77,6 +78,8 @@ export function startSources(deps: SourcesDeps): Sources {
       switch (event.kind) {
         case "ended":
           return metrics.sourceRuns.add(identity.kind, event.end.kind);
+        case "cursorLost":
+          return log.warn({ event: "source.cursor_lost", ...facts }, "Redis has lost where a source stood");
         case "refused":
           return metrics.sourceRefusals.add(identity.kind, event.stale);
         case "recovered":

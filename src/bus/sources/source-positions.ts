@@ -15,6 +15,8 @@ export interface SourceRef {
 /** A source just taken over, as its new owner begins with it. */
 export interface AcquiredSource {
   readonly kind: "acquired";
+  /** True where Redis knew nothing of the source: it is the very first time, or what it knew is lost. */
+  readonly isFirst: boolean;
   /** The fencing token: all that is written under a lower one is refused from now on. */
   readonly epoch: number;
   readonly version: number;
@@ -91,7 +93,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
   }
 
   /** Cluster: the cursor may have moved before the last topic was stamped. */
-  async function readAgain(number: number, epoch: number): Promise<AcquiredSource> {
+  async function readAgain(number: number, epoch: number): Promise<Omit<AcquiredSource, "isFirst">> {
     const row = await redis.call("hmget", [cursorKey(number), "e", "v", "s", "f", "c"]);
     const [held, ...rest] = row as (string | null)[];
     if (Number(held) !== epoch) {
@@ -113,6 +115,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       const { intervalMs, retryMs } = spacing ?? { intervalMs: 0, retryMs: 0 };
       let least = 0;
       let isAgain = false;
+      let isFirst = false;
       for (let attempt = 0; attempt < TAKE_OVERS; attempt++) {
         // A run that it began itself is none to keep a distance from.
         const waits = isAgain ? [0, 0] : [intervalMs, retryMs];
@@ -121,9 +124,10 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
         const [kind, first, ...rest] = reply as [string, string | number, ...(string | null)[]];
         if (kind === "backoff" || kind === "interval") return { kind, waitMs: Number(first) };
         const epoch = Number(first);
-        if (!isSlotted) return readAcquired(epoch, rest);
+        isFirst ||= kind === "begun";
+        if (!isSlotted) return { ...readAcquired(epoch, rest), isFirst };
         const seen = await stamp(source, epoch);
-        if (seen <= epoch) return readAgain(source.number, epoch);
+        if (seen <= epoch) return { ...(await readAgain(source.number, epoch)), isFirst };
         least = seen + 1;
         isAgain = true;
       }
@@ -171,7 +175,10 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
 
 const NO_REFUSAL: LastingRefusals = { count: 0, forMs: 0, retryInMs: 0 };
 
-function readAcquired(epoch: number, row: readonly (string | null | undefined)[]): AcquiredSource {
+function readAcquired(
+  epoch: number,
+  row: readonly (string | null | undefined)[],
+): Omit<AcquiredSource, "isFirst"> {
   const [version, startedAtMs, failures, value] = row;
   return {
     kind: "acquired",

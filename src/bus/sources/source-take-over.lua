@@ -3,7 +3,7 @@
 -- KEYS: cursor; then, on one Redis, the topics of the source (in Cluster source-stamp.lua stamps them, slot by slot)
 -- ARGV: source; the least epoch to take; "1" where a person has changed something: what failed before counts no longer; for how many ms
 -- after the beginning of the last run none begins; the same after one that did not come to its end, or that was changed since
--- Reply: "backoff" or "interval" and for how many ms the source is to be left alone, with nothing taken; or "acquired", the epoch,
+-- Reply: "backoff" or "interval" and for how many ms the source is to be left alone, with nothing taken; or "acquired" ("begun" where nothing was known of it), the epoch,
 -- version, when the source began (ms), failures in a row, and the cursor (nil where there is none)
 --
 -- Beside what source-position.lua says, the cursor's hash holds: s when the source began to be one, or was reset (ms); u when the
@@ -36,4 +36,4 @@ if intervalMs > 0 then
   call('HDEL', KEYS[1], 'd')
 end
 stampEpochs(source, epoch, 2)
-return { 'acquired', string.format('%d', epoch), held[2] or '0', began, held[4] or '0', held[5] }
+return { held[3] and 'acquired' or 'begun', string.format('%d', epoch), held[2] or '0', began, held[4] or '0', held[5] }

@@ -84,6 +84,8 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> {
   readonly findSource: (channelNumber: number) => Promise<C | undefined>;
   /** All topics that were ever written for it. */
   readonly listTopics: (channelNumber: number) => Promise<readonly string[]>;
+  /** Notes that the source begins to run. True where that was noted before. @throws UnavailableError */
+  readonly noteBegun: (channelNumber: number) => Promise<boolean>;
   readonly credentialsOf: CredentialsOf;
   readonly positions: SourcePositions;
   readonly states: SourceStates;
@@ -114,7 +116,7 @@ export type SourceObservation =
       readonly state: FoundState;
       readonly end: SourceEnd;
     }
-  | { readonly kind: "recovered"; readonly channel: ChannelHandle }
+  | { readonly kind: "recovered" | "cursorLost"; readonly channel: ChannelHandle }
   | { readonly kind: "refused"; readonly channel: ChannelHandle; readonly stale: "epoch" | "cursor" };
 
 type RunDeps<C extends SourceChannel> = SourceRunsDeps<C> & { readonly underWay: Limiter };
@@ -123,6 +125,8 @@ type RunDeps<C extends SourceChannel> = SourceRunsDeps<C> & { readonly underWay:
 interface BeginningRun<C> {
   readonly channel: C;
   readonly taken: AcquiredSource;
+  /** True where it has run before, and Redis knows nothing of it any more. */
+  readonly isLost: boolean;
   readonly owner: string;
   readonly signal: AbortSignal;
 }
@@ -131,7 +135,9 @@ interface BeginningRun<C> {
 const MAX_BYTES_UNDER_WAY = 16 * 1024 * 1024;
 
 export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C>): SourceRuns {
-  const { findSource, listTopics, positions } = deps;
+  const { findSource, listTopics, noteBegun, positions } = deps;
+  /** Sources of which it is noted that they have begun. */
+  const begun = new Set<number>();
   const underWay = createLimiter(MAX_BYTES_UNDER_WAY);
   return {
     async openRun(channelNumber, { signal, owner, skipBackoff = false, spacing }) {
@@ -139,9 +145,15 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
       if (channel === undefined) return { kind: "none" };
       const topics = await listTopics(channelNumber);
       signal.throwIfAborted();
+      const hadBegun = begun.has(channelNumber) || (await noteBegun(channelNumber));
+      begun.add(channelNumber);
       const taken = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
       if (taken.kind !== "acquired") return taken;
-      return { kind: "open", open: startRun({ ...deps, underWay }, { channel, taken, owner, signal }) };
+      const isLost = taken.isFirst && hadBegun;
+      return {
+        kind: "open",
+        open: startRun({ ...deps, underWay }, { channel, taken, isLost, owner, signal }),
+      };
     },
   };
 }
@@ -160,7 +172,7 @@ const FETCHED = { method: "GET", query: Object.freeze(Object.create(null)) } as 
 /** One run of a source that was taken over; all that it writes is fenced by its epoch and kept in order. */
 function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: BeginningRun<C>): OpenRun {
   const { positions, states, pace, ingest, move, setState, underWay, clock, observe } = deps;
-  const { channel, taken, owner, signal } = beginning;
+  const { channel, taken, isLost, owner, signal } = beginning;
   const { number } = channel.identity;
   const { epoch } = taken;
   const writes = createOrderedWrites({ version: taken.version, isPipelined: deps.isPipelined });
@@ -246,11 +258,18 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
     warn: (code, message) => report.note({ lastError: errorOf(code, message) }),
   };
 
-  const errorOf = (code: string, message: string) => ({
-    code,
-    message: message.slice(0, MAX_MESSAGE_CHARS),
-    atMs: clock(),
-  });
+  if (isLost) {
+    observe({ kind: "cursorLost", channel });
+    run.warn("cursor_lost", CURSOR_LOST);
+  }
+
+  function errorOf(code: string, message: string) {
+    return {
+      code,
+      message: message.slice(0, MAX_MESSAGE_CHARS),
+      atMs: clock(),
+    };
+  }
 
   async function writeEnd(end: SourceEnd, plan: RunPlan): Promise<void> {
     observe({ kind: "ended", channel, end });
@@ -319,6 +338,9 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
     },
   };
 }
+
+const CURSOR_LOST =
+  "Redis no longer knows where the source stood: it begins anew where `startAt` says, and what came before that is not fetched";
 
 /** The state of a channel after a run has ended so. */
 const FOUND: { readonly [K in SourceEnd["kind"]]?: "paused" | "error" | "needsReauth" } = {

@@ -45,6 +45,18 @@ export async function isSourceWanted(db: Queryable, channelNumber: number): Prom
   return row !== undefined;
 }
 
+/** Notes that a source begins to run. True where that was noted before, so that Redis must know where it stands. */
+export async function noteBegun(db: Queryable, channelNumber: number): Promise<boolean> {
+  const first = await db
+    .updateTable("channels")
+    .set({ hasBegun: true })
+    .where("number", "=", channelNumber)
+    .where("hasBegun", "=", false)
+    .returning("number")
+    .executeTakeFirst();
+  return first === undefined;
+}
+
 /** Of these channels, those that are active and yet fetch nothing: no subscription covers them. */
 export async function findIdleSources(
   db: Queryable,

@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { OpenRun, SourceObservation, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { createSourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { setFoundState } from "../../../src/data/channels/channel-states.ts";
+import { noteBegun } from "../../../src/data/channels/sources.ts";
 import { listTopicsOf } from "../../../src/data/channels/topics.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
@@ -19,6 +20,7 @@ beforeAll(async () => {
   runs = createSourceRuns({
     ...bus,
     findSource: spine.path.findLiveChannel,
+    noteBegun: (number) => noteBegun(db, number),
     listTopics: (number) => listTopicsOf(db, number),
     credentialsOf: () => {
       throw new Error("there are no connections");
@@ -183,6 +185,25 @@ describe("a run", () => {
     const channel = await spine.api.call.get(`/apps/${source.appId}/channels/${source.channelId}`);
     expect(channel.state).toBe("idle");
     expect((await bus.states.read(source.number)).lastError).toBeUndefined();
+  });
+
+  it("says that its cursor is lost where Redis was emptied, and nothing where it is the first or was reset", async () => {
+    const source = await install();
+    const lastError = async () => (await bus.states.read(source.number)).lastError?.code;
+    const lost = () => seen.filter(({ kind }) => kind === "cursorLost").length;
+    const first = await source.open();
+    await send(first, delivery(["a", 1]), "1");
+    await first.end({ kind: "done" });
+    await spine.api.call.delete(`/apps/${source.appId}/channels/${source.channelId}/source/cursor`);
+    await (await source.open()).end({ kind: "done" });
+    expect([await lastError(), lost()]).toEqual([undefined, 0]);
+    await spine.redis.call("flushall", []);
+    const after = await source.open();
+    expect(after.run.cursor).toBeUndefined();
+    await after.end({ kind: "done" });
+    expect([await lastError(), lost()]).toEqual(["cursor_lost", 1]);
+    await (await source.open()).end({ kind: "done" });
+    expect(lost()).toBe(1);
   });
 
   it("that its sender refuses again and again over minutes shows an error; one that is good again ends it", async () => {

@@ -71,6 +71,7 @@ export function startPollsWorker(
   };
   const runs = createSourceRuns<SourceChannel>({
     findSource: async (number) => (worker.active?.has(number) === false ? undefined : channelOf(number)),
+    noteBegun: async () => false,
     listTopics: async () => [],
     credentialsOf: () => {
       throw new Error("nothing here has credentials");
