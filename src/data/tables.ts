@@ -96,6 +96,10 @@ interface ConnectionTokensTable {
   leaseHolder: string | null;
   leaseExpiresAt: ColumnType<Date | null, never, Date | null>;
   refusedAt: ColumnType<Date | null, never, Date | null>;
+  /** True from when an issuer is asked until its answer is stored, or that there was none. */
+  asking: ColumnType<boolean, never, boolean>;
+  /** When an answer was lost that may have held the refresh token which works from then on. */
+  answerLostAt: ColumnType<Date | null, never, Date | null>;
 }
 
 /** An authorization that a person was sent off to give. */

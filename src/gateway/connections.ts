@@ -54,14 +54,13 @@ function createTokenStore({ db, keyring, clock }: ConnectionsDeps): TokenStore {
       );
     },
     claim: (turn, leaseMs) => claimRenewal(db, turn, leaseMs),
-    yieldTurn: (turn, restMs) => yieldRenewal(db, turn, restMs),
+    yieldTurn: (turn, options) => yieldRenewal(db, turn, options),
     async store(turn, tokens, connectionVersion) {
       const versions = { connectionVersion, nowMs: clock() };
       await db.transaction().execute((trx) => storeTokens(trx, keyring, turn, tokens, versions));
     },
-    async noteRefusal(turn, state) {
-      await db.transaction().execute((trx) => noteRefusal(trx, turn, state, clock()));
-    },
+    noteRefusal: (turn, refusal) =>
+      db.transaction().execute((trx) => noteRefusal(trx, turn, refusal, clock())),
   };
 }
 

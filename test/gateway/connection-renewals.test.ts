@@ -5,6 +5,7 @@ import {
   readTokens,
   storeTokens,
 } from "../../src/data/connections/connection-tokens.ts";
+import { OutboundError } from "../../src/net/outbound.ts";
 import { opened } from "../support/opened.ts";
 import { rotate, startConnectionsRig, tokenOf } from "./connections-support.ts";
 
@@ -15,6 +16,7 @@ describe("the lease of a renewal", () => {
   const turnOf = (connectionId: string, holder: string) => ({ connectionId, generation: 0, holder });
   const given = (n: number) => ({ accessToken: `a${n}`, renewAtMs: undefined, refreshToken: `r${n}` });
   const options = { connectionVersion: 1, nowMs: 0 };
+  const REFUSED = { state: "needsReauth", code: "invalid_grant" } as const;
   const expire = () =>
     rig.api.database.db
       .updateTable("connectionTokens")
@@ -41,7 +43,7 @@ describe("the lease of a renewal", () => {
     await expire();
     await claim(next);
     // To the issuer the refresh token was used already.
-    await rig.api.database.db.transaction().execute((trx) => noteRefusal(trx, next, "needsReauth", 0));
+    await rig.api.database.db.transaction().execute((trx) => noteRefusal(trx, next, REFUSED, 0));
     expect(await rig.stateOf(id)).toBe("needsReauth");
     expect(await store(slow, 1)).toBe(true);
     expect(await rig.stateOf(id)).toBe("ok");
@@ -56,7 +58,7 @@ describe("the lease of a renewal", () => {
     await expire();
     await claim(next);
     expect([await store(next, 2), await store(slow, 1)]).toEqual([true, false]);
-    await rig.api.database.db.transaction().execute((trx) => noteRefusal(trx, slow, "needsReauth", 0));
+    await rig.api.database.db.transaction().execute((trx) => noteRefusal(trx, slow, REFUSED, 0));
     expect(await rig.stateOf(id)).toBe("ok");
   });
 
@@ -66,6 +68,47 @@ describe("the lease of a renewal", () => {
     await claim(turnOf(id, "dead"));
     await expire();
     expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-1");
+  });
+
+  it("of a worker that died is told where the issuer refuses the refresh token of before, until tokens are stored", async () => {
+    rig.instead = (response) =>
+      Object.assign(response, { statusCode: 400, body: { error: "invalid_grant" } });
+    const id = await rig.create(rig.refreshing());
+    await claim(turnOf(id, "dead"));
+    await expire();
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ name: "NeedsReauthError" });
+    const shown = await rig.api.call.get(`/connections/${id}`);
+    expect(shown).toMatchObject({ state: "needsReauth", lastError: { code: "token_lost" } });
+    expect(shown.lastError.message).toMatch(/invalid_grant.*Authorize the connection again/);
+    expect(rig.lines.join()).toContain('"event":"connection.token_lost"');
+    await rig.api.call.put(`/connections/${id}`, { config: { refreshToken: "second" } });
+    expect((await rig.api.call.get(`/connections/${id}`)).lastError).toBe(null);
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ name: "NeedsReauthError" });
+    expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "invalid_grant" });
+  });
+
+  it("whose answer broke on its way is told as well, and is forgotten once tokens are stored", async () => {
+    rig.instead = rotate;
+    const id = await rig.create(rig.refreshing());
+    let isBroken = true;
+    const credentials = rig.startWorker(async () => {
+      if (isBroken) throw new OutboundError("reset", "the connection broke");
+    })(id);
+    const broken = () => expect(tokenOf(credentials)).rejects.toMatchObject({ code: "reset" });
+    await broken();
+    isBroken = false;
+    expect(await tokenOf(credentials)).toMatch(/^Bearer access-/);
+    rig.aheadMs = 3_600_000;
+    rig.instead = (response) =>
+      Object.assign(response, { statusCode: 400, body: { error: "invalid_grant" } });
+    await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "NeedsReauthError" });
+    expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "invalid_grant" });
+    await rig.api.call.put(`/connections/${id}`, { config: { refreshToken: "second" } });
+    isBroken = true;
+    await broken();
+    isBroken = false;
+    await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "NeedsReauthError" });
+    expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "token_lost" });
   });
 
   it("stores nothing for a grant that was replaced meanwhile", async () => {

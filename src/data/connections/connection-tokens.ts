@@ -70,24 +70,37 @@ export async function readTokens(
 
 /**
  * Takes the turn for so long, by PostgreSQL's clock, if nobody has it and nothing was given since that generation. A turn whose
- * holder is gone passes on when its time is over.
+ * holder is gone passes on when its time is over, and it is noted that the issuer's answer may be lost.
  */
 export async function claimRenewal(db: Queryable, turn: RenewalTurn, leaseMs: number): Promise<boolean> {
   const { rows } = await sql`
-    INSERT INTO connection_tokens AS t (connection_id, generation, connection_version, lease_holder, lease_expires_at)
-    VALUES (${turn.connectionId}, 0, 0, ${turn.holder}, clock_timestamp() + make_interval(secs => ${leaseMs / 1000}))
+    INSERT INTO connection_tokens AS t
+      (connection_id, generation, connection_version, lease_holder, lease_expires_at, asking)
+    VALUES (${turn.connectionId}, 0, 0, ${turn.holder},
+      clock_timestamp() + make_interval(secs => ${leaseMs / 1000}), true)
     ON CONFLICT (connection_id) DO UPDATE
-      SET lease_holder = excluded.lease_holder, lease_expires_at = excluded.lease_expires_at
+      SET lease_holder = excluded.lease_holder, lease_expires_at = excluded.lease_expires_at, asking = true,
+        answer_lost_at = CASE WHEN t.asking THEN clock_timestamp() ELSE t.answer_lost_at END
       WHERE t.generation = ${turn.generation}
         AND (t.lease_holder IS NULL OR t.lease_expires_at < clock_timestamp())
     RETURNING connection_id`.execute(db);
   return rows.length > 0;
 }
 
-/** Gives the turn back; nobody takes it for `restMs`, so that a failing issuer is not asked by one after the other at once. */
-export async function yieldRenewal(db: Queryable, turn: RenewalTurn, restMs: number): Promise<void> {
+/**
+ * Gives the turn back; nobody takes it for `restMs`, so that a failing issuer is not asked by one after the other at once.
+ *
+ * @param isAnswerLost the issuer may have given tokens that did not arrive
+ */
+export async function yieldRenewal(
+  db: Queryable,
+  turn: RenewalTurn,
+  { restMs, isAnswerLost }: { readonly restMs: number; readonly isAnswerLost: boolean },
+): Promise<void> {
   await sql`
-    UPDATE connection_tokens SET lease_expires_at = clock_timestamp() + make_interval(secs => ${restMs / 1000})
+    UPDATE connection_tokens
+    SET lease_expires_at = clock_timestamp() + make_interval(secs => ${restMs / 1000}), asking = false,
+      answer_lost_at = CASE WHEN ${isAnswerLost} THEN clock_timestamp() ELSE answer_lost_at END
     WHERE connection_id = ${turn.connectionId} AND lease_holder = ${turn.holder}`.execute(db);
 }
 
@@ -117,33 +130,61 @@ export async function storeTokens(
       leaseHolder: null,
       leaseExpiresAt: null,
       refusedAt: null,
+      ...ANSWERED,
     })
     .where("connectionId", "=", turn.connectionId)
     .where("generation", "=", turn.generation)
     .returning("generation")
     .executeTakeFirst();
   if (stored === undefined) return false;
-  await writeConnectionState(trx, turn.connectionId, "ok", nowMs);
+  await writeConnectionState(trx, turn.connectionId, { state: "ok" }, nowMs);
   return true;
 }
 
-/** Notes that the issuer refuses for good, if the turn is still the holder's and nothing was given meanwhile. */
+const ANSWERED = { asking: false, answerLostAt: null } as const;
+
+/** A refusal for good: of the grant, or of the client and what it asks for. */
+export interface Refusal {
+  readonly state: "needsReauth" | "error";
+  /** The issuer's. */
+  readonly code: string;
+}
+
+/**
+ * Notes that the issuer refuses for good, if the turn is still the holder's and nothing was given meanwhile. Answers whether it
+ * refuses a grant of which an answer was lost before: the refresh token that would work was in it.
+ */
 export async function noteRefusal(
   trx: Trx,
   turn: RenewalTurn,
-  state: "needsReauth" | "error",
+  { state, code }: Refusal,
   nowMs: number,
-): Promise<void> {
+): Promise<boolean> {
   const noted = await trx
     .updateTable("connectionTokens")
-    .set({ refusedAt: new Date(nowMs), leaseHolder: null, leaseExpiresAt: null })
+    .set({ refusedAt: new Date(nowMs), leaseHolder: null, leaseExpiresAt: null, asking: false })
     .where("connectionId", "=", turn.connectionId)
     .where("generation", "=", turn.generation)
     .where("leaseHolder", "=", turn.holder)
-    .returning("generation")
+    .returning("answerLostAt")
     .executeTakeFirst();
-  if (noted) await writeConnectionState(trx, turn.connectionId, state, nowMs);
+  if (noted === undefined) return false;
+  const isTokenLost = state === "needsReauth" && noted.answerLostAt !== null;
+  const error = isTokenLost
+    ? { code: "token_lost", message: tokenLost(code, noted.answerLostAt) }
+    : { code, message: REFUSED[state] };
+  await writeConnectionState(trx, turn.connectionId, { state, error }, nowMs);
+  return isTokenLost;
 }
+
+const tokenLost = (code: string, at: Date | null): string =>
+  `The issuer refuses the refresh token (${code}). An answer of the issuer, which may have held the next one, was lost before it was stored, noticed at ${at?.toISOString()}: a worker ended, or the connection broke. Authorize the connection again, or give it a new refresh token.`;
+
+const REFUSED = {
+  needsReauth:
+    "The grant is refused, or was never given: authorize the connection, or give it a new refresh token.",
+  error: "The issuer refuses the client or its settings: change them.",
+} as const;
 
 /**
  * Takes away what was given: it belongs to a grant, or to a client, that a person replaces. Who asks the issuer at this moment is
@@ -154,7 +195,7 @@ export async function forgetTokens(trx: Trx, connectionId: string): Promise<numb
     INSERT INTO connection_tokens AS t (connection_id, generation, connection_version) VALUES (${connectionId}, 0, 0)
     ON CONFLICT (connection_id) DO UPDATE
       SET generation = t.generation + 1, sealed_tokens = NULL, renew_at = NULL, lease_holder = NULL,
-          lease_expires_at = NULL, refused_at = NULL
+          lease_expires_at = NULL, refused_at = NULL, asking = false, answer_lost_at = NULL
     RETURNING generation`.execute(trx);
   return rows[0]?.generation ?? 0;
 }

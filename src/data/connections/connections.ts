@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { formatTimestamp } from "../../lib/clock.ts";
 import { recordChange } from "../changes.ts";
 import { resumeReauthorized } from "../channels/channel-states.ts";
 import type { Queryable, Trx } from "../database.ts";
@@ -33,16 +34,23 @@ export function findConnection(
     .executeTakeFirst();
 }
 
-/** Notes what became of a connection; where it is well again, the channels go on that its grant had stopped. */
+/** Why a connection does not work, for its operator. */
+export interface ConnectionError {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Notes the state of a connection; where it is well again, the channels go on that its grant had stopped. */
 export async function writeConnectionState(
   trx: Trx,
   id: string,
-  state: ConnectionState,
+  { state, error }: { readonly state: ConnectionState; readonly error?: ConnectionError },
   nowMs: number,
 ): Promise<void> {
+  const lastError = error === undefined ? null : JSON.stringify({ ...error, at: formatTimestamp(nowMs) });
   const changed = await trx
     .updateTable("connections")
-    .set({ state, updatedAt: new Date(nowMs) })
+    .set({ state, lastError, updatedAt: new Date(nowMs) })
     .where("id", "=", id)
     .where("state", "!=", state)
     .returning("id")

@@ -5,6 +5,7 @@ import { UnavailableError } from "../../lib/errors.ts";
 import { unlessAborted } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { NeedsReauthError } from "../credentials.ts";
+import { OutboundError } from "../outbound.ts";
 import { type OAuth2Settings, oauth2 } from "./oauth2.ts";
 import { type Fetch, requestTokens, type Tokens } from "./token-endpoint.ts";
 
@@ -39,11 +40,18 @@ export interface TokenStore {
   readonly load: (connectionId: string) => Promise<LoadedConnection | undefined>;
   /** False where another has the turn, or something was given since that generation. A turn ends by itself after `leaseMs`. */
   readonly claim: (turn: Turn, leaseMs: number) => Promise<boolean>;
-  /** Gives the turn back, to be taken in `restMs`. */
-  readonly yieldTurn: (turn: Turn, restMs: number) => Promise<void>;
+  /** Gives the turn back, to be taken in `restMs`. `isAnswerLost`: the issuer may have given tokens that did not arrive. */
+  readonly yieldTurn: (
+    turn: Turn,
+    options: { readonly restMs: number; readonly isAnswerLost: boolean },
+  ) => Promise<void>;
   /** Committed when it resolves; without effect where something was given since the turn began. */
   readonly store: (turn: Turn, tokens: Tokens, connectionVersion: number) => Promise<void>;
-  readonly noteRefusal: (turn: Turn, state: "needsReauth" | "error") => Promise<void>;
+  /** True where an answer was lost before, and with it the refresh token that would work. */
+  readonly noteRefusal: (
+    turn: Turn,
+    refusal: { readonly state: "needsReauth" | "error"; readonly code: string },
+  ) => Promise<boolean>;
 }
 
 export interface RenewerDeps {
@@ -77,17 +85,19 @@ const MAX_WAIT_MS = 30_000;
 const REST_MS = 1_000;
 /** A dead grant is tried no more often. */
 const RETRY_DEAD_MS = 60_000;
-/** Tokens of an issuer are lost for good unless they are stored. */
+/** How long a stop waits for tokens that cannot be stored: they are lost for good unless they are. */
 const STORE_FOR_MS = 60_000;
 
 /**
  * The turn is a lease in the database, for the call to the issuer takes longer than a row may be locked. What is given is stored
  * by generation and not by lease, so that a holder which was slower than its lease still keeps what only it has: with a refresh
- * token that changes with each use, the new one. A holder that dies between the issuer's answer and the store takes the new one
- * with it; the next holder then tries the old one, which issuers that know this allow for a while, and others call dead.
+ * token that changes with each use, the new one. It tries to store it for as long as it lives. A holder that dies between the
+ * issuer's answer and the store takes the new one with it, as an answer does that breaks on its way; the next holder then tries the
+ * old one, which issuers that know this allow for a while, and others call dead: the connection says then that this is why.
  */
 export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewer {
   const underWay = new Map<string, Promise<LoadedConnection>>();
+  let storeUntilMs = Number.POSITIVE_INFINITY;
 
   async function run(connectionId: string, generation: number): Promise<LoadedConnection> {
     for (let waitedMs = 0; waitedMs < MAX_WAIT_MS; waitedMs += LOOK_EVERY_MS) {
@@ -118,11 +128,16 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
       await keep(turn, { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken }, connection.version);
       return;
     }
-    await store.noteRefusal(turn, answer.kind === "dead" ? "needsReauth" : "error");
-    log.warn(
-      { event: "connection.token_refused", connection: connection.id, code: answer.code },
-      "issuer refuses the token of a connection",
-    );
+    const { code } = answer;
+    const state = answer.kind === "dead" ? "needsReauth" : "error";
+    const facts = { connection: connection.id, code };
+    if (await store.noteRefusal(turn, { state, code })) {
+      log.error(
+        { event: "connection.token_lost", ...facts },
+        "issuer refuses the refresh token of a connection after its answer with the next one was lost",
+      );
+    } else
+      log.warn({ event: "connection.token_refused", ...facts }, "issuer refuses the token of a connection");
     throw dead(answer.code);
   }
 
@@ -133,20 +148,20 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
     try {
       return await requestTokens(settings, refreshToken, { fetch, nowMs: clock() });
     } catch (error) {
-      await store.yieldTurn(turn, REST_MS).catch(() => {});
+      const isAnswerLost = refreshToken !== undefined && mayBeLost(error);
+      await store.yieldTurn(turn, { restMs: REST_MS, isAnswerLost }).catch(() => {});
       throw error;
     }
   }
 
   /** Before anyone uses the access token: once it is used, nobody may find the old refresh token. */
   async function keep(turn: Turn, tokens: Tokens, version: number): Promise<void> {
-    const untilMs = performance.now() + STORE_FOR_MS;
     for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 2_000)) {
       try {
         await store.store(turn, tokens, version);
         return;
       } catch (error) {
-        if (!(error instanceof UnavailableError) || performance.now() + waitMs > untilMs) {
+        if (!(error instanceof UnavailableError) || performance.now() + waitMs > storeUntilMs) {
           log.error(
             { event: "connection.token_lost", err: error, connection: turn.connectionId },
             "new token of a connection cannot be stored and is lost",
@@ -176,10 +191,15 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
       }
     },
     async [Symbol.asyncDispose]() {
+      storeUntilMs = performance.now() + STORE_FOR_MS;
       await Promise.allSettled(underWay.values());
     },
   };
 }
+
+/** True of failures after which the issuer may have answered. */
+const mayBeLost = (error: unknown): boolean =>
+  error instanceof OutboundError && ["timeout", "reset", "tooLarge", "protocol"].includes(error.code);
 
 const dead = (code?: string): NeedsReauthError =>
   new NeedsReauthError(`the issuer refuses the connection's grant${code ? ` (${code})` : ""}`);

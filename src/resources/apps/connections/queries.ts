@@ -59,6 +59,7 @@ export async function updateConnection(
         sealedSecrets: sealConnectionSecrets(keyring, id, secrets),
         allowedOrigins: after.allowedOrigins,
         state: change.state,
+        ...((change.forgets || change.state !== before.state) && { lastError: null }),
         // Tokens and authorizations under way are of the settings that they were asked for with.
         version: fields.some((field) => field !== "name") ? before.version + 1 : before.version,
         updatedAt: new Date(nowMs),

@@ -77,6 +77,22 @@ const fields = {
         "`needsReauth`: its grant is refused, or was never given; `error`: the issuer of its tokens refuses the client or the settings.",
     }),
   ),
+  lastError: kept(
+    json(
+      z
+        .object({
+          code: z.string().meta({
+            description:
+              "The issuer's (RFC 6749, section 5.2), `never_authorized`, or `token_lost`: an answer of the issuer was lost before it was stored, and with it the refresh token that works.",
+            example: "invalid_grant",
+          }),
+          message: z.string().meta({ description: "What went wrong, and what to do about it." }),
+          at: timestamp,
+        })
+        .nullable()
+        .meta({ description: "Why the state is not `ok`." }),
+    ),
+  ),
   lastUsedAt: kept(time(timestamp.nullable().meta({ description: "To the minute." }))),
   organizationId,
   /** The secret settings as one sealed JSON object. */
