@@ -29,7 +29,11 @@ export function createKeyCaches(fetchPinned: FetchPinned): (organizationId: stri
     max: MAX_ORGANIZATIONS,
     memoMethod: () => createKeyCache(fetchPinned),
   });
-  return (organizationId) => caches.memo(organizationId);
+  // Made with the first fetch: most organizations have no sender whose keys are fetched.
+  return (organizationId) => ({
+    get: (url, nowMs) => caches.memo(organizationId).get(url, nowMs),
+    renew: (url, nowMs) => caches.memo(organizationId).renew(url, nowMs),
+  });
 }
 
 /**
