@@ -172,14 +172,16 @@ export async function startGateway(
   });
 
   const appended = createListeners<Appended>();
-  const path = createEventPath({
-    ...foundation,
-    liveChannels: createLiveChannels({ db, keyring }),
-    hooksUrl: urls.hooksUrl,
-    fetchPinned: createFetchPinned(outbound),
-    captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
-    onAppended: appended.notify,
-  });
+  const path = opening.use(
+    createEventPath({
+      ...foundation,
+      liveChannels: createLiveChannels({ db, keyring }),
+      hooksUrl: urls.hooksUrl,
+      fetchPinned: createFetchPinned(outbound),
+      captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
+      onAppended: appended.notify,
+    }),
+  );
   const clientAddressOf = createClientAddressOf(config.trustProxy, (peer) =>
     log.warn(
       { event: "proxy.untrusted", peer },

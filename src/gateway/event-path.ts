@@ -12,6 +12,7 @@ import { createDrainPaused } from "../ingest/drain-paused.ts";
 import { createExplain } from "../ingest/explain.ts";
 import { createIngest } from "../ingest/ingest.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
+import { createNormalizer } from "../ingest/normalizer.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
 import { createWriter, type WriterDeps } from "../ingest/write.ts";
@@ -21,9 +22,11 @@ import type { CompiledSchema, SchemaCompiler } from "../lib/json-schema/compiled
 import { verifyChannelId } from "../lib/secrets/channel-id.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Outbound } from "../net/outbound.ts";
+import type { NormalizeDeps } from "../normalize/normalize.ts";
 import { createKeyCaches, type FetchPinned } from "../verify/keys/key-cache.ts";
 import { type CompileDeps, compileChannel } from "./compile-channel.ts";
 import type { Foundation } from "./foundation.ts";
+import { startNormalizeElsewhere } from "./normalize-elsewhere.ts";
 
 export interface EventPathDeps
   extends Pick<
@@ -70,11 +73,15 @@ export function createEventPath(deps: EventPathDeps) {
     onChange: ({ kind, key }) => void (kind === "channel" && rules.drop(Number(key))),
     onReset: rules.clear,
   });
+  const normalizing: NormalizeDeps = {
+    validatorFor: validators(deps.schemas),
+    newEventId: () => createId("evt", clock()),
+  };
+  const elsewhere = startNormalizeElsewhere(normalizing);
   const shared: WriterDeps = {
     publish,
     quarantine,
-    validatorFor: validators(deps.schemas),
-    newEventId: () => createId("evt", clock()),
+    normalize: createNormalizer(normalizing, elsewhere.run),
     observe: (channel, result) => count(metrics, channel.identity.kind, result),
   };
   const { write, ...writer } = createWriter(shared);
@@ -103,7 +110,7 @@ export function createEventPath(deps: EventPathDeps) {
     quarantine,
     ingest,
     ...writer,
-    explain: createExplain({ ...shared, findKnownIds: createFindKnownIds({ redis }) }),
+    explain: createExplain({ ...normalizing, findKnownIds: createFindKnownIds({ redis }) }),
     pauses,
     drainPaused,
     /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
@@ -111,6 +118,7 @@ export function createEventPath(deps: EventPathDeps) {
       const stored = await liveChannels.findByNumber(channelNumber);
       return stored && compileChannel(compile, stored);
     },
+    [Symbol.asyncDispose]: elsewhere[Symbol.asyncDispose],
   };
 }
 

@@ -5,12 +5,14 @@ import type { QuarantinedItem } from "../bus/quarantine/quarantine-record.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import type { Outcome } from "../event/outcome.ts";
-import { type NormalizeDeps, type Normalized, normalize, type Selection } from "../normalize/normalize.ts";
+import type { Normalized, Selection } from "../normalize/normalize.ts";
 import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
+import type { Normalizer } from "./normalizer.ts";
 import { outcomeOf, quarantineReceiptsOf, tooManyItems, wholeFailure } from "./outcome.ts";
 import type { Redrive } from "./write.ts";
 
-export interface DrainPausedDeps extends NormalizeDeps {
+export interface DrainPausedDeps {
+  readonly normalize: Normalizer;
   readonly publish: Publish;
   readonly quarantine: Pick<QuarantineStore, "put" | "delete">;
   readonly redrive: Redrive;
@@ -34,7 +36,7 @@ interface Clean {
 
 /** Runs buffered deliveries as if they came now, but none is refused any more. */
 export function createDrainPaused(deps: DrainPausedDeps) {
-  const { publish, quarantine, redrive, observe } = deps;
+  const { normalize, publish, quarantine, redrive, observe } = deps;
 
   /** @throws UnavailableError when what became of it is not certain; running it again is safe. */
   async function one(
@@ -102,7 +104,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     ): Promise<void> {
       let batch: Clean[] = [];
       for (const buffered of deliveries) {
-        const normalized = await normalize(channel.rules, buffered.delivery, deps, selectionOf(buffered));
+        const normalized = await normalize(channel.rules, buffered.delivery, selectionOf(buffered));
         const clean = cleanOf(buffered, normalized);
         if (clean && fits(batch, clean)) {
           batch.push(clean);

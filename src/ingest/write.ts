@@ -6,11 +6,13 @@ import type { IngestFetched, IngestResult } from "../event/ingest.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { signedMarkOf } from "../normalize/entry.ts";
-import { type NormalizeDeps, normalize, type Selection } from "../normalize/normalize.ts";
+import type { Selection } from "../normalize/normalize.ts";
 import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
+import type { Normalizer } from "./normalizer.ts";
 import { conflictsOf, outcomeOf, quarantineReceiptsOf, tooManyItems } from "./outcome.ts";
 
-export interface WriterDeps extends NormalizeDeps {
+export interface WriterDeps {
+  readonly normalize: Normalizer;
   readonly publish: Publish;
   readonly quarantine: Pick<QuarantineStore, "put">;
   /** Told of each result, for counters. */
@@ -33,7 +35,7 @@ export type MovePosition = Writer["movePosition"];
 
 /** Puts verified deliveries on the bus: normalizes, publishes together with what is known to fail, then quarantines the conflicts. */
 export function createWriter(deps: WriterDeps) {
-  const { publish, quarantine, observe } = deps;
+  const { normalize, publish, quarantine, observe } = deps;
 
   async function write(
     channel: LiveChannel,
@@ -42,7 +44,7 @@ export function createWriter(deps: WriterDeps) {
   ): Promise<IngestResult> {
     // A fetched page waits as long as it takes, and its source with it; nobody has to be answered.
     const maxWaitMs = again === undefined && position === undefined ? MAX_CHECK_MS : undefined;
-    const pending = normalize(channel.rules, delivery, deps, again, maxWaitMs);
+    const pending = normalize(channel.rules, delivery, again, maxWaitMs);
     const normalized = pending instanceof Promise ? await pending : pending;
     if (normalized.kind === "tooManyItems" && position === undefined) return normalized;
     const { received, events, failures } =

@@ -43,12 +43,14 @@ export interface Rule {
 }
 
 /** Definitions compiled once, ready to be run over every delivery of the channel. */
-export interface RuleSet extends Required<Omit<RuleSource, "definitions">> {
+export interface RuleSet extends Required<RuleSource> {
   readonly itemsPath: RulePath | undefined;
   /** Those without a `typePath`, which match every item. */
   readonly always: readonly Rule[];
   /** All definitions of one `typePath`: one evaluation and one look-up find those that match, however many there are. */
   readonly groups: readonly { readonly path: RulePath; readonly byType: ReadonlyMap<string, Rule> }[];
+  /** Some of its paths may visit much of a delivery. */
+  readonly hasQueries: boolean;
   readonly ownId: NameItem;
   readonly versionPath: RulePath | undefined;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
@@ -108,15 +110,22 @@ export function compileRules({
   });
 
   if (findings.length > 0) return err(findings);
+  const matching = [...groups.values()];
+  const rules = [...always, ...matching.flatMap(({ byType }) => [...byType.values()])];
+  const paths = [itemsPath, versionPath, ...matching.map(({ path }) => path)].concat(
+    rules.flatMap(({ idPath, payloadPath }) => [idPath, payloadPath]),
+  );
   return ok({
     channel,
     config,
     profile,
+    definitions,
     topics,
     forms,
     itemsPath,
     always,
-    groups: [...groups.values()],
+    groups: matching,
+    hasQueries: paths.some((one) => one?.path.kind === "query"),
     ownId: profile.ownId ?? nameByIndex,
     versionPath,
     itemOptions,

@@ -62,12 +62,16 @@ export function normalize(
   return maxWaitMs === undefined ? all : abandonedAfter(maxWaitMs, all, run);
 }
 
-/** Checks that were not begun when the sender is answered are not begun any more. */
-async function abandonedAfter(ms: number, work: Promise<Normalized>, run: Run): Promise<Normalized> {
+/** What was not begun when the sender is answered is not begun any more. @throws UnavailableError when it is late */
+export async function abandonedAfter<T>(
+  ms: number,
+  work: Promise<T>,
+  asker: { isGone: boolean },
+): Promise<T> {
   try {
-    return await withTimeout(ms, work, `the delivery was not checked against its schemas within ${ms} ms`);
+    return await withTimeout(ms, work, `the delivery was not read and checked within ${ms} ms`);
   } finally {
-    run.isGone = true;
+    asker.isGone = true;
   }
 }
 
@@ -152,13 +156,13 @@ function runItems(run: Run, items: readonly (Item | BrokenItem)[]): readonly Pen
   }
 }
 
-function contentTypeOf({ headers }: VerifiedDelivery): string | undefined {
+export function contentTypeOf({ headers }: VerifiedDelivery): string | undefined {
   const header = headers["content-type"];
   return typeof header === "object" ? header[0] : header;
 }
 
 /** The item and definitions stay selected: the next re-drive must find the same. */
-const failed = (fault: Fault, only: Selection | undefined): Normalized => ({
+export const failed = (fault: Fault, only: Selection | undefined): Normalized => ({
   kind: "normalized",
   received: 1,
   events: [],

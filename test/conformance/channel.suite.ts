@@ -56,6 +56,12 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       expect(kind.settings.parse(JSON.parse(JSON.stringify(whole)))).toEqual(whole);
     });
 
+    it("has settings that another thread can be sent, by which it reads large deliveries", async () => {
+      const { config: plain, secrets } = await stored({ ...config, ...secret?.config });
+      const parsed = kind.settings.parse({ ...plain, ...secrets });
+      expect(structuredClone(parsed)).toEqual(parsed);
+    });
+
     it("documents each setting by the schema that validates it", () => {
       const { properties = {}, additionalProperties } = z.toJSONSchema(kind.settings, { io: "input" });
       expect(additionalProperties).toBe(false);

@@ -13,6 +13,7 @@ import type { LiveChannel } from "../../src/ingest/live-channel.ts";
 import { createWriter, type WriterDeps } from "../../src/ingest/write.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
+import { normalize } from "../../src/normalize/normalize.ts";
 import { openedBus, testChannel, testPublish, testTopic } from "../bus/support.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
@@ -59,11 +60,12 @@ function open(
     sender: senderOf(settings),
   };
   let ids = 0;
+  const validatorFor = () => ({ validate: () => undefined });
   const deps: WriterDeps = {
     publish: testPublish(redis),
     quarantine,
-    validatorFor: () => ({ validate: () => undefined }),
-    newEventId: () => `fresh_${++ids}`,
+    normalize: (rules, delivery, only) =>
+      normalize(rules, delivery, { validatorFor, newEventId: () => `fresh_${++ids}` }, only),
     observe: (_, result) => results.push(result),
     ...parts,
   };

@@ -14,6 +14,8 @@ export interface SchemaViolation {
 }
 
 export interface CompiledSchema {
+  /** By which another thread can check values; a boolean needs none. */
+  readonly generated?: { readonly digest: string; readonly code: string };
   /**
    * Undefined when the value is valid. Answers at once as a rule; with a promise where schema or value are too costly
    * for the calling thread and go to a worker, in which the lanes of all who ask take turns. A value that cannot be checked

@@ -114,7 +114,7 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     const inWorker = checkInWorker(digest, code, checking);
     const validate = isCheap(generated) ? await takeTurn(() => checkHere(code, inWorker)) : inWorker;
     const size = { textLength: text.length, codeLength: code.length, cost: generated.cost };
-    const compiled = { validate, size };
+    const compiled = { validate, size, generated: { digest, code } };
     cache.set(digest, compiled, { size: code.length });
     return ok(compiled);
   }

@@ -11,6 +11,10 @@ const MAX_NESTED_TAGS = 1024;
  */
 const MAX_CHARACTERS = 1024 * 1024;
 
+/** Parsing an element takes up to 5 µs, an attribute 2; a start and an end count as two tags. */
+const MAX_TAGS = 100_000;
+const MAX_ATTRIBUTES = 50_000;
+
 /** Of what the validator says: it names all elements that are open. */
 const MAX_MESSAGE_CHARS = 200;
 
@@ -42,6 +46,8 @@ export function parseXml(text: string): Result<unknown, Fault> {
   if (text.length > MAX_CHARACTERS) {
     return err(invalidBody(`an XML document may hold ${MAX_CHARACTERS} characters, not ${text.length}`));
   }
+  const excess = findExcess(text);
+  if (excess !== undefined) return err(invalidBody(excess));
   if (NO_CHARACTER.test(text))
     return err(invalidBody("the document holds a character that XML does not allow"));
   const verdict = XMLValidator.validate(text);
@@ -58,6 +64,22 @@ export function parseXml(text: string): Result<unknown, Fault> {
       detail.startsWith("Maximum nested tags") ? { reason: "too_deep", detail } : invalidBody(detail),
     );
   }
+}
+
+/** Told before anything is parsed, by how both begin, wherever else that stands. */
+function findExcess(text: string): string | undefined {
+  if (hasMore(text, /<[^!?]/g, MAX_TAGS)) return `an XML document may hold ${MAX_TAGS} tags`;
+  return hasMore(text, /=\s*["']/g, MAX_ATTRIBUTES)
+    ? `an XML document may hold ${MAX_ATTRIBUTES} attributes`
+    : undefined;
+}
+
+function hasMore(text: string, pattern: RegExp, most: number): boolean {
+  // Each takes two characters at least.
+  if (text.length <= 2 * most) return false;
+  let count = 0;
+  while (count <= most && pattern.test(text)) count++;
+  return count > most;
 }
 
 function createParser(): XMLParser {

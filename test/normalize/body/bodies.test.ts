@@ -192,6 +192,14 @@ describe("an XML body", () => {
     expect(read(text, "application/xml").ok).toBe(false);
   });
 
+  it.each<[string, string, string]>([
+    ["tags", `<a>${"<b/>".repeat(100_000)}</a>`, "may hold 100000 tags"],
+    ["attributes", `<a>${'<b c = "1"/>'.repeat(50_001)}</a>`, "may hold 50000 attributes"],
+  ])("of many %s is refused before it is parsed", (_, text, detail) => {
+    const refused = read(text, "application/xml");
+    expect(refused).toMatchObject({ ok: false, error: { detail: expect.stringContaining(detail) } });
+  });
+
   it("of more than 1 MiB is refused", () => {
     const filled = (characters: number): string => `<a>${"x".repeat(characters - 7)}</a>`;
     expect(read(filled(1024 * 1024), "application/xml").ok).toBe(true);

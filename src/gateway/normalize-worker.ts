@@ -1,0 +1,103 @@
+/** The worker thread's program: normalizes large deliveries, by rules and code that it is sent once. */
+import { parentPort } from "node:worker_threads";
+import { LRUCache } from "lru-cache";
+import { channelKinds } from "../channels/kinds.ts";
+import type { Definition } from "../event/definition.ts";
+import type { VerifiedDelivery } from "../event/received.ts";
+import { createId } from "../lib/ids.ts";
+import type { CompiledSchema } from "../lib/json-schema/compiled-schema.ts";
+import { type Check, evaluateCode } from "../lib/json-schema/evaluate.ts";
+import { compileRules, type RuleSet, type RuleSource } from "../normalize/compile.ts";
+import { type Normalized, normalize, type Selection } from "../normalize/normalize.ts";
+
+/** Rules as they can be sent: of the profile the kind's name stands in the channel. */
+export interface SentRules extends Omit<RuleSource, "profile"> {
+  /** By definition: undefined where it has no schema, or one that needs no code. */
+  readonly generated: readonly CompiledSchema["generated"][];
+}
+
+export interface NormalizeRequest {
+  /** Names a rule set for as long as the process lives. */
+  readonly rulesId: number;
+  /** Without them the worker answers `missing` where it does not hold them. */
+  readonly rules?: SentRules;
+  readonly delivery: VerifiedDelivery;
+  readonly only: Selection | undefined;
+}
+
+export type NormalizeAnswer =
+  | { readonly kind: "done"; readonly normalized: Normalized }
+  | { readonly kind: "missing" }
+  /** A channel kind that was added to the gateway only. */
+  | { readonly kind: "unknownKind" };
+
+interface HeldRules {
+  readonly rules: RuleSet;
+  readonly digests: ReadonlyMap<Definition["schema"], string>;
+}
+
+const MAX_HELD_RULES = 256;
+const MAX_HELD_CODE = 64 * 1024 * 1024;
+const ANYTHING: CompiledSchema = { validate: () => undefined };
+const NOTHING: CompiledSchema = {
+  validate: () => ({ path: "", message: "is not allowed by the schema false" }),
+};
+
+function createAnswers(): (request: NormalizeRequest) => NormalizeAnswer {
+  const held = new LRUCache<number, HeldRules>({ max: MAX_HELD_RULES });
+  const checks = new LRUCache<string, Check>({ maxSize: MAX_HELD_CODE });
+
+  function hold(id: number, { generated, ...source }: SentRules): HeldRules | undefined {
+    const profile = channelKinds.get(source.channel.kind)?.profile;
+    if (profile === undefined) return undefined;
+    const compiled = compileRules({ ...source, profile });
+    if (!compiled.ok) throw new Error("rules that compile elsewhere do not compile here");
+    const digests = new Map(
+      source.definitions.map(({ schema }, index) => [schema, generated[index]?.digest ?? ""] as const),
+    );
+    const entry = { rules: compiled.value, digests };
+    held.set(id, entry);
+    return entry;
+  }
+
+  return ({ rulesId, rules: sent, delivery, only }) => {
+    const entry = sent ? hold(rulesId, sent) : held.get(rulesId);
+    if (!entry) return { kind: sent ? "unknownKind" : "missing" };
+    const { rules, digests } = entry;
+    // Those of this job, whatever the cache lets go of meanwhile.
+    const own = new Map<string, Check>();
+    for (const digest of new Set(digests.values())) {
+      if (digest === "") continue;
+      const code = sent?.generated.find((one) => one?.digest === digest)?.code;
+      const check = checks.get(digest) ?? (code === undefined ? undefined : evaluate(digest, code));
+      if (check === undefined) return { kind: "missing" };
+      own.set(digest, check);
+    }
+    const validatorFor = (schema: NonNullable<Definition["schema"]>): CompiledSchema => {
+      if (typeof schema === "boolean") return schema ? ANYTHING : NOTHING;
+      const validate = own.get(digests.get(schema) ?? "");
+      if (!validate) throw new Error("a schema was sent without its code");
+      return { validate };
+    };
+    const { buffer, byteOffset, byteLength } = delivery.body;
+    // Buffers arrive as arrays of bytes.
+    const whole = { ...delivery, body: Buffer.from(buffer, byteOffset, byteLength) };
+    const deps = { validatorFor, newEventId: () => createId("evt", Date.now()) };
+    const normalized = normalize(rules, whole, deps, only);
+    if (normalized instanceof Promise) throw new Error("nothing here answers later");
+    return { kind: "done", normalized };
+  };
+
+  function evaluate(digest: string, code: string): Check {
+    // Time is bounded from outside, by the end of this thread.
+    const check = evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
+    checks.set(digest, check, { size: code.length });
+    return check;
+  }
+}
+
+if (!parentPort) throw new Error("normalize-worker.ts runs as a worker thread");
+const port = parentPort;
+const answer = createAnswers();
+port.on("message", (request: NormalizeRequest) => port.postMessage(answer(request)));
+port.postMessage({ kind: "ready" });

@@ -1,0 +1,115 @@
+import { afterAll, describe, expect, it } from "vitest";
+import type { Definition } from "../../src/event/definition.ts";
+import type { VerifiedDelivery } from "../../src/event/received.ts";
+import { startNormalizeElsewhere } from "../../src/gateway/normalize-elsewhere.ts";
+import { createNormalizer, type Normalizer } from "../../src/ingest/normalizer.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import type { JsonSchema } from "../../src/lib/json-schema/compiled-schema.ts";
+import { type NormalizeDeps, normalize } from "../../src/normalize/normalize.ts";
+import { deliveryOf, rulesOf, type Settings } from "../normalize/support.ts";
+import { sharedSchemas } from "../support/schemas.ts";
+
+const { signal } = new AbortController();
+
+const deps: NormalizeDeps = {
+  validatorFor: async (schema: JsonSchema, lane: string) => {
+    const compiled = await sharedSchemas().compile(schema, { signal, lane });
+    if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
+    return compiled.value;
+  },
+  newEventId: () => "fresh",
+};
+const elsewhere = startNormalizeElsewhere(deps);
+afterAll(() => elsewhere[Symbol.asyncDispose]());
+
+const xml = (text: string): VerifiedDelivery =>
+  deliveryOf(text, { headers: { "content-type": "application/xml" } });
+const elements = (count: number): string =>
+  `<list>${Array.from({ length: count }, (_, n) => `<row id="${n}"><a>x&amp;y</a></row>`).join("")}</list>`;
+const rows = Array.from({ length: 900 }, (_, n) => ({
+  id: `r${n}`,
+  a: { n: 9007199254740993n - BigInt(n) },
+}));
+const json = JSON.stringify({ rows }, (_, value) => (typeof value === "bigint" ? Number(value) : value));
+
+describe("a delivery that is normalized in another thread", () => {
+  it.each<[string, readonly Definition[], Settings, VerifiedDelivery]>([
+    ["XML", [{ type: "all", idPath: "$.list.row[0]['@id']" }], {}, xml(elements(500))],
+    ["broken XML", [{ type: "all", idPath: "$.a" }], {}, xml(`${elements(500)}<`)],
+    [
+      "items, ids and payloads of JSON",
+      [{ type: "all", idPath: "$.id", payloadPath: "$.a" }],
+      { itemsPath: "$.rows" },
+      deliveryOf(json),
+    ],
+    [
+      "queries",
+      [{ type: "r1", typePath: "$..id", idPath: "$.rows[0].id", payloadPath: "$.rows[?@.a.n > 1].id" }],
+      {},
+      deliveryOf(json),
+    ],
+    [
+      "schemas",
+      [
+        { type: "fits", idPath: "$.id", schema: { required: ["a"] } },
+        { type: "does not", idPath: "$.id", schema: { properties: { a: { type: "string" } } } },
+        { type: "never", idPath: "$.id", schema: false },
+        { type: "again", idPath: "$.id", schema: { required: ["a"] } },
+      ],
+      { itemsPath: "$.rows[0:3]" },
+      deliveryOf(json),
+    ],
+  ])("becomes what it becomes in this one: %s", async (_, definitions, settings, delivery) => {
+    const rules = rulesOf(definitions, settings);
+    const here = await normalize(rules, delivery, deps);
+    expect(await elsewhere.run(rules, delivery)).toEqual(here);
+    // Now by rules and code that the thread has.
+    expect(await elsewhere.run(rules, delivery)).toEqual(here);
+    const only = { id: "q", item: null, definitions: [], asNewId: true };
+    expect(await elsewhere.run(rules, delivery, only)).toEqual(await normalize(rules, delivery, deps, only));
+  });
+
+  it("takes this thread no more than to hand it over", async () => {
+    const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
+    const delivery = xml(elements(20_000));
+    const cpuMs = async (work: () => unknown): Promise<number> => {
+      const before = process.threadCpuUsage();
+      await work();
+      const now = process.threadCpuUsage(before);
+      return (now.user + now.system) / 1000;
+    };
+    await elsewhere.run(rules, delivery);
+    const there = await cpuMs(() => elsewhere.run(rules, delivery));
+    expect(there).toBeLessThan((await cpuMs(() => normalize(rules, delivery, deps))) / 4);
+  });
+
+  it("is unavailable when it is not read in time", async () => {
+    const rules = rulesOf([{ type: "all" }]);
+    await expect(elsewhere.run(rules, xml(elements(20_000)), undefined, 0)).rejects.toThrow(UnavailableError);
+  });
+
+  it("is read here where the thread does not know its kind", async () => {
+    const known = rulesOf([{ type: "all", idPath: "$.a" }]);
+    const rules = { ...known, channel: { ...known.channel, kind: "toy" } };
+    expect(await elsewhere.run(rules, deliveryOf({ a: "1" }))).toMatchObject({ events: [{ id: "1" }] });
+  });
+});
+
+describe("which deliveries go to another thread", () => {
+  const gone: Normalizer = () => ({ kind: "tooManyItems", limit: 0 });
+  const choose = createNormalizer({ ...deps, validatorFor: () => ({ validate: () => undefined }) }, gone);
+  const text = (length: number): string => JSON.stringify({ a: "x".repeat(length) });
+  const singular = rulesOf([{ type: "all", idPath: "$.a" }]);
+  const query = rulesOf([{ type: "all", payloadPath: "$..a" }]);
+
+  it.each<[boolean, string, typeof singular, VerifiedDelivery]>([
+    [false, "XML of 10 kB", singular, xml(`<a>${"x".repeat(10_000)}</a>`)],
+    [true, "XML of 20 kB", singular, xml(`<a>${"x".repeat(20_000)}</a>`)],
+    [false, "JSON of 1 MB", singular, deliveryOf(text(1_000_000))],
+    [true, "JSON of 2 MB", singular, deliveryOf(text(2_000_000))],
+    [false, "JSON of 100 kB, queried", query, deliveryOf(text(100_000))],
+    [true, "JSON of 200 kB, queried", query, deliveryOf(text(200_000))],
+  ])("%s: %s", (isGone, _, rules, delivery) => {
+    expect(choose(rules, delivery)).toMatchObject({ kind: isGone ? "tooManyItems" : "normalized" });
+  });
+});
