@@ -5,6 +5,7 @@ import { createGroups } from "./bus/groups/groups.ts";
 import type { Appended } from "./bus/publish/publish.ts";
 import { createEntryIndex } from "./bus/topics/entry-index.ts";
 import { createTopics } from "./bus/topics/topics.ts";
+import { createBodyBudget } from "./channels/body-budget.ts";
 import type { ChannelKinds, ChannelRuntime } from "./channels/kind.ts";
 import { channelKinds as ownKinds } from "./channels/kinds.ts";
 import { createHookLimits, limitedIngest } from "./channels/push/rate-limit.ts";
@@ -190,13 +191,14 @@ export async function startGateway(
   );
   const limits = createHookLimits({ clientAddressOf, requestsPerSecond: config.hookRequestsPerSecond });
   const ingestPushed = limitedIngest(path.ingest, limits);
+  const bodies = createBodyBudget();
   const runtimes = new Map<ChannelKindName, ChannelRuntime<LiveChannel>>();
   for (const kind of channelKinds.values()) {
     // Sources go from worker to worker: all of them read one clock.
     const own = kind.addressed
       ? { ingest: ingestPushed, clock }
       : { ingest: path.ingest, clock: redisClock.now };
-    runtimes.set(kind.kind, opening.use(await kind.start({ ...own, outbound, log })));
+    runtimes.set(kind.kind, opening.use(await kind.start({ ...own, bodies, outbound, log })));
   }
 
   if (has("delivery")) opening.use(startGroupReconciler({ ...foundation, ...bus }));

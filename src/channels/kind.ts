@@ -8,11 +8,14 @@ import type { Log } from "../log.ts";
 import type { Outbound } from "../net/outbound.ts";
 import type { KindProfile } from "../normalize/profile.ts";
 import type { Presets } from "../verify/presets.ts";
+import type { BodyBudget } from "./body-budget.ts";
 import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
 /** The dependencies of a channel kind. It knows neither the normalizer nor Redis. */
 export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
   readonly ingest: Ingest<C>;
+  /** For kinds that are sent bodies: the room that they have for them. */
+  readonly bodies: BodyBudget;
   /** For kinds that fetch. */
   readonly outbound: Outbound;
   readonly clock: Clock;

@@ -7,6 +7,7 @@ import type { LiveChannel } from "../ingest/live-channel.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { bodyFormatOf } from "../normalize/body/bodies.ts";
 import { compileRules } from "../normalize/compile.ts";
+import { boundWaiting } from "../verify/keys/bounded-waiting.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender } from "../verify/sender.ts";
 import { senderConfigSchema } from "../verify/sender-settings.ts";
@@ -68,7 +69,7 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
   const { readAs, answer } = sender.value;
   const compiled = compileSender(sender.value, {
     ...deps,
-    keys: deps.keysOf(identity.organizationId),
+    keys: boundWaiting(deps.keysOf(identity.organizationId)),
     onShadowed: (reason) => deps.onShadowed(identity.kind, reason),
   });
   return {

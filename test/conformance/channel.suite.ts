@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { createBodyBudget } from "../../src/channels/body-budget.ts";
 import type { ChannelKind } from "../../src/channels/kind.ts";
 import { checkSettings, findSecretSettings, type SettingsDeps } from "../../src/channels/settings.ts";
 import { commonSettings } from "../../src/event/channel.ts";
@@ -109,6 +110,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       await using outbound = createOutbound({ allowNetworks: [] });
       const runtime = await kind.start({
         ingest: () => Promise.reject(new Error("nothing is delivered here")),
+        bodies: createBodyBudget(),
         outbound,
         clock: Date.now,
         log: createLog({ level: "silent" }),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { createBodyBudget } from "../../src/channels/body-budget.ts";
 import type { ChannelKind } from "../../src/channels/kind.ts";
 import type { FetchedDelivery, SourceEnd, SourceRun } from "../../src/channels/source.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
@@ -33,8 +34,9 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
     const upstream = opening.use(await openUpstream());
     const outbound = opening.use(createOutbound({ allowNetworks: ["127.0.0.0/8"] }));
     const log = createLog({ level: "silent" });
+    const bodies = createBodyBudget();
     const ingest = () => Promise.reject(new Error("a source has an ingest of its own"));
-    const runtime = opening.use(await kind.start({ ingest, outbound, clock: Date.now, log }));
+    const runtime = opening.use(await kind.start({ ingest, bodies, outbound, clock: Date.now, log }));
     const start = runtime.stream?.runConnection ?? runtime.polled?.poll;
     if (start === undefined) throw new Error(`${kind.kind} fetches nothing`);
     const owned = opening.move();

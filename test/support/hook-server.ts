@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { createBodyBudget } from "../../src/channels/body-budget.ts";
 import { createHooks } from "../../src/channels/push/hooks.ts";
 import { createHookLimits, limitedIngest } from "../../src/channels/push/rate-limit.ts";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
@@ -37,8 +38,9 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
   const log = createLog({ level: "silent" });
   const limits = createHookLimits({ clientAddressOf: createClientAddressOf([]), requestsPerSecond: 10_000 });
   const ingest = limitedIngest(spine.path.ingest, limits);
+  const bodies = createBodyBudget();
   const outbound = starting.use(createOutbound({ allowNetworks: [] }));
-  const runtime = starting.use(await webhook.start({ ingest, outbound, clock: Date.now, log }));
+  const runtime = starting.use(await webhook.start({ ingest, bodies, outbound, clock: Date.now, log }));
   const app = new Hono().route(
     "/",
     createHooks({

@@ -3,6 +3,7 @@ import { createGroups, type Groups } from "../../src/bus/groups/groups.ts";
 import { type JobQueue, openJobQueue } from "../../src/bus/jobs/job-queue.ts";
 import { createEntryIndex, type EntryIndex } from "../../src/bus/topics/entry-index.ts";
 import { createTopics, type Topics } from "../../src/bus/topics/topics.ts";
+import { createBodyBudget } from "../../src/channels/body-budget.ts";
 import type { ChannelKind, ChannelRuntime } from "../../src/channels/kind.ts";
 import { channelKinds as ownKinds } from "../../src/channels/kinds.ts";
 import { createCaptureSecret } from "../../src/data/channels/capture-secret.ts";
@@ -55,6 +56,7 @@ const { signal } = new AbortController();
 /** For kinds that fetch: what they make comes in by their runs. */
 const fetching = {
   ingest: () => Promise.reject(new Error("nobody sends to it")),
+  bodies: createBodyBudget(),
   clock: Date.now,
   log: createLog({ level: "silent" }),
 };

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { UnavailableError } from "../../src/lib/errors.ts";
+import { boundWaiting } from "../../src/verify/keys/bounded-waiting.ts";
 import { createKeyCaches, type FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import { parsePublicKeys } from "../../src/verify/keys/parse-keys.ts";
 import { compilePin } from "../../src/verify/keys/pinned-url.ts";
@@ -34,6 +35,23 @@ describe("fetched keys", () => {
     expect(calls).toEqual([URL_1]);
     expect(await keys.get(URL_1, 60 * MINUTE_MS)).not.toBe(both[0]);
     expect(calls.length).toBe(2);
+  });
+
+  it("are waited for by so many requests of a channel only, and by those of others all the same", async () => {
+    const fetching = Promise.withResolvers<string>();
+    const { keys } = upstream(() => fetching.promise);
+    const [channel, other] = [boundWaiting(keys), boundWaiting(keys)];
+    const waiting = Array.from({ length: 64 }, () => channel.get(URL_1, 0));
+    await expect(async () => channel.get(URL_1, 0)).rejects.toThrow(UnavailableError);
+    await expect(channel.renew(URL_1, 0)).rejects.toThrow(UnavailableError);
+    const others = other.get(URL_1, 0);
+    fetching.resolve(pem());
+    const [found] = await Promise.all([...waiting, others]);
+    // At hand they are waited for no longer; and who has waited has made room.
+    expect(channel.get(URL_1, 0)).toBe(found);
+    await expect(
+      Promise.all(Array.from({ length: 64 }, () => channel.renew(URL_1, MINUTE_MS))),
+    ).resolves.toHaveLength(64);
   });
 
   it("serve for a day while new ones cannot be fetched, and no longer", async () => {

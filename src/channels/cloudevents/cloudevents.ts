@@ -36,8 +36,8 @@ export const cloudevents: ChannelKind = {
   addressed: true,
   profile,
   needsSetup,
-  async start({ ingest, outbound, clock, log }) {
-    const receiveDelivery = createReceiveDelivery({ ingest, clock });
+  async start({ ingest, bodies, outbound, clock, log }) {
+    const receiveDelivery = createReceiveDelivery({ ingest, bodies, clock });
     const validations = createValidationRequests({ outbound, log });
     return {
       async receive(channel, c) {

@@ -1,28 +1,19 @@
 import type { IncomingMessage } from "node:http";
-import { promisify } from "node:util";
-import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
+import type { Transform } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import type { ChannelHandle } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
 import { ValueCollector, type Values } from "../../event/values.ts";
 import { ApiError, invalidParameters } from "../../http/problem.ts";
-
-/** Bytes that bodies may still hold while they are read: senders that are slow on purpose must not fill the memory. */
-export interface BodyBudget {
-  bytesLeft: number;
-}
-
-/** So much of each body is not charged: small ones pass also when the budget is used up. */
-const FREE_BYTES = 64 * 1024;
-
-type Decompress = (body: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
+import type { HeldBody } from "../body-budget.ts";
 
 /** RFC 9110 section 8.4.1, and zstd (RFC 8878). */
-const DECODERS: ReadonlyMap<string, Decompress> = new Map<string, Decompress>([
-  ["gzip", promisify(gunzip)],
-  ["x-gzip", promisify(gunzip)],
-  ["deflate", promisify(inflate)],
-  ["br", promisify(brotliDecompress)],
-  ["zstd", promisify(zstdDecompress)],
+const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
+  ["gzip", createGunzip],
+  ["x-gzip", createGunzip],
+  ["deflate", createInflate],
+  ["br", createBrotliDecompress],
+  ["zstd", createZstdDecompress],
 ]);
 
 /**
@@ -35,12 +26,12 @@ export async function readDelivery(
   incoming: IncomingMessage,
   channel: ChannelHandle,
   arrivedAtMs: number,
-  budget: BodyBudget,
+  held: HeldBody,
 ): Promise<RawRequest> {
   if (!channel.acceptsContentType(incoming.headers["content-type"])) {
     throw new ApiError("unsupported_media_type", "This Content-Type is not accepted.");
   }
-  const body = await readBody(incoming, channel.limits.maxBodyBytes, budget);
+  const body = await readBody(incoming, channel.limits.maxBodyBytes, held);
   return {
     method: incoming.method ?? "POST",
     target: incoming.url ?? "/",
@@ -53,37 +44,23 @@ export async function readDelivery(
 /**
  * Reads a request's body, at most `maxBytes` of it before and after its `Content-Encoding` is undone.
  *
+ * @param held what is read stays charged to it
  * @throws ApiError as `readDelivery` does.
  */
-export async function readBody(
-  request: IncomingMessage,
-  maxBytes: number,
-  budget: BodyBudget,
-): Promise<Buffer> {
+export async function readBody(request: IncomingMessage, maxBytes: number, held: HeldBody): Promise<Buffer> {
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
   const isPlain = encoding === "" || encoding === "identity";
-  const decode = isPlain ? undefined : DECODERS.get(encoding);
-  if (decode === undefined && !isPlain) {
+  const createDecoder = isPlain ? undefined : DECODERS.get(encoding);
+  if (createDecoder === undefined && !isPlain) {
     throw new ApiError("unsupported_media_type", "This Content-Encoding is not accepted.");
   }
-  const charge: Charge = { budget, bytes: 0 };
-  try {
-    const body = await readBytes(request, maxBytes, charge);
-    return decode === undefined ? body : await decodeBody(body, maxBytes, decode);
-  } finally {
-    budget.bytesLeft += charge.bytes;
-  }
-}
-
-/** The part of the budget that one body holds. */
-interface Charge {
-  readonly budget: BodyBudget;
-  bytes: number;
+  const body = await readBytes(request, maxBytes, held);
+  return createDecoder === undefined ? body : decodeBody(body, maxBytes, createDecoder(), held);
 }
 
 /** Events instead of an async iterator: a third of its cost, on every request. */
-function readBytes(request: IncomingMessage, maxBytes: number, charge: Charge): Promise<Buffer> {
+function readBytes(request: IncomingMessage, maxBytes: number, held: HeldBody): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -92,16 +69,16 @@ function readBytes(request: IncomingMessage, maxBytes: number, charge: Charge): 
       request.off("data", onData);
       request.pause();
       isOver = true;
+      chunks.length = 0;
+      held.endReading();
+      held.release();
       reject(error);
     };
+    const giveWay = (): void => stop(noRoom());
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > FREE_BYTES) {
-        charge.bytes += chunk.length;
-        charge.budget.bytesLeft -= chunk.length;
-      }
       if (bytes > maxBytes) stop(tooLarge(maxBytes));
-      else if (charge.budget.bytesLeft < 0 && bytes > FREE_BYTES) stop(noRoom());
+      else if (!held.grow(bytes, chunk.length, giveWay)) stop(noRoom());
       else chunks.push(chunk);
     };
     const onAbort = (): void => {
@@ -111,6 +88,7 @@ function readBytes(request: IncomingMessage, maxBytes: number, charge: Charge): 
     request.on("data", onData);
     request.on("end", () => {
       isOver = true;
+      held.endReading();
       const [first] = chunks;
       resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes));
     });
@@ -119,13 +97,27 @@ function readBytes(request: IncomingMessage, maxBytes: number, charge: Charge): 
   });
 }
 
-async function decodeBody(body: Buffer, maxBytes: number, decode: Decompress): Promise<Buffer> {
-  try {
-    return await decode(body, { maxOutputLength: maxBytes });
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(maxBytes);
-    throw invalidParameters([{ path: "body", message: "is not what its Content-Encoding says" }]);
-  }
+/** Chunk by chunk, each charged as it comes: a few bytes may become many. */
+function decodeBody(body: Buffer, maxBytes: number, decoder: Transform, held: HeldBody): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const stop = (error: ApiError): void => {
+      decoder.destroy();
+      reject(error);
+    };
+    decoder.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > maxBytes) stop(tooLarge(maxBytes));
+      else if (!held.grow(bytes, chunk.length)) stop(noRoom());
+      else chunks.push(chunk);
+    });
+    decoder.on("end", () => resolve(Buffer.concat(chunks, bytes)));
+    decoder.on("error", () => {
+      stop(invalidParameters([{ path: "body", message: "is not what its Content-Encoding says" }]));
+    });
+    decoder.end(body);
+  });
 }
 
 /** The rest of the body is not read, so nothing can follow it on this connection. */
@@ -137,7 +129,7 @@ const tooLarge = (maxBytes: number): ApiError =>
 const noRoom = (): ApiError =>
   new ApiError("unavailable", "Inlet cannot answer this just now; try again.", {
     headers: { "retry-after": "1", connection: "close" },
-    cause: new Error("the bodies that are being read hold too much"),
+    cause: new Error("the bodies of the organization hold too much"),
   });
 
 /** From `rawHeaders`, since Node joins or drops what repeats. */

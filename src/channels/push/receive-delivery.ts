@@ -1,11 +1,9 @@
 import type { ChannelHandle, HandshakeReply, IngestResult } from "../../event/ingest.ts";
 import { ApiError, type ErrorCode } from "../../http/problem.ts";
 import type { Finding } from "../../lib/errors.ts";
+import { HeldBody } from "../body-budget.ts";
 import type { ChannelKindDeps, HookContext } from "../kind.ts";
-import { type BodyBudget, readDelivery } from "./read-delivery.ts";
-
-/** Bodies of one kind that are being read. */
-const MAX_BODIES_BYTES = 256 * 1024 * 1024;
+import { readDelivery } from "./read-delivery.ts";
 
 /** A delivery that `ingest` has refused, and counted. */
 export class DeliveryRefusedError extends ApiError {
@@ -29,14 +27,22 @@ export class DeliveryRefusedError extends ApiError {
  */
 export function createReceiveDelivery<C extends ChannelHandle>({
   ingest,
+  bodies,
   clock,
-}: Pick<ChannelKindDeps<C>, "ingest" | "clock">): (channel: C, c: HookContext) => Promise<Response> {
-  const bodies: BodyBudget = { bytesLeft: MAX_BODIES_BYTES };
+}: Pick<ChannelKindDeps<C>, "ingest" | "bodies" | "clock">): (
+  channel: C,
+  c: HookContext,
+) => Promise<Response> {
   return async (channel, c) => {
-    const request = await readDelivery(c.env.incoming, channel, clock(), bodies);
-    // A sender that hangs up does not undo its delivery: what was read is carried through.
-    const result = await ingest(channel, request, { signal: NEVER_ABORTED });
-    return answerDelivery(c, channel, result);
+    const held = new HeldBody(bodies, channel.identity.organizationId);
+    try {
+      const request = await readDelivery(c.env.incoming, channel, clock(), held);
+      // A sender that hangs up does not undo its delivery: what was read is carried through.
+      const result = await ingest(channel, request, { signal: NEVER_ABORTED });
+      return answerDelivery(c, channel, result);
+    } finally {
+      held.release();
+    }
   };
 }
 

@@ -18,8 +18,8 @@ export const webhook: ChannelKind = {
     ]),
   },
   needsSetup,
-  async start({ ingest, clock }) {
-    const receiveDelivery = createReceiveDelivery({ ingest, clock });
+  async start({ ingest, bodies, clock }) {
+    const receiveDelivery = createReceiveDelivery({ ingest, bodies, clock });
     return {
       async receive(channel, c) {
         requireMethod(c, channel.methods);

@@ -1,69 +1,182 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, request, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { type BodyBudget, readBody } from "../../../src/channels/push/read-delivery.ts";
+import { request } from "node:http";
+import { gzipSync } from "node:zlib";
+import type { HttpBindings } from "@hono/node-server";
+import { Hono } from "hono";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type BodyBudget, createBodyBudget } from "../../../src/channels/body-budget.ts";
+import { createReceiveDelivery } from "../../../src/channels/push/receive-delivery.ts";
+import type { ChannelHandle, Ingest } from "../../../src/event/ingest.ts";
+import { type Listener, startListener } from "../../../src/gateway/listener.ts";
+import { ApiError } from "../../../src/http/problem.ts";
 import { until } from "../../support/until.ts";
 
-const MIB = 1024 * 1024;
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const TOTAL = 4 * MIB;
 
-let server: Server;
+let listener: Listener;
 let budget: BodyBudget;
+let nowMs = 0;
+/** Bodies that are read and not answered yet, by what ends that. */
+let unanswered: (() => void)[];
+/** Their sizes. */
+const waiting = new Set<number>();
+let answersAtOnce: boolean;
 beforeEach(async () => {
-  budget = { bytesLeft: 3 * MIB };
-  server = createServer(async (incoming: IncomingMessage, response) => {
-    const answer = await readBody(incoming, 10 * MIB, budget).then(
-      (body) => String(body.length),
-      (error) => error.code,
-    );
-    response.setHeader("connection", "close").end(answer);
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
+  nowMs = 0;
+  unanswered = [];
+  waiting.clear();
+  answersAtOnce = true;
+  budget = createBodyBudget(TOTAL, () => nowMs);
+  const app = new Hono<{ Bindings: HttpBindings }>();
+  app.post("/", (c) => {
+    const organizationId = c.req.header("x-organization") ?? "org_1";
+    const receive = createReceiveDelivery({ ingest, bodies: budget, clock: Date.now });
+    return receive(channelOf(organizationId), c);
+  });
+  app.onError((error, c) => c.text(error instanceof ApiError ? error.code : String(error)));
+  listener = await startListener({ host: "127.0.0.1", port: 0 }, app.fetch);
 });
-afterEach(() => {
-  server.closeAllConnections();
-  server.close();
+afterEach(() => listener[Symbol.asyncDispose]());
+
+/** Answers with the size of the body. */
+const ingest: Ingest = async (_, { body }) => {
+  waiting.add(body.length);
+  if (!answersAtOnce) await new Promise<void>((resolve) => unanswered.push(resolve));
+  return {
+    kind: "handshake",
+    reply: { status: 200, contentType: "text/plain", headers: {}, body: String(body.length) },
+  };
+};
+
+function answerAll(): void {
+  answersAtOnce = true;
+  for (const answer of unanswered) answer();
+}
+
+const channelOf = (organizationId: string): ChannelHandle => ({
+  identity: { number: 1, uid: "in", kind: "webhook", appId: "app_1", organizationId },
+  state: "active",
+  limits: { maxBodyBytes: 3 * MIB, maxDepth: 128 },
+  settings: {},
+  methods: ["POST"],
+  answer: "outcome",
+  acceptsContentType: () => true,
 });
 
 /** Sends what is given and holds the request open. */
-function start(body: Buffer) {
-  const { port } = server.address() as AddressInfo;
-  const sending = request({ port, host: "127.0.0.1", method: "POST" });
+function start(body: Buffer, headers: Readonly<Record<string, string>> = {}) {
+  const { port } = listener;
+  const sending = request({ port, host: "127.0.0.1", method: "POST", headers });
   sending.on("error", () => {});
   const answer = once(sending, "response").then(async ([response]) => {
     let text = "";
     for await (const chunk of response) text += chunk;
     return text;
   });
+  answer.catch(() => {});
   sending.write(body);
   return { sending, answer };
 }
 
-it("bodies that are being read hold no more than the budget together, and give it back", async () => {
-  const slow = start(Buffer.alloc(2 * MIB));
-  await until(() => budget.bytesLeft < 1.2 * MIB);
-  expect(await start(Buffer.alloc(2 * MIB)).answer).toBe("unavailable");
-  const small = start(Buffer.from("{}"));
-  small.sending.end();
-  expect(await small.answer).toBe("2");
-  slow.sending.end();
-  expect(await slow.answer).toBe(String(2 * MIB));
-  await until(() => budget.bytesLeft === 3 * MIB);
-  const next = start(Buffer.alloc(2 * MIB));
-  next.sending.end();
-  expect(await next.answer).toBe(String(2 * MIB));
-});
+function send(body: Buffer, headers?: Readonly<Record<string, string>>): Promise<string> {
+  const { sending, answer } = start(body, headers);
+  sending.end();
+  return answer;
+}
 
-it("a body above its own limit is answered as too large, and gives its bytes back", async () => {
-  budget.bytesLeft = 30 * MIB;
-  expect(await start(Buffer.alloc(11 * MIB)).answer).toBe("payload_too_large");
-  expect(budget.bytesLeft).toBe(30 * MIB);
-});
+/** The bytes that an organization holds, by what more it would be given. */
+function held(organizationId = "org_1"): number {
+  let left = 0;
+  while (budget.room.take(organizationId, 1024)) left += 1024;
+  if (left > 0) budget.room.giveBack(organizationId, left);
+  return TOTAL / 2 - left;
+}
+const isFree = (): boolean => held() === 0;
 
-it("a sender that hangs up gives its bytes back", async () => {
-  const { sending, answer } = start(Buffer.alloc(2 * MIB));
-  answer.catch(() => {});
-  await until(() => budget.bytesLeft < 1.2 * MIB);
-  sending.destroy();
-  await until(() => budget.bytesLeft === 3 * MIB);
+describe("bodies of deliveries", () => {
+  it("hold no more than an organization's part together, and give it back", async () => {
+    const slow = start(Buffer.alloc(1.5 * MIB));
+    await until(() => held() > 1.3 * MIB);
+    expect(await start(Buffer.alloc(1.5 * MIB)).answer).toBe("unavailable");
+    // Small ones pass.
+    expect(await send(Buffer.from("{}"))).toBe("2");
+    slow.sending.end();
+    expect(await slow.answer).toBe(String(1.5 * MIB));
+    await until(isFree);
+    expect(await send(Buffer.alloc(1.5 * MIB))).toBe(String(1.5 * MIB));
+  });
+
+  it("hold it until they are answered", async () => {
+    answersAtOnce = false;
+    const first = send(Buffer.alloc(1.5 * MIB));
+    await until(() => unanswered.length === 1);
+    expect(await send(Buffer.alloc(1.5 * MIB))).toBe("unavailable");
+    unanswered[0]?.();
+    expect(await first).toBe(String(1.5 * MIB));
+    await until(isFree);
+  });
+
+  it("are charged as they are decoded: a few bytes that become many", async () => {
+    const bomb = gzipSync(Buffer.alloc(1_900 * KIB));
+    expect(bomb.length).toBeLessThan(64 * 1024);
+    answersAtOnce = false;
+    const sent = Array.from({ length: 20 }, () => send(bomb, { "content-encoding": "gzip" }));
+    const answers: string[] = [];
+    for (const one of sent) void one.then((answer) => answers.push(answer));
+    await until(() => answers.length + unanswered.length === 20);
+    expect(answers.filter((answer) => answer === "unavailable").length).toBeGreaterThanOrEqual(19);
+    answerAll();
+    await Promise.all(sent);
+    await until(isFree);
+  });
+
+  it("of one organization, however many, leave others room for theirs", async () => {
+    answersAtOnce = false;
+    const flood = Array.from({ length: 30 }, () => send(Buffer.alloc(MIB)));
+    await until(() => unanswered.length > 0);
+    const other = send(Buffer.alloc(1_900 * KIB), { "x-organization": "org_2" });
+    await until(() => waiting.has(1_900 * KIB));
+    const third = send(Buffer.alloc(1_200 * KIB), { "x-organization": "org_3" });
+    await until(() => waiting.has(1_200 * KIB));
+    answerAll();
+    expect(await other).toBe(String(1_900 * KIB));
+    expect(await third).toBe(String(1_200 * KIB));
+    expect((await Promise.all(flood)).filter((answer) => answer === String(MIB))).not.toEqual([]);
+    await until(isFree);
+  });
+
+  it("that come slowly give way to those of others, and are told to come again", async () => {
+    const slow = Array.from({ length: 13 }, () => start(Buffer.alloc(200 * KIB)));
+    await until(() => held() > 1.1 * MIB);
+    // So far they may be as fast as any.
+    expect(await send(Buffer.alloc(1.5 * MIB))).toBe("unavailable");
+    nowMs += 3_000;
+    expect(await send(Buffer.alloc(1.5 * MIB))).toBe(String(1.5 * MIB));
+    const answers = await Promise.race([Promise.all(slow.map(({ answer }) => answer)), slow[0]?.answer]);
+    expect(answers).toBe("unavailable");
+    for (const { sending } of slow) sending.end();
+    const all = await Promise.all(slow.map(({ answer }) => answer));
+    expect(all).toContain(String(200 * KIB));
+    await until(isFree);
+  });
+
+  it("above their own limit are answered as too large, and give their bytes back", async () => {
+    expect(await start(Buffer.alloc(3_100 * KIB), { "content-length": String(4 * MIB) }).answer).toBe(
+      "payload_too_large",
+    );
+    const large = gzipSync(Buffer.alloc(3_100 * KIB));
+    budget = createBodyBudget(100 * MIB);
+    expect(await send(large, { "content-encoding": "gzip" })).toBe("payload_too_large");
+    expect(await start(Buffer.alloc(3_100 * KIB)).answer).toBe("payload_too_large");
+    expect(budget.reading.size).toBe(0);
+  });
+
+  it("whose sender hangs up give their bytes back", async () => {
+    const { sending } = start(Buffer.alloc(1.5 * MIB));
+    await until(() => held() > 1.3 * MIB);
+    sending.destroy();
+    await until(isFree);
+  });
 });
