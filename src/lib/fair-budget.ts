@@ -8,8 +8,8 @@ export interface FairBudget<K> {
 
 /**
  * One of them has room while the total is not used up, for half of it at most; and always for its fair share: the total, divided by
- * those that hold something. So others that came before may have left nothing, and it is not refused for it; all together may hold
- * more than the total, by a part that grows as the logarithm of their number.
+ * those that hold something. One that holds nothing has room for one thing, however large. So it is not refused for what others hold;
+ * all together may hold more than the total, by a part that grows as the logarithm of their number.
  */
 export function createFairBudget<K>(total: number): FairBudget<K> {
   const held = new Map<K, number>();
@@ -17,10 +17,11 @@ export function createFairBudget<K>(total: number): FairBudget<K> {
   return {
     take(who, amount) {
       const before = held.get(who);
-      const after = (before ?? 0) + amount;
-      const sharing = Math.max(2, held.size + (before === undefined ? 1 : 0));
-      if (after > total / sharing && (after > total / 2 || sum + amount > total)) return false;
-      held.set(who, after);
+      if (before !== undefined) {
+        const isFairShare = before + amount <= total / Math.max(2, held.size);
+        if (!isFairShare && (before + amount > total / 2 || sum + amount > total)) return false;
+      }
+      held.set(who, (before ?? 0) + amount);
       sum += amount;
       return true;
     },

@@ -1,4 +1,5 @@
 import { UnavailableError } from "../../lib/errors.ts";
+import { FairQueue } from "../../lib/fair-queue.ts";
 import { isNoScript } from "../../lib/lua.ts";
 import { type DurabilityWait, waitFor } from "../connection/durability.ts";
 import type { RedisBus } from "../connection/redis.ts";
@@ -29,7 +30,8 @@ interface Queued {
 }
 
 interface Lane {
-  readonly queue: Queued[];
+  /** In turns by organization: one that brings much waits for itself. */
+  readonly queue: FairQueue<string, Queued>;
   callsUnderWay: number;
   isScheduled: boolean;
 }
@@ -42,6 +44,7 @@ export type SubmitGroup = (slot: number, group: PublishGroup, delivery: Delivery
 
 /** All groups of a delivery share it: they end together, however many they are. */
 export interface DeliveryOnItsWay {
+  readonly organizationId: string;
   readonly signal: AbortSignal;
   /** When it came, by `performance.now()`; a write of it fails so and so much later. */
   readonly sinceMs: number;
@@ -64,12 +67,12 @@ export function createLanes(
 
   function flush(slot: number, lane: Lane) {
     lane.isScheduled = false;
-    while (lane.queue.length > 0) {
+    while (lane.queue.size > 0) {
       let connection: WriteConnection;
       try {
         connection = writes.connectionFor(slot);
       } catch (error) {
-        for (const queued of lane.queue.splice(0)) queued.reject(error);
+        for (const queued of lane.queue.drain()) queued.reject(error);
         break;
       }
       const wait = connection.facts && waitFor(connection.facts, demand);
@@ -84,7 +87,7 @@ export function createLanes(
       lane.callsUnderWay++;
       void run(connection, call, isWaiting ? wait : undefined).finally(() => {
         lane.callsUnderWay--;
-        if (lane.queue.length > 0) schedule(slot, lane);
+        if (lane.queue.size > 0) schedule(slot, lane);
         else if (lane.callsUnderWay === 0) lanes.delete(slot);
       });
     }
@@ -150,45 +153,35 @@ export function createLanes(
   return (slot, group, delivery) => {
     let lane = lanes.get(slot);
     if (lane === undefined) {
-      lane = { queue: [], callsUnderWay: 0, isScheduled: false };
+      lane = { queue: new FairQueue(), callsUnderWay: 0, isScheduled: false };
       lanes.set(slot, lane);
     }
     const { promise, resolve, reject } = Promise.withResolvers<string>();
-    lane.queue.push({ group, delivery, resolve, reject });
-    if (lane.queue.length === EAGER_GROUPS) flush(slot, lane);
+    lane.queue.push(delivery.organizationId, { group, delivery, resolve, reject });
+    if (lane.queue.size === EAGER_GROUPS) flush(slot, lane);
     schedule(slot, lane);
     return promise;
   };
 }
 
-/**
- * Takes as many groups from the head of the queue as fit into one call; groups given up meanwhile are refused and left
- * out.
- */
-function takeCall(queue: Queued[]): Queued[] {
+/** Takes as many groups, in their turns, as fit into one call; groups given up meanwhile are refused and left out. */
+function takeCall(queue: FairQueue<string, Queued>): Queued[] {
   let events = 0;
   let bytes = 0;
-  let end = 0;
   const call: Queued[] = [];
-  for (; end < queue.length; end++) {
-    const queued = queue[end];
-    if (queued === undefined) break;
-    const { signal } = queued.delivery;
-    if (signal.aborted) {
-      queued.reject(signal.reason);
+  for (let queued = queue.peek(); queued !== undefined; queued = queue.peek()) {
+    const { group, delivery } = queued;
+    const isFull = events + group.events.length > MAX_CALL_EVENTS || bytes + group.bytes > MAX_CALL_BYTES;
+    if (call.length > 0 && isFull && !delivery.signal.aborted) break;
+    queue.shift();
+    if (delivery.signal.aborted) {
+      queued.reject(delivery.signal.reason);
       continue;
     }
-    const { group } = queued;
-    if (
-      call.length > 0 &&
-      (events + group.events.length > MAX_CALL_EVENTS || bytes + group.bytes > MAX_CALL_BYTES)
-    )
-      break;
     events += group.events.length;
     bytes += group.bytes;
     call.push(queued);
   }
-  queue.splice(0, end);
   return call;
 }
 

@@ -2,6 +2,7 @@ import type { ChannelIdentity } from "../../event/channel.ts";
 import type { OutgoingEvent, SignedMark } from "../../event/event.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import { UnavailableError } from "../../lib/errors.ts";
+import { createFairBudget } from "../../lib/fair-budget.ts";
 import type { NewId } from "../../lib/ids.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { cursorKey, quarantineBudgetKey, signedBytesKey, slotOf } from "../keys.ts";
@@ -80,7 +81,7 @@ export interface PublishDeps {
   readonly onAppended?: (...appended: Appended) => void;
   /** Told of each call of the script that was answered, with the seconds that it took. */
   readonly onCall?: (seconds: number) => void;
-  /** Bytes queued and under way, beyond which publishing is refused; default 64 MiB. */
+  /** Bytes queued and under way, beyond which publishing is refused, shared by organizations; default 64 MiB. */
   readonly maxBytesInFlight?: number;
   readonly quarantineLimits?: QuarantineLimits;
 }
@@ -99,16 +100,16 @@ export function createPublish(deps: PublishDeps): Publish {
   const limits = encodeLimits(deps.quarantineLimits ?? QUARANTINE_LIMITS);
   const submit = createLanes(redis, limits, deps.onCall);
   const { isSlotted } = redis.writes;
-  let bytesInFlight = 0;
+  const inFlight = createFairBudget<string>(maxBytesInFlight);
 
   return async (batch, { signal, sinceMs = performance.now() }) => {
     signal.throwIfAborted();
-    const delivery = { signal, sinceMs };
+    const { organizationId } = batch.channel;
+    const delivery = { organizationId, signal, sinceMs };
     const whole = groupOf(batch, newQuarantineId);
-    if (bytesInFlight + whole.bytes > maxBytesInFlight && bytesInFlight > 0) {
-      throw new UnavailableError(`${bytesInFlight} bytes are on their way to Redis already`);
+    if (!inFlight.take(organizationId, whole.bytes)) {
+      throw new UnavailableError("too many bytes of the organization are on their way to Redis already");
     }
-    bytesInFlight += whole.bytes;
     try {
       const words = isSlotted
         ? await writeBySlot(whole, delivery)
@@ -127,7 +128,7 @@ export function createPublish(deps: PublishDeps): Publish {
       }
       return result;
     } finally {
-      bytesInFlight -= whole.bytes;
+      inFlight.giveBack(organizationId, whole.bytes);
     }
   };
 

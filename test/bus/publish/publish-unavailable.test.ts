@@ -98,8 +98,8 @@ describe("a publish that Redis does not answer in time", () => {
     await recovers(publish, redis);
   });
 
-  test("takes only its share of memory, and refuses more at once", async () => {
-    const bounded = testPublish(redis, { maxBytesInFlight: 1_000_000 });
+  test("takes only its share of memory, and refuses more at once, but not another organization's", async () => {
+    const bounded = testPublish(redis, { maxBytesInFlight: 2_000_000 });
     server.signal("SIGSTOP");
     const data = "x".repeat(300_000);
     const errors: unknown[] = [];
@@ -108,10 +108,15 @@ describe("a publish that Redis does not answer in time", () => {
     );
     await sent();
     expect(errors).toHaveLength(17);
+    const other = testChannel();
+    const event = testEvent(other, undefined, { data });
+    const others = refusal(bounded({ channel: other, events: [event], policy: testPolicy }, now));
+    await sent();
     vi.advanceTimersByTime(PATIENCE_MS);
     await all;
     expect(errors.every((error) => error instanceof UnavailableError)).toBe(true);
     expect(errors.filter((error) => String(error).includes("outcome is unknown"))).toHaveLength(3);
+    expect(String(await others)).toContain("outcome is unknown");
     server.signal("SIGCONT");
     await recovers(bounded, redis);
   });

@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { createFairBudget } from "../../src/lib/fair-budget.ts";
+
+it("leaves half of it to others, also where nobody else is there", () => {
+  const budget = createFairBudget<string>(100);
+  expect(budget.take("a", 30)).toBe(true);
+  expect(budget.take("a", 20)).toBe(true);
+  expect(budget.take("a", 1)).toBe(false);
+  budget.giveBack("a", 30);
+  expect(budget.take("a", 30)).toBe(true);
+});
+
+it("has for each its fair share, whatever those have taken that came before", () => {
+  const budget = createFairBudget<string>(100);
+  for (const who of ["a", "b"]) expect([budget.take(who, 1), budget.take(who, 49)]).toEqual([true, true]);
+  expect(budget.take("c", 1)).toBe(true);
+  expect(budget.take("c", 32)).toBe(true);
+  expect(budget.take("c", 1)).toBe(false);
+  // Once others have given back there is more again.
+  budget.giveBack("a", 50);
+  expect(budget.take("c", 10)).toBe(true);
+});
+
+it("has room for one thing of each, however large", () => {
+  const budget = createFairBudget<string>(100);
+  expect(budget.take("a", 1_000)).toBe(true);
+  expect(budget.take("a", 1)).toBe(false);
+  expect(budget.take("b", 300)).toBe(true);
+  budget.giveBack("a", 1_000);
+  budget.giveBack("b", 300);
+  expect([budget.take("a", 25), budget.take("a", 25)]).toEqual([true, true]);
+});

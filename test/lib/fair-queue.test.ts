@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import { FairQueue } from "../../src/lib/fair-queue.ts";
+
+it("gives those who wait their turns, and what each has put in its order", () => {
+  const queue = new FairQueue<string, string>();
+  for (const item of ["a1", "a2", "a3", "b1", "c1", "b2"]) queue.push(item.slice(0, 1), item);
+  expect(queue.size).toBe(6);
+  expect(queue.peek()).toBe("a1");
+  expect([queue.shift(), queue.shift()]).toEqual(["a1", "b1"]);
+  // One that comes now stands behind one thing of each other.
+  queue.push("d", "d1");
+  expect([...queue.drain()]).toEqual(["c1", "a2", "b2", "d1", "a3"]);
+  expect([queue.size, queue.peek(), queue.shift()]).toEqual([0, undefined, undefined]);
+});
+
+it("loses nothing of a line that never ends", () => {
+  const queue = new FairQueue<string, number>();
+  const taken: (number | undefined)[] = [];
+  for (let n = 0; n < 10_000; n++) {
+    queue.push("a", n);
+    queue.push("a", n + 0.5);
+    taken.push(queue.shift());
+  }
+  taken.push(...queue.drain());
+  expect(taken).toEqual(Array.from({ length: 20_000 }, (_, n) => n / 2));
+});
