@@ -226,6 +226,14 @@ interface SchemaCodeTable {
   usedAt: Timestamp;
 }
 
+/** Events that were deleted for privacy. */
+interface DeletedEventsTable {
+  topic: string;
+  entryId: string;
+  organizationId: string;
+  deletedAt: Timestamp;
+}
+
 /** Refused requests, counted by the hour; what is not known of a caller is empty. */
 interface AuditRefusalsTable {
   organizationId: string;
@@ -257,6 +265,7 @@ export interface Tables {
   audit: AuditTable;
   auditRefusals: AuditRefusalsTable;
   deadLetters: DeadLettersTable;
+  deletedEvents: DeletedEventsTable;
 }
 
 /** A row as a query answers it. */

@@ -4,7 +4,7 @@ import type { Appended } from "../bus/publish/publish.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Database } from "../data/database.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
-import { insertDeadLetter } from "../data/subscriptions/dead-letters.ts";
+import { insertDeadLetter, isDeletedEvent } from "../data/subscriptions/dead-letters.ts";
 import {
   findHandled,
   type HandledSubscription,
@@ -186,6 +186,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     if (subscription.state === "paused") return { putOffMs: PAUSED_MS };
     if (breaker.waitMs() > 0) return { putOffMs: breaker.waitMs() + BUSY_MS * Math.random() };
     if (lane.sending() >= subscription.handler.concurrency) return { putOffMs: BUSY_MS };
+    if (await isDeletedEvent(db, data.topic, data.entryId)) return undefined;
     const result = await lane.send(data, options);
     if (result.kind === "taken") return undefined;
     const nowMs = clock();

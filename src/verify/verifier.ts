@@ -17,10 +17,14 @@ export interface VerifyContext {
   readonly signsForAnyone?: boolean;
 }
 
-/** Header and query names (headers in lower case) in which a scheme looks for a credential or signature; they go no further. */
+/**
+ * Header and query names (headers in lower case) in which a scheme looks for a credential or signature; they go no further. And paths
+ * of the body: what stands there cannot be taken out, but is shown to nobody.
+ */
 export interface Consumed {
   readonly consumedHeaders: readonly string[];
   readonly consumedQuery: readonly string[];
+  readonly consumedBody: readonly string[];
 }
 
 /** The facts that a scheme proved. */

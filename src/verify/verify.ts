@@ -1,7 +1,10 @@
+import { isUtf8 } from "node:buffer";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import { omitValues, queryValues, type Values } from "../event/values.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
+import { withoutChannelIds } from "../lib/secrets/channel-id.ts";
+import { createRedact, type Redact, redactTexts } from "../lib/secrets/redact.ts";
 import {
   compileHandshakes,
   type Handshakes,
@@ -9,6 +12,7 @@ import {
   type SecretsAt,
 } from "./handshake/compile.ts";
 import type { KeySource } from "./keys/key-source.ts";
+import { compileTexts, RequestView } from "./message/request-view.ts";
 import { findScheme } from "./schemes.ts";
 import { deriveKey, secretKeySchema } from "./secret-key.ts";
 import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
@@ -39,6 +43,8 @@ export interface CompiledSender extends Pick<Handshakes, "methods"> {
   readonly findOpenHandshake: Handshakes["findOpen"];
   /** Of the others, where the delivery that came of the request is believed for more than being tried out. */
   readonly findHandshake: (request: RawRequest, delivery: VerifiedDelivery) => MatchedHandshake | undefined;
+  /** What of a delivery nobody is shown: secrets of the channel, what its scheme reads of the body, channels' addresses. */
+  readonly hide: (delivery: Pick<VerifiedDelivery, "headers" | "body">) => Redact;
   /** As `verify` refuses, for a request that is not to be verified. */
   readonly refuse: (request: RawRequest, message: string) => RefusedRequest;
 }
@@ -59,6 +65,10 @@ const CREDENTIAL_HEADERS = [
   "authorization",
   "proxy-authorization",
   "cookie",
+  "x-api-key",
+  "api-key",
+  "x-auth-token",
+  "x-access-token",
   "x-envoy-original-path",
   "x-forwarded-path",
   "x-forwarded-uri",
@@ -82,23 +92,31 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
   });
   const hiddenHeaders = [...CREDENTIAL_HEADERS, ...verifier.consumedHeaders, ...handshakes.consumedHeaders];
   const hiddenQuery = [...verifier.consumedQuery, ...handshakes.consumedQuery];
+  const inBody = [...verifier.consumedBody, ...handshakes.consumedBody].map(compileTexts);
+  const ownSecrets = sender.secrets.map(({ value }) => value);
+
+  function hide({ headers, body }: Pick<RawRequest, "headers" | "body">): Redact {
+    const view = new RequestView({ method: "POST", target: "/", headers, body, arrivedAtMs: 0 }, readAs);
+    const redact = createRedact([...ownSecrets, ...inBody.flatMap((texts) => texts(view) ?? [])]);
+    return (text) => withoutChannelIds(redact(text));
+  }
 
   // Also those that are no longer answered: a signature that was given stays right.
   const isSigning = sender.handshakes.some(signsForAnyone);
   const unproved = new WeakSet<VerifiedDelivery>();
   const redact = (request: RawRequest): UnverifiedDelivery => {
-    const headers = omitValues(request.headers, hiddenHeaders);
+    const headers = withoutAddresses(omitValues(request.headers, hiddenHeaders));
     return {
       method: request.method,
       headers: readAs === undefined ? headers : withType(headers, readAs),
-      query: omitValues(queryValues(request.target), hiddenQuery),
+      query: withoutAddresses(omitValues(queryValues(request.target), hiddenQuery)),
       body: request.body,
       arrivedAtMs: request.arrivedAtMs,
     };
   };
   const refuse = (request: RawRequest, message: string): RefusedRequest => ({
     message,
-    redacted: () => redact(request),
+    redacted: () => ({ ...redact(request), body: redactBytes(request.body, hide(request)) }),
   });
 
   function conclude(request: RawRequest, verdict: Verdict): Verified {
@@ -132,6 +150,7 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
     findHandshake: (request, delivery) =>
       unproved.has(delivery) ? undefined : handshakes.findVerified(request),
     refuse,
+    hide,
     verify(request) {
       const context = {
         secrets: secretsAt(request.arrivedAtMs),
@@ -185,3 +204,23 @@ function handshakesEnabled(sender: Sender): boolean {
 /** Without a prototype, as all values of a sender's. */
 const withType = (headers: Values, type: string): Values =>
   Object.assign(Object.create(null), headers, { "content-type": type });
+
+/** A page that leads here may name the address, as may a proxy. The same object where nothing does: nearly always. */
+function withoutAddresses(values: Values): Values {
+  for (const name in values) {
+    const value = values[name];
+    if (value === undefined || !holdsAddress(value)) continue;
+    return Object.assign(Object.create(null), redactTexts({ ...values }, withoutChannelIds));
+  }
+  return values;
+}
+
+const holdsAddress = (value: string | readonly string[]): boolean =>
+  typeof value === "string" ? value.includes("ch_") : value.some((one) => one.includes("ch_"));
+
+function redactBytes(body: Buffer, redact: Redact): Buffer {
+  const encoding = isUtf8(body) ? "utf8" : "latin1";
+  const text = body.toString(encoding);
+  const redacted = redact(text);
+  return redacted === text ? body : Buffer.from(redacted, encoding);
+}

@@ -297,3 +297,22 @@ describe("a replay", () => {
     expect(await refusal(`${app}/subscriptions/${id}`, {})).toEqual([409, undefined]);
   });
 });
+
+it("an event that was deleted is not sent again, though a try was to come", async () => {
+  let tries = 0;
+  handler.answers.set("/erased", ({ body }) => {
+    if (JSON.parse(body).id === "gone") tries++;
+    return { status: JSON.parse(body).id === "gone" ? 500 : 200 };
+  });
+  const { subscriptions, send } = await subscribe("/erased");
+  const [{ path }] = subscriptions;
+  start({ firstRetryMs: 300, mostRetryMs: 300, breakerMs: 1 });
+  const event = await send("a", "gone");
+  await until(() => tries === 1);
+  const appPath = path.slice(0, path.indexOf("/subscriptions"));
+  const at = `${appPath}/events/${encodeURIComponent(event?.topic ?? "")}/${event?.entryId}`;
+  await spine.api.call.delete(at);
+  // A job's id ends with the entry's and the number of tries.
+  await until(async () => (await spine.server.client.keys(`*.${event?.entryId}.*`)).length === 0);
+  expect(tries).toBe(1);
+});

@@ -1,3 +1,4 @@
+import { deadLettersKey } from "../../event/subscription-keys.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { ENTRY_ID } from "../entry-id.ts";
@@ -22,6 +23,8 @@ export interface TopicInfo {
 
 export type Topics = ReturnType<typeof createTopics>;
 
+/** Copies of events may be large. */
+const LETTERS_AT_ONCE = 50;
 /** More make the estimate better and the command slower. */
 const MEMORY_SAMPLES = 10;
 
@@ -50,6 +53,22 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
       } catch (error) {
         if (isNoSuchKey(error)) return undefined;
         throw error;
+      }
+    },
+    /** Deletes what readers could not handle of one entry: the copies among the dead letters of these groups. */
+    async deleteLetters(topic: string, entryId: string, groups: readonly string[]): Promise<void> {
+      for (const key of groups.map((group) => deadLettersKey(topic, group))) {
+        for (let from = "-"; ; ) {
+          const page = (await redis.call("xrange", [key, from, "+", "COUNT", LETTERS_AT_ONCE])) as [
+            string,
+            string[],
+          ][];
+          const ids = page.filter(([, fields]) => fields[1] === entryId).map(([id]) => id);
+          if (ids.length > 0) await redis.call("xdel", [key, ...ids]);
+          const last = page.at(-1);
+          if (last === undefined || page.length < LETTERS_AT_ONCE) break;
+          from = `(${last[0]}`;
+        }
       }
     },
     /** The entries of a range, oldest first unless `newestFirst`. */

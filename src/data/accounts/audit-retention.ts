@@ -3,7 +3,7 @@ import type { Queryable } from "../database.ts";
 
 const AT_ONCE = 1_000;
 
-/** Lets go what the audit holds for longer than so many days, a bounded number at a time. */
+/** Lets go what the audit, and the list of deleted events, hold for longer than so many days, a bounded number at a time. */
 export async function expireAudit(
   db: Queryable,
   retentionDays: number,
@@ -13,6 +13,7 @@ export async function expireAudit(
   for (const [table, time] of [
     ["audit", "created_at"],
     ["audit_refusals", "hour"],
+    ["deleted_events", "deleted_at"],
   ] as const) {
     let deleted = AT_ONCE;
     while (deleted === AT_ONCE && !signal.aborted) {

@@ -10,14 +10,16 @@ const MOST_LETTERS = 10_000;
 const KEPT_DAYS = 30;
 const EXPIRED_AT_ONCE = 1_000;
 
-/** Writes a dead letter; the same event again replaces the one before. A subscription that is gone has none. */
+/** Writes a dead letter; the same event again replaces the one before. A subscription that is gone, or an event that was deleted, has none. */
 export async function insertDeadLetter(db: Queryable, letter: NewDeadLetter, nowMs: number): Promise<void> {
   const { subscriptionId, fields, attempts, ...others } = letter;
   await sql`
     INSERT INTO dead_letters (id, subscription_id, organization_id, topic, entry_id, type, fields, attempts, reason, created_at)
     SELECT ${createId("dl", nowMs)}, s.id, s.organization_id, ${others.topic}, ${others.entryId}, ${others.type},
       ${JSON.stringify(fields)}::json, ${JSON.stringify(attempts)}::json, ${others.reason}, ${new Date(nowMs)}
-    FROM subscriptions AS s WHERE s.id = ${subscriptionId}
+    FROM subscriptions AS s WHERE s.id = ${subscriptionId} AND NOT EXISTS (
+      SELECT FROM deleted_events AS e WHERE e.topic = ${others.topic} AND e.entry_id = ${others.entryId}
+    )
     ON CONFLICT (subscription_id, topic, entry_id)
     DO UPDATE SET attempts = excluded.attempts, reason = excluded.reason, created_at = excluded.created_at`.execute(
     db,
@@ -60,4 +62,14 @@ export async function countDeadLettersOf(
     .groupBy("subscriptionId")
     .execute();
   return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
+}
+
+/** True of an event that was deleted for privacy. */
+export async function isDeletedEvent(db: Queryable, topic: string, entryId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("deletedEvents")
+    .select("entryId")
+    .where((eb) => eb.and({ topic, entryId }))
+    .executeTakeFirst();
+  return row !== undefined;
 }

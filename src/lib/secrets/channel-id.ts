@@ -7,6 +7,12 @@ const RANDOM_CHARS = 26;
 const MAC_BYTES = 6;
 const MAC_CHARS = 10;
 
+const CHANNEL_IDS = /\bch_[a-z0-9]{36}\b/g;
+
+/** The text without channels' addresses. */
+export const withoutChannelIds = (text: string): string =>
+  text.includes(PREFIX) ? text.replace(CHANNEL_IDS, `${PREFIX}***`) : text;
+
 /**
  * A channel's address, a credential: `ch_` + 26 characters of 128 random bits + 10 characters of a 48-bit MAC
  * (HMAC-SHA256, truncated) over what stands before it.

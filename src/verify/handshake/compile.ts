@@ -67,6 +67,7 @@ export function compileHandshakes(handshakes: readonly Handshake[], deps: Handsh
     methods: [...new Set([DELIVERY_METHOD, ...compiled.map(({ method }) => method)])],
     consumedHeaders: consumed.flatMap(({ consumedHeaders }) => consumedHeaders),
     consumedQuery: consumed.flatMap(({ consumedQuery }) => consumedQuery),
+    consumedBody: consumed.flatMap(({ consumedBody }) => consumedBody),
     findOpen: finder(false),
     findVerified: finder(true),
   };

@@ -45,7 +45,7 @@ export function compileSignatures(place: SignaturePlace): ReadSignatures {
   };
 }
 
-/** Headers and parameters that hold signatures go no further; of a body nothing can be taken out. */
+/** Where signatures stand. */
 export function consumedBy(
   place: Pick<SignaturePlace, "in" | "name"> & { readonly alsoNamed?: readonly string[] },
 ): Consumed {
@@ -53,6 +53,7 @@ export function consumedBy(
   return {
     consumedHeaders: place.in === "header" ? names.map((name) => name.toLowerCase()) : [],
     consumedQuery: place.in === "query" ? names : [],
+    consumedBody: place.in === "body" ? names : [],
   };
 }
 

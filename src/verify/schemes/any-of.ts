@@ -39,6 +39,7 @@ export function createAnyOf(
       return {
         consumedHeaders: verifiers.flatMap(({ consumedHeaders }) => consumedHeaders),
         consumedQuery: verifiers.flatMap(({ consumedQuery }) => consumedQuery),
+        consumedBody: verifiers.flatMap(({ consumedBody }) => consumedBody),
         verify: (...args) => tryFrom(verifiers, 0, args, undefined),
       };
     },

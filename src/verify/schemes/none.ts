@@ -11,5 +11,5 @@ export const none = defineScheme({
     .strictObject({ scheme: z.literal("none").describe("Nothing is checked.") })
     .describe("The channel's address is the credential."),
   needsSecret: false,
-  create: () => ({ consumedHeaders: [], consumedQuery: [], verify: () => BELIEVED }),
+  create: () => ({ consumedHeaders: [], consumedQuery: [], consumedBody: [], verify: () => BELIEVED }),
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SeenKeys } from "../../../src/channels/polling/cursor/seen-keys.ts";
-import { createRedact } from "../../../src/channels/polling/fetch/secrets.ts";
+import { redactSent } from "../../../src/channels/polling/fetch/secrets.ts";
 import { findLink } from "../../../src/channels/polling/pagination/link-header.ts";
 import {
   formatInstant,
@@ -92,7 +92,7 @@ describe("the set of seen keys", () => {
 
 describe("the secrets of a request", () => {
   const redactOf = (authorization: string) =>
-    createRedact({
+    redactSent({
       request: { method: "GET", url: "https://x/?key=a%2Fb-secret&n=12345678", headers: { authorization } },
       secretHeaders: ["authorization"],
       secretQuery: ["key", "n"],

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { insertDeadLetter } from "../../../src/data/subscriptions/dead-letters.ts";
+import { deadLettersKey } from "../../../src/event/subscription-keys.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 
@@ -154,6 +156,57 @@ describe("one event", () => {
       expect((await spine.api.call(method, at(app.id, event))).status).toBe(404);
     }
     expect(await spine.server.client.xlen(event.topic)).toBe(0);
+  });
+
+  it("is deleted with every copy: quarantine, dead letters of handlers and readers; none comes back", async () => {
+    const app = await install();
+    const [channel] = app.channels;
+    const person = { t: "push", id: "7", name: "Ada Lovelace" };
+    const { events } = await spine.send(channel.id, person);
+    const [event] = events;
+    if (!event) throw new Error("nothing was published");
+    const { topic, entryId } = event;
+    await spine.send(channel.id, { ...person, name: "Ada King" });
+    const kept = await spine.send(channel.id, { t: "push", name: "Grace Hopper" });
+    const { id: subscriptionId } = await spine.api.call.post(`/apps/${app.id}/events/subscribe`, {
+      eventUid: "*",
+    });
+    const { db } = spine.api.database;
+    const fields = ["id", "7", "type", "push", "data", JSON.stringify(person)];
+    const letter = { subscriptionId, topic, entryId, type: "push", fields, attempts: [], reason: "HTTP 500" };
+    await insertDeadLetter(db, letter, Date.now());
+    const dead = deadLettersKey(topic, subscriptionId);
+    for (const letterOf of [entryId, "1-1"])
+      await spine.redis.call("xadd", [dead, "*", "entry-id", letterOf, "attempts", 1, ...fields]);
+
+    expect(await spine.api.call.delete(at(app.id, event))).toEqual({ id: entryId });
+    const quarantine = await spine.api.call.get(`/apps/${app.id}/quarantine`);
+    expect(quarantine.map(({ id }: { id: string }) => id)).toEqual([kept.quarantine[0]?.id]);
+    const letters = `/apps/${app.id}/subscriptions/${subscriptionId}/dead-letters`;
+    expect(await spine.api.call.get(letters)).toEqual([]);
+    expect(await spine.redis.call("xlen", [dead])).toBe(1);
+    // A handler that had it in hand gives it up only now.
+    await insertDeadLetter(db, letter, Date.now());
+    expect(await spine.api.call.get(letters)).toEqual([]);
+    expect((await spine.api.call("DELETE", at(app.id, event))).status).toBe(404);
+  });
+
+  it("is deleted from the dead letters where its topic has it no more", async () => {
+    const app = await install();
+    const { events } = await spine.send(app.channels[0].id, { t: "push", id: "8" });
+    const [event] = events;
+    if (!event) throw new Error("nothing was published");
+    const { topic, entryId } = event;
+    const { id: subscriptionId } = await spine.api.call.post(`/apps/${app.id}/events/subscribe`, {
+      eventUid: "*",
+    });
+    const fields = ["id", "8", "type", "push", "data", "{}"];
+    const letter = { subscriptionId, topic, entryId, type: "push", fields, attempts: [], reason: "HTTP 500" };
+    await insertDeadLetter(spine.api.database.db, letter, Date.now());
+    await spine.topics.deleteEntry(topic, entryId);
+    expect(await spine.api.call.delete(at(app.id, event))).toEqual({ id: entryId });
+    const letters = `/apps/${app.id}/subscriptions/${subscriptionId}/dead-letters`;
+    expect(await spine.api.call.get(letters)).toEqual([]);
   });
 
   it("is not found under another app's topic, a Redis key or an unknown or malformed entry id", async () => {

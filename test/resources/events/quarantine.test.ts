@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
+import { until } from "../../support/until.ts";
 
 const spine = opened(startTestSpine);
 
@@ -66,6 +67,66 @@ describe("a quarantined item", () => {
     });
     expect(JSON.stringify(body)).not.toContain(channelId);
     expect(JSON.stringify(body)).not.toContain(signature);
+  });
+
+  it("shows neither a secret in its body nor an address, and is run again as it arrived", async () => {
+    const verification = { scheme: "token", in: "body", name: "$.token" };
+    const app = await install({ verification });
+    const [{ id: channelId }] = app.channels;
+    const token = 's3cr\u00e9t-"token"';
+    await change(app, { config: { secrets: [{ value: token }] } });
+    const sent = { token, hook: `https://hooks.example/hooks/${channelId}`, data: { seen: [token, 1] } };
+    const headers = {
+      referer: `https://hooks.example/hooks/${channelId}?a=1`,
+      "x-api-key": "an-api-key",
+      "x-other": "kept",
+    };
+    const { quarantine } = await spine.send(channelId, JSON.stringify(sent), headers);
+    const id = quarantine[0]?.id ?? "";
+    const item = `/apps/${app.id}/quarantine/${id}`;
+    const { body } = await spine.api.call("GET", item);
+    expect(body.headers).toEqual({
+      "content-type": "application/json",
+      referer: "https://hooks.example/hooks/ch_***?a=1",
+      "x-other": "kept",
+    });
+    expect(JSON.parse(body.body)).toEqual({
+      token: "***",
+      hook: "https://hooks.example/hooks/ch_***",
+      data: { seen: ["***", 1] },
+    });
+    const events = [{ type: "push", idPath: "$.token", payloadPath: "$.data" }];
+    const preview = await spine.api.call.post(`/apps/${app.id}/quarantine/preview`, {
+      channelId,
+      events,
+    });
+    const explained = await spine.api.call.post(`/apps/${app.id}/channels/${channelId}/explain`, {
+      body: JSON.stringify(sent),
+      events,
+    });
+    expect(explained.verification.result).toBe("verified");
+    for (const shown of [body, preview, explained]) {
+      const text = JSON.stringify(shown);
+      for (const hidden of ["s3cr", channelId, "an-api-key"]) expect(text).not.toContain(hidden);
+    }
+    await change(app, { events });
+    expect((await redrive(app.id, id)).body).toMatchObject({ status: "released" });
+    expect((await entriesOf(app.id))[0].data).toEqual(sent.data);
+  });
+
+  it("of a delivery that was not verified is kept without what stands where its secret should", async () => {
+    const app = await install({ verification: { scheme: "token", in: "body", name: "$.token" } });
+    const [{ id: channelId }] = app.channels;
+    await change(app, { config: { secrets: [{ value: "the-right-token" }] } });
+    const result = await spine.deliver(channelId, '{"token":"another-right-token","a":1}');
+    expect(result.kind).toBe("unverified");
+    await until(async () => (await list(app.id)).body.length === 1);
+    const stored = await spine.server.client.keys("*");
+    const texts = await Promise.all(
+      stored.map(async (key) => JSON.stringify(await spine.server.client.hgetall(key).catch(() => ""))),
+    );
+    expect(texts.join()).toContain('\\"a\\":1');
+    expect(texts.join()).not.toContain("another-right-token");
   });
 
   it("shows a body that is no text in base64", async () => {

@@ -1,10 +1,11 @@
 import { omitValues, type Values } from "../../../event/values.ts";
+import type { Redact } from "../../../lib/secrets/redact.ts";
 import { bodyFormatOf, readBody } from "../../../normalize/body/bodies.ts";
 import { MAX_PAGE_ITEMS, splitItems } from "../../../normalize/body/items.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import type { FetchedDelivery } from "../../source.ts";
 import type { Page, PageItem } from "./page.ts";
-import { type Redact, redactValues } from "./secrets.ts";
+import { redactValues } from "./secrets.ts";
 
 /** Of the connection or the transfer, or a credential that the server gives to its caller. */
 const DROPPED_HEADERS: readonly string[] = [

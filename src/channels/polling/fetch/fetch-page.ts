@@ -1,4 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
+import type { Redact } from "../../../lib/secrets/redact.ts";
 import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
 import { type Failed, failed, refused } from "../../pull/ends.ts";
@@ -9,7 +10,7 @@ import type { TemplateContext } from "../request/template-values.ts";
 import type { Plan } from "../settings/plan.ts";
 import { type CallDeps, callServer, refusalOf, waitOf } from "./call.ts";
 import { type Page, readPage } from "./page.ts";
-import { createRedact, type Redact } from "./secrets.ts";
+import { redactSent } from "./secrets.ts";
 import { type Validators, validatorsOf, withConditions } from "./validators.ts";
 
 /** Which page is asked for, and with what. */
@@ -117,7 +118,7 @@ export function createPageFetcher(
       kind: "page",
       page,
       next: next.value,
-      redact: createRedact(sent),
+      redact: redactSent(sent),
       validators: undefined,
       notBeforeMs: waitOf(response, settings, arrivedAtMs),
       bytes: response.body.length,
@@ -148,7 +149,7 @@ export function createPageFetcher(
     const conditional = withConditions(request, validators);
     const { answer, sent } = await callServer(deps, { request: conditional, settings, credentials, signal });
     const response = "kind" in answer ? undefined : answer;
-    observe?.({ sent, response, redact: createRedact(sent) });
+    observe?.({ sent, response, redact: redactSent(sent) });
     if ("kind" in answer) return { kind: "ended", end: answer };
     if (answer.status === 304 && conditional !== request) {
       return { kind: "notModified", notBeforeMs: waitOf(answer, settings, clock()) };

@@ -1,29 +1,18 @@
 import type { Values } from "../../../event/values.ts";
+import { createRedact, HIDDEN, type Redact } from "../../../lib/secrets/redact.ts";
 import type { AuthorizedRequest } from "../../../net/credentials.ts";
-
-/** A text without the secrets of a request. */
-export type Redact = (text: string) => string;
-
-const HIDDEN = "***";
-/** A shorter text may stand in a page for reasons of its own. */
-const MIN_SECRET_LENGTH = 8;
-/** Nothing can replace a number in JSON and keep the page readable. */
-const NUMBER = /^[-+.\deE]*$/;
 
 /**
  * Takes out what the credentials have put into a request, wherever a server repeats it: links that hold the key of the query,
  * pages that show the request.
  */
-export function createRedact(sent: Omit<AuthorizedRequest, "generation">): Redact {
+export function redactSent(sent: Omit<AuthorizedRequest, "generation">): Redact {
   const { request, secretHeaders, secretQuery } = sent;
   const query = new URL(request.url).searchParams;
-  const values = [
+  return createRedact([
     ...secretHeaders.flatMap((name) => credentialsIn(request.headers[name] ?? "")),
     ...secretQuery.flatMap((name) => query.getAll(name)),
-  ].filter((value) => value.length >= MIN_SECRET_LENGTH && !NUMBER.test(value));
-  const spellings = new Set(values.flatMap((value) => [value, encodeURIComponent(value)]));
-  if (spellings.size === 0) return (text) => text;
-  return (text) => [...spellings].reduce((redacted, value) => redacted.replaceAll(value, HIDDEN), text);
+  ]);
 }
 
 export function redactValues(values: Values, redact: Redact): Values {
@@ -49,7 +38,7 @@ export function redactRequest({
   readonly headers: Values;
   readonly body: string | null;
 } {
-  const redact = createRedact({ request, secretHeaders, secretQuery });
+  const redact = redactSent({ request, secretHeaders, secretQuery });
   const url = new URL(request.url);
   for (const name of secretQuery) if (url.searchParams.has(name)) url.searchParams.set(name, HIDDEN);
   const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [

@@ -8,6 +8,7 @@ import type { Explain } from "../../../ingest/explain.ts";
 import type { LiveChannel } from "../../../ingest/live-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
+import { redactTexts } from "../../../lib/secrets/redact.ts";
 import {
   explainedItemSchema,
   MAX_EXPLAINED_ITEMS,
@@ -100,7 +101,10 @@ export const explanations: Resource<ExplainDeps> = {
         return {
           verification: { result: verified ? "verified" : "skipped", message: null } as const,
           received: items.length,
-          items: items.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem),
+          items: redactTexts(
+            items.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem),
+            channel.sender.hide(delivery),
+          ),
         };
       },
     ),

@@ -4,17 +4,15 @@ import { type EntryPlace, mergeEntries } from "../../../bus/topics/entry-merge.t
 import type { Topics } from "../../../bus/topics/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
 import { invalidParameters } from "../../../http/problem.ts";
-import type { Clock } from "../../../lib/clock.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
 import { given } from "../../kit/list-page.ts";
+import type { EraseDeps } from "./erase.ts";
 import { eventJson, type listQuerySchema, MAX_WINDOW } from "./schema.ts";
 
-export interface EventsDeps {
-  readonly db: Queryable;
-  readonly topics: Pick<Topics, "find" | "findEntry" | "deleteEntry">;
+export interface EventsDeps extends EraseDeps {
+  readonly topics: Pick<Topics, "find"> & EraseDeps["topics"];
   readonly entries: EntryIndex;
-  readonly clock: Clock;
 }
 
 const CONCURRENCY = 16;

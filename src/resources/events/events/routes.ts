@@ -1,6 +1,5 @@
 import type { Context } from "hono";
 import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
-import { recordAccess } from "../../../data/accounts/audit.ts";
 import type { Caller } from "../../../http/context.ts";
 import { deleted } from "../../../http/fields.ts";
 import { notFound } from "../../../http/problem.ts";
@@ -9,6 +8,7 @@ import { listOf } from "../../kit/answer.ts";
 import { pathText } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
+import { eraseEvent } from "./erase.ts";
 import { type EventsDeps, hasTopic, listEvents } from "./queries.ts";
 import { ENTRY_EXAMPLE, eventJson, eventSchema, listQuerySchema, TOPIC_EXAMPLE } from "./schema.ts";
 
@@ -37,7 +37,7 @@ export const events: Resource<EventsDeps> = {
   path: "/apps/:appId/events",
   tag: "Events",
   routes(deps) {
-    const { db, topics, clock } = deps;
+    const { db, topics } = deps;
 
     /** @throws ApiError 404 where the app has no such topic, or the id is none that Redis takes: two numbers of 64 bits */
     async function requirePlace(
@@ -93,19 +93,15 @@ export const events: Resource<EventsDeps> = {
           path: "/:topic/:entryId",
           matched,
           operation: "deleteEvent",
-          summary: "Delete an event from its topic",
+          summary: "Delete an event",
+          description:
+            "For a privacy request: from its topic, from dead letters, from what is on its way to a handler once more, and from quarantine, with the whole delivery that it came in. What readers have taken is theirs.",
           params,
           answer: deleted,
         },
         async ({ caller, params }) => {
           await requirePlace(caller, params);
-          const entry = {
-            action: "delete",
-            entity: "event",
-            id: `${params.topic}/${params.entryId}`,
-          } as const;
-          await recordAccess(db, caller, [entry], clock());
-          if (!(await topics.deleteEntry(params.topic, params.entryId))) throw notFound("event");
+          await eraseEvent(deps, caller, params);
           return { id: params.entryId };
         },
       ),

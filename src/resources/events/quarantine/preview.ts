@@ -4,6 +4,7 @@ import type { ExplainedItem } from "../../../event/explained.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";
 import { tryDefinitions } from "../../../ingest/check-definitions.ts";
 import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import { redactTexts } from "../../../lib/secrets/redact.ts";
 import { type AppScope, appParams, appScopeOf } from "../../apps/app-scope.ts";
 import { defineRoute, type Route } from "../../kit/route.ts";
 import { renderExplainedItem } from "../explained-item.ts";
@@ -63,7 +64,11 @@ export const preview = (
           explained.every(({ failures, events }) => {
             return failures.length === 0 && events.every(({ status }) => status !== "conflict");
           });
-        items.push({ id, reason, isReleased, explanation: explained.map(renderExplainedItem) });
+        const explanation = redactTexts(
+          explained.map(renderExplainedItem),
+          channel.sender.hide(found.delivery),
+        );
+        items.push({ id, reason, isReleased, explanation });
       }
       return { matched: total, released: items.filter(({ isReleased }) => isReleased).length, items };
     },

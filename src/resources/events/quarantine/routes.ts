@@ -4,6 +4,8 @@ import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.
 import { deleted } from "../../../http/fields.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
+import { withoutChannelIds } from "../../../lib/secrets/channel-id.ts";
+import { redactTexts } from "../../../lib/secrets/redact.ts";
 import { getChannel } from "../../apps/app-channel.ts";
 import { type AppScope, appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
 import { listOf } from "../../kit/answer.ts";
@@ -99,6 +101,8 @@ export const quarantine: Resource<QuarantineDeps> = {
           path: "/:itemId",
           operation: "getQuarantinedItem",
           summary: "Get a quarantined item with its delivery",
+          description:
+            "The delivery as it arrived, but for secrets: of the channel, of what its verification reads, and addresses of channels, which show as `***`. It is run again as it arrived.",
           params,
           answer: itemSchema,
         },
@@ -107,7 +111,8 @@ export const quarantine: Resource<QuarantineDeps> = {
           await recordUse(deps, caller, "read", [found.record.id]);
           const channel = await deps.findLiveChannel(found.record.channelNumber);
           const explained = channel ? await explainKept(deps, channel, found) : [];
-          return renderItem(found, explained.map(renderExplainedItem));
+          const redact = channel?.sender.hide(found.delivery) ?? withoutChannelIds;
+          return redactTexts(renderItem(found, explained.map(renderExplainedItem), redact), redact);
         },
       ),
       defineRoute(

@@ -6,6 +6,7 @@ import { QUARANTINE_REASONS } from "../../../event/outcome.ts";
 import { id, type Shown, timeInput, timestamp } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
+import type { Redact } from "../../../lib/secrets/redact.ts";
 import { explainedItemSchema } from "../explained-item.ts";
 
 const filters = {
@@ -110,6 +111,7 @@ export function renderRecord(record: QuarantineRecord): RecordEntity {
 export function renderItem(
   { record, delivery }: QuarantinedItem,
   explanation: ItemEntity["explanation"],
+  redact: Redact,
 ): ItemEntity {
   const { method, headers, query, body, arrivedAtMs, deliveryId } = delivery;
   return {
@@ -117,17 +119,18 @@ export function renderItem(
     arrivedAt: formatTimestamp(arrivedAtMs),
     deliveryId: deliveryId ?? null,
     ...{ method, headers, query },
-    ...renderBody(body),
+    ...renderBody(body, redact),
     explanation,
   };
 }
 
-function renderBody(body: Buffer): Pick<ItemEntity, "body" | "bodyEncoding"> {
+function renderBody(body: Buffer, redact: Redact): Pick<ItemEntity, "body" | "bodyEncoding"> {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
     return { body: text, bodyEncoding: "utf-8" };
   } catch {
-    return { body: body.toString("base64"), bodyEncoding: "base64" };
+    const bytes = Buffer.from(redact(body.toString("latin1")), "latin1");
+    return { body: bytes.toString("base64"), bodyEncoding: "base64" };
   }
 }
 

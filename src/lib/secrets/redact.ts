@@ -1,0 +1,34 @@
+/** A text without certain secrets. */
+export type Redact = (text: string) => string;
+
+export const HIDDEN = "***";
+/** A shorter text may stand there for reasons of its own. */
+const MIN_SECRET_LENGTH = 8;
+/** Nothing can replace a number in JSON and keep it readable. */
+const NUMBER = /^[-+.\deE]*$/;
+
+/** Takes secrets out of texts, also where they are spelled as in a form, an address or JSON. */
+export function createRedact(secrets: readonly string[]): Redact {
+  const hidden = secrets.filter((value) => value.length >= MIN_SECRET_LENGTH && !NUMBER.test(value));
+  const spellings = new Set(
+    hidden.flatMap((value) => {
+      const inJson = JSON.stringify(value).slice(1, -1);
+      return [value, encodeURIComponent(value), inJson, JSON.stringify(inJson).slice(1, -1)];
+    }),
+  );
+  if (spellings.size === 0) return (text) => text;
+  return (text) => [...spellings].reduce((redacted, value) => redacted.replaceAll(value, HIDDEN), text);
+}
+
+const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): boolean };
+
+/** The value with all its texts redacted, names of members aside. */
+export function redactTexts<T>(value: T, redact: Redact): T {
+  const walk = (one: unknown): unknown => {
+    if (typeof one === "string") return redact(one);
+    if (Array.isArray(one)) return one.map(walk);
+    if (typeof one !== "object" || one === null || isRawJSON(one)) return one;
+    return Object.fromEntries(Object.entries(one).map(([name, member]) => [name, walk(member)]));
+  };
+  return walk(value) as T;
+}

@@ -1,0 +1,24 @@
+import { expect, it } from "vitest";
+import { createRedact, redactTexts } from "../../../src/lib/secrets/redact.ts";
+
+it("takes secrets out of texts, as they are and as JSON, forms and addresses spell them", () => {
+  const secret = 's3cret "ü"/';
+  const redact = createRedact([secret]);
+  const spelled = [secret, JSON.stringify({ secret }), `a=${encodeURIComponent(secret)}&b=1`];
+  expect(spelled.map(redact)).toEqual(["***", '{"secret":"***"}', "a=***&b=1"]);
+  expect(redact(JSON.stringify({ data: JSON.stringify({ secret }) }))).not.toContain("s3cret");
+});
+
+it("leaves what is short or a number, of which texts are full", () => {
+  expect(createRedact(["true", "12345678", "1e-10000000"])("true 12345678 1e-10000000")).toBe(
+    "true 12345678 1e-10000000",
+  );
+});
+
+it("goes through all texts of a value, and leaves its numbers as they were spelled", () => {
+  const exact = (JSON as typeof JSON & { rawJSON(text: string): unknown }).rawJSON("1.00");
+  const value = { a: ["x-secret-x", 1], b: { c: "secret-secret", exact }, d: null };
+  expect(JSON.stringify(redactTexts(value, createRedact(["secret-secret", "x-secret-x"])))).toBe(
+    '{"a":["***",1],"b":{"c":"***","exact":1.00},"d":null}',
+  );
+});
