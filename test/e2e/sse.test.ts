@@ -109,17 +109,19 @@ it("a gateway that starts in the middle of a flood goes on behind the last event
   }
 });
 
-it("a source that only a person can mend is told of in the log by app, channel and reason", async () => {
-  const config = { url: `${gateway.origin}/healthz`, run: "always" };
-  const broken = await installApp(gateway, [{ uid: "json", kind: "sse", config, events: [{ type: "any" }] }]);
+it("a source that has stopped is told of in the log by app, channel and reason", async () => {
+  await using upstream = await startPlainServer((_, response) => response.writeHead(204).end());
+  const config = { url: upstream.url, run: "always" };
+  const over = await installApp(gateway, [{ uid: "over", kind: "sse", config, events: [{ type: "any" }] }]);
   const stopped = () => gateway.lines.find(({ event }) => event === "source.stopped");
   await until(() => stopped() !== undefined);
   expect(stopped()).toMatchObject({
-    appId: broken.id,
-    channelUid: "json",
-    organizationId: broken.organizationId,
-    end: "broken",
-    reason: expect.stringContaining("text/event-stream"),
+    appId: over.id,
+    channelUid: "over",
+    organizationId: over.organizationId,
+    state: "paused",
+    end: "finished",
+    reason: expect.stringContaining("204"),
   });
 });
 
