@@ -11,92 +11,87 @@ export class RefusedFrameError extends Error {
   override readonly name = "RefusedFrameError";
 }
 
+export interface FrameWriter {
+  /** Undefined where more may be read now; else resolves as soon as that is so. */
+  readonly room: () => Promise<void> | undefined;
+  readonly write: (delivery: FetchedDelivery, cursor: string) => void;
+  /** Moves the cursor past what is not taken: soon, not at once. */
+  readonly pass: (cursor: string) => void;
+  /** Waits for all that is under way. Nothing may be written afterwards. */
+  readonly close: () => Promise<void>;
+}
+
 /**
  * Writes frames in their order, many on their way at a time. The first failure ends it: nothing is sent after it, and `onFailure`
  * is told once.
  */
-export class FrameWriter {
-  readonly #run: SourceRun;
-  readonly #onFailure: (error: unknown) => void;
-  readonly #underWay = new Set<Promise<void>>();
-  #bytes = 0;
-  #cursor: string | undefined;
-  #unsaved: string | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #failed = false;
-  #wake: (() => void) | undefined;
+export function createFrameWriter(run: SourceRun, onFailure: (error: unknown) => void): FrameWriter {
+  const { signal } = run;
+  const underWay = new Set<Promise<void>>();
+  let bytes = 0;
+  let cursor = run.cursor;
+  let unsaved: string | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let failed = false;
+  let wake: (() => void) | undefined;
 
-  constructor(run: SourceRun, onFailure: (error: unknown) => void) {
-    this.#run = run;
-    this.#onFailure = onFailure;
-    this.#cursor = run.cursor;
+  const hasRoom = (): boolean => failed || (underWay.size < MAX_FRAMES && bytes < MAX_BYTES);
+
+  function fail(error: unknown): void {
+    if (failed) return;
+    failed = true;
+    onFailure(error);
   }
 
-  /** Undefined where more may be read now; else resolves as soon as that is so. */
-  room(): Promise<void> | undefined {
-    if (this.#hasRoom()) return undefined;
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-  }
-
-  write(delivery: FetchedDelivery, cursor: string): void {
-    if (this.#failed) return;
-    this.#unsaved = undefined;
-    const isMoved = cursor !== this.#cursor;
-    this.#cursor = cursor;
-    const { signal } = this.#run;
-    const bytes = delivery.body.length;
-    this.#track(bytes, async () => {
-      const result = await this.#run.ingest(delivery, isMoved ? { cursor, signal } : { signal });
-      if (result.kind !== "accepted") throw new RefusedFrameError(result.kind);
-    });
-  }
-
-  /** Moves the cursor past what is not taken: soon, not at once. */
-  pass(cursor: string): void {
-    if (this.#failed || cursor === (this.#unsaved ?? this.#cursor)) return;
-    this.#unsaved = cursor;
-    this.#timer ??= setTimeout(() => this.#save(), SAVE_EVERY_MS);
-  }
-
-  /** Waits for all that is under way. Nothing may be written afterwards. */
-  async close(): Promise<void> {
-    this.#save();
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
-  }
-
-  #save(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const cursor = this.#unsaved;
-    this.#unsaved = undefined;
-    if (cursor === undefined || this.#failed) return;
-    this.#cursor = cursor;
-    this.#track(0, () => this.#run.moveTo(cursor, { signal: this.#run.signal }));
-  }
-
-  #track(bytes: number, write: () => Promise<void>): void {
-    this.#bytes += bytes;
+  function track(size: number, write: () => Promise<void>): void {
+    bytes += size;
     const done = write()
-      .catch((error: unknown) => this.#fail(error))
+      .catch(fail)
       .finally(() => {
-        this.#underWay.delete(done);
-        this.#bytes -= bytes;
-        if (!this.#hasRoom()) return;
-        this.#wake?.();
-        this.#wake = undefined;
+        underWay.delete(done);
+        bytes -= size;
+        if (!hasRoom()) return;
+        wake?.();
+        wake = undefined;
       });
-    this.#underWay.add(done);
+    underWay.add(done);
   }
 
-  #hasRoom(): boolean {
-    return this.#failed || (this.#underWay.size < MAX_FRAMES && this.#bytes < MAX_BYTES);
+  function save(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    const passed = unsaved;
+    unsaved = undefined;
+    if (passed === undefined || failed) return;
+    cursor = passed;
+    track(0, () => run.moveTo(passed, { signal }));
   }
 
-  #fail(error: unknown): void {
-    if (this.#failed) return;
-    this.#failed = true;
-    this.#onFailure(error);
-  }
+  return {
+    room() {
+      if (hasRoom()) return undefined;
+      return new Promise((resolve) => {
+        wake = resolve;
+      });
+    },
+    write(delivery, to) {
+      if (failed) return;
+      unsaved = undefined;
+      const isMoved = to !== cursor;
+      cursor = to;
+      track(delivery.body.length, async () => {
+        const result = await run.ingest(delivery, isMoved ? { cursor: to, signal } : { signal });
+        if (result.kind !== "accepted") throw new RefusedFrameError(result.kind);
+      });
+    },
+    pass(to) {
+      if (failed || to === (unsaved ?? cursor)) return;
+      unsaved = to;
+      timer ??= setTimeout(save, SAVE_EVERY_MS);
+    },
+    async close() {
+      save();
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
+  };
 }

@@ -8,8 +8,8 @@ import {
   type Frame,
   type StreamMessage,
 } from "./event-stream-parser.ts";
-import { FrameWriter, RefusedFrameError } from "./frame-writer.ts";
-import { type EventPosition, Numbering } from "./numbering.ts";
+import { createFrameWriter, RefusedFrameError } from "./frame-writer.ts";
+import { createNumbering, type EventPosition } from "./numbering.ts";
 import { type OpenStreamDeps, openStream } from "./open-stream.ts";
 import { MAX_ID_CHARS, type SseSettings } from "./settings.ts";
 
@@ -34,11 +34,11 @@ export async function runConnection(
     ending.abort();
   };
   const signal = AbortSignal.any([run.signal, ending.signal]);
-  const writer = new FrameWriter(run, (error) => {
+  const writer = createFrameWriter(run, (error) => {
     outcome.failure = { error };
     ending.abort();
   });
-  const numbering = new Numbering(resumeId);
+  const numbering = createNumbering(resumeId);
 
   function take(message: StreamMessage): void {
     if (message.kind === "retry") {

@@ -1,7 +1,5 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
-import type { Finding } from "../../../lib/errors.ts";
-import { err, ok, type Result } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import type { PageItem } from "../fetch/page.ts";
 
@@ -95,47 +93,4 @@ export class SeenKeys<S extends number | bigint | string> {
     }
     return [...groups].map(([stamp, keys]) => [stamp, keys.join("")]);
   }
-}
-
-/** A position that is remembered keys, as it is saved. */
-export const savedSeenSchema = z.strictObject({
-  keys: seenKeysSchema.default([]),
-  /** True until the first poll has noted all that is there, and published none of it. */
-  isPriming: z.boolean().default(false),
-});
-export type SavedSeen = z.input<typeof savedSeenSchema>;
-
-const shownSchema = z.strictObject({ seen: z.enum(["all", "none"]) });
-
-/** The number of keys, or `all`: keys are hashes of items that are not known any more. */
-export function showSeen(saved: unknown): { readonly seen: number | "all" } {
-  const { isPriming, keys } = savedSeenSchema.parse(saved);
-  return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
-}
-
-/** `all` or `none`, as a person sets it. @param mustBe what each of them means, for the finding */
-export function parseSeen(value: unknown, mustBe: string): Result<SavedSeen, readonly Finding[]> {
-  const read = shownSchema.safeParse(value);
-  return read.success
-    ? ok({ isPriming: read.data.seen === "all" })
-    : err([{ path: "seen", message: mustBe }]);
-}
-
-export function writeSeen(keys: SeenKeys<number>, isPriming: boolean): SavedSeen {
-  const written = keys.write();
-  return { ...(written.length > 0 && { keys: written }), ...(isPriming && { isPriming }) };
-}
-
-/** The items that are not known, oldest first, each once. */
-export function unknownItems(
-  items: readonly PageItem[],
-  order: "ascending" | "descending" | "unordered",
-  { itemKey, isKnown }: { readonly itemKey: ItemKey; readonly isKnown: (key: string) => boolean },
-): ReadonlyMap<string, PageItem> {
-  const unknown = new Map<string, PageItem>();
-  for (const item of order === "descending" ? items.toReversed() : items) {
-    const key = itemKey(item);
-    if (!isKnown(key) && !unknown.has(key)) unknown.set(key, item);
-  }
-  return unknown;
 }

@@ -1,16 +1,9 @@
 import { z } from "zod";
 import { MAX_KEYS, type Position, positionFull } from "../cursor/position.ts";
-import {
-  parseSeen,
-  type SavedSeen,
-  SeenKeys,
-  savedSeenSchema,
-  showSeen,
-  unknownItems,
-  writeSeen,
-} from "../cursor/seen-keys.ts";
+import { SeenKeys } from "../cursor/seen-keys.ts";
 import type { PageItem } from "../fetch/page.ts";
 import { type Discriminator, type DiscriminatorContext, refuseStartValue } from "./discriminator.ts";
+import { compileSeen, type SavedSeen, showSeen, unknownItems, writeSeen } from "./seen.ts";
 
 const settings = z.strictObject({
   by: z
@@ -25,13 +18,8 @@ export const etag: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => undefined,
   create: (_, context) => ({
+    ...compileSeen(context, MUST_BE, (saved) => createPosition(context, saved)),
     isConditional: true,
-    start: () => createPosition(context, { isPriming: context.startAt === "now" }),
-    restore(saved) {
-      const read = savedSeenSchema.safeParse(saved);
-      return read.success ? createPosition(context, read.data) : undefined;
-    },
-    parse: (value) => parseSeen(value, MUST_BE),
   }),
   show: showSeen,
   check(_, context, refuse) {

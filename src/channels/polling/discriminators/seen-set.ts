@@ -1,17 +1,9 @@
 import { z } from "zod";
 import { integer, pathText } from "../../../event/setting-fields.ts";
 import { MAX_KEYS, type Position, type PositionContext, positionFull } from "../cursor/position.ts";
-import {
-  createItemKey,
-  parseSeen,
-  type SavedSeen,
-  SeenKeys,
-  savedSeenSchema,
-  showSeen,
-  unknownItems,
-  writeSeen,
-} from "../cursor/seen-keys.ts";
+import { createItemKey, SeenKeys } from "../cursor/seen-keys.ts";
 import { type Discriminator, type DiscriminatorContext, refuseStartValue } from "./discriminator.ts";
+import { compileSeen, type SavedSeen, showSeen, unknownItems, writeSeen } from "./seen.ts";
 
 const settings = z.strictObject({
   by: z
@@ -42,14 +34,7 @@ export const seenSet: Discriminator<typeof settings> = {
   create(settings, context) {
     const key = context.paths.ofItem(settings.key, "discriminator.key") ?? context.itemId;
     const options = { ...settings, order: context.order, itemKey: createItemKey(key, context.versionPath) };
-    return {
-      start: (at) => createPosition(options, { isPriming: context.startAt === "now" }, at),
-      restore(saved, at) {
-        const read = savedSeenSchema.safeParse(saved);
-        return read.success ? createPosition(options, read.data, at) : undefined;
-      },
-      parse: (value) => parseSeen(value, MUST_BE),
-    };
+    return compileSeen(context, MUST_BE, (saved, at) => createPosition(options, saved, at));
   },
   show: showSeen,
   check: (_, context, refuse) => refuseStartValue(context, refuse),

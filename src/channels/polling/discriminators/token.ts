@@ -3,11 +3,12 @@ import { integer, pathText, text } from "../../../event/setting-fields.ts";
 import { err, ok } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import { MAX_KEYS, type Position, PositionError } from "../cursor/position.ts";
-import { keyOf, SeenKeys, seenKeysSchema, unknownItems } from "../cursor/seen-keys.ts";
+import { keyOf, SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
 import type { Page, PageItem } from "../fetch/page.ts";
 import { pageRequestSchema } from "../pagination/page-request.ts";
 import { isTrue } from "../pagination/pagination.ts";
 import type { Discriminator, DiscriminatorContext } from "./discriminator.ts";
+import { unknownItems } from "./seen.ts";
 
 const MAX_TOKEN_CHARS = 16_384;
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Finding } from "../../../lib/errors.ts";
 import { err, ok, type Result } from "../../../lib/result.ts";
-import { compileTemplate, type Template } from "../../../lib/template.ts";
+import { compileTemplate } from "../../../lib/template.ts";
 import type { OutboundRequest } from "../../../net/outbound.ts";
 import { exceedsDepth } from "../../../normalize/body/depth.ts";
 import {
@@ -91,15 +91,7 @@ export class InvalidRequestError extends Error {
   override readonly name = "InvalidRequestError";
 }
 
-interface Part {
-  readonly names: ReadonlySet<string>;
-  readonly render: Template<TemplateContext>;
-}
-
-type Leaf = Part | Leaves | readonly Leaf[] | { readonly literal: unknown };
-interface Leaves {
-  readonly members: readonly (readonly [name: string, value: Leaf])[];
-}
+type Render<T> = (context: TemplateContext) => T;
 
 /** Compiles the request of a channel; the findings name the fields in which a placeholder is wrong. */
 export function compileRequest(
@@ -109,53 +101,70 @@ export function compileRequest(
   const findings: Finding[] = [];
   const used = new Set<string>();
 
-  function compile(text: string, path: string, encodes = false): Part {
-    const own = new Set<string>();
+  /** @param own takes up the names of this text */
+  function compile(text: string, path: string, own = new Set<string>(), encodes = false): Render<string> {
     const template = compileTemplate<TemplateContext>(text, (placeholder) => {
-      own.add(placeholder.name);
-      used.add(placeholder.name);
-      const isEncoded = !encodes || placeholder.filters.includes("urlencoded");
-      return bindPlaceholder(
-        isEncoded ? placeholder : { ...placeholder, filters: [...placeholder.filters, "urlencoded"] },
-        names,
-      );
+      const { filters, name } = placeholder;
+      own.add(name);
+      used.add(name);
+      const isEncoded = !encodes || filters.includes("urlencoded");
+      return bindPlaceholder(isEncoded ? placeholder : { name, filters: [...filters, "urlencoded"] }, names);
     });
-    if (template.ok) return { names: own, render: template.value };
+    if (template.ok) return template.value;
     findings.push({ path, message: template.error });
-    return { names: own, render: () => "" };
+    return () => "";
   }
 
-  function compileLeaf(value: unknown, path: string): Leaf {
-    if (typeof value === "string") return compile(value, path);
-    if (Array.isArray(value)) return value.map((child, index) => compileLeaf(child, `${path}[${index}]`));
-    if (typeof value !== "object" || value === null) return { literal: value };
-    return {
-      members: Object.entries(value).map(([name, child]) => [name, compileLeaf(child, `${path}.${name}`)]),
-    };
+  /** Undefined while one of its values does not exist yet: JSON leaves out a member of that value. */
+  function compileOptional(text: string, path: string): Render<string | undefined> {
+    const own = new Set<string>();
+    const render = compile(text, path, own);
+    return (context) => ([...own].every((name) => context.has(name)) ? render(context) : undefined);
   }
 
-  const compileAll = (values: Readonly<Record<string, string>>, path: string) =>
-    Object.entries(values).map(([name, text]) => [name, compile(text, `${path}.${name}`)] as const);
+  function compileMember(value: unknown, path: string): Render<unknown> {
+    if (typeof value === "string") return compileOptional(value, path);
+    if (typeof value !== "object" || value === null) return () => value;
+    if (Array.isArray(value)) {
+      const children = value.map((child, index) => compileMember(child, `${path}[${index}]`));
+      return (context) => children.map((render) => render(context) ?? null);
+    }
+    const members = Object.entries(value).map(
+      ([name, child]) => [name, compileMember(child, `${path}.${name}`)] as const,
+    );
+    return (context) => Object.fromEntries(members.map(([name, render]) => [name, render(context)]));
+  }
+
+  function compileAll(texts: Readonly<Record<string, string>>, path: string): Render<[string, string][]> {
+    const all = Object.entries(texts).map(
+      ([name, text]) => [name, compileOptional(text, `${path}.${name}`)] as const,
+    );
+    return (context) =>
+      all.flatMap(([name, render]) => {
+        const value = render(context);
+        return value === undefined ? [] : [[name, value]];
+      });
+  }
 
   const { body, method } = settings;
-  const url = compile(settings.url, "url", true);
+  const url = compile(settings.url, "url", undefined, true);
   const headers = compileAll(settings.headers, "headers");
   const query = compileAll(settings.query, "query");
-  const content = typeof body === "object" ? compileLeaf(body, "body") : undefined;
+  const content = typeof body === "object" ? compileMember(body, "body") : undefined;
   const text = typeof body === "string" ? compile(body, "body") : undefined;
   if (findings.length > 0) return err(findings);
 
   function renderUrl(context: TemplateContext, page: PageParameters): string {
     if (page.url !== undefined) return page.url;
-    const address = new URL(url.render(context));
-    for (const [name, value] of renderPresent(query, context)) address.searchParams.append(name, value);
+    const address = new URL(url(context));
+    for (const [name, value] of query(context)) address.searchParams.append(name, value);
     for (const [name, value] of Object.entries(page.query ?? {})) address.searchParams.set(name, value);
     return address.href;
   }
 
   function renderBody(context: TemplateContext, page: PageParameters): string | undefined {
-    if (content === undefined) return text?.render(context);
-    return JSON.stringify({ ...(renderLeaf(content, context) as object), ...page.body });
+    if (content === undefined) return text?.(context);
+    return JSON.stringify({ ...(content(context) as object), ...page.body });
   }
 
   return ok({
@@ -164,7 +173,7 @@ export function compileRequest(
       const rendered: Record<string, string> = { accept: ACCEPT };
       const sent = renderBody(context, page);
       if (content !== undefined) rendered["content-type"] = "application/json";
-      for (const [name, rendering] of renderPresent(headers, context)) {
+      for (const [name, rendering] of headers(context)) {
         // White space around a value is no part of it (RFC 9110, section 5.5).
         const value = rendering.replace(/^[\t ]+|[\t ]+$/g, "");
         if (!FIELD_VALUE.test(value)) {
@@ -183,19 +192,3 @@ export function compileRequest(
 }
 
 const ACCEPT = "application/json, application/x-ndjson;q=0.9, application/xml;q=0.8, */*;q=0.5";
-
-const isPresent = ({ names }: Part, context: TemplateContext): boolean =>
-  [...names].every((name) => context.has(name));
-
-const renderPresent = (parts: readonly (readonly [string, Part])[], context: TemplateContext) =>
-  parts
-    .filter(([, part]) => isPresent(part, context))
-    .map(([name, part]) => [name, part.render(context)] as const);
-
-/** Undefined for a text with a value that does not exist yet: JSON leaves out a member of that value. */
-function renderLeaf(leaf: Leaf, context: TemplateContext): unknown {
-  if ("literal" in leaf) return leaf.literal;
-  if ("render" in leaf) return isPresent(leaf, context) ? leaf.render(context) : undefined;
-  if (!("members" in leaf)) return leaf.map((child) => renderLeaf(child, context) ?? null);
-  return Object.fromEntries(leaf.members.map(([name, child]) => [name, renderLeaf(child, context)]));
-}
