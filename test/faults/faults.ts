@@ -8,16 +8,19 @@
  */
 import { parseArgs } from "node:util";
 import { clocks } from "./clocks.ts";
+import { heavySchemas } from "./heavy-schemas.ts";
 import { hookKills } from "./hook-kills.ts";
 import { refusals } from "./refusals.ts";
 import { type Rig, seeded } from "./rig.ts";
 import { rollingRestart } from "./rolling-restart.ts";
 import { slowFsync } from "./slow-fsync.ts";
 import { sourceKills } from "./source-kills.ts";
+import { tenants } from "./tenants.ts";
 
 const RIGS: Readonly<Record<string, Rig>> = {
   ...{ "hook-kills": hookKills, "source-kills": sourceKills },
   ...{ refusals, clocks, "rolling-restart": rollingRestart, "slow-fsync": slowFsync },
+  ...{ "heavy-schemas": heavySchemas, tenants },
 };
 
 const { values } = parseArgs({

@@ -1,0 +1,82 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { startSharedStores } from "../support/stores.ts";
+import { quantile, type Rig } from "./rig.ts";
+import { createTenant, post, type Sent } from "./tenants.ts";
+
+const HEAVY = 48;
+/** About 75 KB of JSON each, no two alike. */
+const PROPERTIES = 700;
+const TINY = 40;
+
+const heavySchema = (nth: number): object => ({
+  type: "object",
+  required: ["id"],
+  properties: Object.fromEntries(
+    Array.from({ length: PROPERTIES }, (_, n) => [
+      `property_${nth}_${n}`,
+      { type: ["string", "null"], minLength: n % 7, maxLength: 100 + nth, pattern: `^[a-z${n % 10}]*$` },
+    ]),
+  ),
+});
+
+/**
+ * A gateway is restarted with many large schemas of one organization, and a delivery for each comes in at once: each is answered,
+ * with a 503 to come again at worst, and taken in the end; a small schema of another organization has none of the wait.
+ */
+export const heavySchemas: Rig = async ({ rounds }) => {
+  await using stores = await startSharedStores();
+  const start = (): Promise<GatewayProcess> =>
+    startGatewayProcess({ ...stores.env, INLET_LOG_LEVEL: "warn" });
+  let gateway = await start();
+  const faults: string[] = [];
+  const lines: string[] = [];
+  try {
+    const events = (schema: object) => [{ type: "made", idPath: "$.id", schema }];
+    const heavy = await (await createTenant(gateway, "Heavy")).install(
+      Array.from({ length: HEAVY }, (_, nth) => ({
+        ...{ uid: `in-${nth}`, kind: "webhook", events: events(heavySchema(nth)) },
+      })),
+    );
+    const [tiny] = await (await createTenant(gateway, "Tiny")).install([
+      { uid: "in", kind: "webhook", events: events({ type: "object", required: ["id"] }) },
+    ]);
+    for (let round = 0; round < rounds; round++) {
+      await gateway[Symbol.asyncDispose]();
+      gateway = await start();
+      const { origin } = gateway;
+      const tries: Sent[] = [];
+      const sending = heavy.map(async (path, nth) => {
+        for (let status = 0; status !== 200; ) {
+          const sent = await post(`${origin}${path}`, { id: `heavy-${round}-${nth}` });
+          tries.push(sent);
+          ({ status } = sent);
+          if (status !== 200) await delay(1_000 * Number(sent.retryAfter ?? 1));
+          if (status !== 200 && status !== 503) return;
+        }
+      });
+      const taken: Sent[] = [];
+      for (let n = 0; n < TINY; n++) taken.push(await post(`${origin}${tiny}`, { id: `tiny-${round}-${n}` }));
+      await Promise.all(sending);
+      const refused = taken.filter(({ status }) => status !== 200);
+      const strange = tries.filter(({ status }) => status !== 200 && status !== 503);
+      const bare = tries.filter(({ status, retryAfter }) => status === 503 && retryAfter === null);
+      if (refused.length > 0) faults.push(`${refused.length} of ${TINY} small deliveries were refused`);
+      if (strange.length > 0)
+        faults.push(`${strange.length} large deliveries were not answered: ${strange[0]?.status}`);
+      if (bare.length > 0) faults.push(`${bare.length} answers of 503 do not say when to come again`);
+      const ms = (sent: readonly Sent[], share: number): string =>
+        `${quantile(
+          sent.map((one) => one.ms),
+          share,
+        ).toFixed(0)} ms`;
+      lines.push(
+        `${HEAVY} large schemas: ${tries.length} tries, p50 ${ms(tries, 0.5)}, slowest ${ms(tries, 1)}`,
+        `a small one of another organization, ${TINY} times: p50 ${ms(taken, 0.5)}, slowest ${ms(taken, 1)}`,
+      );
+    }
+  } finally {
+    await gateway[Symbol.asyncDispose]();
+  }
+  return { lines, faults };
+};
