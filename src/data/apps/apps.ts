@@ -9,7 +9,8 @@ import type { AppRow, ChannelRow } from "../tables.ts";
 export type NewApp = Pick<
   AppRow,
   "uid" | "title" | "description" | "blueprintId" | "organizationId" | "spaceId"
->;
+> &
+  Partial<Pick<AppRow, "artifactId">>;
 
 export interface InstalledApp {
   readonly app: AppRow;
@@ -27,6 +28,7 @@ export async function insertApp(
   const row = await trx
     .insertInto("apps")
     .values({
+      artifactId: null,
       ...app,
       id: createId("app", context.nowMs),
       projectId: null,

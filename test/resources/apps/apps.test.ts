@@ -40,6 +40,7 @@ describe("an install", () => {
       title: "GitHub",
       description: "d",
       blueprintId: expect.stringMatching(/^bp_/),
+      artifactId: null,
       organizationId: expect.stringMatching(/^org_/),
       projectId: null,
       spaceId: expect.stringMatching(/^spc_/),

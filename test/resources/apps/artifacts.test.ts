@@ -18,6 +18,7 @@ describe("an artifact", () => {
       ...{ id: expect.stringMatching(/^art_/), organizationId: expect.stringMatching(/^org_/) },
       ...{ kind: "blueprint", title: "GitHub", description: null, blueprintId },
       ...{ storeId: null, categoryId: null, status: "draft", pricingPlans: [] },
+      ...{ approvedVersion: null, awaitsApproval: false },
       ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
     });
     const path = `/stores/artifacts/${made.id}`;
@@ -68,5 +69,110 @@ describe("installing an artifact", () => {
     await api.call.delete(`/blueprints/${deleted}`);
     expect((await install(orphan.id)).status).toBe(404);
     expect(await api.call.get(`/stores/artifacts/${orphan.id}`)).toMatchObject({ blueprintId: null });
+  });
+});
+
+describe("an approved artifact", () => {
+  const verified = {
+    ...{ uid: "in", kind: "webhook", events: [{ type: "a" }] },
+    config: {
+      verification: { scheme: "hmac", algorithm: "sha256", encoding: "hex", in: "header", name: "x" },
+    },
+  };
+  const open = { uid: "open", kind: "webhook", events: [{ type: "b" }] };
+  const uidsOf = (app: { channels: { uid: string }[] }) => app.channels.map(({ uid }) => uid);
+
+  /** An author's artifact in a public store of the operator that wants to approve it; a third organization may install it. */
+  async function submitted(store: object = {}) {
+    const options = { name: "s", isPublic: true, allowSubmissions: true, requireApproval: true, ...store };
+    const { id: storeId } = await api.call.post("/stores", options);
+    const author = api.as(await api.strangerKey());
+    const buyer = api.as(await api.strangerKey());
+    const blueprint = await author.post("/blueprints", { title: "x", channels: [verified] });
+    const offer = { kind: "blueprint", title: "x", blueprintId: blueprint.id, storeId };
+    const { id } = await author.post("/stores/artifacts", offer);
+    const decide = (what: string, body: object = {}) =>
+      api.call("POST", `/stores/artifacts/${id}/${what}`, body);
+    const change = () => author.put(`/blueprints/${blueprint.id}`, { title: "y", channels: [open] });
+    const shown = () => buyer.get(`/stores/artifacts/${id}`);
+    return { ...{ storeId, author, buyer, blueprint, id, decide, change, shown } };
+  }
+
+  it("is installed, and upgraded to, as it was approved, until its store approves the change", async () => {
+    const { storeId, author, buyer, id, decide, change, shown } = await submitted();
+    expect((await decide("approve", { version: 1 })).body).toMatchObject({
+      ...{ status: "published", approvedVersion: 1, awaitsApproval: false },
+    });
+    const app = await buyer.post("/apps/install", { artifactId: id });
+    expect([app.artifactId, uidsOf(app)]).toEqual([id, ["in"]]);
+
+    await change();
+    expect(await shown()).toMatchObject({ status: "published", approvedVersion: 1, awaitsApproval: true });
+    const asked = await api.call.get(`/stores/artifacts?storeId=${storeId}&awaitsApproval=true`);
+    expect(asked.map((one: { id: string }) => one.id)).toEqual([id]);
+    expect(await buyer.post("/apps/install", { artifactId: id })).toMatchObject({ title: "x" });
+    const upgraded = await buyer.post(`/apps/${app.id}/upgrade`, { removeMissing: true });
+    expect([uidsOf(upgraded), upgraded.added, upgraded.removed]).toEqual([["in"], [], []]);
+    // Their own blueprint is theirs to install as it is.
+    expect(uidsOf(await author.post("/apps/install", { artifactId: id }))).toEqual(["open"]);
+
+    expect((await decide("approve", { version: 1 })).status).toBe(409);
+    expect((await decide("approve", { version: 2 })).body).toMatchObject({ approvedVersion: 2 });
+    expect((await decide("approve")).status).toBe(409);
+    expect(await api.call.get(`/stores/artifacts?storeId=${storeId}&awaitsApproval=true`)).toEqual([]);
+    expect(uidsOf(await buyer.post("/apps/install", { artifactId: id }))).toEqual(["open"]);
+    expect((await buyer.post(`/apps/${app.id}/upgrade`)).added).toEqual(["open"]);
+  });
+
+  it("shows its blueprint to its organization and its store alone", async () => {
+    const { author, buyer, id, change } = await submitted();
+    const path = `/stores/artifacts/${id}/blueprint`;
+    expect(await api.call.get(path)).toMatchObject({ version: 1, title: "x", channels: [{ uid: "in" }] });
+    await change();
+    expect(await author.get(path)).toMatchObject({ version: 2, channels: [{ uid: "open" }] });
+    expect((await buyer("GET", path)).status).toBe(404);
+  });
+
+  it("is not replaced for an app by another artifact of the same blueprint", async () => {
+    const { author, buyer, blueprint, id, decide, change } = await submitted();
+    await decide("approve");
+    const app = await buyer.post("/apps/install", { artifactId: id });
+    await change();
+    const own = await author.post("/stores", { name: "own", isPublic: true });
+    const offer = { kind: "blueprint", title: "x", blueprintId: blueprint.id, storeId: own.id };
+    expect(await author.post("/stores/artifacts", offer)).toMatchObject({ status: "published" });
+    expect((await buyer.post(`/apps/${app.id}/upgrade`)).added).toEqual([]);
+    await author.delete(`/stores/artifacts/${id}`);
+    expect((await buyer("POST", `/apps/${app.id}/upgrade`)).status).toBe(409);
+  });
+
+  it("is installed as it is now where its store asks for no approval, and as it was when the store begins to", async () => {
+    const { storeId, buyer, id, change } = await submitted({ requireApproval: false });
+    await change();
+    expect(uidsOf(await buyer.post("/apps/install", { artifactId: id }))).toEqual(["open"]);
+    await api.call.put(`/stores/${storeId}`, { id: storeId, requireApproval: true });
+    const { blueprintId: named, organizationId } = await buyer.get(`/stores/artifacts/${id}`);
+    expect(organizationId).not.toBe((await api.call.get("/organizations"))[0].id);
+    await api.database.db
+      .updateTable("blueprints")
+      .set({ channels: "[]", version: 3 })
+      .where("id", "=", named)
+      .execute();
+    expect(uidsOf(await buyer.post("/apps/install", { artifactId: id }))).toEqual(["open"]);
+    expect(await buyer.get(`/stores/artifacts/${id}`)).toMatchObject({
+      approvedVersion: 2,
+      awaitsApproval: true,
+    });
+  });
+
+  it("names another blueprint only once that is approved", async () => {
+    const { author, buyer, id, decide } = await submitted();
+    await decide("approve");
+    const other = await author.post("/blueprints", { title: "z", channels: [open] });
+    const changed = await author.put(`/stores/artifacts/${id}`, { blueprintId: other.id });
+    expect(changed).toMatchObject({ status: "pending", approvedVersion: null, awaitsApproval: true });
+    expect((await buyer("POST", "/apps/install", { artifactId: id })).status).not.toBe(200);
+    await decide("approve");
+    expect(uidsOf(await buyer.post("/apps/install", { artifactId: id }))).toEqual(["open"]);
   });
 });

@@ -1,16 +1,27 @@
+import { sql } from "kysely";
 import { findBlueprint } from "../../../data/apps/blueprints.ts";
 import type { Queryable } from "../../../data/database.ts";
-import type { BlueprintRow } from "../../../data/tables.ts";
+import type { AppRow, BlueprintRow, Row } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { isId } from "../../../lib/ids.ts";
+import { needsApproval } from "../../store/approved-blueprints.ts";
 import { visibleArtifacts } from "../../store/store-scope.ts";
 
 /** Blueprints that are installed by way of stores: of another organization, if an artifact of it offers them. */
 interface OfferDeps {
   readonly db: Queryable;
   readonly clock: Clock;
+}
+
+/** A blueprint as it is installed. */
+export interface InstallSource {
+  readonly blueprint: BlueprintRow;
+  /** The artifact by which it came. */
+  readonly artifactId: string | null;
+  /** It is the version that the artifact's store has approved, not the present one. */
+  readonly isApproved: boolean;
 }
 
 /**
@@ -23,7 +34,7 @@ export async function blueprintOfArtifact(
   deps: OfferDeps,
   caller: Caller,
   artifactId = "",
-): Promise<BlueprintRow | undefined> {
+): Promise<InstallSource> {
   const artifact = isId("art", artifactId)
     ? await visibleArtifacts(deps.db, caller).selectAll().where("id", "=", artifactId).executeTakeFirst()
     : undefined;
@@ -36,24 +47,47 @@ export async function blueprintOfArtifact(
     const offered = await offers(deps, caller).select("id").where("id", "=", artifactId).executeTakeFirst();
     if (!offered) throw conflict("A paid order of the artifact is needed.");
   }
-  // Only an artifact's own organization has named its blueprint.
-  return findBlueprint(deps.db, artifact.organizationId, artifact.blueprintId ?? "");
+  return sourceOf(deps, caller, artifact);
 }
 
-/** The blueprint if the organization may install it today: its own, or one that is offered to it. */
+/**
+ * The blueprint if the organization may install it today: its own, or one that is offered to it by the artifact that the app was
+ * installed from. Where that is not known, one with an approved version comes first.
+ *
+ * @throws ApiError 404, 409
+ */
 export async function findUpgradeSource(
   deps: OfferDeps,
   caller: Caller,
-  blueprintId: string,
-): Promise<BlueprintRow | undefined> {
+  { blueprintId, artifactId }: Pick<AppRow, "blueprintId" | "artifactId">,
+): Promise<InstallSource | undefined> {
+  if (blueprintId === null) return undefined;
   const own = await findBlueprint(deps.db, caller.organizationId, blueprintId);
-  if (own) return own;
+  if (own) return { blueprint: own, artifactId, isApproved: false };
   const offered = await offers(deps, caller)
-    .select("organizationId")
+    .selectAll()
     .where("blueprintId", "=", blueprintId)
+    .$if(artifactId !== null, (all) => all.where("id", "=", artifactId ?? ""))
+    .orderBy(sql`approved IS NULL`)
+    .orderBy("id")
     .limit(1)
     .executeTakeFirst();
-  return offered && findBlueprint(deps.db, offered.organizationId, blueprintId);
+  return offered && sourceOf(deps, caller, offered);
+}
+
+/** Only an artifact's own organization has named its blueprint. @throws ApiError 404, 409 */
+async function sourceOf(
+  { db }: OfferDeps,
+  caller: Caller,
+  artifact: Row<"artifacts">,
+): Promise<InstallSource> {
+  const { id: artifactId, organizationId, approved } = artifact;
+  const blueprint = await findBlueprint(db, organizationId, artifact.blueprintId ?? "");
+  if (!blueprint) throw notFound("blueprint");
+  if (organizationId === caller.organizationId || !(await needsApproval(db, artifact)))
+    return { blueprint, artifactId, isApproved: false };
+  if (approved === null) throw conflict("The artifact's store has approved no version of its blueprint.");
+  return { blueprint: { ...blueprint, ...approved }, artifactId, isApproved: true };
 }
 
 /** Published artifacts that are to be had for nothing, since they have no plans or a free one, or were paid for. */

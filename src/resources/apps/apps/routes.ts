@@ -1,10 +1,10 @@
 import { type EntityDeps, renderChannels } from "../../../channels/entity.ts";
 import type { SettingsDeps } from "../../../channels/settings.ts";
-import { findBlueprint } from "../../../data/apps/blueprints.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { deleted } from "../../../http/fields.ts";
-import { invalidParameters, notFound } from "../../../http/problem.ts";
+import { invalidParameters } from "../../../http/problem.ts";
 import type { Clock } from "../../../lib/clock.ts";
+import { BLUEPRINTS, getRow } from "../../kit/references.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { appParams, appScopeOf, purgeQuerySchema } from "../app-scope.ts";
@@ -38,13 +38,13 @@ export const apps = standardResource({
         operation: "installApp",
         summary: "Install an app from a blueprint",
         description:
-          "Exactly one of `artifactId` and `blueprintId` is given. The app is a copy: later changes of its blueprint do not reach it by themselves. Without `spaceId` it falls in the caller's default space. App and channels are made together or not at all. An artifact of another organization is one that is published in a public store; where all its pricing plans cost something, it needs a paid order of the caller's organization that has not ended.",
+          "Exactly one of `artifactId` and `blueprintId` is given. The app is a copy: later changes of its blueprint do not reach it by themselves. Without `spaceId` it falls in the caller's default space. App and channels are made together or not at all. An artifact of another organization is one that is published in a public store; where all its pricing plans cost something, it needs a paid order of the caller's organization that has not ended. Where its store requires approval, the version that the store has approved is installed.",
         body: installSchema,
         answer: installedAppSchema,
         creates: true,
         missing: "blueprint, artifact or space is not there",
         conflict:
-          "a channel's kind no longer accepts what the blueprint says, the artifact is not published, or a paid order of it is needed",
+          "a channel's kind no longer accepts what the blueprint says, the artifact is not published, its store has approved no version, or a paid order of it is needed",
       },
       async ({ caller, body }) => {
         const { organizationId, defaultSpaceId } = caller;
@@ -52,17 +52,19 @@ export const apps = standardResource({
         if (spaceId === null) {
           throw invalidParameters([{ path: "spaceId", message: "is needed: the key has no default space" }]);
         }
-        const blueprint =
+        const { blueprint, artifactId } =
           body.blueprintId === undefined
             ? await blueprintOfArtifact(deps, caller, body.artifactId)
-            : await findBlueprint(deps.db, organizationId, body.blueprintId);
-        if (!blueprint) throw notFound("blueprint");
+            : {
+                blueprint: await getRow(deps.db, caller, BLUEPRINTS, body.blueprintId),
+                artifactId: null,
+              };
         const { uid, title, description, id: blueprintId } = blueprint;
         const planned = await planChannels(deps, blueprint, [], caller.organizationId);
         const installed = await installApp(
           deps.db,
           caller,
-          { uid, title, description, blueprintId, organizationId, spaceId },
+          { uid, title, description, blueprintId, artifactId, organizationId, spaceId },
           planned.map(({ content }) => content),
           { keyring: deps.keyring, nowMs: deps.clock() },
         );

@@ -16,6 +16,12 @@ const fields = {
   title: z.string().min(1).max(255),
   description: textOf(4_096),
   blueprintId: kept(z.string().nullable()),
+  artifactId: kept(
+    z
+      .string()
+      .nullable()
+      .meta({ description: "The artifact that it was installed from, be it there any more or not." }),
+  ),
   organizationId,
   projectId: z.string().min(1).max(255).nullable().default(null),
   spaceId: kept(id("spc")),

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { sql } from "kysely";
 import { recordAudit, recordChannelAudit } from "../../../data/accounts/audit.ts";
 import type { Author } from "../../../data/accounts/audit-entry.ts";
 import { recordChange } from "../../../data/changes.ts";
@@ -9,15 +10,16 @@ import {
   type WriteContext,
 } from "../../../data/channels/channels.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
-import type { AppRow, BlueprintRow, ChannelRow } from "../../../data/tables.ts";
+import type { AppRow, ChannelRow } from "../../../data/tables.ts";
 import { changedFields } from "../../../lib/json/changed-fields.ts";
 import type { PlannedChannel } from "./blueprint-channels.ts";
+import type { InstallSource } from "./offered.ts";
 import { appChannels } from "./queries.ts";
 
 /** The rows that an upgrade was planned on: it is carried out only while they are unchanged. */
 export interface UpgradeBasis {
   readonly app: AppRow;
-  readonly blueprint: BlueprintRow;
+  readonly source: InstallSource;
   readonly channels: readonly ChannelRow[];
 }
 
@@ -91,20 +93,26 @@ export async function upgradeApp(
 
 /** Holds everything that the plan was made on, if it still is as it was. */
 async function lockBasis(trx: Trx, basis: UpgradeBasis): Promise<AppRow | undefined> {
+  const { blueprint, artifactId, isApproved } = basis.source;
   const app = await trx
     .selectFrom("apps")
     .selectAll()
     .where("id", "=", basis.app.id)
-    .where("blueprintId", "=", basis.blueprint.id)
+    .where("blueprintId", "=", blueprint.id)
     .forUpdate()
     .executeTakeFirst();
-  const blueprint = await trx
-    .selectFrom("blueprints")
-    .select("id")
-    .where("id", "=", basis.blueprint.id)
-    .where("version", "=", basis.blueprint.version)
-    .forShare()
-    .executeTakeFirst();
+  const source = isApproved
+    ? trx
+        .selectFrom("artifacts")
+        .select("id")
+        .where("id", "=", artifactId)
+        .where(sql<boolean>`approved->>'version' = ${String(blueprint.version)}`)
+    : trx
+        .selectFrom("blueprints")
+        .select("id")
+        .where("id", "=", blueprint.id)
+        .where("version", "=", blueprint.version);
+  const isSame = (await source.forShare().executeTakeFirst()) !== undefined;
   const channels = await trx
     .selectFrom("channels")
     .select(["number", "version"])
@@ -113,7 +121,7 @@ async function lockBasis(trx: Trx, basis: UpgradeBasis): Promise<AppRow | undefi
     .forUpdate()
     .execute();
   const before = basis.channels.map(({ number, version }) => ({ number, version }));
-  return app && blueprint && isDeepStrictEqual(channels, before) ? app : undefined;
+  return app && isSame && isDeepStrictEqual(channels, before) ? app : undefined;
 }
 
 const isOutdated = ({ before, content }: PlannedChannel): boolean =>

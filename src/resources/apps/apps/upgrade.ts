@@ -42,7 +42,7 @@ export const appUpgrades: Resource<AppDeps> = {
         operation: "upgradeApp",
         summary: "Bring an app to the present state of its blueprint",
         description:
-          "All or nothing. Channels of the same uid keep id, address and secrets and get title, settings and events of the blueprint, whatever was changed on them by hand, but that a channel that verifies its senders is not opened by a blueprint whose channel does not; a paused one stays paused. New ones are added. Channels that are not in the blueprint are kept, and listed; with `removeMissing` those go that came from it, never those added by hand. Title and description of the app stay.",
+          "All or nothing. Channels of the same uid keep id, address and secrets and get title, settings and events of the blueprint, whatever was changed on them by hand, but that a channel that verifies its senders is not opened by a blueprint whose channel does not; a paused one stays paused. New ones are added. Channels that are not in the blueprint are kept, and listed; with `removeMissing` those go that came from it, never those added by hand. Title and description of the app stay. One that came by an artifact of a store that requires approval is brought to the version that the store has approved.",
         params: appParams,
         body: upgradeSchema,
         answer: upgradedAppSchema,
@@ -53,13 +53,12 @@ export const appUpgrades: Resource<AppDeps> = {
         const { db, keyring, clock } = deps;
         const upgraded = await writeOnce(async () => {
           const app = await requireApp(db, appScopeOf(caller, params));
-          const blueprint =
-            app.blueprintId === null ? undefined : await findUpgradeSource(deps, caller, app.blueprintId);
-          if (!blueprint) throw conflict("The app has no blueprint to be upgraded to.");
+          const source = await findUpgradeSource(deps, caller, app);
+          if (!source) throw conflict("The app has no blueprint to be upgraded to.");
           const channels = await appChannels(db, app.id).execute();
-          const plan = await planChannels(deps, blueprint, channels, caller.organizationId);
+          const plan = await planChannels(deps, source.blueprint, channels, caller.organizationId);
           const options = { ...body, author: caller, keyring, nowMs: clock() };
-          return upgradeApp(db, { app, blueprint, channels }, plan, options);
+          return upgradeApp(db, { app, source, channels }, plan, options);
         });
         // They are deleted, whatever becomes of this; what they leave is noted.
         if (upgraded.removed.length > 0) await deps.onDeleted().catch(() => {});

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { idExample } from "../../../http/fields.ts";
-import { aside, hidden, kept } from "../../kit/field.ts";
+import { aside, hidden, json, kept } from "../../kit/field.ts";
 import { organizationId, textOf } from "../../kit/fields.ts";
 import { type RowOf, shape, type TableOf } from "../../kit/shape.ts";
+import { approvedBlueprint } from "../../store/approved-blueprints.ts";
 import { pricingPlan } from "../../store/store-entities.ts";
+import { blueprintChannels } from "../blueprint-channels.ts";
 
 declare module "../../../data/tables.ts" {
   interface Tables {
@@ -40,6 +42,8 @@ const fields = {
   offeredIn: hidden(z.string().nullable()),
   categoryId: z.string().nullable().default(null).describe("a category of that store"),
   status: kept(status),
+  /** Installs and upgrades by others take that where the store requires approval. */
+  approved: hidden(json(approvedBlueprint.nullable())),
 };
 
 export type ArtifactRow = RowOf<typeof fields>;
@@ -47,7 +51,18 @@ export type ArtifactRow = RowOf<typeof fields>;
 export const artifact = shape({
   prefix: "art",
   fields,
-  inside: { storeId, pricingPlans: z.array(pricingPlan.entity) },
+  inside: {
+    storeId,
+    pricingPlans: z.array(pricingPlan.entity),
+    approvedVersion: z.int().nullable().meta({
+      description:
+        "The version of its blueprint that its store has approved, and that others install; null: none was to be approved.",
+    }),
+    awaitsApproval: z.boolean().meta({
+      description:
+        "Its store is asked to approve it, or a change of its blueprint: until that is approved, others install the version of before.",
+    }),
+  },
   check({ kind, blueprintId, storeId, categoryId }, context) {
     const issue = (path: string, message: string) =>
       context.addIssue({ code: "custom", path: [path], message });
@@ -65,4 +80,22 @@ export const artifactFilters = {
   }),
   categoryId: z.string().optional().meta({ description: "The same of a category of a store." }),
   status: status.optional(),
+  awaitsApproval: z
+    .enum(["true"])
+    .optional()
+    .meta({ description: "Those that their store is asked to approve, or a change of them." }),
 };
+
+/** A blueprint as it stands to be approved. */
+export const offeredBlueprintSchema = z
+  .object({
+    ...approvedBlueprint.shape,
+    channels: blueprintChannels,
+  })
+  .meta({ id: "OfferedBlueprint", description: "The blueprint of an artifact, as it is now." });
+
+export const approveSchema = z.strictObject({
+  version: z.int().min(1).optional().meta({
+    description: "The version of its blueprint that was looked at: 409 where it is another by now.",
+  }),
+});

@@ -3,6 +3,7 @@ import { decimal } from "../../kit/field.ts";
 import { nameInput, organizationId, textOf } from "../../kit/fields.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
+import { approvePublished } from "../approved-blueprints.ts";
 import { visibleStores } from "../store-scope.ts";
 
 declare module "../../../data/tables.ts" {
@@ -73,6 +74,9 @@ export const stores = standardResource({
     find: (db, _, { isPublic }) => isPublic && db.selectFrom("stores").where("isPublic", "=", true),
   },
   identified: true,
+  async afterWrite({ trx, before, row }) {
+    if (before?.requireApproval === false && row.requireApproval) await approvePublished(trx, row.id);
+  },
   inUse: {
     when: "there are artifacts in it, or orders of it",
     message: "There are artifacts in the store, or orders of it.",
@@ -81,7 +85,7 @@ export const stores = standardResource({
     get: { description: "One of the caller's organization, or a public one." },
     update: {
       description:
-        "`id` repeats the path's. What is published stays so when `requireApproval` changes, and orders keep the commission that they were made with.",
+        "`id` repeats the path's. What is published stays so when `requireApproval` changes, as it is then; orders keep the commission that they were made with.",
     },
     delete: { description: "With its categories." },
   },

@@ -1,0 +1,21 @@
+import { z } from "zod";
+import { channelKindNameSchema } from "../../channels/entity.ts";
+import { channelUidSchema } from "../../event/channel.ts";
+import { definitionSchema } from "../../event/definition.ts";
+
+/** The channels of a blueprint, as they are answered. */
+export const blueprintChannels = z.array(
+  z
+    .object({
+      uid: channelUidSchema,
+      kind: channelKindNameSchema,
+      title: z.string().nullable(),
+      config: z.record(z.string(), z.unknown()),
+      events: z.array(definitionSchema),
+    })
+    .meta({
+      id: "BlueprintChannel",
+      description: "A channel as apps are installed with it.",
+      configOf: "answered",
+    }),
+);

@@ -1,0 +1,67 @@
+import { sql } from "kysely";
+import { z } from "zod";
+import type { Queryable, Trx } from "../../data/database.ts";
+import type { BlueprintRow, Row } from "../../data/tables.ts";
+
+/** A blueprint as the store of its artifact has approved it. */
+export const approvedBlueprint = z.object({
+  version: z.int(),
+  uid: z.string(),
+  title: z.string(),
+  description: z.string().nullable(),
+  channels: z.custom<BlueprintRow["channels"]>(),
+});
+export type ApprovedBlueprint = z.output<typeof approvedBlueprint>;
+
+/** The store is another organization's, and publishes what it has approved alone. */
+export async function needsApproval(
+  db: Queryable,
+  { offeredIn, organizationId }: Pick<Row<"artifacts">, "offeredIn" | "organizationId">,
+): Promise<boolean> {
+  if (offeredIn === null) return false;
+  const store = await db
+    .selectFrom("stores")
+    .select("id")
+    .where("id", "=", offeredIn)
+    .where("requireApproval", "=", true)
+    .where("organizationId", "!=", organizationId)
+    .executeTakeFirst();
+  return store !== undefined;
+}
+
+/** The blueprint as it is now, to be kept as approved; null: the artifact has none. */
+export async function blueprintNow(
+  db: Queryable,
+  { blueprintId, organizationId }: Pick<Row<"artifacts">, "blueprintId" | "organizationId">,
+): Promise<ApprovedBlueprint | null> {
+  const found = await db
+    .selectFrom("blueprints")
+    .select(["version", "uid", "title", "description", "channels"])
+    .where("id", "=", blueprintId ?? "")
+    .where("organizationId", "=", organizationId)
+    .executeTakeFirst();
+  return found ?? null;
+}
+
+/** A store that begins to require approval approves its published artifacts as they are. */
+export async function approvePublished(trx: Trx, storeId: string): Promise<void> {
+  await sql`
+    UPDATE artifacts
+    SET approved = json_build_object(
+      'version', blueprints.version, 'uid', blueprints.uid, 'title', blueprints.title,
+      'description', blueprints.description, 'channels', blueprints.channels
+    )
+    FROM blueprints
+    WHERE blueprints.id = artifacts.blueprint_id AND artifacts.offered_in = ${storeId}
+      AND artifacts.status = 'published'`.execute(trx);
+}
+
+/** Artifacts whose store is asked to approve them, or a change of their blueprint: a condition on `artifacts`. */
+export const AWAITS_APPROVAL = sql<boolean>`(
+  artifacts.status = 'pending' OR artifacts.status = 'published' AND EXISTS (
+    SELECT FROM stores, blueprints
+    WHERE stores.id = artifacts.offered_in AND stores.require_approval
+      AND stores.organization_id <> artifacts.organization_id AND blueprints.id = artifacts.blueprint_id
+      AND blueprints.version::text IS DISTINCT FROM artifacts.approved->>'version'
+  )
+)`;
