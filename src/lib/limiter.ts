@@ -1,20 +1,27 @@
-/** So much at once of something: places, bytes. Who finds too little left waits, first come first served. */
+import { FairQueue } from "./fair-queue.ts";
+
+/** So much at once of something: places, bytes. Those who find too little left wait, and take turns. */
 export interface Limiter {
   /**
    * Resolves with what gives the weight back when it is disposed of, once however often. More than there is at all is given once
-   * all the rest is back. Rejects where the signal aborts first.
+   * all the rest is back. Rejects where the signal aborts first. Whose it is: one's things wait in their order, and those of others
+   * wait no longer for them, however many they are.
    */
-  readonly acquire: (weight: number, options: { readonly signal: AbortSignal }) => Promise<Disposable>;
+  readonly acquire: (
+    weight: number,
+    options: { readonly signal: AbortSignal; readonly whose?: string },
+  ) => Promise<Disposable>;
 }
 
 interface Waiting {
   readonly weight: number;
   readonly start: () => void;
+  isGone: boolean;
 }
 
 export function createLimiter(total: number): Limiter {
   let left = total;
-  const queue: Waiting[] = [];
+  const queue = new FairQueue<string, Waiting>();
 
   const fits = (weight: number): boolean => weight <= left || left === total;
 
@@ -32,19 +39,19 @@ export function createLimiter(total: number): Limiter {
   }
 
   function startNext(): void {
-    for (let next = queue[0]; next !== undefined && fits(next.weight); next = queue[0]) {
+    for (let next = queue.peek(); next && (next.isGone || fits(next.weight)); next = queue.peek()) {
       queue.shift();
-      next.start();
+      if (!next.isGone) next.start();
     }
   }
 
   return {
-    async acquire(weight, { signal }) {
+    async acquire(weight, { signal, whose = "" }) {
       signal.throwIfAborted();
-      if (queue.length === 0 && fits(weight)) return take(weight);
+      if (queue.size === 0 && fits(weight)) return take(weight);
       const { promise, resolve, reject } = Promise.withResolvers<Disposable>();
       const giveUp = (): void => {
-        queue.splice(queue.indexOf(waiting), 1);
+        waiting.isGone = true;
         reject(signal.reason);
         startNext();
       };
@@ -52,9 +59,9 @@ export function createLimiter(total: number): Limiter {
         signal.removeEventListener("abort", giveUp);
         resolve(take(weight));
       };
-      const waiting: Waiting = { weight, start };
+      const waiting: Waiting = { weight, start, isGone: false };
       signal.addEventListener("abort", giveUp, { once: true });
-      queue.push(waiting);
+      queue.push(whose, waiting);
       return promise;
     },
   };

@@ -25,6 +25,17 @@ it("a limiter gives weights in the order in which they were asked for", async ()
   expect(got).toEqual(["a", "b", "large", "small"]);
 });
 
+it("those who wait take turns, each for what it asked for first", async () => {
+  const limiter = createLimiter(1);
+  const got: string[] = [];
+  const use = async (name: string) => {
+    using _ = await limiter.acquire(1, { signal, whose: name.slice(0, 1) });
+    got.push(name);
+  };
+  await Promise.all(["a1", "a2", "a3", "b1", "b2", "c1"].map(use));
+  expect(got).toEqual(["a1", "a2", "b1", "c1", "a3", "b2"]);
+});
+
 it("a request larger than the whole limit is met once all the rest is back", async () => {
   const limiter = createLimiter(100);
   const some = await limiter.acquire(1, { signal });

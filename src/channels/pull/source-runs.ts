@@ -207,8 +207,9 @@ function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: Beginnin
     version: number,
     options: { readonly cursor?: string; readonly signal: AbortSignal },
   ): Promise<IngestResult> {
-    await pace(channel.identity.organizationId, { signal: options.signal });
-    using _ = await underWay.acquire(body.length + DELIVERY_BYTES, { signal: options.signal });
+    const whose = channel.identity.organizationId;
+    await pace(whose, { signal: options.signal });
+    using _ = await underWay.acquire(body.length + DELIVERY_BYTES, { signal: options.signal, whose });
     // Past its lease a run sends nothing more, whatever it has read.
     signal.throwIfAborted();
     const delivery = {
