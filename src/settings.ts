@@ -1,6 +1,6 @@
-import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { z } from "zod";
+import { NO_NETWORK, parseNetwork } from "./lib/addresses/networks.ts";
 import { isId } from "./lib/ids.ts";
 import { parseMasterKey } from "./lib/secrets/master-key.ts";
 
@@ -100,15 +100,10 @@ const listOf = <T>(type: Type<T>, emptyWord?: string): Type<readonly T[]> =>
     .pipe(z.array(type))
     .transform((values) => [...new Set(values)]);
 
-/** `10.0.0.0/8`, `fd00::/8`; an address alone stands for itself. */
 const network = z.string().transform((text, context) => {
-  const [address = "", prefix, ...rest] = text.split("/");
-  const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
-  const length = prefix === undefined ? bits : Number(prefix);
-  if (bits > 0 && rest.length === 0 && /^\d{1,3}$/.test(String(prefix ?? bits)) && length <= bits)
-    return `${address}/${length}`;
-  context.addIssue("must be a network such as 10.0.0.0/8 or fd00::/8");
-  return z.NEVER;
+  const parsed = parseNetwork(text);
+  if (parsed === undefined) context.addIssue(NO_NETWORK);
+  return parsed ?? z.NEVER;
 });
 
 /** An absolute URL of one of these schemes; credentials, query and fragment only where `anyPart`. */

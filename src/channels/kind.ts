@@ -29,9 +29,9 @@ export type HookContext = Context<{ Bindings: HttpBindings }>;
 export interface ChannelRuntime<C extends ChannelHandle = ChannelHandle> extends AsyncDisposable {
   /**
    * Push kinds only: answers one request to the address of one of its channels. What it throws is answered as an error;
-   * `UnavailableError` becomes a 503.
+   * `UnavailableError` becomes a 503. `clientAddress` is where the request comes from.
    */
-  readonly receive?: (channel: C, context: HookContext) => Promise<Response>;
+  readonly receive?: (channel: C, context: HookContext, clientAddress: string) => Promise<Response>;
   /** Pull kinds whose senders keep a connection open. */
   readonly stream?: StreamSource;
   /** Pull kinds whose senders are asked. */

@@ -10,6 +10,8 @@ export interface RawRequest {
   /** The bytes after `Content-Encoding` was undone: what a sender signs. */
   readonly body: Buffer;
   readonly arrivedAtMs: number;
+  /** Where it comes from, as the gateway knows it; absent: nowhere. */
+  readonly clientAddress?: string;
 }
 
 /**

@@ -1,6 +1,5 @@
 import ipaddr from "ipaddr.js";
-
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
+import { type Address, createNetworkCheck } from "../lib/addresses/networks.ts";
 
 /** Global unicast (RFC 4291, section 2.4): whatever lies outside, assigned or not, is no server of the public internet. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
@@ -18,12 +17,12 @@ export type AddressCheck = (address: string) => boolean;
  * no address is not let through.
  */
 export function createAddressCheck(allowNetworks: readonly string[]): AddressCheck {
-  const allowed = allowNetworks.map((network) => ipaddr.parseCIDR(network));
+  const isAllowed = createNetworkCheck(allowNetworks);
   return (text) => {
     const hexadecimal = withoutDots(text);
     if (!ipaddr.isValid(hexadecimal)) return false;
     const address = reachedAddress(ipaddr.process(hexadecimal));
-    return isPublic(address) || allowed.some((network) => isWithin(address, network));
+    return isPublic(address) || isAllowed(address);
   };
 }
 
@@ -44,6 +43,3 @@ function isPublic(address: Address): boolean {
     ? !HOST_SERVICES.some((network) => address.match(network))
     : address.match(GLOBAL_UNICAST);
 }
-
-const isWithin = (address: Address, [network, bits]: [Address, number]): boolean =>
-  network.kind() === address.kind() && address.match(network, bits);

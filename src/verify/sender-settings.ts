@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { formReadingSchema } from "../event/form-reading.ts";
+import { NO_NETWORK, parseNetwork } from "../lib/addresses/networks.ts";
 import { handshakeSchema } from "./handshake/schema.ts";
 import { secretName } from "./handshake/settings.ts";
 import { VERIFICATION_SCHEMES } from "./schemes.ts";
@@ -71,6 +72,14 @@ export const senderSettings = {
     .default([])
     .describe(
       "What the sender signs with; any that is valid will do, so that a new one can come before the old ends.",
+    ),
+  allowedAddresses: z
+    .array(z.string().refine((text) => parseNetwork(text) !== undefined, NO_NETWORK))
+    .min(1)
+    .max(256)
+    .optional()
+    .describe(
+      "Networks (203.0.113.0/24, 2001:db8::/32) or addresses from which deliveries are taken; all others are answered 401. Beside `verification`, most of all for senders that sign nothing. Behind a proxy these are the clients' addresses only where INLET_TRUST_PROXY names it. Absent: from anywhere.",
     ),
   shadow: z
     .boolean()

@@ -10,7 +10,8 @@ import { findScheme, type VerificationSettings, verificationSchema } from "./sch
 import { type Secret, type SenderConfig, senderConfigSchema } from "./sender-settings.ts";
 
 /** A channel's sender, with what its preset says in place. */
-export interface Sender extends Pick<SenderConfig, "shadow" | "allowHandshakes" | "readAs"> {
+export interface Sender
+  extends Pick<SenderConfig, "allowedAddresses" | "shadow" | "allowHandshakes" | "readAs"> {
   readonly verification: VerificationSettings;
   readonly secrets: readonly Secret[];
   readonly handshakes: readonly Handshake[];
@@ -49,6 +50,7 @@ export function resolveSender(
   return ok({
     verification: verification.data,
     secrets: config.secrets,
+    allowedAddresses: config.allowedAddresses,
     shadow: config.shadow,
     handshakes,
     allowHandshakes: config.allowHandshakes,

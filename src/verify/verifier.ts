@@ -36,7 +36,14 @@ export interface Verification {
 }
 
 /** Why a request is not believed. A closed set: it is also a metric label. */
-export type RefusalReason = "no_secret" | "missing" | "malformed" | "stale" | "mismatch" | "unavailable";
+export type RefusalReason =
+  | "address"
+  | "no_secret"
+  | "missing"
+  | "malformed"
+  | "stale"
+  | "mismatch"
+  | "unavailable";
 
 /** A request that is not believed; the message is for the log and the operator, never for the sender. */
 export interface Refusal {

@@ -1,6 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import { omitValues, queryValues, type Values } from "../event/values.ts";
+import { parseAddress } from "../lib/addresses/client-address.ts";
+import { createNetworkCheck, parseNetwork } from "../lib/addresses/networks.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { withoutChannelIds } from "../lib/secrets/channel-id.ts";
@@ -17,7 +19,7 @@ import { findScheme } from "./schemes.ts";
 import { deriveKey, secretKeySchema } from "./secret-key.ts";
 import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
 import type { Secret } from "./sender-settings.ts";
-import type { RefusalReason, Verdict } from "./verifier.ts";
+import { type RefusalReason, refuse as refusal, type Verdict } from "./verifier.ts";
 
 /** Shaped as a verified one, so that quarantine keeps both; it is for the operator to look at and never parsed. */
 export type UnverifiedDelivery = Omit<VerifiedDelivery, "deliveryId" | "boundTo">;
@@ -82,6 +84,7 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
   const { verification, shadow, readAs } = sender;
   const scheme = findScheme(verification);
   const verifier = scheme.create(verification);
+  const isFromElsewhere = compileAddresses(sender.allowedAddresses);
   const secretsAt = createSecretWindows(sender.secrets);
   const key = secretKeySchema.parse(verification.key);
   const handshakes = compileHandshakes(handshakesEnabled(sender) ? sender.handshakes : [], {
@@ -152,6 +155,7 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
     refuse,
     hide,
     verify(request) {
+      if (isFromElsewhere?.(request.clientAddress)) return conclude(request, FROM_ELSEWHERE);
       const context = {
         secrets: secretsAt(request.arrivedAtMs),
         hooksUrl: deps.hooksUrl,
@@ -185,6 +189,18 @@ function createSecretWindows(secrets: readonly Secret[]): SecretsAt {
       if (name === wanted && fromMs <= nowMs && nowMs < toMs) valid.push(value);
     }
     return valid;
+  };
+}
+
+const FROM_ELSEWHERE = refusal("address", "the address that it comes from is none of `allowedAddresses`");
+
+/** Undefined where deliveries may come from anywhere. */
+function compileAddresses(networks: Sender["allowedAddresses"]) {
+  if (networks === undefined) return undefined;
+  const isAllowed = createNetworkCheck(networks.flatMap((text) => parseNetwork(text) ?? []));
+  return (text = ""): boolean => {
+    const address = parseAddress(text);
+    return address === undefined || !isAllowed(address);
   };
 }
 

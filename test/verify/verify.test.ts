@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { lacksSecret } from "../../src/verify/sender.ts";
-import { ARRIVED_AT_MS, isVerified, parseSender, requestOf, senderOf } from "./support.ts";
+import { ARRIVED_AT_MS, findingsOf, isVerified, parseSender, requestOf, senderOf } from "./support.ts";
 
 const hmacIn = (place: "header" | "query", name: string) => ({
   verification: { scheme: "hmac", in: place, name },
@@ -125,5 +125,45 @@ describe("a sender in shadow mode", () => {
     expect(lacksSecret(parseSender({ verification: { scheme: "hmac", name: "x" }, shadow: true }))).toBe(
       false,
     );
+  });
+});
+
+describe("a list of source addresses", () => {
+  const config = { allowedAddresses: ["203.0.113.0/24", "2001:db8::/32", "198.51.100.7"] };
+
+  it.each([
+    ["203.0.113.9", true],
+    ["::ffff:203.0.113.9", true],
+    ["2001:db8::1", true],
+    ["198.51.100.7", true],
+    ["198.51.100.8", false],
+    ["2001:db9::1", false],
+    ["unknown", false],
+    [undefined, false],
+  ])("lets %s in: %s", async (clientAddress, isAllowed) => {
+    const from = clientAddress === undefined ? {} : { clientAddress };
+    expect(await isVerified(senderOf(config), { body: "{}", ...from })).toBe(isAllowed);
+  });
+
+  it("stands beside the signature, and is only counted in shadow", async () => {
+    const clientAddress = "203.0.113.9";
+    const both = { ...config, ...hmacIn("header", "x-sig") };
+    const signed = { body: "{}", headers: { "x-sig": sign("{}") } };
+    expect(await isVerified(senderOf(both), { ...signed, clientAddress })).toBe(true);
+    expect(await isVerified(senderOf(both), { body: "{}", clientAddress })).toBe(false);
+    expect(await isVerified(senderOf(both), { ...signed, clientAddress: "192.0.2.1" })).toBe(false);
+    const reasons: string[] = [];
+    const shadowed = senderOf({ ...both, shadow: true }, { onShadowed: (reason) => reasons.push(reason) });
+    expect(await isVerified(shadowed, { ...signed, clientAddress: "192.0.2.1" })).toBe(true);
+    expect(reasons).toEqual(["address"]);
+  });
+
+  it("holds networks and addresses, and at least one", () => {
+    for (const wrong of ["203.0.113.0/33", "localhost", "203.0.113", ""]) {
+      expect(findingsOf({ allowedAddresses: [wrong] })).toMatchObject({
+        "allowedAddresses.0": expect.stringContaining("must be a network"),
+      });
+    }
+    expect(Object.keys(findingsOf({ allowedAddresses: [] }))).toEqual(["allowedAddresses"]);
   });
 });

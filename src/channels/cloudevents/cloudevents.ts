@@ -40,7 +40,7 @@ export const cloudevents: ChannelKind = {
     const receiveDelivery = createReceiveDelivery({ ingest, bodies, clock });
     const validations = createValidationRequests({ outbound, log });
     return {
-      async receive(channel, c) {
+      async receive(channel, c, clientAddress) {
         // The kind's own schema gave them.
         const { allowedOrigins, batch, limits } = channel.settings as CloudEventsSettings;
         const { method } = c.req;
@@ -51,7 +51,7 @@ export const cloudevents: ChannelKind = {
         if (batch === "refuse" && BATCH.test(c.req.header("content-type") ?? "")) {
           throw new ApiError("unsupported_media_type", "This channel takes no batches.");
         }
-        return receiveDelivery(channel, c);
+        return receiveDelivery(channel, c, clientAddress);
       },
       [Symbol.asyncDispose]: () => validations[Symbol.asyncDispose](),
     };

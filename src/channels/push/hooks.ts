@@ -54,7 +54,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{
     if (channel === undefined || receive === undefined) throw notFound("channel");
     try {
       limits.arrived(channel, c.env.incoming);
-      return await receive(channel, c);
+      return await receive(channel, c, limits.addressOf(c.env.incoming));
     } catch (thrown) {
       throw new HookError(channel, thrown);
     }

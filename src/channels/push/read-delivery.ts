@@ -25,7 +25,7 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Tra
 export async function readDelivery(
   incoming: IncomingMessage,
   channel: ChannelHandle,
-  arrivedAtMs: number,
+  arrival: Pick<RawRequest, "arrivedAtMs" | "clientAddress">,
   held: HeldBody,
 ): Promise<RawRequest> {
   if (!channel.acceptsContentType(incoming.headers["content-type"])) {
@@ -37,7 +37,7 @@ export async function readDelivery(
     target: incoming.url ?? "/",
     headers: headersOf(incoming),
     body,
-    arrivedAtMs,
+    ...arrival,
   };
 }
 

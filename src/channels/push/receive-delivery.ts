@@ -2,7 +2,7 @@ import type { ChannelHandle, HandshakeReply, IngestResult } from "../../event/in
 import { ApiError, type ErrorCode } from "../../http/problem.ts";
 import type { Finding } from "../../lib/errors.ts";
 import { HeldBody } from "../body-budget.ts";
-import type { ChannelKindDeps, HookContext } from "../kind.ts";
+import type { ChannelKindDeps, ChannelRuntime, HookContext } from "../kind.ts";
 import { readDelivery } from "./read-delivery.ts";
 
 /** A delivery that `ingest` has refused, and counted. */
@@ -29,14 +29,12 @@ export function createReceiveDelivery<C extends ChannelHandle>({
   ingest,
   bodies,
   clock,
-}: Pick<ChannelKindDeps<C>, "ingest" | "bodies" | "clock">): (
-  channel: C,
-  c: HookContext,
-) => Promise<Response> {
-  return async (channel, c) => {
+}: Pick<ChannelKindDeps<C>, "ingest" | "bodies" | "clock">): NonNullable<ChannelRuntime<C>["receive"]> {
+  return async (channel, c, clientAddress) => {
     const held = new HeldBody(bodies, channel.identity.organizationId);
     try {
-      const request = await readDelivery(c.env.incoming, channel, clock(), held);
+      const arrival = { arrivedAtMs: clock(), clientAddress };
+      const request = await readDelivery(c.env.incoming, channel, arrival, held);
       // A sender that hangs up does not undo its delivery: what was read is carried through.
       const result = await ingest(channel, request, { signal: NEVER_ABORTED });
       return answerDelivery(c, channel, result);

@@ -21,9 +21,9 @@ export const webhook: ChannelKind = {
   async start({ ingest, bodies, clock }) {
     const receiveDelivery = createReceiveDelivery({ ingest, bodies, clock });
     return {
-      async receive(channel, c) {
+      async receive(channel, c, clientAddress) {
         requireMethod(c, channel.methods);
-        return receiveDelivery(channel, c);
+        return receiveDelivery(channel, c, clientAddress);
       },
       async [Symbol.asyncDispose]() {},
     };

@@ -1,5 +1,6 @@
 import ipaddr from "ipaddr.js";
 import { LRUCache } from "lru-cache";
+import { type Address, createNetworkCheck } from "./networks.ts";
 
 /** Where a request comes from. */
 export interface ClientAddress {
@@ -14,8 +15,6 @@ export type ClientAddressOf = (
   peer: string | undefined,
   forwardedFor: string | readonly string[] | undefined,
 ) => ClientAddress;
-
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 const MAX_KNOWN = 8_192;
 /** A longer chain is walked each time instead of being remembered. */
@@ -35,7 +34,7 @@ export function createClientAddressOf(
   trusted: readonly string[],
   onUntrusted: (peer: string) => void = () => {},
 ): ClientAddressOf {
-  const networks = trusted.map((network) => ipaddr.parseCIDR(network));
+  const isTrusted = createNetworkCheck(trusted);
   const known = new LRUCache<string, ClientAddress>({ max: MAX_KNOWN });
   let isTold = false;
   const tell = (peer: string): void => {
@@ -43,8 +42,6 @@ export function createClientAddressOf(
     isTold = true;
     onUntrusted(peer);
   };
-  const isTrusted = (address: Address): boolean =>
-    networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
 
   function walk(peer: string, chain: string): ClientAddress {
     const first = parseAddress(peer);
@@ -63,8 +60,8 @@ export function createClientAddressOf(
   }
 
   return (peer = "", forwardedFor = "") => {
-    const chain = networks.length === 0 ? "" : String(forwardedFor);
-    if (!isTold && networks.length === 0 && forwardedFor.length > 0) tell(peer);
+    const chain = trusted.length === 0 ? "" : String(forwardedFor);
+    if (!isTold && trusted.length === 0 && forwardedFor.length > 0) tell(peer);
     const key = chain === "" ? peer : `${peer} ${chain}`;
     const found = known.get(key);
     if (found !== undefined) return found;
@@ -75,7 +72,7 @@ export function createClientAddressOf(
 }
 
 /** `192.0.2.1`, `2001:db8::1`, `[2001:db8::1]`, and with a port behind them, as some proxies write. */
-function parseAddress(text: string): Address | undefined {
+export function parseAddress(text: string): Address | undefined {
   const bare = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(text)?.[1] ?? text;
   if (!(ipaddr.IPv4.isValidFourPartDecimal(bare) || ipaddr.IPv6.isValid(bare))) return undefined;
   return ipaddr.process(bare);

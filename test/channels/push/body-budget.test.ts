@@ -33,7 +33,7 @@ beforeEach(async () => {
   app.post("/", (c) => {
     const organizationId = c.req.header("x-organization") ?? "org_1";
     const receive = createReceiveDelivery({ ingest, bodies: budget, clock: Date.now });
-    return receive(channelOf(organizationId), c);
+    return receive(channelOf(organizationId), c, "127.0.0.1");
   });
   app.onError((error, c) => c.text(error instanceof ApiError ? error.code : String(error)));
   listener = await startListener({ host: "127.0.0.1", port: 0 }, app.fetch);

@@ -171,3 +171,12 @@ describe("a channel that binds dedupe to the signed bytes", () => {
     expect((await send(id, [])).duplicates).toBe(1);
   });
 });
+
+describe("a channel that takes deliveries from some addresses alone", () => {
+  it("answers 401 to all others, and parses nothing of what they send", async () => {
+    const statusOf = async (allowedAddresses: readonly string[]) =>
+      (await server.send((await server.open({ allowedAddresses })).id, { body: "{" })).status;
+    expect(await statusOf(["192.0.2.0/24"])).toBe(401);
+    expect(await statusOf(["192.0.2.0/24", "127.0.0.0/8", "::1"])).toBe(200);
+  });
+});

@@ -1,0 +1,23 @@
+import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
+
+export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** `10.0.0.0/8`, `fd00::/8`; an address alone stands for itself. Undefined where the text is neither. */
+export function parseNetwork(text: string): string | undefined {
+  const [address = "", prefix, ...rest] = text.split("/");
+  const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+  const length = prefix === undefined ? bits : Number(prefix);
+  const isNetwork =
+    bits > 0 && rest.length === 0 && /^\d{1,3}$/.test(String(prefix ?? bits)) && length <= bits;
+  return isNetwork ? `${address}/${length}` : undefined;
+}
+
+export const NO_NETWORK = "must be a network such as 10.0.0.0/8 or fd00::/8";
+
+/** True for the addresses that lie in one of the networks (CIDR). */
+export function createNetworkCheck(networks: readonly string[]): (address: Address) => boolean {
+  const parsed = networks.map((network) => ipaddr.parseCIDR(network));
+  return (address) =>
+    parsed.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+}
