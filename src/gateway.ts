@@ -198,7 +198,10 @@ export async function startGateway(
     const own = kind.addressed
       ? { ingest: ingestPushed, clock }
       : { ingest: path.ingest, clock: redisClock.now };
-    runtimes.set(kind.kind, opening.use(await kind.start({ ...own, bodies, outbound, log })));
+    runtimes.set(
+      kind.kind,
+      opening.use(await kind.start({ ...own, bodies, outbound, log, parseXml: path.parseXml })),
+    );
   }
 
   if (has("delivery")) opening.use(startGroupReconciler({ ...foundation, ...bus }));

@@ -6,6 +6,7 @@ import type { ChannelHandle, Ingest } from "../event/ingest.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
 import type { Outbound } from "../net/outbound.ts";
+import type { ParseXmlElsewhere } from "../normalize/body/xml.ts";
 import type { KindProfile } from "../normalize/profile.ts";
 import type { Presets } from "../verify/presets.ts";
 import type { BodyBudget } from "./body-budget.ts";
@@ -20,6 +21,8 @@ export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
   readonly outbound: Outbound;
   readonly clock: Clock;
   readonly log: Log;
+  /** For kinds that read what they fetch: reads large documents in another thread. */
+  readonly parseXml: ParseXmlElsewhere;
 }
 
 /** A request to a channel's address, with Node's own request beneath it. */

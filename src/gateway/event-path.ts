@@ -12,7 +12,7 @@ import { createDrainPaused } from "../ingest/drain-paused.ts";
 import { createExplain } from "../ingest/explain.ts";
 import { createIngest } from "../ingest/ingest.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
-import { createNormalizer } from "../ingest/normalizer.ts";
+import { createExplainer, createNormalizer } from "../ingest/normalizer.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
 import { createWriter, type WriterDeps } from "../ingest/write.ts";
@@ -81,7 +81,7 @@ export function createEventPath(deps: EventPathDeps) {
   const shared: WriterDeps = {
     publish,
     quarantine,
-    normalize: createNormalizer(normalizing, elsewhere.run),
+    normalize: createNormalizer(normalizing, elsewhere.normalize),
     observe: (channel, result) => count(metrics, channel.identity.kind, result),
   };
   const { write, ...writer } = createWriter(shared);
@@ -110,9 +110,13 @@ export function createEventPath(deps: EventPathDeps) {
     quarantine,
     ingest,
     ...writer,
-    explain: createExplain({ ...normalizing, findKnownIds: createFindKnownIds({ redis }) }),
+    explain: createExplain({
+      explainEach: createExplainer(normalizing, elsewhere.explain),
+      findKnownIds: createFindKnownIds({ redis }),
+    }),
     pauses,
     drainPaused,
+    parseXml: elsewhere.parseXml,
     /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
     async findLiveChannel(channelNumber: number): Promise<LiveChannel | undefined> {
       const stored = await liveChannels.findByNumber(channelNumber);

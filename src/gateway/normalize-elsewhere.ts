@@ -1,9 +1,18 @@
-import type { Normalizer } from "../ingest/normalizer.ts";
-import { type Asker, createWorkerQueue } from "../lib/worker-queue.ts";
+import type { Explainer, Normalizer } from "../ingest/normalizer.ts";
+import { err, ok } from "../lib/result.ts";
+import { type Asker, createWorkerQueue, type Exceeded } from "../lib/worker-queue.ts";
+import type { ParseXmlElsewhere } from "../normalize/body/xml.ts";
 import type { RuleSet } from "../normalize/compile.ts";
+import { explainEach } from "../normalize/explain.ts";
 import { invalidBody } from "../normalize/fault.ts";
-import { abandonedAfter, failed, type NormalizeDeps, normalize } from "../normalize/normalize.ts";
-import type { NormalizeAnswer, NormalizeRequest, SentRules } from "./normalize-worker.ts";
+import {
+  abandonedAfter,
+  failed,
+  type NormalizeDeps,
+  type Normalized,
+  normalize,
+} from "../normalize/normalize.ts";
+import type { SentRules, WorkerAnswer, WorkerRequest } from "./normalize-worker.ts";
 
 /** Of one delivery: less than its sender waits, so that one that takes more is quarantined instead of sent again for ever. */
 const MAX_CPU_MS = 3_000;
@@ -11,9 +20,15 @@ const MAX_CPU_MS = 3_000;
 const MAX_QUEUED_PER_LANE = 100;
 const MAX_HEAP_MIB = 1_024;
 
-/** Normalizes in a thread of its own, in which organizations take turns. What comes back is text: nothing is parsed again here. */
-export function startNormalizeElsewhere(deps: NormalizeDeps): AsyncDisposable & { readonly run: Normalizer } {
-  const queue = createWorkerQueue<NormalizeRequest, NormalizeAnswer>({
+export interface NormalizeElsewhere extends AsyncDisposable {
+  readonly normalize: Normalizer;
+  readonly explain: Explainer;
+  readonly parseXml: ParseXmlElsewhere;
+}
+
+/** Reads large deliveries in a thread of its own, in which organizations take turns. Events come back as text, to be parsed by nobody. */
+export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere {
+  const queue = createWorkerQueue<WorkerRequest, WorkerAnswer>({
     program: new URL("./normalize-worker.ts", import.meta.url),
     name: "large deliveries",
     maxCpuMs: MAX_CPU_MS,
@@ -41,36 +56,51 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): AsyncDisposable & 
     return { channel, config, definitions, topics, forms, generated };
   }
 
-  async function normalizeElsewhere(
+  /** By rules and code that the worker has, or is sent now. */
+  async function ask(
+    kind: "normalize" | "explain",
     asker: Asker,
-    ...[rules, delivery, only]: Parameters<Normalizer>
-  ): Promise<Awaited<ReturnType<Normalizer>>> {
-    const request = { rulesId: idOf(rules), delivery, only };
+    [rules, delivery, only]: Parameters<Explainer>,
+  ): Promise<WorkerAnswer | Exceeded> {
+    const request = { kind, rulesId: idOf(rules), delivery, only };
     const first = await queue.run(request, asker);
-    const answer =
-      first.kind === "missing"
-        ? await queue.run({ ...request, rules: await sentRulesOf(rules) }, asker)
-        : first;
-    switch (answer.kind) {
-      case "done":
-        return answer.normalized;
-      case "exceeded":
-        return failed(invalidBody("the delivery takes too much time or memory to be read"), only);
-      case "unknownKind":
-        return normalize(rules, delivery, deps, only);
-      case "missing":
-        throw new Error("the worker did not take the rules that it was sent");
-      default:
-        return answer satisfies never;
-    }
+    if (first.kind !== "missing") return first;
+    return queue.run({ ...request, rules: await sentRulesOf(rules) }, asker);
+  }
+
+  async function normalizeThere(asker: Asker, ...asked: Parameters<Explainer>): Promise<Normalized> {
+    const [rules, delivery, only] = asked;
+    const answer = await ask("normalize", asker, asked);
+    if (answer.kind === "normalized") return answer.normalized;
+    if (answer.kind === "exceeded") return failed(TOO_COSTLY, only);
+    if (answer.kind === "unknownKind") return normalize(rules, delivery, deps, only);
+    throw unexpected(answer);
   }
 
   return {
-    run(rules, delivery, only, maxWaitMs) {
+    normalize(rules, delivery, only, maxWaitMs) {
       const asker = { lane: rules.channel.organizationId, isGone: false };
-      const work = normalizeElsewhere(asker, rules, delivery, only);
+      const work = normalizeThere(asker, rules, delivery, only);
       return maxWaitMs === undefined ? work : abandonedAfter(maxWaitMs, work, asker);
+    },
+    async explain(...asked) {
+      const [rules, delivery, only] = asked;
+      const answer = await ask("explain", { lane: rules.channel.organizationId }, asked);
+      if (answer.kind === "explained") return answer.explained;
+      if (answer.kind === "exceeded") return failed(TOO_COSTLY, only);
+      if (answer.kind === "unknownKind") return explainEach(rules, delivery, deps, only);
+      throw unexpected(answer);
+    },
+    async parseXml(text, lane) {
+      const answer = await queue.run({ kind: "xml", text }, { lane });
+      if (answer.kind === "exceeded") return err(TOO_COSTLY);
+      if (answer.kind !== "xml") throw unexpected(answer);
+      return answer.json.ok ? ok(JSON.parse(answer.json.value)) : answer.json;
     },
     [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose](),
   };
 }
+
+const TOO_COSTLY = invalidBody("the delivery takes too much time or memory to be read");
+
+const unexpected = ({ kind }: WorkerAnswer): Error => new Error(`the worker answered ${kind}`);

@@ -7,7 +7,11 @@ import type { VerifiedDelivery } from "../event/received.ts";
 import { createId } from "../lib/ids.ts";
 import type { CompiledSchema } from "../lib/json-schema/compiled-schema.ts";
 import { type Check, evaluateCode } from "../lib/json-schema/evaluate.ts";
+import { ok, type Result } from "../lib/result.ts";
+import { parseXml } from "../normalize/body/xml.ts";
 import { compileRules, type RuleSet, type RuleSource } from "../normalize/compile.ts";
+import { type Explained, explainEach } from "../normalize/explain.ts";
+import type { Fault } from "../normalize/fault.ts";
 import { type Normalized, normalize, type Selection } from "../normalize/normalize.ts";
 
 /** Rules as they can be sent: of the profile the kind's name stands in the channel. */
@@ -15,6 +19,10 @@ export interface SentRules extends Omit<RuleSource, "profile"> {
   /** By definition: undefined where it has no schema, or one that needs no code. */
   readonly generated: readonly CompiledSchema["generated"][];
 }
+
+export type WorkerRequest =
+  | (NormalizeRequest & { readonly kind: "normalize" | "explain" })
+  | { readonly kind: "xml"; readonly text: string };
 
 export interface NormalizeRequest {
   /** Names a rule set for as long as the process lives. */
@@ -25,8 +33,11 @@ export interface NormalizeRequest {
   readonly only: Selection | undefined;
 }
 
-export type NormalizeAnswer =
-  | { readonly kind: "done"; readonly normalized: Normalized }
+export type WorkerAnswer =
+  | { readonly kind: "normalized"; readonly normalized: Normalized }
+  | { readonly kind: "explained"; readonly explained: Explained }
+  /** As JSON. */
+  | { readonly kind: "xml"; readonly json: Result<string, Fault> }
   | { readonly kind: "missing" }
   /** A channel kind that was added to the gateway only. */
   | { readonly kind: "unknownKind" };
@@ -43,7 +54,7 @@ const NOTHING: CompiledSchema = {
   validate: () => ({ path: "", message: "is not allowed by the schema false" }),
 };
 
-function createAnswers(): (request: NormalizeRequest) => NormalizeAnswer {
+function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<WorkerAnswer> {
   const held = new LRUCache<number, HeldRules>({ max: MAX_HELD_RULES });
   const checks = new LRUCache<string, Check>({ maxSize: MAX_HELD_CODE });
 
@@ -60,7 +71,12 @@ function createAnswers(): (request: NormalizeRequest) => NormalizeAnswer {
     return entry;
   }
 
-  return ({ rulesId, rules: sent, delivery, only }) => {
+  return (request) => {
+    if (request.kind === "xml") {
+      const parsed = parseXml(request.text);
+      return { kind: "xml", json: parsed.ok ? ok(JSON.stringify(parsed.value)) : parsed };
+    }
+    const { rulesId, rules: sent, delivery, only } = request;
     const entry = sent ? hold(rulesId, sent) : held.get(rulesId);
     if (!entry) return { kind: sent ? "unknownKind" : "missing" };
     const { rules, digests } = entry;
@@ -83,9 +99,12 @@ function createAnswers(): (request: NormalizeRequest) => NormalizeAnswer {
     // Buffers arrive as arrays of bytes.
     const whole = { ...delivery, body: Buffer.from(buffer, byteOffset, byteLength) };
     const deps = { validatorFor, newEventId: () => createId("evt", Date.now()) };
+    if (request.kind === "explain") {
+      return explainEach(rules, whole, deps, only).then((explained) => ({ kind: "explained", explained }));
+    }
     const normalized = normalize(rules, whole, deps, only);
     if (normalized instanceof Promise) throw new Error("nothing here answers later");
-    return { kind: "done", normalized };
+    return { kind: "normalized", normalized };
   };
 
   function evaluate(digest: string, code: string): Check {
@@ -99,5 +118,5 @@ function createAnswers(): (request: NormalizeRequest) => NormalizeAnswer {
 if (!parentPort) throw new Error("normalize-worker.ts runs as a worker thread");
 const port = parentPort;
 const answer = createAnswers();
-port.on("message", (request: NormalizeRequest) => port.postMessage(answer(request)));
+port.on("message", async (request: WorkerRequest) => port.postMessage(await answer(request)));
 port.postMessage({ kind: "ready" });

@@ -11,10 +11,10 @@ import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { structuredEvent } from "../event/typed-event.ts";
 import { findNearest } from "../lib/nearest.ts";
-import { explainItem } from "../normalize/explain.ts";
 import type { Fault } from "../normalize/fault.ts";
-import { type NormalizeDeps, normalizeEach, type Selection } from "../normalize/normalize.ts";
+import type { Selection } from "../normalize/normalize.ts";
 import type { LiveChannel } from "./live-channel.ts";
+import type { Explainer } from "./normalizer.ts";
 import { tooManyItems } from "./outcome.ts";
 
 export type Explain = ReturnType<typeof createExplain>;
@@ -29,18 +29,17 @@ interface Draft {
  * Says what a delivery would become by the channel's definitions, in the order of its items. Nothing is published, kept or counted.
  * Throws UnavailableError when a schema or what the bus knows cannot be had now.
  */
-export function createExplain(deps: NormalizeDeps & { readonly findKnownIds: FindKnownIds }) {
+export function createExplain(deps: {
+  readonly explainEach: Explainer;
+  readonly findKnownIds: FindKnownIds;
+}) {
   /** @param only explains one item alone, as a re-drive would run it */
   return async (
     channel: LiveChannel,
     delivery: VerifiedDelivery,
     only?: Selection,
   ): Promise<readonly ExplainedItem[]> => {
-    const steps = new Map<number, readonly ExplainedDefinition[]>();
-    const onItem: NormalizeDeps["onItem"] = (context) => {
-      steps.set(context.item.index, explainItem(channel.rules, context));
-    };
-    const result = await normalizeEach(channel.rules, delivery, { ...deps, onItem }, only);
+    const result = await deps.explainEach(channel.rules, delivery, only);
     if (result.kind === "tooManyItems") return [whole(tooManyItems(result.limit))];
     if (result.kind === "normalized") return result.failures.map(whole);
 
@@ -65,7 +64,7 @@ export function createExplain(deps: NormalizeDeps & { readonly findKnownIds: Fin
     return [...drafts]
       .sort(([a], [b]) => (a ?? -1) - (b ?? -1))
       .map(([item, draft]) => {
-        const definitions = (steps.get(item ?? 0) ?? []).map((definition) => ({
+        const definitions = (result.steps.get(item ?? 0) ?? []).map((definition) => ({
           ...definition,
           failure: draft.byRule.get(definition.type) ?? null,
         }));

@@ -1,19 +1,41 @@
 import type { ExplainedDefinition, ExplainedPath } from "../event/explained.ts";
+import type { VerifiedDelivery } from "../event/received.ts";
 import type { Rule, RulePath, RuleSet } from "./compile.ts";
 import type { ItemContext } from "./item.ts";
 import { ItemReader } from "./item-reader.ts";
+import { type NormalizeDeps, type Normalized, normalizeEach, type Selection } from "./normalize.ts";
 import { PathBudgetError } from "./paths/path.ts";
+import type { ItemResult } from "./run-item.ts";
 
 /** A budget of its own: what is explained must not change what is run. */
 const PATH_BUDGET = 200_000;
 const MOST_VALUES = 10;
 const MOST_CHARS = 256;
 
+/** As `normalize` answers, but uncollected, and with what the paths yield of each item that could be read, by its index. */
+export type Explained =
+  | {
+      readonly kind: "each";
+      readonly results: readonly ItemResult[];
+      readonly steps: ReadonlyMap<number, readonly ExplainedDefinition[]>;
+    }
+  | Normalized;
+
+export async function explainEach(
+  rules: RuleSet,
+  delivery: VerifiedDelivery,
+  deps: NormalizeDeps,
+  only?: Selection,
+): Promise<Explained> {
+  const steps = new Map<number, readonly ExplainedDefinition[]>();
+  const onItem = (context: ItemContext): void =>
+    void steps.set(context.item.index, explainItem(rules, context));
+  const each = await normalizeEach(rules, delivery, { ...deps, onItem }, only);
+  return each.kind === "each" ? { kind: "each", results: each.results, steps } : each;
+}
+
 /** Reads the paths of all definitions over an item: of every step what it yields, whatever comes of it. */
-export function explainItem(
-  { always, groups }: RuleSet,
-  context: ItemContext,
-): readonly ExplainedDefinition[] {
+function explainItem({ always, groups }: RuleSet, context: ItemContext): readonly ExplainedDefinition[] {
   const reader = new ItemReader(context, { left: PATH_BUDGET });
   const explained: (ExplainedDefinition & { readonly index: number })[] = [];
   const explain = (rule: Rule, typePath: ExplainedPath | null, matches: boolean): void => {

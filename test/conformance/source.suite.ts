@@ -6,6 +6,7 @@ import type { IngestResult } from "../../src/event/ingest.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
+import { parseXmlHere } from "../support/parse-xml.ts";
 import { until } from "../support/until.ts";
 
 /** A sender of events that are counted from 1. */
@@ -36,7 +37,9 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
     const log = createLog({ level: "silent" });
     const bodies = createBodyBudget();
     const ingest = () => Promise.reject(new Error("a source has an ingest of its own"));
-    const runtime = opening.use(await kind.start({ ingest, bodies, outbound, clock: Date.now, log }));
+    const runtime = opening.use(
+      await kind.start({ ingest, bodies, outbound, clock: Date.now, log, parseXml: parseXmlHere }),
+    );
     const start = runtime.stream?.runConnection ?? runtime.polled?.poll;
     if (start === undefined) throw new Error(`${kind.kind} fetches nothing`);
     const owned = opening.move();

@@ -5,6 +5,8 @@ import { startNormalizeElsewhere } from "../../src/gateway/normalize-elsewhere.t
 import { createNormalizer, type Normalizer } from "../../src/ingest/normalizer.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import type { JsonSchema } from "../../src/lib/json-schema/compiled-schema.ts";
+import { parseXml } from "../../src/normalize/body/xml.ts";
+import { explainEach } from "../../src/normalize/explain.ts";
 import { type NormalizeDeps, normalize } from "../../src/normalize/normalize.ts";
 import { deliveryOf, rulesOf, type Settings } from "../normalize/support.ts";
 import { sharedSchemas } from "../support/schemas.ts";
@@ -62,11 +64,13 @@ describe("a delivery that is normalized in another thread", () => {
   ])("becomes what it becomes in this one: %s", async (_, definitions, settings, delivery) => {
     const rules = rulesOf(definitions, settings);
     const here = await normalize(rules, delivery, deps);
-    expect(await elsewhere.run(rules, delivery)).toEqual(here);
+    expect(await elsewhere.normalize(rules, delivery)).toEqual(here);
     // Now by rules and code that the thread has.
-    expect(await elsewhere.run(rules, delivery)).toEqual(here);
+    expect(await elsewhere.normalize(rules, delivery)).toEqual(here);
     const only = { id: "q", item: null, definitions: [], asNewId: true };
-    expect(await elsewhere.run(rules, delivery, only)).toEqual(await normalize(rules, delivery, deps, only));
+    expect(await elsewhere.normalize(rules, delivery, only)).toEqual(
+      await normalize(rules, delivery, deps, only),
+    );
   });
 
   it("takes this thread no more than to hand it over", async () => {
@@ -78,20 +82,22 @@ describe("a delivery that is normalized in another thread", () => {
       const now = process.threadCpuUsage(before);
       return (now.user + now.system) / 1000;
     };
-    await elsewhere.run(rules, delivery);
-    const there = await cpuMs(() => elsewhere.run(rules, delivery));
+    await elsewhere.normalize(rules, delivery);
+    const there = await cpuMs(() => elsewhere.normalize(rules, delivery));
     expect(there).toBeLessThan((await cpuMs(() => normalize(rules, delivery, deps))) / 4);
   });
 
   it("is unavailable when it is not read in time", async () => {
     const rules = rulesOf([{ type: "all" }]);
-    await expect(elsewhere.run(rules, xml(elements(20_000)), undefined, 0)).rejects.toThrow(UnavailableError);
+    await expect(elsewhere.normalize(rules, xml(elements(20_000)), undefined, 0)).rejects.toThrow(
+      UnavailableError,
+    );
   });
 
   it("is read here where the thread does not know its kind", async () => {
     const known = rulesOf([{ type: "all", idPath: "$.a" }]);
     const rules = { ...known, channel: { ...known.channel, kind: "toy" } };
-    expect(await elsewhere.run(rules, deliveryOf({ a: "1" }))).toMatchObject({ events: [{ id: "1" }] });
+    expect(await elsewhere.normalize(rules, deliveryOf({ a: "1" }))).toMatchObject({ events: [{ id: "1" }] });
   });
 });
 
@@ -111,5 +117,26 @@ describe("which deliveries go to another thread", () => {
     [true, "JSON of 200 kB, queried", query, deliveryOf(text(200_000))],
   ])("%s: %s", (isGone, _, rules, delivery) => {
     expect(choose(rules, delivery)).toMatchObject({ kind: isGone ? "tooManyItems" : "normalized" });
+  });
+});
+
+describe("what else is read in another thread", () => {
+  it("is an explanation, which says what it says here", async () => {
+    const definitions = [
+      { type: "r1", typePath: "$..id", idPath: "$.rows[0].id" },
+      { type: "none", idPath: "$.rows[9999]", schema: { type: "object" } },
+    ];
+    const rules = rulesOf(definitions);
+    const here = await explainEach(rules, deliveryOf(json), deps);
+    expect(here).toMatchObject({ kind: "each", results: [{ kind: "event" }, { kind: "fault" }] });
+    expect(await elsewhere.explain(rules, deliveryOf(json))).toEqual(here);
+  });
+
+  it.each([
+    "<a>",
+    elements(3),
+    '<a __proto__="1"><b/></a>',
+  ])("is an XML document of a source: %s", async (text) => {
+    expect(await elsewhere.parseXml(text, "a")).toEqual(parseXml(text));
   });
 });

@@ -8,6 +8,7 @@ import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
+import { parseXmlHere } from "./parse-xml.ts";
 import { type SpineOptions, startTestSpine, type TestSpine } from "./spine.ts";
 
 export interface HookAnswer {
@@ -40,7 +41,9 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
   const ingest = limitedIngest(spine.path.ingest, limits);
   const bodies = createBodyBudget();
   const outbound = starting.use(createOutbound({ allowNetworks: [] }));
-  const runtime = starting.use(await webhook.start({ ingest, bodies, outbound, clock: Date.now, log }));
+  const runtime = starting.use(
+    await webhook.start({ ingest, bodies, outbound, clock: Date.now, log, parseXml: parseXmlHere }),
+  );
   const app = new Hono().route(
     "/",
     createHooks({

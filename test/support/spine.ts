@@ -23,6 +23,7 @@ import type { FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import { type Presets, readPresets } from "../../src/verify/presets.ts";
 import { createTestApi, type TestApi } from "./api.ts";
 import { createTestChanges } from "./changes.ts";
+import { parseXmlHere } from "./parse-xml.ts";
 import { sharedSchemas } from "./schemas.ts";
 import { createTestRedis, type TestRedis } from "./test-redis.ts";
 
@@ -102,7 +103,11 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   const outbound = starting.use(createOutbound({ allowNetworks: [] }));
   for (const kind of channelKinds.values()) {
-    if (!kind.addressed) runtimes.set(kind.kind, starting.use(await kind.start({ ...fetching, outbound })));
+    if (!kind.addressed)
+      runtimes.set(
+        kind.kind,
+        starting.use(await kind.start({ ...fetching, outbound, parseXml: parseXmlHere })),
+      );
   }
   let made: EventPath | undefined;
   const api = starting.use(

@@ -1,20 +1,21 @@
-import type { Clock } from "../../lib/clock.ts";
 import { PathBudgetError } from "../../normalize/paths/path.ts";
 import { broken, doneAt, failed } from "../pull/ends.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
 import { readCursor } from "./cursor/cursor.ts";
 import { createPollWriter, type PollWriter } from "./cursor/poll-writer.ts";
 import { PositionError } from "./cursor/position.ts";
-import type { CallDeps } from "./fetch/call.ts";
-import { createPageFetcher, type Exchange, type FetchedPage } from "./fetch/fetch-page.ts";
+import {
+  createPageFetcher,
+  type Exchange,
+  type FetchedPage,
+  type PageFetcherDeps,
+} from "./fetch/fetch-page.ts";
 import { createPageWalk, type PageWalk } from "./fetch/page-walk.ts";
 import { FIRST_PAGE } from "./pagination/page-request.ts";
 import type { TemplateValue } from "./request/template-values.ts";
 import type { Plan } from "./settings/plan.ts";
 
-export interface PollDeps extends CallDeps {
-  readonly clock: Clock;
-}
+export type PollDeps = Omit<PageFetcherDeps, "observe">;
 
 export interface PollOptions {
   /** Told of each call. */

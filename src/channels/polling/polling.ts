@@ -22,10 +22,10 @@ export const polling: ChannelKind = {
   cursor: pollCursorFormat,
   originOf: (settings) => originOf(getStoredSettings(pollingSettings, settings).request),
   needsSetup: () => false,
-  async start({ outbound, clock }) {
+  async start({ outbound, clock, parseXml }) {
     const wait: PollDeps["wait"] = (ms, { signal }) => delay(ms, undefined, { signal });
     return {
-      polled: createPolledSource({ outbound, clock, wait, random: Math.random }),
+      polled: createPolledSource({ outbound, clock, wait, parseXml, random: Math.random }),
       async [Symbol.asyncDispose]() {},
     };
   },

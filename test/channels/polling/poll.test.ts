@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { PollDeps } from "../../../src/channels/polling/poll-source.ts";
+import { parseXmlHere } from "../../support/parse-xml.ts";
 import { STATUSES } from "../pull/statuses.ts";
 import { type Answer, json, status } from "./answer-server.ts";
 import { idsOf, NOW, openedPolls, rows } from "./poll-support.ts";
@@ -150,6 +152,23 @@ describe("a delivery", () => {
       ["2.0", "1.50"],
       ["3", "1.50"],
     ]);
+  });
+
+  it.each([
+    [{ itemsPath: "$.list.row" }, '{"id":"1"}'],
+    [{ itemId: "$.list.row[0].id" }, "<list>"],
+  ])("of large XML is read in another thread, with the same events: %j", async (config, data) => {
+    const answer = `<list><row><id>1</id></row><row><id>${"x".repeat(20_000)}</id></row></list>`;
+    const texts: string[] = [];
+    const parseXml: PollDeps["parseXml"] = async (text) => {
+      texts.push(text);
+      return parseXmlHere(text, "");
+    };
+    const rig = rigOf({ itemsPath: undefined, ...config }, { parseXml });
+    server.answers = [(_, r) => r.writeHead(200, { "content-type": "application/xml" }).end(answer)];
+    await rig.poll();
+    expect(texts).toEqual([answer]);
+    expect(rig.log[0]?.data).toContain(data);
   });
 
   it("of lines, XML, a nested path or a single object holds only the new items", async () => {

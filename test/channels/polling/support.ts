@@ -11,6 +11,7 @@ import { createOutbound } from "../../../src/net/create-outbound.ts";
 import type { Credentials } from "../../../src/net/credentials.ts";
 import { compileRules } from "../../../src/normalize/compile.ts";
 import { normalize } from "../../../src/normalize/normalize.ts";
+import { parseXmlHere } from "../../support/parse-xml.ts";
 
 export type Config = z.input<typeof pollingSettings>;
 
@@ -33,6 +34,7 @@ export interface RigOptions {
   readonly credentials?: Credentials;
   readonly definition?: Partial<Definition>;
   readonly wait?: PollDeps["wait"];
+  readonly parseXml?: PollDeps["parseXml"];
 }
 
 /**
@@ -66,6 +68,7 @@ export class PollRig {
       outbound,
       clock: this.#clock,
       random: () => 0,
+      parseXml: this.#options.parseXml ?? parseXmlHere,
       wait:
         this.#options.wait ??
         (async (ms) => {

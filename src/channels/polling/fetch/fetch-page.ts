@@ -2,6 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import type { Redact } from "../../../lib/secrets/redact.ts";
 import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
+import type { ParseXmlElsewhere } from "../../../normalize/body/xml.ts";
 import { type Failed, failed, refused } from "../../pull/ends.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import type { PageRequest } from "../pagination/page-request.ts";
@@ -9,7 +10,7 @@ import { InvalidRequestError, originOf, type PageParameters } from "../request/r
 import type { TemplateContext } from "../request/template-values.ts";
 import type { Plan } from "../settings/plan.ts";
 import { type CallDeps, callServer, refusalOf, waitOf } from "./call.ts";
-import { type Page, readPage } from "./page.ts";
+import { largeXmlOf, type Page, type ReadResponse, readPage } from "./page.ts";
 import { redactSent } from "./secrets.ts";
 import { type Validators, validatorsOf, withConditions } from "./validators.ts";
 
@@ -52,6 +53,7 @@ export interface Exchange {
 
 export interface PageFetcherDeps extends CallDeps {
   readonly clock: Clock;
+  readonly parseXml: ParseXmlElsewhere;
   readonly observe?: (exchange: Exchange) => void;
 }
 
@@ -68,11 +70,11 @@ const PAGE_GONE: readonly number[] = [400, 404, 410];
 /** Asks for the pages of one walk. */
 export function createPageFetcher(
   deps: PageFetcherDeps,
-  { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "credentials" | "signal"> },
+  { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "channel" | "credentials" | "signal"> },
 ): PageFetcher {
-  const { clock, observe } = deps;
+  const { clock, observe, parseXml } = deps;
   const { pagination, settings } = plan;
-  const { credentials, signal } = run;
+  const { channel, credentials, signal } = run;
   const origin = originOf(settings.request);
   const asked = new Set<string>();
 
@@ -87,7 +89,7 @@ export function createPageFetcher(
     return undefined;
   };
 
-  function readAnswer(response: OutboundResponse, sent: AuthorizedRequest, query: PageQuery): Fetched {
+  function readAnswer(response: ReadResponse, sent: AuthorizedRequest, query: PageQuery): Fetched {
     const { at } = query;
     const { expiredOn } = plan.discriminator;
     const isFirst = at.kind === "first";
@@ -127,7 +129,7 @@ export function createPageFetcher(
   }
 
   /** Of an answer that is no page: by its body, where that can be read. */
-  function saysExpired(response: OutboundResponse): boolean {
+  function saysExpired(response: ReadResponse): boolean {
     const { expiredOn } = plan.discriminator;
     const read = readPage(response, { ...settings, itemsPath: undefined });
     return read.ok && isEqual(read.value, expiredOn?.path, expiredOn?.equals);
@@ -154,7 +156,9 @@ export function createPageFetcher(
     if (answer.status === 304 && conditional !== request) {
       return { kind: "notModified", notBeforeMs: waitOf(answer, settings, clock()) };
     }
-    const fetched = readAnswer(answer, sent, query);
+    const text = largeXmlOf(answer, settings);
+    const xml = text === undefined ? undefined : await parseXml(text, channel.identity.organizationId);
+    const fetched = readAnswer({ ...answer, xml }, sent, query);
     if (fetched.kind !== "page" || at.kind !== "first") return fetched;
     return { ...fetched, validators: validatorsOf(request, answer) };
   }

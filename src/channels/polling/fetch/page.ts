@@ -3,10 +3,12 @@ import type { VerifiedDelivery } from "../../../event/received.ts";
 import type { Values } from "../../../event/values.ts";
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { OutboundResponse } from "../../../net/outbound.ts";
-import { type Body, bodyFormatOf, readBody } from "../../../normalize/body/bodies.ts";
+import { type Body, bodyFormatOf, readBody, xmlTextOf } from "../../../normalize/body/bodies.ts";
 import { MAX_PAGE_ITEMS, splitItems } from "../../../normalize/body/items.ts";
 import type { JsonText } from "../../../normalize/body/payload-slice.ts";
+import { MAX_XML_HERE } from "../../../normalize/body/xml.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
+import type { Fault } from "../../../normalize/fault.ts";
 import type { BrokenItem, Item } from "../../../normalize/item.ts";
 import { ItemReader } from "../../../normalize/item-reader.ts";
 import type { PathBudget } from "../../../normalize/paths/path.ts";
@@ -24,6 +26,11 @@ export interface PageItem {
   readonly read: (path: RulePath) => string | undefined;
   /** SHA-256 of the whole item, 43 base64url characters. */
   readonly contentHash: () => string;
+}
+
+/** A server's answer, with what another thread has read of a large XML document. */
+export interface ReadResponse extends OutboundResponse {
+  readonly xml?: Result<unknown, Fault> | undefined;
 }
 
 /** A server's answer, read. */
@@ -73,7 +80,7 @@ const PAGE_PATH_BUDGET = 4_000_000;
  * @throws PathBudgetError, by what it answers too
  */
 export function readPage(
-  answer: OutboundResponse,
+  answer: ReadResponse,
   format: PageFormat,
   secretQuery: readonly string[] = [],
 ): Result<Page, PageFault> {
@@ -95,21 +102,32 @@ export function readPage(
   });
 }
 
+/** Of an answer that is to be read in another thread, because it is long. */
+export function largeXmlOf(
+  { body, headers }: OutboundResponse,
+  { decode }: Pick<PageFormat, "decode">,
+): string | undefined {
+  return body.length > MAX_XML_HERE ? xmlTextOf(body, contentTypeOf(headers, decode)) : undefined;
+}
+
+function contentTypeOf(headers: Values, decode: Decoding | undefined): string | undefined {
+  const received = [headers["content-type"]].flat()[0];
+  const charset = bodyFormatOf(received)?.charset;
+  return decode === undefined ? received : `${CONTENT_TYPES[decode]}${charset ? `; charset=${charset}` : ""}`;
+}
+
 function readContent(
-  { body: bytes, headers }: OutboundResponse,
+  { body: bytes, headers, xml }: ReadResponse,
   { decode, itemsPath }: PageFormat,
 ): Result<{ readonly body: Body; readonly isEmpty: boolean }, PageFault> {
   const isEmpty = bytes.every(isSpace);
-  const received = [headers["content-type"]].flat()[0];
-  const charset = bodyFormatOf(received)?.charset;
-  const told =
-    decode === undefined ? received : `${CONTENT_TYPES[decode]}${charset ? `; charset=${charset}` : ""}`;
+  const told = contentTypeOf(headers, decode);
   const kind = isEmpty ? "json" : bodyFormatOf(told)?.kind;
   if (kind !== "json" && kind !== "ndjson" && kind !== "xml") {
-    const message = `The server answers with ${named(received)}, which is not read unless \`decode\` says as what`;
+    const message = `The server answers with ${named([headers["content-type"]].flat()[0])}, which is not read unless \`decode\` says as what`;
     return err({ code: "content_type", message });
   }
-  const read = readBody(isEmpty ? NULL : bytes, isEmpty ? undefined : told);
+  const read = readBody(isEmpty ? NULL : bytes, isEmpty ? undefined : told, { xml });
   if (!read.ok) return invalid(read.error.detail);
   if (kind !== "xml" || itemsPath === undefined) return ok({ body: read.value, isEmpty });
   // Items are cut out of JSON: an XML document that is split goes on as the JSON that paths see of it.
