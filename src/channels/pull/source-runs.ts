@@ -119,18 +119,6 @@ export type SourceObservation =
   | { readonly kind: "recovered" | "cursorLost"; readonly channel: ChannelHandle }
   | { readonly kind: "refused"; readonly channel: ChannelHandle; readonly stale: "epoch" | "cursor" };
 
-type RunDeps<C extends SourceChannel> = SourceRunsDeps<C> & { readonly underWay: Limiter };
-
-/** The arguments of a run that begins. */
-interface BeginningRun<C> {
-  readonly channel: C;
-  readonly taken: AcquiredSource;
-  /** True where it has run before, and Redis knows nothing of it any more. */
-  readonly isLost: boolean;
-  readonly owner: string;
-  readonly signal: AbortSignal;
-}
-
 /** Of all sources together, on their way to the bus: less than what it takes, so that sources wait instead of being refused. */
 const MAX_BYTES_UNDER_WAY = 16 * 1024 * 1024;
 
@@ -152,7 +140,7 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
       const isLost = taken.isFirst && hadBegun;
       return {
         kind: "open",
-        open: startRun({ ...deps, underWay }, { channel, taken, isLost, owner, signal }),
+        open: startRun(deps, underWay, { channel, taken, isLost, owner, signal }),
       };
     },
   };
@@ -170,8 +158,19 @@ const WELL_AFTER_MS = 30_000;
 const FETCHED = { method: "GET", query: Object.freeze(Object.create(null)) } as const;
 
 /** One run of a source that was taken over; all that it writes is fenced by its epoch and kept in order. */
-function startRun<C extends SourceChannel>(deps: RunDeps<C>, beginning: BeginningRun<C>): OpenRun {
-  const { positions, states, pace, ingest, move, setState, underWay, clock, observe } = deps;
+function startRun<C extends SourceChannel>(
+  deps: SourceRunsDeps<C>,
+  underWay: Limiter,
+  beginning: {
+    readonly channel: C;
+    readonly taken: AcquiredSource;
+    /** True where it has run before, and Redis knows nothing of it any more. */
+    readonly isLost: boolean;
+    readonly owner: string;
+    readonly signal: AbortSignal;
+  },
+): OpenRun {
+  const { positions, states, pace, ingest, move, setState, clock, observe } = deps;
   const { channel, taken, isLost, owner, signal } = beginning;
   const { number } = channel.identity;
   const { epoch } = taken;

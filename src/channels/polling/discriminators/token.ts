@@ -62,7 +62,7 @@ const savedSchema = z.strictObject({
 });
 type Saved = z.input<typeof savedSchema>;
 
-interface TokenOptions extends Pick<DiscriminatorContext, "itemKey" | "order" | "startAt"> {
+interface TokenOptions extends Pick<DiscriminatorContext, "itemKey" | "order"> {
   readonly path: RulePath | undefined;
   readonly hasMorePath: RulePath | undefined;
 }
@@ -74,7 +74,7 @@ export const token: Discriminator<typeof settings> = {
   create(settings, { paths, itemKey, order, startAt }) {
     const path = paths.ofPage(settings.path, "discriminator.path");
     const hasMorePath = paths.ofPage(settings.hasMorePath, "discriminator.hasMorePath");
-    const options: TokenOptions = { path, hasMorePath, itemKey, order, startAt };
+    const options: TokenOptions = { path, hasMorePath, itemKey, order };
     const first: Saved =
       typeof startAt === "object" ? { token: startAt.value } : { isPriming: startAt === "now" };
     const { as, expiredOn } = settings;

@@ -1,6 +1,7 @@
 import type { Values } from "../../../event/values.ts";
 import { createRedact, HIDDEN, type Redact } from "../../../lib/secrets/redact.ts";
 import type { AuthorizedRequest } from "../../../net/credentials.ts";
+import type { DryRun } from "../../source.ts";
 
 /**
  * Takes out what the credentials have put into a request, wherever a server repeats it: links that hold the key of the query,
@@ -16,29 +17,17 @@ export function redactSent(sent: Omit<AuthorizedRequest, "generation">): Redact 
 }
 
 export function redactValues(values: Values, redact: Redact): Values {
-  return Object.assign(
-    Object.create(null),
-    Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [
-        name,
-        typeof value === "string" ? redact(value) : value.map(redact),
-      ]),
-    ),
-  );
+  const redacted = Object.entries(values).map(([name, value]) => [
+    name,
+    typeof value === "string" ? redact(value) : value.map(redact),
+  ]);
+  return Object.assign(Object.create(null), Object.fromEntries(redacted));
 }
 
 /** A request as it may be shown. */
-export function redactRequest({
-  request,
-  secretHeaders,
-  secretQuery,
-}: Omit<AuthorizedRequest, "generation">): {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Values;
-  readonly body: string | null;
-} {
-  const redact = redactSent({ request, secretHeaders, secretQuery });
+export function redactRequest(sent: Omit<AuthorizedRequest, "generation">): DryRun["request"] {
+  const { request, secretHeaders, secretQuery } = sent;
+  const redact = redactSent(sent);
   const url = new URL(request.url);
   for (const name of secretQuery) if (url.searchParams.has(name)) url.searchParams.set(name, HIDDEN);
   const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [

@@ -37,97 +37,80 @@ const MAX_CHARS = 16_384;
 export function createPagination(settings: PaginationSettings | undefined, paths: PathReader): Pagination {
   if (settings === undefined) return ONE_PAGE;
   const { maxItems, maxPages } = settings;
-  const guards = { maxItems, maxPages };
+  const path = "path" in settings ? paths.ofPage(settings.path, "pagination.path") : undefined;
+  const hasMore =
+    "hasMorePath" in settings ? paths.ofPage(settings.hasMorePath, "pagination.hasMorePath") : undefined;
+  const way = wayOf(settings, path);
+  const next: Pagination["next"] = (page, at) =>
+    hasMore === undefined || isTrue(page.read(hasMore)) ? way.next(page, at) : ok(undefined);
+  return { ...way, maxItems, maxPages, next };
+}
+
+type Way = Omit<Pagination, "maxItems" | "maxPages">;
+
+function wayOf(settings: PaginationSettings, path: RulePath | undefined): Way {
   switch (settings.by) {
     case "linkHeader":
-      return byAddress(guards, (page) => findLink(page.headers.link, settings.relation));
-    case "nextUrlPath": {
-      const path = paths.ofPage(settings.path, "pagination.path");
-      return byAddress(guards, (page) => path && page.read(path));
-    }
-    case "cursorToken": {
-      const path = paths.ofPage(settings.path, "pagination.path");
-      const hasMore = paths.ofPage(settings.hasMorePath, "pagination.hasMorePath");
-      return byToken({ ...guards, ...settings }, path, hasMore);
-    }
-    case "offset": {
-      const hasMore = paths.ofPage(settings.hasMorePath, "pagination.hasMorePath");
-      return byNumber({ ...settings, first: 0, step: (items) => items }, hasMore);
-    }
-    case "page": {
-      const hasMore = paths.ofPage(settings.hasMorePath, "pagination.hasMorePath");
-      return byNumber({ ...settings, step: () => 1 }, hasMore);
-    }
+      return byAddress((page) => findLink(page.headers.link, settings.relation));
+    case "nextUrlPath":
+      return byAddress((page) => path && page.read(path));
+    case "cursorToken":
+      return byToken(settings, path);
+    case "offset":
+      return byNumber({ ...settings, first: 0 }, (items) => items);
+    case "page":
+      return byNumber(settings, () => 1);
     default:
       return settings satisfies never;
   }
 }
 
-function byAddress(
-  guards: Pick<Pagination, "maxItems" | "maxPages">,
-  find: (page: Page) => unknown,
-): Pagination {
-  return {
-    ...guards,
-    counts: false,
-    parametersOf: (at) => (at.kind === "url" ? { url: at.url } : {}),
-    numberOf: () => undefined,
-    next(page) {
-      const found = find(page);
-      if (isNothing(found)) return ok(undefined);
-      const url = isText(found) ? page.addressOf(found) : undefined;
-      return url === undefined ? err("the address of the next page is none") : ok({ kind: "url", url });
-    },
-  };
-}
+const byAddress = (find: (page: Page) => unknown): Way => ({
+  counts: false,
+  parametersOf: (at) => (at.kind === "url" ? { url: at.url } : {}),
+  numberOf: () => undefined,
+  next(page) {
+    const found = find(page);
+    if (isNothing(found)) return ok(undefined);
+    const url = isText(found) ? page.addressOf(found) : undefined;
+    return url === undefined ? err("the address of the next page is none") : ok({ kind: "url", url });
+  },
+});
 
-function byToken(
+const byToken = (
   settings: Extract<PaginationSettings, { by: "cursorToken" }>,
   path: RulePath | undefined,
-  hasMore: RulePath | undefined,
-): Pagination {
-  const { maxItems, maxPages, name } = settings;
-  return {
-    maxItems,
-    maxPages,
-    counts: false,
-    parametersOf(at) {
-      if (at.kind !== "token" || name === undefined) return {};
-      return { [settings.in]: { [name]: at.token } };
-    },
-    numberOf: (at) => (at.kind === "token" ? at.token : undefined),
-    next(page) {
-      const found = path && page.read(path);
-      if (isNothing(found) || !saysMore(page, hasMore)) return ok(undefined);
-      return isText(found) ? ok({ kind: "token", token: found }) : err("the token of the next page is none");
-    },
-  };
-}
+): Way => ({
+  counts: false,
+  parametersOf: (at) =>
+    at.kind === "token" && settings.name !== undefined
+      ? { [settings.in]: { [settings.name]: at.token } }
+      : {},
+  numberOf: (at) => (at.kind === "token" ? at.token : undefined),
+  next(page) {
+    const found = path && page.read(path);
+    if (isNothing(found)) return ok(undefined);
+    return isText(found) ? ok({ kind: "token", token: found }) : err("the token of the next page is none");
+  },
+});
 
 function byNumber(
-  settings: {
-    readonly maxItems: number;
-    readonly maxPages: number;
-    readonly first: number;
-    readonly pageSize?: number | undefined;
-    readonly param?: string | undefined;
-    readonly step: (items: number) => number;
-  },
-  hasMore: RulePath | undefined,
-): Pagination {
-  const { first, maxItems, maxPages, pageSize = 1, param, step } = settings;
+  {
+    first,
+    pageSize = 1,
+    param,
+  }: Pick<Extract<PaginationSettings, { by: "page" }>, "first" | "pageSize" | "param">,
+  step: (items: number) => number,
+): Way {
   const numberOf = (at: PageRequest): number => (at.kind === "number" ? at.number : first);
   return {
-    maxItems,
-    maxPages,
     counts: true,
     parametersOf: (at) => (param === undefined ? {} : { query: { [param]: String(numberOf(at)) } }),
     numberOf: (at) => String(numberOf(at)),
-    next(page, at) {
-      const { itemCount } = page;
-      if (itemCount < pageSize || itemCount === 0 || !saysMore(page, hasMore)) return ok(undefined);
-      return ok({ kind: "number", number: numberOf(at) + step(itemCount) });
-    },
+    next: ({ itemCount }, at) =>
+      itemCount < pageSize || itemCount === 0
+        ? ok(undefined)
+        : ok({ kind: "number", number: numberOf(at) + step(itemCount) }),
   };
 }
 
@@ -135,9 +118,6 @@ const isNothing = (found: unknown): boolean =>
   found === undefined || found === null || found === "" || found === false;
 
 const isText = (found: unknown): found is string => typeof found === "string" && found.length <= MAX_CHARS;
-
-const saysMore = (page: Page, path: RulePath | undefined): boolean =>
-  path === undefined || isTrue(page.read(path));
 
 /** XML has texts alone. */
 export const isTrue = (value: unknown): boolean => value === true || value === "true";

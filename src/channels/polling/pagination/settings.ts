@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { integer, pathText, text } from "../../../event/setting-fields.ts";
 
-const path = pathText;
 const name = text(256);
 
 const guards = {
@@ -13,9 +12,18 @@ const guards = {
   ),
 } as const;
 
-const hasMorePath = path
+const hasMorePath = pathText
   .optional()
   .describe("A path over the page that yields false, or nothing, on the last one.");
+
+const counted = {
+  param: name.optional().describe("The query parameter; without it {{page}} says where the number goes."),
+  pageSize: integer(1, 100_000)
+    .optional()
+    .describe("A page with fewer items is the last; without it only an empty one is."),
+  hasMorePath,
+  ...guards,
+} as const;
 
 /** How one page leads to the next. */
 export const paginationSettings = z
@@ -27,12 +35,12 @@ export const paginationSettings = z
     }),
     z.strictObject({
       by: z.literal("nextUrlPath").describe("The page holds the address of the next one."),
-      path: path.describe("A path over the page that yields the address, also a relative one."),
+      path: pathText.describe("A path over the page that yields the address, also a relative one."),
       ...guards,
     }),
     z.strictObject({
       by: z.literal("cursorToken").describe("The page holds a token by which the next one is asked for."),
-      path: path.describe("A path over the page that yields the token; the last page has none."),
+      path: pathText.describe("A path over the page that yields the token; the last page has none."),
       in: z.enum(["query", "body"]).default("query").describe("Where the token is sent."),
       name: name
         .optional()
@@ -44,22 +52,12 @@ export const paginationSettings = z
     }),
     z.strictObject({
       by: z.literal("offset").describe("The next page is asked for by how many items come before it."),
-      param: name.optional().describe("The query parameter; without it {{page}} says where the number goes."),
-      pageSize: integer(1, 100_000)
-        .optional()
-        .describe("A page with fewer items is the last; without it only an empty one is."),
-      hasMorePath,
-      ...guards,
+      ...counted,
     }),
     z.strictObject({
       by: z.literal("page").describe("The next page is asked for by its number."),
-      param: name.optional().describe("The query parameter; without it {{page}} says where the number goes."),
       first: integer(0, 1, 1).describe("The number of the first page."),
-      pageSize: integer(1, 100_000)
-        .optional()
-        .describe("A page with fewer items is the last; without it only an empty one is."),
-      hasMorePath,
-      ...guards,
+      ...counted,
     }),
   ])
   .describe(

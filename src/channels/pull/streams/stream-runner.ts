@@ -69,18 +69,9 @@ export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps)
     try {
       state = "connecting";
       const opening = await begin(signal);
-      switch (opening.kind) {
-        case "none":
-          // The supervisor hears of that soon; if not, this looks again.
-          return ENGINE.maxMs;
-        case "backoff":
-        case "interval":
-          return opening.waitMs;
-        case "open":
-          return await runOpened(opening.open, begun);
-        default:
-          return opening satisfies never;
-      }
+      if (opening.kind === "open") return await runOpened(opening.open, begun);
+      // Of a source that should not run the supervisor hears soon; if not, this looks again.
+      return opening.kind === "none" ? ENGINE.maxMs : opening.waitMs;
     } finally {
       begun();
       state = "waiting";
