@@ -7,8 +7,13 @@
 local call = redis.call
 local token, name, since, heldMs, keptMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 -- @include ./slots.lua
+local longest = now + math.max(heldMs, keptMs)
 local full = 0
 for i, place in ipairs(KEYS) do
+  -- A clock that was set back must not prolong what the dead hold.
+  for _, holder in ipairs(call('ZRANGEBYSCORE', place, string.format('(%d', longest), '+inf')) do
+    call('ZADD', place, longest, holder)
+  end
   call('ZREM', place, 'r:' .. name)
   if full == 0 and taken(place) >= tonumber(ARGV[4 + 2 * i]) then
     full = i

@@ -11,6 +11,10 @@ local worker, ttl, shards, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]),
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+-- A clock that was set back must not prolong the lease of a worker that is gone.
+for _, name in ipairs(call('ZRANGEBYSCORE', KEYS[1], string.format('(%d', now + ttl), '+inf')) do
+  call('ZADD', KEYS[1], now + ttl, name)
+end
 local isNew = not call('ZSCORE', KEYS[1], worker)
 call('ZADD', KEYS[1], now + ttl, worker)
 local live = {}

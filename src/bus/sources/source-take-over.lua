@@ -19,12 +19,20 @@ if ARGV[3] == '1' then
   call('HDEL', KEYS[1], 'r', 'rl', 'f', 'd', 'w', 'ws')
 end
 local held = call('HMGET', KEYS[1], 'e', 'v', 's', 'f', 'c', 'n', 'r', 'b', 'd', 'nl', 'rl')
--- A clock that was set back must not stop a source for longer than it was to wait, or than its interval.
-local function ends(at, length)
-  return math.min(tonumber(at or 0), now + tonumber(length or at or 0))
+-- A clock that was set back must not stop a source for longer than it was to wait, or than its interval: a time that is too far
+-- ahead is brought near, and stays there.
+local function latest(field, at, most)
+  if at and tonumber(at) > most then
+    call('HSET', KEYS[1], field, string.format('%d', most))
+    return most
+  end
+  return tonumber(at or 0)
 end
-local backoff = math.max(ends(held[6], held[10]), ends(held[7], held[11]))
-local interval = held[8] and math.min(tonumber(held[8]), now) + (held[9] and intervalMs or retryMs) or 0
+local backoff = math.max(
+  latest('n', held[6], now + tonumber(held[10] or held[6] or 0)),
+  latest('r', held[7], now + tonumber(held[11] or held[7] or 0))
+)
+local interval = held[8] and latest('b', held[8], now) + (held[9] and intervalMs or retryMs) or 0
 if math.max(backoff, interval) > now then
   return { interval > backoff and 'interval' or 'backoff', math.max(backoff, interval) - now }
 end

@@ -271,10 +271,10 @@ function startRun<C extends SourceChannel>(
     };
   }
 
-  async function writeEnd(end: SourceEnd, plan: RunPlan): Promise<void> {
+  /** @param nowMs when it ended: the plan goes by the clock of that moment, which may be set meanwhile */
+  async function writeEnd(end: SourceEnd, plan: RunPlan, nowMs: number): Promise<void> {
     observe({ kind: "ended", channel, end });
     if (end.kind === "done") await recover();
-    const nowMs = clock();
     const isSlow = end.kind === "broken" || end.kind === "needsReauth";
     const nextAtMs = isSlow ? nowMs + SLOW_RETRY_MS : plan.nextAtMs;
     const { failures = end.kind === "failed" || isSlow ? taken.failures + 1 : 0 } = plan;
@@ -327,9 +327,10 @@ function startRun<C extends SourceChannel>(
       report.note(facts);
     },
     async end(end, plan = {}) {
+      const nowMs = clock();
       await writes.settled();
       try {
-        if (end) await writeEnd(end, plan);
+        if (end) await writeEnd(end, plan, nowMs);
         else report.note({ state: "waiting" });
       } finally {
         clearTimeout(wellTimer);

@@ -129,6 +129,18 @@ describe("slots", () => {
     await (await take(slots, "b", only)).release();
   });
 
+  it("come back in time from a worker that died before the clock of Redis was set back", async () => {
+    const slots = createSlots({ redis, heldMs: 50, keptMs: 50 });
+    const origin = place("set back", 1, false);
+    await server.client.zadd("inlet:{slots}:set back", Date.now() + HOUR_MS, "dead");
+    expect((await ask(slots, "a", origin)).kind).toBe("full");
+    await until(async () => {
+      const asked = await ask(slots, "a", origin);
+      if (asked.kind === "taken") await asked.slot.release();
+      return asked.kind === "taken";
+    });
+  });
+
   it("pass from a dead worker to the next in line at the next request", async () => {
     const slots = createSlots({ redis, ...patient });
     const two = place("crashed", 2);

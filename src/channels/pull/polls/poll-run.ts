@@ -60,15 +60,15 @@ export async function pollOnce(
       const next = nextPoll(target.plan, clock(), dueAtMs);
       return { result: "early", againAtMs: next.isExtra ? next.atMs : undefined };
     }
-    const beganAtMs = clock();
-    const plan = planFrom(target.plan, beganAtMs);
+    const beganMs = performance.now();
+    const plan = planFrom(target.plan, clock());
     const { run, failures, report, end: writeEnd } = opening.open;
     report({ lagMs });
     const ended = await withinGrace(ABORT_GRACE_MS, (async () => polled.poll(run))(), running).catch(
       (error: unknown) => (running.aborted ? undefined : endOfThrown(error, log)),
     );
     const end = signal.aborted ? undefined : deadline.signal.aborted ? overdue(deadlineMs) : ended;
-    const retryAtMs = beganAtMs + (spacing?.retryMs ?? 0);
+    const retryAtMs = clock() + Math.max(0, (spacing?.retryMs ?? 0) - (performance.now() - beganMs));
     const went = whatNext(end, plan, deps, { failures, retryAtMs });
     const progress = end?.kind !== "done" ? undefined : went.isExtra ? "more" : "done";
     try {

@@ -117,8 +117,10 @@ export function startStreamRunner(channelNumber: number, deps: StreamRunnerDeps)
     const wasGood = openMs() >= policy.resetAfterMs || (end.kind === "done" && open.hasWritten());
     const failures = wasGood ? 1 : open.failures + 1;
     const nextAtMs = nextOf(end, failures, policy);
+    const waitMs = nextAtMs - clock();
+    const endedMs = performance.now();
     await open.end(end, { nextAtMs, failures });
-    return Math.max(0, nextAtMs - clock());
+    return Math.max(0, waitMs - (performance.now() - endedMs));
   }
 
   function nextOf(end: SourceEnd, failures: number, policy: ReconnectPolicy): number {
