@@ -1,0 +1,129 @@
+import { createHash } from "node:crypto";
+import { type Redis, ReplyError } from "ioredis";
+import { type LuaScript, loadScript } from "../../src/lib/lua.ts";
+import { Process, type World } from "./world.ts";
+
+/** A command that the server has carried out, in the order in which it did. */
+export interface Executed {
+  readonly by: string;
+  /** The name of the script's file, or the command. */
+  readonly name: string;
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  readonly reply: unknown;
+}
+
+/** Changes the text of the shipped scripts: to see that a broken one is found. */
+export type Breakage = (text: string) => string;
+
+const CLOCK_KEY = "simulation:now";
+/** The clock as TIME answers it, and the id that XADD makes of it: never below the last one of the stream. */
+const PRELUDE = `
+local function virtualTime()
+  local ms = tonumber(redis.call('GET', '${CLOCK_KEY}'))
+  return { math.floor(ms / 1000), ms % 1000 * 1000 }
+end
+local function virtualId(key)
+  local ms = redis.call('GET', '${CLOCK_KEY}')
+  local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
+  local lastMs = last and string.match(last[1], '^%d+') or '0'
+  return (tonumber(lastMs) > tonumber(ms) and lastMs or ms) .. '-*'
+end
+`;
+
+/** The shipped text on that clock. */
+function onVirtualClock(text: string): string {
+  const [, shebang = "", rest = text] = /^(#!.*\n)([\s\S]*)$/.exec(text) ?? [];
+  const changed = rest
+    .replace(/\b(?:redis\.)?call\(\s*(['"])TIME\1\s*\)/gi, "virtualTime()")
+    .replace(/\bcall\('XADD', (\w+),(.*?)'\*'/g, "call('XADD', $1,$2virtualId($1)");
+  return `${shebang}${PRELUDE.replaceAll("\n", " ")}${changed}`;
+}
+
+const FILES = {
+  takeOver: "sources/source-take-over.lua",
+  stamp: "sources/source-stamp.lua",
+  renew: "sources/rebalance.lua",
+  end: "sources/source-end.lua",
+  publish: "publish/publish.lua",
+} as const;
+const NAMES = new Map(
+  Object.entries(FILES).map(([name, file]) => [
+    loadScript(new URL(`../../src/bus/${file}`, import.meta.url)).sha,
+    name,
+  ]),
+);
+
+/** A real Redis with the shipped scripts, whose clock is the simulation's. */
+export class VirtualRedis {
+  readonly process: Process;
+  readonly world: World;
+  /** How far its clock is from the true time. */
+  skewMs = 0;
+  /** So many of the next scripts it refuses, as a full Redis does. */
+  refusals = 0;
+  readonly #client: Redis;
+  readonly #breakage: Breakage;
+  readonly #scripts = new Map<string, LuaScript>();
+  readonly #onExecuted: (done: Executed) => Promise<void>;
+
+  constructor(
+    world: World,
+    client: Redis,
+    {
+      breakage,
+      onExecuted,
+    }: { readonly breakage: Breakage; readonly onExecuted: (done: Executed) => Promise<void> },
+  ) {
+    this.process = new Process(world, "redis", { isReal: true });
+    this.world = world;
+    this.#client = client;
+    this.#breakage = breakage;
+    this.#onExecuted = onExecuted;
+  }
+
+  timeMs = (): number => Math.floor(this.world.nowMs + this.skewMs);
+
+  async execute(by: string, command: string, args: readonly string[]): Promise<unknown> {
+    const ms = this.timeMs();
+    if (command === "time") return [String(Math.floor(ms / 1000)), String((ms % 1000) * 1000)];
+    if (command !== "evalsha" && command !== "eval") {
+      const reply = await this.#client.call(command, ...args);
+      await this.#onExecuted({ by, name: command, keys: [], args, reply });
+      return reply;
+    }
+    const [script = "", count = "0", ...rest] = args;
+    if (this.refusals > 0) {
+      this.refusals--;
+      throw new ReplyError("OOM command not allowed when used memory > 'maxmemory'.");
+    }
+    const sha = command === "eval" ? this.#load(script) : script;
+    const ours = this.#scripts.get(sha);
+    if (ours === undefined) throw new ReplyError("NOSCRIPT No matching script. Please use EVAL.");
+    const reply = await this.#run(ours, ms, [count, ...rest]);
+    const keys = rest.slice(0, Number(count));
+    await this.#onExecuted({ by, name: NAMES.get(sha) ?? sha, keys, args: rest.slice(keys.length), reply });
+    return reply;
+  }
+
+  #load(text: string): string {
+    const sha = createHash("sha1").update(text).digest("hex");
+    const changed = onVirtualClock(this.#breakage(text));
+    this.#scripts.set(sha, { text: changed, sha: createHash("sha1").update(changed).digest("hex") });
+    return sha;
+  }
+
+  async #run(script: LuaScript, ms: number, rest: readonly string[]): Promise<unknown> {
+    const set = ["set", CLOCK_KEY, String(ms)];
+    for (const call of [
+      ["evalsha", script.sha, ...rest],
+      ["eval", script.text, ...rest],
+    ]) {
+      const replies = await this.#client.pipeline([set, call]).exec();
+      const [error, reply] = replies?.[1] ?? [new Error("no reply")];
+      if (!error) return reply;
+      if (!error.message.startsWith("NOSCRIPT")) throw error;
+    }
+    throw new Error("a script that was sent is not known");
+  }
+}

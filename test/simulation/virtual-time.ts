@@ -1,0 +1,95 @@
+/**
+ * Virtual time for simulated processes: what runs within one reads its clock and sets its timers, and all that the program does
+ * later because of it stays within it. What runs outside keeps real time.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { createRequire, syncBuiltinESMExports } from "node:module";
+
+/** Whose timers and clock are virtual. */
+export interface TimeKeeper {
+  /** Monotonic. */
+  readonly nowMs: () => number;
+  readonly startTimer: (delayMs: number, run: () => void) => VirtualTimer;
+}
+
+export class VirtualTimer {
+  isOver = false;
+  ref = (): this => this;
+  unref = (): this => this;
+  hasRef = (): boolean => true;
+  [Symbol.dispose](): void {
+    this.isOver = true;
+  }
+}
+
+const current = new AsyncLocalStorage<TimeKeeper>();
+const promises: typeof import("node:timers/promises") = createRequire(import.meta.url)(
+  "node:timers/promises",
+);
+const real = {
+  ...{ setTimeout, clearTimeout, setImmediate, clearImmediate, delay: promises.setTimeout },
+  now: performance.now.bind(performance),
+};
+
+export const within = <T>(keeper: TimeKeeper, run: () => T): T => current.run(keeper, run);
+
+/** Resolves when no promise that is settled has anything left to do. */
+export const settled = (): Promise<void> => new Promise((resolve) => real.setImmediate(resolve));
+
+/** Replaces the clocks and timers of this process until it is disposed of. */
+export function installVirtualTime(): Disposable {
+  const timer =
+    (fallback: (...all: never[]) => unknown, hasDelay: boolean) =>
+    (run: (...rest: unknown[]) => void, ...rest: unknown[]): unknown => {
+      const keeper = current.getStore();
+      if (keeper === undefined) return fallback(...([run, ...rest] as never[]));
+      const [delayMs, ...args] = hasDelay ? rest : [0, ...rest];
+      return keeper.startTimer(Math.max(0, Number(delayMs ?? 0)), () => run(...args));
+    };
+  const clear =
+    (fallback: (timer: never) => void) =>
+    (timer: unknown): void =>
+      timer instanceof VirtualTimer ? timer[Symbol.dispose]() : fallback(timer as never);
+
+  function delay<T>(ms = 0, value?: T, options: { readonly signal?: AbortSignal } = {}): Promise<T> {
+    const keeper = current.getStore();
+    if (keeper === undefined) return real.delay(ms, value as T, options);
+    const { signal } = options;
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const abort = (): void => {
+        started[Symbol.dispose]();
+        reject(signal?.reason);
+      };
+      const started = keeper.startTimer(ms, () => {
+        signal?.removeEventListener("abort", abort);
+        resolve(value as T);
+      });
+      signal?.addEventListener("abort", abort, { once: true });
+    });
+  }
+
+  const put = (delayed: unknown, globals: object, now: (() => number) | undefined): void => {
+    Object.assign(globalThis, globals);
+    Object.assign(promises, { setTimeout: delayed });
+    syncBuiltinESMExports();
+    if (now === undefined) Reflect.deleteProperty(performance, "now");
+    else Object.defineProperty(performance, "now", { value: now, configurable: true });
+  };
+  put(
+    delay,
+    {
+      setTimeout: timer(real.setTimeout, true),
+      clearTimeout: clear(real.clearTimeout),
+      setImmediate: timer(real.setImmediate, false),
+      clearImmediate: clear(real.clearImmediate),
+    },
+    () => current.getStore()?.nowMs() ?? real.now(),
+  );
+  return {
+    [Symbol.dispose]() {
+      const { setTimeout, clearTimeout, setImmediate, clearImmediate } = real;
+      put(real.delay, { setTimeout, clearTimeout, setImmediate, clearImmediate }, undefined);
+    },
+  };
+}

@@ -1,0 +1,225 @@
+import type { RedisBus } from "../../src/bus/connection/redis.ts";
+import { createPublish, type PublishPolicy } from "../../src/bus/publish/publish.ts";
+import { createShardLeases, shardOf } from "../../src/bus/sources/shard-leases.ts";
+import { createSourcePositions } from "../../src/bus/sources/source-positions.ts";
+import { createSourceStates } from "../../src/bus/sources/source-states.ts";
+import { pollOnce } from "../../src/channels/pull/polls/poll-run.ts";
+import { type PollsContext, pollTargetOf } from "../../src/channels/pull/polls/poll-target.ts";
+import { createSourcePace } from "../../src/channels/pull/source-pace.ts";
+import { createSourceRuns, type SourceChannel } from "../../src/channels/pull/source-runs.ts";
+import { type Shards, startShards } from "../../src/channels/pull/streams/shards.ts";
+import { startStreamRunner } from "../../src/channels/pull/streams/stream-runner.ts";
+import { createStreamRunners } from "../../src/channels/pull/streams/stream-runners.ts";
+import type { SourceRun } from "../../src/channels/source.ts";
+import type { SourceRow } from "../../src/data/channels/sources.ts";
+import type { OutgoingEvent } from "../../src/event/event.ts";
+import type { IngestResult } from "../../src/event/ingest.ts";
+import type { SourcePosition } from "../../src/event/received.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { createLimiter } from "../../src/lib/limiter.ts";
+import { loadScript } from "../../src/lib/lua.ts";
+import { endsWithin } from "../../src/lib/wait.ts";
+import { createLog } from "../../src/log.ts";
+import { Link } from "./link.ts";
+import type { Upstream } from "./upstream.ts";
+import type { VirtualRedis } from "./virtual-redis.ts";
+import { within } from "./virtual-time.ts";
+import { Process, type World } from "./world.ts";
+
+/** A source of the simulation. */
+export interface SimulatedSource {
+  readonly channel: SourceChannel;
+  readonly topics: readonly string[];
+  readonly way: "stream" | "poll";
+}
+
+export const POLL_INTERVAL_S = 5;
+const TTL_MS = 9_000;
+const WRITE_TIMEOUT_MS = 3_500;
+const CALL_TIMEOUT_MS = 4_000;
+const publishScript = loadScript(new URL("../../src/bus/publish/publish.lua", import.meta.url));
+const DAY_MS = 86_400_000;
+const OUTCOME = { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] };
+const log = createLog({ level: "silent" });
+
+/** As much of a gateway as runs sources: the shipped modules, on a connection that takes its time and breaks. */
+export interface Worker {
+  readonly process: Process;
+  readonly links: readonly Link[];
+  readonly shards: Shards;
+  /** As a job of the queue does, which may come at any time, and on several workers at once. */
+  readonly poll: (source: SimulatedSource) => void;
+  /** As a person's change does. */
+  readonly restart: (source: SimulatedSource) => void;
+  /** Ends it in good order. */
+  readonly leave: () => void;
+  /** At once, as by SIGKILL. */
+  readonly kill: () => void;
+}
+
+export function startWorker(
+  world: World,
+  server: VirtualRedis,
+  options: {
+    readonly name: string;
+    readonly sources: readonly SimulatedSource[];
+    /** Those that have begun, on whatever worker. */
+    readonly begun: Set<number>;
+    readonly upstream: Upstream;
+    /** As on a Cluster: each slot by a call of its own. */
+    readonly isSlotted: boolean;
+  },
+): Worker {
+  const { name, sources, begun, upstream, isSlotted } = options;
+  const process = new Process(world, name);
+  const general = new Link(process, server, { timeoutMs: CALL_TIMEOUT_MS, isRaw: false });
+  const writing = new Link(process, server, { timeoutMs: WRITE_TIMEOUT_MS, isRaw: true });
+  const redis = busOf(general, writing, isSlotted);
+  const stop = new AbortController();
+  const clock = process.wallMs;
+  const random = world.chance.next;
+  const publish = createPublish({ redis, newQuarantineId: () => "qr_1" });
+  const byNumber = new Map(sources.map((source) => [source.channel.identity.number, source]));
+  const policy: PublishPolicy = {
+    dedupeWindowMs: isSlotted ? DAY_MS : 0,
+    onConflict: "report",
+    maxEntries: 1_000_000,
+  };
+
+  async function ingest(
+    { identity }: SourceChannel,
+    { body }: { readonly body: Buffer },
+    { position, signal }: { readonly position: SourcePosition; readonly signal: AbortSignal },
+  ): Promise<IngestResult> {
+    const topics = byNumber.get(identity.number)?.topics ?? [];
+    const numbers: readonly number[] = JSON.parse(body.toString());
+    const events = numbers.map((n) =>
+      eventOf(n, topics[n % topics.length] ?? "", { epoch: position.epoch, isRemembered: isSlotted }),
+    );
+    await publish({ channel: identity, events, policy, position }, { signal });
+    return { kind: "accepted", outcome: OUTCOME };
+  }
+
+  const runs = createSourceRuns<SourceChannel>({
+    ...{ clock, ingest, isPipelined: !isSlotted, positions: createSourcePositions({ redis }) },
+    states: createSourceStates({ redis }),
+    findSource: async (number) => byNumber.get(number)?.channel,
+    listTopics: async (number) => byNumber.get(number)?.topics ?? [],
+    credentialsOf: () => {
+      throw new Error("nothing here has credentials");
+    },
+    move: async ({ identity }, { position, signal }) =>
+      void (await publish({ channel: identity, events: [], policy, position }, { signal })),
+    // What the database knows, which never fails here.
+    noteBegun: async (number) => begun.has(number) || !begun.add(number),
+    pace: createSourcePace({ deliveriesPerSecond: 1_000_000 }),
+    setState: async () => false,
+    observe: () => {},
+  });
+  const starts = createLimiter(64);
+  const stream = {
+    reconnect: () => ({ initialMs: 200, maxMs: 5_000, factor: 2, jitter: 0.5, resetAfterMs: 10_000 }),
+    runConnection: (run: SourceRun) => upstream.stream(run, clock),
+  };
+  const runners = createStreamRunners(({ number }) =>
+    startStreamRunner(number, { ...{ runs, stream, starts, clock, random, log }, owner: name }),
+  );
+  const streams = sources.filter(({ way }) => way === "stream").map(({ channel }) => rowOf(channel));
+  const shards = within(process, () =>
+    startShards({
+      ...{ worker: name, log, leases: createShardLeases({ redis }) },
+      timing: { ttlMs: TTL_MS, tickEveryMs: TTL_MS / 3, mostTaken: 96, mostGiven: 48 },
+      async vacate(shards) {
+        await endsWithin(1_500, runners.ended(shards));
+      },
+      onHeld(held) {
+        const ours = streams.filter(({ number }) => held.has(shardOf(number)));
+        runners.reconcile(new Map(ours.map((row) => [row.number, row])));
+      },
+    }),
+  );
+  const polled = {
+    schedule: () => ({ everySeconds: POLL_INTERVAL_S, jitter: 0 }),
+    origin: () => "https://api.example.com",
+    poll: (run: SourceRun) => upstream.poll(run, clock),
+    dryRun: () => Promise.reject(new Error("nothing here is tried")),
+  };
+  const context = { runs, owner: name, clock, log, random, deadlineMs: 20_000 } as PollsContext;
+
+  async function poll({ channel }: SimulatedSource): Promise<void> {
+    const limits = { perOrigin: 10, perOrganization: 10 };
+    const target = pollTargetOf({ ...channel, settings: {} }, polled, { limits, nowMs: clock() });
+    await pollOnce(context, target, { signal: stop.signal, skipBackoff: false, lagMs: 0 }).catch((error) => {
+      if (!(error instanceof UnavailableError)) throw error;
+    });
+  }
+
+  return {
+    ...{ process, shards, links: [general, writing] },
+    poll: (source) => within(process, () => void poll(source)),
+    restart: ({ channel }) => within(process, () => runners.restart(channel.identity.number)),
+    leave: () =>
+      within(process, () => {
+        stop.abort();
+        void shards[Symbol.asyncDispose]();
+      }),
+    kill() {
+      general.abandon();
+      writing.abandon();
+      process.isDead = true;
+    },
+  };
+}
+
+const rowOf = ({ identity, version }: SourceChannel): SourceRow => ({
+  ...identity,
+  ...{ version, state: "active", connectionId: null, isWanted: true },
+});
+
+function eventOf(
+  n: number,
+  topic: string,
+  { epoch, isRemembered }: { readonly epoch: number; readonly isRemembered: boolean },
+): OutgoingEvent {
+  const data = JSON.stringify({ n, epoch });
+  return {
+    ...{ id: String(n), type: "tick", topic, item: 0, bytes: 200 },
+    identity: isRemembered ? String(n).padStart(22, "_") : "",
+    digest: "0".repeat(11),
+    fields: [
+      ...["specversion", "1.0", "id", String(n), "source", "/s", "type", "tick"],
+      ...["time", "2026-01-01T00:00:00.000Z", "datacontenttype", "application/json", "data", data],
+    ],
+  };
+}
+
+function busOf(general: Link, writing: Link, isSlotted: boolean): RedisBus {
+  const never = (): never => {
+    throw new Error("nothing here asks for that");
+  };
+  const connection = {
+    ...{ name: "redis", facts: undefined, problem: undefined, refusal: undefined },
+    ...{ check: () => {}, noteWrite: () => {}, opened: async () => {} },
+    send: (command: string, args: (string | Buffer)[]) => writing.send(command, args),
+    async [Symbol.asyncDispose]() {},
+  };
+  return {
+    isCluster: isSlotted,
+    get endpoint() {
+      return never();
+    },
+    state: never,
+    publishScript,
+    demand: { level: "none", asserted: false },
+    call: (command, args) => general.send(command, args),
+    callBuffer: never,
+    writes: {
+      isSlotted,
+      connectionFor: () => connection,
+      redirect: async () => undefined,
+      connections: () => [connection],
+      async [Symbol.asyncDispose]() {},
+    },
+    async [Symbol.asyncDispose]() {},
+  };
+}
