@@ -7,7 +7,7 @@ import type { Log } from "../../log.ts";
 import { type DurabilityDemand, type DurabilityWait, durabilityProblem, waitFor } from "./durability.ts";
 import { CLIENT_OPTIONS, reconnectMs } from "./general-connection.ts";
 import { type NodeFacts, passingProblem, readNodeFacts, type SendCommand, unfitness } from "./node-facts.ts";
-import { NotDurableError, toBusError, writeRefusal } from "./redis-errors.ts";
+import { NotDurableError, replyCode, toBusError, writeRefusal } from "./redis-errors.ts";
 
 const DEADLINE_CHECK_MS = 100;
 const UNFIT_RECHECK_MS = 300;
@@ -153,9 +153,14 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     if (found === undefined && problem !== undefined) {
       await Promise.all(options.scripts.map(({ text }) => send("script", ["load", text])));
     }
-    if (found === undefined) await tryWrite(send, facts).then(() => noteWrite(), noteWrite);
+    if (found === undefined) await tryWrite(send, facts).then(() => noteWrite(), noteTried);
     return found;
   }
+
+  /** A user of Redis who may run known scripts only is refused this one, and writes all the same. */
+  const noteTried = (error: unknown): void => {
+    if (replyCode(error) !== "NOPERM") noteWrite(error);
+  };
 
   /** Also where no event comes, or none any more, since this gateway says that it is not ready. */
   async function tryWrite(send: SendCommand, seen: NodeFacts) {
