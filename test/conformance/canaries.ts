@@ -58,6 +58,9 @@ export async function readKeys(client: Redis, places: Places): Promise<void> {
       .map((value) => (Buffer.isBuffer(value) ? value.toString("latin1") : texts(value as [])))
       .join("\n");
   for (const key of await client.keys("*")) {
+    const type = await client.type(key);
+    // A job that has ended meanwhile.
+    if (type === "none") continue;
     const read = {
       string: async () => [await client.getBuffer(key)],
       hash: async () => Object.entries(await client.hgetallBuffer(key)).map(([k, v]) => [Buffer.from(k), v]),
@@ -65,7 +68,7 @@ export async function readKeys(client: Redis, places: Places): Promise<void> {
       set: () => client.smembersBuffer(key),
       zset: () => client.zrangeBuffer(key, "0", "-1"),
       stream: () => client.xrangeBuffer(key, "-", "+"),
-    }[(await client.type(key)) as "string"];
+    }[type as "string"];
     if (!read) throw new Error(`${key} is of no known type`);
     places.set(`key ${key}`, `${key}\n${texts(await read())}`);
   }
