@@ -19,10 +19,10 @@ import {
   organizationId,
   textInput,
   textOf,
+  times,
 } from "../kit/fields.ts";
 import { bounded } from "../kit/free-form.ts";
 import { type EntityOf, type Inside, shape, type TableOf } from "../kit/shape.ts";
-import { times } from "../kit/times.ts";
 import { permissionsInput, roleIdsInput } from "./iam-grants.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id } from "../../http/fields.ts";
+import { id, timestamp } from "../../http/fields.ts";
 import { answeredAs, kept, orElse } from "./field.ts";
 
 /** Fields that many resources have. */
@@ -52,3 +52,6 @@ export const uidOf = (words: string) =>
     ),
     z.string(),
   );
+
+/** When an entity was made and last changed: the fields of its schema. */
+export const times = { createdAt: timestamp, updatedAt: timestamp };

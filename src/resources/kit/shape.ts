@@ -12,8 +12,8 @@ import {
   type SchemaOf,
   type WrittenOf,
 } from "./field.ts";
+import { times } from "./fields.ts";
 import { patchOf } from "./merge.ts";
-import { times } from "./times.ts";
 
 /** The table of a resource, as Kysely knows it. */
 export type TableOf<F extends Fields> = {

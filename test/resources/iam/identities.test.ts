@@ -79,7 +79,23 @@ describe("an identity", () => {
     const path = `/iam/identities/${id}`;
     expect(await limited.refusal("PUT", path, { identifier: "mallory" })).toMatchObject({ status: 403 });
     await limited.put(path, { phone: "+1" });
-    const strong = api.as(await api.keyWith("iam.write", "apps.write"));
-    await strong.put(path, { identifier: "eve" });
+  });
+
+  it("is given to an account that somebody uses by itself, or by who may do all, only", async () => {
+    const grant = { name: "k", permissions: ["iam.write", "apps.write"] };
+    const [mine, theirs] = [await call.post("/iam/api-keys", grant), await call.post("/iam/api-keys", grant)];
+    const strong = api.as(mine.key);
+    const body = { provider: ISSUER, identifier: "eve" };
+    const denied = { status: 403, code: "permission_denied" };
+    const give = (accountId: string) => strong.refusal("POST", "/iam/identities", { ...body, accountId });
+    expect(await give(theirs.accountId)).toMatchObject(denied);
+    const fresh = await addAccount();
+    const first = await strong.post("/iam/identities", { ...body, accountId: fresh.id });
+    expect(await give(fresh.id)).toMatchObject(denied);
+    const path = `/iam/identities/${first.id}`;
+    expect(await strong.refusal("PUT", path, { identifier: "mallory" })).toMatchObject(denied);
+    await strong.put(path, { phone: "+1" });
+    await strong.post("/iam/identities", { ...body, identifier: "own", accountId: mine.accountId });
+    await call.put(path, { identifier: "ada" });
   });
 });

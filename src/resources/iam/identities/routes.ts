@@ -1,6 +1,7 @@
 import type { Trx } from "../../../data/database.ts";
-import { requireHeld } from "../../../http/callers/authorize.ts";
+import { ALL_PERMISSIONS, requireHeld } from "../../../http/callers/authorize.ts";
 import type { Caller } from "../../../http/context.ts";
+import { ApiError } from "../../../http/problem.ts";
 import { visibleAccounts } from "../../kit/account-scope.ts";
 import { ACCOUNTS } from "../../kit/references.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
@@ -23,7 +24,10 @@ export const identities = standardResource({
   },
   async prepare({ trx, caller, before, values: { accountId, provider, identifier } }) {
     const isSame = before?.provider === provider && before.identifier === identifier;
-    if (!isSame) await requireLendable(trx, caller, accountId);
+    if (!isSame) {
+      await requireLendable(trx, caller, accountId);
+      await requireUnused(trx, caller, accountId);
+    }
     return {};
   },
   async remove({ trx, caller, row, remove }) {
@@ -38,8 +42,10 @@ export const identities = standardResource({
   },
   notes: {
     create: {
-      description: "Its holder may do what the account may as a member, so the caller must hold that.",
+      description:
+        "Its holder may do what the account may as a member, so the caller must hold that. An account that has an identity or an API key already is given another only by itself, or with the permission `*`.",
     },
+    update: { description: "Another `provider` or `identifier` is given as a new identity is." },
     delete: { description: "The caller must hold what the account may do as a member." },
   },
 });
@@ -59,4 +65,18 @@ async function requireLendable(
     .forShare()
     .executeTakeFirst();
   if (membership) requireHeld(caller, await permissionsOfGrant(trx, caller, membership), act);
+}
+
+/** Nobody lets others act in the name of an account that somebody uses: it does so itself, or who may do all. @throws ApiError 403 */
+async function requireUnused(trx: Trx, caller: Caller, accountId: string): Promise<void> {
+  if (accountId === caller.accountId || caller.permissions.has(ALL_PERMISSIONS)) return;
+  const identity = trx.selectFrom("identities").select("id").where("accountId", "=", accountId).limit(1);
+  const key = trx
+    .selectFrom("apiKeys")
+    .select("id")
+    .where("accountId", "=", accountId)
+    .where("revokedAt", "is", null)
+    .limit(1);
+  if ((await identity.executeTakeFirst()) ?? (await key.executeTakeFirst()))
+    throw new ApiError("permission_denied", "The account is in use: it gives itself another identity.");
 }
