@@ -42,7 +42,7 @@ const sseShape = {
       "Data, such as `[DONE]`, that ends the stream without being an event; it is opened again like one that was closed.",
     ),
   maxEventBytes: integer(1, 25 * MIB, MIB).describe(
-    "An event of more data stops the channel with an error, and so does a line that could only become one.",
+    "An event of more data ends the stream, and so does a line that could only become one; where it comes again and again over minutes the channel shows an error.",
   ),
   startAt: z
     .union([
