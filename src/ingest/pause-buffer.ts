@@ -68,7 +68,11 @@ export function createPauseBuffer(deps: {
       return undefined;
     }
     // Under a name of its own: two deliveries that are alike are two, and without ids of their own both publish.
-    const delivery = { ...verified, deliveryId: verified.deliveryId ?? newDeliveryId() };
+    // Signed bytes that are bound name a delivery that has no id.
+    const delivery =
+      verified.boundTo === undefined
+        ? { ...verified, deliveryId: verified.deliveryId ?? newDeliveryId() }
+        : verified;
     const write = { delivery, items: [{ failure: WHOLE, keep: "all" as const }] };
     const ids = await quarantine.put(identity, write, { signal });
     if ((await pauses.state({ channel: identity, pause })) === "over") {

@@ -202,6 +202,35 @@ describe("a resumed channel", () => {
     expect(await onTopic(installed)).toEqual([1, 1, 2]);
   });
 
+  it("publishes signed bytes that are bound once, and keeps what came with them under other ids as replayed", async () => {
+    const verification = { scheme: "hmac", name: "x-signature", bindDedupe: "signedBytes" };
+    const secrets = [{ value: "s3cret" }];
+    const sendTo = ({ channelId }: Installed, n: number, id: string) => {
+      const body = JSON.stringify({ n });
+      const signature = createHmac("sha256", "s3cret").update(body).digest("hex");
+      return spine.send(channelId, body, { "x-signature": signature, "x-id": id });
+    };
+    const open = async (event: object) => {
+      const installed = await install({ config: { verification }, events: [event] });
+      const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
+      await spine.api.call("PUT", path, { config: { secrets } });
+      await installed.pause();
+      return installed;
+    };
+    const named = await open({ type: "tick", idPath: "$headers['x-id']" });
+    const nameless = await open({ type: "tick" });
+    for (const id of ["a", "b", "a", "c"]) await sendTo(named, 1, id);
+    for (const n of [1, 1, 2]) await sendTo(nameless, n, "x");
+    start();
+    for (const installed of [named, nameless]) {
+      await installed.resume();
+      await until(() => isOver(installed));
+    }
+    expect(await onTopic(named)).toEqual([1]);
+    expect((await records(named)).map(({ reason }) => reason)).toEqual(["replayed", "replayed"]);
+    expect([await onTopic(nameless), await records(nameless)]).toEqual([[1, 2], []]);
+  });
+
   it("quarantines items that fail, even where the channel refuses invalid deliveries, and goes on", async () => {
     const installed = await install({ config: { onInvalid: "reject", itemsPath: "$[*]" } });
     await installed.pause();
