@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { secretName } from "./handshake/settings.ts";
 import { verificationSchema } from "./schemes.ts";
-import { answerField, formsField, handshakesField, readAsField } from "./sender-settings.ts";
+import { deliverySettings, handshakesField } from "./sender-settings.ts";
 
 const label = z.string().min(1).max(255);
 const hint = z.string().min(1).max(1_024);
@@ -47,9 +47,7 @@ export const presetSchema = z.strictObject({
     .optional()
     .describe("Of a signature that no time limits: how far replays are told (`bindDedupe`), and why."),
   handshakes: handshakesField.default([]),
-  readAs: readAsField.optional(),
-  forms: formsField.optional(),
-  answer: answerField.optional(),
+  ...deliverySettings,
   typePath: path
     .optional()
     .describe("Where the type of an event stands, for definitions that say nothing else."),

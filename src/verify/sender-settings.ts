@@ -36,19 +36,24 @@ export const handshakesField = z
   .max(16)
   .describe("Requests that are no deliveries, and how they are answered: by the first that fits.");
 
-export const readAsField = z
-  .enum(["application/json", "application/x-www-form-urlencoded"])
-  .describe("The Content-Type by which bodies are read, for senders that say another.");
-
-export const formsField = formReadingSchema.describe(
-  "How deliveries that come as a form (application/x-www-form-urlencoded) are read, once they are verified as they came. Absent: as the preset says, else by their fields.",
-);
-
-export const answerField = z
-  .enum(["outcome", "empty"])
-  .describe(
-    "What a delivery is answered once it is accepted: what became of it, or 200 with no body, for senders that take no other answer. Absent: as the preset says, else outcome.",
-  );
+/** How deliveries are read and answered, as a preset or a channel says. */
+export const deliverySettings = {
+  readAs: z
+    .enum(["application/json", "application/x-www-form-urlencoded"])
+    .optional()
+    .describe("The Content-Type by which bodies are read, for senders that say another."),
+  forms: formReadingSchema
+    .optional()
+    .describe(
+      "How deliveries that come as a form (application/x-www-form-urlencoded) are read, once they are verified as they came. Absent: as the preset says, else by their fields.",
+    ),
+  answer: z
+    .enum(["outcome", "empty"])
+    .optional()
+    .describe(
+      "What a delivery is answered once it is accepted: what became of it, or 200 with no body, for senders that take no other answer. Absent: as the preset says, else outcome.",
+    ),
+} as const;
 
 /** The settings of every push channel that say who its sender is. */
 export const senderSettings = {
@@ -92,9 +97,7 @@ export const senderSettings = {
     .enum(["always", "setup", "never"])
     .default("always")
     .describe("When handshakes are answered; setup: only while the channel lacks its secret."),
-  readAs: readAsField.optional(),
-  forms: formsField.optional(),
-  answer: answerField.optional(),
+  ...deliverySettings,
 } as const;
 
 /** Reads them out of any channel's settings; a kind without them is believed, as the gateway asked for what it brings. */

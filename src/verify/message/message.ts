@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
 import type { RawRequest } from "../../event/received.ts";
 import { ok, type Result, unwrap } from "../../lib/result.ts";
-import { isDeliveryId } from "../delivery-id.ts";
-import { type Refusal, refuse, type Verification, type VerifyContext } from "../verifier.ts";
+import { isDeliveryId, type Refusal, refuse, type Verification, type VerifyContext } from "../verifier.ts";
 import { compileSource, RequestView } from "./request-view.ts";
 import type { SignedMessageSettings } from "./settings.ts";
 import { compileSignatures, isHashOf } from "./signature.ts";
 import { compileSigningString } from "./signing-string.ts";
-import { parseTimestamp } from "./timestamp.ts";
 
 /** A request read as its sender says it is signed; nothing of it is proved yet. */
 export interface SignedMessage {
@@ -88,6 +86,29 @@ function compileFreshness({ timestamp, toleranceSeconds }: SignedMessageSettings
     if (apartMs <= toleranceSeconds * 1_000) return undefined;
     return refuse("stale", `the time is ${Math.round(apartMs / 1_000)} s from that of receipt`);
   };
+}
+
+const DIGITS = /^\d{1,15}$/;
+/** RFC 3339 section 5.6, in capitals as senders write it. */
+const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
+
+/** The time that a text says, in ms since 1970; undefined where it says none. */
+function parseTimestamp(
+  text: string,
+  unit: NonNullable<SignedMessageSettings["timestamp"]>["unit"],
+): number | undefined {
+  switch (unit) {
+    case "seconds":
+      return DIGITS.test(text) ? Number(text) * 1_000 : undefined;
+    case "milliseconds":
+      return DIGITS.test(text) ? Number(text) : undefined;
+    case "rfc3339": {
+      const ms = RFC_3339.test(text) ? Date.parse(text) : Number.NaN;
+      return Number.isNaN(ms) ? undefined : ms;
+    }
+    default:
+      return unit satisfies never;
+  }
 }
 
 /** 256 bits as 43 base64url characters. */

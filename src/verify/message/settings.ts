@@ -148,4 +148,3 @@ export const signedMessageSettings = {
 
 const signedMessage = z.object(signedMessageSettings);
 export type SignedMessageSettings = z.output<typeof signedMessage>;
-export type TimestampSettings = NonNullable<SignedMessageSettings["timestamp"]>;

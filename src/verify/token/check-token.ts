@@ -1,12 +1,11 @@
 import { createHash, type KeyObject } from "node:crypto";
 import { decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
 import { ok, type Result } from "../../lib/result.ts";
-import { isDeliveryId } from "../delivery-id.ts";
 import type { FindKeys } from "../keys/find-keys.ts";
 import { isValidAt, type PublicKey } from "../keys/parse-keys.ts";
 import type { RequestView } from "../message/request-view.ts";
 import { isHashOf } from "../message/signature.ts";
-import { type Refusal, refuse, type Verification, type VerifyContext } from "../verifier.ts";
+import { isDeliveryId, type Refusal, refuse, type Verification, type VerifyContext } from "../verifier.ts";
 import type { JwtSettings } from "./jwt-settings.ts";
 
 interface TokenCheck {
