@@ -73,6 +73,7 @@ const body = oneof(
 export async function expectAllRefused(verification: object, numRuns: number): Promise<void> {
   const isAsymmetric = verification === hostileSettings[3]?.[1];
   const sender = senderOf({ verification, secrets: isAsymmetric ? [] : [{ value: "c2VjcmV0c2VjcmV0" }] });
+  const readsBody = "in" in verification && verification.in === "body";
   await assert(
     asyncProperty(dictionary(names, header), body, string(), async (headers, bytes, query) => {
       const request = requestOf({
@@ -81,7 +82,11 @@ export async function expectAllRefused(verification: object, numRuns: number): P
         target: `${TARGET}?x-sig=${encodeURIComponent(query.toWellFormed())}&${query}`,
       });
       const verdict = await sender.verify(request);
-      if (!verdict.ok) expect(verdict.error.redacted().body).toBe(request.body);
+      if (!verdict.ok) {
+        const { body } = verdict.error.redacted();
+        // A credential that the scheme reads there is hidden.
+        if (!readsBody) expect(body).toBe(request.body);
+      }
       return !verdict.ok;
     }),
     { numRuns },
