@@ -2,6 +2,7 @@ import { createApp, createStartingApp } from "./app.ts";
 import { openRedis } from "./bus/connection/redis.ts";
 import { startRedisClock } from "./bus/connection/redis-clock.ts";
 import { createGroups } from "./bus/groups/groups.ts";
+import { startOverLimit } from "./bus/limits/over-limit.ts";
 import type { Appended } from "./bus/publish/publish.ts";
 import { createEntryIndex } from "./bus/topics/entry-index.ts";
 import { createTopics } from "./bus/topics/topics.ts";
@@ -173,9 +174,11 @@ export async function startGateway(
   });
 
   const appended = createListeners<Appended>();
+  const overLimit = opening.use(startOverLimit({ redis, log }));
   const path = opening.use(
     createEventPath({
       ...foundation,
+      isOverLimit: overLimit.has,
       liveChannels: createLiveChannels({ db, keyring }),
       hooksUrl: urls.hooksUrl,
       fetchPinned: createFetchPinned(outbound),
@@ -189,7 +192,11 @@ export async function startGateway(
       "X-Forwarded-For is not believed: if a proxy of yours sends it, name its network in INLET_TRUST_PROXY, or all clients behind it are one sender",
     ),
   );
-  const limits = createHookLimits({ clientAddressOf, requestsPerSecond: config.hookRequestsPerSecond });
+  const limits = createHookLimits({
+    clientAddressOf,
+    requestsPerSecond: config.hookRequestsPerSecond,
+    isOverLimit: overLimit.has,
+  });
   const ingestPushed = limitedIngest(path.ingest, limits);
   const bodies = createBodyBudget();
   const runtimes = new Map<ChannelKindName, ChannelRuntime<LiveChannel>>();
@@ -212,6 +219,7 @@ export async function startGateway(
       appended,
       quarantine: path.quarantine,
       auditRetentionDays: config.auditRetentionDays,
+      topicBytesPerOrganization: config.topicMebibytesPerOrganization * 1024 * 1024,
       takesTurns: config.roles.some((role) => role !== "hooks"),
     }),
   );
@@ -237,7 +245,7 @@ export async function startGateway(
     : undefined;
 
   opening.use(startSettingsCheck(foundation));
-  observeGateway({ ...foundation, housekeeper });
+  observeGateway({ ...foundation, housekeeper, overLimit });
   const draining = new AbortController();
   const stopping = AbortSignal.any([signal, draining.signal]);
   const fetch = createApp({

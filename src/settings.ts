@@ -235,6 +235,15 @@ export const settingsSchema = z.object({
       "Key that --rotate-master-key puts in the place of INLET_MASTER_KEY. Gateways that have both set go on through the change; others must be restarted after it.",
     secret: true,
   }),
+  topicMebibytesPerOrganization: setting(
+    "INLET_TOPIC_MEBIBYTES_PER_ORGANIZATION",
+    wholeNumber(1, 1_000_000_000),
+    {
+      defaultText: "2048",
+      description:
+        "MiB that the topics of one organization may hold, the first organization aside: over it what all groups have acknowledged goes first, then its hooks get 429 and its sources wait.",
+    },
+  ),
   auditRetentionDays: setting("INLET_AUDIT_RETENTION_DAYS", wholeNumber(1, 36_500), {
     defaultText: "365",
     description: "Days for which the audit is kept.",

@@ -46,3 +46,6 @@ export const quarantineDeliveryKey = (organizationId: string, delivery: string):
 
 /** The Cluster slot of a key, 0 to 16,383. */
 export const slotOf = (key: string): number => calculateSlot(key);
+
+/** A string: the organizations whose topics hold more than they may, as a JSON array. It ends with the gateway that has written it. */
+export const OVER_LIMIT_KEY = "inlet:organizations:over-limit";

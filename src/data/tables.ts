@@ -163,6 +163,8 @@ interface ClusterTable {
   organizationId: ColumnType<string | null, never, string>;
   spaceId: ColumnType<string | null, never, string>;
   accountId: ColumnType<string | null, never, string>;
+  /** When a gateway first saw what organizations hold; null until then. */
+  limitedSince: ColumnType<Date | null, never, Date>;
   createdAt: Timestamp;
 }
 
@@ -226,6 +228,12 @@ interface SchemaCodeTable {
   usedAt: Timestamp;
 }
 
+/** Limits of organizations that are not the gateway's own. */
+interface OrganizationLimitsTable {
+  organizationId: string;
+  topicBytes: number;
+}
+
 /** Events that were deleted for privacy. */
 interface DeletedEventsTable {
   topic: string;
@@ -266,6 +274,7 @@ export interface Tables {
   auditRefusals: AuditRefusalsTable;
   deadLetters: DeadLettersTable;
   deletedEvents: DeletedEventsTable;
+  organizationLimits: OrganizationLimitsTable;
 }
 
 /** A row as a query answers it. */

@@ -20,6 +20,7 @@ import { endsWithin } from "../lib/wait.ts";
 import type { Log } from "../log.ts";
 import { clearRemoval } from "./clear-removal.ts";
 import { startRetentionWatch } from "./retention-watch.ts";
+import { createTopicLimits } from "./topic-limits.ts";
 
 export interface HousekeeperDeps {
   readonly db: Queryable;
@@ -32,6 +33,7 @@ export interface HousekeeperDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly auditRetentionDays: number;
+  readonly topicBytesPerOrganization: number;
   /** False: never takes the lease. It still trims the topics it fills and clears away its own deletions. */
   readonly takesTurns?: boolean;
   readonly timing?: Partial<HousekeeperTiming>;
@@ -69,6 +71,9 @@ const TIMING: HousekeeperTiming = {
   watchEveryMs: 30_000,
   retiredForMs: 900_000,
 };
+/** A gateway that ends leaves what it has found for so many sweeps. */
+const LIMIT_SWEEPS = 4;
+const LEAST_LIMIT_MS = 60_000;
 const LEASE = "housekeeper";
 const PAGE = 500;
 /** How long the answer to a deletion waits for its removals, which are not lost if it waits no longer. */
@@ -94,12 +99,18 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   /** Topics of the sweep under way that may go once they are empty. */
   const retired = new Set<string>();
 
+  const limits = createTopicLimits({
+    ...{ db, redis, log, topicBytesPerOrganization: deps.topicBytesPerOrganization },
+    ttlMs: Math.max(LEAST_LIMIT_MS, LIMIT_SWEEPS * timing.sweepEveryMs),
+  });
+
   const sweeper = startRetentionSweeper({
     redis,
     log,
     intervalMs: timing.sweepEveryMs,
     topics: allTopics,
-    onSwept: async (topic, left) => {
+    onSwept: async (topic, left, bytes) => {
+      limits.note(topic, bytes);
       if (left > 0 || !retired.has(topic)) return;
       await forgetTopic(deps, topic, new Date(clock() - timing.retiredForMs));
     },
@@ -118,13 +129,16 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
 
   async function* allTopics(): AsyncGenerator<RetainedTopic> {
     retired.clear();
+    limits.begin();
     for await (const page of topicPages()) {
-      for (const { topic, maxAgeSeconds, maxEntries, maxBytes, retiredAt } of page) {
+      for (const { topic, organizationId, maxAgeSeconds, maxEntries, maxBytes, retiredAt } of page) {
         if (!isHolder()) return;
+        limits.expect(topic, organizationId);
         if (retiredAt && retiredAt.getTime() < clock() - timing.retiredForMs) retired.add(topic);
         yield { topic, maxAgeSeconds, maxEntries, maxBytes };
       }
     }
+    if (isHolder()) await attempt("topic_limits", limits.settle);
   }
 
   async function renew(): Promise<void> {

@@ -41,6 +41,8 @@ export interface EventPathDeps
   readonly fetchPinned: FetchPinned;
   readonly captureSecret: AnswerHandshakeDeps["captureSecret"];
   readonly onAppended: (...appended: Appended) => void;
+  /** True of an organization whose topics hold more than they may. */
+  readonly isOverLimit: (organizationId: string) => boolean;
 }
 
 export type EventPath = ReturnType<typeof createEventPath>;
@@ -84,7 +86,7 @@ export function createEventPath(deps: EventPathDeps) {
     normalize: createNormalizer(normalizing, elsewhere.normalize),
     observe: (channel, result) => count(metrics, channel.identity.kind, result),
   };
-  const { write, ...writer } = createWriter(shared);
+  const { write, ingestFetched, ...writer } = createWriter(shared);
   const drainPaused = createDrainPaused({ ...shared, quarantine, redrive: writer.redrive });
   const newDeliveryId = () => createId("dl", clock());
   const ingest = createIngest({
@@ -110,6 +112,11 @@ export function createEventPath(deps: EventPathDeps) {
     quarantine,
     ingest,
     ...writer,
+    /** As the writer's; a source of an organization whose topics are full waits. */
+    ingestFetched: ((channel, delivery, options) =>
+      deps.isOverLimit(channel.identity.organizationId)
+        ? Promise.reject(new UnavailableError(FULL, { retryAfterSeconds: 30 }))
+        : ingestFetched(channel, delivery, options)) satisfies typeof ingestFetched,
     explain: createExplain({
       explainEach: createExplainer(normalizing, elsewhere.explain),
       findKnownIds: createFindKnownIds({ redis }),
@@ -125,6 +132,8 @@ export function createEventPath(deps: EventPathDeps) {
     [Symbol.asyncDispose]: elsewhere[Symbol.asyncDispose],
   };
 }
+
+const FULL = "the topics of the organization hold as much as they may";
 
 /** Schemas did compile when they were written, so one that does not is out of order, not wrong. */
 function validators(schemas: SchemaCompiler) {

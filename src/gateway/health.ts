@@ -1,4 +1,5 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
+import type { OverLimit } from "../bus/limits/over-limit.ts";
 import { type ChangeFeed, MAX_STALENESS_MS } from "../data/changes.ts";
 import type { Housekeeper } from "../delivery/housekeeper.ts";
 import type { CheckResult, HealthCheck } from "../http/health.ts";
@@ -73,9 +74,11 @@ export function observeGateway({
   metrics,
   changes,
   housekeeper,
+  overLimit,
   redis,
 }: Pick<Foundation, "metrics" | "changes" | "redis"> & {
   readonly housekeeper: Pick<Housekeeper, "atRisk">;
+  readonly overLimit: Pick<OverLimit, "count">;
 }): void {
   metrics.observe(
     "inlet_change_feed_staleness_seconds",
@@ -86,6 +89,11 @@ export function observeGateway({
     "inlet_subscriptions_retention_at_risk",
     "Subscriptions that are about to lose unread events to retention; 0 on gateways that have not the turn to watch",
     housekeeper.atRisk,
+  );
+  metrics.observe(
+    "inlet_organizations_over_limit",
+    "Organizations whose topics hold more than they may",
+    overLimit.count,
   );
   metrics.observe(
     "inlet_redis_memory_used_ratio",

@@ -1,9 +1,14 @@
+import { sql } from "kysely";
 import { afterEach, describe, expect, it } from "vitest";
+import { startOverLimit } from "../../src/bus/limits/over-limit.ts";
 import type { Appended } from "../../src/bus/publish/publish.ts";
 import { createPublish } from "../../src/bus/publish/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
 import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
+import { createHookLimits } from "../../src/channels/push/rate-limit.ts";
 import { recordAccess } from "../../src/data/accounts/audit.ts";
+import { readTopicLimits } from "../../src/data/accounts/organization-limits.ts";
+import { createOrganization } from "../../src/data/accounts/organizations.ts";
 import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
 import {
   type Housekeeper,
@@ -11,6 +16,10 @@ import {
   type HousekeeperTiming,
   startHousekeeper,
 } from "../../src/delivery/housekeeper.ts";
+import type { ChannelHandle } from "../../src/event/ingest.ts";
+import { ApiError } from "../../src/http/problem.ts";
+import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
 import { createListeners } from "../../src/lib/listeners.ts";
 import { createLog } from "../../src/log.ts";
 import { opened } from "../support/opened.ts";
@@ -58,6 +67,7 @@ function startKeeper({ timing, on = spine, ...options }: StartOptions = {}): Hou
       log: createLog({ level: "silent" }),
       appended: createListeners<Appended>(),
       auditRetentionDays: 90,
+      topicBytesPerOrganization: 100_000,
       ...options,
       timing: { ...FAST, ...timing },
     }),
@@ -242,6 +252,91 @@ it("lets go of dead letters after 30 days", async () => {
   startKeeper();
   await until(async () => (await left()).length < 2);
   expect(await left()).toEqual(["29-0"]);
+});
+
+describe("an organization whose topics hold more than they may", () => {
+  it("is over its limit until its readers have acknowledged; nothing unread goes, and the operator's has none", async () => {
+    const { api, redis, groups } = spine;
+    const tenant = api.as(await api.strangerKey());
+    const events = [{ type: "t", idPath: "$.id" }];
+    const made = await tenant.post("/blueprints", {
+      title: "Full",
+      channels: [{ uid: "main", kind: "webhook", events }],
+    });
+    const theirs = await tenant.post("/apps/install", { blueprintId: made.id });
+    const ours = await spine.install({ uid: "main", kind: "webhook", events });
+    const subscribed = await tenant.post(`/apps/${theirs.id}/events/subscribe`, { eventUid: "*" });
+    const { topics, group } = subscribed;
+    const [topic = ""] = topics;
+    const text = "x".repeat(10_000);
+    for (const { channels } of [theirs, ours])
+      for (let id = 0; id < 30; id++) await spine.send(channels[0].id, { id: String(id), text });
+
+    // Who holds more when limits come keeps that much: here they came before.
+    await api.database.db.updateTable("cluster").set({ limitedSince: new Date() }).execute();
+    startKeeper();
+    const log = createLog({ level: "silent" });
+    await using overLimit = startOverLimit({ redis, log, everyMs: 20 });
+    await until(() => overLimit.has(theirs.organizationId));
+    expect(overLimit.has(ours.organizationId)).toBe(false);
+    expect(await redis.call("xlen", [topic])).toBe(30);
+
+    const limits = createHookLimits({
+      clientAddressOf: createClientAddressOf([]),
+      requestsPerSecond: 1_000,
+      isOverLimit: overLimit.has,
+    });
+    const verified = (organizationId: string) =>
+      limits.verified({ identity: { number: 1, organizationId }, limits: {} } as ChannelHandle);
+    expect(() => verified(theirs.organizationId)).toThrow(ApiError);
+    expect(() => verified(ours.organizationId)).not.toThrow();
+
+    const read = ["group", group, "reader", "COUNT", 25, "STREAMS", topic, ">"];
+    const [[, entries]] = (await redis.call("xreadgroup", read)) as [[string, [string, string[]][]]];
+    const ids = entries.map(([id]) => id);
+    await redis.call("xack", [topic, group, ...ids.slice(0, 24)]);
+    await until(() => !overLimit.has(theirs.organizationId));
+    // The one that is pending, and those that were never read.
+    expect(await redis.call("xlen", [topic])).toBe(6);
+    expect((await groups.find(topic, group))?.pending).toBe(1);
+  });
+
+  it("has its sources wait: what they fetched is not published, and comes again", async () => {
+    const app = await spine.install({
+      uid: "main",
+      kind: "webhook",
+      events: [{ type: "t", idPath: "$.id" }],
+    });
+    const { number } = await spine.api.database.db
+      .selectFrom("channels")
+      .select("number")
+      .where("appId", "=", app.id)
+      .executeTakeFirstOrThrow();
+    const channel = await spine.path.findLiveChannel(number);
+    if (!channel) throw new Error("there is no channel");
+    const body = Buffer.from('{"id":"1"}');
+    const delivery = { method: "POST", headers: {}, query: {}, body, arrivedAtMs: Date.now() };
+    const fetch = () => spine.path.ingestFetched(channel, delivery, { signal: new AbortController().signal });
+    spine.overLimit.add(app.organizationId);
+    await expect(fetch()).rejects.toThrow(UnavailableError);
+    spine.overLimit.clear();
+    expect(await fetch()).toMatchObject({ kind: "accepted", outcome: { published: 1 } });
+  });
+
+  it("keeps what it holds when limits come", async () => {
+    const { db } = spine.api.database;
+    const { organizationId } = await db
+      .transaction()
+      .execute((trx) =>
+        createOrganization(trx, { organization: "big", space: "s", account: "a" }, Date.now()),
+      );
+    await sql`UPDATE cluster SET limited_since = NULL`.execute(db);
+    const held = new Map([[organizationId, 5_000_000]]);
+    const first = await readTopicLimits(db, 1_000_000, held);
+    expect([first(organizationId), first("org_other")]).toEqual([5_000_000, 1_000_000]);
+    const later = await readTopicLimits(db, 1_000_000, new Map([[organizationId, 9_000_000]]));
+    expect(later(organizationId)).toBe(5_000_000);
+  });
 });
 
 it("the audit is let go when its days are over, the counts of refusals too", async () => {

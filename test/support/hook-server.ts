@@ -37,7 +37,11 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
   await using starting = new AsyncDisposableStack();
   const spine = starting.use(await startTestSpine(options));
   const log = createLog({ level: "silent" });
-  const limits = createHookLimits({ clientAddressOf: createClientAddressOf([]), requestsPerSecond: 10_000 });
+  const limits = createHookLimits({
+    clientAddressOf: createClientAddressOf([]),
+    requestsPerSecond: 10_000,
+    isOverLimit: () => false,
+  });
   const ingest = limitedIngest(spine.path.ingest, limits);
   const bodies = createBodyBudget();
   const outbound = starting.use(createOutbound({ allowNetworks: [] }));

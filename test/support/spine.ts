@@ -49,6 +49,8 @@ export interface TestSpine extends AsyncDisposable {
   ) => Promise<IngestResult>;
   /** A delivery that must be accepted. */
   readonly send: (channelId: string, body: unknown, headers?: Record<string, string>) => Promise<Outcome>;
+  /** Organizations whose topics hold more than they may. */
+  readonly overLimit: Set<string>;
   /** What is called after a deletion. */
   onDeleted: () => Promise<void>;
 }
@@ -79,6 +81,7 @@ const fetchNothing: FetchPinned = async () => {
 
 export async function startTestSpine(options: SpineOptions = {}): Promise<TestSpine> {
   const { extraKinds = [] } = options;
+  const overLimit = new Set<string>();
   const channelKinds = new Map([...ownKinds, ...extraKinds.map((kind) => [kind.kind, kind] as const)]);
   await using starting = new AsyncDisposableStack();
   const server = starting.use(options.server ?? (await createTestRedis()));
@@ -99,7 +102,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
     openJobQueue<PendingDelivery>({ redis, name: "handlers", log: createLog({ level: "silent" }) }),
   );
   const { sendAgain } = createRetryQueue(queue);
-  const hooks = { onDeleted: async () => {} };
+  const hooks = { onDeleted: async () => {}, overLimit };
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   const outbound = starting.use(createOutbound({ allowNetworks: [] }));
   for (const kind of channelKinds.values()) {
@@ -116,6 +119,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
       ...(options.presets ? { presets: options.presets } : {}),
       async openBus({ db }, keyring) {
         made = createEventPath({
+          isOverLimit: (organizationId) => overLimit.has(organizationId),
           ...{ redis, keyring, channelKinds, schemas },
           presets: options.presets ?? readPresets(),
           hooksUrl: "https://hooks.example",

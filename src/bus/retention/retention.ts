@@ -25,16 +25,27 @@ const MOST_FAILURES_IN_A_ROW = 10;
 const MAX_WATCHED_TOPICS = 100_000;
 const DEFAULT_INTERVAL_MS = 60_000;
 
-/** Trims a topic to its limits; answers how many entries went and how many are left. */
+/** Trims a topic to its limits; answers how many entries went, and how many entries and bytes are left. */
 export function createTrimTopic({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./trim.lua", import.meta.url));
   return async ({ topic, maxAgeSeconds, maxEntries, maxBytes }: RetainedTopic) => {
     let removed = 0;
     for (;;) {
       const args = [maxAgeSeconds * 1000, maxEntries, maxBytes, MEMORY_SAMPLES, MOST_AT_ONCE];
-      const reply = (await runLua([topic], args)) as [number, number, number];
+      const reply = (await runLua([topic], args)) as [number, number, number, number];
       removed += reply[0];
-      if (reply[2] === 0) return { removed, length: reply[1] };
+      if (reply[2] === 0) return { removed, length: reply[1], bytes: reply[3] };
+    }
+  };
+}
+
+/** Trims what all groups of a topic have acknowledged; answers the bytes that are left. */
+export function createTrimAcknowledged({ redis }: { readonly redis: RedisBus }) {
+  const runLua = luaScript(redis, new URL("./trim-acknowledged.lua", import.meta.url));
+  return async (topic: string): Promise<number> => {
+    for (;;) {
+      const reply = (await runLua([topic], [MEMORY_SAMPLES, MOST_AT_ONCE])) as [number, number, number];
+      if (reply[2] === 0) return reply[1];
     }
   };
 }
@@ -46,8 +57,8 @@ export interface RetentionSweeperDeps {
   readonly topics: () => AsyncIterable<RetainedTopic>;
   /** Pause between sweeps; default a minute. */
   readonly intervalMs?: number;
-  /** Told of each swept topic, so that the row of a retired one can go once its stream is empty. */
-  readonly onSwept?: (topic: string, left: number) => void | Promise<void>;
+  /** Told of each swept topic: the row of a retired one can go once its stream is empty, bytes count for its organization. */
+  readonly onSwept?: (topic: string, left: number, bytes: number) => void | Promise<void>;
 }
 
 /**
@@ -81,7 +92,7 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
         const trimmed = await trim(topic);
         swept++;
         removed += trimmed.removed;
-        await onSwept?.(topic.topic, trimmed.length);
+        await onSwept?.(topic.topic, trimmed.length, trimmed.bytes);
         failedInARow = 0;
       } catch (err) {
         // One topic that fails must not let the others fill the memory.

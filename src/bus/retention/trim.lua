@@ -2,13 +2,13 @@
 -- Trims a topic to its limits.
 -- KEYS: stream
 -- ARGV: max age (ms), max entries, max bytes, samples for MEMORY USAGE, most entries removed in one call
--- Reply: {entries removed, entries left, 1 where there is more to remove}
+-- Reply: {entries removed, entries left, 1 where there is more to remove, bytes left}
 local topic = KEYS[1]
 local maxAge, maxEntries, maxBytes, samples, most =
   tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local before = redis.call('XLEN', topic)
 if before == 0 then
-  return { 0, 0, 0 }
+  return { 0, 0, 0, 0 }
 end
 
 local time = redis.call('TIME')
@@ -24,12 +24,14 @@ local function trim(strategy, threshold)
   return false
 end
 
+local left_bytes = 0
 local isMore = trim('MINID', oldest) or trim('MAXLEN', maxEntries)
 if not isMore then
   -- Entries differ in size, and the estimate is from a few samples: cut, then look again.
   for _ = 1, 3 do
     local length = redis.call('XLEN', topic)
     local bytes = length > 0 and redis.call('MEMORY', 'USAGE', topic, 'SAMPLES', samples) or 0
+    left_bytes = math.min(bytes, maxBytes)
     if bytes <= maxBytes then
       break
     end
@@ -40,4 +42,4 @@ if not isMore then
   end
 end
 local left = redis.call('XLEN', topic)
-return { before - left, left, isMore and 1 or 0 }
+return { before - left, left, isMore and 1 or 0, math.floor(left_bytes) }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { ChannelHandle, Ingest } from "../../event/ingest.ts";
 import { rateLimited } from "../../http/limits.ts";
+import { ApiError } from "../../http/problem.ts";
 import type { ClientAddress, ClientAddressOf } from "../../lib/addresses/client-address.ts";
 import { createRateBuckets } from "../../lib/rate-buckets.ts";
 
@@ -26,13 +27,18 @@ export interface HookLimitsDeps {
   readonly clientAddressOf: ClientAddressOf;
   /** The limit of an organization; also of a channel and of each sender to it, where the channel sets none. */
   readonly requestsPerSecond: number;
+  /** True of an organization whose topics hold more than they may. */
+  readonly isOverLimit: (organizationId: string) => boolean;
   /** Milliseconds, monotonic. */
   readonly nowMs?: () => number;
 }
 
+const FULL = "The topics of this organization hold as much as they may.";
+const RETRY_LATER = { "Retry-After": "30" };
+
 /** Token buckets in the process: each gateway counts for itself, and no delivery waits for a counter. */
 export function createHookLimits(deps: HookLimitsDeps): HookLimits {
-  const { clientAddressOf, requestsPerSecond, nowMs = () => performance.now() } = deps;
+  const { clientAddressOf, requestsPerSecond, isOverLimit, nowMs = () => performance.now() } = deps;
   const senders = createRateBuckets<string>();
   const channels = createRateBuckets<number>();
   const organizations = createRateBuckets<string>();
@@ -44,6 +50,8 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
       refuse(senders.take(`${identity.number} ${clientOf(incoming).network}`, rate, nowMs()), rate);
     },
     verified({ identity, limits }) {
+      if (isOverLimit(identity.organizationId))
+        throw new ApiError("rate_limited", FULL, { headers: RETRY_LATER });
       const now = nowMs();
       const rate = limits.requestsPerSecond ?? requestsPerSecond;
       refuse(channels.take(identity.number, rate, now), rate);

@@ -32,7 +32,7 @@ describe("a topic is trimmed", () => {
     for (const age of [10_800_000, 7_201_000, 3_600_000, 0])
       await server.client.xadd(topic, `${ms - age}-0`, "a", "b");
     const trimmed = await createTrimTopic({ redis })({ topic, ...roomy, maxAgeSeconds: 7_200 });
-    expect(trimmed).toEqual({ removed: 2, length: 2 });
+    expect(trimmed).toEqual({ removed: 2, length: 2, bytes: await server.client.memory("USAGE", topic) });
   });
 
   test("to its entries", async () => {
@@ -40,6 +40,7 @@ describe("a topic is trimmed", () => {
     expect(await createTrimTopic({ redis })({ topic, ...roomy, maxEntries: 130 })).toEqual({
       removed: 870,
       length: 130,
+      bytes: expect.any(Number),
     });
   });
 
@@ -66,6 +67,7 @@ describe("a topic is trimmed", () => {
     expect(await createTrimTopic({ redis })({ topic: "events.none", ...roomy })).toEqual({
       removed: 0,
       length: 0,
+      bytes: 0,
     });
   });
 });

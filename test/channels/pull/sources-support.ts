@@ -175,6 +175,7 @@ export async function startSourceRig(): Promise<SourceRig> {
     const { keyring } = spine.api;
     const liveChannels = createLiveChannels({ db, keyring });
     const path = createEventPath({
+      isOverLimit: () => false,
       ...{ ...shared, keyring, liveChannels, schemas, onAppended: () => {}, presets: new Map() },
       hooksUrl: "https://hooks.example",
       fetchPinned: () => Promise.reject(new Error("this test fetches nothing")),

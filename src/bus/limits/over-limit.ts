@@ -1,0 +1,44 @@
+import { startLoop } from "../../lib/loop.ts";
+import type { Log } from "../../log.ts";
+import type { RedisBus } from "../connection/redis.ts";
+import { OVER_LIMIT_KEY } from "../keys.ts";
+
+const READ_EVERY_MS = 2_000;
+
+/** Tells all gateways whose topics hold too much. @throws UnavailableError */
+export async function writeOverLimit(
+  redis: RedisBus,
+  organizationIds: readonly string[],
+  ttlMs: number,
+): Promise<void> {
+  if (organizationIds.length === 0) await redis.call("del", [OVER_LIMIT_KEY]);
+  else await redis.call("set", [OVER_LIMIT_KEY, JSON.stringify(organizationIds), "PX", ttlMs]);
+}
+
+/** Knows whose topics hold too much, as the housekeeper saw last. While Redis is away, nobody is new. */
+export interface OverLimit extends AsyncDisposable {
+  readonly has: (organizationId: string) => boolean;
+  readonly count: () => number;
+}
+
+export function startOverLimit(deps: {
+  readonly redis: RedisBus;
+  readonly log: Log;
+  readonly everyMs?: number;
+}): OverLimit {
+  const { redis, log, everyMs = READ_EVERY_MS } = deps;
+  let over: ReadonlySet<string> = new Set();
+  const loop = startLoop({
+    everyMs,
+    async step() {
+      const text = (await redis.call("get", [OVER_LIMIT_KEY])) as string | null;
+      over = new Set(text === null ? [] : (JSON.parse(text) as readonly string[]));
+    },
+    onFailing: (err) => log.debug({ event: "storage.limits_not_read", err }, "limits of topics are not read"),
+  });
+  return {
+    has: (organizationId) => over.has(organizationId),
+    count: () => over.size,
+    [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,76 @@
+import type { RedisBus } from "../bus/connection/redis.ts";
+import { writeOverLimit } from "../bus/limits/over-limit.ts";
+import { createTrimAcknowledged } from "../bus/retention/retention.ts";
+import { readTopicLimits } from "../data/accounts/organization-limits.ts";
+import type { Queryable } from "../data/database.ts";
+import type { Log } from "../log.ts";
+
+export interface TopicLimitsDeps {
+  readonly db: Queryable;
+  readonly redis: RedisBus;
+  readonly log: Log;
+  /** What topics of one organization may hold by default. */
+  readonly topicBytesPerOrganization: number;
+  /** How long what is found holds: longer than until the next sweep ends. */
+  readonly ttlMs: number;
+}
+
+/** Sums what organizations hold during a sweep of all topics, and says in the end who holds too much. */
+export interface TopicLimits {
+  readonly begin: () => void;
+  readonly note: (topic: string, bytes: number) => void;
+  readonly expect: (topic: string, organizationId: string) => void;
+  /** @throws UnavailableError */
+  readonly settle: () => Promise<void>;
+}
+
+/**
+ * Of an organization that holds too much goes first what all groups have acknowledged; nothing unread goes. Where that is not enough, its
+ * hooks and sources wait until retention, or its readers, have made room.
+ */
+export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
+  const { db, redis, log, topicBytesPerOrganization, ttlMs } = deps;
+  const trimAcknowledged = createTrimAcknowledged({ redis });
+  const ownerOf = new Map<string, string>();
+  const topicsOf = new Map<string, Map<string, number>>();
+  let overBefore: ReadonlySet<string> = new Set();
+
+  return {
+    begin() {
+      ownerOf.clear();
+      topicsOf.clear();
+    },
+    expect: (topic, organizationId) => void ownerOf.set(topic, organizationId),
+    note(topic, bytes) {
+      const owner = ownerOf.get(topic);
+      if (owner === undefined || bytes === 0) return;
+      const topics = topicsOf.get(owner) ?? new Map<string, number>();
+      topicsOf.set(owner, topics.set(topic, bytes));
+    },
+    async settle() {
+      const held = new Map([...topicsOf].map(([owner, topics]) => [owner, sum(topics.values())]));
+      const limitOf = await readTopicLimits(db, topicBytesPerOrganization, held);
+      const over = new Set<string>();
+      for (const [organization, topics] of topicsOf) {
+        const limit = limitOf(organization);
+        let bytes = held.get(organization) ?? 0;
+        if (limit === undefined || bytes <= limit) continue;
+        for (const [topic, before] of topics) {
+          bytes += (await trimAcknowledged(topic)) - before;
+          if (bytes <= limit) break;
+        }
+        if (bytes <= limit) continue;
+        over.add(organization);
+        if (!overBefore.has(organization))
+          log.warn({ event: "storage.over_limit", organization, bytes, limit }, "topics hold too much");
+      }
+      for (const organization of overBefore)
+        if (!over.has(organization))
+          log.info({ event: "storage.within_limit", organization }, "topics have room again");
+      await writeOverLimit(redis, [...over], ttlMs);
+      overBefore = over;
+    },
+  };
+}
+
+const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, number) => total + number, 0);
