@@ -1,19 +1,11 @@
 import type { SourceFacts } from "../../bus/sources/source-states.ts";
 
-/** Brings the state of one run to where people see it. */
-export interface SourceReport {
-  /** A state or an error is written at once; all else with it, or a little later. */
-  readonly note: (facts: SourceFacts) => void;
-  /** Writes what is left, once; nothing is written afterwards. */
-  readonly close: () => Promise<void>;
-}
-
 /** Facts that change with every event are written no more often. */
 const WRITE_EVERY_MS = 5_000;
 const TRY_AGAIN_MS = 1_000;
 
-/** @param write answers false where the source is another's by now: the rest is none of its business. */
-export function createSourceReport(write: (facts: SourceFacts) => Promise<boolean>): SourceReport {
+/** Brings the state of one run to where people see it. @param write answers false where the source is another's by now: the rest is none of its business. */
+export function createSourceReport(write: (facts: SourceFacts) => Promise<boolean>) {
   let waiting: SourceFacts = {};
   let timer: NodeJS.Timeout | undefined;
   let writtenAtMs = Number.NEGATIVE_INFINITY;
@@ -53,7 +45,8 @@ export function createSourceReport(write: (facts: SourceFacts) => Promise<boolea
   }
 
   return {
-    note(facts) {
+    /** A state or an error is written at once; all else with it, or a little later. */
+    note(facts: SourceFacts): void {
       if (isClosed) return;
       waiting = { ...waiting, ...facts };
       if (isUrgent(facts)) {
@@ -64,7 +57,8 @@ export function createSourceReport(write: (facts: SourceFacts) => Promise<boolea
         schedule(Math.max(0, writtenAtMs + WRITE_EVERY_MS - performance.now()));
       }
     },
-    async close() {
+    /** Writes what is left, once; nothing is written afterwards. */
+    async close(): Promise<void> {
       clearTimeout(timer);
       await writing;
       if (isClosed) return;

@@ -11,21 +11,11 @@ export class RefusedFrameError extends Error {
   override readonly name = "RefusedFrameError";
 }
 
-export interface FrameWriter {
-  /** Undefined where more may be read now; else resolves as soon as that is so. */
-  readonly room: () => Promise<void> | undefined;
-  readonly write: (delivery: FetchedDelivery, cursor: string) => void;
-  /** Moves the cursor past what is not taken: soon, not at once. */
-  readonly pass: (cursor: string) => void;
-  /** Waits for all that is under way. Nothing may be written afterwards. */
-  readonly close: () => Promise<void>;
-}
-
 /**
  * Writes frames in their order, many on their way at a time. The first failure ends it: nothing is sent after it, and `onFailure`
  * is told once.
  */
-export function createFrameWriter(run: SourceRun, onFailure: (error: unknown) => void): FrameWriter {
+export function createFrameWriter(run: SourceRun, onFailure: (error: unknown) => void) {
   const { signal } = run;
   const underWay = new Set<Promise<void>>();
   let bytes = 0;
@@ -68,13 +58,14 @@ export function createFrameWriter(run: SourceRun, onFailure: (error: unknown) =>
   }
 
   return {
-    room() {
+    /** Undefined where more may be read now; else resolves as soon as that is so. */
+    room(): Promise<void> | undefined {
       if (hasRoom()) return undefined;
       return new Promise((resolve) => {
         wake = resolve;
       });
     },
-    write(delivery, to) {
+    write(delivery: FetchedDelivery, to: string): void {
       if (failed) return;
       unsaved = undefined;
       const isMoved = to !== cursor;
@@ -84,12 +75,14 @@ export function createFrameWriter(run: SourceRun, onFailure: (error: unknown) =>
         if (result.kind !== "accepted") throw new RefusedFrameError(result.kind);
       });
     },
-    pass(to) {
+    /** Moves the cursor past what is not taken: soon, not at once. */
+    pass(to: string): void {
       if (failed || to === (unsaved ?? cursor)) return;
       unsaved = to;
       timer ??= setTimeout(save, SAVE_EVERY_MS);
     },
-    async close() {
+    /** Waits for all that is under way. Nothing may be written afterwards. */
+    async close(): Promise<void> {
       save();
       while (underWay.size > 0) await Promise.all(underWay);
     },

@@ -5,7 +5,7 @@ import type { FetchedPage } from "../fetch/fetch-page.ts";
 import type { Validators } from "../fetch/validators.ts";
 import type { Plan } from "../settings/plan.ts";
 import { type PollCursor, writeCursor } from "./cursor.ts";
-import { type Position, positionFull } from "./position.ts";
+import { positionFull } from "./position.ts";
 
 /** Items of one delivery. */
 const MAX_ITEMS = 500;
@@ -15,31 +15,14 @@ export type Published =
   | { readonly kind: "through" | "cut" }
   | { readonly kind: "ended"; readonly end: SourceEnd };
 
-/** Publishes what is new, and moves the cursor with it: each write says exactly what was published up to it. */
-export interface PollWriter {
-  readonly position: Position;
-  /** The cursor as of now. */
-  readonly cursor: () => PollCursor;
-  /** True where the cursor is another one than at the beginning of the poll. */
-  readonly hasMoved: () => boolean;
-  /**
-   * Publishes the page's new items.
-   *
-   * @param endPage called once all of them are added, before the cursor with the last of them is written
-   * @throws as `ingest` and `Position` do
-   */
-  readonly publish: (page: FetchedPage, endPage: () => void) => Promise<Published>;
-  /** All pages were read: what is known of the first one counts from now on. */
-  readonly finish: (pages: number, validators: Validators | undefined) => void;
-  /** Writes the cursor where it has changed. @throws as `moveTo` does */
-  readonly save: () => Promise<void>;
-}
+export type PollWriter = ReturnType<typeof createPollWriter>;
 
+/** Publishes what is new, and moves the cursor with it: each write says exactly what was published up to it. */
 export function createPollWriter(
   plan: Plan,
   run: Pick<SourceRun, "cursor" | "ingest" | "moveTo" | "signal">,
   { start, nowMs }: { readonly start: PollCursor; readonly nowMs: number },
-): PollWriter {
+) {
   const { discriminator, itemsPath, request, settings } = plan;
   const { position } = start;
   const { signal } = run;
@@ -47,6 +30,7 @@ export function createPollWriter(
   let stored = run.cursor;
   let count = 0;
 
+  /** Writes the cursor where it has changed. @throws as `moveTo` does */
   async function save(): Promise<void> {
     const text = writeCursor(plan, cursor);
     if (text === stored) return;
@@ -56,9 +40,18 @@ export function createPollWriter(
 
   return {
     position,
+    /** The cursor as of now. */
     cursor: () => cursor,
+    /** True where the cursor is another one than at the beginning of the poll. */
     hasMoved: () => stored !== run.cursor,
-    async publish({ arrivedAtMs, page, redact }, endPage) {
+    /**
+     * Publishes the page's new items.
+     *
+     * @param endPage called once all of them are added, before the cursor with the last of them is written
+     * @throws as `ingest` and `Position` do
+     */
+    async publish(fetched: FetchedPage, endPage: () => void): Promise<Published> {
+      const { arrivedAtMs, page, redact } = fetched;
       const fresh = position.select(page);
       for (let done = 0; ; ) {
         const allowed = settings.maxItemsPerPoll - count;
@@ -83,7 +76,8 @@ export function createPollWriter(
         if (done === fresh.length) return { kind: "through" };
       }
     },
-    finish(pages, validators) {
+    /** All pages were read: what is known of the first one counts from now on. */
+    finish(pages: number, validators: Validators | undefined): void {
       const isAsked = settings.conditional || discriminator.isConditional === true;
       // Of several pages the first may stay as it is while another changes, unless what is new stands on the first.
       const tellsAll = pages === 1 || settings.order === "descending";

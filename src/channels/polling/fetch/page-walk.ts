@@ -18,22 +18,15 @@ export interface PageWalkDeps {
   readonly nowMs: number;
 }
 
-/** The way from page to page in one poll. */
-export interface PageWalk {
-  readonly pages: () => number;
-  /** True where the bounds of a poll let no further page be read. */
-  readonly isAtLimit: () => boolean;
-  /** Asks for the page. What the server no longer knows is asked for anew, once. */
-  readonly fetch: () => Promise<Walked>;
-  /** @param cursor what `{{cursor}}` stands for from there on; undefined: as before */
-  readonly goTo: (at: PageRequest, cursor?: TemplateValue) => void;
-}
+export type PageWalk = ReturnType<typeof createPageWalk>;
 
 /**
+ * The way from page to page in one poll.
+ *
  * Where pages are counted and each could begin anew (`restartsWalk`), a page behind the first is believed only if the one before it
  * still ends as it did: else items have come or gone meanwhile, others have moved past the reader, and the walk begins anew.
  */
-export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDeps): PageWalk {
+export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDeps) {
   const { position } = writer;
   let at = position.resumeAt?.() ?? FIRST_PAGE;
   let cursor = position.cursor();
@@ -42,6 +35,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   let items = 0;
   let hasBegunAnew = false;
 
+  /** True where the bounds of a poll let no further page be read. */
   const isAtLimit = (): boolean => pages >= plan.pagination.maxPages || items >= plan.pagination.maxItems;
 
   async function ask(page: PageRequest): Promise<Fetched> {
@@ -108,7 +102,8 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   return {
     pages: () => pages,
     isAtLimit,
-    async fetch() {
+    /** Asks for the page. What the server no longer knows is asked for anew, once. */
+    async fetch(): Promise<Walked> {
       for (;;) {
         const fetched = await ask(at);
         switch (fetched.kind) {
@@ -137,7 +132,8 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
         }
       }
     },
-    goTo(page, from) {
+    /** @param from what `{{cursor}}` stands for from there on; undefined: as before */
+    goTo(page: PageRequest, from?: TemplateValue): void {
       at = page;
       if (from !== undefined || page.kind === "first") cursor = from;
     },

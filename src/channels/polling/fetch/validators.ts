@@ -43,11 +43,7 @@ export function validatorsOf(
   const etag = read("etag");
   const lastModified = read("last-modified");
   if (etag === undefined && lastModified === undefined) return undefined;
-  return {
-    of: nameOf(request),
-    ...(etag !== undefined && { etag }),
-    ...(lastModified !== undefined && { lastModified }),
-  };
+  return { of: nameOf(request), etag, lastModified };
 }
 
 /** Without credentials and conditions. */

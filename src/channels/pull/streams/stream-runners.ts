@@ -2,24 +2,13 @@ import { shardOf } from "../../../bus/sources/shard-leases.ts";
 import type { SourceRow } from "../../../data/channels/sources.ts";
 import type { StreamRunner, StreamState } from "./stream-runner.ts";
 
-/** The streams that run on this worker. */
-export interface StreamRunners {
-  /** Starts what should run and does not, stops what should not, and begins anew what has changed. */
-  readonly reconcile: (wanted: ReadonlyMap<number, SourceRow>) => void;
-  readonly restart: (channelNumber: number) => void;
-  /** Undefined where it does not run here. */
-  readonly state: (channelNumber: number) => StreamState | undefined;
-  /** Resolves when nothing that was stopped in these shards runs any more. */
-  readonly ended: (shards: ReadonlySet<number>) => Promise<void>;
-}
-
 interface Running {
   readonly runner: StreamRunner;
   version: number;
 }
 
-/** @param start begins to hold a stream */
-export function createStreamRunners(start: (row: SourceRow) => StreamRunner): StreamRunners {
+/** The streams that run on this worker. @param start begins to hold a stream */
+export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
   const running = new Map<number, Running>();
   /** One that is being stopped is begun again only once it has ended: two of one source would fence each other. */
   const ending = new Map<number, Promise<void>>();
@@ -40,7 +29,8 @@ export function createStreamRunners(start: (row: SourceRow) => StreamRunner): St
   }
 
   return {
-    reconcile(next) {
+    /** Starts what should run and does not, stops what should not, and begins anew what has changed. */
+    reconcile(next: ReadonlyMap<number, SourceRow>): void {
       wanted = next;
       for (const [number, one] of running) if (!next.has(number)) stop(number, one);
       for (const row of next.values()) {
@@ -53,9 +43,11 @@ export function createStreamRunners(start: (row: SourceRow) => StreamRunner): St
         }
       }
     },
-    restart: (channelNumber) => running.get(channelNumber)?.runner.restart(),
-    state: (channelNumber) => running.get(channelNumber)?.runner.state(),
-    async ended(shards) {
+    restart: (channelNumber: number): void => running.get(channelNumber)?.runner.restart(),
+    /** Undefined where it does not run here. */
+    state: (channelNumber: number): StreamState | undefined => running.get(channelNumber)?.runner.state(),
+    /** Resolves when nothing that was stopped in these shards runs any more. */
+    async ended(shards: ReadonlySet<number>): Promise<void> {
       await Promise.all(
         [...ending].flatMap(([number, ended]) => (shards.has(shardOf(number)) ? [ended] : [])),
       );
