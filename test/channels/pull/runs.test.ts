@@ -197,7 +197,7 @@ describe("a run", () => {
     await spine.api.call.delete(`/apps/${source.appId}/channels/${source.channelId}/source/cursor`);
     await (await source.open()).end({ kind: "done" });
     expect([await lastError(), lost()]).toEqual([undefined, 0]);
-    await spine.redis.call("flushall", []);
+    await spine.redis.call("flushdb", []);
     const after = await source.open();
     expect(after.run.cursor).toBeUndefined();
     await after.end({ kind: "done" });
