@@ -4,18 +4,11 @@ import { retry } from "./loop.ts";
 const RETRY_MS = 250;
 const MAX_IDS = 500;
 
-export interface Acknowledger {
-  /** Resolves when Redis has taken it. */
-  readonly acknowledge: (topic: string, entryId: string) => Promise<void>;
-  /** No more retries: entries whose acknowledgement fails from now on are delivered again later. */
-  readonly close: () => void;
-}
-
 /** Acknowledges handled entries, those of one turn of the event loop together, and retries until Redis takes them. */
 export function createAcknowledger(
   commands: Pick<Commands, "acknowledge">,
   onError: (error: unknown) => void,
-): Acknowledger {
+) {
   const closing = new AbortController();
   const retries = { signal: closing.signal, onError, backoffMs: () => RETRY_MS };
   let pending: Map<string, string[]> = new Map();
@@ -36,13 +29,15 @@ export function createAcknowledger(
   }
 
   return {
-    acknowledge(topic, entryId) {
+    /** Resolves when Redis has taken it. */
+    acknowledge(topic: string, entryId: string): Promise<void> {
       const ids = pending.get(topic);
       if (ids === undefined) pending.set(topic, [entryId]);
       else ids.push(entryId);
       flushed ??= flush();
       return flushed;
     },
+    /** No more retries: entries whose acknowledgement fails from now on are delivered again later. */
     close: () => closing.abort(),
   };
 }

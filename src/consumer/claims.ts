@@ -128,11 +128,6 @@ export class TopicOwnership {
   }
 }
 
-export interface OwnedTopics {
-  readonly release: () => Promise<void>;
-  readonly running: Promise<void>;
-}
-
 /** The part of a lease that is not used: clocks do not run alike. */
 const LEASE_RESERVE = 0.2;
 const MAX_RELEASED = 8;
@@ -141,7 +136,7 @@ const MAX_RELEASED = 8;
  * Owns a fair share of the topics under a lease that it renews. A topic's pending entries are claimed first, those of live
  * readers too: nobody else may read the topic now, and its order begins with the oldest.
  */
-export function startOwnedTopics(deps: ReadingDeps & { readonly ownership: TopicOwnership }): OwnedTopics {
+export function startOwnedTopics(deps: ReadingDeps & { readonly ownership: TopicOwnership }) {
   const { commands, window, settings, signal, idle, onError, ownership, topics } = deps;
   const ttlMs = settings.deadAfterMs;
   let share = Number.POSITIVE_INFINITY;
@@ -173,7 +168,7 @@ export function startOwnedTopics(deps: ReadingDeps & { readonly ownership: Topic
 
   const pauseMs = Math.min(ttlMs / 6, 1_000);
   return {
-    async release() {
+    async release(): Promise<void> {
       await commands.rebalance([], { ttlMs: 0, released: ownership.topics });
     },
     running: repeat(() => renew().then(() => pauseMs), { signal: idle, onError, afterErrorMs: pauseMs }),

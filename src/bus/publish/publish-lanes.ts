@@ -36,12 +36,6 @@ interface Lane {
   isScheduled: boolean;
 }
 
-/**
- * Puts a group of a slot (0 where there are none) into the next call; answers the words of the script's
- * reply.
- */
-export type SubmitGroup = (slot: number, group: PublishGroup, delivery: DeliveryOnItsWay) => Promise<string>;
-
 /** All groups of a delivery share it: they end together, however many they are. */
 export interface DeliveryOnItsWay {
   readonly organizationId: string;
@@ -55,7 +49,7 @@ export function createLanes(
   redis: RedisBus,
   quarantineLimits: string,
   onCall: ((seconds: number) => void) | undefined,
-): SubmitGroup {
+) {
   const { writes, publishScript, demand } = redis;
   const lanes = new Map<number, Lane>();
 
@@ -150,7 +144,8 @@ export function createLanes(
     }
   }
 
-  return (slot, group, delivery) => {
+  /** Puts a group of a slot (0 where there are none) into a call; answers the words of the script's reply. */
+  return (slot: number, group: PublishGroup, delivery: DeliveryOnItsWay): Promise<string> => {
     let lane = lanes.get(slot);
     if (lane === undefined) {
       lane = { queue: new FairQueue(), callsUnderWay: 0, isScheduled: false };

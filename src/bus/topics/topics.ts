@@ -2,7 +2,7 @@ import { deadLettersKey } from "../../event/subscription-keys.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { ENTRY_ID } from "../entry-id.ts";
-import { type GroupInfo, isNoSuchKey, pairsOf, parseGroups } from "../groups/groups.ts";
+import { isNoSuchKey, pairsOf, parseGroups } from "../groups/groups.ts";
 import { slotOf } from "../keys.ts";
 import type { EntryRange } from "./entry-index.ts";
 
@@ -12,15 +12,7 @@ export interface TopicEntry {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-export interface TopicInfo {
-  readonly length: number;
-  readonly firstEntryId: string | undefined;
-  readonly lastEntryId: string | undefined;
-  /** Estimated, as MEMORY USAGE does. */
-  readonly bytes: number;
-  readonly groups: readonly GroupInfo[];
-}
-
+export type TopicInfo = NonNullable<Awaited<ReturnType<Topics["find"]>>>;
 export type Topics = ReturnType<typeof createTopics>;
 
 /** Copies of events may be large. */
@@ -41,8 +33,8 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
   }
 
   return {
-    /** Undefined where there is no such stream. */
-    async find(topic: string): Promise<TopicInfo | undefined> {
+    /** Undefined where there is no such stream. `bytes` are estimated, as MEMORY USAGE does. */
+    async find(topic: string) {
       try {
         const [stream, groups, bytes] = await Promise.all([
           redis.call("xinfo", ["stream", topic]),
@@ -117,7 +109,7 @@ export function parseEntry([entryId, pairs]: RawEntry): TopicEntry {
   return { entryId, fields };
 }
 
-function parseStream(reply: unknown): Pick<TopicInfo, "length" | "firstEntryId" | "lastEntryId"> {
+function parseStream(reply: unknown) {
   const fields = pairsOf(reply as unknown[]);
   const idOf = (entry: unknown) => (Array.isArray(entry) ? String(entry[0]) : undefined);
   return {
