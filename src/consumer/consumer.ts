@@ -1,5 +1,5 @@
 import { type ConsumedEvent, readEvent } from "../event/cloud-event.ts";
-import { sleep } from "../lib/wait.ts";
+import { sleep } from "../lib/sleep.ts";
 import { createCommands } from "./commands.ts";
 import { type Connection, connect } from "./connection.ts";
 import { runEngine } from "./engine.ts";

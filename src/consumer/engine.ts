@@ -1,4 +1,4 @@
-import { sleep } from "../lib/wait.ts";
+import { sleep } from "../lib/sleep.ts";
 import { createAcknowledger } from "./acknowledge.ts";
 import { extendClaims, recoverEntries, startOwnedTopics, TopicOwnership } from "./claims.ts";
 import { createCommands } from "./commands.ts";

@@ -1,5 +1,5 @@
 import { backoffMs } from "../lib/backoff.ts";
-import { endsWithin, sleep } from "../lib/wait.ts";
+import { endsWithin, sleep } from "../lib/sleep.ts";
 import type { Commands, Entry } from "./commands.ts";
 import { retry } from "./loop.ts";
 import type { ConsumerSettings } from "./options.ts";

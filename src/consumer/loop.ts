@@ -1,4 +1,4 @@
-import { sleep } from "../lib/wait.ts";
+import { sleep } from "../lib/sleep.ts";
 
 interface RetryOptions {
   readonly signal: AbortSignal;

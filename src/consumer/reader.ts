@@ -1,5 +1,5 @@
+import { sleep } from "../lib/sleep.ts";
 import { chunkTopics } from "../lib/stream-chunks.ts";
-import { sleep } from "../lib/wait.ts";
 import type { ReadingDeps, TopicOwnership } from "./claims.ts";
 import { repeat } from "./loop.ts";
 

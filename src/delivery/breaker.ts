@@ -1,4 +1,5 @@
-import { sleep, unlessAborted } from "../lib/wait.ts";
+import { sleep } from "../lib/sleep.ts";
+import { unlessAborted } from "../lib/wait.ts";
 
 /** Keeps a handler that takes nothing from being called for every event: after failures in a row it is asked now and then. */
 export interface Breaker {

@@ -16,7 +16,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Listeners } from "../lib/listeners.ts";
 import { startLoop } from "../lib/loop.ts";
 import { inPages } from "../lib/pages.ts";
-import { endsWithin } from "../lib/wait.ts";
+import { endsWithin } from "../lib/sleep.ts";
 import type { Log } from "../log.ts";
 import { clearRemoval } from "./clear-removal.ts";
 import { startRetentionWatch } from "./retention-watch.ts";

@@ -6,7 +6,7 @@ import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
 import type { Clock } from "../lib/clock.ts";
 import { createLimiter } from "../lib/limiter.ts";
-import { sleep } from "../lib/wait.ts";
+import { sleep } from "../lib/sleep.ts";
 import type { Log } from "../log.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";

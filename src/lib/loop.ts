@@ -1,5 +1,5 @@
 import { type Backoff, backoffMs } from "./backoff.ts";
-import { type Sleep, sleep as sleepByClock } from "./wait.ts";
+import { type Sleep, sleep as sleepByClock } from "./sleep.ts";
 
 export interface LoopOptions {
   /**

@@ -1,14 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { UnavailableError } from "./errors.ts";
-
-/** Resolves after so many ms, or early where the signal aborts. Never rejects. */
-export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
-
-/** The longest that a timer of Node can wait. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
-export const sleep: Sleep = (ms, signal) =>
-  delay(Math.min(ms, MAX_TIMER_MS), undefined, { signal }).catch(() => {});
+import { sleep } from "./sleep.ts";
 
 /** The outcome of the work; it goes on alone where it takes longer. @throws UnavailableError with that message when it is late */
 export async function withTimeout<T>(ms: number, work: Promise<T>, message: string): Promise<T> {
@@ -18,16 +9,6 @@ export async function withTimeout<T>(ms: number, work: Promise<T>, message: stri
     return await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
-  }
-}
-
-/** Whether the work has resolved within the time; it goes on alone else. Rejects where the work does. */
-export async function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
-  const over = new AbortController();
-  try {
-    return await Promise.race([work.then(() => true), sleep(ms, over.signal).then(() => false)]);
-  } finally {
-    over.abort();
   }
 }
 

@@ -1,5 +1,8 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -40,6 +43,21 @@ it("needs at most 12 packages and 5 MB, of the versions that the gateway runs wi
   const major = (range = "") => /\d+/.exec(range)?.[0];
   for (const [name, range] of Object.entries(consumer.dependencies ?? {}))
     expect([name, major(range)]).toEqual([name, major(gateway.dependencies?.[name])]);
+});
+
+it("compiles for the oldest Node that it names, whose library lacks what came later", async () => {
+  const tsc = [
+    join(ROOT, "node_modules/typescript/bin/tsc"),
+    "-p",
+    join(ROOT, "config/tsconfig.consumer.json"),
+  ];
+  const out = await mkdtemp(join(tmpdir(), "inlet-consumer-"));
+  const compiled = await promisify(execFile)(process.execPath, [...tsc, "--outDir", out]).then(
+    () => "",
+    ({ stdout }: { readonly stdout: string }) => stdout,
+  );
+  await rm(out, { recursive: true });
+  expect(compiled).toBe("");
 });
 
 it("documents the same program in its README and in the guide", async () => {

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { UnavailableError } from "../../src/lib/errors.ts";
-import { endsWithin, sleep, unlessAborted, withinGrace, withTimeout } from "../../src/lib/wait.ts";
+import { endsWithin, sleep } from "../../src/lib/sleep.ts";
+import { unlessAborted, withinGrace, withTimeout } from "../../src/lib/wait.ts";
 
 const NEVER_MS = 3_600_000;
 const never = new Promise<never>(() => {});

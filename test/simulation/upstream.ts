@@ -1,6 +1,6 @@
 import type { SourceEnd, SourceRun } from "../../src/channels/source.ts";
 import type { Clock } from "../../src/lib/clock.ts";
-import { sleep } from "../../src/lib/wait.ts";
+import { sleep } from "../../src/lib/sleep.ts";
 import type { World } from "./world.ts";
 
 /** A server with a numbered feed for each source. */

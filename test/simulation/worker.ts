@@ -18,7 +18,7 @@ import type { SourcePosition } from "../../src/event/received.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLimiter } from "../../src/lib/limiter.ts";
 import { loadScript } from "../../src/lib/lua.ts";
-import { endsWithin } from "../../src/lib/wait.ts";
+import { endsWithin } from "../../src/lib/sleep.ts";
 import { createLog } from "../../src/log.ts";
 import { Link } from "./link.ts";
 import type { Upstream } from "./upstream.ts";

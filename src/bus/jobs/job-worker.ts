@@ -7,7 +7,7 @@ import {
   Worker,
   type WorkerOptions,
 } from "bullmq";
-import { endsWithin, sleep } from "../../lib/wait.ts";
+import { endsWithin, sleep } from "../../lib/sleep.ts";
 import type { Log } from "../../log.ts";
 import { openClient } from "../connection/general-connection.ts";
 import type { RedisBus } from "../connection/redis.ts";

@@ -1,5 +1,5 @@
 import { createRateBuckets } from "../../lib/rate-buckets.ts";
-import { type Sleep, sleep as sleepByClock } from "../../lib/wait.ts";
+import { type Sleep, sleep as sleepByClock } from "../../lib/sleep.ts";
 
 /** Resolves when a delivery of the organization's sources may go on; undefined: at once. Rejects where the signal aborts first. */
 export type SourcePace = (

@@ -6,7 +6,7 @@ import type { Backoff } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { createLimiter } from "../../lib/limiter.ts";
 import { startLoop } from "../../lib/loop.ts";
-import { endsWithin } from "../../lib/wait.ts";
+import { endsWithin } from "../../lib/sleep.ts";
 import type { Log } from "../../log.ts";
 import type { Polls } from "./polls/polls.ts";
 import { createSourceList, type SourceListDeps, type SourceLook } from "./source-list.ts";

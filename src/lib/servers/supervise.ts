@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import type { Log } from "../../log.ts";
 import { type Backoff, backoffMs } from "../backoff.ts";
-import { endsWithin, type Sleep, sleep, untilAborted } from "../wait.ts";
+import { endsWithin, type Sleep, sleep } from "../sleep.ts";
+import { untilAborted } from "../wait.ts";
 import { adoptServer, type ServerCommand, type ServerProcess, spawnServer } from "./server-process.ts";
 
 /** The state of a supervised server; `/readyz` is true only while all are `ready`. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createSourcePace } from "../../../src/channels/pull/source-pace.ts";
-import type { Sleep } from "../../../src/lib/wait.ts";
+import type { Sleep } from "../../../src/lib/sleep.ts";
 
 const { signal } = new AbortController();
 

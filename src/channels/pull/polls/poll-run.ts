@@ -1,7 +1,8 @@
 import { StaleSourceError } from "../../../bus/errors.ts";
 import { type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan.ts";
 import { channelFacts } from "../../../event/channel.ts";
-import { sleep, withinGrace } from "../../../lib/wait.ts";
+import { sleep } from "../../../lib/sleep.ts";
+import { withinGrace } from "../../../lib/wait.ts";
 import type { SourceEnd } from "../../source.ts";
 import { endOfThrown, failed, SLOW_RETRY_MS } from "../ends.ts";
 import type { OpeningRun } from "../source-runs.ts";
