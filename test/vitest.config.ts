@@ -7,12 +7,30 @@ const LONG = [
   ...[
     "conformance/leaks",
     "e2e/first-start",
+    "e2e/setup",
+    "lib/json-schema/compiler",
     "conformance/examples",
+  ],
+  ...[
+    "e2e/rolling-restart",
     "data/local-postgres",
+    "conformance/canaries",
+    "conformance/fuzz",
     "e2e/event-stream",
   ],
-  ...["e2e/channel-life", "e2e/setup", "channels/pull/sources", "e2e/github", "channels/polling/random"],
-  ...["conformance/fuzz", "data/keyring/master-key-rotation", "e2e/handler-kills", "delivery/pause-drainer"],
+  ...[
+    "data/keyring/master-key-rotation",
+    "channels/pull/sources",
+    "e2e/channel-life",
+    "channels/pull/polls/polls",
+  ],
+  ...[
+    "delivery/pause-drainer",
+    "e2e/handler-kills",
+    "channels/polling/random",
+    "e2e/github",
+    "e2e/polling-restart",
+  ],
 ].map((name) => `/test/${name}.test.ts`);
 
 class LongestFirst extends BaseSequencer {
