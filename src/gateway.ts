@@ -48,6 +48,7 @@ import { createListeners } from "./lib/listeners.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { createOutbound } from "./net/create-outbound.ts";
+import { createRequireRoom } from "./resources/kit/row-limit.ts";
 import { readPresets } from "./verify/presets.ts";
 
 /** A running gateway. Disposal drains it: `/readyz` says so first, requests under way are answered, acknowledged events kept, its own servers end last. */
@@ -268,6 +269,7 @@ export async function startGateway(
           credentialsOf,
           issuerFetch,
           sipProviders: config.sipProviders,
+          requireRoom: createRequireRoom(config.rowsPerResource),
           onDeleted: housekeeper.settleNow,
           sendAgain: delivery.sendAgain,
           readChanges: changes.readNow,

@@ -244,6 +244,10 @@ export const settingsSchema = z.object({
         "MiB that the topics of one organization may hold, the first organization aside: over it what all groups have acknowledged goes first, then its hooks get 429 and its sources wait.",
     },
   ),
+  rowsPerResource: setting("INLET_ROWS_PER_RESOURCE", wholeNumber(1, 1_000_000_000), {
+    defaultText: "100000",
+    description: "Rows of each resource that one organization may have, the first organization aside.",
+  }),
   auditRetentionDays: setting("INLET_AUDIT_RETENTION_DAYS", wholeNumber(1, 36_500), {
     defaultText: "365",
     description: "Days for which the audit is kept.",

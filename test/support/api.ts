@@ -19,6 +19,7 @@ import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
+import { createRequireRoom } from "../../src/resources/kit/row-limit.ts";
 import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
 import { type Presets, readPresets } from "../../src/verify/presets.ts";
 import { createTestChanges } from "./changes.ts";
@@ -113,6 +114,7 @@ export async function createTestApi(
     readonly callers?: Partial<CallerPathDeps["config"]>;
     readonly trustProxy?: readonly string[];
     readonly allowNetworks?: readonly string[];
+    readonly rowsPerResource?: number;
   } = {},
 ): Promise<TestApi> {
   const database = await createTestDatabase();
@@ -158,6 +160,7 @@ export async function createTestApi(
       ...bus,
       ...callers,
       refusals,
+      requireRoom: createRequireRoom(options.rowsPerResource ?? 1_000_000),
       db,
       keyring,
       clock,

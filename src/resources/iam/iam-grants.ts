@@ -1,16 +1,14 @@
 import { sql } from "kysely";
 import { z } from "zod";
-import type { Queryable, Trx } from "../../data/database.ts";
+import type { Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import { requireHeld } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../http/problem.ts";
-import type { Clock } from "../../lib/clock.ts";
 import { isId } from "../../lib/ids.ts";
+import type { RowDeps } from "../kit/resource-spec.ts";
 
-export interface IamDeps {
-  readonly db: Queryable;
-  readonly clock: Clock;
+export interface IamDeps extends RowDeps {
   /** The names of all permissions that there are, `*` among them, in order. */
   readonly permissionNames: () => readonly string[];
 }

@@ -10,12 +10,15 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Fields } from "./field.ts";
 import type { OwnedTable, Reference } from "./references.ts";
 import type { QuerySchema, Route, RouteSpec } from "./route.ts";
+import type { RequireRoom } from "./row-limit.ts";
 import type { EntityOf, InsideOf, RowOf, RowOfShape, Shape, ValuesOf } from "./shape.ts";
 
 /** The dependencies of a resource that only keeps rows. */
 export interface RowDeps {
   readonly db: Queryable;
   readonly clock: Clock;
+  /** Refuses rows beyond what an organization may have. */
+  readonly requireRoom: RequireRoom;
 }
 
 /** The description of a resource: see `standardResource`. */

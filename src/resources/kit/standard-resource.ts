@@ -8,6 +8,7 @@ import { pathId } from "./params.ts";
 import type { Resource } from "./resource.ts";
 import type { Kit, Operation, ResourceSpec, RowDeps } from "./resource-spec.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { TOO_MANY } from "./row-limit.ts";
 import type { Shape } from "./shape.ts";
 import { standardRows } from "./standard-rows.ts";
 
@@ -80,9 +81,11 @@ export function standardResource<
               creates: true,
               ...above,
               ...(named.length > 0 && { missing: missingOf(named) }),
-              ...conflict,
               ...versioned,
               ...notes?.create,
+              ...(spec.owner !== "id" && {
+                conflict: [notes?.create?.conflict ?? taken?.when ?? [], TOO_MANY].flat().join("; or "),
+              }),
             },
             ({ caller, params, body, c }) => run.create(caller, params, body, c),
           ),

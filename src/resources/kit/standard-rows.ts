@@ -31,6 +31,7 @@ export function standardRows<
   const { table, shape, audit, feed, owner = "organizationId", visible, foreign, within, version } = spec;
   const { prefix } = shape;
   const rows = table as "rows";
+  const counted = { table, words, inside: within && { table: within.parent.table, column: within.param } };
   const fields = Object.entries(shape.fields);
   const changeableFields = fields.filter(([, { written }]) => written === "always");
 
@@ -157,6 +158,7 @@ export function standardRows<
 
     const insert = async (trx: Trx, caller: Caller, place: Place, body: object): Promise<AnyRow> => {
       await lockParent(trx, caller, place, true);
+      if (owner !== "id") await deps.requireRoom(trx, caller, counted);
       const nowMs = clock();
       const id = createId(prefix, nowMs);
       const sent: AnyRow = { ...body, ...place };

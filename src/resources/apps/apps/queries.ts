@@ -7,6 +7,7 @@ import { recordRemovals } from "../../../data/removals.ts";
 import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/problem.ts";
 import { requireRow, SPACES } from "../../kit/references.ts";
+import type { RowDeps } from "../../kit/resource-spec.ts";
 import { type AppScope, requireApp } from "../app-scope.ts";
 
 /**
@@ -19,9 +20,10 @@ export async function installApp(
   caller: Caller,
   app: NewApp,
   channels: readonly NewChannel[],
-  context: WriteContext,
+  context: WriteContext & Pick<RowDeps, "requireRoom">,
 ): Promise<InstalledApp> {
   return db.transaction().execute(async (trx) => {
+    await context.requireRoom(trx, caller, { table: "apps", words: "apps" });
     await requireRow(trx, caller, SPACES, app.spaceId);
     if (app.blueprintId !== null) await lockBlueprint(trx, app.blueprintId);
     return insertApp(trx, caller, app, channels, context);

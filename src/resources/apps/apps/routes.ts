@@ -5,7 +5,9 @@ import { deleted } from "../../../http/fields.ts";
 import { invalidParameters } from "../../../http/problem.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { BLUEPRINTS, getRow } from "../../kit/references.ts";
+import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
+import { TOO_MANY } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { appParams, appScopeOf, purgeQuerySchema } from "../app-scope.ts";
 import { planChannels } from "./blueprint-channels.ts";
@@ -13,7 +15,7 @@ import { blueprintOfArtifact } from "./offered.ts";
 import { deleteApp, installApp } from "./queries.ts";
 import { app, installedAppSchema, installSchema } from "./schema.ts";
 
-export interface AppDeps extends SettingsDeps, EntityDeps {
+export interface AppDeps extends SettingsDeps, EntityDeps, RowDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
   /** Told after a deletion is committed: the time to clear away what it leaves on the bus. */
@@ -43,8 +45,7 @@ export const apps = standardResource({
         answer: installedAppSchema,
         creates: true,
         missing: "blueprint, artifact or space is not there",
-        conflict:
-          "a channel's kind no longer accepts what the blueprint says, the artifact is not published, its store has approved no version, or a paid order of it is needed",
+        conflict: `a channel's kind no longer accepts what the blueprint says, the artifact is not published, its store has approved no version, or a paid order of it is needed; or ${TOO_MANY}`,
       },
       async ({ caller, body }) => {
         const { organizationId, defaultSpaceId } = caller;
@@ -66,7 +67,7 @@ export const apps = standardResource({
           caller,
           { uid, title, description, blueprintId, artifactId, organizationId, spaceId },
           planned.map(({ content }) => content),
-          { keyring: deps.keyring, nowMs: deps.clock() },
+          { keyring: deps.keyring, nowMs: deps.clock(), requireRoom: deps.requireRoom },
         );
         const channels = await renderChannels(deps, installed.channels);
         return { ...app.render(installed.app), channels };

@@ -6,6 +6,7 @@ import type { Caller } from "../../../http/context.ts";
 import type { Listed, Page } from "../../../http/page.ts";
 import { conflict, notFound } from "../../../http/problem.ts";
 import { listPage } from "../../kit/list-page.ts";
+import type { RowDeps } from "../../kit/resource-spec.ts";
 import { getChannel } from "../app-channel.ts";
 import { type AppScope, requireApp } from "../app-scope.ts";
 
@@ -15,11 +16,13 @@ export async function addChannel(
   caller: Caller,
   scope: AppScope,
   channel: NewChannel,
-  context: WriteContext,
+  context: WriteContext & Pick<RowDeps, "requireRoom">,
 ): Promise<ChannelRow> {
+  const inside = { table: "apps", column: "appId" };
   try {
     return await db.transaction().execute(async (trx) => {
       const app = await requireApp(trx, scope, "keyShare");
+      await context.requireRoom(trx, caller, { table: "channels", words: "channels", inside });
       const row = await insertChannel(trx, app, channel, context);
       await recordChannelAudit(trx, caller, "create", row, context.nowMs);
       return row;

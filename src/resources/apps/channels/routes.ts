@@ -23,13 +23,15 @@ import type { Clock } from "../../../lib/clock.ts";
 import { mergePatch } from "../../../lib/json/merge-patch.ts";
 import { listOf } from "../../kit/answer.ts";
 import { parseInput, type Resource, writeOnce } from "../../kit/resource.ts";
+import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
+import { TOO_MANY } from "../../kit/row-limit.ts";
 import { channelParams, getChannel } from "../app-channel.ts";
 import { appParams, appScopeOf, purgeQuerySchema } from "../app-scope.ts";
 import { addChannel, listChannels, writeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./schema.ts";
 
-export interface ChannelDeps extends SettingsDeps, EntityDeps {
+export interface ChannelDeps extends SettingsDeps, EntityDeps, RowDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
   /** Told after a deletion is committed: the time to clear away what it leaves on the bus. */
@@ -53,14 +55,14 @@ export const channels: Resource<ChannelDeps> = {
         creates: true,
         versioned: true,
         missing: "the app or the connection is not there",
-        conflict: "the app has a channel of that uid",
+        conflict: `the app has a channel of that uid; or ${TOO_MANY}`,
       },
       async ({ caller, params, body, c }) => {
         const { uid, title, connectionId } = body;
         const settings = await requireSettings(deps, caller, body);
         await requireConnection(deps, caller, settings, connectionId);
         const channel = { ...settings, uid, title, connectionId };
-        const context = { keyring: deps.keyring, nowMs: deps.clock() };
+        const context = { keyring: deps.keyring, nowMs: deps.clock(), requireRoom: deps.requireRoom };
         const row = await addChannel(deps.db, caller, appScopeOf(caller, params), channel, context);
         return showChannel(deps, c, row);
       },

@@ -4,6 +4,7 @@ import { timestamp } from "../../../http/fields.ts";
 import { mergePatch } from "../../../lib/json/merge-patch.ts";
 import { pathId } from "../../kit/params.ts";
 import { CONNECTIONS, getRow } from "../../kit/references.ts";
+import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { type AuthorizeDeps, beginAuthorization } from "./authorize.ts";
@@ -13,7 +14,7 @@ import { requireIssuer } from "./require-issuer.ts";
 import { connection, connectionInput, connectionPatch } from "./schema.ts";
 import { type TryDeps, triedSchema, tryConnection, tryInput } from "./test-connection.ts";
 
-export type ConnectionsDeps = AuthorizeDeps & TryDeps;
+export type ConnectionsDeps = AuthorizeDeps & TryDeps & RowDeps;
 
 const params = { connectionId: pathId("con", "connection") };
 

@@ -12,9 +12,12 @@ import { conflict, notFound } from "../../../http/problem.ts";
 import { createId } from "../../../lib/ids.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
 import { listPage } from "../../kit/list-page.ts";
+import type { RowDeps } from "../../kit/resource-spec.ts";
 import { connectCovered, noChannels } from "./connect.ts";
 import { type HandlerInput, requireHandlerConnection, settingsOf } from "./handler.ts";
 import { type EventUid, formatEventUid, formatStartAt, type StartAt } from "./schema.ts";
+
+type SubscribeDeps = EntityDeps & RowDeps;
 
 export interface NewSubscription {
   readonly eventUid: EventUid;
@@ -44,7 +47,12 @@ export async function insertSubscription(
   author: Author,
   scope: AppScope,
   { eventUid, startAt, startMs, connectionId, handler }: NewSubscription,
-  { channelKinds, keyring, nowMs }: WriteContext & Pick<EntityDeps, "channelKinds">,
+  {
+    channelKinds,
+    keyring,
+    nowMs,
+    requireRoom,
+  }: WriteContext & Pick<SubscribeDeps, "channelKinds" | "requireRoom">,
 ): Promise<Subscription & { readonly connected: readonly string[] }> {
   const { organizationId, appId } = scope;
   const app = await trx
@@ -54,6 +62,8 @@ export async function insertSubscription(
     .forKeyShare()
     .executeTakeFirst();
   if (!app) throw notFound("app");
+  const inside = { table: "apps", column: "appId" };
+  await requireRoom(trx, { organizationId }, { table: "subscriptions", words: "subscriptions", inside });
   // First, for it takes the stronger lock on the channel.
   const connected =
     connectionId === null

@@ -20,6 +20,7 @@ import { listOf } from "../../kit/answer.ts";
 import { pathId } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
+import { type RequireRoom, TOO_MANY } from "../../kit/row-limit.ts";
 import { makeHandlerSecret } from "./handler.ts";
 import {
   deleteSubscription,
@@ -40,6 +41,7 @@ import {
 
 export interface SubscriptionsDeps extends Pick<EntityDeps, "channelKinds"> {
   readonly db: Queryable;
+  readonly requireRoom: RequireRoom;
   readonly redis: RedisBus;
   readonly groups: Groups;
   readonly entries: EntryIndex;
@@ -72,7 +74,8 @@ export const subscribe: Resource<SubscriptionsDeps> = {
         creates: true,
         missing: "app, channel, event definition or connection is not there",
         conflict:
-          "`*` is asked for and the app has no channels; more than 1,000 topics would be covered; or the channel has another connection",
+          "`*` is asked for and the app has no channels; more than 1,000 topics would be covered; the channel has another connection; or " +
+          TOO_MANY,
       },
       async ({ caller, params, body }) => {
         const { db, redis, channelKinds, keyring, clock } = deps;
@@ -84,7 +87,7 @@ export const subscribe: Resource<SubscriptionsDeps> = {
         await requireApp(db, scope);
         const startMs = startMsOf(startAt, await readRedisTimeMs(redis));
         const wanted = { eventUid, startAt, startMs, connectionId, handler };
-        const context = { channelKinds, keyring, nowMs: clock() };
+        const context = { channelKinds, keyring, nowMs: clock(), requireRoom: deps.requireRoom };
         const subscription = await db
           .transaction()
           .execute((trx) => insertSubscription(trx, caller, scope, wanted, context));

@@ -7,6 +7,7 @@ import { requireRow, STATES } from "../../kit/references.ts";
 import { refuseTaken } from "../../kit/refusals.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
+import { TOO_MANY } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { type CheckSchemasDeps, requireSchemas } from "./check-schemas.ts";
 import { stateReference, type VariableInput, variable, variablesInput } from "./schema.ts";
@@ -45,7 +46,7 @@ export const stateVariables = standardResource({
         body: variablesInput,
         answer: stateReference,
         creates: true,
-        conflict: `${taken.when}, or twice in the body`,
+        conflict: `${taken.when}, or twice in the body; or ${TOO_MANY}`,
       },
       async ({ caller, params: { stateId }, body }) => {
         await refuseTaken(taken.message, addVariables(deps, caller, stateId, body));
@@ -57,7 +58,7 @@ export const stateVariables = standardResource({
 
 /** Adds all of them in the order given, or none. @throws ApiError 400 for a schema that is none, 404 without such a state */
 async function addVariables(
-  { db, clock, ...deps }: VariableDeps,
+  { db, clock, requireRoom, ...deps }: VariableDeps,
   caller: Caller,
   stateId: string,
   inputs: readonly VariableInput[],
@@ -69,6 +70,8 @@ async function addVariables(
   );
   await db.transaction().execute(async (trx) => {
     await requireRow(trx, caller, STATES, stateId);
+    const inside = { table: "states", column: "stateId" };
+    await requireRoom(trx, caller, { table: "variables", words: "variables", inside });
     const nowMs = clock();
     const [createdAt, updatedAt] = [new Date(nowMs), new Date(nowMs)];
     const { organizationId } = caller;

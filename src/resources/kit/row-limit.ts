@@ -1,0 +1,61 @@
+import { sql } from "kysely";
+import { LRUCache } from "lru-cache";
+import type { Trx } from "../../data/database.ts";
+import type { Caller } from "../../http/context.ts";
+import { conflict } from "../../http/problem.ts";
+
+/** Rows that are counted by the organization, or where they are inside others, by that of those. */
+export interface CountedRows {
+  readonly table: string;
+  readonly words: string;
+  /** The table that has the organization, and the column that names its row. */
+  readonly inside?: { readonly table: string; readonly column: string } | undefined;
+}
+
+/** Refuses a row beyond what an organization may have. @throws ApiError 409 that names the limit */
+export type RequireRoom = (
+  trx: Trx,
+  caller: Pick<Caller, "organizationId">,
+  counted: CountedRows,
+) => Promise<void>;
+
+/** When a creation answers 409 for it. */
+export const TOO_MANY = "the organization has as many as it may (`INLET_ROWS_PER_RESOURCE`)";
+
+const MAX_REMEMBERED = 100_000;
+/** Of what is left, the part that is given out before it is counted again; and the most of them. */
+const UNCOUNTED_PART = 20;
+const MOST_UNCOUNTED = 1_000;
+
+/**
+ * Rows are not counted at each creation: a twentieth of what is left is given out between two counts, so that n gateways may
+ * together exceed the limit by n twentieths of what was left. The operator's organization has no limit.
+ */
+export function createRequireRoom(most: number): RequireRoom {
+  const uncounted = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  return async (trx, { organizationId }, { table, words, inside }) => {
+    const key = `${table} ${organizationId}`;
+    const left = uncounted.get(key) ?? 0;
+    if (left > 0) {
+      uncounted.set(key, left - 1);
+      return;
+    }
+    const rows = inside
+      ? sql`${sql.table(table)} AS r JOIN ${sql.table(inside.table)} AS o ON o.id = r.${sql.ref(inside.column)}`
+      : sql`${sql.table(table)} AS o`;
+    const {
+      rows: [found],
+    } = await sql<{ readonly count: number; readonly isOperators: boolean }>`
+      SELECT count(*) AS count, EXISTS (SELECT FROM cluster WHERE organization_id = ${organizationId}) AS is_operators
+      FROM (SELECT FROM ${rows} WHERE o.organization_id = ${organizationId} LIMIT ${most}) AS counted`.execute(
+      trx,
+    );
+    const { count, isOperators } = found ?? { count: 0, isOperators: false };
+    if (!isOperators && count >= most)
+      throw conflict(
+        `The organization has ${most} of ${words} already, as many as it may (INLET_ROWS_PER_RESOURCE).`,
+      );
+    const free = isOperators ? MOST_UNCOUNTED : Math.floor((most - count) / UNCOUNTED_PART);
+    uncounted.set(key, Math.min(MOST_UNCOUNTED, free));
+  };
+}

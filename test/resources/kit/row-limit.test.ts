@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { type Caller, createTestApi } from "../../support/api.ts";
+import { opened } from "../../support/opened.ts";
+
+const api = opened(() => createTestApi({ rowsPerResource: 3 }));
+
+/** Creates until it is refused; answers how many were made, and the refusal. */
+async function fill(by: Caller, path: string, body: (n: number) => object) {
+  for (let n = 0; n < 6; n++) {
+    const answer = await by("POST", path, body(n));
+    if (answer.status !== 200) return { made: n, status: answer.status, message: answer.body.message };
+  }
+  return { made: 6 };
+}
+
+describe("rows of an organization", () => {
+  it("end at the limit of each resource, by a 409 that names it; another organization's do not", async () => {
+    const [first, second] = [api.as(await api.strangerKey()), api.as(await api.strangerKey())];
+    const full = { made: 3, status: 409, message: expect.stringContaining("INLET_ROWS_PER_RESOURCE") };
+    expect(await fill(first, "/rooms", (n) => ({ title: String(n) }))).toEqual(full);
+    expect(await fill(first, "/collections", (n) => ({ name: String(n) }))).toEqual(full);
+    expect(await fill(second, "/rooms", (n) => ({ title: String(n) }))).toEqual(full);
+    const [{ id }] = await first.get("/rooms");
+    await first.delete(`/rooms/${id}`);
+    expect((await first("POST", "/rooms", { title: "again" })).status).toBe(200);
+    expect(await fill(first, "/rooms", (n) => ({ title: String(n) }))).toEqual({ ...full, made: 0 });
+  });
+
+  it("are counted over all that they are inside: participants, variables, channels, apps", async () => {
+    const by = api.as(await api.strangerKey());
+    const rooms = [await by.post("/rooms", { title: "a" }), await by.post("/rooms", { title: "b" })];
+    const join = (n: number) =>
+      by("POST", `/rooms/${rooms[n % 2].id}/participants`, { firstName: String(n) });
+    const statuses = [];
+    for (let n = 0; n < 5; n++) statuses.push((await join(n)).status);
+    expect(statuses).toEqual([200, 200, 200, 409, 409]);
+    const blueprint = await by.post("/blueprints", { title: "x" });
+    const made = await fill(by, "/apps/install", () => ({ blueprintId: blueprint.id }));
+    expect(made).toMatchObject({ made: 3, status: 409 });
+    const [app] = await by.get("/apps");
+    const channels = await fill(by, `/apps/${app.id}/channels`, (n) => ({ uid: `c${n}`, kind: "webhook" }));
+    expect(channels).toMatchObject({ made: 3, status: 409 });
+    const state = await by.post("/states", { name: "s" });
+    const variables = await fill(by, `/states/${state.id}/variables`, (n) => [{ name: `v${n}` }]);
+    expect(variables).toMatchObject({ made: 3, status: 409 });
+  });
+
+  it("have no end in the operator's organization", async () => {
+    expect(await fill(api.call, "/rooms", (n) => ({ title: String(n) }))).toEqual({ made: 6 });
+  });
+});
