@@ -6,7 +6,7 @@ import type { Definition } from "../event/definition.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { createId } from "../lib/ids.ts";
 import type { CompiledSchema } from "../lib/json-schema/compiled-schema.ts";
-import { type Check, evaluateCode } from "../lib/json-schema/evaluate.ts";
+import { type Check, evaluateCode, validatorOf } from "../lib/json-schema/evaluate.ts";
 import { ok, type Result } from "../lib/result.ts";
 import { parseXml } from "../normalize/body/xml.ts";
 import { compileRules, type RuleSet, type RuleSource } from "../normalize/compile.ts";
@@ -49,11 +49,6 @@ interface HeldRules {
 
 const MAX_HELD_RULES = 256;
 const MAX_HELD_CODE = 64 * 1024 * 1024;
-const ANYTHING: CompiledSchema = { validate: () => undefined };
-const NOTHING: CompiledSchema = {
-  validate: () => ({ path: "", message: "is not allowed by the schema false" }),
-};
-
 function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<WorkerAnswer> {
   const held = new LRUCache<number, HeldRules>({ max: MAX_HELD_RULES });
   const checks = new LRUCache<string, Check>({ maxSize: MAX_HELD_CODE });
@@ -90,7 +85,7 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
       own.set(digest, check);
     }
     const validatorFor = (schema: NonNullable<Definition["schema"]>): CompiledSchema => {
-      if (typeof schema === "boolean") return schema ? ANYTHING : NOTHING;
+      if (typeof schema === "boolean") return validatorOf(schema);
       const validate = own.get(digests.get(schema) ?? "");
       if (!validate) throw new Error("a schema was sent without its code");
       return { validate };

@@ -6,7 +6,7 @@ import { err, ok, type Result } from "../result.ts";
 import { unlessAborted } from "../wait.ts";
 import { type Asker, createWorkerQueue, type Exceeded, type WorkerQueue } from "../worker-queue.ts";
 import type { CompiledSchema, JsonSchema, SchemaCompiler, SchemaViolation } from "./compiled-schema.ts";
-import { evaluateCode, PatternBudgetError } from "./evaluate.ts";
+import { evaluateCode, PatternBudgetError, validatorOf } from "./evaluate.ts";
 import type { GeneratedCode } from "./generate/generate.ts";
 import type { SchemaAnswer, SchemaRequest } from "./worker.ts";
 
@@ -56,10 +56,6 @@ const PATTERN_BUDGET_HERE = 1_000_000;
 
 const TOO_LONG: Finding = { path: "", message: `has more than ${MAX_STORED_LENGTH} characters` };
 
-const ANYTHING: CompiledSchema = { validate: () => undefined };
-const NOTHING: CompiledSchema = {
-  validate: () => ({ path: "", message: "is not allowed by the schema false" }),
-};
 /** Not a failure to be retried: the same value would take as long again, and hold up its source for ever. */
 const TOO_COSTLY: SchemaViolation = {
   path: "",
@@ -130,7 +126,7 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
   }
 
   function peek(schema: JsonSchema): Cached | undefined {
-    if (typeof schema === "boolean") return schema ? ANYTHING : NOTHING;
+    if (typeof schema === "boolean") return validatorOf(schema);
     const digest = digests.get(schema);
     return digest === undefined ? undefined : cache.get(digest);
   }

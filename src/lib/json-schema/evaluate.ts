@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { compileFunction } from "node:vm";
 import type { ErrorObject } from "ajv";
 import { compileLinearRegExp, type LinearRegExp } from "../regexp/linear-regexp.ts";
-import type { SchemaViolation } from "./compiled-schema.ts";
+import type { CompiledSchema, SchemaViolation } from "./compiled-schema.ts";
 import { FORMATS } from "./generate/formats.ts";
 import { isMultipleOf } from "./generate/multiple-of.ts";
 import { firstViolation } from "./violation.ts";
@@ -11,6 +11,14 @@ import { firstViolation } from "./violation.ts";
 export class PatternBudgetError extends Error {
   override readonly name = "PatternBudgetError";
 }
+
+const ANYTHING: CompiledSchema = { validate: () => undefined };
+const NOTHING: CompiledSchema = {
+  validate: () => ({ path: "", message: "is not allowed by the schema false" }),
+};
+
+/** Of a schema that needs no code. */
+export const validatorOf = (schema: boolean): CompiledSchema => (schema ? ANYTHING : NOTHING);
 
 /** Modules of Ajv that generated code may load. */
 const AJV_RUNTIME = new Set(["ajv/dist/runtime/equal", "ajv/dist/runtime/ucs2length"]);
