@@ -21,10 +21,11 @@ import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { createRequireRoom } from "../../src/resources/kit/row-limit.ts";
 import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
-import { type Presets, readPresets } from "../../src/verify/presets.ts";
+import type { Presets } from "../../src/verify/presets.ts";
 import { createTestChanges } from "./changes.ts";
 import { createDocumentCheck, type DocumentCheck } from "./documented.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
+import { sharedPresets } from "./presets.ts";
 import { sharedSchemas } from "./schemas.ts";
 
 export interface Answer {
@@ -171,7 +172,7 @@ export async function createTestApi(
         ...(options.extraKinds ?? []).map((kind) => [kind.kind, kind] as const),
       ]),
       checkDefinitions,
-      presets: options.presets ?? readPresets(),
+      presets: options.presets ?? sharedPresets(),
       hooksUrl: "https://hooks.example",
       baseUrl: "https://inlet.example/v1",
       outbound,

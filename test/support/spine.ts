@@ -20,10 +20,11 @@ import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import type { FetchPinned } from "../../src/verify/keys/key-cache.ts";
-import { type Presets, readPresets } from "../../src/verify/presets.ts";
+import type { Presets } from "../../src/verify/presets.ts";
 import { createTestApi, type TestApi } from "./api.ts";
 import { createTestChanges } from "./changes.ts";
 import { parseXmlHere } from "./parse-xml.ts";
+import { sharedPresets } from "./presets.ts";
 import { sharedSchemas } from "./schemas.ts";
 import { createTestRedis, type TestRedis } from "./test-redis.ts";
 
@@ -121,7 +122,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
         made = createEventPath({
           isOverLimit: (organizationId) => overLimit.has(organizationId),
           ...{ redis, keyring, channelKinds, schemas },
-          presets: options.presets ?? readPresets(),
+          presets: options.presets ?? sharedPresets(),
           hooksUrl: "https://hooks.example",
           fetchPinned: options.fetchPinned ?? fetchNothing,
           captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
