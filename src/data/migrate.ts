@@ -34,7 +34,7 @@ const SERVED_FROM = /^-- served from (\d{4})$/m;
 
 /**
  * Brings the database up to this program: applies the SQL files `NNNN_name.sql` that it lacks, in order, each in a
- * transaction of its own, recorded with its checksum. Numbers may be left out: a lower one that comes later is applied then. One program migrates at a time; the others wait and find nothing to do.
+ * transaction of its own, recorded with its checksum. One program migrates at a time; the others wait and find nothing to do.
  *
  * A file may say `-- served from NNNN`; without it, programs that do not know the file refuse the database.
  *
@@ -68,8 +68,7 @@ async function applyMissing(db: Queryable, migrations: readonly Migration[], log
   const { rows: applied } = await sql<AppliedMigration>`
     SELECT number, name, checksum, served_from FROM schema_migrations ORDER BY number`.execute(db);
   refuseWhatDoesNotFit(migrations, applied);
-  const known = new Set(applied.map(({ number }) => number));
-  for (const migration of migrations.filter(({ number }) => !known.has(number))) {
+  for (const migration of migrations.slice(applied.filter((one) => knows(migrations, one)).length)) {
     await db.transaction().execute(async (trx) => {
       await sql.raw(migration.text).execute(trx);
       await sql`
@@ -82,10 +81,16 @@ async function applyMissing(db: Queryable, migrations: readonly Migration[], log
   }
 }
 
+const knows = (migrations: readonly Migration[], { number }: AppliedMigration): boolean =>
+  number <= migrations.length;
+
 function refuseWhatDoesNotFit(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
-  const newest = migrations.at(-1)?.number ?? 0;
-  for (const one of applied) {
-    const ours = migrations.find(({ number }) => number === one.number);
+  const newest = migrations.length;
+  applied.forEach((one, index) => {
+    const ours = migrations[index];
+    if (one.number !== index + 1) {
+      throw new MigrationError(`The database lacks migration ${index + 1} but has ${one.name}.`);
+    }
     if (ours && ours.checksum !== one.checksum) {
       throw new MigrationError(
         `The database was set up by another text of ${ours.name} than this program has.`,
@@ -96,17 +101,16 @@ function refuseWhatDoesNotFit(migrations: readonly Migration[], applied: readonl
         `The database has ${one.name}, which this program is too old to serve: start a newer version of Inlet.`,
       );
     }
-  }
+  });
 }
 
 async function readMigrations(directory: URL): Promise<readonly Migration[]> {
   const files = (await readdir(directory)).filter((file) => file.endsWith(".sql")).sort();
-  const numbers = files.map((file) => Number(FILE_NAME.exec(file)?.[1]));
   return Promise.all(
     files.map(async (file, index) => {
-      const number = numbers[index] ?? Number.NaN;
-      if (Number.isNaN(number) || number === numbers[index - 1])
-        throw new MigrationError(`${file} has no number of its own in its name.`);
+      const number = Number(FILE_NAME.exec(file)?.[1]);
+      if (number !== index + 1)
+        throw new MigrationError(`${file} is not migration ${index + 1} by its name.`);
       const text = await readFile(new URL(file, directory), "utf8");
       return {
         number,
