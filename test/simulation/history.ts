@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { cursorKey } from "../../src/bus/keys.ts";
 import type { SourceChannel } from "../../src/channels/pull/source-runs.ts";
+import { SimulatedQueue } from "./simulated-queue.ts";
 import { Upstream } from "./upstream.ts";
 import { type Breakage, type Executed, VirtualRedis } from "./virtual-redis.ts";
 import { POLL_INTERVAL_S, type SimulatedSource, startWorker, type Worker } from "./worker.ts";
@@ -21,8 +22,8 @@ const FEED = 30;
 const WORKERS = 3;
 /** For so long something goes wrong now and then. */
 const TROUBLE_MS = 16_000;
-/** Longer than any wait that is left then. */
-const HEALING_MS = 180_000;
+/** Longer than any wait that is left then: a poll that is due too late is pulled in where it is due in more than half an hour. */
+const HEALING_MS = 45 * 60_000;
 
 /** One history: some workers and a server, with something that goes wrong at any step. The same seed tells the same. */
 export async function runHistory(
@@ -44,11 +45,14 @@ export async function runHistory(
     onExecuted: (done) => watch.see(done, server.timeMs()),
   });
   const workers = new Set<Worker>();
+  const queue = new SimulatedQueue(server);
   const begun = new Set<number>();
   let born = 0;
 
   const start = (): void =>
-    void workers.add(startWorker(world, server, { name: `w${++born}`, sources, begun, upstream, isSlotted }));
+    void workers.add(
+      startWorker(world, server, { name: `w${++born}`, sources, queue, begun, upstream, isSlotted }),
+    );
   const living = (): readonly Worker[] => [...workers].filter(({ process }) => !process.isDead);
 
   const kinds: Readonly<Record<string, (worker: Worker) => void>> = {
@@ -83,14 +87,11 @@ export async function runHistory(
   };
 
   for (let n = 0; n < WORKERS; n++) world.in(chance.between(0, 500), undefined, start);
-  const pollNow = (): void => {
-    for (const source of sources) {
-      if (source.way !== "poll") continue;
-      for (const worker of living()) if (chance.is(0.5)) worker.poll(source);
-    }
-    world.in(chance.between(500, 4_000), undefined, pollNow);
+  const handOut = (): void => {
+    queue.handOut();
+    world.in(200, undefined, handOut);
   };
-  world.in(0, undefined, pollNow);
+  handOut();
 
   const beganMs = world.nowMs;
   const troubleEndsMs = beganMs + TROUBLE_MS;

@@ -40,6 +40,12 @@ export class Link {
   }
 
   send(command: string, args: readonly (string | number | Buffer)[]): Promise<unknown> {
+    const words = args.map(String);
+    return this.request(() => this.#server.execute(this.#process.name, command, words));
+  }
+
+  /** @param act what the server does */
+  request(act: () => Promise<unknown>): Promise<unknown> {
     const world = this.#world;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     if (this.cutUntilMs > world.nowMs) {
@@ -54,12 +60,11 @@ export class Link {
       this.#underWay = this.#underWay.filter((one) => one !== sent);
       settle();
     };
-    const words = args.map(String);
     const connection = this.#connection;
     this.#arrivesMs = Math.max(this.#arrivesMs, world.nowMs + latencyMs(world)) + 0.001;
     world.in(this.#arrivesMs - world.nowMs, this.#server.process, async () => {
       if (sent.isLost) return;
-      const outcome = await this.#server.execute(this.#process.name, command, words).then(
+      const outcome = await act().then(
         (reply) => () => resolve(reply),
         (error: unknown) => () => reject(this.#isRaw ? error : toBusError(error)),
       );

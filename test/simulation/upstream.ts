@@ -36,7 +36,7 @@ export class Upstream {
       for (let n = 0; n < 4 && at < this.#written(); n++) {
         const numbers = upFrom(at, Math.min(this.#written(), at + 1 + Math.floor(chance.next() * 3)));
         at = numbers.at(-1) ?? at;
-        const delivery = deliveryOf(numbers, this.#world.nowMs);
+        const delivery = deliveryOf(numbers, clock());
         const write = run.ingest(delivery, { cursor: String(at), signal: run.signal });
         // Looked at below, with those that follow it without waiting.
         write.catch(() => {});
@@ -60,7 +60,7 @@ export class Upstream {
     while (at < till) {
       const numbers = upFrom(at, Math.min(till, at + 5));
       at = numbers.at(-1) ?? at;
-      await run.ingest(deliveryOf(numbers, this.#world.nowMs), { cursor: String(at), signal: run.signal });
+      await run.ingest(deliveryOf(numbers, clock()), { cursor: String(at), signal: run.signal });
     }
     return { kind: "done" };
   };

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Redis, ReplyError } from "ioredis";
 import { type LuaScript, loadScript } from "../../src/lib/lua.ts";
-import { Process, type World } from "./world.ts";
+import { BEGINNING_MS, Process, type World } from "./world.ts";
 
 /** A command that the server has carried out, in the order in which it did. */
 export interface Executed {
@@ -82,7 +82,7 @@ export class VirtualRedis {
     this.#onExecuted = onExecuted;
   }
 
-  timeMs = (): number => Math.floor(this.world.nowMs + this.skewMs);
+  timeMs = (): number => Math.floor(BEGINNING_MS + this.world.nowMs + this.skewMs);
 
   async execute(by: string, command: string, args: readonly string[]): Promise<unknown> {
     const ms = this.timeMs();

@@ -9,6 +9,7 @@ import { createRequire, syncBuiltinESMExports } from "node:module";
 export interface TimeKeeper {
   /** Monotonic. */
   readonly nowMs: () => number;
+  readonly random: () => number;
   readonly startTimer: (delayMs: number, run: () => void) => VirtualTimer;
 }
 
@@ -27,8 +28,10 @@ const promises: typeof import("node:timers/promises") = createRequire(import.met
   "node:timers/promises",
 );
 const real = {
-  ...{ setTimeout, clearTimeout, setImmediate, clearImmediate, delay: promises.setTimeout },
+  ...{ setTimeout, clearTimeout, setImmediate, clearImmediate, setInterval, clearInterval },
+  ...{ delay: promises.setTimeout },
   now: performance.now.bind(performance),
+  random: Math.random,
 };
 
 export const within = <T>(keeper: TimeKeeper, run: () => T): T => current.run(keeper, run);
@@ -44,7 +47,7 @@ export function installVirtualTime(): Disposable {
       const keeper = current.getStore();
       if (keeper === undefined) return fallback(...([run, ...rest] as never[]));
       const [delayMs, ...args] = hasDelay ? rest : [0, ...rest];
-      return keeper.startTimer(Math.max(0, Number(delayMs ?? 0)), () => run(...args));
+      return keeper.startTimer(hasDelay ? Math.max(1, Number(delayMs ?? 1)) : 0, () => run(...args));
     };
   const clear =
     (fallback: (timer: never) => void) =>
@@ -61,7 +64,7 @@ export function installVirtualTime(): Disposable {
         started[Symbol.dispose]();
         reject(signal?.reason);
       };
-      const started = keeper.startTimer(ms, () => {
+      const started = keeper.startTimer(Math.max(1, ms), () => {
         signal?.removeEventListener("abort", abort);
         resolve(value as T);
       });
@@ -69,10 +72,24 @@ export function installVirtualTime(): Disposable {
     });
   }
 
+  function interval(run: () => void, ms: number): unknown {
+    const keeper = current.getStore();
+    if (keeper === undefined) return real.setInterval(run, ms);
+    const whole = new VirtualTimer();
+    const beat = (): void => {
+      if (whole.isOver) return;
+      keeper.startTimer(ms, beat);
+      run();
+    };
+    keeper.startTimer(ms, beat);
+    return whole;
+  }
+
   const put = (delayed: unknown, globals: object, now: (() => number) | undefined): void => {
     Object.assign(globalThis, globals);
     Object.assign(promises, { setTimeout: delayed });
     syncBuiltinESMExports();
+    Math.random = now === undefined ? real.random : () => (current.getStore()?.random ?? real.random)();
     if (now === undefined) Reflect.deleteProperty(performance, "now");
     else Object.defineProperty(performance, "now", { value: now, configurable: true });
   };
@@ -82,14 +99,16 @@ export function installVirtualTime(): Disposable {
       setTimeout: timer(real.setTimeout, true),
       clearTimeout: clear(real.clearTimeout),
       setImmediate: timer(real.setImmediate, false),
+      setInterval: interval,
+      clearInterval: clear(real.clearInterval),
       clearImmediate: clear(real.clearImmediate),
     },
     () => current.getStore()?.nowMs() ?? real.now(),
   );
   return {
     [Symbol.dispose]() {
-      const { setTimeout, clearTimeout, setImmediate, clearImmediate } = real;
-      put(real.delay, { setTimeout, clearTimeout, setImmediate, clearImmediate }, undefined);
+      const { delay: _, now: __, random: ___, ...globals } = real;
+      put(real.delay, globals, undefined);
     },
   };
 }

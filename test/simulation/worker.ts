@@ -1,10 +1,11 @@
 import type { RedisBus } from "../../src/bus/connection/redis.ts";
+import { startRedisClock } from "../../src/bus/connection/redis-clock.ts";
+import { createSlots } from "../../src/bus/limits/slots.ts";
 import { createPublish, type PublishPolicy } from "../../src/bus/publish/publish.ts";
 import { createShardLeases, shardOf } from "../../src/bus/sources/shard-leases.ts";
 import { createSourcePositions } from "../../src/bus/sources/source-positions.ts";
 import { createSourceStates } from "../../src/bus/sources/source-states.ts";
-import { pollOnce } from "../../src/channels/pull/polls/poll-run.ts";
-import { type PollsContext, pollTargetOf } from "../../src/channels/pull/polls/poll-target.ts";
+import { startPolls } from "../../src/channels/pull/polls/polls.ts";
 import { createSourcePace } from "../../src/channels/pull/source-pace.ts";
 import { createSourceRuns, type SourceChannel } from "../../src/channels/pull/source-runs.ts";
 import { type Shards, startShards } from "../../src/channels/pull/streams/shards.ts";
@@ -15,12 +16,13 @@ import type { SourceRow } from "../../src/data/channels/sources.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { SourcePosition } from "../../src/event/received.ts";
-import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLimiter } from "../../src/lib/limiter.ts";
 import { loadScript } from "../../src/lib/lua.ts";
 import { endsWithin } from "../../src/lib/sleep.ts";
 import { createLog } from "../../src/log.ts";
+import { createMetrics } from "../../src/metrics.ts";
 import { Link } from "./link.ts";
+import type { SimulatedQueue } from "./simulated-queue.ts";
 import type { Upstream } from "./upstream.ts";
 import type { VirtualRedis } from "./virtual-redis.ts";
 import { within } from "./virtual-time.ts";
@@ -40,6 +42,7 @@ const CALL_TIMEOUT_MS = 4_000;
 const publishScript = loadScript(new URL("../../src/bus/publish/publish.lua", import.meta.url));
 const DAY_MS = 86_400_000;
 const OUTCOME = { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] };
+const metrics = createMetrics();
 const log = createLog({ level: "silent" });
 
 /** As much of a gateway as runs sources: the shipped modules, on a connection that takes its time and breaks. */
@@ -47,8 +50,6 @@ export interface Worker {
   readonly process: Process;
   readonly links: readonly Link[];
   readonly shards: Shards;
-  /** As a job of the queue does, which may come at any time, and on several workers at once. */
-  readonly poll: (source: SimulatedSource) => void;
   /** As a person's change does. */
   readonly restart: (source: SimulatedSource) => void;
   /** Ends it in good order. */
@@ -63,6 +64,7 @@ export function startWorker(
   options: {
     readonly name: string;
     readonly sources: readonly SimulatedSource[];
+    readonly queue: SimulatedQueue;
     /** Those that have begun, on whatever worker. */
     readonly begun: Set<number>;
     readonly upstream: Upstream;
@@ -70,13 +72,13 @@ export function startWorker(
     readonly isSlotted: boolean;
   },
 ): Worker {
-  const { name, sources, begun, upstream, isSlotted } = options;
+  const { name, sources, queue, begun, upstream, isSlotted } = options;
   const process = new Process(world, name);
   const general = new Link(process, server, { timeoutMs: CALL_TIMEOUT_MS, isRaw: false });
   const writing = new Link(process, server, { timeoutMs: WRITE_TIMEOUT_MS, isRaw: true });
   const redis = busOf(general, writing, isSlotted);
-  const stop = new AbortController();
-  const clock = process.wallMs;
+  let now = process.wallMs;
+  const clock = (): number => now();
   const random = world.chance.next;
   const publish = createPublish({ redis, newQuarantineId: () => "qr_1" });
   const byNumber = new Map(sources.map((source) => [source.channel.identity.number, source]));
@@ -144,23 +146,34 @@ export function startWorker(
     poll: (run: SourceRun) => upstream.poll(run, clock),
     dryRun: () => Promise.reject(new Error("nothing here is tried")),
   };
-  const context = { runs, owner: name, clock, log, random, deadlineMs: 20_000 } as PollsContext;
-
-  async function poll({ channel }: SimulatedSource): Promise<void> {
-    const limits = { perOrigin: 10, perOrganization: 10 };
-    const target = pollTargetOf({ ...channel, settings: {} }, polled, { limits, nowMs: clock() });
-    await pollOnce(context, target, { signal: stop.signal, skipBackoff: false, lagMs: 0 }).catch((error) => {
-      if (!(error instanceof UnavailableError)) throw error;
-    });
-  }
+  const polls = within(process, () =>
+    startPolls({
+      ...{ runs, clock, log, random, owner: name, concurrency: 4 },
+      queue: queue.seenBy(process, general),
+      slots: createSlots({ redis }),
+      runtimes: new Map([["polling", { polled }]]),
+      limits: { perOrigin: 10, perOrganization: 10 },
+      metrics,
+      timing: { deadlineMs: 20_000, auditEveryMs: 15_000 },
+    }),
+  );
+  within(process, async () => {
+    const redisClock = await startRedisClock({ redis, log, clock: process.wallMs });
+    now = redisClock.now;
+    polls.sync(sources.flatMap(({ way, channel }) => (way === "poll" ? [{ ...channel, settings: {} }] : [])));
+  });
 
   return {
     ...{ process, shards, links: [general, writing] },
-    poll: (source) => within(process, () => void poll(source)),
-    restart: ({ channel }) => within(process, () => runners.restart(channel.identity.number)),
+    restart: ({ channel, way }) =>
+      within(process, () => {
+        const { number } = channel.identity;
+        if (way === "poll") polls.requestPoll(number);
+        else runners.restart(number);
+      }),
     leave: () =>
       within(process, () => {
-        stop.abort();
+        void polls[Symbol.asyncDispose]();
         void shards[Symbol.asyncDispose]();
       }),
     kill() {

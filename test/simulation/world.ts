@@ -32,6 +32,9 @@ export function createChance(seed: number): Chance {
   };
 }
 
+/** Far ahead of the machine's clock: keys that end at some time do not end meanwhile. */
+export const BEGINNING_MS = Date.UTC(2040, 0, 1);
+
 interface Happening {
   atMs: number;
   readonly process: Process | undefined;
@@ -59,7 +62,8 @@ export class Process implements TimeKeeper {
   }
 
   nowMs = (): number => this.#world.nowMs;
-  wallMs = (): number => Math.floor(this.#world.nowMs + this.wallSkewMs);
+  random = (): number => this.#world.chance.next();
+  wallMs = (): number => Math.floor(BEGINNING_MS + this.#world.nowMs + this.wallSkewMs);
   startTimer = (delayMs: number, run: () => void): VirtualTimer => this.#world.in(delayMs, this, run);
   get isPaused(): boolean {
     return this.pausedUntilMs > this.#world.nowMs;
@@ -69,8 +73,8 @@ export class Process implements TimeKeeper {
 /** Everything that happens, one after the other, in virtual time. */
 export class World {
   readonly chance: Chance;
-  /** True time, which nobody knows. Far ahead of the machine's: keys that end at some time do not end meanwhile. */
-  nowMs = Date.UTC(2040, 0, 1);
+  /** Since the beginning. */
+  nowMs = 0;
   steps = 0;
   readonly #queue: Happening[] = [];
 
