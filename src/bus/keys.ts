@@ -8,7 +8,8 @@ import calculateSlot from "cluster-key-slot";
  * | `<topic>` | stream | the events | by retention; deleted with its channel on request |
  * | `{<topic>}:e` | hash | `s<channel>` highest epoch of a pull source, `w<slicing>` slicings in use | with the topic |
  * | `{<topic>}:[<slicing>]<slice>[.<bucket>]` | hash | remembered ids (dedupe.lua) | a window after its slice |
- * | `inlet:{b.<channel>}:[<slicing>]<slice>[.<bucket>]`, `:e` | hash | signed bytes that came, and slicings in use (dedupe.lua) | a window after its slice |
+ * | `inlet:{b.<channel>}:[<slicing>]<slice>[.<bucket>]` | hash | signed bytes that came (dedupe.lua) | a window after its slice |
+ * | `inlet:{b.<channel>}:e` | hash | their slicings in use (dedupe.lua) | with its channel |
  * | `{<topic>}:t` | string | nothing: a write for WAIT to wait on (publish.lua) | after a second |
  * | `inlet:{c.<channel>}:cursor` | hash | `e` epoch, `v` version, `c` cursor of a pull source, and more (source-take-over.lua) | with its channel |
  * | `inlet:{c.<channel>}:source` | hash | what the source's state shows (source-state.lua) | with its channel |
@@ -24,12 +25,15 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:{jobs.<queue>}:…` | | a queue of jobs, laid out by BullMQ | jobs when they are over; schedulers with what they serve |
  * | `inlet:{slots}:<what>` | sorted set | who runs, by when that ends unless renewed (slots-take.lua) | when the last ends |
  * | `inlet:{slots}:<what>:w` | sorted set | who waits for it, by since when | ten minutes after the last came |
+ * | `inlet:organizations:over-limit` | string | the organizations whose topics hold more than they may, a JSON array | some sweeps after the last that wrote it |
  *
  * Those of subscriptions are made in `event/subscription-keys.ts`: readers know them too.
  */
 export const cursorKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:cursor`;
 /** The beginning of all keys of a channel's memory of signed bytes. */
 export const signedBytesKey = (channelNumber: number): string => `inlet:{b.${channelNumber}}:`;
+/** The slicings in use there. */
+export const signedBytesNotesKey = (channelNumber: number): string => `${signedBytesKey(channelNumber)}e`;
 export const sourceStateKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:source`;
 export const SHARD_KEYS = { workers: "inlet:{shards}:workers", owners: "inlet:{shards}:owners" } as const;
 export const rateKey = (what: string, whose: string): string => `inlet:rate:${what}:${whose}`;
@@ -47,5 +51,4 @@ export const quarantineDeliveryKey = (organizationId: string, delivery: string):
 /** The Cluster slot of a key, 0 to 16,383. */
 export const slotOf = (key: string): number => calculateSlot(key);
 
-/** A string: the organizations whose topics hold more than they may, as a JSON array. It ends with the gateway that has written it. */
 export const OVER_LIMIT_KEY = "inlet:organizations:over-limit";

@@ -1,7 +1,7 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
 import type { Groups } from "../bus/groups/groups.ts";
 import { removeSubscription } from "../bus/groups/subscription-groups.ts";
-import { cursorKey, sourceStateKey } from "../bus/keys.ts";
+import { cursorKey, signedBytesNotesKey, sourceStateKey } from "../bus/keys.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { Topics } from "../bus/topics/topics.ts";
 import type { Removal } from "../data/removals.ts";
@@ -29,6 +29,7 @@ export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Pr
         removal.purge ? topics.delete(topic) : removeGroups(deps.groups, topic),
       );
       await redis.call("del", [cursorKey(channel.number), sourceStateKey(channel.number)]);
+      await redis.call("del", [signedBytesNotesKey(channel.number)]);
       await quarantine.purge(channel.organizationId, channel.number);
       return;
     }

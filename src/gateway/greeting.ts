@@ -32,7 +32,7 @@ export async function greet(
   } catch (err) {
     log.warn(
       { event: "gateway.greeting_failed", err },
-      "the next start tells again what this one may have told",
+      "the first API key may not have been shown; the next start prints it again",
     );
     if (!isPrinted) await print(greetingOf({}, facts)).catch(() => {});
   }

@@ -154,7 +154,7 @@ export function startWorker(
       runtimes: new Map([["polling", { polled }]]),
       limits: { perOrigin: 10, perOrganization: 10 },
       metrics,
-      timing: { deadlineMs: 20_000, auditEveryMs: 15_000 },
+      timing: { deadlineMs: 20_000, reconcileEveryMs: 15_000 },
     }),
   );
   within(process, async () => {

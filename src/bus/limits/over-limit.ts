@@ -34,7 +34,11 @@ export function startOverLimit(deps: {
       const text = (await redis.call("get", [OVER_LIMIT_KEY])) as string | null;
       over = new Set(text === null ? [] : (JSON.parse(text) as readonly string[]));
     },
-    onFailing: (err) => log.debug({ event: "storage.limits_not_read", err }, "limits of topics are not read"),
+    onFailing: (err) =>
+      log.debug(
+        { event: "storage.limits_not_read", err },
+        "organizations over their topic limit are not known",
+      ),
   });
   return {
     has: (organizationId) => over.has(organizationId),

@@ -32,7 +32,10 @@ export function requireAllowed(caller: Caller, { permission, confined, unplaced 
     );
   if (caller.confinedTo !== undefined) {
     if (caller.confinedTo.param === confined) return;
-    throw new ApiError("permission_denied", "This token is good for one thing alone, and this is another.");
+    throw new ApiError(
+      "permission_denied",
+      `This token opens ${caller.confinedTo.param} ${caller.confinedTo.id} alone.`,
+    );
   }
   if (permission !== null) requirePermission(caller, permission);
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { signedBytesNotesKey } from "../../../src/bus/keys.ts";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { pullSettings } from "../../../src/channels/pull/pull-settings.ts";
 import type { DryRun } from "../../../src/channels/source.ts";
@@ -200,10 +201,11 @@ it("a source leaves nothing in Redis once its channel is deleted, and its owner 
   const { number, bus, take, path } = await install("sse");
   const { epoch } = await take();
   await bus.states.write(number, epoch, { state: "open" }, 1);
+  await spine.server.client.hset(signedBytesNotesKey(number), "wa", "1");
   await spine.api.call.delete(path.replace(/\/source$/, ""));
   const deps = { ...spine, quarantine: spine.path.quarantine };
   const { signal } = new AbortController();
   await settleRemovals(spine.api.database.db, (removal) => clearRemoval(deps, removal), { signal });
-  expect(await spine.server.client.keys(`inlet:{c.${number}}*`)).toEqual([]);
+  expect(await spine.server.client.keys(`inlet:{?.${number}}*`)).toEqual([]);
   expect(await bus.states.write(number, epoch, { state: "open" }, 1)).toBe(false);
 });

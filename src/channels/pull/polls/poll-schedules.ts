@@ -36,16 +36,16 @@ const SOON_MS = 1_500;
  * seen twice; before that, it may be another's who knows more.
  */
 export function startPollSchedules(deps: PollsContext): PollSchedules {
-  const { queue, targets, clock, log, random, auditEveryMs } = deps;
+  const { queue, targets, clock, log, random, reconcileEveryMs } = deps;
   /** The schedules that are there as far as it is known here, by channel number. */
   const known = new Map<number, string>();
   const soon = new Set<number>();
   /** When the sources were due that were pulled in last, by channel number. */
   const pulledIn = new Map<number, number>();
   let unknownSchedules = new Set<string>();
-  let auditAtMs = 0;
+  let reconcileAtMs = 0;
 
-  async function audit(): Promise<void> {
+  async function reconcile(): Promise<void> {
     const there = new Map<string, number>();
     for await (const page of queue.listScheduled())
       for (const { id, nextAtMs } of page) there.set(id, nextAtMs);
@@ -65,7 +65,7 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
       if (before.has(id)) await queue.unschedule(id);
       else unknownSchedules.add(id);
     }
-    auditAtMs = performance.now() + auditEveryMs * (0.75 + random() / 2);
+    reconcileAtMs = performance.now() + reconcileEveryMs * (0.75 + random() / 2);
   }
 
   /**
@@ -78,10 +78,10 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     if (isBelieved) return;
     pulledIn.set(identity.number, nextAtMs);
     await queue.schedule(scheduleId, planFrom(plan, clock() + FIRST_POLL_MS), { channel: identity.number });
-    const lateSeconds = Math.round((nextAtMs - clock()) / 1_000);
+    const aheadSeconds = Math.round((nextAtMs - clock()) / 1_000);
     log.warn(
-      { event: "poll.pulled_in", ...channelFacts(identity), lateSeconds },
-      "poll was due too late; it comes at once",
+      { event: "poll.moved_up", ...channelFacts(identity), aheadSeconds },
+      "the next poll stood too far in the future; it is moved up",
     );
   }
 
@@ -133,10 +133,10 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
 
   const loop = startLoop({
     async step() {
-      if (performance.now() >= auditAtMs) await audit();
+      if (performance.now() >= reconcileAtMs) await reconcile();
       await settle();
     },
-    everyMs: () => (soon.size > 0 ? RETRY_MS : Math.max(0, auditAtMs - performance.now())),
+    everyMs: () => (soon.size > 0 ? RETRY_MS : Math.max(0, reconcileAtMs - performance.now())),
     retry: RETRY,
     random,
     onFailing: (err) => log.warn({ event: "poll_schedules.failing", err }, "poll schedules cannot be set"),

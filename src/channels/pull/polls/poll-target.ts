@@ -50,7 +50,7 @@ export interface PollsTiming {
   /** How long one poll may take. */
   readonly deadlineMs: number;
   /** Between looks for schedules that Redis has lost, or that nobody wants. */
-  readonly auditEveryMs: number;
+  readonly reconcileEveryMs: number;
   /** How long the end of this worker waits for polls under way before it ends them. */
   readonly graceMs: number;
 }

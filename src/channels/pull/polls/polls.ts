@@ -21,7 +21,7 @@ export interface Polls extends AsyncDisposable {
   readonly requestPoll: (channelNumber: number) => void;
 }
 
-const TIMING: PollsTiming = { deadlineMs: 300_000, auditEveryMs: 30_000, graceMs: 2_000 };
+const TIMING: PollsTiming = { deadlineMs: 300_000, reconcileEveryMs: 30_000, graceMs: 2_000 };
 
 /**
  * Polls sources by their schedules, each by one worker at a time, whichever takes its job. A job is a requestPoll: one that is lost

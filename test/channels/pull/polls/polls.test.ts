@@ -342,7 +342,7 @@ describe.concurrent("schedules", () => {
     await using ownRedis = await openTestRedis(own.url);
     const { queueName, number } = mine();
     const { seen, poll } = record();
-    const options = { queueName, timing: { auditEveryMs: 200 } };
+    const options = { queueName, timing: { reconcileEveryMs: 200 } };
     await using one = startPollsWorker(ownRedis, poll, options);
     await using other = startPollsWorker(ownRedis, poll, options);
     const sources = Array.from({ length: 20 }, (_, i) => wanted(number(i)));
@@ -363,7 +363,7 @@ describe.concurrent("schedules", () => {
     await queue.schedule(`${number()}.old`, plan, { channel: number() });
     await queue.schedule(`${number(1)}.gone`, plan, { channel: number(1) });
     const { poll } = record();
-    await using worker = startPollsWorker(redis, poll, { queueName, timing: { auditEveryMs: 100 } });
+    await using worker = startPollsWorker(redis, poll, { queueName, timing: { reconcileEveryMs: 100 } });
     worker.engine.sync([wanted(number())]);
     await until(async () => {
       const ids = [];

@@ -116,7 +116,7 @@ describe("what a wrong clock has left in Redis", () => {
     await redis.call("del", [cursorKey(number)]);
     seen.polls = 0;
     await using clock = await compare();
-    await using worker = start(poll, queueName, clock, { auditEveryMs: 100 });
+    await using worker = start(poll, queueName, clock, { reconcileEveryMs: 100 });
     worker.engine.sync([source]);
     await until(() => seen.polls >= 1);
     await until(async () => ((await dueIn(queueName)) ?? NEVER_MS) <= 61_000);
