@@ -117,7 +117,10 @@ export class SimulatedQueue {
     const isHeld = (): boolean => this.#jobs.get(id) === stored && stored.held === held;
     this.#world.in(LOCK_MS, undefined, () => {
       within(process, () => lost.abort());
-      if (isHeld()) stored.held = undefined;
+      if (!isHeld()) return;
+      stored.held = undefined;
+      // It waits for a worker, and for no time any more, wherever the clock is by now.
+      stored.dueMs = Math.min(stored.dueMs, this.#server.timeMs());
     });
     const work = async (): Promise<void> => {
       const outcome = await worker.handler(job, { signal: lost.signal });
