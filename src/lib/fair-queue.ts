@@ -1,7 +1,7 @@
 /** A queue in which those who wait take turns: however much one has put in, the next thing of another is no later for it. */
 export class FairQueue<K, T> {
   /** In the order of their turns. */
-  readonly #waiting = new Map<K, { items: T[]; taken: number }>();
+  readonly #waiting = new Map<K, { items: (T | undefined)[]; taken: number }>();
   #size = 0;
 
   get size(): number {
@@ -24,13 +24,15 @@ export class FairQueue<K, T> {
 
   shift(): T | undefined {
     for (const [who, line] of this.#waiting) {
-      const item = line.items[line.taken++];
+      const item = line.items[line.taken];
+      // The line must not keep what it has given.
+      line.items[line.taken++] = undefined;
       this.#size--;
       const isLast = line.taken === line.items.length;
       if (isLast || this.#waiting.size > 1) this.#waiting.delete(who);
       if (isLast) return item;
       this.#waiting.set(who, line);
-      // A line that never ends must not keep all that it ever held.
+      // Nor may one that never ends grow for ever.
       if (line.taken === COMPACT_AFTER) {
         line.items.splice(0, line.taken);
         line.taken = 0;

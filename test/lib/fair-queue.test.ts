@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { FairQueue } from "../../src/lib/fair-queue.ts";
 
@@ -23,4 +25,17 @@ it("loses nothing of a line that never ends", () => {
   }
   taken.push(...queue.drain());
   expect(taken).toEqual(Array.from({ length: 20_000 }, (_, n) => n / 2));
+});
+
+it("keeps nothing that it has given, though its line goes on", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const queue = new FairQueue<string, object>();
+  queue.push("a", { n: 1 });
+  queue.push("a", { n: 2 });
+  const given = new WeakRef(queue.shift() ?? {});
+  // A weak reference is strong until the turn that made it is over.
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  expect([given.deref(), queue.size]).toEqual([undefined, 1]);
 });

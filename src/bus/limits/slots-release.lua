@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Gives slots back, and keeps free ones for those who wait.
 -- KEYS: the places (slots.lua)
 -- ARGV: token of the holder, how long one is kept for the next in line (ms), then the limit of each place

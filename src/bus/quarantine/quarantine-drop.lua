@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Removes one quarantine record, and its delivery with the last that points to it.
 -- KEYS: the organization's budget
 -- ARGV: record

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Removes the quarantine records of a channel that are older than an age.
 -- KEYS: the organization's budget
 -- ARGV: channel, age (ms; below 0: all), most records, indexes (quarantine-store.lua), parted by spaces

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Trims what all groups of a topic have acknowledged. A topic without groups keeps all: nobody has read it.
 -- KEYS: stream
 -- ARGV: samples for MEMORY USAGE, most entries removed in one call

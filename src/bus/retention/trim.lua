@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Trims a topic to its limits.
 -- KEYS: stream
 -- ARGV: max age (ms), max entries, max bytes, samples for MEMORY USAGE, most entries removed in one call

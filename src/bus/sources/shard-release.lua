@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Gives shards back.
 -- KEYS: workers, owners
 -- ARGV: worker; "1" where it leaves, with all that it has; else the shards

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Removes a topic and its companions, a bounded number of keys a call: dedupe buckets first, the stream last.
 -- KEYS: stream
 -- ARGV: 1 where a stream that holds an entry is to stay. What earlier calls have removed of its companions is gone

@@ -1,5 +1,6 @@
 import { createRateBuckets } from "../../lib/rate-buckets.ts";
 import { type Sleep, sleep as sleepByClock } from "../../lib/sleep.ts";
+import { unlessAborted } from "../../lib/wait.ts";
 
 /** Resolves when a delivery of the organization's sources may go on; undefined: at once. Rejects where the signal aborts first. */
 export type SourcePace = (
@@ -33,7 +34,7 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
     before: Promise<void> | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    await before;
+    if (before !== undefined) await unlessAborted(signal, before);
     for (;;) {
       signal.throwIfAborted();
       const waitMs = buckets.take(organizationId, deliveriesPerSecond, nowMs());
@@ -47,7 +48,8 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
     if (before === undefined && buckets.take(organizationId, deliveriesPerSecond, nowMs()) === 0)
       return undefined;
     const turn = waitForTurn(organizationId, before, signal);
-    const last = turn.then(leave, leave);
+    // One that gives up keeps the others in their order.
+    const last = Promise.allSettled([before, turn]).then(leave);
     function leave(): void {
       if (lines.get(organizationId) === last) lines.delete(organizationId);
     }

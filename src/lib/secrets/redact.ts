@@ -17,7 +17,9 @@ export function createRedact(secrets: readonly string[]): Redact {
     }),
   );
   if (spellings.size === 0) return (text) => text;
-  return (text) => [...spellings].reduce((redacted, value) => redacted.replaceAll(value, HIDDEN), text);
+  // The longest first: one that begins with another would leave its rest.
+  const inOrder = [...spellings].sort((a, b) => b.length - a.length);
+  return (text) => inOrder.reduce((redacted, value) => redacted.replaceAll(value, HIDDEN), text);
 }
 
 const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): boolean };

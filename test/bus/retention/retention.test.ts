@@ -5,8 +5,18 @@ import {
   startRetentionSweeper,
 } from "../../../src/bus/retention/retention.ts";
 import { createLog } from "../../../src/log.ts";
+import { startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
-import { now, openedBus, testChannel, testEvent, testPolicy, testPublish, testTopic } from "../support.ts";
+import {
+  now,
+  openedBus,
+  openTestRedis,
+  testChannel,
+  testEvent,
+  testPolicy,
+  testPublish,
+  testTopic,
+} from "../support.ts";
 
 const { server, redis } = openedBus();
 
@@ -54,6 +64,16 @@ describe("a topic is trimmed", () => {
     expect(bytes).toBeGreaterThan(maxBytes * 0.7);
     expect(length).toBe(await server.client.xlen(topic));
     expect((await server.client.xrevrange(topic, "+", "-", "COUNT", 1))[0]?.[0]).toBe(newest);
+  });
+
+  test("in a Redis that is full, where nothing else makes room", async () => {
+    await using full = await startRedis();
+    await using bus = await openTestRedis(full.url);
+    for (let i = 0; i < 100; i++) await full.client.xadd("topic", "*", "a", "b");
+    await full.client.config("SET", "maxmemory", "1");
+    await expect(full.client.xadd("topic", "*", "a", "b")).rejects.toThrow(/OOM/);
+    const { removed } = await createTrimTopic({ redis: bus })({ topic: "topic", ...roomy, maxEntries: 10 });
+    expect(removed).toBe(90);
   });
 
   test("in steps, when it has too many entries for one call", async () => {

@@ -37,6 +37,20 @@ describe("the pace of an organization's sources", () => {
     await Promise.all(floods);
   });
 
+  it("lets go of one whose run ends at once, though others wait before it", async () => {
+    const pace = createSourcePace({
+      deliveriesPerSecond: 1,
+      nowMs: () => 1_000,
+      sleep: () => new Promise(() => {}),
+    });
+    const ending = new AbortController();
+    await pace("org_1", { signal });
+    void pace("org_1", { signal });
+    const ended = pace("org_1", { signal: ending.signal });
+    ending.abort(new Error("the run ends"));
+    await expect(ended).rejects.toThrow("the run ends");
+  });
+
   it("lets go of those whose run ends, and of no other", async () => {
     const never: Sleep = (_, { aborted }) => (aborted ? Promise.resolve() : new Promise(() => {}));
     const ending = new AbortController();

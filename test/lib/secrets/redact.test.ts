@@ -9,6 +9,10 @@ it("takes secrets out of texts, as they are and as JSON, forms and addresses spe
   expect(redact(JSON.stringify({ data: JSON.stringify({ secret }) }))).not.toContain("s3cret");
 });
 
+it("leaves no rest of a secret that begins with another one", () => {
+  expect(createRedact(["abcdefgh", "abcdefgh-and-more"])("x abcdefgh-and-more abcdefgh")).toBe("x *** ***");
+});
+
 it("leaves what is short or a number, of which texts are full", () => {
   expect(createRedact(["true", "12345678", "1e-10000000"])("true 12345678 1e-10000000")).toBe(
     "true 12345678 1e-10000000",
