@@ -252,6 +252,23 @@ describe("the last key that may do all", () => {
     expect(await api.as(next.key).refusal("DELETE", `/iam/api-keys/${next.id}`)).toMatchObject(LOST);
   });
 
+  it("is given no end, nor one after all others end", async () => {
+    const made = await call.post("/organizations", { name: "without end" });
+    const owner = api.as(made.apiKey.key);
+    const path = `/iam/api-keys/${made.apiKey.id}`;
+    const until = (year: number) => ({ expiresAt: `${year}-01-01T00:00:00Z` });
+    expect(await owner.refusal("PUT", path, until(2100))).toMatchObject(LOST);
+    const other = await owner.post("/iam/api-keys", {
+      ...{ name: "other", permissions: ["*"] },
+      ...until(2100),
+    });
+    expect(await owner.refusal("PUT", path, until(2101))).toMatchObject(LOST);
+    await owner.put(path, until(2099));
+    expect(await owner.refusal("PUT", `/iam/api-keys/${other.id}`, until(2099))).toMatchObject(LOST);
+    await owner.put(path, { expiresAt: null });
+    await owner.put(`/iam/api-keys/${other.id}`, until(2099));
+  });
+
   it("keeps the role by which it may", async () => {
     const made = await call.post("/organizations", { name: "by role" });
     const owner = api.as(made.apiKey.key);

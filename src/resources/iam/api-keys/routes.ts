@@ -117,7 +117,10 @@ async function accountOf(
   return id;
 }
 
-/** @throws ApiError 403 where another key loses more than the caller holds, 409 where the last one that may do all would */
+/**
+ * @throws ApiError 403 where another key loses more than the caller holds, 409 where the last one that may do all would lose that,
+ * or would be the last to end
+ */
 async function requireChangeable(
   trx: Trx,
   caller: Caller,
@@ -132,8 +135,11 @@ async function requireChangeable(
     await permissionsOfGrant(trx, caller, before),
     await permissionsOfGrant(trx, caller, after),
   ];
-  if (were.includes(ALL_PERMISSIONS) && !left.includes(ALL_PERMISSIONS))
-    await requireOtherAdministrator(trx, caller, { keyId: before.id }, nowMs);
+  if (!were.includes(ALL_PERMISSIONS)) return;
+  const isLost = !left.includes(ALL_PERMISSIONS);
+  // To end sooner is to lose it then: another one must still be in force by that time.
+  const lostAtMs = isLost ? nowMs : endsSooner ? after.expires.getTime() : undefined;
+  if (lostAtMs !== undefined) await requireOtherAdministrator(trx, caller, { keyId: before.id }, lostAtMs);
 }
 
 /** @throws ApiError 400 where it is over before it begins */
