@@ -31,26 +31,32 @@ export interface TopicLimits {
 export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   const { db, redis, log, topicBytesPerOrganization, ttlMs } = deps;
   const trimAcknowledged = createTrimAcknowledged({ redis });
-  const ownerOf = new Map<string, string>();
+  /** Owners of the topics that the sweep has not come through yet, or failed at. */
+  const awaited = new Map<string, string>();
   const topicsOf = new Map<string, Map<string, number>>();
   let overBefore: ReadonlySet<string> = new Set();
 
   return {
     begin() {
-      ownerOf.clear();
+      awaited.clear();
       topicsOf.clear();
     },
-    expect: (topic, organizationId) => void ownerOf.set(topic, organizationId),
+    expect: (topic, organizationId) => void awaited.set(topic, organizationId),
     note(topic, bytes) {
-      const owner = ownerOf.get(topic);
+      const owner = awaited.get(topic);
+      awaited.delete(topic);
       if (owner === undefined || bytes === 0) return;
       const topics = topicsOf.get(owner) ?? new Map<string, number>();
       topicsOf.set(owner, topics.set(topic, bytes));
     },
     async settle() {
       const held = new Map([...topicsOf].map(([owner, topics]) => [owner, sum(topics.values())]));
-      const limitOf = await readTopicLimits(db, topicBytesPerOrganization, held);
-      const over = new Set<string>();
+      const isWhole = awaited.size === 0;
+      const limitOf = await readTopicLimits(db, topicBytesPerOrganization, { held, isWhole });
+      if (limitOf === undefined) return;
+      // A sum without a topic that failed is no sign of room.
+      const short = new Set(awaited.values());
+      const over = new Set([...overBefore].filter((organization) => short.has(organization)));
       for (const [organization, topics] of topicsOf) {
         const limit = limitOf(organization);
         let bytes = held.get(organization) ?? 0;

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { afterEach, describe, expect, it } from "vitest";
+import { OVER_LIMIT_KEY } from "../../src/bus/keys.ts";
 import { startOverLimit } from "../../src/bus/limits/over-limit.ts";
 import type { Appended } from "../../src/bus/publish/publish.ts";
 import { createPublish } from "../../src/bus/publish/publish.ts";
@@ -16,6 +17,7 @@ import {
   type HousekeeperTiming,
   startHousekeeper,
 } from "../../src/delivery/housekeeper.ts";
+import { createTopicLimits } from "../../src/delivery/topic-limits.ts";
 import type { ChannelHandle } from "../../src/event/ingest.ts";
 import { ApiError } from "../../src/http/problem.ts";
 import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts";
@@ -331,11 +333,50 @@ describe("an organization whose topics hold more than they may", () => {
         createOrganization(trx, { organization: "big", space: "s", account: "a" }, Date.now()),
       );
     await sql`UPDATE cluster SET limited_since = NULL`.execute(db);
-    const held = new Map([[organizationId, 5_000_000]]);
-    const first = await readTopicLimits(db, 1_000_000, held);
-    expect([first(organizationId), first("org_other")]).toEqual([5_000_000, 1_000_000]);
-    const later = await readTopicLimits(db, 1_000_000, new Map([[organizationId, 9_000_000]]));
-    expect(later(organizationId)).toBe(5_000_000);
+    const read = (bytes: number, isWhole = true) =>
+      readTopicLimits(db, 1_000_000, { held: new Map([[organizationId, bytes]]), isWhole });
+    expect(await read(2_000_000, false)).toBeUndefined();
+    const first = await read(5_000_000);
+    expect([first?.(organizationId), first?.("org_other")]).toEqual([5_000_000, 1_000_000]);
+    const later = await read(9_000_000);
+    expect(later?.(organizationId)).toBe(5_000_000);
+  });
+
+  it("keeps all of it where a topic fails in the first sweep, and stays over where one fails later", async () => {
+    const { redis, api } = spine;
+    const { db } = api.database;
+    const { organizationId } = await db
+      .transaction()
+      .execute((trx) =>
+        createOrganization(trx, { organization: "short", space: "s", account: "a" }, Date.now()),
+      );
+    const log = createLog({ level: "silent" });
+    const limits = createTopicLimits({ db, redis, log, topicBytesPerOrganization: 1_000, ttlMs: HOUR_MS });
+    const [a, b] = ["inlet:{short}:a", "inlet:{short}:b"];
+    /** Undefined: the topic failed. */
+    const sweep = async (bytesOfA: number | undefined, bytesOfB: number | undefined) => {
+      limits.begin();
+      for (const [topic, bytes] of [[a, bytesOfA] as const, [b, bytesOfB] as const]) {
+        limits.expect(topic, organizationId);
+        if (bytes !== undefined) limits.note(topic, bytes);
+      }
+      await limits.settle();
+      return String(await redis.call("get", [OVER_LIMIT_KEY])).includes(organizationId);
+    };
+    const own = async () =>
+      (await db.selectFrom("organizationLimits").selectAll().execute()).find(
+        (row) => row.organizationId === organizationId,
+      )?.topicBytes;
+    await sql`UPDATE cluster SET limited_since = NULL`.execute(db);
+    expect(await sweep(2_000, undefined)).toBe(false);
+    expect(await own()).toBeUndefined();
+    expect(await sweep(2_000, 3_000)).toBe(false);
+    expect(await own()).toBe(5_000);
+
+    await redis.call("xadd", [b, "1-0", "text", "x".repeat(10_000)]);
+    expect(await sweep(2_000, 10_000)).toBe(true);
+    expect(await sweep(2_000, undefined)).toBe(true);
+    expect(await sweep(2_000, 3_000)).toBe(false);
   });
 });
 

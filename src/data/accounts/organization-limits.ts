@@ -7,22 +7,27 @@ import type { Queryable } from "../database.ts";
  */
 export type TopicBytesLimit = (organizationId: string) => number | undefined;
 
+/** What organizations hold, in bytes; not whole where a topic is missing in a sum. */
+export interface HeldBytes {
+  readonly held: ReadonlyMap<string, number>;
+  readonly isWhole: boolean;
+}
+
 /**
  * Reads the limits. The first gateway that knows limits gives each organization that is over the default what it holds then: none is
- * cut off by an upgrade.
- *
- * @param held by organization, in bytes
+ * cut off by an upgrade. That is done once, for good, so it waits for whole sums; until then there are no limits: undefined.
  */
 export async function readTopicLimits(
   db: Queryable,
   defaultBytes: number,
-  held: ReadonlyMap<string, number>,
-): Promise<TopicBytesLimit> {
+  { held, isWhole }: HeldBytes,
+): Promise<TopicBytesLimit | undefined> {
   const cluster = await db
     .selectFrom("cluster")
     .select(["organizationId", "limitedSince"])
     .executeTakeFirstOrThrow();
   if (cluster.limitedSince === null) {
+    if (!isWhole) return undefined;
     for (const [organizationId, bytes] of held) {
       if (bytes <= defaultBytes) continue;
       await sql`
