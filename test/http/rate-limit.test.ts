@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openRedis, type RedisBus } from "../../src/bus/connection/redis.ts";
 import { createRateLimiters } from "../../src/bus/limits/rate-limiter.ts";
+import { createFailedTokens } from "../../src/http/callers/failed-tokens.ts";
 import { createLog } from "../../src/log.ts";
 import { awayBus, createTestApi, type TestApi } from "../support/api.ts";
 import { createTestIam } from "../support/iam.ts";
@@ -167,6 +168,30 @@ describe("requests to the API", () => {
     expect((await Promise.all(guesses)).every(({ status }) => status === 429)).toBe(true);
     const line = api.lines.findLast(({ status }) => status === 429);
     expect(line).toMatchObject({ clientAddress: guesser });
+  });
+
+  it("of one address that sends too many wrong tokens keep nobody behind another limited address waiting", async () => {
+    const options = { name: "crowd", limit: 1, windowSeconds: 600 };
+    const failedTokens = createFailedTokens(createRateLimiters({ redis })(options));
+    for (const network of ["guesser", "office"])
+      for (const token of ["wrong", "wrong too"]) await failedTokens.note(network, token);
+    const database = Promise.withResolvers<void>();
+    const asked: string[] = [];
+    const lookUp = (network: string, token: string) =>
+      failedTokens.lookUp(network, token, async () => {
+        asked.push(network);
+        await database.promise;
+        return { by: "nobody", why: "unknown" };
+      });
+    const guesses = Array.from({ length: 256 }, (_, i) => lookUp("guesser", `guess ${i}`));
+    expect(await lookUp("guesser", "one too many")).toBeUndefined();
+    const other = lookUp("office", "another's");
+    database.resolve();
+    expect(await other).toBeDefined();
+    // The eight of which the database was asked at once, one more of the guesser, and then it is the other's turn.
+    expect(asked.indexOf("office")).toBeLessThan(10);
+    expect(await Promise.all(guesses)).not.toContain(undefined);
+    expect(await lookUp("guesser", "one more")).toBeDefined();
   });
 
   it("are limited over a whole IPv6 /64 for wrong tokens", async () => {

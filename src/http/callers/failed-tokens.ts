@@ -11,8 +11,8 @@ export interface FailedTokens {
   /** Counts a wrong token; the same one again within a minute is no other guess. */
   readonly note: (network: string, token: string) => Promise<RateLimitState>;
   /**
-   * Asks whose a token is. Those of a sender over its limit are looked up a few at a time, but for one that was right a short
-   * time ago. Undefined where too many wait for that.
+   * Asks whose a token is. Those of senders over their limit are looked up a few at a time, the senders in turns, but for one that
+   * was right a short time ago. Undefined where too many of that sender wait.
    */
   readonly lookUp: (
     network: string,
@@ -27,6 +27,7 @@ const MAX_NETWORKS = 10_000;
 const MAX_TOKENS = 50_000;
 /** Guesses leave the database to others. */
 const LOOK_UPS_AT_ONCE = 8;
+/** Of one sender: the others get their turn, however many it has sent. */
 const MAX_WAITING = 256;
 
 /**
@@ -41,7 +42,7 @@ export function createFailedTokens(limiter: RateLimiter): FailedTokens {
   const counted = new LRUCache<string, true>({ max: MAX_TOKENS, ttl: REMEMBERED_MS });
   const right = new LRUCache<string, true>({ max: MAX_TOKENS, ttl: RIGHT_FOR_MS });
   const lane = createLimiter(LOOK_UPS_AT_ONCE);
-  let waiting = 0;
+  const waiting = new Map<string, number>();
 
   function stateOf(network: string): RateLimitState {
     const known = states.get(network);
@@ -64,15 +65,18 @@ export function createFailedTokens(limiter: RateLimiter): FailedTokens {
       if (stateOf(network).allowed) return identify();
       const digest = digestOf(token);
       if (right.has(digest)) return identify();
-      if (waiting >= MAX_WAITING) return undefined;
-      waiting++;
+      const before = waiting.get(network) ?? 0;
+      if (before >= MAX_WAITING) return undefined;
+      waiting.set(network, before + 1);
       try {
-        using _place = await lane.acquire(1, { signal: NEVER_ABORTED });
+        using _place = await lane.acquire(1, { signal: NEVER_ABORTED, whose: network });
         const identified = await identify();
         if (identified.by !== "nobody") right.set(digest, true);
         return identified;
       } finally {
-        waiting--;
+        const left = (waiting.get(network) ?? 1) - 1;
+        if (left === 0) waiting.delete(network);
+        else waiting.set(network, left);
       }
     },
   };
