@@ -1,5 +1,6 @@
 import type { Explainer, Normalizer } from "../ingest/normalizer.ts";
 import { err, ok } from "../lib/result.ts";
+import { unlessAborted } from "../lib/wait.ts";
 import { type Asker, createWorkerQueue, type Exceeded } from "../lib/worker-queue.ts";
 import type { ParseXmlElsewhere } from "../normalize/body/xml.ts";
 import type { RuleSet } from "../normalize/compile.ts";
@@ -65,7 +66,9 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
     const request = { kind, rulesId: idOf(rules), delivery, only };
     const first = await queue.run(request, asker);
     if (first.kind !== "missing") return first;
-    return queue.run({ ...request, rules: await sentRulesOf(rules) }, asker);
+    const sent = sentRulesOf(rules);
+    // A compilation that goes on alone would hold the delivery for as long.
+    return queue.run({ ...request, rules: await unlessGone(asker, sent) }, asker);
   }
 
   async function normalizeThere(asker: Asker, ...asked: Parameters<Explainer>): Promise<Normalized> {
@@ -79,9 +82,10 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
 
   return {
     normalize(rules, delivery, only, maxWaitMs) {
-      const asker = { lane: rules.channel.organizationId, isGone: false };
+      const leaving = new AbortController();
+      const asker = { lane: rules.channel.organizationId, signal: leaving.signal };
       const work = normalizeThere(asker, rules, delivery, only);
-      return maxWaitMs === undefined ? work : abandonedAfter(maxWaitMs, work, asker);
+      return maxWaitMs === undefined ? work : abandonedAfter(maxWaitMs, work, leaving);
     },
     async explain(...asked) {
       const [rules, delivery, only] = asked;
@@ -100,6 +104,9 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
     [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose](),
   };
 }
+
+const unlessGone = <T>({ signal }: Asker, work: Promise<T>): Promise<T> =>
+  signal ? unlessAborted(signal, work) : work;
 
 const TOO_COSTLY = invalidBody("the delivery takes too much time or memory to be read");
 

@@ -10,8 +10,8 @@ export interface Exceeded {
 export interface Asker {
   /** Lanes take turns, however many jobs each of them has. */
   readonly lane: string;
-  /** Nobody waits any more: the job is not begun. */
-  readonly isGone?: boolean;
+  /** Aborts when nobody waits any more: a job that is not begun leaves its lane, and its request is let go of. */
+  readonly signal?: AbortSignal;
 }
 
 /** A worker thread that does one job after the other. */
@@ -36,9 +36,10 @@ export interface WorkerQueueOptions {
 
 interface Job<Q, A> {
   readonly request: Q;
-  readonly asker: Asker;
   readonly resolve: (answer: A | Exceeded) => void;
   readonly reject: (error: Error) => void;
+  /** Ends the watch on its asker. */
+  readonly begin: () => void;
 }
 
 /** Loading takes a third of a second; a machine that is busy starting up may take many times that. */
@@ -53,7 +54,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   options: WorkerQueueOptions,
 ): WorkerQueue<Q, A> {
   const { name, maxCpuMs } = options;
-  const lanes = new Map<string, Job<Q, A>[]>();
+  const lanes = new Map<string, Set<Job<Q, A>>>();
   let worker: Worker | undefined;
   let isReady = false;
   let current: Job<Q, A> | undefined;
@@ -64,11 +65,12 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   function take(): Job<Q, A> | undefined {
     for (const [lane, jobs] of lanes) {
       lanes.delete(lane);
-      const job = jobs.shift();
-      if (jobs.length > 0) lanes.set(lane, jobs);
+      const [job] = jobs;
       if (job === undefined) continue;
-      if (job.asker.isGone !== true) return job;
-      job.reject(lost(`${name}: nobody waits for the job any more`));
+      jobs.delete(job);
+      if (jobs.size > 0) lanes.set(lane, jobs);
+      job.begin();
+      return job;
     }
     return undefined;
   }
@@ -143,6 +145,16 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
     arm();
   }
 
+  /** Its lane keeps its turn among the others. */
+  function drop(lane: string, jobs: Set<Job<Q, A>>, job: Job<Q, A>): void {
+    jobs.delete(job);
+    if (jobs.size === 0 && lanes.get(lane) === jobs) lanes.delete(lane);
+    if (lanes.size === 0 && !current) worker?.unref();
+    job.reject(nobodyWaits());
+  }
+
+  const nobodyWaits = (): UnavailableError => lost(`${name}: nobody waits for the job any more`);
+
   /** A worker that is gone or must go: its job is answered, a worker that never started takes a job with it. */
   function lose(which: Worker, answer: (job: Job<Q, A>) => void): void {
     if (which !== worker) return;
@@ -163,13 +175,18 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   }
 
   return {
-    run: (request, asker) =>
+    run: (request, { lane, signal }) =>
       new Promise((resolve, reject) => {
-        const jobs = lanes.get(asker.lane) ?? [];
+        const jobs = lanes.get(lane) ?? new Set();
         if (isClosed) return reject(lost(`${name}: closed`));
-        if (jobs.length >= options.maxQueuedPerLane) return reject(lost(`${name}: too many jobs wait`));
-        jobs.push({ request, asker, resolve, reject });
-        lanes.set(asker.lane, jobs);
+        if (signal?.aborted) return reject(nobodyWaits());
+        if (jobs.size >= options.maxQueuedPerLane) return reject(lost(`${name}: too many jobs wait`));
+        const leave = (): void => drop(lane, jobs, job);
+        const begin = (): void => signal?.removeEventListener("abort", leave);
+        const job: Job<Q, A> = { request, resolve, reject, begin };
+        signal?.addEventListener("abort", leave, { once: true });
+        jobs.add(job);
+        lanes.set(lane, jobs);
         next();
       }),
     [Symbol.asyncDispose]: async () => {
@@ -177,7 +194,8 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       clearTimeout(timer);
       const ended = worker;
       worker = undefined;
-      for (const job of [current, ...[...lanes.values()].flat()]) job?.reject(lost(`${name}: closed`));
+      for (const job of [current, ...[...lanes.values()].flatMap((jobs) => [...jobs])])
+        job?.reject(lost(`${name}: closed`));
       lanes.clear();
       current = undefined;
       await ended?.terminate();

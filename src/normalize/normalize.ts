@@ -59,19 +59,19 @@ export function normalize(
   const { received, results, run } = begun;
   if (isSettled(results)) return collect(received, results, run);
   const all = Promise.all(results).then((settled) => collect(received, settled, run));
-  return maxWaitMs === undefined ? all : abandonedAfter(maxWaitMs, all, run);
+  return maxWaitMs === undefined ? all : abandonedAfter(maxWaitMs, all, run.leaving);
 }
 
-/** What was not begun when the sender is answered is not begun any more. @throws UnavailableError when it is late */
-export async function abandonedAfter<T>(
-  ms: number,
-  work: Promise<T>,
-  asker: { isGone: boolean },
-): Promise<T> {
+/**
+ * What was not begun when the sender is answered is not begun any more, and holds the delivery no longer.
+ *
+ * @throws UnavailableError when it is late
+ */
+export async function abandonedAfter<T>(ms: number, work: Promise<T>, leaving: AbortController): Promise<T> {
   try {
     return await withTimeout(ms, work, `the delivery was not read and checked within ${ms} ms`);
   } finally {
-    asker.isGone = true;
+    leaving.abort();
   }
 }
 
@@ -116,7 +116,7 @@ function begin(
     only: only && definitionsFor(only, split.items),
     budget,
     lane: rules.channel.organizationId,
-    isGone: false,
+    leaving: new AbortController(),
     output: { bytesLeft: DELIVERY_OUTPUT_BYTES },
   };
   const { items } = split;

@@ -1,5 +1,6 @@
 import type { OutgoingEvent } from "../event/event.ts";
 import type { SchemaViolation } from "../lib/json-schema/compiled-schema.ts";
+import { unlessAborted } from "../lib/wait.ts";
 import { exceedsDepth } from "./body/depth.ts";
 import type { Rule, RuleSet } from "./compile.ts";
 import { createEvent } from "./entry.ts";
@@ -113,14 +114,16 @@ function validate(
   { schema }: Rule,
   { data, isBase64, value }: Payload,
 ): SchemaViolation | undefined | Promise<SchemaViolation | undefined> {
-  const { deps } = run;
+  const { deps, lane, leaving } = run;
   if (schema === undefined) return undefined;
   if (data === undefined) return { path: "", message: "the event has no data" };
   if (isBase64) return { path: "", message: "must be a JSON value or text; bytes have no schema" };
-  const validator = deps.validatorFor(schema, run.lane);
+  const validator = deps.validatorFor(schema, lane);
+  const asker = { lane, signal: leaving.signal };
+  // A compilation that goes on alone would hold the value for as long.
   return validator instanceof Promise
-    ? validator.then((compiled) => compiled.validate(value, run))
-    : validator.validate(value, run);
+    ? unlessAborted(asker.signal, validator).then((compiled) => compiled.validate(value, asker))
+    : validator.validate(value, asker);
 }
 
 function withinBudget<T extends object>(setting: string, read: () => T): T | Fault {

@@ -1,7 +1,6 @@
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { NewId } from "../lib/ids.ts";
 import type { CompiledSchema, JsonSchema } from "../lib/json-schema/compiled-schema.ts";
-import type { Asker } from "../lib/worker-queue.ts";
 import type { Body } from "./body/bodies.ts";
 import type { RuleSet } from "./compile.ts";
 import type { Envelope } from "./entry.ts";
@@ -26,10 +25,12 @@ export interface Redrive {
   readonly asNewId: boolean;
 }
 
-/** One delivery on its way through the rules; it asks for its checks in the lane of its organization. */
-export interface Run extends Asker {
-  /** Set where its sender was answered before all was checked. */
-  isGone: boolean;
+/** One delivery on its way through the rules. */
+export interface Run {
+  /** Its organization: the lane of its checks. */
+  readonly lane: string;
+  /** Aborts when its sender is answered, before all was checked or after. Its signal is made only where something waits. */
+  readonly leaving: AbortController;
   readonly rules: RuleSet;
   readonly delivery: VerifiedDelivery;
   readonly body: Body;

@@ -94,6 +94,16 @@ describe("a delivery that is normalized in another thread", () => {
     );
   });
 
+  it("waits no longer when it is answered: its organization has room again", async () => {
+    const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
+    const slow = xml(elements(20_000));
+    const first = elsewhere.normalize(rules, slow);
+    const answered = Array.from({ length: 100 }, () => elsewhere.normalize(rules, slow, undefined, 0));
+    for (const { status } of await Promise.allSettled(answered)) expect(status).toBe("rejected");
+    expect(await elsewhere.normalize(rules, xml(elements(2)))).toMatchObject({ events: [{ id: "0" }] });
+    await first;
+  });
+
   it("is read here where the thread does not know its kind", async () => {
     const known = rulesOf([{ type: "all", idPath: "$.a" }]);
     const rules = { ...known, channel: { ...known.channel, kind: "toy" } };

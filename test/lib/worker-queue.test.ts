@@ -1,8 +1,10 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import type { SchemaAnswer, SchemaRequest } from "../../src/lib/json-schema/worker.ts";
 import { createWorkerQueue, type WorkerQueueOptions } from "../../src/lib/worker-queue.ts";
-import { CEILING_MS } from "../support/until.ts";
+import { CEILING_MS, until } from "../support/until.ts";
 
 const createQueue = (options: Partial<WorkerQueueOptions> = {}) =>
   createWorkerQueue<SchemaRequest, SchemaAnswer>({
@@ -81,19 +83,59 @@ test("a full lane does not close another one", async () => {
   expect(states.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
-test("a job for which nobody waits any more is not begun", async () => {
-  await using queue = createQueue();
-  const asker = { lane: "a", isGone: false };
-  const jobs = Promise.allSettled([
-    queue.run({ kind: "compile", text: "{}" }, { lane: "a" }),
-    queue.run({ kind: "check", digest: "a", code: "syntax error", value: 1 }, asker),
-    queue.run({ kind: "compile", text: "{}" }, { lane: "a" }),
+/** A worker that loads for ever: no job begins. */
+const NEVER_READY = new URL("data:text/javascript,setInterval(() => {}, 1e6)");
+
+test("a job for which nobody waits any more leaves its lane at once", async () => {
+  await using queue = createQueue({ program: NEVER_READY, maxQueuedPerLane: 2 });
+  const asker = new AbortController();
+  const ask = (signal?: AbortSignal) =>
+    queue.run({ kind: "compile", text: "{}" }, { lane: "a", ...(signal && { signal }) });
+  const states: string[] = [];
+  const note = (job: Promise<unknown>, name: string) =>
+    job.catch((error: Error) => void states.push(`${name}: ${error.message}`));
+  const jobs = [note(ask(asker.signal), "gone"), note(ask(), "stays"), note(ask(), "full")];
+  await Promise.all([jobs[2]]);
+  asker.abort();
+  await Promise.all([jobs[0]]);
+  jobs.push(note(ask(), "has room"), note(ask(), "full again"), note(ask(asker.signal), "too late"));
+  await Promise.all(jobs.slice(-2));
+  expect(states).toEqual([
+    "full: schemas: too many jobs wait",
+    "gone: schemas: nobody waits for the job any more",
+    "full again: schemas: too many jobs wait",
+    "too late: schemas: nobody waits for the job any more",
   ]);
-  asker.isGone = true;
-  const [first, gone, last] = await jobs;
-  expect([first.status, last.status]).toEqual(["fulfilled", "fulfilled"]);
-  expect(gone).toMatchObject({
-    status: "rejected",
-    reason: { message: expect.stringContaining("nobody waits") },
+  await queue[Symbol.asyncDispose]();
+  await Promise.all(jobs);
+});
+
+test("a job for which nobody waits any more holds its request no longer", async () => {
+  await using queue = createQueue({ program: NEVER_READY });
+  const asker = new AbortController();
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const held = (() => {
+    const value = { body: "large" };
+    const job = queue.run({ kind: "check", digest: "a", value }, { lane: "a", signal: asker.signal });
+    void job.catch(() => {});
+    return new WeakRef(value);
+  })();
+  asker.abort();
+  await until(() => {
+    collect();
+    return held.deref() === undefined;
   });
+});
+
+test("jobs behind one that left are done in their order", async () => {
+  await using queue = createQueue();
+  const asker = new AbortController();
+  const jobs = Promise.allSettled([
+    queue.run({ kind: "compile", text: "{}" }, A),
+    queue.run({ kind: "check", digest: "a", code: "syntax error", value: 1 }, { ...A, signal: asker.signal }),
+    queue.run({ kind: "compile", text: "{}" }, A),
+  ]);
+  asker.abort();
+  expect((await jobs).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });

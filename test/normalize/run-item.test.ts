@@ -188,7 +188,7 @@ describe("a schema", () => {
     const rules = rulesOf([{ type: "x", schema }]);
     const deps = { validatorFor: () => ({ validate }), newEventId: () => "fresh" };
     await expect(normalize(rules, deliveryOf({}), deps, undefined, 1)).rejects.toThrow(UnavailableError);
-    expect(askers).toMatchObject([{ lane: rules.channel.organizationId, isGone: true }]);
+    expect(askers).toMatchObject([{ lane: rules.channel.organizationId, signal: { aborted: true } }]);
   });
 
   it("validates the values of a query path as an array, and a form as JSON", () => {
