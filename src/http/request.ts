@@ -82,7 +82,7 @@ export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): 
   };
 }
 
-/** Counts requests that are refused, by caller and address; a token that nobody knows has no organization. */
+/** Counts requests that are refused, by caller and address, or by network where nobody is known; that one has no organization. */
 export function countRefusals(refusals: Pick<RefusalCounts, "note">): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     await next();
@@ -90,7 +90,8 @@ export function countRefusals(refusals: Pick<RefusalCounts, "note">): Middleware
     if (status !== 401 && status !== 403) return;
     const { client, caller }: Partial<ApiEnv["Variables"]> = c.var;
     const { organizationId = "", accountId = "", keyId } = caller ?? {};
-    refusals.note({ organizationId, accountId, keyId: keyId ?? "", address: client?.address ?? "", status });
+    const address = (accountId === "" ? client?.network : client?.address) ?? "";
+    refusals.note({ organizationId, accountId, keyId: keyId ?? "", address, status });
   };
 }
 

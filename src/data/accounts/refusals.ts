@@ -9,6 +9,7 @@ export interface Refusal {
   readonly organizationId: string;
   readonly accountId: string;
   readonly keyId: string;
+  /** Of a caller that nobody knows its network: one host has all addresses of an IPv6 /64 at its command. */
   readonly address: string;
   readonly status: 401 | 403;
 }
@@ -21,7 +22,7 @@ export interface RefusalCounts extends AsyncDisposable {
 }
 
 const WRITE_EVERY_MS = 10_000;
-/** Different ones between two writes; further addresses are counted as one. */
+/** Different ones between two writes, and of an organization in an hour; further ones are counted as one. */
 const MAX_COUNTED = 5_000;
 const OTHERS = "others";
 const HOUR_MS = 3_600_000;
@@ -41,7 +42,7 @@ export function startRefusalCounts(deps: {
     const known = counts.get(key);
     if (known) known.count += more;
     else if (counts.size < MAX_COUNTED || address === OTHERS) counts.set(key, { refusal, count: more });
-    else note({ organizationId: "", accountId: "", keyId: "", address: OTHERS, status }, more);
+    else note({ organizationId, accountId: "", keyId: "", address: OTHERS, status }, more);
   }
 
   async function write(): Promise<void> {
@@ -50,20 +51,13 @@ export function startRefusalCounts(deps: {
     counts = new Map();
     const nowMs = clock();
     const [hour, lastAt] = [new Date(nowMs - (nowMs % HOUR_MS)), new Date(nowMs)];
-    const rows = [...writing.values()].map(({ refusal, count }) => ({ ...refusal, count, hour, lastAt }));
+    const rows = [...writing.values()].map(({ refusal, count }) => ({ ...refusal, count }));
     try {
-      await db
-        .insertInto("auditRefusals")
-        .values(rows)
-        .onConflict((conflict) =>
-          conflict
-            .columns(["organizationId", "hour", "accountId", "keyId", "address", "status"])
-            .doUpdateSet({
-              count: sql`audit_refusals.count + excluded.count`,
-              lastAt: sql`excluded.last_at`,
-            }),
-        )
-        .execute();
+      await db.transaction().execute(async (trx) => {
+        // Gateways that write at once would not see each other's rows.
+        await sql`SELECT pg_advisory_xact_lock(hashtextextended('refusals', 0))`.execute(trx);
+        await addCounts(rows, { hour, lastAt }).execute(trx);
+      });
     } catch (error) {
       for (const { refusal, count } of writing.values()) note(refusal, count);
       throw error;
@@ -88,3 +82,35 @@ export function startRefusalCounts(deps: {
     },
   };
 }
+
+/** Of callers that an organization has not had in this hour, as many get a row as there is room for, the most frequent first. */
+const addCounts = (
+  rows: readonly (Refusal & { readonly count: number })[],
+  { hour, lastAt }: { readonly hour: Date; readonly lastAt: Date },
+) => sql`
+  WITH given AS (
+    SELECT * FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS given(
+      "organizationId" text, "accountId" text, "keyId" text, address text, status integer, count bigint)
+  ), held AS (
+    SELECT organization_id, count(*) AS rows FROM audit_refusals
+    WHERE hour = ${hour} AND address <> ${OTHERS} AND organization_id IN (SELECT "organizationId" FROM given)
+    GROUP BY organization_id
+  ), marked AS (
+    SELECT given.*, given.address = ${OTHERS} OR EXISTS (
+      SELECT FROM audit_refusals AS known
+      WHERE (known.organization_id, known.hour, known.account_id, known.key_id, known.address, known.status)
+        = (given."organizationId", ${hour}, given."accountId", given."keyId", given.address, given.status)
+    ) AS has_row
+    FROM given
+  ), placed AS (
+    SELECT marked.*, has_row OR coalesce(held.rows, 0)
+      + row_number() OVER (PARTITION BY "organizationId", has_row ORDER BY count DESC) <= ${MAX_COUNTED} AS fits
+    FROM marked LEFT JOIN held ON held.organization_id = "organizationId"
+  )
+  INSERT INTO audit_refusals (organization_id, hour, account_id, key_id, address, status, count, last_at)
+  SELECT "organizationId", ${hour}::timestamptz, CASE WHEN fits THEN "accountId" ELSE '' END,
+    CASE WHEN fits THEN "keyId" ELSE '' END, CASE WHEN fits THEN address ELSE ${OTHERS} END,
+    status, sum(count), ${lastAt}::timestamptz
+  FROM placed GROUP BY 1, 3, 4, 5, 6
+  ON CONFLICT (organization_id, hour, account_id, key_id, address, status)
+  DO UPDATE SET count = audit_refusals.count + excluded.count, last_at = excluded.last_at`;

@@ -240,6 +240,47 @@ describe("refused requests", () => {
     expect(await refusals(api.as(await api.strangerKey()))).toEqual([]);
   });
 
+  it("from all addresses of an IPv6 /64 are counted as one while nobody knows who asks", async () => {
+    for (const remoteAddress of ["2001:db8:0:9::1", "2001:db8:0:9:ffff::2"])
+      await api.app.request("/v1/apps", {}, { incoming: { socket: { remoteAddress } } });
+    const found = (await refusals()).filter(({ address }) => String(address).startsWith("2001:db8:0:9:"));
+    expect(found).toMatchObject([{ address: "2001:db8:0:9::/64", status: 401, count: 2 }]);
+  });
+
+  it("of more callers in an hour than are told apart are counted as others, of each organization for itself", async () => {
+    const { db } = api.database;
+    const log = createLog({ level: "silent" });
+    const hour = new Date("2020-01-01T02:00:00Z");
+    const start = () => startRefusalCounts({ db, clock: () => hour.getTime(), log, writeEveryMs: 3_600_000 });
+    await using one = start();
+    await using other = start();
+    const unknown = { organizationId: "", accountId: "", keyId: "", status: 401 } as const;
+    for (let i = 0; i < 3_000; i++) {
+      one.note({ ...unknown, address: `one ${i}` });
+      other.note({ ...unknown, address: `other ${i}` });
+    }
+    for (let i = 0; i < 7; i++) other.note({ ...unknown, address: "loud" });
+    await Promise.all([one.write(), other.write()]);
+    const caller = {
+      organizationId: "org_b",
+      accountId: "acc_b",
+      keyId: "",
+      address: "b",
+      status: 403,
+    } as const;
+    for (const address of ["loud", "late"]) one.note({ ...unknown, address });
+    one.note(caller);
+    await one.write();
+    const rows = await db
+      .selectFrom("auditRefusals")
+      .select(["organizationId", "address", "count"])
+      .where("hour", "=", hour)
+      .execute();
+    const countOf = (of: string) => rows.find(({ address }) => address === of)?.count;
+    expect(rows.filter(({ organizationId }) => organizationId === "")).toHaveLength(5_001);
+    expect(["loud", "late", "others", "b"].map(countOf)).toEqual([8, undefined, 1_002, 1]);
+  });
+
   it("of more callers than are told apart are counted as others, and none is lost when they cannot be written", async () => {
     const { db } = api.database;
     const log = createLog({ level: "silent" });

@@ -61,7 +61,8 @@ const refusalRecord = z
     accountId: z.string().nullable(),
     keyId: z.string().nullable(),
     address: z.string().meta({
-      description: "Of the client. `others`: too many came within seconds to be told apart.",
+      description:
+        "Of the client; where nobody knows who asked, an IPv6 one stands for its /64. `others`: too many came within the hour to be told apart.",
       example: "192.0.2.1",
     }),
     status: z
