@@ -191,6 +191,62 @@ describe("one event", () => {
     expect((await spine.api.call("DELETE", at(app.id, event))).status).toBe(404);
   });
 
+  describe("deleted, in quarantine", () => {
+    const long = { note: "n".repeat(64) };
+    const idsIn = async (appId: string): Promise<string[]> =>
+      (await spine.api.call.get(`/apps/${appId}/quarantine`)).map(({ id }: { id: string }) => id);
+
+    /** Makes an event of each delivery, and a record in quarantine. */
+    async function installHalf(path: { idPath?: string }) {
+      const events = [
+        { type: "kept", payloadPath: "$.data", ...path },
+        { type: "failed", schema: { const: "never" }, ...path },
+      ];
+      const app = await spine.install({ uid: "half", kind: "webhook", events });
+      return { app, send: (body: object) => spine.send(app.channels[0].id, body) };
+    }
+
+    /** Without data. */
+    const bare = (id: string) => ({ specversion: "1.0", id, source: "/s", type: "all" });
+    it.each([
+      ["equal data", "webhook", () => long, "application/json"],
+      ["none", "cloudevents", bare, "application/cloudevents+json"],
+    ])("leaves what a pause has buffered under other ids, with %s", async (_, kind, bodyOf, type) => {
+      const app = await spine.install({ uid: "beat", kind, events: [{ type: "all" }] });
+      const [{ id: channelId }] = app.channels;
+      const send = (id: string) => spine.send(channelId, bodyOf(id), { "content-type": type });
+      const [event] = (await send("1")).events;
+      if (!event) throw new Error("nothing was published");
+      await spine.api.call.post(`/apps/${app.id}/channels/${channelId}/pause`);
+      await send("2");
+      const waiting = await idsIn(app.id);
+      expect(waiting).toHaveLength(1);
+      await spine.api.call.delete(at(app.id, event));
+      expect(await idsIn(app.id)).toEqual(waiting);
+    });
+
+    it.each([
+      ["ids of their own", long, { idPath: "$.id" }],
+      ["too little data to be known by", {}, {}],
+    ])("leaves other deliveries of equal data, with %s", async (_, data, path) => {
+      const { app, send } = await installHalf(path);
+      const [event] = (await send({ id: "1", data })).events;
+      if (!event) throw new Error("nothing was published");
+      const other = await send({ id: "2", data });
+      await spine.api.call.delete(at(app.id, event));
+      expect(await idsIn(app.id)).toContain(other.quarantine[0]?.id);
+    });
+
+    it("takes the delivery of an event without an id of its own, by its data", async () => {
+      const { app, send } = await installHalf({});
+      const [event] = (await send({ data: long })).events;
+      if (!event) throw new Error("nothing was published");
+      const other = await send({ data: { note: "m".repeat(64) } });
+      await spine.api.call.delete(at(app.id, event));
+      expect(await idsIn(app.id)).toEqual([other.quarantine[0]?.id]);
+    });
+  });
+
   it("is deleted from the dead letters where its topic has it no more", async () => {
     const app = await install();
     const { events } = await spine.send(app.channels[0].id, { t: "push", id: "8" });

@@ -11,6 +11,7 @@ import { notFound } from "../../../http/problem.ts";
 import type { Explain } from "../../../ingest/explain.ts";
 import type { LiveChannel } from "../../../ingest/live-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
+import { isId } from "../../../lib/ids.ts";
 
 export interface EraseDeps {
   readonly db: Queryable;
@@ -26,13 +27,14 @@ export interface EraseDeps {
 /** By which a copy of the event is known. */
 interface Erased extends EntryPlace {
   readonly id: string | undefined;
-  /** As text or base64; undefined where it has none. */
-  readonly data: string | undefined;
+  readonly source: string | undefined;
+  /** Undefined where it has none, or too little to be known by. */
+  readonly data: Buffer | undefined;
 }
 
 const PAGE = 200;
-/** A shorter text may stand in a body for reasons of its own. */
-const MIN_DATA_CHARS = 16;
+/** Fewer may stand in a delivery for reasons of its own. */
+const MIN_DATA_BYTES = 64;
 
 /**
  * Deletes an event for privacy wherever it is kept: as a dead letter, on its way to a handler, in quarantine (with the whole
@@ -68,7 +70,10 @@ export async function eraseEvent(deps: EraseDeps, caller: Caller, place: EntryPl
   const names = (await groups.list(topic)).map(({ name }) => name);
   await topics.deleteLetters(topic, entryId, names);
   const { attributes, text } = readAttributes(fields);
-  const erased = { ...place, id: attributes.id, data: text ?? attributes.data_base64 };
+  const { id, source, data_base64: base64 = "" } = attributes;
+  const bytes = text === undefined ? Buffer.from(base64, "base64") : Buffer.from(text);
+  const data = bytes.length < MIN_DATA_BYTES ? undefined : bytes;
+  const erased = { ...place, id, source, data };
   await eraseQuarantined(deps, organizationId, channelNumber, erased);
   await topics.deleteEntry(topic, entryId);
 }
@@ -94,18 +99,32 @@ async function eraseQuarantined(
   }
 }
 
-/** The delivery would become that event, or its body holds the event's data. */
+/**
+ * The delivery would become that event, by its id. By its data alone a delivery is known only where no id tells it, and never where
+ * it still waits to be published for the first time: another event may say the same.
+ */
 async function holds(
   { explain }: EraseDeps,
   channel: LiveChannel | undefined,
-  { record, delivery }: QuarantinedItem,
-  { topic, id, data }: Erased,
+  { record: { reason }, delivery }: QuarantinedItem,
+  { topic, id, source, data }: Erased,
 ): Promise<boolean> {
-  if (data !== undefined && data.length >= MIN_DATA_CHARS && delivery.body.includes(data)) return true;
   // Nobody has believed it: it is not parsed.
-  if (channel === undefined || record.reason === "signature_invalid") return false;
+  const isRead = channel !== undefined && reason !== "signature_invalid";
+  const isByData = !isRead || reason === "id_conflict" || (id !== undefined && isMadeHere(id));
+  const known = isByData && reason !== "paused" ? data : undefined;
+  if (known !== undefined && delivery.body.includes(known)) return true;
+  if (!isRead) return false;
+  const text = known?.toString();
   const items = await explain(channel, delivery);
   return items.some(({ events }) =>
-    events.some((event) => event.topic === topic && (event.id === id || event.data === (data ?? null))),
+    events.some((event) => {
+      if (event.topic !== topic) return false;
+      if (text !== undefined && event.data === text) return true;
+      return event.id === id && (source === undefined || event.event.source === source);
+    }),
   );
 }
+
+/** By the gateway, for an event without an id of its own: the same delivery would get another one each time. */
+const isMadeHere = (id: string): boolean => isId("evt", id) || isId("qr", id.split("/", 1)[0] ?? "");

@@ -95,7 +95,7 @@ export const events: Resource<EventsDeps> = {
           operation: "deleteEvent",
           summary: "Delete an event",
           description:
-            "For a privacy request: from its topic, from dead letters, from what is on its way to a handler once more, and from quarantine, with the whole delivery that it came in. What readers have taken is theirs.",
+            "For a privacy request: from its topic, from dead letters, from what is on its way to a handler once more, and from quarantine, with the whole delivery that it came in, by its id; by its data of 64 bytes or more where it had no id of its own. What readers have taken is theirs.",
           params,
           answer: deleted,
         },
