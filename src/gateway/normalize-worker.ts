@@ -48,10 +48,17 @@ interface HeldRules {
 }
 
 const MAX_HELD_RULES = 256;
-const MAX_HELD_CODE = 64 * 1024 * 1024;
+/** Of all code, evaluated or not, in characters: fifty schemas of 75 kB are 68 MB, so that two such channels do not drive each other out. */
+const MAX_HELD_CODE = 160 * 1024 * 1024;
+
+/** Text until its first use. */
+interface HeldCode {
+  code: string | Check;
+}
+
 function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<WorkerAnswer> {
   const held = new LRUCache<number, HeldRules>({ max: MAX_HELD_RULES });
-  const checks = new LRUCache<string, Check>({ maxSize: MAX_HELD_CODE });
+  const codes = new LRUCache<string, HeldCode>({ maxSize: MAX_HELD_CODE });
 
   function hold(id: number, { generated, ...source }: SentRules): HeldRules | undefined {
     const profile = channelKinds.get(source.channel.kind)?.profile;
@@ -76,19 +83,21 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
     if (!entry) return { kind: sent ? "unknownKind" : "missing" };
     const { rules, digests } = entry;
     // Those of this job, whatever the cache lets go of meanwhile.
-    const own = new Map<string, Check>();
+    const own = new Map<string, HeldCode>();
     for (const digest of new Set(digests.values())) {
       if (digest === "") continue;
       const code = sent?.generated.find((one) => one?.digest === digest)?.code;
-      const check = checks.get(digest) ?? (code === undefined ? undefined : evaluate(digest, code));
-      if (check === undefined) return { kind: "missing" };
-      own.set(digest, check);
+      const one = codes.get(digest) ?? (code === undefined ? undefined : keep(digest, code));
+      if (one === undefined) return { kind: "missing" };
+      own.set(digest, one);
     }
     const validatorFor = (schema: NonNullable<Definition["schema"]>): CompiledSchema => {
       if (typeof schema === "boolean") return validatorOf(schema);
-      const validate = own.get(digests.get(schema) ?? "");
-      if (!validate) throw new Error("a schema was sent without its code");
-      return { validate };
+      const one = own.get(digests.get(schema) ?? "");
+      if (!one) throw new Error("a schema was sent without its code");
+      // Only now: the job's CPU time pays for the definitions that it matches, not for all of its channel.
+      if (typeof one.code === "string") one.code = evaluate(one.code);
+      return { validate: one.code };
     };
     const { buffer, byteOffset, byteLength } = delivery.body;
     // Buffers arrive as arrays of bytes.
@@ -102,11 +111,15 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
     return { kind: "normalized", normalized };
   };
 
-  function evaluate(digest: string, code: string): Check {
-    // Time is bounded from outside, by the end of this thread.
-    const check = evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
-    checks.set(digest, check, { size: code.length });
-    return check;
+  function keep(digest: string, code: string): HeldCode {
+    const one = { code };
+    codes.set(digest, one, { size: code.length });
+    return one;
+  }
+
+  // Time is bounded from outside, by the end of this thread.
+  function evaluate(code: string): Check {
+    return evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
   }
 }
 

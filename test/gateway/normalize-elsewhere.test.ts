@@ -111,6 +111,40 @@ describe("a delivery that is normalized in another thread", () => {
   });
 });
 
+describe("the code of schemas in the other thread", () => {
+  const typed = (...types: readonly string[]) =>
+    rulesOf(types.map((type) => ({ type, typePath: "$.type", idPath: "$.id", schema: { title: type } })));
+  const delivery = deliveryOf({ type: "used", id: "1" });
+  const published = { events: [{ id: "1", type: "used" }], failures: [] };
+  /** Counts how often the code of a channel is asked for. */
+  function startWith(codeOf: (type: string) => string) {
+    const asked: string[] = [];
+    const validatorFor = (schema: JsonSchema) => {
+      const type = typeof schema === "object" ? String(schema.title) : "";
+      asked.push(type);
+      return { validate: () => undefined, generated: { digest: type, code: codeOf(type) } };
+    };
+    return { asked, thread: startNormalizeElsewhere({ ...deps, validatorFor }) };
+  }
+  const fits = "module.exports = () => true;";
+
+  it("is evaluated where a definition is matched, and not before", async () => {
+    const { thread } = startWith((type) => (type === "used" ? fits : "no code at all"));
+    await using _ = thread;
+    expect(await thread.normalize(typed("unused", "used"), delivery)).toMatchObject(published);
+  });
+
+  it("is sent once of two channels with fifty schemas of 75 kB each", async () => {
+    // Fifty times 1.4 MB, in fewer pieces.
+    const { asked, thread } = startWith((type) => `${fits}//${type.padEnd(14_000_000)}`);
+    await using _ = thread;
+    const channels = [typed("used", "a", "b", "c", "d"), typed("used", "e", "f", "g", "h")];
+    for (const rules of [...channels, ...channels])
+      expect(await thread.normalize(rules, delivery)).toMatchObject(published);
+    expect(asked).toHaveLength(10);
+  });
+});
+
 describe("which deliveries go to another thread", () => {
   const gone: Normalizer = () => ({ kind: "tooManyItems", limit: 0 });
   const choose = createNormalizer({ ...deps, validatorFor: () => ({ validate: () => undefined }) }, gone);
