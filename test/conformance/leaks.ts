@@ -102,6 +102,9 @@ export async function fillBoth(matrix: LeakMatrix): Promise<ReadonlySet<string>>
 /** How each place of a body is filled so that the owner's own ids are accepted. */
 export type Accepted = ReadonlyMap<IdPlace, BodyForm>;
 
+/** Refused to all but the operator's organization. */
+const OPERATOR_ONLY: ReadonlySet<string> = new Set(["createOrganization"]);
+
 /**
  * Gives each operation its caller's own ids, at each place of its body and query; all must be accepted. With `plain` also without
  * those, as `examples.test.ts` does.
@@ -116,7 +119,7 @@ export async function tryOwnIds(matrix: LeakMatrix, options: { readonly plain: b
   const rank = ({ method, path }: ApiOperation): number => (method === "DELETE" ? 1_000 - path.length : -1);
   for (const operation of [...operations].sort((a, b) => rank(a) - rank(b))) {
     const beside = operation.places.filter((place) => place.where !== "path");
-    for (const place of options.plain ? [undefined, ...beside] : beside) {
+    for (const place of options.plain && !OPERATOR_ONLY.has(operation.id) ? [undefined, ...beside] : beside) {
       const tried: string[] = [];
       const forms = place?.where === "body" ? BODY_FORMS : (["example"] as const);
       const attempt = async (scope: Scope, form: BodyForm, isNew: boolean): Promise<boolean> => {
@@ -332,7 +335,7 @@ export async function shareIdempotencyKeys({ operations, fixtures, newScope, cou
   const findings: string[] = [];
   let scopes = [await newScope(), await newScope()];
   let keys = 0;
-  for (const operation of operations.filter(({ creates }) => creates)) {
+  for (const operation of operations.filter(({ creates, id }) => creates && !OPERATOR_ONLY.has(id))) {
     const createInEach = async () => {
       const headers = { "idempotency-key": `key-${++keys}` };
       const made = [];
