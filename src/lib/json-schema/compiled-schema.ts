@@ -28,8 +28,8 @@ export interface CompiledSchema {
 /** Turns JSON Schema documents into validators without ever holding up the thread that asks. */
 export interface SchemaCompiler extends AsyncDisposable {
   /**
-   * Compiles, or answers from the cache, or from code that was kept; concurrent calls for one schema share one compilation. The
-   * lanes of all who ask take turns. Findings have a JSON Pointer into the schema as their path.
+   * Compiles, or answers from the cache, or from code that was kept; concurrent calls for one schema share the
+   * compilation that is done first, each in the line of its own lane. The lanes of all who ask take turns. Findings have a JSON Pointer into the schema as their path.
    *
    * @throws UnavailableError when the compiler is closed or its worker is lost; the signal's reason when it aborts.
    */

@@ -33,6 +33,14 @@ interface Cached extends CompiledSchema {
 type Compiled = Result<Cached, readonly Finding[]>;
 type Work = WorkerQueue<SchemaRequest, SchemaAnswer>;
 
+/** The compilations of one schema that are under way: one in the lane of each who asks. */
+interface UnderWay {
+  readonly byLane: Map<string, Promise<Compiled>>;
+  readonly first: PromiseWithResolvers<Compiled>;
+  /** Aborts when the first is done. */
+  readonly done: AbortController;
+}
+
 const MAX_QUEUED_PER_LANE = 1_000;
 const MAX_HEAP_MIB = 768;
 const DEFAULT_MAX_CODE_LENGTH = 128 * 1024 * 1024;
@@ -77,11 +85,11 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     maxSize: options.maxCodeLength ?? DEFAULT_MAX_CODE_LENGTH,
   });
   const digests = new WeakMap<object, string>();
-  const underWay = new Map<string, Promise<Compiled>>();
+  const underWay = new Map<string, UnderWay>();
 
   async function compile(
     schema: JsonSchema,
-    asker: Asker,
+    lane: string,
     maxLength = Number.POSITIVE_INFINITY,
   ): Promise<Compiled> {
     const warm = peek(schema);
@@ -94,10 +102,36 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     if (typeof schema === "object") digests.set(schema, digest);
     const known = cache.get(digest);
     if (known) return ok(known);
-    const shared =
-      underWay.get(digest) ?? compileText(text, digest, asker).finally(() => underWay.delete(digest));
-    underWay.set(digest, shared);
-    return shared;
+    return compileOnce(text, digest, lane);
+  }
+
+  /** In the lane of each who asks, so that nobody waits in another's line; the first to be done answers all. */
+  function compileOnce(text: string, digest: string, lane: string): Promise<Compiled> {
+    const work = underWay.get(digest) ?? {
+      byLane: new Map(),
+      first: Promise.withResolvers(),
+      done: new AbortController(),
+    };
+    underWay.set(digest, work);
+    const { byLane, first, done } = work;
+    const begin = async (): Promise<Compiled> => {
+      try {
+        const compiled = await Promise.race([
+          first.promise,
+          compileText(text, digest, { lane, signal: done.signal }),
+        ]);
+        first.resolve(compiled);
+        done.abort();
+        if (underWay.get(digest) === work) underWay.delete(digest);
+        return compiled;
+      } finally {
+        byLane.delete(lane);
+        if (byLane.size === 0 && underWay.get(digest) === work) underWay.delete(digest);
+      }
+    };
+    const asked = byLane.get(lane) ?? begin();
+    byLane.set(lane, asked);
+    return asked;
   }
 
   async function compileText(text: string, digest: string, asker: Asker): Promise<Compiled> {
@@ -133,9 +167,9 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
 
   return {
     // The compilation itself goes on: others may wait for it, and the next to ask finds it in the cache.
-    compile: (schema, { signal, lane }) => unlessAborted(signal, compile(schema, { lane })),
+    compile: (schema, { signal, lane }) => unlessAborted(signal, compile(schema, lane)),
     async check(schema, { signal, lane }) {
-      const compiled = await unlessAborted(signal, compile(schema, { lane }, MAX_STORED_LENGTH));
+      const compiled = await unlessAborted(signal, compile(schema, lane, MAX_STORED_LENGTH));
       return compiled.ok ? findExcess(compiled.value) : compiled.error;
     },
     peek,

@@ -282,6 +282,42 @@ test.each<[string, JsonSchema, string]>([
   expect(finding).toMatchObject({ path: "", message: expect.stringContaining(message) });
 });
 
+test("a schema for which another organization waits too is compiled in one's own turn, and answers both", async () => {
+  await using own = startSchemaCompiler();
+  const done: string[] = [];
+  const ask = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
+    const result = await own.compile(schema, { signal, lane });
+    if (result.ok) done.push(name);
+  };
+  const same = (): JsonSchema => wide("same", 2_500);
+  const many = Array.from({ length: 12 }, (_, i) => ask(`many${i}`, wide(`m${i}_`, 2_500), "a"));
+  const others = Promise.allSettled(many);
+  await Promise.all([ask("theirs", same(), "a"), ask("ours", same(), "b")]);
+  expect(done.filter((name) => !name.startsWith("many")).sort()).toEqual(["ours", "theirs"]);
+  expect(done.length).toBeLessThanOrEqual(6);
+  await own[Symbol.asyncDispose]();
+  await others;
+});
+
+test("a schema is compiled although another organization that asks for it has too many waiting", async () => {
+  const asked = Promise.withResolvers<undefined>();
+  await using own = startSchemaCompiler({ codeStore: { find: () => asked.promise, keep: () => {} } });
+  const many = Array.from({ length: 1_010 }, (_, i) =>
+    own.compile({ const: `many${i}` }, { signal, lane: "a" }),
+  );
+  const others = Promise.allSettled(many);
+  const same = { const: "same" };
+  const theirs = Promise.allSettled([own.compile({ ...same }, { signal, lane: "a" })]);
+  const ours = own.compile(same, { signal, lane: "b" });
+  // Schemas are looked at in the order of asking: when this one is refused, both have asked.
+  expect(await own.check({ title: "x".repeat(600_000) }, { signal, lane: "c" })).toHaveLength(1);
+  asked.resolve(undefined);
+  expect((await ours).ok).toBe(true);
+  expect(await theirs).toMatchObject([{ status: "rejected", reason: expect.any(UnavailableError) }]);
+  await own[Symbol.asyncDispose]();
+  await others;
+});
+
 test("a schema that is nested too deeply is refused", async () => {
   let deep: JsonSchema = {};
   for (let i = 0; i < 20_000; i++) deep = { not: deep };
