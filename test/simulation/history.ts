@@ -22,8 +22,8 @@ const FEED = 30;
 const WORKERS = 3;
 /** For so long something goes wrong now and then. */
 const TROUBLE_MS = 16_000;
-/** Longer than any waits that are left then: a poll is moved up where it stands more than half an hour ahead, a refusing source is tried each quarter. */
-const HEALING_MS = 120 * 60_000;
+/** Longer than any wait that is left then, a poll that is moved up where it stands more than half an hour ahead; shorter than a clock's jump. */
+const HEALING_MS = 45 * 60_000;
 
 /** One history: some workers and a server, with something that goes wrong at any step. The same seed tells the same. */
 export async function runHistory(
