@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Ten seconds and more each, whatever their size: begun last, one of them would run on alone. */
 const LONG = [
-  ...["simulation/simulation", "e2e/large-schemas", "channels/pull/polls/wrong-clock"],
+  ...["simulation/simulation", "channels/pull/polls/wrong-clock"],
   ...[
     "conformance/leaks",
     "e2e/first-start",
