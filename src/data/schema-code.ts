@@ -20,7 +20,7 @@ const MAX_KEPT_BYTES = 512 * 1024 * 1024;
 const PRUNE_EVERY_MS = 3_600_000;
 
 /**
- * Keeps the code of schemas in the database. Whoever can write there must not make the gateway run code: each row has a MAC under
+ * Keeps the code of schemas in the database. Write access to the table must not be enough to run code in the gateway: each row has a MAC under
  * `macKey`, which is checked before anything is done with the code; a row that fails it is compiled anew. Without the database
  * schemas are compiled as if nothing had been kept.
  */

@@ -16,7 +16,7 @@ export const definitionSchema = z
       .min(1)
       .max(255)
       // As JSON Schema it is also read without the flag `u`, which `\p{Cc}` needs.
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: a type with control characters is refused
       .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, "must not contain control characters")
       .refine((type) => type.isWellFormed(), "must not contain lone surrogates")
       .refine((type) => type !== "*", "must not be *, which stands for all types"),

@@ -27,7 +27,7 @@ const INTERVAL_SECONDS = 5;
 const MOST_MS = CEILING_MS / 2;
 
 /**
- * Workers whose clocks are hours ahead or behind join, poll and leave: within a minute every source is polled by whoever is left,
+ * Workers whose clocks are hours ahead or behind join, poll and leave: within a minute every source is polled by the workers that are left,
  * and nothing is lost or doubled.
  */
 export const clocks: Rig = async ({ rounds }) => {
