@@ -6,12 +6,12 @@
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import type { LoadPlan, LoadResult } from "./load.ts";
+import { startBenchRedis } from "./redis.ts";
 
 const ROUNDS = 5;
 const SECONDS = 4;
@@ -30,30 +30,8 @@ interface Figures {
 
 const here = (name: string): string => join(import.meta.dirname, name);
 const run = promisify(execFile);
-const dir = await mkdtemp(join(tmpdir(), "inlet-bench-"));
-const socket = join(dir, "redis.sock");
-
-const redis = spawn(
-  "redis-server",
-  [
-    "--port",
-    "0",
-    "--unixsocket",
-    socket,
-    "--dir",
-    dir,
-    "--save",
-    "",
-    "--appendonly",
-    "yes",
-    "--appendfsync",
-    "always",
-    // A rewrite falls into some rounds and not into others: it would take a core for seconds.
-    "--auto-aof-rewrite-percentage",
-    "0",
-  ],
-  { stdio: "ignore" },
-);
+await using redis = await startBenchRedis();
+const { dir, socket } = redis;
 const floor = spawn(process.execPath, [here("floor.ts"), socket], { stdio: ["ignore", "pipe", "inherit"] });
 try {
   const [floorPort] = await once(floor.stdout, "data");
@@ -93,9 +71,6 @@ try {
   }
 } finally {
   floor.kill();
-  redis.kill();
-  await once(redis, "exit");
-  await rm(dir, { recursive: true, force: true });
 }
 
 async function installGithub(

@@ -5,18 +5,15 @@
  *
  * usage: node test/bench/publish.bench.ts [publish.lua …]; other versions of the script are measured beside the shipped one
  */
-import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { Redis } from "ioredis";
 import { encodeCall } from "../../src/bus/publish/publish-call.ts";
 import { encodeLimits, QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
 import { loadScript } from "../../src/lib/lua.ts";
+import { startBenchRedis } from "./redis.ts";
 
 const ROUNDS = 5;
 const EVENTS = 6_400;
@@ -27,27 +24,8 @@ const SHIPPED = new URL("../../src/bus/publish/publish.lua", import.meta.url);
 const scripts = [SHIPPED, ...process.argv.slice(2).map((path) => pathToFileURL(path))].map(loadScript);
 const settings = { mustWrite: false, quarantineLimits: encodeLimits(QUARANTINE_LIMITS) };
 
-const dir = await mkdtemp(join(tmpdir(), "inlet-bench-"));
-const socket = join(dir, "redis.sock");
-const redis = spawn(
-  "redis-server",
-  [
-    "--port",
-    "0",
-    "--unixsocket",
-    socket,
-    "--dir",
-    dir,
-    "--save",
-    "",
-    "--appendonly",
-    "yes",
-    "--appendfsync",
-    "always",
-  ],
-  { stdio: "ignore" },
-);
-const client = new Redis({ path: socket });
+await using redis = await startBenchRedis();
+const client = new Redis({ path: redis.socket });
 // Until the server listens.
 client.on("error", () => {});
 try {
@@ -82,9 +60,6 @@ try {
   }
 } finally {
   client.disconnect();
-  redis.kill();
-  await once(redis, "exit");
-  await rm(dir, { recursive: true, force: true });
 }
 
 /** Sends so many events, some calls at a time. */
@@ -137,7 +112,7 @@ function fieldsOf(id: string): string[] {
 
 /** Time on a core of the Redis process: /proc/<pid>/schedstat, nanoseconds. */
 async function cpuMicros(): Promise<number> {
-  const [onCore] = (await readFile(`/proc/${redis.pid}/schedstat`, "utf8")).split(" ");
+  const [onCore] = (await readFile(`/proc/${redis.process.pid}/schedstat`, "utf8")).split(" ");
   return Number(onCore) / 1000;
 }
 

@@ -1,0 +1,33 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A Redis on a socket in a folder of its own, which goes with it. */
+export interface BenchRedis extends AsyncDisposable {
+  readonly dir: string;
+  readonly socket: string;
+  readonly process: ChildProcess;
+}
+
+/** Every write is synced before it is answered. It listens a moment later. */
+export async function startBenchRedis(): Promise<BenchRedis> {
+  const dir = await mkdtemp(join(tmpdir(), "inlet-bench-"));
+  const socket = join(dir, "redis.sock");
+  const args = ["--port", "0", "--unixsocket", socket, "--dir", dir, "--save", ""];
+  args.push("--appendonly", "yes", "--appendfsync", "always");
+  // A rewrite falls into some rounds and not into others: it would take a core for seconds.
+  args.push("--auto-aof-rewrite-percentage", "0");
+  const server = spawn("redis-server", args, { stdio: "ignore" });
+  return {
+    dir,
+    socket,
+    process: server,
+    async [Symbol.asyncDispose]() {
+      server.kill();
+      await once(server, "exit");
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
