@@ -10,6 +10,22 @@ const label = z.string().min(1).max(255);
 const hint = z.string().min(1).max(1_024);
 const path = z.string().min(1).max(1_024);
 
+const values = z.record(z.string(), z.string());
+
+/** One delivery of a provider as it arrives, but for the credentials and signatures that are read from headers and query. */
+const sampleSchema = z
+  .strictObject({
+    headers: values.describe("In lower case. Times and ids are those of an example."),
+    query: values.default({}).describe("Decoded."),
+    body: z
+      .string()
+      .min(1)
+      .max(65_536)
+      .describe("As text; a signature that stands in it is none of a secret of yours."),
+  })
+  .describe("A delivery of the provider, for trying a channel out; it gives at least one event.");
+export type PresetSample = z.output<typeof sampleSchema>;
+
 /** A provider as data: how its deliveries are verified, and what it is asked before it sends any. */
 export const presetSchema = z.strictObject({
   preset: z
@@ -57,6 +73,7 @@ export const presetSchema = z.strictObject({
     .enum(["quarantine", "duplicate", "publish"])
     .optional()
     .describe("What becomes of a known id with other data, as `config.dedupe.onConflict` takes it."),
+  sample: sampleSchema,
 });
 export type Preset = z.output<typeof presetSchema>;
 

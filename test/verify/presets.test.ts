@@ -10,7 +10,7 @@ import { type CompiledSender, compileSender } from "../../src/verify/verify.ts";
 import { fieldOf, normalizeBody } from "../normalize/support.ts";
 import type { Case, CaseKind, Expected } from "../vectors/verify/makers/kit.ts";
 import { readVectors, type Vectors } from "./preset-vectors.ts";
-import { HOOKS_URL, parseSender, requestOf } from "./support.ts";
+import { HOOKS_URL, parseSender, requestOf, TARGET } from "./support.ts";
 
 const presets = readPresets();
 const vectors = readVectors();
@@ -66,6 +66,12 @@ async function receive({ compiled }: Met, one: Case): Promise<Outcome> {
   if (!verified.ok) return { kind: "refused", message: verified.error.message };
   const handshake = compiled.findHandshake(request, verified.value);
   return handshake ? { kind: "handshake", handshake } : { kind: "delivery", delivery: verified.value };
+}
+
+async function deliveryOf(met: Met, one: Case) {
+  const outcome = await receive(met, one);
+  if (outcome.kind !== "delivery") throw new Error(`no delivery: ${JSON.stringify(outcome)}`);
+  return outcome;
 }
 
 async function expectAccepted(met: Met, one: Case, events: EventsOf<Expected> | undefined) {
@@ -187,6 +193,21 @@ describe("the presets", () => {
     );
     expect(unlimited.length).toBeGreaterThan(60);
     expect(unlimited.filter(({ replays }) => replays === undefined).map(({ preset }) => preset)).toEqual([]);
+  });
+
+  it("each have a sample that gives the events of its provider, and holds no header by which it is verified", async () => {
+    for (const { preset, sample } of presets.values()) {
+      const vector = vectors.get(preset);
+      const one = vector?.cases.find(({ kind }) => kind === "accept");
+      if (vector === undefined || one === undefined || !("events" in one.expect)) throw new Error(preset);
+      const query = new URLSearchParams(sample.query).toString();
+      const request = { headers: sample.headers, target: `${TARGET}?${query}`, body: sample.body };
+      const trying = { ...one, request, config: { ...one.config, shadow: true } };
+      const met = meet(vector, trying);
+      const { delivery } = await deliveryOf(met, trying);
+      expect(Object.keys(delivery.headers), preset).toEqual(Object.keys(sample.headers));
+      await expectAccepted(met, trying, one.expect.events);
+    }
   });
 
   it("give the source of each documented vector, and of no computed one", () => {

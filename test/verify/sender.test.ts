@@ -11,6 +11,7 @@ const acme: Preset = presetSchema.parse({
   title: "Acme",
   description: "What Acme sends.",
   documentationUrl: "https://acme.example/webhooks",
+  sample: { headers: { "content-type": "application/json" }, body: "{}" },
   secret: { label: "Signing secret", hint: "In its settings." },
   verification: {
     scheme: "hmac",

@@ -9,6 +9,7 @@ const acme = presetSchema.parse({
   title: "Acme",
   description: "What Acme sends.",
   documentationUrl: "https://acme.example/webhooks",
+  sample: { headers: { "content-type": "application/json" }, body: "{}" },
   secret: { label: "Signing secret", hint: "In its settings." },
   verification: { scheme: "hmac", name: "X-Acme-Signature" },
   handshakes: [{ title: "Ping", when: { method: "GET" }, requireVerified: false, respond: { body: "pong" } }],
