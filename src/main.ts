@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import { createRequire } from "node:module";
 import { EXIT } from "./cli/exit.ts";
 import { parseOptions } from "./options.ts";
