@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { Ingest, IngestResult } from "../event/ingest.ts";
 import type { RawRequest } from "../event/received.ts";
+import { upToEntries } from "../lib/up-to-entries.ts";
 import type { MatchedHandshake } from "../verify/handshake/compile.ts";
 import type { RefusedRequest } from "../verify/verify.ts";
 import type { AnswerHandshake } from "./answer-handshake.ts";
@@ -26,7 +27,7 @@ export interface IngestDeps {
 /** The one path of every request: answers it where it is a handshake; else verifies, buffers where the channel is paused, writes. */
 export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
   const { write, quarantine, bufferWhilePaused, answerHandshake, observe } = deps;
-  const sampledAtMs = new LRUCache<number, number>({ max: MAX_SAMPLED_CHANNELS });
+  const sampledAtMs = new LRUCache<number, number>(upToEntries(MAX_SAMPLED_CHANNELS));
 
   function refuse(channel: LiveChannel, request: RawRequest, refused: RefusedRequest): IngestResult {
     const result = { kind: "unverified", message: refused.message } as const;

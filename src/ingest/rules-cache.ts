@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { MAX_STALENESS_MS } from "../data/changes.ts";
 import { UnavailableError } from "../lib/errors.ts";
+import { upToEntries } from "../lib/up-to-entries.ts";
 import { withTimeout } from "../lib/wait.ts";
 import type { LiveChannel } from "./live-channel.ts";
 
@@ -39,7 +40,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
   const { isChannelId, load, feedStalenessMs, lookUpTimeoutMs = LOOK_UP_TIMEOUT_MS } = deps;
   const addresses = new Map<number, Set<string>>();
   const channels = new LRUCache<string, LiveChannel | typeof ABSENT>({
-    max: MAX_CHANNELS,
+    ...upToEntries(MAX_CHANNELS),
     dispose: (channel, channelId) => {
       if (channel !== ABSENT) forget(channel.identity.number, channelId);
     },

@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { UnavailableError } from "../../lib/errors.ts";
 import { luaScript } from "../../lib/lua.ts";
+import { upToEntries } from "../../lib/up-to-entries.ts";
 import { withTimeout } from "../../lib/wait.ts";
 import type { RedisCaller } from "../connection/general-connection.ts";
 import { rateKey } from "../keys.ts";
@@ -47,7 +48,7 @@ const MAX_LOCAL_KEYS = 50_000;
  */
 export function createRateLimiters({ redis }: { readonly redis: RedisCaller }) {
   const runLua = luaScript(redis, new URL("./rate-count.lua", import.meta.url));
-  const windows = new LRUCache<string, number>({ max: MAX_LOCAL_KEYS });
+  const windows = new LRUCache<string, number>(upToEntries(MAX_LOCAL_KEYS));
   let restsUntilMs = 0;
   let failing = false;
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
+import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { ChannelKind } from "../kind.ts";
 import type { PolledSource, SourceRun } from "../source.ts";
 import { getStoredSettings } from "../stored-settings.ts";
@@ -51,7 +52,7 @@ export function createPolledSource(deps: PollDeps): PolledSource {
   }
 
   /** How often in a row a channel's polls here have shown nothing that is not below its cursor. */
-  const behind = new LRUCache<number, number>({ max: MAX_BEHIND });
+  const behind = new LRUCache<number, number>(upToEntries(MAX_BEHIND));
 
   function countBehind({ channel, warn }: SourceRun, isBehind: boolean): void {
     const { number } = channel.identity;

@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { NameItem, RootSource } from "../../normalize/profile.ts";
 import type { ChannelKind } from "../kind.ts";
 import type { StreamSource } from "../source.ts";
@@ -52,7 +53,7 @@ const MIN_RETRY_MS = 100;
  * `maxMs`, and no less than `MIN_RETRY_MS` where `initialMs` is not less itself.
  */
 export function createStreamSource(deps: OpenStreamDeps): StreamSource {
-  const retries = new LRUCache<number, number>({ max: MAX_RETRIES });
+  const retries = new LRUCache<number, number>(upToEntries(MAX_RETRIES));
   return {
     reconnect: (settings) => getStoredSettings(sseSettings, settings).reconnect,
     async runConnection(run) {

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { LRUCache } from "lru-cache";
+import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { Queryable } from "../database.ts";
 import { hashOfToken } from "./api-keys.ts";
 import { createSingleFlightCache } from "./single-flight-cache.ts";
@@ -69,7 +70,7 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
     ...bounds,
     load: (hash) => readKey(db, sql`api_keys.hash = ${Buffer.from(hash, "base64")}`),
   });
-  const deadTokens = new LRUCache<string, true>({ max: MAX_ENTRIES });
+  const deadTokens = new LRUCache<string, true>(upToEntries(MAX_ENTRIES));
   const byId = createSingleFlightCache({ ...bounds, load: (id) => readKey(db, sql`api_keys.id = ${id}`) });
   const byIdentity = createSingleFlightCache({
     ...bounds,

@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { upToEntries } from "../../lib/up-to-entries.ts";
 
 /** Look-ups of a moment ago. */
 export interface SingleFlightCache<V> {
@@ -19,9 +20,9 @@ export function createSingleFlightCache<V extends object>(options: {
   readonly maxEntries: number;
 }): SingleFlightCache<V> {
   const { load, maxAgeMs, maxEntries } = options;
-  const known = new LRUCache<string, { readonly value: Promise<V | undefined>; readonly sinceMs: number }>({
-    max: maxEntries,
-  });
+  const known = new LRUCache<string, { readonly value: Promise<V | undefined>; readonly sinceMs: number }>(
+    upToEntries(maxEntries),
+  );
   return {
     get(key) {
       const nowMs = performance.now();

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { RateLimiter, RateLimitState } from "../../bus/limits/rate-limiter.ts";
 import { createLimiter } from "../../lib/limiter.ts";
+import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { Identified, Refused } from "./identify.ts";
 
 /** Counts wrong tokens by sender. */
@@ -36,11 +37,11 @@ const MAX_WAITING = 256;
  * guessed at any pace. Gateways share the limit, and each of them learns that it is used up by the next wrong token it sees.
  */
 export function createFailedTokens(limiter: RateLimiter): FailedTokens {
-  const states = new LRUCache<string, { readonly state: RateLimitState; readonly endsAtMs: number }>({
-    max: MAX_NETWORKS,
-  });
-  const counted = new LRUCache<string, true>({ max: MAX_TOKENS, ttl: REMEMBERED_MS });
-  const right = new LRUCache<string, true>({ max: MAX_TOKENS, ttl: RIGHT_FOR_MS });
+  const states = new LRUCache<string, { readonly state: RateLimitState; readonly endsAtMs: number }>(
+    upToEntries(MAX_NETWORKS),
+  );
+  const counted = new LRUCache<string, true>({ ...upToEntries(MAX_TOKENS), ttl: REMEMBERED_MS });
+  const right = new LRUCache<string, true>({ ...upToEntries(MAX_TOKENS), ttl: RIGHT_FOR_MS });
   const lane = createLimiter(LOOK_UPS_AT_ONCE);
   const waiting = new Map<string, number>();
 

@@ -1,5 +1,6 @@
 import ipaddr from "ipaddr.js";
 import { LRUCache } from "lru-cache";
+import { upToEntries } from "../up-to-entries.ts";
 import { type Address, createNetworkCheck } from "./networks.ts";
 
 /** Where a request comes from. */
@@ -35,7 +36,7 @@ export function createClientAddressOf(
   onUntrusted: (peer: string) => void = () => {},
 ): ClientAddressOf {
   const isTrusted = createNetworkCheck(trusted);
-  const known = new LRUCache<string, ClientAddress>({ max: MAX_KNOWN });
+  const known = new LRUCache<string, ClientAddress>(upToEntries(MAX_KNOWN));
   let isTold = false;
   const tell = (peer: string): void => {
     if (isTold) return;

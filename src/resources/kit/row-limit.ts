@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { Trx } from "../../data/database.ts";
 import type { Caller } from "../../http/context.ts";
 import { conflict } from "../../http/problem.ts";
+import { upToEntries } from "../../lib/up-to-entries.ts";
 
 /** Rows that are counted by the organization, or where they are inside others, by that of those. */
 export interface CountedRows {
@@ -32,7 +33,7 @@ const MOST_UNCOUNTED = 1_000;
  * together exceed the limit by n twentieths of what was left. The operator's organization has no limit.
  */
 export function createRequireRoom(most: number): RequireRoom {
-  const uncounted = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  const uncounted = new LRUCache<string, number>(upToEntries(MAX_REMEMBERED));
   return async (trx, { organizationId }, { table, words, inside }) => {
     const key = `${table} ${organizationId}`;
     const left = uncounted.get(key) ?? 0;

@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { UnavailableError } from "../../lib/errors.ts";
+import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { KeySource } from "./key-source.ts";
 import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
 
@@ -26,7 +27,7 @@ interface Known {
 /** Keys of each organization for itself: neither addresses that hang nor many of them take anything from another one. */
 export function createKeyCaches(fetchPinned: FetchPinned): (organizationId: string) => KeySource {
   const caches = new LRUCache<string, KeySource>({
-    max: MAX_ORGANIZATIONS,
+    ...upToEntries(MAX_ORGANIZATIONS),
     memoMethod: () => createKeyCache(fetchPinned),
   });
   // Made with the first fetch: most organizations have no sender whose keys are fetched.
@@ -41,9 +42,9 @@ export function createKeyCaches(fetchPinned: FetchPinned): (organizationId: stri
  * again for half a minute. Time is that of the requests that ask.
  */
 function createKeyCache(fetchPinned: FetchPinned): KeySource {
-  const known = new LRUCache<string, Known>({ max: MAX_ADDRESSES });
+  const known = new LRUCache<string, Known>(upToEntries(MAX_ADDRESSES));
   // Apart: addresses that bring nothing must not push out those that do.
-  const triedAtMs = new LRUCache<string, number>({ max: MAX_ADDRESSES });
+  const triedAtMs = new LRUCache<string, number>(upToEntries(MAX_ADDRESSES));
   const fetching = new Map<string, Promise<readonly PublicKey[]>>();
 
   function fetchOnce(url: string, nowMs: number): Promise<readonly PublicKey[]> {

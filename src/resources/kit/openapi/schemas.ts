@@ -16,8 +16,20 @@ type Mutable = Record<string, unknown>;
 
 export function createSchemaWriter(): SchemaWriter {
   const components = new Map<string, JsonSchema>();
+  type Way = "input" | "body" | "patch" | "output";
+  const written = new Map<Way, Map<z.ZodType, JsonSchema>>();
 
-  function write(schema: z.ZodType, io: "input" | "output", as?: "body" | "patch"): JsonSchema {
+  /** Many operations take and answer the same. */
+  function writeOnce(schema: z.ZodType, way: Way): JsonSchema {
+    const known = written.get(way) ?? new Map<z.ZodType, JsonSchema>();
+    written.set(way, known);
+    const found = known.get(schema) ?? write(schema, way);
+    known.set(schema, found);
+    return found;
+  }
+
+  function write(schema: z.ZodType, way: Way): JsonSchema {
+    const io = way === "output" ? "output" : "input";
     const { properties, $defs = {} } = z.toJSONSchema(z.object({ root: schema }), {
       io,
       unrepresentable: "any",
@@ -34,7 +46,8 @@ export function createSchemaWriter(): SchemaWriter {
     const names = new Map(named.map(([id, one]) => [id, nameOf(id, one, io)] as const));
     const relinked = (part: JsonSchema): JsonSchema => relink(part, names, $defs);
     for (const [id, one] of named) components.set(names.get(id) ?? id, relinked(one));
-    return relinked(as === undefined ? properties.root : nullable(properties.root, as === "patch"));
+    const isBody = way === "body" || way === "patch";
+    return relinked(isBody ? nullable(properties.root, way === "patch") : properties.root);
   }
 
   /** A body may differ from its answer by its defaults: then it is a component of its own. */
@@ -46,8 +59,8 @@ export function createSchemaWriter(): SchemaWriter {
   }
 
   return {
-    input: (schema, as) => write(schema, "input", as),
-    output: (schema) => write(schema, "output"),
+    input: (schema, as) => writeOnce(schema, as ?? "input"),
+    output: (schema) => writeOnce(schema, "output"),
     components: () => Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
   };
 }
