@@ -9,7 +9,11 @@ export function opened<T extends object>(open: () => T | Promise<T>): T {
   beforeAll(async () => {
     current = await open();
   });
-  afterAll(() => current?.[Symbol.asyncDispose]?.());
+  afterAll(async () => {
+    await current?.[Symbol.asyncDispose]?.();
+    // A file stays loaded for as long as its worker; what it has opened does not.
+    current = undefined;
+  });
   return standIn(() => current);
 }
 
