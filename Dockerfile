@@ -5,6 +5,15 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
 
+# The console's page; what it is built with stays behind.
+FROM node:24.21-slim AS console
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY config/console ./config/console
+COPY src/console ./src/console
+RUN node config/console/build.ts
+
 FROM node:24.21-slim
 ENV NODE_ENV=production \
     INLET_HOST=0.0.0.0 \
@@ -13,6 +22,7 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY src ./src
+COPY --from=console /app/src/console/dist ./src/console/dist
 # Nobody's number: nothing under /app belongs to it, and the root file system may be read-only.
 USER 65534:65534
 EXPOSE 8080

@@ -52,6 +52,11 @@ if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || ! runtime_works; th
   printf '%s\n' "$wanted" >"$stamp"
 fi
 
+# --- console --------------------------------------------------------------------------------------------------------
+# Rests by a stamp of its own where nothing has changed. The gateway runs without it.
+quietly node_modules/.bin/node config/console/build.ts ||
+  say 'The console could not be built (see above); everything else works. Try again: npm run build:console'
+
 # --- Redis ----------------------------------------------------------------------------------------------------------
 has_redis() { command -v redis-server >/dev/null || command -v valkey-server >/dev/null; }
 if has_redis || [ -n "${REDIS_URL:-}" ]; then

@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { createHooks, HOOKS_PATH, type HooksDeps } from "./channels/push/hooks.ts";
 import type { ChannelHandle } from "./event/ingest.ts";
+import { type ConsoleDeps, createConsole } from "./http/console.ts";
 import type { Fetch } from "./http/context.ts";
 import { createDocs } from "./http/docs.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";
@@ -26,7 +27,7 @@ export interface AppDeps<C extends ChannelHandle> {
   readonly health: HealthDeps;
   /** Undefined: this gateway has not that role. */
   readonly hooks: HooksDeps<C> | undefined;
-  readonly api: ApiDeps | undefined;
+  readonly api: (ApiDeps & { readonly console: ConsoleDeps }) | undefined;
 }
 
 /**
@@ -42,6 +43,7 @@ export function createApp<C extends ChannelHandle>({ clock, health, hooks, api }
   if (api) {
     app.route("/v1", createApi(api));
     app.route("/", createDocs());
+    app.route("/", createConsole(api.console));
   }
   answerErrors(app);
   return (request, bindings) =>

@@ -273,6 +273,7 @@ export async function startGateway(
           onDeleted: housekeeper.settleNow,
           sendAgain: delivery.sendAgain,
           readChanges: changes.readNow,
+          console: { signIn: consoleSignIn(config) },
           stopping,
         }
       : undefined,
@@ -285,13 +286,20 @@ export async function startGateway(
   log.info({ event: "gateway.ready", port, roles: config.roles, durability, ...urls }, "gateway is ready");
 
   const redisCli = redisCliOf(parseRedisAddresses(stores.redisUrl)[0], redis.state());
-  const docsUrl = has("api") ? urls.baseUrl.replace(/v1$/, "docs") : undefined;
+  const pageUrl = (name: string) => (has("api") ? urls.baseUrl.replace(/v1$/, name) : undefined);
+  const pages = { docsUrl: pageUrl("docs"), consoleUrl: pageUrl("console") };
   const owned = opening.move();
   return {
     port,
-    greet: (print) => greet(foundation, { ...urls, docsUrl, redisCli }, print),
+    greet: (print) => greet(foundation, { ...urls, ...pages, redisCli }, print),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+function consoleSignIn({ oidcIssuer, oidcAudience, oidcConsoleClientId }: Config) {
+  if (oidcIssuer === undefined || oidcAudience === undefined || oidcConsoleClientId === undefined)
+    return undefined;
+  return { issuer: oidcIssuer, audience: oidcAudience, clientId: oidcConsoleClientId };
 }
 
 async function welcomeChannel(deps: SettingsDeps) {

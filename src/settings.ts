@@ -191,6 +191,10 @@ export const settingsSchema = z.object({
       description: "Id of the one organization that tokens of the issuer are for where no claim says which.",
     },
   ),
+  oidcConsoleClientId: optional("INLET_OIDC_CONSOLE_CLIENT_ID", text, {
+    description:
+      "Public client of that issuer by which people sign in to the console (code flow with PKCE); its redirect address is that of this gateway with /console/callback.",
+  }),
   apiRequestsPerMinute: setting("INLET_API_REQUESTS_PER_MINUTE", wholeNumber(1, 1_000_000_000), {
     defaultText: "600",
     description: "Requests to the management API that each API key has in a minute, over all gateways.",

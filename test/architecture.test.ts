@@ -41,12 +41,17 @@ const FLOORS: readonly (readonly string[])[] = [
 /** A reader's process loads these and nothing else of ours. */
 const LOADED_BY_READERS = ["consumer", "event", "lib"];
 
+/** What is no source: styles and pictures of the console, and the types that are made of the OpenAPI document. */
+const MADE = /^console\/(?:generated\/api\.ts|.*\.(?:css|svg))$/;
+
 interface Import {
   readonly from: string;
   readonly to: string;
 }
 
-const files = globSync("**/*.ts", { cwd: SRC }).map((file) => file.split(sep).join("/"));
+const files = globSync("**/*.{ts,tsx}", { cwd: SRC, exclude: ["console/{dist,generated}/**"] }).map((file) =>
+  file.split(sep).join("/"),
+);
 
 const imports: readonly Import[] = files.flatMap((from) =>
   [...readFileSync(join(SRC, from), "utf8").matchAll(/(?:\bfrom\s+|\bimport\s*\(?\s*)"(\.[^"]+)"/g)].map(
@@ -75,6 +80,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   "fast-xml-parser": ["normalize"],
   pino: ["log.ts"],
   "prom-client": ["metrics.ts"],
+  preact: ["console"],
   hono: ["app.ts", "http", "channels", "resources"],
   "@hono/": ["app.ts", "gateway", "http", "channels", "resources"],
 };
@@ -127,8 +133,27 @@ describe("the floors of src", () => {
   it("import only files of src, or package.json", () => {
     const strangers = imports
       .map(({ to }) => to)
-      .filter((to) => !files.includes(to) && to !== "../package.json");
+      .filter((to) => !files.includes(to) && to !== "../package.json" && !MADE.test(to));
     expect(strangers).toEqual([]);
+  });
+
+  it("leave the console to itself: it calls the public API, and shares no more than types with the server", () => {
+    const own = files.filter((file) => roomOf(file) === "console");
+    expect(own.length).toBeGreaterThan(0);
+    const shared = own.flatMap((file) =>
+      [
+        ...readFileSync(join(SRC, file), "utf8").matchAll(
+          /^(?:import|export)\s(?!type\s)[^;]*?from\s+"(\.[^"]+)"/gm,
+        ),
+      ].map(([, to = ""]) =>
+        normalize(join(dirname(file), to))
+          .split(sep)
+          .join("/"),
+      ),
+    );
+    expect(shared.filter((to) => !to.startsWith("console/"))).toEqual([]);
+    const asked = imports.filter(({ from, to }) => roomOf(to) === "console" && roomOf(from) !== "console");
+    expect(asked).toEqual([]);
   });
 });
 

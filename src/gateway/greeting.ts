@@ -9,6 +9,8 @@ export interface GreetingFacts {
   readonly baseUrl: string;
   /** Undefined: this gateway serves none. */
   readonly docsUrl: string | undefined;
+  /** Likewise. */
+  readonly consoleUrl: string | undefined;
   readonly hooksUrl: string;
   /** The call of redis-cli that reaches the Redis in use. */
   readonly redisCli: string;
@@ -41,10 +43,11 @@ export async function greet(
 /** On the first start the key, and two lines to paste. */
 function greetingOf(
   { apiKey, welcome }: Bootstrapped,
-  { baseUrl, docsUrl, hooksUrl, redisCli }: GreetingFacts,
+  { baseUrl, docsUrl, consoleUrl, hooksUrl, redisCli }: GreetingFacts,
 ): string {
   const lines = ["", `Inlet listens at ${baseUrl}`];
   if (docsUrl !== undefined) lines.push(`Guides and API reference: ${docsUrl}`);
+  if (consoleUrl !== undefined) lines.push(`Console: ${consoleUrl}`);
   if (apiKey !== undefined) {
     lines.push("", "The first API key, shown this once:", `  ${apiKey}`);
   }

@@ -48,14 +48,12 @@ const ASSETS = {
 
 const CACHE_CONTROL = "public, max-age=3600";
 
-/** `/docs`: the API's description as a page; `/` leads there. */
+/** `/docs`: the API's description as a page. */
 export function createDocs(): Hono<RequestEnv> {
   const docs = new Hono<RequestEnv>();
   const secure = secureHeaders({ contentSecurityPolicy: POLICY, xFrameOptions: "DENY" });
   docs.use("/docs", secure);
   docs.use("/docs/*", secure);
-  // Relative, as the page's own addresses are.
-  docs.get("/", (c) => c.redirect("docs"));
   docs.get("/docs", (c) => c.html(PAGE));
   for (const [name, { file, type }] of Object.entries(ASSETS)) {
     docs.get(`/docs/${name}`, async (c) => answerAsset(c, await readFile(file), type));

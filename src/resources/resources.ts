@@ -57,6 +57,7 @@ import { permissions } from "./iam/permissions/routes.ts";
 import { roles } from "./iam/roles/routes.ts";
 import { spaces } from "./iam/spaces/routes.ts";
 import { collectRoutes, isRead, type MountedRoute, mountRoute } from "./kit/mount.ts";
+import { createDocument } from "./kit/openapi/document.ts";
 import { openApi } from "./kit/openapi/routes.ts";
 import type { Resource } from "./kit/resource.ts";
 import { states } from "./states/states/routes.ts";
@@ -163,6 +164,17 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   audit,
   openApi,
 ];
+
+/** The facts of a gateway that its document tells. */
+export type DescribedFacts = Pick<ApiDeps, "channelKinds" | "presets" | "sipProviders" | "hooksUrl">;
+
+/** The OpenAPI document without a gateway, for what is generated from it. */
+export function describeApi(facts: DescribedFacts): ReturnType<typeof createDocument> {
+  // A route is described by its schemas; what it does, and needs for that, waits for a request.
+  const deps = { ...facts, permissionNames: () => [], routes: () => [] } as unknown as ApiDeps & RouteFacts;
+  const routes = collectRoutes(RESOURCES, deps);
+  return createDocument({ routes, hooksUrl: facts.hooksUrl, kinds: facts.channelKinds });
+}
 
 /**
  * The management API, to be mounted below the version. Every request is known and allowed before a route runs; errors are

@@ -113,8 +113,11 @@ describe("a gateway on its own servers", () => {
     });
     expect(await apps.json()).toMatchObject([{ uid: "welcome" }]);
     const docs = /\S+\/docs$/m.exec(gateway.output())?.[0] ?? "";
+    expect((await fetch(docs)).status).toBe(200);
+    // It answers, built or not.
     const page = await fetch(new URL("/", docs));
-    expect([page.status, page.url]).toEqual([200, docs]);
+    expect(page.url).toBe(docs.replace(/docs$/, "console"));
+    expect(gateway.output()).toContain(`Console: ${page.url}`);
     gateway.kill("SIGTERM");
     expect(await gateway.exited).toBe(0);
     expect(await processesOf(dataDir)).toEqual([]);

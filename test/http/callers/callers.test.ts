@@ -158,6 +158,20 @@ describe("an API key", () => {
   });
 });
 
+describe("GET /auth/whoami", () => {
+  it("tells a caller who it is and what it may do, whatever it may do", async () => {
+    const token = await api.keyWith("apps.read", "blueprints.write");
+    const asKey = await api.as(token).get("/auth/whoami");
+    expect(asKey).toMatchObject({ by: "apiKey", permissions: ["apps.read", "blueprints.write"] });
+    expect(asKey.organization.name).toBe("default");
+    expect(await api.as(await accessTokenFor(token)).get("/auth/whoami")).toEqual({
+      ...asKey,
+      by: "accessToken",
+    });
+    expect((await api.as("ik_none")("GET", "/auth/whoami")).status).toBe(401);
+  });
+});
+
 describe("POST /auth/tokens", () => {
   it("answers a bearer token for fifteen minutes, with the permissions of its key", async () => {
     const { token } = await iam.addKey({ permissions: ["blueprints.read"] });

@@ -236,8 +236,8 @@ describe("the check of answers against the document", () => {
   });
 });
 
-it("the document also describes hooks, health, metrics and docs, each with its own server", () => {
-  for (const path of ["/hooks/{channelId}", "/healthz", "/readyz", "/metrics", "/docs"]) {
+it("the document also describes hooks, health, metrics and pages, each with its own server", () => {
+  for (const path of ["/hooks/{channelId}", "/healthz", "/readyz", "/metrics", "/docs", "/console"]) {
     expect(document.paths[path].servers).toHaveLength(1);
   }
   expect(document.paths["/hooks/{channelId}"].servers[0].url).toBe("https://hooks.example");

@@ -27,7 +27,32 @@ const accessTokenSchema = z
     example: { accessToken: "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", tokenType: "Bearer", expiresIn: 900 },
   });
 
-/** Access tokens. */
+const whoamiSchema = z
+  .object({
+    by: z.enum(["apiKey", "accessToken", "oidc"]).describe("The kind of the token."),
+    account: z.object({ id: z.string(), name: z.string(), isService: z.boolean() }),
+    organization: z.object({ id: z.string(), name: z.string() }),
+    apiKeyId: z
+      .string()
+      .nullable()
+      .describe("The key that was sent, or for which the access token was given."),
+    defaultSpaceId: z.string().nullable(),
+    permissions: z.array(z.string()).describe("What the caller may do at this moment; `*` is all."),
+  })
+  .meta({
+    id: "Whoami",
+    description: "The caller, as its token says.",
+    example: {
+      by: "apiKey",
+      account: { id: "acc_01k5", name: "ci", isService: true },
+      organization: { id: "org_01k5", name: "default" },
+      apiKeyId: "key_01k5",
+      defaultSpaceId: null,
+      permissions: ["apps.read"],
+    },
+  });
+
+/** Access tokens, and who brings one. */
 export const auth: Resource<AuthDeps> = {
   path: "/auth",
   tag: "Authentication",
@@ -63,8 +88,40 @@ export const auth: Resource<AuthDeps> = {
         return { accessToken, tokenType: "Bearer" as const, expiresIn: seconds };
       },
     ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/whoami",
+        operation: "getCaller",
+        summary: "Get the caller",
+        description:
+          "Whose token the request brings, and what it may do: for a page that shows what its reader may use.",
+        answer: whoamiSchema,
+        permission: null,
+      },
+      ({ caller }) => describeCaller(deps, caller),
+    ),
   ],
 };
+
+async function describeCaller({ db }: AuthDeps, caller: Caller): Promise<z.input<typeof whoamiSchema>> {
+  const { by, keyId, accountId, organizationId, defaultSpaceId, permissions } = caller;
+  if (by === "liveToken") throw new Error("a live token opens its conversation alone");
+  const account = await db
+    .selectFrom("accounts")
+    .select(["id", "name", "isService"])
+    .where("id", "=", accountId)
+    .executeTakeFirst();
+  const organization = await db
+    .selectFrom("organizations")
+    .select(["id", "name"])
+    .where("id", "=", organizationId)
+    .executeTakeFirst();
+  // It was there a moment ago: see `identify`.
+  if (account === undefined || organization === undefined)
+    throw new ApiError("unauthenticated", "The account of this token is gone.");
+  return { by, account, organization, apiKeyId: keyId, defaultSpaceId, permissions: [...permissions].sort() };
+}
 
 /** @throws ApiError 403, 404 */
 function keyOf({ by, keyId, organizationId }: Caller, named = organizationId): string {

@@ -152,6 +152,18 @@ export function outsidePaths({
         },
       },
     },
+    "/console": {
+      ...root,
+      get: {
+        ...operation("getConsole", "Open the console"),
+        description:
+          "The operator's page, and the addresses of its views below it. It is the page only: who opens it signs in there, and it calls this API.",
+        responses: {
+          ...OTHER_METHOD,
+          "200": answer("The page.", { "text/html": { schema: { type: "string" } } }),
+        },
+      },
+    },
   };
 }
 

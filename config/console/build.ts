@@ -1,0 +1,57 @@
+import { createHash } from "node:crypto";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+
+/**
+ * Builds the console into `src/console/dist`, where the gateway serves it from. Rests where nothing has changed since; what has
+ * been built is compressed once, here.
+ */
+const ROOT = join(import.meta.dirname, "..", "..");
+const DIST = join(ROOT, "src", "console", "dist");
+const STAMP = join(DIST, ".stamp");
+/** Less is not worth a second file. */
+const COMPRESSED_FROM_BYTES = 1_024;
+
+const sources = globSync(["src/console/**", "config/console/**", "package-lock.json"], {
+  cwd: ROOT,
+  exclude: ["src/console/{dist,generated}/**"],
+  withFileTypes: true,
+}).filter((entry) => entry.isFile());
+
+function hashOfSources(): string {
+  const hash = createHash("sha256");
+  for (const file of sources.map(({ parentPath, name }) => join(parentPath, name)).sort()) {
+    hash
+      .update(`${file.slice(ROOT.length)}\0`)
+      .update(readFileSync(file))
+      .update("\0");
+  }
+  return hash.digest("hex");
+}
+
+function isBuilt(stamp: string): boolean {
+  try {
+    return readFileSync(STAMP, "utf8") === stamp;
+  } catch {
+    return false;
+  }
+}
+
+function compress(file: string): void {
+  const bytes = readFileSync(file);
+  if (bytes.length < COMPRESSED_FROM_BYTES) return;
+  writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
+  writeFileSync(
+    `${file}.br`,
+    brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }),
+  );
+}
+
+const stamp = hashOfSources();
+if (!isBuilt(stamp)) {
+  const { build } = await import("vite");
+  await build({ configFile: join(import.meta.dirname, "vite.config.ts"), logLevel: "warn" });
+  for (const name of globSync("**/*.{js,css,html,svg}", { cwd: DIST })) compress(join(DIST, name));
+  writeFileSync(STAMP, stamp);
+}

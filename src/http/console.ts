@@ -1,0 +1,125 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Context, Hono } from "hono";
+import { secureHeaders } from "hono/secure-headers";
+import type { RequestEnv } from "./context.ts";
+import { ApiError } from "./problem.ts";
+
+export interface ConsoleDeps {
+  /** Where people sign in, besides API keys; undefined: nowhere. */
+  readonly signIn:
+    | { readonly issuer: string; readonly clientId: string; readonly audience: string }
+    | undefined;
+  /** The folder that `config/console/build.ts` fills; default: that of this program. */
+  readonly dist?: string;
+}
+
+const DIST = join(import.meta.dirname, "..", "console", "dist");
+
+const TYPES: Readonly<Record<string, string>> = {
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+};
+
+/** A file of the page: its name carries a hash of its content. */
+const ASSET = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg)$/;
+
+/** The encodings that stand beside a file, the shortest first. */
+const ENCODINGS = [
+  { name: "br", ending: ".br" },
+  { name: "gzip", ending: ".gz" },
+] as const;
+
+const NOT_BUILT = `<!doctype html>
+<html lang="en">
+  <head><meta charset="utf-8"><title>Inlet: the console is not built</title></head>
+  <body>
+    <h1>The console is not built</h1>
+    <p>Run <code>npm run build:console</code> in the folder of this gateway, and load this page again.</p>
+    <p>Everything else works without it: the API is described at <a href="/docs">/docs</a>.</p>
+  </body>
+</html>
+`;
+
+/** `/console`: the operator's page; `/` leads there, and it leads to `/docs`. It holds no secret: who opens it signs in, and calls the API like any other client. */
+export function createConsole({ signIn, dist = DIST }: ConsoleDeps): Hono<RequestEnv> {
+  const page = new Hono<RequestEnv>();
+  const secure = secureHeaders({
+    contentSecurityPolicy: {
+      defaultSrc: ["'none'"],
+      scriptSrc: ["'self'"],
+      styleSrc: ["'self'"],
+      fontSrc: ["'self'"],
+      imgSrc: ["'self'", "data:"],
+      connectSrc: ["'self'", ...(signIn === undefined ? [] : [new URL(signIn.issuer).origin])],
+      baseUri: ["'none'"],
+      formAction: ["'none'"],
+      frameAncestors: ["'none'"],
+    },
+    xFrameOptions: "DENY",
+    referrerPolicy: "no-referrer",
+  });
+  page.use("/console", secure);
+  page.use("/console/*", secure);
+
+  page.get("/", (c) => c.redirect("console"));
+
+  page.get("/console/settings.json", (c) => {
+    c.header("Cache-Control", "no-store");
+    return c.json({ signIn: signIn ?? null });
+  });
+
+  page.get("/console/assets/:name", async (c) => {
+    const name = c.req.param("name");
+    const ending = ASSET.exec(name)?.[1] ?? "";
+    const found = await readBest(c, join(dist, "assets", name), TYPES[ending] !== undefined);
+    if (found === undefined) throw new ApiError("not_found", "There is no such file of the console.");
+    return answer(c, found, TYPES[ending] ?? "", "public, max-age=31536000, immutable");
+  });
+
+  const index = async (c: Context): Promise<Response> => {
+    const found = await readBest(c, join(dist, "index.html"));
+    if (found === undefined) return c.html(NOT_BUILT, 503, { "Cache-Control": "no-store" });
+    return answer(c, found, "text/html; charset=utf-8", "no-cache");
+  };
+  page.get("/console", index);
+  // The addresses of its views: the page finds out itself which of them it has.
+  page.get("/console/*", index);
+  return page;
+}
+
+interface Found {
+  readonly bytes: Buffer<ArrayBuffer>;
+  readonly encoding: string | undefined;
+}
+
+/** The file in the best encoding that the client takes; undefined where there is none. */
+async function readBest(c: Context, file: string, isKnown = true): Promise<Found | undefined> {
+  if (!isKnown) return undefined;
+  const accepted = c.req.header("accept-encoding") ?? "";
+  for (const { name, ending } of ENCODINGS) {
+    if (!new RegExp(`\\b${name}\\b(?!\\s*;\\s*q=0(?:\\.0*)?(?:,|$))`).test(accepted)) continue;
+    const bytes = await readIfThere(file + ending);
+    if (bytes) return { bytes, encoding: name };
+  }
+  const bytes = await readIfThere(file);
+  return bytes && { bytes, encoding: undefined };
+}
+
+async function readIfThere(file: string): Promise<Buffer<ArrayBuffer> | undefined> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+const answer = (c: Context, { bytes, encoding }: Found, type: string, cacheControl: string): Response =>
+  c.body(bytes, 200, {
+    "Content-Type": type,
+    "Cache-Control": cacheControl,
+    Vary: "Accept-Encoding",
+    ...(encoding === undefined ? {} : { "Content-Encoding": encoding }),
+  });

@@ -1,0 +1,105 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import type { Hono } from "hono";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createConsole } from "../../src/http/console.ts";
+import type { RequestEnv } from "../../src/http/context.ts";
+import { answerErrors } from "../../src/http/problem.ts";
+
+const SIGN_IN = { issuer: "https://id.example/tenant", clientId: "console", audience: "inlet" };
+const PAGE = '<!doctype html><script type="module" src="/console/assets/index-1a2b.js"></script>';
+const SCRIPT = "export {};";
+
+let dist: string;
+const open = (deps: Partial<Parameters<typeof createConsole>[0]> = {}): Hono<RequestEnv> => {
+  const page = createConsole({ signIn: undefined, dist, ...deps });
+  answerErrors(page);
+  return page;
+};
+
+beforeAll(async () => {
+  dist = await mkdtemp(join(tmpdir(), "inlet-console-"));
+  await mkdir(join(dist, "assets"));
+  await writeFile(join(dist, "index.html"), PAGE);
+  await writeFile(join(dist, ".stamp"), "secret of the build");
+  await writeFile(join(dist, "assets", "index-1a2b.js"), SCRIPT);
+  await writeFile(join(dist, "assets", "index-1a2b.js.gz"), gzipSync(SCRIPT));
+});
+afterAll(() => rm(dist, { recursive: true, force: true }));
+
+it("the console's page is served at every address of its views, and asked for anew each time", async () => {
+  for (const path of ["/console", "/console/", "/console/apps/app_1/events", "/console/callback?code=1"]) {
+    const answer = await open().request(path);
+    expect([path, answer.status, await answer.text()]).toEqual([path, 200, PAGE]);
+    expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(answer.headers.get("cache-control")).toBe("no-cache");
+  }
+});
+
+it("/ leads to the console", async () => {
+  const { status, headers } = await open().request("/");
+  expect([status, headers.get("location")]).toEqual([302, "console"]);
+});
+
+it("the console may load what the gateway serves, call it and the issuer, and nothing else", async () => {
+  for (const path of [
+    "/console",
+    "/console/apps",
+    "/console/assets/index-1a2b.js",
+    "/console/settings.json",
+  ]) {
+    const { headers } = await open({ signIn: SIGN_IN }).request(path);
+    expect(headers.get("content-security-policy")).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
+        "connect-src 'self' https://id.example; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("referrer-policy")).toBe("no-referrer");
+  }
+  const without = (await open().request("/console")).headers.get("content-security-policy");
+  expect(without).toContain("connect-src 'self';");
+});
+
+it("files of the console are kept by browsers for good, and come compressed to who takes that", async () => {
+  const ask = (encoding?: string) =>
+    open().request(
+      "/console/assets/index-1a2b.js",
+      encoding ? { headers: { "accept-encoding": encoding } } : {},
+    );
+  const packed = await ask("br, gzip");
+  expect(packed.headers.get("content-encoding")).toBe("gzip");
+  expect(packed.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+  expect(packed.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+  expect(gunzipSync(await packed.arrayBuffer()).toString()).toBe(SCRIPT);
+  for (const encoding of [undefined, "identity", "gzip;q=0"]) {
+    const plain = await ask(encoding);
+    expect([plain.headers.get("content-encoding"), await plain.text()]).toEqual([null, SCRIPT]);
+  }
+});
+
+it("a file that the console has not is 404, and no name leads out of its folder", async () => {
+  for (const name of [
+    "index-0000.js",
+    "index-1a2b.js.gz",
+    "..%2f.stamp",
+    "..%2f..%2fpackage.js",
+    ".stamp",
+    "a%00.js",
+  ]) {
+    expect([name, (await open().request(`/console/assets/${name}`)).status]).toEqual([name, 404]);
+  }
+});
+
+it("a gateway whose console is not built says how to build it", async () => {
+  const answer = await open({ dist: join(dist, "none") }).request("/console/apps");
+  expect(answer.status).toBe(503);
+  expect(await answer.text()).toContain("npm run build:console");
+});
+
+it("the console is told where to sign in, and no secret", async () => {
+  const told = async (deps: object) => (await open(deps).request("/console/settings.json")).json();
+  expect(await told({ signIn: SIGN_IN })).toEqual({ signIn: SIGN_IN });
+  expect(await told({})).toEqual({ signIn: null });
+});
