@@ -3,7 +3,7 @@ import { createHooks, HOOKS_PATH, type HooksDeps } from "./channels/push/hooks.t
 import type { ChannelHandle } from "./event/ingest.ts";
 import { type ConsoleDeps, createConsole } from "./http/console.ts";
 import type { Fetch } from "./http/context.ts";
-import { createDocs } from "./http/docs.ts";
+import { createDocs } from "./http/docs/docs.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";
 import { ApiError, answerErrors } from "./http/problem.ts";
 import { oneHost, requestId } from "./http/request.ts";
@@ -42,7 +42,7 @@ export function createApp<C extends ChannelHandle>({ clock, health, hooks, api }
   app.route("/", createHealth(health));
   if (api) {
     app.route("/v1", createApi(api));
-    app.route("/", createDocs());
+    app.route("/", createDocs(api));
     app.route("/", createConsole(api.console));
   }
   answerErrors(app);

@@ -84,7 +84,9 @@ export function toApiError(thrown: unknown): ApiError {
 export function answerError(c: Context, error: ApiError): Response {
   const { code, message, details } = error;
   const body: ErrorBody = details && details.length > 0 ? { code, message, details } : { code, message };
-  return c.json(body, STATUS_OF[code], { ...error.headers });
+  // RFC 8288, relation `help`: where it stands what the code means, and what to do.
+  const link = `</docs/errors#${code}>; rel="help"`;
+  return c.json(body, STATUS_OF[code], { link, ...error.headers });
 }
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;

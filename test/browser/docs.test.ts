@@ -1,7 +1,8 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Listener, startListener } from "../../src/gateway/listener.ts";
-import { createDocs } from "../../src/http/docs.ts";
+import { createDocs } from "../../src/http/docs/docs.ts";
+import { readPresets } from "../../src/verify/presets.ts";
 import { createTestApi, type TestApi } from "../support/api.ts";
 import { launchChromium } from "../support/chromium.ts";
 import type { OpenApi } from "../support/documented.ts";
@@ -13,7 +14,7 @@ let origin: string;
 beforeAll(async () => {
   browser = await launchChromium();
   api = await createTestApi();
-  api.app.route("/", createDocs());
+  api.app.route("/", createDocs({ presets: readPresets() }));
   listener = await startListener({ host: "127.0.0.1", port: 0 }, (request) => api.app.fetch(request));
   origin = `http://127.0.0.1:${listener.port}`;
 });
@@ -43,7 +44,7 @@ async function visit(place = ""): Promise<Visit> {
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
-  await page.goto(`${origin}/docs${place}`);
+  await page.goto(`${origin}/docs/reference${place}`);
   await page.locator(".opblock-tag").first().waitFor({ timeout: 15_000 });
   return { page, strangers, complaints };
 }
@@ -57,7 +58,7 @@ const shown = (page: Page): Promise<readonly (string | undefined)[]> =>
     .locator(".opblock")
     .evaluateAll((all: readonly { readonly id: string }[]) => all.map(({ id }) => id.split("-").at(-1)));
 
-it("the docs page shows the headings first, in six requests, and draws no operation before it is asked for", async () => {
+it("the API reference shows the headings first, in six requests, and draws no operation before it is asked for", async () => {
   const { page } = await visit();
   const document: OpenApi = await (await fetch(`${origin}/v1/openapi.json`)).json();
   const headings = await page.locator(".opblock-tag").evaluateAll((all) => all.map((one) => one.dataset.tag));
@@ -67,7 +68,7 @@ it("the docs page shows the headings first, in six requests, and draws no operat
   await page.close();
 });
 
-it("the docs page finds operations by all words of their path, method, name or heading", async () => {
+it("the API reference finds operations by all words of their path, method, name or heading", async () => {
   const { page, complaints } = await visit();
   await search(page, "POST channels/");
   await page.locator(".opblock").first().waitFor();
@@ -85,7 +86,7 @@ it("the docs page finds operations by all words of their path, method, name or h
   await page.close();
 });
 
-it("the docs page opens at the operation that its address names", async () => {
+it("the API reference opens at the operation that its address names", async () => {
   const { page } = await visit("#/Channels/createChannel");
   const opened = page.locator("#operations-Channels-createChannel");
   await opened.locator(".model-example").first().waitFor();
@@ -93,7 +94,7 @@ it("the docs page opens at the operation that its address names", async () => {
   await page.close();
 });
 
-it("the docs page shows every operation, calls no other host and keeps to its CSP", async () => {
+it("the API reference shows every operation, calls no other host and keeps to its CSP", async () => {
   const { page, strangers, complaints } = await visit();
   await search(page, "/");
   await page.locator(".opblock").first().waitFor();
@@ -114,7 +115,7 @@ it("the docs page shows every operation, calls no other host and keeps to its CS
   await page.close();
 });
 
-it("the docs page sends a request with a typed-in token, and stores the token nowhere", async () => {
+it("the API reference sends a request with a typed-in token, and stores the token nowhere", async () => {
   const token = await api.keyWith("blueprints.read");
   const { page, strangers, complaints } = await visit();
   await page.locator("button.authorize").first().click();
@@ -136,8 +137,8 @@ it("the docs page sends a request with a typed-in token, and stores the token no
   await page.close();
 });
 
-it("the docs page runs no foreign and no inline script", async () => {
-  const { headers } = await fetch(`${origin}/docs`);
+it("the API reference runs no foreign and no inline script", async () => {
+  const { headers } = await fetch(`${origin}/docs/reference`);
   const policy = headers.get("content-security-policy") ?? "";
   expect(policy).toContain("default-src 'none'");
   expect(policy).not.toMatch(/unsafe|https?:|\*/);

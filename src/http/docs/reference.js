@@ -1,4 +1,4 @@
-// The page `/docs` in the browser: Swagger UI, which reads a document of this size for seconds. It is handed the operations'
+// The page `/docs/reference` in the browser: Swagger UI, which reads a document of this size for seconds. It is handed the operations'
 // heads, and the whole of one when that is opened.
 
 /** What a list of operations shows; all else of an operation is read when it is opened. */
@@ -74,7 +74,7 @@ window.addEventListener("load", () => {
   });
 
   window.SwaggerUIBundle({
-    url: "v1/openapi.json",
+    url: "../v1/openapi.json",
     dom_id: "#document",
     deepLinking: true,
     docExpansion: "none",

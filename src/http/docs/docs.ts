@@ -1,0 +1,86 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { type Context, Hono } from "hono";
+import { secureHeaders } from "hono/secure-headers";
+import type { Presets } from "../../verify/presets.ts";
+import type { RequestEnv } from "../context.ts";
+import { layout, missingPage, searchPage } from "./layout.ts";
+import { type Library, openLibrary } from "./library.ts";
+
+/** Only what this gateway serves itself: nothing is loaded from elsewhere, nothing stands in the page, nobody frames it. */
+const POLICY = {
+  defaultSrc: ["'none'"],
+  scriptSrc: ["'self'"],
+  styleSrc: ["'self'"],
+  // The icons of the reference's style sheet stand in it.
+  imgSrc: ["'self'", "data:"],
+  connectSrc: ["'self'"],
+  baseUri: ["'none'"],
+  formAction: ["'self'"],
+  frameAncestors: ["'none'"],
+};
+
+/** Addresses are relative, so that the page also stands behind a proxy that adds a prefix. */
+const REFERENCE = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>API reference · Inlet</title>
+    <link rel="icon" href="assets/favicon.png">
+    <link rel="stylesheet" href="assets/swagger-ui.css">
+  </head>
+  <body>
+    <div id="document"></div>
+    <script src="assets/swagger-ui.js"></script>
+    <script src="assets/reference.js"></script>
+  </body>
+</html>
+`;
+
+const { resolve } = createRequire(import.meta.url);
+const JAVASCRIPT = "text/javascript; charset=utf-8";
+const CSS = "text/css; charset=utf-8";
+
+/** The files of the pages; those of the reference are most of them of the package `swagger-ui-dist`. */
+const ASSETS = {
+  "docs.css": { file: new URL("./docs.css", import.meta.url), type: CSS },
+  "swagger-ui.css": { file: resolve("swagger-ui-dist/swagger-ui.css"), type: CSS },
+  "swagger-ui.js": { file: resolve("swagger-ui-dist/swagger-ui-bundle.js"), type: JAVASCRIPT },
+  "favicon.png": { file: resolve("swagger-ui-dist/favicon-32x32.png"), type: "image/png" },
+  "reference.js": { file: new URL("./reference.js", import.meta.url), type: JAVASCRIPT },
+} as const;
+
+const CACHE_CONTROL = "public, max-age=3600";
+const MAX_QUERY_CHARS = 200;
+
+/** `/docs`: the guides, a page for each provider, a search, and the API's description as a page. */
+export function createDocs({ presets }: { readonly presets: Presets }): Hono<RequestEnv> {
+  const docs = new Hono<RequestEnv>();
+  const secure = secureHeaders({ contentSecurityPolicy: POLICY, xFrameOptions: "DENY" });
+  docs.use("/docs", secure);
+  docs.use("/docs/*", secure);
+  // Read when the first page is asked for: most gateways are never asked.
+  let opened: Library | undefined;
+  const library = (): Library => (opened ??= openLibrary(presets));
+
+  docs.get("/docs", (c) => answerPage(c, library(), ""));
+  docs.get("/docs/reference", (c) => c.html(REFERENCE));
+  docs.get("/docs/search", (c) => {
+    const words = (c.req.query("q") ?? "").slice(0, MAX_QUERY_CHARS);
+    return c.html(searchPage(library(), words, library().search(words)));
+  });
+  for (const [name, { file, type }] of Object.entries(ASSETS)) {
+    docs.get(`/docs/assets/${name}`, async (c) =>
+      c.body(await readFile(file), 200, { "Content-Type": type, "Cache-Control": CACHE_CONTROL }),
+    );
+  }
+  docs.get("/docs/:page", (c) => answerPage(c, library(), c.req.param("page")));
+  docs.get("/docs/presets/:preset", (c) => answerPage(c, library(), `presets/${c.req.param("preset")}`));
+  return docs;
+}
+
+function answerPage(c: Context, library: Library, path: string): Response | Promise<Response> {
+  const page = library.page(path);
+  return page ? c.html(layout(library, page)) : c.html(missingPage(library, path), 404);
+}

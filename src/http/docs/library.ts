@@ -1,0 +1,126 @@
+import { readdirSync, readFileSync } from "node:fs";
+import MiniSearch from "minisearch";
+import type { Presets } from "../../verify/presets.ts";
+import { type Rendered, renderMarkdown } from "./markdown.ts";
+import { presetPage } from "./preset-page.ts";
+
+/** A guide, or the page of a provider. */
+export interface DocsPage extends Rendered {
+  /** Its address under `/docs`, as `settings` or `presets/stripe`; of the first page empty. */
+  readonly path: string;
+}
+
+/** A group of the list of pages: a heading of the first page with the pages that are named under it. */
+export interface DocsGroup {
+  readonly title: string;
+  readonly paths: readonly string[];
+}
+
+/** A place that was found, and the words around what was looked for. */
+export interface Hit {
+  readonly page: string;
+  readonly path: string;
+  /** The fragment; empty: the page's beginning. */
+  readonly id: string;
+  readonly title: string;
+  readonly text: string;
+}
+
+export interface Library {
+  readonly groups: readonly DocsGroup[];
+  readonly titleOf: (path: string) => string | undefined;
+  readonly page: (path: string) => DocsPage | undefined;
+  /** The places that hold all words, or their beginnings; best first. */
+  readonly search: (words: string) => readonly Hit[];
+}
+
+const FOLDER = new URL("../../docs/", import.meta.url);
+const MAX_HITS = 30;
+const EXCERPT_CHARS = 240;
+
+/** The pages of `src/docs` and one for each provider, read and rendered at once: about 0.1 s. */
+export function openLibrary(presets: Presets): Library {
+  const files = readdirSync(FOLDER).filter((file) => file.endsWith(".md"));
+  const sources = new Map(
+    files.map((file) => [pathOf(file), readFileSync(new URL(file, FOLDER), "utf8")] as const),
+  );
+  for (const preset of presets.values()) sources.set(`presets/${preset.preset}`, presetPage(preset));
+  const pages = new Map(
+    [...sources].map(([path, text]) => [path, { path, ...renderMarkdown(text, addressIn(path)) }] as const),
+  );
+  const titleOf = (path: string): string | undefined => pages.get(path)?.title.split(":")[0];
+  const index = indexOf([...pages.values()]);
+  return {
+    groups: groupsOf(sources.get("") ?? ""),
+    titleOf,
+    page: (path) => pages.get(path),
+    search: (words) =>
+      index
+        .search(words)
+        .slice(0, MAX_HITS)
+        .map((found) => {
+          const hit: Hit = found as unknown as Hit;
+          const { path, id, title } = hit;
+          return { page: titleOf(path) ?? path, path, id, title, text: excerpt(hit.text, found.terms) };
+        }),
+  };
+}
+
+/** The way from a page to the first one, relative: the pages also stand behind a proxy that adds a prefix. */
+export const toRoot = (path: string): string =>
+  `${"../".repeat(path === "" ? 0 : path.split("/").length)}docs`;
+
+/** The address of a page, seen from another. */
+export const addressFrom = (from: string, to: string): string =>
+  to === "" ? toRoot(from) : `${toRoot(from)}/${to}`;
+
+const pathOf = (file: string): string => (file === "index.md" ? "" : file.replace(/\.md$/, ""));
+
+/** Links between the files are links between the pages; a file that is not served is named only. */
+function addressIn(from: string) {
+  return (href: string): string | undefined => {
+    if (/^(https?:|#)/.test(href)) return href;
+    const [, file, fragment = ""] = /^([\w-]+\.md)(#.*)?$/.exec(href) ?? [];
+    if (file !== undefined) return addressFrom(from, pathOf(file)) + fragment;
+    const [, preset] = /^\.\.\/verify\/presets\/([\w-]+)\.json$/.exec(href) ?? [];
+    if (preset !== undefined) return addressFrom(from, `presets/${preset}`);
+    return /^\/(docs|console)\b/.test(href)
+      ? `${toRoot(from).replace(/docs$/, "")}${href.slice(1)}`
+      : undefined;
+  };
+}
+
+/** What the first page lists, heading by heading. */
+function groupsOf(index: string): readonly DocsGroup[] {
+  return index
+    .split(/^## /m)
+    .slice(1)
+    .map((part) => ({
+      title: part.split("\n")[0] ?? "",
+      paths: [...part.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, file = ""]) => pathOf(file)),
+    }))
+    .filter(({ paths }) => paths.length > 0);
+}
+
+function indexOf(pages: readonly DocsPage[]): MiniSearch {
+  const index = new MiniSearch({
+    idField: "key",
+    fields: ["title", "page", "text"],
+    storeFields: ["path", "id", "title", "text"],
+    searchOptions: { combineWith: "AND", prefix: true, boost: { title: 4, page: 2 } },
+  });
+  for (const { path, title: page, places } of pages) {
+    index.addAll(places.map((place, at) => ({ ...place, key: `${path}#${at}`, page, path })));
+  }
+  return index;
+}
+
+/** The text around the first word that was found. */
+function excerpt(text: string, terms: readonly string[]): string {
+  const plain = text.replaceAll(/\s+/g, " ").trim();
+  const places = terms.map((term) => plain.toLowerCase().indexOf(term)).filter((at) => at >= 0);
+  const from = Math.max(0, Math.min(...places, plain.length) - EXCERPT_CHARS / 4);
+  const start = places.length === 0 || from === 0 ? 0 : plain.indexOf(" ", from) + 1;
+  const piece = plain.slice(start, start + EXCERPT_CHARS);
+  return `${start > 0 ? "… " : ""}${piece}${start + EXCERPT_CHARS < plain.length ? " …" : ""}`;
+}

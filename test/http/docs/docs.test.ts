@@ -1,0 +1,148 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { runInNewContext } from "node:vm";
+import { describe, expect, it } from "vitest";
+import { QUARANTINE_REASONS } from "../../../src/event/outcome.ts";
+import { createDocs } from "../../../src/http/docs/docs.ts";
+import { renderPresetTable } from "../../../src/http/docs/preset-page.ts";
+import { STATUS_OF } from "../../../src/http/problem.ts";
+import { SETTING_LIST } from "../../../src/settings.ts";
+import { readPresets } from "../../../src/verify/presets.ts";
+
+const FOLDER = new URL("../../../src/docs/", import.meta.url);
+const presets = readPresets();
+const docs = createDocs({ presets });
+const files = readdirSync(FOLDER);
+const guides = files.map((file) => (file === "index.md" ? "/docs" : `/docs/${file.replace(/\.md$/, "")}`));
+const ofPresets = [...presets.keys()].map((name) => `/docs/presets/${name}`);
+const textOf = async (path: string): Promise<string> => (await docs.request(path)).text();
+
+describe("every page of the docs", () => {
+  it("is served, and leads only to pages and places that are served", async () => {
+    const served = new Map<string, string>();
+    const load = async (path: string): Promise<string> => {
+      const answer = await docs.request(path);
+      const text = answer.status === 200 ? await answer.text() : "";
+      served.set(path, text);
+      return text;
+    };
+    const broken: string[] = [];
+    for (const page of [...guides, ...ofPresets, "/docs/reference", "/docs/search?q=schema"]) {
+      const html = served.get(page) ?? (await load(page));
+      expect(html, page).not.toBe("");
+      for (const [, address = ""] of html.matchAll(/(?:src|href|action)="([^"]*)"/g)) {
+        const { origin, pathname, hash } = new URL(address, `http://docs${page}`);
+        if (origin !== "http://docs" || pathname === "/console") continue;
+        const target = served.get(pathname) ?? (await load(pathname));
+        const id = decodeURIComponent(hash.slice(1));
+        if (target === "" || (id !== "" && !target.includes(`id="${id}"`)))
+          broken.push(`${page}: ${address}`);
+      }
+    }
+    expect(broken).toEqual([]);
+    expect(served.size).toBeGreaterThan(files.length + presets.size);
+  });
+
+  it("allows no inline script and nothing from other hosts", async () => {
+    for (const page of ["/docs", "/docs/reference", "/docs/presets/stripe", "/docs/search?q=x"]) {
+      const answer = await docs.request(page);
+      const policy = answer.headers.get("content-security-policy") ?? "";
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("script-src 'self'");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).not.toMatch(/unsafe|https?:|\*/);
+      expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+      expect(await answer.text()).not.toMatch(/<script(?![^>]*src=)|<style|\s(?:style|on\w+)=|src="https?:/);
+    }
+  });
+
+  it("is in the list of pages", async () => {
+    const index = await textOf("/docs");
+    const listed = [...index.matchAll(/<li><a href="(docs\/[\w-]+)"/g)].map(([, path]) => `/${path}`);
+    expect([...new Set(listed)].sort()).toEqual(guides.filter((path) => path !== "/docs").sort());
+  });
+});
+
+it("a page that does not exist is 404, with the list of those that do", async () => {
+  for (const path of ["/docs/none", "/docs/presets/none", "/docs/__proto__"]) {
+    const answer = await docs.request(path);
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([404, "text/html; charset=UTF-8"]);
+    expect(await answer.text()).toContain("settings");
+  }
+});
+
+it("a provider's page has its secret, its steps, and how far replays are told", async () => {
+  const page = (await textOf("/docs/presets/github")).replaceAll("&#39;", "'");
+  const { notes, replays, secret } = presets.get("github") ?? {};
+  for (const text of [...(notes ?? []), replays, secret?.hint]) expect(page).toContain(text);
+});
+
+it("the list of providers is that of the presets", () => {
+  const text = readFileSync(new URL("presets.md", FOLDER), "utf8");
+  expect(text).toContain(`<!-- presets -->\n${renderPresetTable(presets)}\n<!-- /presets -->`);
+});
+
+describe("search", () => {
+  const search = async (words: string): Promise<readonly string[]> => {
+    const html = await textOf(`/docs/search?q=${encodeURIComponent(words)}`);
+    const [, hits = ""] = html.split('<ol class="hits">');
+    return [...hits.matchAll(/<a href="([^"]*)"/g)].map(([, address = ""]) => address);
+  };
+
+  it("finds each setting, error code, reason of quarantine and provider", async () => {
+    for (const { name } of SETTING_LIST) expect(await search(name)).toContain(`../docs/settings#${name}`);
+    for (const code of Object.keys(STATUS_OF)) expect(await search(code)).toContain(`../docs/errors#${code}`);
+    for (const reason of QUARANTINE_REASONS)
+      expect(await search(reason)).toContain(`../docs/quarantine#${reason}`);
+    for (const { preset, title } of presets.values()) {
+      expect(await search(title)).toContain(`../docs/presets/${preset}`);
+    }
+  });
+
+  it("shows what was typed as text", async () => {
+    const html = await textOf(`/docs/search?q=${encodeURIComponent('"><script>alert(1)</script>')}`);
+    expect(html).not.toContain("<script>alert");
+    expect(html).toContain("Nothing was found");
+  });
+});
+
+it("every page is served with its media type", async () => {
+  const types = { "docs.css": "text/css", "reference.js": "text/javascript", "favicon.png": "image/png" };
+  for (const [name, type] of Object.entries(types)) {
+    expect((await docs.request(`/docs/assets/${name}`)).headers.get("content-type")).toContain(type);
+  }
+});
+
+it("the API reference hands over the heads of operations, and the whole of one when it is opened", async () => {
+  const script = await (await docs.request("/docs/assets/reference.js")).text();
+  // biome-ignore lint/suspicious/noExplicitAny: what a page of somebody else's is handed
+  let options: any;
+  const window = {
+    addEventListener: (_: string, start: () => void) => start(),
+    SwaggerUIBundle: Object.assign((given: object) => (options = given), { presets: {} }),
+  };
+  runInNewContext(script, { window });
+  const [heads] = options.plugins;
+  const { fn, statePlugins } = heads();
+  let handed: unknown;
+  const specActions = { updateJsonSpec: (json: unknown) => (handed = json) };
+  const head = { operationId: "getTree", summary: "Get a tree", tags: ["Trees"] };
+  const schema = { $ref: "#/components/schemas/Tree" };
+  const document = {
+    openapi: "3.1.1",
+    paths: { "/trees/{id}": { get: { ...head, responses: { "200": { schema } } } } },
+    components: {
+      securitySchemes: {},
+      schemas: { Tree: { properties: { name: { type: "string" }, parent: schema } } },
+    },
+  };
+  statePlugins.spec.wrapActions.parseToJson(null, { specActions })(JSON.stringify(document));
+  expect(JSON.parse(JSON.stringify(handed))).toEqual({
+    openapi: "3.1.1",
+    paths: { "/trees/{id}": { get: head } },
+    components: { securitySchemes: {} },
+  });
+  const { spec } = await fn.resolveSubtree(handed, ["paths", "/trees/{id}", "get"]);
+  expect(JSON.parse(JSON.stringify(spec.responses["200"].schema))).toEqual({
+    properties: { name: { type: "string" }, parent: { description: "As above." } },
+  });
+});
