@@ -71,12 +71,28 @@ The preset is these settings; what a channel sets itself wins, field by field:
 ${JSON.stringify({ verification: preset.verification, ...(handshakes.length > 0 ? { handshakes } : {}) }, undefined, 2)}
 \`\`\`
 
+## A sample
+
+What ${title} sends looks like this, without the parts that prove its origin:
+
+\`\`\`http
+${sampleText(preset)}
+\`\`\`
+
 ## What to know of its weaknesses
 
 ${weaknesses(preset)
   .map((line) => `- ${plain(line)}`)
   .join("\n")}
 `;
+}
+
+/** A request as it comes in; a fence in it cannot end the block that it stands in. */
+function sampleText({ sample }: Preset): string {
+  const headers = Object.entries(sample.headers).map(([name, value]) => `${name}: ${value}`);
+  const query = new URLSearchParams(sample.query).toString();
+  const lines = [`POST /hooks/ch_…${query && `?${query}`}`, ...headers, "", sample.body];
+  return lines.join("\n").replaceAll(/^`/gm, " `");
 }
 
 /** A text of the preset as Markdown that shows it as it is. */
