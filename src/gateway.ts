@@ -92,7 +92,7 @@ export async function startGateway(
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;
   const has = (role: Role): boolean => config.roles.includes(role);
-  const metrics = createMetrics({ ofProcess: true });
+  const metrics = createMetrics({ ofProcess: true, channels: config.metricsChannels });
   const presets = readPresets();
   const outbound = opening.use(createOutbound(config));
 
@@ -121,7 +121,9 @@ export async function startGateway(
     return openMasterKeyring(db, stores.keys, clock);
   });
   const codeStore = createCodeStore({ db, macKey: keyring.codeMacKey, clock, log });
-  const schemas = opening.use(startSchemaCompiler({ codeStore }));
+  const schemas = opening.use(
+    startSchemaCompiler({ codeStore, onCompiled: metrics.schemaCompileSeconds.observe }),
+  );
   const changes = opening.use(await startChangeFeed({ db, log, clock }));
   const masterKey = createMasterKeyWatch({ keyring, changes, log });
   starting = "is starting: waits for Redis";
@@ -222,6 +224,7 @@ export async function startGateway(
       auditRetentionDays: config.auditRetentionDays,
       topicBytesPerOrganization: config.topicMebibytesPerOrganization * 1024 * 1024,
       takesTurns: config.roles.some((role) => role !== "hooks"),
+      mostShown: config.metricsChannels,
     }),
   );
   opening.use(startPauseDrainer({ ...foundation, ...path }));

@@ -1,8 +1,23 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import {
+  type ChannelCounts,
+  type ChannelName,
+  createBusiest,
+  DELIVERY_RESULTS,
+  EVENT_OUTCOMES,
+} from "./metrics/busiest.ts";
+import { createTimings, SECONDS, type Timings } from "./metrics/histogram.ts";
 
-/** Counters of the gateway. Labels come from closed sets only: kinds, states, reasons; never ids, types or paths. */
+/**
+ * Counters of the gateway. Labels come from closed sets (kinds, states, reasons, routes; never types or paths), and ids from a
+ * bounded choice.
+ */
 export interface Metrics {
   readonly registry: Registry;
+  /** Of the busiest channels, and of the rest together. The counts are added to in place, and asked for anew each time. */
+  readonly countsOf: (channel: ChannelName) => ChannelCounts;
+  /** From a hook's request, headers read, to its answer: `ok`, `unverified`, `refused`, `unavailable`, `internal`. */
+  readonly hookSeconds: Timings;
   /** Deliveries by channel kind and by what became of them: the kinds of an ingest result, `refused`, `unavailable`. */
   readonly deliveries: Tally;
   /** Events by channel kind; status `published` or `duplicate`. */
@@ -11,20 +26,26 @@ export interface Metrics {
   /** Deliveries that were accepted only because their channels try settings out, by what verification would have said. */
   readonly shadowed: Tally;
   /** Seconds that a call of the script that publishes took, from being handed to Redis until its answer. */
-  readonly publishSeconds: Histogram;
+  readonly publishSeconds: Timings;
+  /** From asking for the code of a schema that is not in memory: `stored`, `compiled`, `refused`. */
+  readonly schemaCompileSeconds: Timings;
   /** Jobs of polls by channel kind and by what became of them (`PolledOnce`, `PollJobs`). */
   readonly polls: Tally;
   /** Seconds from when a poll was due by its plan until it began. */
   readonly pollLagSeconds: Histogram;
   /** Runs of sources by channel kind and by how they ended. */
   readonly sourceRuns: Tally;
+  /** Streams that were opened again, by channel kind: after an end, a failure or a hand-over. */
+  readonly sourceReconnects: Counter<"kind">;
   /** Writes of sources that were refused, by channel kind: `epoch` another had taken over, `cursor` it had moved. */
   readonly sourceRefusals: Tally;
   /** Attempts at handlers by what they came to (`taken`, `refused`) and the class of the status (`2xx` …, `none`). */
   readonly handlerAttempts: Tally;
-  /** Answers of the management API; method `other` for those that it has no routes of. */
-  readonly apiRequests: Counter<"method" | "status">;
-  readonly apiRequestSeconds: Histogram;
+  /** By what they came to, as `handlerAttempts`. */
+  readonly handlerSeconds: Timings;
+  /** Answers of the management API; method `other` for those that it has no routes of. The route is a pattern. */
+  readonly apiRequests: Counter<"method" | "route" | "status">;
+  readonly apiRequestSeconds: Histogram<"method" | "route">;
   /** Adds a figure that is read when somebody asks. */
   readonly observe: (name: string, help: string, read: () => number) => void;
   /** Adds figures by a label from a closed set, all of them read when somebody asks. */
@@ -34,6 +55,18 @@ export interface Metrics {
     label: string,
     read: () => ReadonlyMap<string, number>,
   ) => void;
+  /** Adds figures by several labels, all of them read when somebody asks; the reader sees to it that they are few. */
+  readonly observeEach: <L extends string>(
+    name: string,
+    help: string,
+    labels: readonly L[],
+    read: () => Iterable<Figure<L>>,
+  ) => void;
+}
+
+export interface Figure<L extends string = string> {
+  readonly labels: Readonly<Record<L, string>>;
+  readonly value: number;
 }
 
 /**
@@ -44,18 +77,55 @@ export interface Tally {
   readonly add: (first: string, second: string, count?: number) => void;
 }
 
-const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-
 /**
  * Counters in a registry of their own; with `ofProcess` beside those of Node, which watch the event loop by a timer that runs
  * until the process ends.
  */
-export function createMetrics({ ofProcess = false }: { readonly ofProcess?: boolean } = {}): Metrics {
+export function createMetrics({
+  ofProcess = false,
+  channels = 100,
+}: {
+  readonly ofProcess?: boolean;
+  /** How many are shown one by one. */
+  readonly channels?: number;
+} = {}): Metrics {
   const registry = new Registry();
   if (ofProcess) collectDefaultMetrics({ register: registry });
   const registers = [registry];
+  const busiest = createBusiest({ most: channels, nowMs: () => performance.now() });
+  new Counter({
+    name: "inlet_channel_deliveries_total",
+    help: "Deliveries of the busiest channels by what became of them, and of the rest together",
+    labelNames: ["app", "channel", "result"],
+    registers,
+    collect() {
+      this.reset();
+      for (const { name, counts } of busiest.read())
+        for (const result of DELIVERY_RESULTS)
+          this.inc({ app: name.appId, channel: name.uid, result }, counts[result]);
+    },
+  });
+  new Counter({
+    name: "inlet_channel_events_total",
+    help: "What became of the items of the busiest channels, and of the rest together",
+    labelNames: ["app", "channel", "outcome"],
+    registers,
+    collect() {
+      this.reset();
+      for (const { name, counts } of busiest.read())
+        for (const outcome of EVENT_OUTCOMES)
+          this.inc({ app: name.appId, channel: name.uid, outcome }, counts[outcome]);
+    },
+  });
   return {
     registry,
+    countsOf: busiest.countsOf,
+    hookSeconds: createTimings({
+      name: "inlet_hook_duration_seconds",
+      help: "From the headers of a hook's request until its answer, by outcome",
+      label: "outcome",
+      registers,
+    }),
     deliveries: createTally({
       name: "inlet_deliveries_total",
       help: "Deliveries by what became of them",
@@ -80,10 +150,15 @@ export function createMetrics({ ofProcess = false }: { readonly ofProcess?: bool
       labelNames: ["kind", "reason"],
       registers,
     }),
-    publishSeconds: new Histogram({
+    publishSeconds: createTimings({
       name: "inlet_publish_duration_seconds",
       help: "From handing a call of the script that publishes to Redis until its answer",
-      buckets: SECONDS,
+      registers,
+    }),
+    schemaCompileSeconds: createTimings({
+      name: "inlet_schema_compile_duration_seconds",
+      help: "From asking for a schema that is not in memory until it is ready or refused, waiting included",
+      label: "result",
       registers,
     }),
     polls: createTally({
@@ -110,6 +185,19 @@ export function createMetrics({ ofProcess = false }: { readonly ofProcess?: bool
       labelNames: ["result", "status"],
       registers,
     }),
+    handlerSeconds: createTimings({
+      name: "inlet_handler_duration_seconds",
+      help: "Attempts to hand an event to its handler, from the call until the end of the answer",
+      label: "result",
+      buckets: [...SECONDS, 10, 30],
+      registers,
+    }),
+    sourceReconnects: new Counter({
+      name: "inlet_source_reconnects_total",
+      help: "Streams that were opened again after an end, a failure or a hand-over",
+      labelNames: ["kind"],
+      registers,
+    }),
     sourceRefusals: createTally({
       name: "inlet_source_refusals_total",
       help: "Writes of sources that were no longer their owner's",
@@ -118,13 +206,14 @@ export function createMetrics({ ofProcess = false }: { readonly ofProcess?: bool
     }),
     apiRequests: new Counter({
       name: "inlet_api_requests_total",
-      help: "Answers of the management API",
-      labelNames: ["method", "status"],
+      help: "Answers of the management API by route",
+      labelNames: ["method", "route", "status"],
       registers,
     }),
     apiRequestSeconds: new Histogram({
       name: "inlet_api_request_duration_seconds",
       help: "From a request of the management API until its answer",
+      labelNames: ["method", "route"],
       buckets: SECONDS,
       registers,
     }),
@@ -133,6 +222,15 @@ export function createMetrics({ ofProcess = false }: { readonly ofProcess?: bool
     },
     observeBy: (name, help, label, read) => {
       new Gauge({ name, help, labelNames: [label], registers, collect: gaugeBy(label, read) });
+    },
+    observeEach: (name, help, labels, read) => {
+      new Gauge({
+        ...{ name, help, labelNames: [...labels], registers },
+        collect() {
+          this.reset();
+          for (const figure of read()) this.set(figure.labels, figure.value);
+        },
+      });
     },
   };
 }

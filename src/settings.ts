@@ -292,6 +292,11 @@ export const settingsSchema = z.object({
     description:
       "Address for /metrics alone, without a token, as host:port (127.0.0.1:9464): for a network that only Prometheus reaches.",
   }),
+  metricsChannels: setting("INLET_METRICS_CHANNELS", wholeNumber(0, 1_000), {
+    defaultText: "100",
+    description:
+      "How many of the busiest channels, and of subscriptions and organizations, /metrics shows one by one; the rest are one.",
+  }),
   databaseUrl: optional("DATABASE_URL", url(["postgresql:", "postgres:"], { anyPart: true }), {
     unsetMeans: "its own PostgreSQL",
     description: "PostgreSQL to use.",

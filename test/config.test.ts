@@ -67,6 +67,7 @@ describe("parseConfig", () => {
       topicMebibytesPerOrganization: 2_048,
       rowsPerResource: 100_000,
       auditRetentionDays: 365,
+      metricsChannels: 100,
       trustProxy: [],
       allowNetworks: [],
       logLevel: "info",
@@ -106,6 +107,7 @@ describe("parseConfig", () => {
       INLET_DURABILITY_ASSERTED: "1",
       INLET_METRICS_TOKEN: "metrics-token-of-mine",
       INLET_METRICS_LISTEN: "[::1]:9464",
+      INLET_METRICS_CHANNELS: "20",
       DATABASE_URL: "postgres://u:p@db.example/inlet?sslmode=require",
       REDIS_URL: "redis://a.example:6379,redis://b.example:6379",
     });
@@ -138,6 +140,7 @@ describe("parseConfig", () => {
       durabilityAsserted: true,
       metricsToken: "metrics-token-of-mine",
       metricsListen: { host: "::1", port: 9464 },
+      metricsChannels: 20,
       databaseUrl: "postgres://u:p@db.example/inlet?sslmode=require",
       redisUrls: ["redis://a.example:6379", "redis://b.example:6379"],
     });

@@ -4,7 +4,7 @@ import type { Groups } from "../bus/groups/groups.ts";
 import type { Appended } from "../bus/publish/publish.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import { type RetainedTopic, startRetentionSweeper } from "../bus/retention/retention.ts";
-import { createFindAtRisk } from "../bus/retention/retention-risk.ts";
+import { createLookAtGroups } from "../bus/retention/retention-risk.ts";
 import type { Topics } from "../bus/topics/topics.ts";
 import { expireAudit } from "../data/accounts/audit-retention.ts";
 import { forgetRetiredTopic, pageTopics } from "../data/channels/topics.ts";
@@ -15,11 +15,13 @@ import { expireDeadLetters } from "../data/subscriptions/dead-letters.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Listeners } from "../lib/listeners.ts";
 import { startLoop } from "../lib/loop.ts";
+import { mapBounded } from "../lib/map-bounded.ts";
 import { inPages } from "../lib/pages.ts";
 import { endsWithin } from "../lib/sleep.ts";
 import type { Log } from "../log.ts";
 import { clearRemoval } from "./clear-removal.ts";
-import { startRetentionWatch } from "./retention-watch.ts";
+import { type RetentionWatch, startRetentionWatch } from "./retention-watch.ts";
+import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
 import { createTopicLimits } from "./topic-limits.ts";
 
 export interface HousekeeperDeps {
@@ -29,13 +31,15 @@ export interface HousekeeperDeps {
   readonly redis: RedisBus;
   readonly groups: Groups;
   readonly topics: Topics;
-  readonly quarantine: Pick<QuarantineStore, "purge" | "expire">;
+  readonly quarantine: Pick<QuarantineStore, "purge" | "expire" | "readUsage">;
   readonly clock: Clock;
   readonly log: Log;
   readonly auditRetentionDays: number;
   readonly topicBytesPerOrganization: number;
   /** False: never takes the lease. It still trims the topics it fills and clears away its own deletions. */
   readonly takesTurns?: boolean;
+  /** How many subscriptions and organizations are named in its figures; default 100. */
+  readonly mostShown?: number;
   readonly timing?: Partial<HousekeeperTiming>;
 }
 
@@ -48,6 +52,8 @@ export interface HousekeeperTiming {
   readonly expireEveryMs: number;
   /** Between looks for unread events that retention is about to take. */
   readonly watchEveryMs: number;
+  /** Between looks at how much of their quarantine organizations use. */
+  readonly usageEveryMs: number;
   /**
    * How long a topic must have been retired before its row and its empty stream may go: longer than a gateway that cannot
    * read changes goes on publishing (ten minutes).
@@ -56,11 +62,12 @@ export interface HousekeeperTiming {
 }
 
 /** Trims, expires and removes. Disposal waits for the work under way and leaves the rest to others. */
-export interface Housekeeper extends AsyncDisposable {
+export interface Housekeeper extends Pick<RetentionWatch, "atRisk" | "backlogs">, AsyncDisposable {
   /** Carries out the removals that deletions have left, now, and waits for them a little. Never throws. */
   readonly settleNow: () => Promise<void>;
-  /** Subscriptions that are about to lose unread events to retention, as far as this gateway has the turn. */
-  readonly atRisk: () => number;
+  /** Those nearest to their limits, and the rest as one; none where it is another's turn. */
+  readonly topicUsage: () => readonly StorageUsage[];
+  readonly quarantineUsage: () => readonly StorageUsage[];
 }
 
 const TIMING: HousekeeperTiming = {
@@ -69,6 +76,7 @@ const TIMING: HousekeeperTiming = {
   sweepEveryMs: 30_000,
   expireEveryMs: 300_000,
   watchEveryMs: 30_000,
+  usageEveryMs: 60_000,
   retiredForMs: 900_000,
 };
 /** A gateway that ends leaves what it has found for so many sweeps. */
@@ -84,7 +92,7 @@ const SETTLE_WAIT_MS = 2_000;
  * carries out removals, expires quarantine, dead letters and the audit, and watches unread events. Two at once, while a lease passes on, do no harm.
  */
 export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
-  const { db, redis, log, clock, takesTurns = true } = deps;
+  const { db, redis, log, clock, takesTurns = true, mostShown = 100 } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const claim = { name: LEASE, holder: randomUUID(), ttlMs: timing.leaseMs };
   const stopping = new AbortController();
@@ -92,6 +100,8 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   let heldUntilMs = 0;
   let claimedAtMs = Number.NEGATIVE_INFINITY;
   let expiredAtMs = Number.NEGATIVE_INFINITY;
+  let measuredAtMs = Number.NEGATIVE_INFINITY;
+  let quarantineUsage: readonly StorageUsage[] = [];
   const failing = new Set<string>();
 
   const isHolder = (): boolean => !signal.aborted && performance.now() < heldUntilMs;
@@ -100,7 +110,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   const retired = new Set<string>();
 
   const limits = createTopicLimits({
-    ...{ db, redis, log, topicBytesPerOrganization: deps.topicBytesPerOrganization },
+    ...{ db, redis, log, topicBytesPerOrganization: deps.topicBytesPerOrganization, mostShown },
     ttlMs: Math.max(LEAST_LIMIT_MS, LIMIT_SWEEPS * timing.sweepEveryMs),
   });
 
@@ -124,7 +134,8 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   const watch = startRetentionWatch({
     ...{ db, log, isHolder, everyMs: timing.watchEveryMs },
     pages: topicPages,
-    findAtRisk: createFindAtRisk({ redis }),
+    lookAtGroups: createLookAtGroups({ redis }),
+    mostShown,
   });
 
   async function* allTopics(): AsyncGenerator<RetainedTopic> {
@@ -168,6 +179,12 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     await renew();
     if (!isHolder()) return;
     await settle();
+    if (performance.now() - measuredAtMs > timing.usageEveryMs) {
+      measuredAtMs = performance.now();
+      await attempt("quarantine_usage", async () => {
+        quarantineUsage = nearestLimits(await readQuarantineUsage(deps, signal), mostShown);
+      });
+    }
     if (performance.now() - expiredAtMs <= timing.expireEveryMs) return;
     expiredAtMs = performance.now();
     await attempt("quarantine_expiry", () => expireQuarantine(deps, signal));
@@ -186,6 +203,9 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   return {
     settleNow: async () => void (await endsWithin(SETTLE_WAIT_MS, settle())),
     atRisk: watch.atRisk,
+    backlogs: watch.backlogs,
+    topicUsage: () => (isHolder() ? limits.usage() : []),
+    quarantineUsage: () => (isHolder() ? quarantineUsage : []),
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await Promise.all([sweeper, watch, loop].map((part) => part?.[Symbol.asyncDispose]()));
@@ -226,14 +246,35 @@ async function expireQuarantine(
   { db, quarantine }: Pick<HousekeeperDeps, "db" | "quarantine">,
   signal: AbortSignal,
 ): Promise<void> {
-  const organizations = db.selectFrom("organizations").select("id").orderBy("id");
-  const pages = inPages("id", "", PAGE, (after, limit) =>
-    organizations.where("id", ">", after).limit(limit).execute(),
-  );
-  for await (const page of pages) {
+  for await (const page of organizationPages(db)) {
     for (const { id } of page) {
       signal.throwIfAborted();
       await quarantine.expire(id);
     }
   }
+}
+
+const READS_AT_ONCE = 8;
+
+/** Of every organization that holds anything. @throws UnavailableError */
+async function readQuarantineUsage(
+  { db, quarantine }: Pick<HousekeeperDeps, "db" | "quarantine">,
+  signal: AbortSignal,
+): Promise<readonly StorageUsage[]> {
+  const found: StorageUsage[] = [];
+  for await (const page of organizationPages(db)) {
+    signal.throwIfAborted();
+    await mapBounded(page, READS_AT_ONCE, async ({ id }) => {
+      const usage = await quarantine.readUsage(id);
+      if (usage.bytes > 0) found.push({ organization: id, ...usage });
+    });
+  }
+  return found;
+}
+
+function organizationPages(db: Queryable) {
+  const organizations = db.selectFrom("organizations").select("id").orderBy("id");
+  return inPages("id", "", PAGE, (after, limit) =>
+    organizations.where("id", ">", after).limit(limit).execute(),
+  );
 }

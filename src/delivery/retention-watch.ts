@@ -1,27 +1,33 @@
 import type { RetainedTopic } from "../bus/retention/retention.ts";
-import type { FindAtRisk } from "../bus/retention/retention-risk.ts";
+import type { LookAtGroups } from "../bus/retention/retention-risk.ts";
 import type { Queryable } from "../data/database.ts";
+import { countDeadLetters } from "../data/subscriptions/dead-letters.ts";
 import { clearRisk, markAtRisk } from "../data/subscriptions/retention-risk.ts";
 import { isId } from "../lib/ids.ts";
 import { startLoop } from "../lib/loop.ts";
 import { mapBounded } from "../lib/map-bounded.ts";
 import type { Log } from "../log.ts";
+import { type Backlog, createBacklogs } from "./backlogs.ts";
 
 export interface RetentionWatchDeps {
   readonly db: Queryable;
-  readonly findAtRisk: FindAtRisk;
+  readonly lookAtGroups: LookAtGroups;
   readonly log: Log;
   /** All topics in pages; ends early where another gateway has the turn by now. */
   readonly pages: () => AsyncIterable<readonly RetainedTopic[]>;
   /** Whether it is this gateway's turn. */
   readonly isHolder: () => boolean;
   readonly everyMs: number;
+  /** How many subscriptions `backlogs` names. */
+  readonly mostShown: number;
 }
 
 /** Raises the alarm before retention takes unread events of a subscription. Disposal waits for the look under way. */
 export interface RetentionWatch extends AsyncDisposable {
   /** Subscriptions at risk, as this gateway saw last; 0 where it is another's turn. */
   readonly atRisk: () => number;
+  /** Those that are furthest behind, and the rest as one; as this gateway saw last, none where it is another's turn. */
+  readonly backlogs: () => readonly Backlog[];
 }
 
 const TOPICS_AT_ONCE = 8;
@@ -33,18 +39,24 @@ const TICK_MS = 1_000;
  * written into their rows and logged once. A look that could not see all of them clears nothing.
  */
 export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
-  const { db, findAtRisk, log, pages, isHolder, everyMs } = deps;
+  const { db, lookAtGroups, log, pages, isHolder, everyMs, mostShown } = deps;
   let count = 0;
+  let furthest: readonly Backlog[] = [];
 
   async function look(signal: AbortSignal): Promise<void> {
     if (!isHolder()) return;
     const found = new Set<string>();
+    const backlogs = createBacklogs();
     let failure: { readonly error: unknown } | undefined;
     for await (const page of pages()) {
       await mapBounded(page, TOPICS_AT_ONCE, async (topic) => {
         if (signal.aborted || failure) return;
         try {
-          for (const name of await findAtRisk(topic)) if (isId("sub", name)) found.add(name);
+          for (const group of await lookAtGroups(topic)) {
+            if (!isId("sub", group.name)) continue;
+            backlogs.add(topic.topic, group);
+            if (group.isAtRisk) found.add(group.name);
+          }
         } catch (error) {
           failure = { error };
         }
@@ -67,6 +79,8 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
       );
     }
     count = atRisk.length;
+    backlogs.addLetters(await countDeadLetters(db));
+    furthest = backlogs.furthest(mostShown);
   }
 
   const loop = startLoop({
@@ -78,6 +92,7 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
   });
   return {
     atRisk: () => (isHolder() ? count : 0),
+    backlogs: () => (isHolder() ? furthest : []),
     [Symbol.asyncDispose]: loop[Symbol.asyncDispose],
   };
 }

@@ -4,6 +4,7 @@ import { createTrimAcknowledged } from "../bus/retention/retention.ts";
 import { readTopicLimits } from "../data/accounts/organization-limits.ts";
 import type { Queryable } from "../data/database.ts";
 import type { Log } from "../log.ts";
+import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
 
 export interface TopicLimitsDeps {
   readonly db: Queryable;
@@ -13,6 +14,8 @@ export interface TopicLimitsDeps {
   readonly topicBytesPerOrganization: number;
   /** How long what is found holds: longer than until the next sweep ends. */
   readonly ttlMs: number;
+  /** How many organizations `usage` names. */
+  readonly mostShown: number;
 }
 
 /** Sums what organizations hold during a sweep of all topics, and says in the end who holds too much. */
@@ -22,6 +25,8 @@ export interface TopicLimits {
   readonly expect: (topic: string, organizationId: string) => void;
   /** @throws UnavailableError */
   readonly settle: () => Promise<void>;
+  /** As the last sweep found it. */
+  readonly usage: () => readonly StorageUsage[];
 }
 
 /**
@@ -29,12 +34,13 @@ export interface TopicLimits {
  * hooks and sources wait until retention, or its readers, have made room.
  */
 export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
-  const { db, redis, log, topicBytesPerOrganization, ttlMs } = deps;
+  const { db, redis, log, topicBytesPerOrganization, ttlMs, mostShown } = deps;
   const trimAcknowledged = createTrimAcknowledged({ redis });
   /** Owners of the topics that the sweep has not come through yet, or failed at. */
   const awaited = new Map<string, string>();
   const topicsOf = new Map<string, Map<string, number>>();
   let overBefore: ReadonlySet<string> = new Set();
+  let usage: readonly StorageUsage[] = [];
 
   return {
     begin() {
@@ -53,6 +59,10 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       const held = new Map([...topicsOf].map(([owner, topics]) => [owner, sum(topics.values())]));
       const isWhole = awaited.size === 0;
       const limitOf = await readTopicLimits(db, topicBytesPerOrganization, { held, isWhole });
+      usage = nearestLimits(
+        [...held].map(([organization, bytes]) => ({ organization, bytes, limit: limitOf?.(organization) })),
+        mostShown,
+      );
       if (limitOf === undefined) return;
       // A sum without a topic that failed is no sign of room.
       const short = new Set(awaited.values());
@@ -76,6 +86,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       await writeOverLimit(redis, [...over], ttlMs);
       overBefore = over;
     },
+    usage: () => usage,
   };
 }
 

@@ -41,8 +41,10 @@ export function openDelivery(deps: DeliveryDeps): Delivery {
         queue,
         retries,
         attempt: createAttempt(deps),
-        observe: ({ kind, attempt: { status } }) =>
-          metrics.handlerAttempts.add(kind, status === null ? "none" : `${Math.floor(status / 100)}xx`),
+        observe({ kind, attempt: { status, durationMs } }) {
+          metrics.handlerAttempts.add(kind, status === null ? "none" : `${Math.floor(status / 100)}xx`);
+          metrics.handlerSeconds.observe(kind, durationMs / 1000);
+        },
       }),
     [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose](),
   };

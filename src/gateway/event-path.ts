@@ -4,7 +4,7 @@ import { type Appended, createPublish } from "../bus/publish/publish.ts";
 import { createQuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { ChangeFeed } from "../data/changes.ts";
 import type { LiveChannels } from "../data/channels/live-channels.ts";
-import type { ChannelKindName } from "../event/channel.ts";
+import type { ChannelIdentity } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import { type AnswerHandshakeDeps, createAnswerHandshake } from "../ingest/answer-handshake.ts";
@@ -58,7 +58,7 @@ export function createEventPath(deps: EventPathDeps) {
   const publish = createPublish({
     redis,
     onAppended,
-    onCall: (seconds) => metrics.publishSeconds.observe(seconds),
+    onCall: (seconds) => metrics.publishSeconds.observe("", seconds),
     newQuarantineId: () => createId("qr", clock()),
   });
   const quarantine = createQuarantineStore({ redis, publish });
@@ -84,7 +84,7 @@ export function createEventPath(deps: EventPathDeps) {
     publish,
     quarantine,
     normalize: createNormalizer(normalizing, elsewhere.normalize),
-    observe: (channel, result) => count(metrics, channel.identity.kind, result),
+    observe: (channel, result) => count(metrics, channel.identity, result),
   };
   const { write, ingestFetched, ...writer } = createWriter(shared);
   const drainPaused = createDrainPaused({ ...shared, quarantine, redrive: writer.redrive });
@@ -149,13 +149,33 @@ function validators(schemas: SchemaCompiler) {
     });
 }
 
-function count(metrics: Metrics, kind: ChannelKindName, result: IngestResult): void {
+function count(metrics: Metrics, channel: ChannelIdentity, result: IngestResult): void {
+  const { kind } = channel;
+  const counts = metrics.countsOf(channel);
   metrics.deliveries.add(kind, result.kind);
-  if (result.kind !== "accepted") return;
-  const { published, duplicates, quarantine } = result.outcome;
-  if (published > 0) metrics.events.add(kind, "published", published);
-  if (duplicates > 0) metrics.events.add(kind, "duplicate", duplicates);
-  for (const { reason } of quarantine) metrics.quarantined.add(kind, reason);
+  switch (result.kind) {
+    case "accepted": {
+      const { published, duplicates, quarantined, quarantine } = result.outcome;
+      counts.accepted++;
+      counts.published += published;
+      counts.duplicate += duplicates;
+      counts.quarantined += quarantined;
+      if (published > 0) metrics.events.add(kind, "published", published);
+      if (duplicates > 0) metrics.events.add(kind, "duplicate", duplicates);
+      for (const { reason } of quarantine) metrics.quarantined.add(kind, reason);
+      return;
+    }
+    case "handshake":
+    case "unverified":
+      counts[result.kind]++;
+      return;
+    case "rejected":
+    case "tooManyItems":
+      counts.refused++;
+      return;
+    default:
+      result satisfies never;
+  }
 }
 
 const PINNED_LIMITS = { totalTimeoutMs: 5_000, maxBytes: 256 * 1024, maxRedirects: 0 } as const;

@@ -1,8 +1,12 @@
+import packageJson from "../../package.json" with { type: "json" };
 import type { RedisBus } from "../bus/connection/redis.ts";
 import type { OverLimit } from "../bus/limits/over-limit.ts";
 import { type ChangeFeed, MAX_STALENESS_MS } from "../data/changes.ts";
+import type { Backlog } from "../delivery/backlogs.ts";
 import type { Housekeeper } from "../delivery/housekeeper.ts";
+import type { StorageUsage } from "../delivery/storage-usage.ts";
 import type { CheckResult, HealthCheck } from "../http/health.ts";
+import type { Metrics } from "../metrics.ts";
 import type { Foundation } from "./foundation.ts";
 import type { MasterKeyWatch } from "./master-keys.ts";
 import type { Sources } from "./sources.ts";
@@ -77,7 +81,7 @@ export function observeGateway({
   overLimit,
   redis,
 }: Pick<Foundation, "metrics" | "changes" | "redis"> & {
-  readonly housekeeper: Pick<Housekeeper, "atRisk">;
+  readonly housekeeper: Pick<Housekeeper, "atRisk" | "backlogs" | "topicUsage" | "quarantineUsage">;
   readonly overLimit: Pick<OverLimit, "count">;
 }): void {
   metrics.observe(
@@ -100,4 +104,71 @@ export function observeGateway({
     "Of maxmemory; 0 where it is not limited",
     () => redis.state().memoryUsedFraction ?? 0,
   );
+  metrics.observe("inlet_redis_ready", "1 while Redis takes what is published, else 0", () =>
+    redis.state().ready ? 1 : 0,
+  );
+  const { version } = packageJson;
+  metrics.observeEach("inlet_build_info", "Always 1", ["version", "node"], () => [
+    { labels: { version, node: process.versions.node }, value: 1 },
+  ]);
+  observeBacklogs(metrics, housekeeper.backlogs);
+  observeStorage(metrics, housekeeper);
+}
+
+/** Only the gateway that has the turn to look knows any. */
+function observeBacklogs(metrics: Metrics, backlogs: () => readonly Backlog[]): void {
+  const observe = (name: string, help: string, of: (backlog: Backlog) => number): void =>
+    metrics.observeEach(name, help, ["app", "subscription"], () =>
+      backlogs().map((one) => ({
+        labels: { app: one.app, subscription: one.subscription },
+        value: of(one),
+      })),
+    );
+  observe(
+    "inlet_subscription_lag_entries",
+    "Entries that the group of a subscription was not given yet",
+    ({ lag }) => lag,
+  );
+  observe("inlet_subscription_lag_seconds", "The age of the oldest of them", ({ lagSeconds }) => lagSeconds);
+  observe(
+    "inlet_subscription_unhandled_seconds",
+    "The age of the oldest entry that a subscription was not given, or has not acknowledged",
+    ({ unhandledSeconds }) => unhandledSeconds,
+  );
+  observe(
+    "inlet_subscription_pending_entries",
+    "Entries that were given and not acknowledged",
+    ({ pending }) => pending,
+  );
+  observe(
+    "inlet_subscription_dead_letters",
+    "Dead letters of a subscription's handler and readers",
+    ({ deadLetters }) => deadLetters,
+  );
+}
+
+function observeStorage(
+  metrics: Metrics,
+  { topicUsage, quarantineUsage }: Pick<Housekeeper, "topicUsage" | "quarantineUsage">,
+): void {
+  const observe = (
+    name: string,
+    help: string,
+    read: () => readonly StorageUsage[],
+    of: "bytes" | "limit",
+  ): void =>
+    metrics.observeEach(name, help, ["organization"], () =>
+      read().flatMap(({ organization, [of]: value }) =>
+        value === undefined ? [] : [{ labels: { organization }, value }],
+      ),
+    );
+  observe("inlet_organization_topic_bytes", "What the topics of an organization hold", topicUsage, "bytes");
+  observe("inlet_organization_topic_limit_bytes", "What they may hold", topicUsage, "limit");
+  observe(
+    "inlet_organization_quarantine_bytes",
+    "What the quarantine of an organization holds",
+    quarantineUsage,
+    "bytes",
+  );
+  observe("inlet_organization_quarantine_limit_bytes", "What it may hold", quarantineUsage, "limit");
 }

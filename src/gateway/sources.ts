@@ -76,6 +76,11 @@ export function startSources(deps: SourcesDeps): Sources {
       const { identity } = event.channel;
       const facts = channelFacts(identity);
       switch (event.kind) {
+        case "opened": {
+          const isStream = runtimes.get(identity.kind)?.stream !== undefined;
+          if (event.isAgain && isStream) metrics.sourceReconnects.inc({ kind: identity.kind });
+          return;
+        }
         case "ended":
           return metrics.sourceRuns.add(identity.kind, event.end.kind);
         case "cursorLost":

@@ -47,7 +47,7 @@ export function requireOneHost({ rawHeaders }: IncomingMessage): void {
 
 const COUNTED_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE"]);
 
-/** Counts and times the answers of the management API. */
+/** Counts and times the answers of the management API by the patterns of their routes, of which there are so many and no more. */
 export function requestMetrics({
   apiRequests,
   apiRequestSeconds,
@@ -56,8 +56,9 @@ export function requestMetrics({
     const startedAt = performance.now();
     await next();
     const method = COUNTED_METHODS.has(c.req.method) ? c.req.method : "other";
-    apiRequests.inc({ method, status: c.res.status });
-    apiRequestSeconds.observe((performance.now() - startedAt) / 1000);
+    const route = routePath(c, -1);
+    apiRequests.inc({ method, route, status: c.res.status });
+    apiRequestSeconds.observe({ method, route }, (performance.now() - startedAt) / 1000);
   };
 }
 

@@ -48,6 +48,7 @@ const FAST: HousekeeperTiming = {
   sweepEveryMs: 20,
   expireEveryMs: 20,
   watchEveryMs: HOUR_MS,
+  usageEveryMs: 20,
   retiredForMs: HOUR_MS,
 };
 
@@ -351,7 +352,14 @@ describe("an organization whose topics hold more than they may", () => {
         createOrganization(trx, { organization: "short", space: "s", account: "a" }, Date.now()),
       );
     const log = createLog({ level: "silent" });
-    const limits = createTopicLimits({ db, redis, log, topicBytesPerOrganization: 1_000, ttlMs: HOUR_MS });
+    const limits = createTopicLimits({
+      db,
+      redis,
+      log,
+      topicBytesPerOrganization: 1_000,
+      ttlMs: HOUR_MS,
+      mostShown: 1,
+    });
     const [a, b] = ["inlet:{short}:a", "inlet:{short}:b"];
     /** Undefined: the topic failed. */
     const sweep = async (bytesOfA: number | undefined, bytesOfB: number | undefined) => {
@@ -375,9 +383,28 @@ describe("an organization whose topics hold more than they may", () => {
 
     await redis.call("xadd", [b, "1-0", "text", "x".repeat(10_000)]);
     expect(await sweep(2_000, 10_000)).toBe(true);
+    expect(limits.usage()).toEqual([
+      { organization: organizationId, bytes: 12_000, limit: 5_000 },
+      { organization: "other", bytes: 0, limit: undefined },
+    ]);
     expect(await sweep(2_000, undefined)).toBe(true);
     expect(await sweep(2_000, 3_000)).toBe(false);
   });
+});
+
+it("what quarantine holds is known by organization, with its limit", async () => {
+  const { db } = spine.api.database;
+  const { organizationId } = await db
+    .transaction()
+    .execute((trx) =>
+      createOrganization(trx, { organization: "kept", space: "s", account: "a" }, Date.now()),
+    );
+  await spine.redis.call("hset", [`inlet:{q.${organizationId}}:b`, "t", 4_096]);
+  const keeper = startKeeper();
+  const limit = 512 * 1024 * 1024;
+  await until(() => keeper.quarantineUsage().some(({ organization }) => organization === organizationId));
+  expect(keeper.quarantineUsage()).toContainEqual({ organization: organizationId, bytes: 4_096, limit });
+  expect(keeper.quarantineUsage().at(-1)).toEqual({ organization: "other", bytes: 0, limit: undefined });
 });
 
 it("the audit is let go when its days are over, the counts of refusals too", async () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createFindAtRisk, type FindAtRisk } from "../../src/bus/retention/retention-risk.ts";
+import { createLookAtGroups, type LookAtGroups } from "../../src/bus/retention/retention-risk.ts";
 import { pageTopics } from "../../src/data/channels/topics.ts";
+import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
 import { type RetentionWatch, startRetentionWatch } from "../../src/delivery/retention-watch.ts";
 import { createLog } from "../../src/log.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
@@ -18,11 +19,11 @@ beforeEach(async () => {
 });
 afterEach(() => open.disposeAsync());
 
-function startWatch(findAtRisk: FindAtRisk = createFindAtRisk(spine)): RetentionWatch {
+function startWatch(lookAtGroups: LookAtGroups = createLookAtGroups(spine)): RetentionWatch {
   const { db } = spine.api.database;
   return open.use(
     startRetentionWatch({
-      ...{ db, findAtRisk, everyMs: 20 },
+      ...{ db, lookAtGroups, everyMs: 20, mostShown: 1 },
       log: createLog({ level: "info", destination: { write: (line) => void lines.push(JSON.parse(line)) } }),
       isHolder: () => holder,
       async *pages() {
@@ -80,10 +81,10 @@ describe("a subscription that is about to lose unread events to retention", () =
   it("stays failing when the check itself fails, and logs that once", async () => {
     const { behind, stateOf } = await fill();
     let isAway = false;
-    const find = createFindAtRisk(spine);
+    const look = createLookAtGroups(spine);
     startWatch(async (topic) => {
       if (isAway) throw new Error("away");
-      return find(topic);
+      return look(topic);
     });
     await until(async () => (await stateOf(behind)) === "failing");
     isAway = true;
@@ -95,4 +96,25 @@ describe("a subscription that is about to lose unread events to retention", () =
     expect(await stateOf(behind)).toBe("failing");
     expect(lines).toHaveLength(3);
   });
+});
+
+it("the subscription that is furthest behind is named with its backlog, the others are one", async () => {
+  const { behind, done } = await fill();
+  await spine.server.client.xadd(`{${behind.topics[0]}}:dead:${behind.id}`, "*", "entry", "1-0");
+  const { db } = spine.api.database;
+  const letter = { topic: behind.topics[0], fields: [], attempts: [], type: "a", reason: "HTTP 500" };
+  for (const entryId of ["1-0", "2-0"])
+    await insertDeadLetter(db, { ...letter, subscriptionId: behind.id, entryId }, Date.now());
+  const watch = startWatch();
+  await until(() => watch.backlogs().length > 0);
+  const [furthest, others, ...rest] = watch.backlogs();
+  expect(rest).toEqual([]);
+  expect(furthest).toMatchObject({ subscription: behind.id, lag: 90, pending: 0, deadLetters: 3 });
+  expect(furthest?.app).toBe(behind.appId);
+  expect(furthest?.lagSeconds).toBe(furthest?.unhandledSeconds);
+  const caughtUp = { lag: 0, lagSeconds: 0, unhandledSeconds: 0, pending: 0, deadLetters: 0 };
+  expect(others).toEqual({ app: "other", subscription: "other", ...caughtUp });
+  expect(done.id).not.toBe(furthest?.subscription);
+  holder = false;
+  expect(watch.backlogs()).toEqual([]);
 });

@@ -1,6 +1,8 @@
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -209,6 +211,37 @@ describe("a hook", () => {
     await send("signed", "{}");
     await send("strict", "{");
     expect((await count()) - before).toBe(4);
+  });
+
+  it("is timed by its outcome, and counted by app and channel", async () => {
+    await send("plain", '{"id":"timed"}');
+    await send("signed", "{}");
+    const metrics = await readMetrics(gateway.origin);
+    for (const outcome of ["ok", "unverified", "refused"])
+      expect(metrics).toMatch(
+        new RegExp(`^inlet_hook_duration_seconds_count\\{outcome="${outcome}"\\} [1-9]`, "m"),
+      );
+    const counted = (metric: string, labels: string): number => {
+      const line = metrics.match(new RegExp(`^${metric}\\{app="app_\\w+",${labels}\\} (\\d+)$`, "m"));
+      return Number(line?.[1]);
+    };
+    const deliveries = (uid: string, result: string) =>
+      counted("inlet_channel_deliveries_total", `channel="${uid}",result="${result}"`);
+    expect(deliveries("plain", "accepted")).toBeGreaterThan(0);
+    expect(deliveries("signed", "unverified")).toBeGreaterThan(0);
+    expect(deliveries("strict", "refused")).toBeGreaterThan(0);
+    expect(counted("inlet_channel_events_total", 'channel="plain",outcome="published"')).toBeGreaterThan(0);
+  });
+
+  it("has each of its metrics on the page of them, and no other is there", async () => {
+    const page = await readFile(join(import.meta.dirname, "../../src/docs/metrics.md"), "utf8");
+    const rows = page.split("\n").filter((line) => line.startsWith("| `inlet_"));
+    const listed = rows.flatMap((row) =>
+      [...(row.split("|")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name),
+    );
+    const metrics = await readMetrics(gateway.origin);
+    const live = [...metrics.matchAll(/^# TYPE (inlet_\w+) /gm)].map(([, name]) => name);
+    expect(listed.toSorted()).toEqual(live.toSorted());
   });
 
   it("writes neither its address nor a signature to the log", () => {

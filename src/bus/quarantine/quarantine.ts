@@ -44,7 +44,7 @@ export function createQuarantineStore({
   readonly publish: Publish;
   readonly limits?: QuarantineLimits;
 }) {
-  const { keepMs } = limits ?? QUARANTINE_LIMITS;
+  const { keepMs, organizationBytes } = limits ?? QUARANTINE_LIMITS;
   const runList = luaScript(redis, new URL("./quarantine-list.lua", import.meta.url));
   const runDrop = luaScript(redis, new URL("./quarantine-drop.lua", import.meta.url));
   const runExpire = luaScript(redis, new URL("./quarantine-expire.lua", import.meta.url));
@@ -128,6 +128,11 @@ export function createQuarantineStore({
       const accounts = (await redis.call("hkeys", [quarantineBudgetKey(organizationId)])) as string[];
       const channels = accounts.filter((name) => name.endsWith(":a")).map((name) => name.slice(0, -2));
       await removeOlder(organizationId, channels, keepMs, QUARANTINE_REASONS);
+    },
+    /** What it holds of all that it may. */
+    async readUsage(organizationId: string) {
+      const bytes = await redis.call("hget", [quarantineBudgetKey(organizationId), "t"]);
+      return { bytes: Number(bytes ?? 0), limit: organizationBytes };
     },
     /** Items that gave way to newer ones. */
     async countDropped(organizationId: string, channelNumber: number): Promise<number> {

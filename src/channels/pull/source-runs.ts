@@ -117,6 +117,8 @@ export type SourceObservation =
       readonly end: SourceEnd;
     }
   | { readonly kind: "recovered" | "cursorLost"; readonly channel: ChannelHandle }
+  /** The first answer of a run; `isAgain`: not of the first run that the source ever had. */
+  | { readonly kind: "opened"; readonly channel: ChannelHandle; readonly isAgain: boolean }
   | { readonly kind: "refused"; readonly channel: ChannelHandle; readonly stale: "epoch" | "cursor" };
 
 /** Of all sources together, on their way to the bus: less than what it takes, so that sources wait instead of being refused. */
@@ -137,10 +139,9 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
       begun.add(channelNumber);
       const taken = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
       if (taken.kind !== "acquired") return taken;
-      const isLost = taken.isFirst && hadBegun;
       return {
         kind: "open",
-        open: startRun(deps, underWay, { channel, taken, isLost, owner, signal }),
+        open: startRun(deps, underWay, { channel, taken, hadBegun, owner, signal }),
       };
     },
   };
@@ -164,14 +165,14 @@ function startRun<C extends SourceChannel>(
   beginning: {
     readonly channel: C;
     readonly taken: AcquiredSource;
-    /** True where it has run before, and Redis knows nothing of it any more. */
-    readonly isLost: boolean;
+    /** True where it has run before. */
+    readonly hadBegun: boolean;
     readonly owner: string;
     readonly signal: AbortSignal;
   },
 ): OpenRun {
   const { positions, states, pace, ingest, move, setState, clock, observe } = deps;
-  const { channel, taken, isLost, owner, signal } = beginning;
+  const { channel, taken, hadBegun, owner, signal } = beginning;
   const { number } = channel.identity;
   const { epoch } = taken;
   const writes = createOrderedWrites({ version: taken.version, isPipelined: deps.isPipelined });
@@ -252,13 +253,15 @@ function startRun<C extends SourceChannel>(
     opened() {
       if (isOpen) return;
       isOpen = true;
+      observe({ kind: "opened", channel, isAgain: hadBegun });
       report.note({ state: "open" });
       if (!isWell) wellTimer = setTimeout(recover, WELL_AFTER_MS);
     },
     warn: (code, message) => report.note({ lastError: errorOf(code, message) }),
   };
 
-  if (isLost) {
+  // Redis knows nothing of it any more.
+  if (taken.isFirst && hadBegun) {
     observe({ kind: "cursorLost", channel });
     run.warn("cursor_lost", CURSOR_LOST);
   }

@@ -23,7 +23,7 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
   readonly findChannel: (channelId: string) => C | undefined | Promise<C | undefined>;
   readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime<C>>;
   readonly limits: Pick<HookLimits, "arrived" | "addressOf">;
-  readonly metrics: Pick<Metrics, "deliveries">;
+  readonly metrics: Pick<Metrics, "deliveries" | "countsOf" | "hookSeconds">;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -33,7 +33,7 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
  * stands in no log line and in no answer.
  */
 export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{ Bindings: HttpBindings }> {
-  const { findChannel, runtimes, limits } = deps;
+  const { findChannel, runtimes, limits, metrics } = deps;
   const hooks = new Hono<{ Bindings: HttpBindings }>();
 
   /** On Node's own response: every answer carries it, also one that a kind has made itself. */
@@ -46,6 +46,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{
   }
 
   hooks.all(`${HOOKS_PATH}:channelId`, async (c) => {
+    const sinceMs = performance.now();
     nameRequest(c);
     requireOneHost(c.env.incoming);
     const found = findChannel(c.req.param("channelId"));
@@ -54,9 +55,11 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{
     if (channel === undefined || receive === undefined) throw notFound("channel");
     try {
       limits.arrived(channel, c.env.incoming);
-      return await receive(channel, c, limits.addressOf(c.env.incoming));
+      const answer = await receive(channel, c, limits.addressOf(c.env.incoming));
+      metrics.hookSeconds.observe("ok", (performance.now() - sinceMs) / 1000);
+      return answer;
     } catch (thrown) {
-      throw new HookError(channel, thrown);
+      throw new HookError(channel, sinceMs, thrown);
     }
   });
 
@@ -71,7 +74,14 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{
     const error = toApiError(failure);
     const result = error.code === "internal" || error.code === "unavailable" ? error.code : "refused";
     const refusal = failure instanceof DeliveryRefusedError ? failure : undefined;
-    if (channel && !refusal) deps.metrics.deliveries.add(channel.kind, result);
+    if (channel && !refusal) {
+      metrics.deliveries.add(channel.kind, result);
+      metrics.countsOf(channel)[result === "refused" ? "refused" : "failed"]++;
+    }
+    if (thrown instanceof HookError) {
+      const outcome = error.code === "unauthenticated" ? "unverified" : result;
+      metrics.hookSeconds.observe(outcome, (performance.now() - thrown.sinceMs) / 1000);
+    }
     const line = {
       requestId,
       code: error.code,
@@ -97,12 +107,14 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{
   return hooks;
 }
 
-/** A failure with the channel that it happened to. */
+/** A failure with the channel that it happened to, and when its request came. */
 class HookError extends Error {
   readonly channel: ChannelHandle;
+  readonly sinceMs: number;
 
-  constructor(channel: ChannelHandle, cause: unknown) {
+  constructor(channel: ChannelHandle, sinceMs: number, cause: unknown) {
     super("delivery failed", { cause });
     this.channel = channel;
+    this.sinceMs = sinceMs;
   }
 }

@@ -64,6 +64,16 @@ export async function countDeadLettersOf(
   return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
 }
 
+/** Of all subscriptions that have any. */
+export async function countDeadLetters(db: Queryable): Promise<ReadonlyMap<string, number>> {
+  const rows = await db
+    .selectFrom("deadLetters")
+    .select(({ fn }) => ["subscriptionId", fn.countAll<number>().as("total")])
+    .groupBy("subscriptionId")
+    .execute();
+  return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
+}
+
 /** True of an event that was deleted for privacy. */
 export async function isDeletedEvent(db: Queryable, topic: string, entryId: string): Promise<boolean> {
   const row = await db

@@ -23,6 +23,8 @@ export interface SchemaCompilerOptions {
   readonly maxCompileCpuMs?: number;
   /** Of one value in the worker. */
   readonly maxCheckCpuMs?: number;
+  /** Told of each schema that was not in memory, once it is ready or refused. */
+  readonly onCompiled?: (result: "stored" | "compiled" | "refused", seconds: number) => void;
 }
 
 /** In the cache; a boolean takes nothing. */
@@ -135,9 +137,15 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
   }
 
   async function compileText(text: string, digest: string, asker: Asker): Promise<Compiled> {
+    const sinceMs = performance.now();
+    const told = (result: "stored" | "compiled" | "refused"): void =>
+      options.onCompiled?.(result, (performance.now() - sinceMs) / 1000);
     const kept = await codeStore?.find(digest);
     const answer = kept ? ok(kept) : await generate(text, asker);
-    if (!answer.ok) return answer;
+    if (!answer.ok) {
+      told("refused");
+      return answer;
+    }
     const generated = answer.value;
     if (!kept) codeStore?.keep(digest, generated);
     const { code } = generated;
@@ -146,6 +154,7 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     const size = { textLength: text.length, codeLength: code.length, cost: generated.cost };
     const compiled = { validate, size, generated: { digest, code } };
     cache.set(digest, compiled, { size: code.length });
+    told(kept ? "stored" : "compiled");
     return ok(compiled);
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createFindAtRisk } from "../../../src/bus/retention/retention-risk.ts";
+import { createLookAtGroups } from "../../../src/bus/retention/retention-risk.ts";
 import { openedBus } from "../support.ts";
 
 const { server, redis } = openedBus();
@@ -23,8 +23,11 @@ const read = async (topic: string, name: string, count: number): Promise<string[
   )) as [string, [string, string[]][]][] | null;
   return (reply?.[0]?.[1] ?? []).map(([id]) => id);
 };
-const atRisk = (topic: string, limits: Partial<typeof ROOMY> = {}): Promise<readonly string[]> =>
-  createFindAtRisk({ redis })({ topic, ...ROOMY, ...limits });
+const look = createLookAtGroups({ redis });
+const atRisk = async (topic: string, limits: Partial<typeof ROOMY> = {}): Promise<readonly string[]> => {
+  const groups = await look({ topic, ...ROOMY, ...limits });
+  return groups.filter(({ isAtRisk }) => isAtRisk).map(({ name }) => name);
+};
 
 describe("a group is at risk", () => {
   it("when its oldest unread entry is older than four fifths of the age limit", async () => {
@@ -69,5 +72,42 @@ describe("a group is at risk", () => {
     await server.client.xtrim(topic, "MAXLEN", 0);
     expect(await atRisk(topic, { maxEntries: 10 })).toEqual([]);
     expect(await atRisk("events.none")).toEqual([]);
+  });
+});
+
+describe("a group is seen", () => {
+  const standing = async (topic: string) =>
+    Object.fromEntries((await look({ topic, ...ROOMY })).map(({ name, ...one }) => [name, one]));
+
+  it("with what it was not given yet, what is pending, what its readers set aside, and the ages of the oldest", async () => {
+    const topic = await topicWith(10, 5_000_000);
+    await group(topic, "new");
+    await group(topic, "half");
+    await group(topic, "done");
+    const [oldest = "", ...rest] = await read(topic, "half", 4);
+    await server.client.xack(topic, "half", ...rest);
+    await read(topic, "done", 10).then((ids) => server.client.xack(topic, "done", ...ids));
+    await server.client.xadd(`{${topic}}:dead:done`, "*", "entry", oldest);
+    const { half, done, ...others } = await standing(topic);
+    expect(others).toEqual({
+      new: expect.objectContaining({ lag: 10, pending: 0, deadLetters: 0, isAtRisk: false }),
+    });
+    expect(half).toMatchObject({ lag: 6, pending: 1, deadLetters: 0 });
+    expect(done).toEqual({
+      ...{ isAtRisk: false, lag: 0, lagMs: 0, unhandledMs: 0, pending: 0, deadLetters: 1 },
+    });
+    // The pending one was appended four milliseconds before the first that was not given.
+    expect((half?.unhandledMs ?? 0) - (half?.lagMs ?? 0)).toBe(4);
+    expect(others.new?.lagMs).toBe(half?.unhandledMs);
+    expect(half?.lagMs).toBeGreaterThanOrEqual(5_000_000);
+  });
+
+  it("with an estimate where Redis does not know its lag", async () => {
+    const topic = await topicWith(100, 1_000);
+    const ids = (await server.client.xrange(topic, "-", "+")).map(([id]) => id);
+    await server.client.xgroup("CREATE", topic, "midway", ids[49] ?? "");
+    const { midway } = await standing(topic);
+    expect(midway?.lag).toBeGreaterThan(45);
+    expect(midway?.lag).toBeLessThan(55);
   });
 });

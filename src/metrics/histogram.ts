@@ -1,0 +1,98 @@
+import { Histogram, type Registry } from "prom-client";
+
+/** Times by one label from a closed set. */
+export interface Timings {
+  /** @param value of the label */
+  readonly observe: (value: string, seconds: number) => void;
+}
+
+/** From a millisecond to the longest that anybody waits for. */
+export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+interface Config {
+  readonly name: string;
+  readonly help: string;
+  /** Undefined: none, and all values are one. */
+  readonly label?: string;
+  readonly buckets?: readonly number[];
+  readonly registers: Registry[];
+}
+
+/** A histogram for the way of events: prom-client makes an object and hashes its labels at each value. */
+export function createTimings({ buckets = SECONDS, label, ...config }: Config): Timings {
+  const series = new Map<string, Series>();
+  new ReadHistogram({
+    ...config,
+    ...(label !== undefined && { labelNames: [label] }),
+    read: () =>
+      [...series].flatMap(([value, one]) =>
+        valuesOf(config.name, buckets, label === undefined ? {} : { [label]: value }, one),
+      ),
+  });
+  return {
+    observe(value, seconds) {
+      let one = series.get(value);
+      if (one === undefined) {
+        one = { counts: new Float64Array(buckets.length + 1), sum: 0 };
+        series.set(value, one);
+      }
+      let i = 0;
+      while (i < buckets.length && seconds > (buckets[i] ?? 0)) i++;
+      one.counts[i] = (one.counts[i] ?? 0) + 1;
+      one.sum += seconds;
+    },
+  };
+}
+
+interface Series {
+  /** By bucket, each alone; the last is what is beyond all of them. */
+  readonly counts: Float64Array;
+  sum: number;
+}
+
+interface Value {
+  readonly metricName: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+function valuesOf(
+  name: string,
+  buckets: readonly number[],
+  labels: Readonly<Record<string, string>>,
+  { counts, sum }: Series,
+): readonly Value[] {
+  let count = 0;
+  const values: Value[] = [];
+  for (const [i, part] of counts.entries()) {
+    count += part;
+    values.push({
+      metricName: `${name}_bucket`,
+      labels: { ...labels, le: buckets[i] ?? "+Inf" },
+      value: count,
+    });
+  }
+  values.push({ metricName: `${name}_sum`, labels, value: sum });
+  values.push({ metricName: `${name}_count`, labels, value: count });
+  return values;
+}
+
+/** What the registry asks for when it is read. */
+class ReadHistogram extends Histogram {
+  readonly #read: () => readonly Value[];
+  readonly #facts: Pick<Config, "name" | "help">;
+
+  constructor({
+    read,
+    ...config
+  }: Config & { readonly labelNames?: string[]; readonly read: () => readonly Value[] }) {
+    const { name, help, labelNames = [], registers } = config;
+    super({ name, help, labelNames, registers });
+    this.#read = read;
+    this.#facts = { name, help };
+  }
+
+  async getForPromString() {
+    return { ...this.#facts, type: "histogram", values: this.#read() };
+  }
+}

@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { createBusiest, OTHER } from "../../src/metrics/busiest.ts";
+
+const name = (number: number) => ({ number, appId: "app_1", uid: `c${number}` });
+
+function start(most: number) {
+  let nowMs = 0;
+  const busiest = createBusiest({ most, nowMs: () => nowMs });
+  const shown = () =>
+    Object.fromEntries(busiest.read().map(({ name, counts }) => [name.uid, counts.accepted]));
+  return {
+    busiest,
+    shown,
+    take(number: number, count = 1) {
+      busiest.countsOf(name(number)).accepted += count;
+    },
+    /** As a scrape does at which the choice is made anew. */
+    electAndRead() {
+      nowMs += 30_000;
+      return shown();
+    },
+  };
+}
+
+describe("the busiest channels", () => {
+  it("are shown one by one from the first delivery on while there are few, the rest together", () => {
+    const { take, shown } = start(2);
+    take(1, 3);
+    take(2);
+    take(3, 5);
+    expect(shown()).toEqual({ c1: 3, c2: 1, [OTHER]: 5 });
+    take(1);
+    take(3);
+    expect(shown()).toEqual({ c1: 4, c2: 1, [OTHER]: 6 });
+  });
+
+  it("change places without a delivery being counted twice or not at all: a new series begins at 0", () => {
+    const { take, shown, electAndRead } = start(1);
+    take(1, 2);
+    expect(shown()).toEqual({ c1: 2, [OTHER]: 0 });
+    take(1, 3);
+    take(2, 100);
+    // What the one that leaves had counted since the last reading goes to the rest.
+    expect(electAndRead()).toEqual({ c2: 0, [OTHER]: 103 });
+    take(1, 7);
+    take(2, 20);
+    expect(shown()).toEqual({ c2: 20, [OTHER]: 110 });
+  });
+
+  it("keep their places against channels that are hardly busier", () => {
+    const { take, electAndRead } = start(1);
+    take(1, 10);
+    take(2, 12);
+    expect(Object.keys(electAndRead())).toContain("c1");
+    take(2, 40);
+    expect(Object.keys(electAndRead())).toContain("c2");
+  });
+
+  it("never are more than so many, nor do those that are counted grow without end", () => {
+    const { take, shown, electAndRead } = start(10);
+    for (let number = 0; number < 25_000; number++) take(number);
+    expect(Object.keys(shown())).toHaveLength(11);
+    expect(shown()[OTHER]).toBe(24_990);
+    // The idle ones have made room for others.
+    for (let i = 0; i < 3; i++) electAndRead();
+    for (let round = 0; round < 3; round++) take(90_000 + round, 50);
+    const after = electAndRead();
+    expect([after.c90000, after.c90001, after.c90002]).toEqual([0, 0, 0]);
+    expect(Object.keys(after)).toHaveLength(11);
+  });
+
+  it("may be none: then all is the rest", () => {
+    const { take, shown, electAndRead } = start(0);
+    take(1, 4);
+    expect(shown()).toEqual({ [OTHER]: 4 });
+    take(1);
+    expect(electAndRead()).toEqual({ [OTHER]: 5 });
+  });
+});

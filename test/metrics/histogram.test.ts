@@ -1,0 +1,41 @@
+import { Histogram, Registry } from "prom-client";
+import { expect, it } from "vitest";
+import { createTimings } from "../../src/metrics/histogram.ts";
+
+it("a histogram answers exactly what prom-client's answers for the same values", async () => {
+  const config = { name: "inlet_test_seconds", help: "For the test", buckets: [0.001, 0.01, 0.1] };
+  const ours = new Registry();
+  const theirs = new Registry();
+  const timings = createTimings({ ...config, label: "outcome", registers: [ours] });
+  const histogram = new Histogram({ ...config, labelNames: ["outcome"], registers: [theirs] });
+  const values = [0, 0.001, 0.0011, 0.01, 0.05, 0.1, 0.3, 7];
+  for (const [i, value] of values.entries()) {
+    const outcome = i % 3 === 0 ? "refused" : "ok";
+    timings.observe(outcome, value);
+    histogram.observe({ outcome }, value);
+  }
+  const lines = async (registry: Registry) =>
+    (await registry.metrics())
+      .trim()
+      .split("\n")
+      // The order of labels tells nothing.
+      .map((line) => line.replace(/\{(.*)\}/, (_, labels: string) => `{${labels.split(",").sort().join()}}`))
+      .sort();
+  expect(await lines(ours)).toEqual(await lines(theirs));
+});
+
+it("a histogram without a label is one", async () => {
+  const registry = new Registry();
+  const timings = createTimings({
+    name: "inlet_test_seconds",
+    help: "x",
+    buckets: [1],
+    registers: [registry],
+  });
+  timings.observe("", 0.5);
+  timings.observe("", 2);
+  const text = await registry.metrics();
+  expect(text).toContain('inlet_test_seconds_bucket{le="1"} 1');
+  expect(text).toContain('inlet_test_seconds_bucket{le="+Inf"} 2');
+  expect(text).toContain("inlet_test_seconds_count 2");
+});
