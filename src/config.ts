@@ -15,6 +15,7 @@ export type Command =
   | { readonly kind: "apply"; readonly config: Config; readonly file: string; readonly planOnly: boolean }
   | { readonly kind: "rotateMasterKey"; readonly config: Config }
   | { readonly kind: "revokeKey"; readonly config: Config; readonly named: string }
+  | { readonly kind: "sealAddresses"; readonly config: Config }
   | { readonly kind: "help" };
 
 /** Kubernetes puts these into every pod beside a service called `inlet`. */
@@ -32,6 +33,7 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
   const { config: file, apply, plan: planOnly = false, help } = options.value;
   const rotates = options.value["rotate-master-key"] === true;
   const revoked = options.value["revoke-key"];
+  const seals = options.value["seal-addresses"] === true;
   if (help) return ok({ kind: "help" });
 
   const findings: Finding[] = [];
@@ -40,6 +42,8 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
     findings.push({ path: "--revoke-key", message: "goes by itself" });
   if (rotates && apply !== undefined)
     findings.push({ path: "--rotate-master-key", message: "goes by itself, without --apply" });
+  if (seals && (rotates || revoked !== undefined || apply !== undefined))
+    findings.push({ path: "--seal-addresses", message: "goes by itself" });
   const fromFile = file === undefined ? {} : readSettingsFile(resolve(file), findings);
   findings.push(...findUnknown(Object.keys(env).filter((name) => name.startsWith("INLET_"))));
   findings.push(...findUnknown(Object.keys(fromFile)));
@@ -73,6 +77,7 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
   if (findings.length > 0 || !parsed.success) return err(findings);
   const config = parsed.data;
   if (rotates) return ok({ kind: "rotateMasterKey", config });
+  if (seals) return ok({ kind: "sealAddresses", config });
   if (revoked !== undefined) return ok({ kind: "revokeKey", config, named: revoked });
   return ok(
     apply === undefined

@@ -18,6 +18,7 @@ import { bootstrap } from "./data/bootstrap.ts";
 import { startChangeFeed } from "./data/changes.ts";
 import { createCaptureSecret } from "./data/channels/capture-secret.ts";
 import { createLiveChannels } from "./data/channels/live-channels.ts";
+import { endPlainAddresses, sealAddresses } from "./data/channels/seal-addresses.ts";
 import { openDatabase } from "./data/database.ts";
 import { migrate } from "./data/migrate.ts";
 import { createCodeStore } from "./data/schema-code.ts";
@@ -118,7 +119,12 @@ export async function startGateway(
   };
   const keyring = await awaitDatabase({ log, signal, onAway }, async () => {
     await migrate({ connection: stores.database, log });
-    return openMasterKeyring(db, stores.keys, clock);
+    const opened = await openMasterKeyring(db, stores.keys, clock);
+    await sealAddresses(db, opened);
+    // Its own database serves no other program.
+    if (config.databaseUrl === undefined)
+      await db.transaction().execute((trx) => endPlainAddresses(trx, opened));
+    return opened;
   });
   const codeStore = createCodeStore({ db, macKey: keyring.codeMacKey, clock, log });
   const schemas = opening.use(

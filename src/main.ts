@@ -31,6 +31,8 @@ async function main(): Promise<number> {
       return (await import("./cli/rotate-master-key.ts")).rotate(command.config);
     case "revokeKey":
       return (await import("./cli/revoke-key.ts")).revoke(command.config, command.named);
+    case "sealAddresses":
+      return (await import("./cli/seal-addresses.ts")).sealAllAddresses(command.config);
     case "start":
       return (await import("./cli/start.ts")).start(command.config);
     default:

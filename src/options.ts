@@ -24,6 +24,7 @@ function parse(argv: readonly string[]) {
       plan: { type: "boolean" },
       "rotate-master-key": { type: "boolean" },
       "revoke-key": { type: "string" },
+      "seal-addresses": { type: "boolean" },
       help: { type: "boolean", short: "h" },
       version: { type: "boolean", short: "v" },
     },

@@ -2,7 +2,7 @@ import { SETTING_LIST, type SettingInfo } from "../settings.ts";
 
 /** The text of `--help`. */
 export function renderHelp(): string {
-  return `Usage: inlet [--config FILE] [--apply FILE [--plan] | --rotate-master-key | --revoke-key KEY] [--help] [--version]
+  return `Usage: inlet [--config FILE] [--apply FILE [--plan] | --rotate-master-key | --revoke-key KEY | --seal-addresses] [--help] [--version]
 
 Takes events from webhooks to de-duplicated Redis streams by topic.
 
@@ -13,6 +13,8 @@ Takes events from webhooks to de-duplicated Redis streams by topic.
                   seal all stored secrets under INLET_NEW_MASTER_KEY, or a new key in the data directory, and end
   --revoke-key KEY
                   revoke an API key, named by its id or by its beginning (ik_ and 8 characters), and end
+  --seal-addresses
+                  once no gateway of a release from before runs: keep addresses of channels sealed only, and end
 
 Settings, with their defaults:
 

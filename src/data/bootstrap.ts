@@ -4,6 +4,7 @@ import { acceptApiKey, createApiKey, type KeyGrant } from "./accounts/api-keys.t
 import { operatorOf } from "./accounts/audit-entry.ts";
 import { createOrganization, type NewOrganization } from "./accounts/organizations.ts";
 import { insertApp } from "./apps/apps.ts";
+import { openAddress } from "./channels/address-columns.ts";
 import type { NewChannel } from "./channels/channels.ts";
 import type { Queryable, Trx } from "./database.ts";
 import type { Keyring } from "./keyring/keyring.ts";
@@ -120,7 +121,9 @@ async function installWelcome(
   };
   const installed = await insertApp(trx, operatorOf(organizationId), app, [channel], { keyring, nowMs });
   const appId = installed.app.id;
-  const [{ id: channelId, uid: channelUid }] = installed.channels as readonly [ChannelRow];
+  const [row] = installed.channels as readonly [ChannelRow];
+  const channelId = openAddress(keyring, row);
+  const channelUid = row.uid;
   const topics = channel.events.map(({ type }) => topicOf({ organizationId, appId, channelUid, type }));
   return { organizationId, appId, channelId, topics };
 }

@@ -17,8 +17,11 @@ export interface BlueprintChannel {
 interface ChannelsTable extends Timestamps {
   /** Names the channel for good: dedupe, quarantine and the change feed go by it. */
   number: Generated<number>;
-  /** The address, a credential. */
-  id: string;
+  /** By which the address, a credential, is looked up; null beside `id`: a program from before has given it. */
+  addressHash: ColumnType<Buffer | null, Buffer, Buffer>;
+  sealedAddress: ColumnType<string | null, string, string>;
+  /** The address as it is, while programs from before may run that know no other column. */
+  id: string | null;
   appId: string;
   organizationId: string;
   uid: string;
@@ -43,7 +46,9 @@ interface ChannelsTable extends Timestamps {
 
 /** Addresses that a channel had before, each until it ends; the present one is the channel's id. */
 interface ChannelAddressesTable {
-  id: string;
+  addressHash: ColumnType<Buffer | null, Buffer, Buffer>;
+  /** As a channel's. */
+  id: string | null;
   channelNumber: number;
   createdAt: Timestamp;
   expiresAt: Timestamp;
@@ -165,6 +170,8 @@ interface ClusterTable {
   accountId: ColumnType<string | null, never, string>;
   /** When a gateway first saw what organizations hold; null until then. */
   limitedSince: ColumnType<Date | null, never, Date>;
+  /** True while programs may run that know channels' addresses as they are only. */
+  plainAddresses: boolean;
   createdAt: Timestamp;
 }
 

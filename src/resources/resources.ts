@@ -183,7 +183,9 @@ export function describeApi(facts: DescribedFacts): ReturnType<typeof createDocu
 export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   const facts: RouteFacts = { permissionNames: () => permissionNames, routes: () => routes };
   const routes: readonly MountedRoute[] = collectRoutes(RESOURCES, { ...deps, ...facts });
-  const permissionNames = permissionCatalog(routes.map(({ permission }) => permission));
+  const permissionNames = permissionCatalog(
+    routes.flatMap(({ permission, reveals = null }) => [permission, reveals]),
+  );
   const api = new Hono<ApiEnv>();
   api.use(requestMetrics(deps.metrics));
   api.use(requestLog(deps));

@@ -13,6 +13,8 @@ import { findCanaries, type Places, plant, readKeys, readTables } from "./canari
 /** Every secret of an installation, by what it is. */
 const canaries = new Map<string, string>();
 const secret = (what: string): string => plant(canaries, what);
+/** The addresses of channels, which answers of the API show. */
+const addresses = new Map<string, string>();
 /** A secret that stands in a body is data there: it is kept as it was received, for the topic and to run the item again. */
 const tokenInBody = secret("token in a body");
 const DATA = /^key (?:events\.|inlet:\{q\.)|^answer of GET \S+\/events\?/;
@@ -109,6 +111,7 @@ async function deliver(
   channel: { readonly id: string },
   { query = "", headers = {}, body = {} }: { query?: string; headers?: object; body?: object | string },
 ): Promise<number> {
+  addresses.set(`address ${addresses.size}`, channel.id);
   const response = await fetch(`${gateway.origin}/hooks/${channel.id}${query}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
@@ -224,6 +227,7 @@ async function deliverAll(): Promise<void> {
         cookie: secret("cookie"),
         "proxy-authorization": secret("credential of a proxy"),
         "x-api-key": secret("API key of a sender"),
+        referer: `${gateway.origin}/hooks/${channel.id}`,
       };
       return deliver(channel, { headers: { ...others, ...headers }, query, body: text });
     };
@@ -243,6 +247,7 @@ async function deliverAll(): Promise<void> {
     const forged = uid === "body" ? { ...known, token: wrong } : known;
     expect(await deliver(channel, { ...sign("", wrong), body: forged })).toBe(401);
     const { id } = await see("POST", `${path}/channels/${channel.id}/rotate`, {});
+    addresses.set(`address ${addresses.size}`, id);
     const rotated = { secrets: [{ value: secret(`next secret of ${uid}`) }] };
     await see("PUT", `${path}/channels/${id}`, { config: rotated });
     await see("GET", `${path}/channels/${id}`);
@@ -371,6 +376,12 @@ it("no secret is in a log line at level trace, a metric, a table, a key of Redis
     one.startsWith("token in a body in ") && DATA.test(one.slice("token in a body in ".length));
   expect(found.filter((one) => !isData(one))).toEqual([]);
   expect(canaries.size).toBeGreaterThan(40);
+});
+
+it("no channel's address is in a log line at level trace, a metric, a table or a key of Redis", () => {
+  const outside = new Map([...places].filter(([place]) => !place.startsWith("answer of ")));
+  expect(findCanaries(addresses, outside)).toEqual([]);
+  expect(addresses.size).toBeGreaterThan(10);
 });
 
 it("the search sees events, quarantine and dead letters, and the secrets where they belong", () => {

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import { quarantineBudgetKey } from "../../src/bus/keys.ts";
 import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
+import { hasAddress } from "../../src/data/channels/address-columns.ts";
 import {
   type PauseDrainer,
   type PauseDrainerDeps,
@@ -75,7 +76,11 @@ const range = (from: number, to: number) => Array.from({ length: to - from }, (_
 
 async function isOver({ channelId }: Installed): Promise<boolean> {
   const { db } = spine.api.database;
-  const row = await db.selectFrom("channels").select("pause").where("id", "=", channelId).executeTakeFirst();
+  const row = await db
+    .selectFrom("channels")
+    .select("pause")
+    .where(hasAddress(spine.api.keyring, channelId))
+    .executeTakeFirst();
   return row?.pause === null;
 }
 
@@ -128,7 +133,7 @@ describe("a paused channel", () => {
     const { number, organizationId } = await db
       .selectFrom("channels")
       .select(["number", "organizationId"])
-      .where("id", "=", installed.channelId)
+      .where(hasAddress(spine.api.keyring, installed.channelId))
       .executeTakeFirstOrThrow();
     // As if so much of it were in use.
     const used = QUARANTINE_LIMITS.channelBytes - 100_000;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { channelKinds } from "../../src/channels/kinds.ts";
+import { hasAddress } from "../../src/data/channels/address-columns.ts";
 import { startSettingsCheck } from "../../src/gateway/settings-check.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
@@ -21,7 +22,7 @@ async function install(uid: string, stored?: object) {
   const app = await spine.install({ uid, kind: "polling", config: CONFIG, events: [{ type: "row" }] });
   const { db } = spine.api.database;
   const [{ id }] = app.channels;
-  const row = db.selectFrom("channels").select(["number", "config"]).where("id", "=", id);
+  const row = db.selectFrom("channels").select(["number", "config"]).where(hasAddress(spine.api.keyring, id));
   const { number, config } = await row.executeTakeFirstOrThrow();
   const changed = JSON.stringify({ ...config, ...stored });
   await db.updateTable("channels").set({ config: changed }).where("number", "=", number).execute();

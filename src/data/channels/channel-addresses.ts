@@ -4,6 +4,7 @@ import { recordChange } from "../changes.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import type { ChannelRow } from "../tables.ts";
+import { hasAddress, hashOfAddress, openAddress, plainAddress, sealAddress } from "./address-columns.ts";
 
 /** How many addresses of before a channel may have at a time. */
 export const MAX_FORMER_ADDRESSES = 10;
@@ -26,6 +27,8 @@ export async function rotateAddress(
   row: ChannelRow,
   { graceSeconds, nowMs }: Rotation,
 ): Promise<ChannelRow | undefined> {
+  const former = openAddress(keyring, row);
+  const address = createChannelId(keyring.channelIdKey);
   const endsAt = sql<Date>`clock_timestamp() + make_interval(secs => ${graceSeconds})`;
   const ofChannel = trx.deleteFrom("channelAddresses").where("channelNumber", "=", row.number);
   if (graceSeconds === 0) {
@@ -39,20 +42,27 @@ export async function rotateAddress(
       .execute();
     await trx
       .insertInto("channelAddresses")
-      .values({ id: row.id, channelNumber: row.number, createdAt: new Date(nowMs), expiresAt: endsAt })
+      .values({
+        addressHash: hashOfAddress(keyring, former),
+        id: await plainAddress(trx, former),
+        channelNumber: row.number,
+        createdAt: new Date(nowMs),
+        expiresAt: endsAt,
+      })
       .execute();
-    const { former } = await trx
+    const { count } = await trx
       .selectFrom("channelAddresses")
-      .select((eb) => eb.fn.countAll<number>().as("former"))
+      .select((eb) => eb.fn.countAll<number>().as("count"))
       .where("channelNumber", "=", row.number)
       .executeTakeFirstOrThrow();
-    if (former > MAX_FORMER_ADDRESSES) return undefined;
+    if (count > MAX_FORMER_ADDRESSES) return undefined;
   }
   await recordChange(trx, { kind: "channel", key: String(row.number) });
   return trx
     .updateTable("channels")
     .set({
-      id: createChannelId(keyring.channelIdKey),
+      ...sealAddress(keyring, row.number, address),
+      id: await plainAddress(trx, address),
       version: row.version + 1,
       updatedAt: new Date(nowMs),
     })
@@ -64,7 +74,8 @@ export async function rotateAddress(
 /** The channel that had an address before, while that goes on: which one, and for how long yet. */
 export async function findFormerAddress(
   db: Queryable,
-  id: string,
+  keyring: Keyring,
+  address: string,
 ): Promise<{ readonly channelNumber: number; readonly leftMs: number } | undefined> {
   const row = await db
     .selectFrom("channelAddresses")
@@ -72,7 +83,7 @@ export async function findFormerAddress(
     .select(
       sql<number>`(extract(epoch FROM expires_at - clock_timestamp()) * 1000)::double precision`.as("leftMs"),
     )
-    .where("id", "=", id)
+    .where(hasAddress(keyring, address))
     .executeTakeFirst();
   return row && row.leftMs > 0 ? row : undefined;
 }

@@ -7,6 +7,7 @@ import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import { type Removal, recordRemovals } from "../removals.ts";
 import type { AppRow, BlueprintChannel, ChannelRow } from "../tables.ts";
+import { plainAddress, sealAddress } from "./address-columns.ts";
 import { sealSettings } from "./channel-secrets.ts";
 import { readyState } from "./channel-states.ts";
 import { retireTopics, writeTopics } from "./topics.ts";
@@ -50,11 +51,13 @@ export async function insertChannel(
     SELECT nextval(pg_get_serial_sequence('channels', 'number')) AS number`.execute(trx);
   const number = Number(rows[0]?.number);
   const { connectionId = null } = channel;
+  const address = createChannelId(keyring.channelIdKey);
   const row = await trx
     .insertInto("channels")
     .values({
       number,
-      id: createChannelId(keyring.channelIdKey),
+      ...sealAddress(keyring, number, address),
+      id: await plainAddress(trx, address),
       appId: app.id,
       organizationId: app.organizationId,
       uid: channel.uid,

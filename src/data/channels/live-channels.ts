@@ -4,13 +4,13 @@ import type { Definition } from "../../event/definition.ts";
 import type { Queryable } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import type { ChannelRow } from "../tables.ts";
+import { hasAddress } from "./address-columns.ts";
 import { findFormerAddress } from "./channel-addresses.ts";
 import { openSettings } from "./channel-secrets.ts";
 import { identityOf } from "./channels.ts";
 
 /** A channel as the way of events needs it, secrets opened: never to be logged or answered. */
 export interface LiveChannel {
-  readonly id: string;
   readonly identity: ChannelIdentity;
   /** Of the row: another one after each write. */
   readonly version: number;
@@ -57,9 +57,9 @@ export function createLiveChannels(deps: {
   };
   return {
     async findById(channelId) {
-      const row = await channels.where("id", "=", channelId).executeTakeFirst();
+      const row = await channels.where(hasAddress(keyring, channelId)).executeTakeFirst();
       if (row) return { channel: liveChannel(keyring, row), leftMs: undefined };
-      const former = await findFormerAddress(db, channelId);
+      const former = await findFormerAddress(db, keyring, channelId);
       const channel = former && (await findByNumber(former.channelNumber));
       return channel && { channel, leftMs: former.leftMs };
     },
@@ -71,7 +71,6 @@ type LiveRow = ChannelRow & { readonly topics: Readonly<Record<string, string>> 
 
 function liveChannel(keyring: Keyring, row: LiveRow): LiveChannel {
   return {
-    id: row.id,
     identity: identityOf(row),
     version: row.version,
     state: row.state,

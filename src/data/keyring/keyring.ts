@@ -20,6 +20,8 @@ export interface Keyring {
   readonly open: (sealed: string, row: string) => string;
   /** The cluster's key for channel ids: see `lib/secrets/channel-id.ts`. */
   readonly channelIdKey: Buffer;
+  /** Derived from that one, for the hashes by which channels' addresses are looked up: it outlives the master key. */
+  readonly addressHashKey: Buffer;
   /** The cluster's key for access tokens: 32 bytes. */
   readonly accessTokenKey: Buffer;
   /** Derived from the master key, for MACs over code that is kept in the database. */
@@ -67,6 +69,8 @@ export async function openKeyring(options: {
       masterKeyId: key.id,
       masterKeyCheck: sealSecret(key, CHECK_TEXT, CHECK_ROW),
       sealedChannelIdKey: sealRandomKey(key, CHANNEL_ID_KEY_ROW),
+      // No program from before has served it.
+      plainAddresses: false,
       createdAt: new Date(clock()),
     })
     .onConflict((conflict) => conflict.column("singleton").doNothing())
@@ -81,11 +85,13 @@ export async function openKeyring(options: {
     );
   }
   const sealedAccessTokenKey = stored.sealedAccessTokenKey ?? (await makeAccessTokenKey(db, current));
+  const channelIdKey = openRandomKey(current, stored.sealedChannelIdKey, CHANNEL_ID_KEY_ROW);
   let sealing = current;
   return {
     seal: (plaintext, row) => sealSecret(sealing, plaintext, row),
     open: (sealed, row) => openUnder(keys, sealed, row),
-    channelIdKey: openRandomKey(current, stored.sealedChannelIdKey, CHANNEL_ID_KEY_ROW),
+    channelIdKey,
+    addressHashKey: createHmac("sha256", channelIdKey).update("inlet channel address").digest(),
     accessTokenKey: openRandomKey(current, sealedAccessTokenKey, ACCESS_TOKEN_KEY_ROW),
     codeMacKey: createHmac("sha256", current.bytes).update("inlet code mac").digest(),
     async reload() {

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { createSealingKey, openSecret, type SealingKey, sealSecret } from "../../lib/secrets/secret.ts";
 import { FIRST_START_PLACE } from "../bootstrap.ts";
 import { recordChange } from "../changes.ts";
+import { addressPlace } from "../channels/address-columns.ts";
 import { settingsPlace } from "../channels/channel-secrets.ts";
 import { verifierPlace } from "../connections/connection-authorizations.ts";
 import { tokensPlace } from "../connections/connection-tokens.ts";
@@ -38,6 +39,12 @@ export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
     column: "sealed_settings",
     select: ["number"],
     placeOf: ({ number }) => settingsPlace(Number(number)),
+  }),
+  sealedColumn<{ readonly number: number }>({
+    table: "channels",
+    column: "sealed_address",
+    select: ["number"],
+    placeOf: ({ number }) => addressPlace(Number(number)),
   }),
   sealedColumn<Parameters<typeof answerPlace>[0]>({
     table: "idempotency_keys",

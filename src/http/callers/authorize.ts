@@ -61,7 +61,8 @@ export function requireHeld(
 
 const MAX_NAMED = 20;
 
-const holds = ({ permissions }: Caller, permission: string): boolean =>
+/** True of a caller who has it. */
+export const holds = ({ permissions }: Pick<Caller, "permissions">, permission: string): boolean =>
   permissions.has(ALL_PERMISSIONS) || permissions.has(permission);
 
 /** All permissions that can be granted: those that routes ask for (null: none), and the one that holds them all. */

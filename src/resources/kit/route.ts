@@ -36,6 +36,8 @@ export interface RouteSpec<
   readonly answer: A;
   /** Default: `<first noun of the path>.read` for GET and `POST …/list`, else `.write`. Null: any caller may. */
   readonly permission?: string | null;
+  /** A permission without which its answer is poorer: what it leaves out says so in its schema. */
+  readonly reveals?: string;
   /** Callers that need no permission for that one. */
   readonly allows?: (caller: Caller, params: Readonly<Record<string, string>>) => boolean;
   /** The parameter of its path by which it is open to tokens that are good for one thing alone, for that thing. */

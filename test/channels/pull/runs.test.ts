@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { OpenRun, SourceObservation, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { createSourceRuns } from "../../../src/channels/pull/source-runs.ts";
+import { hasAddress } from "../../../src/data/channels/address-columns.ts";
 import { setFoundState } from "../../../src/data/channels/channel-states.ts";
 import { noteBegun } from "../../../src/data/channels/sources.ts";
 import { listTopicsOf } from "../../../src/data/channels/topics.ts";
@@ -46,7 +47,7 @@ async function install(config: object = {}) {
   const { number } = await spine.api.database.db
     .selectFrom("channels")
     .select("number")
-    .where("id", "=", id)
+    .where(hasAddress(spine.api.keyring, id))
     .executeTakeFirstOrThrow();
   const topic = `events.${organizationId}.apps.app.event_received.${app.id}.in.tick`;
   async function open(): Promise<OpenRun> {

@@ -224,12 +224,13 @@ export async function startSourceRig(): Promise<SourceRig> {
       );
       const channels = await db
         .selectFrom("channels")
-        .select(["number", "id", "uid"])
+        .select(["number", "uid"])
         .where("appId", "=", app.id)
         .execute();
-      return channels.map(({ number, id, uid }) => {
+      return channels.map(({ number, uid }) => {
         const topic = `events.${app.organizationId}.apps.app.event_received.${app.id}.${uid}.tick`;
-        return { number, appId: app.id, channelId: id, uid, topic };
+        const { id: channelId } = app.channels.find((one: { readonly uid: string }) => one.uid === uid);
+        return { number, appId: app.id, channelId, uid, topic };
       });
     },
     async onTopic({ topic }) {

@@ -85,7 +85,10 @@ async function fill() {
 async function openAll({ open: unseal }: Keyring): Promise<readonly string[]> {
   const { db } = api.database;
   const opened: string[] = [];
-  for (const row of await db.selectFrom("channels").selectAll().execute())
+  const channels = await db.selectFrom("channels").selectAll().execute();
+  for (const row of channels)
+    if (row.sealedAddress !== null) opened.push(unseal(row.sealedAddress, `channels/${row.number}/address`));
+  for (const row of channels)
     if (row.sealedSettings !== null)
       opened.push(unseal(row.sealedSettings, `channels/${row.number}/settings`));
   for (const row of await db.selectFrom("idempotencyKeys").selectAll().execute())

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
+import { hasAddress, hashOfAddress } from "../../../src/data/channels/address-columns.ts";
 import { createLiveChannels } from "../../../src/data/channels/live-channels.ts";
 import { commonSettings } from "../../../src/event/channel.ts";
 import { createTestApi } from "../../support/api.ts";
@@ -55,16 +56,17 @@ describe("a new address for a channel", () => {
     const latestMs = Date.now() + 3_601_000;
     const { db } = api.database;
     const former = [first, second, third];
+    const hashes = former.map((one) => hashOfAddress(api.keyring, one));
     const left = await db
       .selectFrom("channelAddresses")
       .select("expiresAt")
-      .where("id", "in", former)
+      .where("addressHash", "in", hashes)
       .execute();
     expect(left).toHaveLength(3);
     for (const { expiresAt } of left) expect(expiresAt.getTime()).toBeLessThan(latestMs);
     expect(await Promise.all(former.map(reached))).toEqual(["former", "former", "former"]);
     const expiresAt = new Date(Date.now() - 60_000);
-    await db.updateTable("channelAddresses").set({ expiresAt }).where("id", "in", former).execute();
+    await db.updateTable("channelAddresses").set({ expiresAt }).where("addressHash", "in", hashes).execute();
     expect(await Promise.all(former.map(reached))).toEqual([undefined, undefined, undefined]);
   });
 
@@ -114,7 +116,11 @@ describe("pausing, resuming and rotating a channel", () => {
 
   it("is told to the change feed under the number of the channel, which stays", async () => {
     const { db } = api.database;
-    const row = await db.selectFrom("channels").select("number").where("id", "=", id).executeTakeFirst();
+    const row = await db
+      .selectFrom("channels")
+      .select("number")
+      .where(hasAddress(api.keyring, id))
+      .executeTakeFirst();
     await db.deleteFrom("changes").execute();
     for (const action of ["pause", "resume", "rotate"]) await act(action);
     const changes = await db.selectFrom("changes").select(["kind", "key"]).execute();
@@ -129,7 +135,8 @@ describe("pausing, resuming and rotating a channel", () => {
 
   it("holds no deliveries back for a channel that fetches: it just stops", async () => {
     const made = await api.call.post(`/apps/${appId}/channels`, { uid: "out", kind: "polling" });
-    const stored = () => api.database.db.selectFrom("channels").select("pause").where("id", "=", made.id);
+    const stored = () =>
+      api.database.db.selectFrom("channels").select("pause").where(hasAddress(api.keyring, made.id));
     expect((await act("pause", {}, made.id)).body).toMatchObject({ state: "paused", url: null });
     expect(await stored().execute()).toEqual([{ pause: null }]);
     expect((await act("resume", {}, made.id)).body).toMatchObject({ state: "active" });

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
+import { hasAddress } from "../../../src/data/channels/address-columns.ts";
 import { createLiveChannels } from "../../../src/data/channels/live-channels.ts";
 import { commonSettings } from "../../../src/event/channel.ts";
 import { createTestApi } from "../../support/api.ts";
@@ -51,7 +52,11 @@ const topics = (uid: string) =>
   api.database.db.selectFrom("topics").selectAll().where("channelUid", "=", uid).orderBy("type").execute();
 
 const stored = async (id: string) =>
-  api.database.db.selectFrom("channels").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
+  api.database.db
+    .selectFrom("channels")
+    .selectAll()
+    .where(hasAddress(api.keyring, id))
+    .executeTakeFirstOrThrow();
 
 const live = () => createLiveChannels({ db: api.database.db, keyring: api.keyring });
 
@@ -110,7 +115,7 @@ describe("a channel", () => {
     await api.database.db
       .updateTable("channels")
       .set({ sealedSettings })
-      .where("id", "=", second.id)
+      .where(hasAddress(api.keyring, second.id))
       .execute();
     await expect(live().findById(second.id)).rejects.toThrow("another row");
   });
@@ -166,7 +171,11 @@ describe("a channel", () => {
 
   it("stays paused when it is changed", async () => {
     const { id } = await create();
-    await api.database.db.updateTable("channels").set({ state: "paused" }).where("id", "=", id).execute();
+    await api.database.db
+      .updateTable("channels")
+      .set({ state: "paused" })
+      .where(hasAddress(api.keyring, id))
+      .execute();
     const changed = await api.call.put(`/apps/${appId}/channels/${id}`, { title: "t" });
     expect(changed).toMatchObject({ title: "t", state: "paused" });
   });

@@ -4,6 +4,7 @@ import { signedBytesNotesKey } from "../../../src/bus/keys.ts";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { pullSettings } from "../../../src/channels/pull/pull-settings.ts";
 import type { DryRun } from "../../../src/channels/source.ts";
+import { hasAddress } from "../../../src/data/channels/address-columns.ts";
 import { listTopicsOf } from "../../../src/data/channels/topics.ts";
 import { settleRemovals } from "../../../src/data/removals.ts";
 import { clearRemoval } from "../../../src/delivery/clear-removal.ts";
@@ -48,7 +49,7 @@ async function install(kind: "sse" | "polling" | "webhook", config: object = {})
   const { number } = await spine.api.database.db
     .selectFrom("channels")
     .select("number")
-    .where("id", "=", id)
+    .where(hasAddress(spine.api.keyring, id))
     .executeTakeFirstOrThrow();
   const topics = await listTopicsOf(spine.api.database.db, number);
   const bus = createSourceBus(spine.redis);

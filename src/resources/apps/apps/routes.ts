@@ -1,4 +1,4 @@
-import { type EntityDeps, renderChannels } from "../../../channels/entity.ts";
+import { type EntityDeps, renderChannels, SEES_ADDRESSES } from "../../../channels/entity.ts";
 import type { SettingsDeps } from "../../../channels/settings.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { deleted } from "../../../http/fields.ts";
@@ -43,6 +43,7 @@ export const apps = standardResource({
           "Exactly one of `artifactId` and `blueprintId` is given. The app is a copy: later changes of its blueprint do not reach it by themselves. Without `spaceId` it falls in the caller's default space. App and channels are made together or not at all. An artifact of another organization is one that is published in a public store; where all its pricing plans cost something, it needs a paid order of the caller's organization that has not ended. Where its store requires approval, the version that the store has approved is installed.",
         body: installSchema,
         answer: installedAppSchema,
+        reveals: SEES_ADDRESSES,
         creates: true,
         missing: "blueprint, artifact or space is not there",
         conflict: `a channel's kind no longer accepts what the blueprint says, the artifact is not published, its store has approved no version, or a paid order of it is needed; or ${TOO_MANY}`,
@@ -69,7 +70,7 @@ export const apps = standardResource({
           planned.map(({ content }) => content),
           { keyring: deps.keyring, nowMs: deps.clock(), requireRoom: deps.requireRoom },
         );
-        const channels = await renderChannels(deps, installed.channels);
+        const channels = await renderChannels(deps, caller, installed.channels);
         return { ...app.render(installed.app), channels };
       },
     ),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { renderChannels } from "../../../channels/entity.ts";
+import { renderChannels, SEES_ADDRESSES } from "../../../channels/entity.ts";
 import { conflict } from "../../../http/problem.ts";
 import { type Resource, writeOnce } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -46,6 +46,7 @@ export const appUpgrades: Resource<AppDeps> = {
         params: appParams,
         body: upgradeSchema,
         answer: upgradedAppSchema,
+        reveals: SEES_ADDRESSES,
         conflict:
           "the app has no blueprint (any more), or one of another organization that no artifact offers to the caller's now, a channel of the same uid is of another kind, or a kind no longer accepts what the blueprint says",
       },
@@ -63,7 +64,7 @@ export const appUpgrades: Resource<AppDeps> = {
         // They are deleted, whatever becomes of this; what they leave is noted.
         if (upgraded.removed.length > 0) await deps.onDeleted().catch(() => {});
         const { app, channels, added, updated, kept, removed } = upgraded;
-        const shown = await renderChannels(deps, channels);
+        const shown = await renderChannels(deps, caller, channels);
         return { ...appShape.render(app), channels: shown, ...{ added, updated, kept, removed } };
       },
     ),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Channel, channelSchema } from "../../../channels/entity.ts";
+import { type Channel, channelSchema, SEES_ADDRESSES } from "../../../channels/entity.ts";
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
 import type { AuditAction } from "../../../data/accounts/audit-entry.ts";
 import { MAX_FORMER_ADDRESSES, rotateAddress } from "../../../data/channels/channel-addresses.ts";
@@ -34,7 +34,7 @@ export const channelLife: Resource<ChannelDeps> = {
   path: "/apps/:appId/channels",
   tag: "Channels",
   routes: (deps) => {
-    const { db, keyring, clock } = deps;
+    const { keyring, clock } = deps;
 
     const kindOf = (row: ChannelRow) => {
       const kind = deps.channelKinds.get(row.kind);
@@ -54,8 +54,8 @@ export const channelLife: Resource<ChannelDeps> = {
         if (after.version !== before.version) await recordChannelAudit(trx, caller, action, after, clock());
         return after;
       };
-      const row = await writeChannel(db, appScopeOf(caller, params), params.channelId, write);
-      return renderOne(deps, row);
+      const row = await writeChannel(deps, appScopeOf(caller, params), params.channelId, write);
+      return renderOne(deps, caller, row);
     }
 
     return [
@@ -70,6 +70,7 @@ export const channelLife: Resource<ChannelDeps> = {
           params,
           body: nothing,
           answer: channelSchema,
+          reveals: SEES_ADDRESSES,
         },
         ({ caller, params }) =>
           act(caller, params, "pause", (trx, before) =>
@@ -87,6 +88,7 @@ export const channelLife: Resource<ChannelDeps> = {
           params,
           body: nothing,
           answer: channelSchema,
+          reveals: SEES_ADDRESSES,
         },
         ({ caller, params }) =>
           act(caller, params, "resume", (trx, before) => {
@@ -106,6 +108,7 @@ export const channelLife: Resource<ChannelDeps> = {
           params,
           body: rotateSchema,
           answer: channelSchema,
+          reveals: SEES_ADDRESSES,
           conflict: `${MAX_FORMER_ADDRESSES} addresses of before still go on, and the grace is not 0`,
         },
         ({ caller, params, body }) =>

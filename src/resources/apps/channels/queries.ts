@@ -1,6 +1,8 @@
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
+import { openAddress } from "../../../data/channels/address-columns.ts";
 import { insertChannel, type NewChannel, type WriteContext } from "../../../data/channels/channels.ts";
 import { isUniqueViolation, type Queryable, type Trx } from "../../../data/database.ts";
+import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import type { Listed, Page } from "../../../http/page.ts";
@@ -43,17 +45,17 @@ export async function listChannels(db: Queryable, scope: AppScope, page: Page): 
 
 /** Writes to a channel under its lock. @throws ApiError 404 */
 export async function writeChannel<T>(
-  db: Queryable,
+  { db, keyring }: { readonly db: Queryable; readonly keyring: Keyring },
   scope: AppScope,
   name: string,
   write: (trx: Trx, row: ChannelRow) => Promise<T>,
 ): Promise<T> {
   return db.transaction().execute(async (trx) => {
-    const { number } = await getChannel(trx, scope, name);
+    const { number } = await getChannel(trx, keyring, scope, name);
     const locked = trx.selectFrom("channels").selectAll().where("number", "=", number).forUpdate();
     const row = await locked.executeTakeFirst();
     // Given another address in the meantime, it is no longer at this one.
-    if (row?.id !== name && row?.uid !== name) throw notFound("channel");
+    if (!row || (row.uid !== name && openAddress(keyring, row) !== name)) throw notFound("channel");
     return write(trx, row);
   });
 }

@@ -1,7 +1,13 @@
 import type { Context } from "hono";
 import { changedSettings } from "../../../channels/changed-settings.ts";
 import { findUnfitConnection } from "../../../channels/connection.ts";
-import { type Channel, channelSchema, type EntityDeps, renderChannels } from "../../../channels/entity.ts";
+import {
+  type Channel,
+  channelSchema,
+  type EntityDeps,
+  renderChannels,
+  SEES_ADDRESSES,
+} from "../../../channels/entity.ts";
 import {
   type ChannelSettings,
   type CheckedSettings,
@@ -18,7 +24,7 @@ import type { Caller } from "../../../http/context.ts";
 import { deleted } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";
-import { requireMatch, showVersion } from "../../../http/version.ts";
+import { requireMatch, showVersion, type Versioned } from "../../../http/version.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { mergePatch } from "../../../lib/json/merge-patch.ts";
 import { listOf } from "../../kit/answer.ts";
@@ -26,7 +32,7 @@ import { parseInput, type Resource, writeOnce } from "../../kit/resource.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { TOO_MANY } from "../../kit/row-limit.ts";
-import { channelParams, getChannel } from "../app-channel.ts";
+import { channelParams, getChannel, shownName } from "../app-channel.ts";
 import { appParams, appScopeOf, purgeQuerySchema } from "../app-scope.ts";
 import { addChannel, listChannels, writeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./schema.ts";
@@ -52,6 +58,7 @@ export const channels: Resource<ChannelDeps> = {
         params: appParams,
         body: newChannelSchema,
         answer: channelSchema,
+        reveals: SEES_ADDRESSES,
         creates: true,
         versioned: true,
         missing: "the app or the connection is not there",
@@ -64,7 +71,7 @@ export const channels: Resource<ChannelDeps> = {
         const channel = { ...settings, uid, title, connectionId };
         const context = { keyring: deps.keyring, nowMs: deps.clock(), requireRoom: deps.requireRoom };
         const row = await addChannel(deps.db, caller, appScopeOf(caller, params), channel, context);
-        return showChannel(deps, c, row);
+        return showChannel(deps, c, caller, row);
       },
     ),
     defineRoute(
@@ -76,10 +83,11 @@ export const channels: Resource<ChannelDeps> = {
         params: appParams,
         query: pageQuerySchema,
         answer: listOf(channelSchema),
+        reveals: SEES_ADDRESSES,
       },
       async ({ caller, params, query }) => {
         const { items, total } = await listChannels(deps.db, appScopeOf(caller, params), query);
-        return { items: await renderChannels(deps, items), total };
+        return { items: await renderChannels(deps, caller, items), total };
       },
     ),
     defineRoute(
@@ -90,10 +98,12 @@ export const channels: Resource<ChannelDeps> = {
         summary: "Get a channel",
         params: channelParams,
         answer: channelSchema,
+        reveals: SEES_ADDRESSES,
         versioned: true,
       },
       async ({ caller, params, c }) => {
-        return showChannel(deps, c, await getChannel(deps.db, appScopeOf(caller, params), params.channelId));
+        const row = await getChannel(deps.db, deps.keyring, appScopeOf(caller, params), params.channelId);
+        return showChannel(deps, c, caller, row);
       },
     ),
     defineRoute(
@@ -107,13 +117,14 @@ export const channels: Resource<ChannelDeps> = {
         params: channelParams,
         body: channelPatchSchema,
         answer: channelSchema,
+        reveals: SEES_ADDRESSES,
         versioned: true,
         missing: "the channel or the connection is not there",
       },
       async ({ caller, params, body, c }) => {
         const { db, keyring, clock } = deps;
         const updated = await writeOnce(async () => {
-          const row = await getChannel(db, appScopeOf(caller, params), params.channelId);
+          const row = await getChannel(db, keyring, appScopeOf(caller, params), params.channelId);
           const secrets = openSettings(keyring, row);
           const config = { ...row.config, ...secrets };
           const { title: titleBefore, events, connectionId: connectionBefore } = row;
@@ -124,7 +135,7 @@ export const channels: Resource<ChannelDeps> = {
           );
           const settings = await requireSettings(deps, caller, { ...given, kind: row.kind });
           await requireConnection(deps, caller, settings, connectionId);
-          requireMatch(c, row);
+          requireMatch(c, versionOf(row));
           const context = { keyring, nowMs: clock() };
           const content = { ...settings, title, connectionId };
           const { plain, secret } = changedSettings(row, secrets, content);
@@ -135,7 +146,7 @@ export const channels: Resource<ChannelDeps> = {
             return written;
           });
         });
-        return showChannel(deps, c, updated);
+        return showChannel(deps, c, caller, updated);
       },
     ),
     defineRoute(
@@ -149,16 +160,17 @@ export const channels: Resource<ChannelDeps> = {
         params: channelParams,
         query: purgeQuerySchema,
         answer: deleted,
+        reveals: SEES_ADDRESSES,
         versioned: true,
       },
       async ({ caller, params, query, c }) => {
         const options = { purge: query.purge, nowMs: deps.clock() };
         const scope = appScopeOf(caller, params);
-        const { id } = await writeChannel(deps.db, scope, params.channelId, async (trx, row) => {
-          requireMatch(c, row);
+        const id = await writeChannel(deps, scope, params.channelId, async (trx, row) => {
+          requireMatch(c, versionOf(row));
           await deleteChannel(trx, row, options);
           await recordChannelAudit(trx, caller, "delete", row, options.nowMs);
-          return row;
+          return shownName(deps.keyring, caller, row);
         });
         // It is deleted, whatever becomes of this; what it leaves is noted.
         await deps.onDeleted().catch(() => {});
@@ -168,15 +180,23 @@ export const channels: Resource<ChannelDeps> = {
   ],
 };
 
-/** One that falls idle is answered otherwise, though its row is as it was: its tag tells the two apart. */
-async function showChannel(deps: EntityDeps, c: Context, row: ChannelRow): Promise<Channel> {
-  const channel = await renderOne(deps, row);
-  showVersion(c, { ...row, variant: channel.stateReason });
+/**
+ * One that falls idle, or whose address the caller comes to see, is answered otherwise, though its row is as it was: its tag tells
+ * them apart.
+ */
+async function showChannel(deps: EntityDeps, c: Context, caller: Caller, row: ChannelRow): Promise<Channel> {
+  const channel = await renderOne(deps, caller, row);
+  const { stateReason, id } = channel;
+  const variant = [stateReason, id === null ? "noAddress" : null].filter((one) => one !== null).join("_");
+  showVersion(c, { ...versionOf(row), variant: variant === "" ? null : variant });
   return channel;
 }
 
-export async function renderOne(deps: EntityDeps, row: ChannelRow): Promise<Channel> {
-  const [channel] = await renderChannels(deps, [row]);
+/** Its address is none of its version's. */
+const versionOf = ({ number, version }: ChannelRow): Versioned => ({ id: `channel${number}`, version });
+
+export async function renderOne(deps: EntityDeps, caller: Caller, row: ChannelRow): Promise<Channel> {
+  const [channel] = await renderChannels(deps, caller, [row]);
   if (!channel) throw new Error("a channel that is there is not answered");
   return channel;
 }

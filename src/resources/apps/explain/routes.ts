@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Queryable } from "../../../data/database.ts";
+import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { definitionsSchema } from "../../../event/definition.ts";
 import type { RawRequest, VerifiedDelivery } from "../../../event/received.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";
@@ -21,6 +22,7 @@ import { appScopeOf } from "../app-scope.ts";
 
 export interface ExplainDeps {
   readonly db: Queryable;
+  readonly keyring: Keyring;
   readonly explain: Explain;
   /** The channel in force; undefined where it was deleted. @throws UnavailableError */
   readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
@@ -67,7 +69,7 @@ const explanationSchema = z
 export const explanations: Resource<ExplainDeps> = {
   path: "/apps/:appId/channels/:channelId/explain",
   tag: "Channels",
-  routes: ({ db, explain, findLiveChannel, schemas, clock, stopping }) => [
+  routes: ({ db, keyring, explain, findLiveChannel, schemas, clock, stopping }) => [
     defineRoute(
       {
         method: "post",
@@ -81,7 +83,7 @@ export const explanations: Resource<ExplainDeps> = {
         answer: explanationSchema,
       },
       async ({ caller, params, body }) => {
-        const { number } = await getChannel(db, appScopeOf(caller, params), params.channelId);
+        const { number } = await getChannel(db, keyring, appScopeOf(caller, params), params.channelId);
         const stored = await findLiveChannel(number);
         if (!stored) throw notFound("channel");
         const tried = body.events && (await tryDefinitions(schemas, stored, body.events, stopping));

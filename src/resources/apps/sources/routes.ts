@@ -2,6 +2,7 @@ import type { ShardLeases } from "../../../bus/sources/shard-leases.ts";
 import type { SourcePositions } from "../../../bus/sources/source-positions.ts";
 import type { SourceStates } from "../../../bus/sources/source-states.ts";
 import type { Topics } from "../../../bus/topics/topics.ts";
+import { SEES_ADDRESSES } from "../../../channels/entity.ts";
 import type { ChannelKinds, ChannelRuntime } from "../../../channels/kind.ts";
 import { isSilent } from "../../../channels/pull/silence.ts";
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
@@ -9,6 +10,7 @@ import { recordChange } from "../../../data/changes.ts";
 import { findIdleSources } from "../../../data/channels/sources.ts";
 import { listTopicsOf } from "../../../data/channels/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
+import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { ChannelKindName } from "../../../event/channel.ts";
 import type { Caller } from "../../../http/context.ts";
@@ -18,7 +20,7 @@ import type { LiveChannel } from "../../../ingest/live-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { getChannel, channelParams as params } from "../app-channel.ts";
+import { getChannel, channelParams as params, shownName } from "../app-channel.ts";
 import { appScopeOf } from "../app-scope.ts";
 import { type DryRunDeps, dryRun } from "./dry-run.ts";
 import { renderCursor, renderSource } from "./render.ts";
@@ -26,6 +28,7 @@ import { cursorSchema, dryRunResultSchema, dryRunSchema, setCursorSchema, source
 
 export interface SourcesDeps extends DryRunDeps {
   readonly db: Queryable;
+  readonly keyring: Keyring;
   readonly channelKinds: ChannelKinds;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "polled">>;
   readonly positions: SourcePositions;
@@ -46,7 +49,7 @@ export const sources: Resource<SourcesDeps> = {
 
     /** The channel, if it is one that fetches. */
     async function getSource(caller: Caller, params: { readonly appId: string; readonly channelId: string }) {
-      const row = await getChannel(db, appScopeOf(caller, params), params.channelId);
+      const row = await getChannel(db, deps.keyring, appScopeOf(caller, params), params.channelId);
       const cursor = deps.channelKinds.get(row.kind)?.cursor;
       if (!cursor) throw notFound("source");
       return { row, cursor };
@@ -154,11 +157,12 @@ export const sources: Resource<SourcesDeps> = {
           description: "The source begins anew, as if it had never run: where its `startAt` says.",
           params,
           answer: deleted,
+          reveals: SEES_ADDRESSES,
         },
         async ({ caller, params }) => {
           const { row } = await getSource(caller, params);
           await setCursor(caller, row, undefined);
-          return { id: row.id };
+          return { id: shownName(deps.keyring, caller, row) };
         },
       ),
       defineRoute(

@@ -3,6 +3,7 @@ import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.
 import { recordAccess } from "../../../data/accounts/audit.ts";
 import type { Author } from "../../../data/accounts/audit-entry.ts";
 import type { Queryable } from "../../../data/database.ts";
+import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { Explain } from "../../../ingest/explain.ts";
 import type { LiveChannel } from "../../../ingest/live-channel.ts";
 import type { Redrive } from "../../../ingest/write.ts";
@@ -13,6 +14,7 @@ import { type RedriveResult, redriveResultOf, refusedResult } from "./schema.ts"
 
 export interface QuarantineDeps {
   readonly db: Queryable;
+  readonly keyring: Keyring;
   readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
   readonly explain: Explain;
   readonly schemas: Pick<SchemaCompiler, "check">;

@@ -46,7 +46,7 @@ export const quarantine: Resource<QuarantineDeps> = {
       const channelNumbers =
         channelId === undefined
           ? await findChannelNumbers(db, scope)
-          : [(await getChannel(db, scope, channelId)).number];
+          : [(await getChannel(db, deps.keyring, scope, channelId)).number];
       return { organizationId: scope.organizationId, channelNumbers, ...given({ reason, fromMs, toMs }) };
     }
 

@@ -41,13 +41,15 @@ export function operationOf(route: MountedRoute, schemas: SchemaWriter): Readonl
   };
 }
 
-function describe({ description, permission, confined, isPublic }: MountedRoute): string {
+function describe({ description, permission, reveals, confined, isPublic }: MountedRoute): string {
   const needs = isPublic
     ? "Needs no token."
     : permission === null
       ? "Needs a token, and no permission."
       : `Needs the permission \`${permission}\`${confined === undefined ? "" : `, or a token for that \`${confined}\` alone`}.`;
-  return description === undefined ? needs : `${description}\n\n${needs}`;
+  const whole =
+    reveals === undefined ? needs : `${needs} The whole answer is for callers with \`${reveals}\`.`;
+  return description === undefined ? whole : `${description}\n\n${whole}`;
 }
 
 const writes = ({ method }: MountedRoute): boolean => method === "put" || method === "delete";

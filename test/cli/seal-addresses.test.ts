@@ -1,0 +1,45 @@
+import { expect, it } from "vitest";
+import { runSealing } from "../../src/cli/seal-addresses.ts";
+import { parseConfig } from "../../src/config.ts";
+import { createLog } from "../../src/log.ts";
+import { createTestApi } from "../support/api.ts";
+import { opened } from "../support/opened.ts";
+
+const api = opened(createTestApi);
+
+it("clears the addresses that a database from before keeps as they are, and says so", async () => {
+  const { db } = api.database;
+  const { host, user, database } = api.database.connection;
+  await db.updateTable("cluster").set({ plainAddresses: true }).execute();
+  const blueprint = await api.call.post("/blueprints", {
+    title: "x",
+    channels: [{ uid: "in", kind: "webhook" }],
+  });
+  await api.call.post("/apps/install", { blueprintId: blueprint.id });
+  const plain = () => db.selectFrom("channels").select("id").where("id", "is not", null).execute();
+  expect(await plain()).toHaveLength(1);
+  const env = {
+    DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
+    INLET_MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
+  };
+  const parsed = parseConfig(env, ["--seal-addresses"]);
+  if (!parsed.ok || parsed.value.kind !== "sealAddresses") throw new Error(JSON.stringify(parsed));
+  let printed = "";
+  const print = async (text: string) => {
+    printed += text;
+  };
+  const { signal } = new AbortController();
+  await runSealing(parsed.value.config, { log: createLog({ level: "silent" }), signal, print });
+  expect(printed).toContain("sealed only");
+  expect(await plain()).toEqual([]);
+});
+
+it("goes by itself", () => {
+  for (const other of [["--rotate-master-key"], ["--apply", "file.json"], ["--revoke-key", "key_a"]]) {
+    const parsed = parseConfig({}, ["--seal-addresses", ...other]);
+    expect(parsed.ok ? [] : parsed.error).toContainEqual({
+      path: "--seal-addresses",
+      message: "goes by itself",
+    });
+  }
+});
