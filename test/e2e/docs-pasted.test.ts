@@ -79,3 +79,38 @@ it("the page on CloudEvents, pasted, publishes its event", async () => {
     events: [{ id: "1", type: "com.example.measured" }],
   });
 });
+
+/** What stands in the output, one after the other. */
+function expectInOrder(output: string, texts: readonly string[]): void {
+  let at = 0;
+  for (const text of texts) {
+    const found = output.indexOf(text, at);
+    expect(found, `${text} in ${output.slice(at)}`).toBeGreaterThanOrEqual(0);
+    at = found + text.length;
+  }
+}
+
+it("the quickstart, pasted, shows an event, its duplicate, and one that a mended rule lets through", async () => {
+  const output = await paste("quickstart.md");
+  const refused = ['"quarantined":1', '"schema_mismatch"', "active"];
+  expectInOrder(output, [
+    '"published":1',
+    '"duplicates":1',
+    '"total": 12.50',
+    ...refused,
+    '"status":"released"',
+  ]);
+});
+
+it("the page on Stripe, pasted, publishes the object of a signed event", async () => {
+  expectInOrder(await paste("stripe.md"), ["active", '"published":1', "in_1"]);
+});
+
+it("the page on Slack, pasted, answers the challenge and publishes a signed event", async () => {
+  const challenge = "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P";
+  expectInOrder(await paste("slack.md"), ["active", challenge, '"published":1', '"app_mention"']);
+});
+
+it("the page on Shopify, pasted, publishes a signed event with its large number as it was sent", async () => {
+  expectInOrder(await paste("shopify.md"), ["active", '"published":1', "820982911946154500"]);
+});
