@@ -80,6 +80,23 @@ describe("a hook", () => {
     }
   });
 
+  it("answers, be it taken, refused or unknown, so that no cache keeps it and no browser takes it for another type", async () => {
+    const statuses = [];
+    for (const [name, method] of [
+      ["plain", "POST"],
+      ["plain", "PUT"],
+      ["nowhere", "POST"],
+    ] as const) {
+      const { status, headers } = await send(name, "{}", {}, method);
+      statuses.push(status);
+      expect([headers.get("cache-control"), headers.get("x-content-type-options")]).toEqual([
+        "no-store",
+        "nosniff",
+      ]);
+    }
+    expect(statuses).toEqual([200, 405, 404]);
+  });
+
   it("answers 400 to a request with two Host headers, as all of the gateway does", async () => {
     const twice = (target: string) => sendRaw(rawPost(target, "{}").replace("Host: x", "Host: x\r\nhost: y"));
     for (const target of [`/hooks/${channels.get("plain")}`, "/v1/apps", "/healthz"]) {

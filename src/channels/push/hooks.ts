@@ -42,6 +42,9 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{
     if (typeof given === "string") return given;
     const id = requestIdOf(req.header("x-request-id"), deps.clock());
     outgoing.setHeader("X-Request-Id", id);
+    // No cache keeps it, and no browser renders it: it may repeat what was sent.
+    outgoing.setHeader("Cache-Control", "no-store");
+    outgoing.setHeader("X-Content-Type-Options", "nosniff");
     return id;
   }
 
