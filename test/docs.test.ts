@@ -60,6 +60,28 @@ describe("the README and the pages of src/docs", () => {
     expect(presets.filter(({ found }) => !exists(`src/verify/presets/${found}.json`))).toEqual([]);
   });
 
+  it("have each block run by a test, or say right above it why not", () => {
+    const tests = ["", "-reading", "-sources"].map((part) => `test/e2e/docs${part || "-pasted"}.test.ts`);
+    const run = tests.map(read).join("\n");
+    const left = pages
+      .filter(
+        ({ name }) => name.startsWith("src/docs/") && !run.includes(`${name.slice("src/docs/".length)}"`),
+      )
+      .flatMap(({ name, text }) =>
+        [...text.matchAll(/(?<!-->\n)^```(?:sh|js|ts|py)\n(.*)/gm)].map(([, first]) => `${name}: ${first}`),
+      );
+    expect(left).toEqual([]);
+    const reasons = find(/^<!-- not run: (.+) -->\n```/gm);
+    expect(reasons.length).toBe(
+      [
+        ...pages
+          .map(({ text }) => text)
+          .join("")
+          .matchAll(/^<!-- not run/gm),
+      ].length,
+    );
+  });
+
   it("are all reached from the README", () => {
     const reached = new Set<string>();
     const follow = (page: string): void => {

@@ -31,14 +31,16 @@ beforeAll(async () => {
 });
 afterAll(() => owned?.[Symbol.asyncDispose]());
 
-/** Pastes all shell blocks of a page into one shell, with this gateway's key and addresses; answers what it prints. */
-async function paste(page: string): Promise<string> {
-  const text = readFileSync(new URL(`../../src/docs/${page}`, import.meta.url), "utf8");
-  const script = [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)]
+/** Pastes the shell blocks of pages into one shell, with this gateway's key and addresses; answers what it prints. */
+async function paste(...names: readonly string[]): Promise<string> {
+  const text = names
+    .map((name) => readFileSync(new URL(`../../src/docs/${name}`, import.meta.url), "utf8"))
+    .join("");
+  const script = [...text.matchAll(/(?<!-->\n)^```sh\n([\s\S]*?)^```/gm)]
     .map(([, block]) => block)
     .join("\n")
-    .replace("KEY=ik_…", `KEY=${API_KEY}`)
-    .replace("http://127.0.0.1:8080", gateway.origin)
+    .replaceAll("KEY=ik_…", `KEY=${API_KEY}`)
+    .replaceAll("http://127.0.0.1:8080", gateway.origin)
     .replace("redis-cli -s data/run/redis.sock", `redis-cli -u ${redisUrl}`);
   expect(script).not.toContain("…");
   return (await promisify(execFile)("sh", ["-euc", script], { cwd: dir })).stdout;
@@ -72,6 +74,10 @@ it("the page on webhooks, pasted, takes GitHub's signed deliveries once and read
   expect(await send("issues", { issue: {} })).toMatchObject({ quarantined: 1 });
 });
 
+it("the page on the API, pasted, lists the apps", async () => {
+  expect(await paste("api.md")).toMatch(/^\[/);
+});
+
 it("the page on CloudEvents, pasted, publishes its event", async () => {
   const output = await paste("cloudevents.md");
   expect(JSON.parse(output)).toMatchObject({
@@ -90,8 +96,8 @@ function expectInOrder(output: string, texts: readonly string[]): void {
   }
 }
 
-it("the quickstart, pasted, shows an event, its duplicate, and one that a mended rule lets through", async () => {
-  const output = await paste("quickstart.md");
+it("the quickstart and the page on quarantine, pasted, show an event, its duplicate, and what mended rules let through", async () => {
+  const output = await paste("quickstart.md", "quarantine.md");
   const refused = ['"quarantined":1', '"schema_mismatch"', "active"];
   expectInOrder(output, [
     '"published":1',
@@ -99,6 +105,7 @@ it("the quickstart, pasted, shows an event, its duplicate, and one that a mended
     '"total": 12.50',
     ...refused,
     '"status":"released"',
+    ...['"no_match"', '"order.updated"', "active", '"status":"released"'],
   ]);
 });
 
