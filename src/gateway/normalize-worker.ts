@@ -48,7 +48,7 @@ interface HeldRules {
 }
 
 const MAX_HELD_RULES = 256;
-/** Of all code, evaluated or not, in characters: fifty schemas of 75 kB are 68 MB, so that two such channels do not drive each other out. */
+/** Of all code, evaluated or not, in characters: fifty schemas of 75 kB are some 80 MB, so that two such channels do not drive each other out. */
 const MAX_HELD_CODE = 160 * 1024 * 1024;
 
 /** Text until its first use. */

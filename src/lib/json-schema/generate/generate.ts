@@ -36,7 +36,8 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
     validateSchema: false,
     inlineRefs: false,
     ownProperties: INHERITED.some((name) => text.includes(JSON.stringify(name))),
-    code: { source: true, esm: false, lines: false },
+    // Leaving out what is not needed makes the code a tenth shorter and no faster, and takes half of the time and more.
+    code: { source: true, esm: false, lines: false, optimize: false },
   };
   try {
     const misshapen = check(dialect.value, schema);
