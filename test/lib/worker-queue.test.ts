@@ -19,11 +19,9 @@ const A = { lane: "a" };
 
 test("a job that needs too much memory ends its worker, not its process, and the next has a new one", async () => {
   await using queue = createQueue({ maxHeapMiB: 48 });
-  const properties = Object.fromEntries(
-    Array.from({ length: 60_000 }, (_, i) => [`p${i}`, { type: "string" }]),
-  );
+  const code = "const held = []; for (;;) held.push(Array.from({ length: 100_000 }, () => ({})));";
   const [hungry, modest] = await Promise.all([
-    queue.run({ kind: "compile", text: JSON.stringify({ properties }) }, A),
+    queue.run({ kind: "check", digest: "a", code, value: 1 }, A),
     queue.run({ kind: "compile", text: "{}" }, A),
   ]);
   expect(hungry.kind).toBe("exceeded");
