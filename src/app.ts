@@ -1,8 +1,8 @@
 import { Hono } from "hono";
-import { createHooks, HOOKS_PATH, type HooksDeps } from "./channels/push/hooks.ts";
+import { createHooks, type HooksDeps } from "./channels/push/hooks.ts";
 import type { ChannelHandle } from "./event/ingest.ts";
 import { type ConsoleDeps, createConsole } from "./http/console.ts";
-import type { Fetch } from "./http/context.ts";
+import type { App, Fetch } from "./http/context.ts";
 import { createDocs } from "./http/docs/docs.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";
 import { ApiError, answerErrors } from "./http/problem.ts";
@@ -30,14 +30,9 @@ export interface AppDeps<C extends ChannelHandle> {
   readonly api: (ApiDeps & { readonly console: ConsoleDeps }) | undefined;
 }
 
-/**
- * Everything that the gateway answers. Requests to hooks go straight to an app of one route: the search through all routes,
- * and what the others share, would cost each delivery.
- */
-export function createApp<C extends ChannelHandle>({ clock, health, hooks, api }: AppDeps<C>): Fetch {
-  const hooksApp = hooks && createHooks(hooks);
+/** Everything that the gateway answers. */
+export function createApp<C extends ChannelHandle>({ clock, health, hooks, api }: AppDeps<C>): App {
   const app = new Hono<HealthEnv>();
-  if (hooksApp) app.route("/", hooksApp);
   app.use(requestId(clock), oneHost);
   app.route("/", createHealth(health));
   if (api) {
@@ -46,8 +41,5 @@ export function createApp<C extends ChannelHandle>({ clock, health, hooks, api }
     app.route("/", createConsole(api.console));
   }
   answerErrors(app);
-  return (request, bindings) =>
-    hooksApp && bindings.incoming.url?.startsWith(HOOKS_PATH)
-      ? hooksApp.fetch(request, bindings)
-      : app.fetch(request, bindings);
+  return { fetch: app.fetch, answerDirectly: hooks && createHooks(hooks) };
 }

@@ -258,7 +258,7 @@ export async function startGateway(
   observeGateway({ ...foundation, housekeeper, overLimit });
   const draining = new AbortController();
   const stopping = AbortSignal.any([signal, draining.signal]);
-  const fetch = createApp({
+  const app = createApp({
     clock,
     health: {
       ...health,
@@ -287,7 +287,7 @@ export async function startGateway(
         }
       : undefined,
   });
-  opening.use(listener.serve(fetch, beforeClosing));
+  opening.use(listener.serve(app, beforeClosing));
   // Before the listener waits for its last answers: those that have no end of their own.
   opening.defer(() => draining.abort());
   const { port } = listener;

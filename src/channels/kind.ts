@@ -1,5 +1,4 @@
-import type { HttpBindings } from "@hono/node-server";
-import type { Context } from "hono";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { z } from "zod";
 import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import type { ChannelHandle, Ingest } from "../event/ingest.ts";
@@ -25,16 +24,30 @@ export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
   readonly parseXml: ParseXmlElsewhere;
 }
 
-/** A request to a channel's address, with Node's own request beneath it. */
-export type HookContext = Context<{ Bindings: HttpBindings }>;
+/** A request to a channel's address: Node's own, since a web `Request` would cost each delivery more than all that is done with it. */
+export interface HookRequest {
+  readonly incoming: IncomingMessage;
+  /** For those that wait until it has ended; a kind answers by its reply alone. */
+  readonly outgoing: ServerResponse;
+  /** Where it comes from. */
+  readonly clientAddress: string;
+}
+
+/** The answer to it. */
+export interface HookReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** None: an empty one. */
+  readonly body?: string;
+}
 
 /** A started kind. Disposal ends what is under way. */
 export interface ChannelRuntime<C extends ChannelHandle = ChannelHandle> extends AsyncDisposable {
   /**
    * Push kinds only: answers one request to the address of one of its channels. What it throws is answered as an error;
-   * `UnavailableError` becomes a 503. `clientAddress` is where the request comes from.
+   * `UnavailableError` becomes a 503.
    */
-  readonly receive?: (channel: C, context: HookContext, clientAddress: string) => Promise<Response>;
+  readonly receive?: (channel: C, request: HookRequest) => HookReply | Promise<HookReply>;
   /** Pull kinds whose senders keep a connection open. */
   readonly stream?: StreamSource;
   /** Pull kinds whose senders are asked. */

@@ -1,10 +1,10 @@
 import { once } from "node:events";
-import type { Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import type { Config } from "../config.ts";
-import type { Fetch } from "../http/context.ts";
+import type { App, Fetch } from "../http/context.ts";
 
 /** A bound port. Disposal closes it. */
 export interface Listener extends AsyncDisposable {
@@ -13,7 +13,7 @@ export interface Listener extends AsyncDisposable {
    * Answers by this from now on. Disposal of what it returns drains. Until `beforeClosing` has resolved, each answer is the last of
    * its connection; then no connection is taken any more, and every request under way is answered, at most `DRAIN_MS` long.
    */
-  readonly serve: (fetch: Fetch, beforeClosing?: () => Promise<unknown>) => AsyncDisposable;
+  readonly serve: (app: App, beforeClosing?: () => Promise<unknown>) => AsyncDisposable;
 }
 
 const HEADERS_TIMEOUT_MS = 20_000;
@@ -33,11 +33,11 @@ export async function startListener(
   { host, port }: Pick<Config, "host" | "port">,
   starting: Fetch,
 ): Promise<Listener> {
-  let serving = starting;
-  // Without HTTP/2 options the adaptor makes a plain HTTP/1.1 server.
-  const server = createAdaptorServer({
-    fetch: (request, bindings) => serving(request, bindings as HttpBindings),
-  }) as Server;
+  let serving: App = { fetch: starting };
+  const answer = getRequestListener((request, bindings) => serving.fetch(request, bindings as HttpBindings));
+  const server = createServer((incoming, outgoing) => {
+    if (!serving.answerDirectly?.(incoming, outgoing)) void answer(incoming, outgoing);
+  });
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
@@ -45,8 +45,8 @@ export async function startListener(
   await once(server, "listening");
   return {
     port: (server.address() as AddressInfo).port,
-    serve(fetch, beforeClosing) {
-      serving = fetch;
+    serve(app, beforeClosing) {
+      serving = app;
       return {
         async [Symbol.asyncDispose]() {
           server.prependListener("request", (_, response) => response.setHeader("connection", "close"));

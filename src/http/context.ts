@@ -1,9 +1,20 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
 import type { ClientAddress } from "../lib/addresses/client-address.ts";
 
 /** Answers one request; `bindings` hold Node's own beneath it. */
 export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
+
+/** Answers requests on Node's own response, where it says that they are its own. */
+export type AnswerDirectly = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+
+/** All that answers at an address. */
+export interface App {
+  readonly fetch: Fetch;
+  /** Asked first. */
+  readonly answerDirectly?: AnswerDirectly | undefined;
+}
 
 /** The only thing that a token is good for, as it stands in paths. */
 export interface Confinement {

@@ -80,14 +80,18 @@ export function toApiError(thrown: unknown): ApiError {
   return new ApiError("internal", "Something went wrong inside Inlet.", { cause: thrown });
 }
 
+export const bodyOf = ({ code, message, details }: ApiError): ErrorBody =>
+  details && details.length > 0 ? { code, message, details } : { code, message };
+
+/** RFC 8288, relation `help`: where it stands what the code means, and what to do. */
+export const headersOf = ({ code, headers }: ApiError): Readonly<Record<string, string>> => ({
+  link: `</docs/errors#${code}>; rel="help"`,
+  ...headers,
+});
+
 /** The error as a response. */
-export function answerError(c: Context, error: ApiError): Response {
-  const { code, message, details } = error;
-  const body: ErrorBody = details && details.length > 0 ? { code, message, details } : { code, message };
-  // RFC 8288, relation `help`: where it stands what the code means, and what to do.
-  const link = `</docs/errors#${code}>; rel="help"`;
-  return c.json(body, STATUS_OF[code], { link, ...error.headers });
-}
+export const answerError = (c: Context, error: ApiError): Response =>
+  c.json(bodyOf(error), STATUS_OF[error.code], headersOf(error));
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 

@@ -1,4 +1,3 @@
-import { Hono } from "hono";
 import { createBodyBudget } from "../../src/channels/body-budget.ts";
 import { createHooks } from "../../src/channels/push/hooks.ts";
 import { createHookLimits, limitedIngest } from "../../src/channels/push/rate-limit.ts";
@@ -48,19 +47,18 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
   const runtime = starting.use(
     await webhook.start({ ingest, bodies, outbound, clock: Date.now, log, parseXml: parseXmlHere }),
   );
-  const app = new Hono().route(
-    "/",
-    createHooks({
-      findChannel: (id) => {
-        // As if each change had come in by the feed.
-        spine.path.rules.clear();
-        return spine.path.rules.find(id);
-      },
-      runtimes: new Map([["webhook", runtime]]),
-      ...{ limits, metrics: createMetrics(), clock: Date.now, log },
-    }),
-  );
-  const listener = starting.use(await startListener({ host: "127.0.0.1", port: 0 }, app.fetch));
+  const hooks = createHooks({
+    findChannel: (id) => {
+      // As if each change had come in by the feed.
+      spine.path.rules.clear();
+      return spine.path.rules.find(id);
+    },
+    runtimes: new Map([["webhook", runtime]]),
+    ...{ limits, metrics: createMetrics(), clock: Date.now, log },
+  });
+  const fetchNothing = () => new Response(null, { status: 404 });
+  const listener = starting.use(await startListener({ host: "127.0.0.1", port: 0 }, fetchNothing));
+  starting.use(listener.serve({ fetch: fetchNothing, answerDirectly: hooks }));
   const installed = await spine.install();
   let channels = 0;
   const owned = starting.move();

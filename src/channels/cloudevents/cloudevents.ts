@@ -40,18 +40,18 @@ export const cloudevents: ChannelKind = {
     const receiveDelivery = createReceiveDelivery({ ingest, bodies, clock });
     const validations = createValidationRequests({ outbound, log });
     return {
-      async receive(channel, c, clientAddress) {
+      receive(channel, request) {
         // The kind's own schema gave them.
         const { allowedOrigins, batch, limits } = channel.settings as CloudEventsSettings;
-        const { method } = c.req;
+        const { method = "", headers } = request.incoming;
         if (method === "OPTIONS" && !channel.methods.includes(method)) {
-          return validations.answer(c, { allowedOrigins, requestsPerSecond: limits.requestsPerSecond });
+          return validations.answer(request, { allowedOrigins, requestsPerSecond: limits.requestsPerSecond });
         }
-        requireMethod(c, allowedOrigins.length > 0 ? [...channel.methods, "OPTIONS"] : channel.methods);
-        if (batch === "refuse" && BATCH.test(c.req.header("content-type") ?? "")) {
+        requireMethod(request, allowedOrigins.length > 0 ? [...channel.methods, "OPTIONS"] : channel.methods);
+        if (batch === "refuse" && BATCH.test(headers["content-type"] ?? "")) {
           throw new ApiError("unsupported_media_type", "This channel takes no batches.");
         }
-        return receiveDelivery(channel, c, clientAddress);
+        return receiveDelivery(channel, request);
       },
       [Symbol.asyncDispose]: () => validations[Symbol.asyncDispose](),
     };

@@ -1,7 +1,8 @@
+import type { ServerResponse } from "node:http";
 import { ApiError } from "../../http/problem.ts";
 import type { Log } from "../../log.ts";
 import type { Outbound } from "../../net/outbound.ts";
-import type { HookContext } from "../kind.ts";
+import type { HookReply, HookRequest } from "../kind.ts";
 
 /** The permission that a sender is given. */
 interface Grant {
@@ -17,9 +18,9 @@ const MAX_CALLBACK_BYTES = 16 * 1024;
 export interface ValidationRequests extends AsyncDisposable {
   /** @throws ApiError 405 where no origin is allowed, 403 for an origin that the channel does not allow. */
   readonly answer: (
-    c: HookContext,
+    request: Pick<HookRequest, "incoming" | "outgoing">,
     channel: { readonly allowedOrigins: readonly string[]; readonly requestsPerSecond: number | undefined },
-  ) => Response;
+  ) => HookReply;
 }
 
 /**
@@ -58,26 +59,31 @@ export function createValidationRequests({
   }
 
   return {
-    answer(c, { allowedOrigins, requestsPerSecond }) {
+    answer({ incoming, outgoing }, { allowedOrigins, requestsPerSecond }) {
       if (allowedOrigins.length === 0) throw postOnly("This address takes POST.");
-      const origin = c.req.header("webhook-request-origin");
+      const asked = (name: string): string | undefined => {
+        const value = incoming.headers[`webhook-request-${name}`];
+        return typeof value === "object" ? value.join(", ") : value;
+      };
+      const origin = asked("origin");
       if (origin === undefined) throw postOnly("OPTIONS takes the header WebHook-Request-Origin.");
       const isAllowed = allowedOrigins.some(
         (one) => one === "*" || one.toLowerCase() === origin.toLowerCase(),
       );
       if (!isAllowed) throw new ApiError("permission_denied", "The channel does not allow this origin.");
-      const grant = { origin, rate: rateOf(c.req.header("webhook-request-rate"), requestsPerSecond) };
-      const callback = callbackOf(c.req.header("webhook-request-callback"));
+      const grant = { origin, rate: rateOf(asked("rate"), requestsPerSecond) };
+      const callback = callbackOf(asked("callback"));
       if (callback !== undefined && calls.size < MAX_CALLBACKS) {
-        const call = answered(c).then(() => confirm(callback, grant));
+        const call = answered(outgoing).then(() => confirm(callback, grant));
         calls.add(call);
         void call.finally(() => calls.delete(call));
       }
-      return c.body(null, 200, {
+      const headers = {
         allow: ALLOW,
         "webhook-allowed-origin": grant.origin,
         "webhook-allowed-rate": grant.rate,
-      });
+      };
+      return { status: 200, headers };
     },
     async [Symbol.asyncDispose]() {
       ending.abort();
@@ -107,7 +113,7 @@ function callbackOf(text: string | undefined): URL | undefined {
 }
 
 /** Resolves when the answer has left, or its connection is gone: perhaps before there was anything to answer. */
-function answered({ env: { outgoing } }: HookContext): Promise<void> {
+function answered(outgoing: ServerResponse): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (outgoing.closed) resolve();
   else outgoing.once("close", resolve);

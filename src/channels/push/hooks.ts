@@ -1,18 +1,25 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
-import { type Context, Hono } from "hono";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { Hono } from "hono";
 import { type ChannelKindName, channelFacts } from "../../event/channel.ts";
 import type { ChannelHandle } from "../../event/ingest.ts";
-import { answerError, notFound, toApiError } from "../../http/problem.ts";
+import type { AnswerDirectly } from "../../http/context.ts";
+import { bodyOf, headersOf, notFound, STATUS_OF, toApiError } from "../../http/problem.ts";
 import { requestIdOf, requireOneHost } from "../../http/request.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
 import type { Metrics } from "../../metrics.ts";
-import type { ChannelRuntime } from "../kind.ts";
+import type { ChannelRuntime, HookReply } from "../kind.ts";
 import type { HookLimits } from "./rate-limit.ts";
 import { DeliveryRefusedError } from "./receive-delivery.ts";
 
 /** The path before the channel's id. */
-export const HOOKS_PATH = "/hooks/";
+const HOOKS_PATH = "/hooks/";
+/** A target may be a whole address (RFC 9112 section 3.2.2). */
+const WHOLE_ADDRESS = /^https?:\/\/[^/]*\/hooks\//i;
+/** A sender that was refused may still be sending; for so long it is listened to, lest it misses the answer. */
+const DRAIN_MS = 500;
 
 export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
   /**
@@ -22,7 +29,7 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
    */
   readonly findChannel: (channelId: string) => C | undefined | Promise<C | undefined>;
   readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime<C>>;
-  readonly limits: Pick<HookLimits, "arrived" | "addressOf">;
+  readonly limits: Pick<HookLimits, "arrived" | "clientOf">;
   readonly metrics: Pick<Metrics, "deliveries" | "countsOf" | "hookSeconds">;
   readonly clock: Clock;
   readonly log: Log;
@@ -31,69 +38,87 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
 /**
  * The addresses of all push channels: finds the channel, hands the request to its kind. An address is a credential: it
  * stands in no log line and in no answer.
+ *
+ * An app of one route, which is given no more of a request than routing asks for, and whose handlers answer on Node's own response:
+ * web requests and responses, and the promises between them, would cost a delivery more than its way to Redis.
  */
-export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{ Bindings: HttpBindings }> {
+export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): AnswerDirectly {
   const { findChannel, runtimes, limits, metrics } = deps;
-  const hooks = new Hono<{ Bindings: HttpBindings }>();
+  const app = new Hono<{ Bindings: HttpBindings }>();
 
-  /** On Node's own response: every answer carries it, also one that a kind has made itself. */
-  function nameRequest({ req, env: { outgoing } }: Context<{ Bindings: HttpBindings }>): string {
-    const given = outgoing.getHeader("X-Request-Id");
-    if (typeof given === "string") return given;
-    const id = requestIdOf(req.header("x-request-id"), deps.clock());
-    outgoing.setHeader("X-Request-Id", id);
-    // No cache keeps it, and no browser renders it: it may repeat what was sent.
-    outgoing.setHeader("Cache-Control", "no-store");
-    outgoing.setHeader("X-Content-Type-Options", "nosniff");
-    return id;
+  app.all(`${HOOKS_PATH}:channelId`, ({ env, req }) => {
+    const exchange: Exchange = { ...(env as HttpBindings), sinceMs: performance.now() };
+    const fail = (thrown: unknown): void => refuse(exchange, thrown);
+    try {
+      requireOneHost(exchange.incoming);
+      const found = findChannel(req.param("channelId"));
+      if (found instanceof Promise) found.then((channel) => receive(channel, exchange)).catch(fail);
+      else receive(found, exchange);
+    } catch (error) {
+      fail(error);
+    }
+    return RESPONSE_ALREADY_SENT;
+  });
+
+  app.notFound(({ env }) => {
+    refuse({ ...(env as HttpBindings), sinceMs: performance.now() }, notFound("channel"));
+    return RESPONSE_ALREADY_SENT;
+  });
+
+  /** @throws notFound */
+  function receive(channel: C | undefined, exchange: Exchange): void {
+    const runtime = channel && runtimes.get(channel.identity.kind);
+    if (channel === undefined || runtime?.receive === undefined) throw notFound("channel");
+    const { incoming, outgoing, sinceMs } = exchange;
+    const fail = (thrown: unknown): void => refuse(exchange, thrown, channel);
+    const answer = (reply: HookReply): void => {
+      try {
+        send(outgoing, requestIdFor(incoming), reply);
+        metrics.hookSeconds.observe("ok", (performance.now() - sinceMs) / 1000);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    try {
+      const client = limits.clientOf(incoming);
+      limits.arrived(channel, client);
+      const reply = runtime.receive(channel, { incoming, outgoing, clientAddress: client.address });
+      if (reply instanceof Promise) reply.then(answer, fail);
+      else answer(reply);
+    } catch (error) {
+      fail(error);
+    }
   }
 
-  hooks.all(`${HOOKS_PATH}:channelId`, async (c) => {
-    const sinceMs = performance.now();
-    nameRequest(c);
-    requireOneHost(c.env.incoming);
-    const found = findChannel(c.req.param("channelId"));
-    const channel = found instanceof Promise ? await found : found;
-    const receive = channel && runtimes.get(channel.identity.kind)?.receive;
-    if (channel === undefined || receive === undefined) throw notFound("channel");
-    try {
-      limits.arrived(channel, c.env.incoming);
-      const answer = await receive(channel, c, limits.addressOf(c.env.incoming));
-      metrics.hookSeconds.observe("ok", (performance.now() - sinceMs) / 1000);
-      return answer;
-    } catch (thrown) {
-      throw new HookError(channel, sinceMs, thrown);
-    }
-  });
+  const requestIdFor = ({ headers }: IncomingMessage): string => {
+    const given = headers["x-request-id"];
+    return requestIdOf(typeof given === "string" ? given : undefined, deps.clock());
+  };
 
-  hooks.notFound(() => {
-    throw notFound("channel");
-  });
-
-  hooks.onError((thrown, c) => {
-    const requestId = nameRequest(c);
-    const channel = thrown instanceof HookError ? thrown.channel.identity : undefined;
-    const failure = thrown instanceof HookError ? thrown.cause : thrown;
+  /** Logs, counts and answers what was not accepted. */
+  function refuse({ incoming, outgoing, sinceMs }: Exchange, failure: unknown, channel?: C): void {
+    const requestId = requestIdFor(incoming);
     const error = toApiError(failure);
     const result = error.code === "internal" || error.code === "unavailable" ? error.code : "refused";
     const refusal = failure instanceof DeliveryRefusedError ? failure : undefined;
-    if (channel && !refusal) {
-      metrics.deliveries.add(channel.kind, result);
-      metrics.countsOf(channel)[result === "refused" ? "refused" : "failed"]++;
+    const identity = channel?.identity;
+    if (identity && !refusal) {
+      metrics.deliveries.add(identity.kind, result);
+      metrics.countsOf(identity)[result === "refused" ? "refused" : "failed"]++;
     }
-    if (thrown instanceof HookError) {
+    if (identity) {
       const outcome = error.code === "unauthenticated" ? "unverified" : result;
-      metrics.hookSeconds.observe(outcome, (performance.now() - thrown.sinceMs) / 1000);
+      metrics.hookSeconds.observe(outcome, (performance.now() - sinceMs) / 1000);
     }
     const line = {
       requestId,
       code: error.code,
-      method: c.req.method,
-      ...(channel && channelFacts(channel)),
-      clientAddress: limits.addressOf(c.env.incoming),
+      method: incoming.method,
+      ...(identity && channelFacts(identity)),
+      clientAddress: limits.clientOf(incoming).address,
     };
     // Guessed addresses and floods must not fill the log.
-    if (channel === undefined && result === "refused")
+    if (identity === undefined && result === "refused")
       deps.log.debug({ event: "hook.no_channel", ...line }, "no such channel");
     else if (error.code === "rate_limited")
       deps.log.debug({ event: "hook.rate_limited", ...line }, "delivery refused");
@@ -104,20 +129,48 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Hono<{
       const level = result === "internal" ? "error" : "warn";
       deps.log[level]({ event: "hook.failed", ...line, err: failure }, "delivery failed");
     }
-    return answerError(c, error);
-  });
+    if (outgoing.headersSent) return void outgoing.destroy();
+    const headers = { ...headersOf(error), "content-type": "application/json" };
+    send(outgoing, requestId, {
+      status: STATUS_OF[error.code],
+      headers,
+      body: JSON.stringify(bodyOf(error)),
+    });
+    if (!incoming.complete) outgoing.once("finish", () => endReading(incoming));
+  }
 
-  return hooks;
+  return (incoming, outgoing) => {
+    const { url: target = "", method = "" } = incoming;
+    const isWhole = !target.startsWith("/");
+    if (isWhole ? !WHOLE_ADDRESS.test(target) : !target.startsWith(HOOKS_PATH)) return false;
+    // Routing reads nothing else of a request.
+    const routed = { method, url: isWhole ? target : `http://hooks${target}` } as Request;
+    void app.fetch(routed, { incoming, outgoing });
+    return true;
+  };
 }
 
-/** A failure with the channel that it happened to, and when its request came. */
-class HookError extends Error {
-  readonly channel: ChannelHandle;
+/** One request, what answers it, and when it came. */
+interface Exchange {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
   readonly sinceMs: number;
+}
 
-  constructor(channel: ChannelHandle, sinceMs: number, cause: unknown) {
-    super("delivery failed", { cause });
-    this.channel = channel;
-    this.sinceMs = sinceMs;
-  }
+/** No cache keeps an answer, and no browser renders it: it may repeat what was sent. */
+const FOR_NOBODY_ELSE = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+
+function send(outgoing: ServerResponse, requestId: string, { status, headers, body }: HookReply): void {
+  const length =
+    status === 204 ? undefined : { "content-length": body === undefined ? 0 : Buffer.byteLength(body) };
+  outgoing.writeHead(status, { ...headers, ...length, ...FOR_NOBODY_ELSE, "X-Request-Id": requestId });
+  outgoing.end(body);
+}
+
+/** Node goes on reading what nobody wants, for as long as a request may take. */
+function endReading(incoming: IncomingMessage): void {
+  const timer = setTimeout(() => {
+    if (!incoming.complete) incoming.socket.destroySoon();
+  }, DRAIN_MS);
+  timer.unref();
 }

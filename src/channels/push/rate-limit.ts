@@ -16,11 +16,10 @@ export interface HookLimits {
    *
    * @throws ApiError 429
    */
-  readonly arrived: (channel: ChannelHandle, incoming: IncomingMessage) => void;
+  readonly arrived: (channel: ChannelHandle, client: ClientAddress) => void;
   /** Once it is verified: what the channel takes, and its organization. @throws ApiError 429 */
   readonly verified: (channel: ChannelHandle) => void;
-  /** Of the sender, for the log. */
-  readonly addressOf: (incoming: IncomingMessage) => string;
+  readonly clientOf: (incoming: IncomingMessage) => ClientAddress;
 }
 
 export interface HookLimitsDeps {
@@ -42,12 +41,11 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
   const senders = createRateBuckets<string>();
   const channels = createRateBuckets<number>();
   const organizations = createRateBuckets<string>();
-  const clientOf = ({ socket, headers }: IncomingMessage): ClientAddress =>
-    clientAddressOf(socket.remoteAddress, headers["x-forwarded-for"]);
   return {
-    arrived({ identity, limits }, incoming) {
+    clientOf: ({ socket, headers }) => clientAddressOf(socket.remoteAddress, headers["x-forwarded-for"]),
+    arrived({ identity, limits }, { network }) {
       const rate = limits.requestsPerSecond ?? requestsPerSecond;
-      refuse(senders.take(`${identity.number} ${clientOf(incoming).network}`, rate, nowMs()), rate);
+      refuse(senders.take(`${identity.number} ${network}`, rate, nowMs()), rate);
     },
     verified({ identity, limits }) {
       if (isOverLimit(identity.organizationId))
@@ -57,7 +55,6 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
       refuse(channels.take(identity.number, rate, now), rate);
       refuse(organizations.take(identity.organizationId, requestsPerSecond, now), requestsPerSecond);
     },
-    addressOf: (incoming) => clientOf(incoming).address,
   };
 }
 

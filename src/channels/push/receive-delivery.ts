@@ -2,7 +2,7 @@ import type { ChannelHandle, HandshakeReply, IngestResult } from "../../event/in
 import { ApiError, type ErrorCode } from "../../http/problem.ts";
 import type { Finding } from "../../lib/errors.ts";
 import { HeldBody } from "../body-budget.ts";
-import type { ChannelKindDeps, ChannelRuntime, HookContext } from "../kind.ts";
+import type { ChannelKindDeps, HookReply, HookRequest } from "../kind.ts";
 import { readDelivery } from "./read-delivery.ts";
 
 /** A delivery that `ingest` has refused, and counted. */
@@ -29,15 +29,18 @@ export function createReceiveDelivery<C extends ChannelHandle>({
   ingest,
   bodies,
   clock,
-}: Pick<ChannelKindDeps<C>, "ingest" | "bodies" | "clock">): NonNullable<ChannelRuntime<C>["receive"]> {
-  return async (channel, c, clientAddress) => {
+}: Pick<ChannelKindDeps<C>, "ingest" | "bodies" | "clock">) {
+  return async (
+    channel: C,
+    { incoming, clientAddress }: Pick<HookRequest, "incoming" | "clientAddress">,
+  ): Promise<HookReply> => {
     const held = new HeldBody(bodies, channel.identity.organizationId);
     try {
       const arrival = { arrivedAtMs: clock(), clientAddress };
-      const request = await readDelivery(c.env.incoming, channel, arrival, held);
+      const request = await readDelivery(incoming, channel, arrival, held);
       // A sender that hangs up does not undo its delivery: what was read is carried through.
       const result = await ingest(channel, request, { signal: NEVER_ABORTED });
-      return answerDelivery(c, channel, result);
+      return replyTo(channel, result);
     } finally {
       held.release();
     }
@@ -47,21 +50,22 @@ export function createReceiveDelivery<C extends ChannelHandle>({
 const NEVER_ABORTED = new AbortController().signal;
 
 /** @throws ApiError 405 for a method that is none of those. */
-export function requireMethod(c: HookContext, methods: readonly string[]): void {
-  if (methods.includes(c.req.method)) return;
+export function requireMethod({ incoming }: Pick<HookRequest, "incoming">, methods: readonly string[]): void {
+  if (methods.includes(incoming.method ?? "")) return;
   const allow = methods.join(", ");
   throw new ApiError("method_not_allowed", `This address takes ${allow}.`, { headers: { allow } });
 }
 
+const JSON_TYPE = { "content-type": "application/json" };
+const ACCEPTED: HookReply = { status: 200, headers: {} };
+
 /** 200 is the promise that every event is on its stream. */
-function answerDelivery(
-  c: HookContext,
-  { answer }: Pick<ChannelHandle, "answer">,
-  result: IngestResult,
-): Response {
+function replyTo({ answer }: Pick<ChannelHandle, "answer">, result: IngestResult): HookReply {
   switch (result.kind) {
     case "accepted":
-      return answer === "empty" ? c.body(null, 200) : c.json(result.outcome);
+      return answer === "empty"
+        ? ACCEPTED
+        : { status: 200, headers: JSON_TYPE, body: JSON.stringify(result.outcome) };
     case "unverified":
       throw new DeliveryRefusedError("unauthenticated", "The request could not be verified.", {
         reason: result.message,
@@ -79,20 +83,16 @@ function answerDelivery(
         })),
       });
     case "handshake":
-      return answerHandshake(result.reply);
+      return replyToHandshake(result.reply);
     default:
       return result satisfies never;
   }
 }
 
 /** A handshake's reply repeats text from outside: no browser may render it, no cache keep it. */
-function answerHandshake({ status, contentType, headers, body }: HandshakeReply): Response {
-  const fixed = {
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'",
-    "x-content-type-options": "nosniff",
-  };
-  if (status === 204) return new Response(null, { status, headers: { ...headers, ...fixed } });
+function replyToHandshake({ status, contentType, headers, body }: HandshakeReply): HookReply {
+  const fixed = { "content-security-policy": "default-src 'none'" };
+  if (status === 204) return { status, headers: { ...headers, ...fixed } };
   const type = { "content-type": `${contentType}; charset=utf-8` };
-  return new Response(body, { status, headers: { ...headers, ...fixed, ...type } });
+  return { status, headers: { ...headers, ...fixed, ...type }, body };
 }

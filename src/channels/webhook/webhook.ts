@@ -21,9 +21,9 @@ export const webhook: ChannelKind = {
   async start({ ingest, bodies, clock }) {
     const receiveDelivery = createReceiveDelivery({ ingest, bodies, clock });
     return {
-      async receive(channel, c, clientAddress) {
-        requireMethod(c, channel.methods);
-        return receiveDelivery(channel, c, clientAddress);
+      receive(channel, request) {
+        requireMethod(request, channel.methods);
+        return receiveDelivery(channel, request);
       },
       async [Symbol.asyncDispose]() {},
     };

@@ -30,10 +30,12 @@ beforeEach(async () => {
   answersAtOnce = true;
   budget = createBodyBudget(TOTAL, () => nowMs);
   const app = new Hono<{ Bindings: HttpBindings }>();
-  app.post("/", (c) => {
+  app.post("/", async (c) => {
     const organizationId = c.req.header("x-organization") ?? "org_1";
     const receive = createReceiveDelivery({ ingest, bodies: budget, clock: Date.now });
-    return receive(channelOf(organizationId), c, "127.0.0.1");
+    const request = { incoming: c.env.incoming, clientAddress: "127.0.0.1" };
+    const { body = null, ...reply } = await receive(channelOf(organizationId), request);
+    return new Response(body, reply);
   });
   app.onError((error, c) => c.text(error instanceof ApiError ? error.code : String(error)));
   listener = await startListener({ host: "127.0.0.1", port: 0 }, app.fetch);
