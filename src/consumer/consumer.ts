@@ -88,7 +88,14 @@ async function consume<T>(
       signal,
       handler(entry) {
         const { event, text } = readEvent<T>(entry.fields);
-        return handle(event, { ...entry, text });
+        const { topic, entryId, attempt, fields } = entry;
+        const context = { topic, entryId, attempt, fields, text };
+        return handle(event, {
+          ...context,
+          get signal() {
+            return entry.signal;
+          },
+        });
       },
     });
   } finally {

@@ -1,5 +1,5 @@
 import { sleep } from "../lib/sleep.ts";
-import { createAcknowledger } from "./acknowledge.ts";
+import { Acknowledger } from "./acknowledge.ts";
 import { extendClaims, recoverEntries, startOwnedTopics, TopicOwnership } from "./claims.ts";
 import { createCommands } from "./commands.ts";
 import type { Connection } from "./connection.ts";
@@ -25,10 +25,10 @@ export async function runEngine(deps: EngineDeps): Promise<void> {
   const onError = (error: unknown): void => settings.onProblem({ kind: "redis", error });
   const commands = createCommands(connection, settings);
   const topics = createTopicList(commands, settings.only);
-  const { acknowledge, close } = createAcknowledger(commands, onError);
+  const acknowledger = new Acknowledger(commands, onError);
   const ownership = settings.ordered ? new TopicOwnership() : undefined;
   const owns = ownership && ((topic: string) => ownership.owns(topic));
-  const window = new InFlightWindow({ commands, settings, handler, acknowledge, onError, owns });
+  const window = new InFlightWindow({ commands, settings, handler, acknowledger, onError, owns });
   signal.addEventListener("abort", () => window.stop(), { once: true });
   const idle = new AbortController();
   const shared = { settings, topics, commands, window, onError, signal, idle: idle.signal };
@@ -48,7 +48,7 @@ export async function runEngine(deps: EngineDeps): Promise<void> {
   await window.close(settings.stopTimeoutMs);
   idle.abort();
   await claiming;
-  close();
+  acknowledger.close();
   await owned?.release().catch(onError);
   for (const topic of await topics.current().catch(() => [])) {
     await commands.leaveGroup(topic).catch(() => {});

@@ -1,5 +1,6 @@
 import { backoffMs } from "../lib/backoff.ts";
 import { endsWithin, sleep } from "../lib/sleep.ts";
+import type { Acknowledger } from "./acknowledge.ts";
 import type { Commands, Entry } from "./commands.ts";
 import { retry } from "./loop.ts";
 import type { ConsumerSettings } from "./options.ts";
@@ -19,27 +20,47 @@ export interface DeliveredEntry {
 /** The entry is acknowledged when it resolves, and delivered again when it rejects. */
 export type EntryHandler = (entry: DeliveredEntry) => Promise<void> | void;
 
-interface InFlight {
-  readonly entry: Entry;
-  readonly abort: AbortController;
+/** An entry that this reader has, as its handler sees it. */
+class InFlight implements DeliveredEntry {
+  readonly topic: string;
+  readonly entryId: string;
+  readonly fields: readonly string[];
   attempt: number;
-}
+  isDropped = false;
+  #abort: AbortController | undefined;
 
-/** The wait before another attempt; boxed, so that it is not awaited by accident. */
-interface RetryWait {
-  readonly ended: Promise<void>;
+  constructor({ topic, entryId, fields, attempt }: Entry) {
+    this.topic = topic;
+    this.entryId = entryId;
+    this.fields = fields;
+    this.attempt = attempt;
+  }
+
+  /** Made when it is asked for: few handlers do, and it costs more than the rest of an entry. */
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.isDropped) this.#abort.abort();
+    return this.#abort.signal;
+  }
+
+  drop(): void {
+    this.isDropped = true;
+    this.#abort?.abort();
+  }
 }
 
 export interface WindowDeps {
   readonly commands: Pick<Commands, "countAttempt" | "deadLetter" | "release">;
   readonly settings: ConsumerSettings;
   readonly handler: EntryHandler;
-  readonly acknowledge: (topic: string, entryId: string) => Promise<void>;
+  readonly acknowledger: Acknowledger;
   readonly onError: (error: unknown) => void;
   /** Of ordered reading: whether entries of the topic may be handed out now. */
   readonly owns?: ((topic: string) => boolean) | undefined;
 }
 
+/** So much of the window is free before more is read. */
+const REFILL_SHARE = 0.5;
 /** Entries of one ordered topic that are read ahead. */
 const READ_AHEAD = 32;
 
@@ -50,20 +71,29 @@ export class InFlightWindow {
   /** Runnable, in order of arrival; one queue for all topics, or one for each where they are ordered. */
   readonly #queues = new Map<string, InFlight[]>();
   readonly #busy = new Set<string>();
+  /** Waits for another attempt, and what is being made a dead letter. */
   readonly #tasks = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   readonly #size: number;
   #running = 0;
   #wake: () => void = () => {};
+  #onIdle: () => void = () => {};
 
   constructor(deps: WindowDeps) {
     this.#deps = deps;
     this.#size = Math.max(deps.settings.concurrency * 2, 256);
+    deps.acknowledger.onTaken = () => this.#noteRoom();
   }
 
   /** How many more entries fit. */
   get free(): number {
-    return this.#size - this.#inFlight.size;
+    return this.#size - this.#inFlight.size - this.#deps.acknowledger.outstanding;
+  }
+
+  /** Whether to read now: many at a time, unless handlers would wait for it. */
+  get hasRoom(): boolean {
+    const { free } = this;
+    return free >= this.#size * REFILL_SHARE || (free > 0 && this.#queues.size === 0);
   }
 
   /** Whether more entries of an ordered topic may be read. */
@@ -81,7 +111,7 @@ export class InFlightWindow {
       const key = keyOf(entry);
       // Claimed back from this reader itself: it is in flight.
       if (this.#inFlight.has(key)) continue;
-      const added: InFlight = { entry, abort: new AbortController(), attempt: entry.attempt };
+      const added = new InFlight(entry);
       this.#inFlight.set(key, added);
       this.#queueOf(added).push(added);
     }
@@ -91,10 +121,10 @@ export class InFlightWindow {
   /** Ids in flight, by topic. */
   byTopic(): ReadonlyMap<string, readonly string[]> {
     const topics = new Map<string, string[]>();
-    for (const { entry } of this.#inFlight.values()) {
-      const ids = topics.get(entry.topic);
-      if (ids === undefined) topics.set(entry.topic, [entry.entryId]);
-      else ids.push(entry.entryId);
+    for (const { topic, entryId } of this.#inFlight.values()) {
+      const ids = topics.get(topic);
+      if (ids === undefined) topics.set(topic, [entryId]);
+      else ids.push(entryId);
     }
     return topics;
   }
@@ -105,13 +135,13 @@ export class InFlightWindow {
       const key = keyOf({ topic, entryId });
       const dropped = this.#inFlight.get(key);
       if (dropped === undefined) continue;
-      dropped.abort.abort();
+      dropped.drop();
       this.#inFlight.delete(key);
       const queue = this.#queueOf(dropped);
       const place = queue.indexOf(dropped);
       if (place >= 0) queue.splice(place, 1);
     }
-    this.#wake();
+    this.#noteRoom();
   }
 
   /** Hands out what had to wait until its topic was owned again. */
@@ -119,7 +149,7 @@ export class InFlightWindow {
     this.#dispatch();
   }
 
-  /** Resolves when there is room again, or an entry has left. */
+  /** Resolves when there is room to read again. */
   changed(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -131,19 +161,32 @@ export class InFlightWindow {
     this.#stopping.abort();
   }
 
-  /** Stops, waits for running handlers, then releases what is left. */
+  /** Stops, waits for running handlers and their acknowledgements, then releases what is left. */
   async close(timeoutMs: number): Promise<void> {
     this.stop();
-    await endsWithin(timeoutMs, Promise.allSettled([...this.#tasks]));
-    for (const { abort } of this.#inFlight.values()) abort.abort();
+    await endsWithin(timeoutMs, this.#settled());
+    for (const inFlight of this.#inFlight.values()) inFlight.drop();
     for (const [topic, ids] of this.byTopic()) {
       await this.#deps.commands.release(topic, ids).catch(() => {});
     }
     this.#inFlight.clear();
   }
 
-  #queueNameOf({ entry }: InFlight): string {
-    return this.#deps.settings.ordered ? entry.topic : "";
+  async #settled(): Promise<void> {
+    if (this.#running > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    await Promise.all([...this.#tasks, this.#deps.acknowledger.settled()]);
+  }
+
+  #noteRoom(): void {
+    if (this.hasRoom) this.#wake();
+  }
+
+  #queueNameOf({ topic }: InFlight): string {
+    return this.#deps.settings.ordered ? topic : "";
   }
 
   #queueOf(inFlight: InFlight): InFlight[] {
@@ -171,76 +214,96 @@ export class InFlightWindow {
   }
 
   #start(inFlight: InFlight, name: string): void {
-    const leave = (): void => {
-      this.#busy.delete(name);
-      this.#dispatch();
-      this.#wake();
-    };
     this.#running++;
-    const task = this.#attempt(inFlight)
-      .catch((error: unknown): undefined => {
-        this.#deps.onError(error);
-      })
-      .then((wait) => {
-        this.#running--;
-        // An ordered topic waits for what failed; others go on meanwhile.
-        if (wait !== undefined && this.#deps.settings.ordered) {
-          this.#track(wait.ended.finally(leave));
-          this.#dispatch();
-        } else {
-          if (wait !== undefined) this.#track(wait.ended);
-          leave();
-        }
-      });
-    this.#track(task);
+    if (inFlight.attempt > this.#deps.settings.maxAttempts) {
+      const error = new Error("its readers ended again and again while they had it");
+      this.#track(this.#deadLetter(inFlight, error).finally(() => this.#leave(name)));
+      return;
+    }
+    let result: Promise<void> | void;
+    try {
+      result = this.#deps.handler(inFlight);
+    } catch (error) {
+      // One that throws at once has failed like one that rejects.
+      result = Promise.reject(error);
+    }
+    Promise.resolve(result).then(
+      () => this.#handled(inFlight, name),
+      (error: unknown) => this.#failed(inFlight, name, error),
+    );
   }
 
-  /** Delivers the entry once. Answers the wait before the next attempt where one is due. */
-  async #attempt(inFlight: InFlight): Promise<RetryWait | undefined> {
-    const { acknowledge, handler, settings } = this.#deps;
-    const { entry, attempt, abort } = inFlight;
-    const { topic, entryId, fields } = entry;
-    if (attempt > settings.maxAttempts) {
-      await this.#deadLetter(inFlight, new Error("its readers ended again and again while they had it"));
-      return undefined;
+  #handled(inFlight: InFlight, name: string): void {
+    const { acknowledger, settings } = this.#deps;
+    const { topic, entryId } = inFlight;
+    if (!this.#inFlight.delete(keyOf(inFlight))) {
+      this.#leave(name);
+    } else if (settings.ordered) {
+      // What follows in order must not be handed out before Redis knows of this one.
+      acknowledger.addThen(topic, entryId, () => this.#leave(name));
+    } else {
+      acknowledger.add(topic, entryId);
+      this.#leave(name);
     }
-    try {
-      await handler({ topic, entryId, attempt, fields, signal: abort.signal });
-    } catch (error) {
-      if (abort.signal.aborted || this.#stopping.signal.aborted) return undefined;
-      if (attempt >= settings.maxAttempts) {
-        await this.#deadLetter(inFlight, error);
-        return undefined;
-      }
-      settings.onProblem({ kind: "failed", topic, entryId, attempt, error });
-      return { ended: this.#waitForRetry(inFlight) };
+  }
+
+  #failed(inFlight: InFlight, name: string, error: unknown): void {
+    const { settings } = this.#deps;
+    const { topic, entryId, attempt } = inFlight;
+    if (inFlight.isDropped || this.#stopping.signal.aborted) {
+      this.#leave(name);
+      return;
     }
-    if (this.#inFlight.delete(keyOf(entry))) await acknowledge(topic, entryId);
-    return undefined;
+    if (attempt >= settings.maxAttempts) {
+      this.#track(this.#deadLetter(inFlight, error).finally(() => this.#leave(name)));
+      return;
+    }
+    settings.onProblem({ kind: "failed", topic, entryId, attempt, error });
+    const retried = this.#waitForRetry(inFlight).catch(this.#deps.onError);
+    this.#track(retried);
+    if (!settings.ordered) {
+      this.#leave(name);
+      return;
+    }
+    // An ordered topic waits for what failed; others go on meanwhile.
+    this.#running--;
+    void retried.finally(() => {
+      this.#running++;
+      this.#leave(name);
+    });
+    this.#dispatch();
+  }
+
+  /** A handler has ended: its place is another entry's. */
+  #leave(name: string): void {
+    this.#running--;
+    this.#busy.delete(name);
+    this.#dispatch();
+    this.#noteRoom();
+    if (this.#running === 0) this.#onIdle();
   }
 
   async #waitForRetry(inFlight: InFlight): Promise<void> {
     const { commands, settings, onError } = this.#deps;
-    const { entry, abort } = inFlight;
-    const signal = AbortSignal.any([abort.signal, this.#stopping.signal]);
+    const signal = AbortSignal.any([inFlight.signal, this.#stopping.signal]);
     const waitMs = (): number => backoffMs(settings.retry, inFlight.attempt, Math.random);
     await sleep(waitMs(), signal);
     if (signal.aborted) return;
     let isOurs = false;
     const count = async (): Promise<void> => {
-      isOurs = await commands.countAttempt(entry, inFlight.attempt + 1);
+      isOurs = await commands.countAttempt(inFlight, inFlight.attempt + 1);
     };
     if (!(await retry(count, { signal, onError, backoffMs: waitMs }))) return;
-    if (!isOurs) return this.drop(entry.topic, [entry.entryId]);
+    if (!isOurs) return this.drop(inFlight.topic, [inFlight.entryId]);
     inFlight.attempt++;
     this.#queueOf(inFlight).unshift(inFlight);
     this.#dispatch();
   }
 
-  async #deadLetter({ entry, attempt }: InFlight, error: unknown): Promise<void> {
+  async #deadLetter(inFlight: InFlight, error: unknown): Promise<void> {
     const { commands, settings, onError } = this.#deps;
-    const { topic, entryId } = entry;
-    const letter = { ...entry, attempt: Math.min(attempt, settings.maxAttempts) };
+    const { topic, entryId, fields, attempt } = inFlight;
+    const letter = { topic, entryId, fields, attempt: Math.min(attempt, settings.maxAttempts) };
     const reason = error instanceof Error ? error.message : String(error);
     const retries = {
       signal: this.#stopping.signal,
@@ -248,13 +311,13 @@ export class InFlightWindow {
       backoffMs: (failures: number) => backoffMs(settings.retry, failures, Math.random),
     };
     if (!(await retry(() => commands.deadLetter(letter, reason), retries))) return;
-    this.#inFlight.delete(keyOf(entry));
+    this.#inFlight.delete(keyOf(inFlight));
     settings.onProblem({ kind: "dead", topic, entryId, attempt, error });
   }
 
   #track(task: Promise<void>): void {
     this.#tasks.add(task);
-    void task.finally(() => this.#tasks.delete(task));
+    void task.then(() => this.#tasks.delete(task));
   }
 }
 

@@ -30,7 +30,7 @@ export function readNewEntries(deps: ReaderDeps): Promise<void> {
   let restMs = MIN_REST_MS;
   return repeat(
     async () => {
-      if (window.free <= 0) {
+      if (!window.hasRoom) {
         await Promise.race([window.changed(), sleep(BLOCK_MS, signal)]);
         return 0;
       }

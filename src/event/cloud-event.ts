@@ -21,7 +21,7 @@ export interface ConsumedEvent<T = unknown> {
 
 /** The attributes of an entry, given as name, value, name, value …, and its `data` as text where it has such. */
 export function readAttributes(fields: readonly string[]): {
-  readonly attributes: Readonly<Record<string, string>>;
+  readonly attributes: Record<string, string>;
   readonly text: string | undefined;
 } {
   const attributes: Record<string, string> = {};
@@ -45,7 +45,8 @@ export function readEvent<T>(fields: readonly string[]): {
   let data: unknown;
   if (base64 !== undefined) data = Buffer.from(base64, "base64");
   else if (text !== undefined) data = isJsonData(datacontenttype) ? JSON.parse(text) : text;
-  const event = data === undefined ? attributes : { ...attributes, data };
+  const event: Record<string, unknown> = attributes;
+  if (data !== undefined) event.data = data;
   return { event: Object.freeze(event) as unknown as ConsumedEvent<T>, text };
 }
 
