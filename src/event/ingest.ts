@@ -39,7 +39,7 @@ export type IngestResult =
   | { readonly kind: "handshake"; readonly reply: HandshakeReply };
 
 /**
- * The one sink of all channel kinds. Resolves only when the result is certain.
+ * The one sink of all channel kinds. Answers only when the result is certain, at once where nothing is to be written.
  *
  * @throws UnavailableError when Redis or a budget stands in the way: what was appended stays, a retry completes it.
  */
@@ -51,7 +51,7 @@ export type Ingest<C extends ChannelHandle = ChannelHandle> = (
     /** Asked once the sender is known to be who the channel expects: what it throws ends the delivery, and nothing was parsed. */
     readonly admit?: (channel: ChannelHandle) => void;
   },
-) => Promise<IngestResult>;
+) => IngestResult | Promise<IngestResult>;
 
 /**
  * The sink of what the gateway fetched itself: the source is who was called, so nothing is verified, and nobody could be told of

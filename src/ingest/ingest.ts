@@ -1,10 +1,10 @@
 import { LRUCache } from "lru-cache";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { Ingest, IngestResult } from "../event/ingest.ts";
-import type { RawRequest } from "../event/received.ts";
+import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import { upToEntries } from "../lib/up-to-entries.ts";
 import type { MatchedHandshake } from "../verify/handshake/compile.ts";
-import type { RefusedRequest } from "../verify/verify.ts";
+import type { RefusedRequest, Verified } from "../verify/verify.ts";
 import type { AnswerHandshake } from "./answer-handshake.ts";
 import type { LiveChannel } from "./live-channel.ts";
 import { wholeFailure } from "./outcome.ts";
@@ -61,25 +61,37 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
     quarantine.put(identity, write, { signal: NEVER_ABORTED }).catch(() => {});
   }
 
-  return async (channel, request, { signal, admit }) => {
+  async function buffer(channel: LiveChannel, delivery: VerifiedDelivery, signal: AbortSignal) {
+    const buffered = await bufferWhilePaused(channel, delivery, { signal });
+    if (buffered === undefined) return write(channel, delivery, { signal });
+    observe(channel, buffered);
+    return buffered;
+  }
+
+  // A chain of async functions would take as long as verifying does: nearly every delivery waits for its write alone.
+  return (channel, request, { signal, admit }) => {
     const { sender } = channel;
+
+    function pass(verified: Verified): IngestResult | Promise<IngestResult> {
+      if (!verified.ok) return refuse(channel, request, verified.error);
+      const delivery = verified.value;
+      const handshake = sender.findHandshake(request, delivery);
+      if (handshake !== undefined) return answer(channel, request, handshake, signal);
+      // Only handshakes come by other methods.
+      if (request.method !== "POST") {
+        const refused = sender.refuse(request, "no handshake of the channel fits the request");
+        return refuse(channel, request, refused);
+      }
+      admit?.(channel);
+      return channel.pause === undefined
+        ? write(channel, delivery, { signal })
+        : buffer(channel, delivery, signal);
+    }
+
     const open = sender.findOpenHandshake(request);
     if (open !== undefined) return answer(channel, request, open, signal);
-    const pending = sender.verify(request);
-    const verified = pending instanceof Promise ? await pending : pending;
-    if (!verified.ok) return refuse(channel, request, verified.error);
-    const handshake = sender.findHandshake(request, verified.value);
-    if (handshake !== undefined) return answer(channel, request, handshake, signal);
-    // Only handshakes come by other methods.
-    if (request.method !== "POST") {
-      return refuse(channel, request, sender.refuse(request, "no handshake of the channel fits the request"));
-    }
-    admit?.(channel);
-    const buffered =
-      channel.pause === undefined ? undefined : await bufferWhilePaused(channel, verified.value, { signal });
-    const result = buffered ?? (await write(channel, verified.value, { signal }));
-    observe(channel, result);
-    return result;
+    const verified = sender.verify(request);
+    return verified instanceof Promise ? verified.then(pass) : pass(verified);
   };
 }
 

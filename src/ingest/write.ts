@@ -6,7 +6,7 @@ import type { IngestFetched, IngestResult } from "../event/ingest.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { signedMarkOf } from "../normalize/entry.ts";
-import type { Selection } from "../normalize/normalize.ts";
+import type { Normalized, Selection } from "../normalize/normalize.ts";
 import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
 import type { Normalizer } from "./normalizer.ts";
 import { conflictsOf, outcomeOf, quarantineReceiptsOf, tooManyItems } from "./outcome.ts";
@@ -37,65 +37,75 @@ export type MovePosition = Writer["movePosition"];
 export function createWriter(deps: WriterDeps) {
   const { normalize, publish, quarantine, observe } = deps;
 
-  async function write(
+  function write(
+    channel: LiveChannel,
+    delivery: VerifiedDelivery,
+    options: WriteOptions,
+  ): IngestResult | Promise<IngestResult> {
+    // A fetched page waits as long as it takes, and its source with it; nobody has to be answered.
+    const isPushed = options.again === undefined && options.position === undefined;
+    const normalized = normalize(channel.rules, delivery, options.again, isPushed ? MAX_CHECK_MS : undefined);
+    return normalized instanceof Promise
+      ? normalized.then((settled) => put(channel, delivery, options, settled))
+      : put(channel, delivery, options, normalized);
+  }
+
+  function put(
     channel: LiveChannel,
     delivery: VerifiedDelivery,
     { signal, again, position }: WriteOptions,
-  ): Promise<IngestResult> {
-    // A fetched page waits as long as it takes, and its source with it; nobody has to be answered.
-    const maxWaitMs = again === undefined && position === undefined ? MAX_CHECK_MS : undefined;
-    const pending = normalize(channel.rules, delivery, again, maxWaitMs);
-    const normalized = pending instanceof Promise ? await pending : pending;
-    if (normalized.kind === "tooManyItems" && position === undefined) return normalized;
+    normalized: Normalized,
+  ): IngestResult | Promise<IngestResult> {
+    if (normalized.kind === "tooManyItems" && position === undefined) return told(channel, normalized);
     const { received, events, failures } =
       normalized.kind === "tooManyItems"
         ? { received: 1, events: [], failures: [tooManyItems(normalized.limit)] }
         : normalized;
     if (again === undefined && position === undefined && failures.length > 0) {
       const refused = failures.filter((failure) => dispositionOf(channel, failure) === "reject");
-      if (refused.length > 0) return { kind: "rejected", failures: refused };
+      if (refused.length > 0) return told(channel, { kind: "rejected", failures: refused });
     }
 
     const { identity } = channel;
     const options = { signal, sinceMs: performance.now() };
-    const { receipts, quarantineIds } = await publish(
-      {
-        channel: identity,
-        events,
-        policy: publishPolicyOf(channel),
-        ...(failures.length > 0 ? { quarantine: { delivery, items: itemsOf(channel, failures) } } : {}),
-        ...(again !== undefined && failures.length === 0 ? { release: [again.id] } : {}),
-        ...signedMark(channel, delivery, events, again),
-        ...(position && { position }),
-      },
-      options,
-    );
-    const quarantined = quarantineReceiptsOf(failures, quarantineIds);
-
-    const conflicts = conflictsOf(events, receipts);
-    if (conflicts.length > 0) {
+    const batch = {
+      channel: identity,
+      events,
+      policy: publishPolicyOf(channel),
+      ...(failures.length > 0 && { quarantine: { delivery, items: itemsOf(channel, failures) } }),
+      ...(again !== undefined && failures.length === 0 && { release: [again.id] }),
+      ...signedMark(channel, delivery, events, again),
+      ...(position && { position }),
+    };
+    return publish(batch, options).then(({ receipts, quarantineIds }) => {
+      const quarantined = quarantineReceiptsOf(failures, quarantineIds);
+      const accept = () =>
+        told(channel, { kind: "accepted", outcome: outcomeOf(received, events, receipts, quarantined) });
+      const conflicts = conflictsOf(events, receipts);
+      if (conflicts.length === 0) return accept();
       const items = itemsOf(channel, conflicts);
       // The position has waited for it: had the gateway died before, nobody would know of the conflict.
-      const ids = await quarantine.put(
-        identity,
-        { delivery, items },
-        { ...options, ...(position && { position }) },
-      );
-      quarantined.push(...quarantineReceiptsOf(conflicts, ids));
-    }
-    return { kind: "accepted", outcome: outcomeOf(received, events, receipts, quarantined) };
+      const last = { ...options, ...(position && { position }) };
+      return quarantine.put(identity, { delivery, items }, last).then((ids) => {
+        quarantined.push(...quarantineReceiptsOf(conflicts, ids));
+        return accept();
+      });
+    });
   }
 
-  async function observed(channel: LiveChannel, delivery: VerifiedDelivery, options: WriteOptions) {
-    const result = await write(channel, delivery, options);
+  function told(channel: LiveChannel, result: IngestResult): IngestResult {
     observe(channel, result);
     return result;
   }
 
   return {
-    /** Its result is the caller's to observe. @throws UnavailableError */
+    /** @throws UnavailableError */
     write,
-    ingestFetched: observed satisfies IngestFetched<LiveChannel>,
+    ingestFetched: (async (
+      channel: LiveChannel,
+      delivery: VerifiedDelivery,
+      options: WriteOptions,
+    ): Promise<IngestResult> => write(channel, delivery, options)) satisfies IngestFetched<LiveChannel>,
     /** Moves the cursor of a source without a delivery. Throws as `IngestFetched` does. */
     async movePosition(
       channel: LiveChannel,
@@ -110,8 +120,11 @@ export function createWriter(deps: WriterDeps) {
      *
      * @throws UnavailableError as `Ingest` does.
      */
-    redrive: (channel: LiveChannel, request: RedriveRequest, { signal }: { readonly signal: AbortSignal }) =>
-      observed(channel, request.delivery, { signal, again: request }),
+    redrive: async (
+      channel: LiveChannel,
+      request: RedriveRequest,
+      { signal }: { readonly signal: AbortSignal },
+    ): Promise<IngestResult> => write(channel, request.delivery, { signal, again: request }),
   };
 }
 

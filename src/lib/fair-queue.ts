@@ -1,7 +1,9 @@
 /** A queue in which those who wait take turns: however much one has put in, the next thing of another is no later for it. */
 export class FairQueue<K, T> {
-  /** In the order of their turns. */
-  readonly #waiting = new Map<K, { items: (T | undefined)[]; taken: number }>();
+  readonly #lines = new Map<K, Line<K, T>>();
+  /** Those who wait, in the order of their turns; those before `#turn` have had theirs. */
+  #turns: (Line<K, T> | undefined)[] = [];
+  #turn = 0;
   #size = 0;
 
   get size(): number {
@@ -10,36 +12,45 @@ export class FairQueue<K, T> {
 
   /** Behind all that the same one has put in before. */
   push(who: K, item: T): void {
-    const line = this.#waiting.get(who);
-    if (line === undefined) this.#waiting.set(who, { items: [item], taken: 0 });
-    else line.items.push(item);
+    let line = this.#lines.get(who);
+    if (line === undefined) {
+      line = { who, items: [], taken: 0 };
+      this.#lines.set(who, line);
+      this.#turns.push(line);
+    }
+    line.items.push(item);
     this.#size++;
   }
 
   /** The one whose turn it is; undefined where nothing waits. */
   peek(): T | undefined {
-    for (const { items, taken } of this.#waiting.values()) return items[taken];
-    return undefined;
+    const line = this.#turns[this.#turn];
+    return line?.items[line.taken];
   }
 
   shift(): T | undefined {
-    for (const [who, line] of this.#waiting) {
-      const item = line.items[line.taken];
-      // The line must not keep what it has given.
-      line.items[line.taken++] = undefined;
-      this.#size--;
-      const isLast = line.taken === line.items.length;
-      if (isLast || this.#waiting.size > 1) this.#waiting.delete(who);
-      if (isLast) return item;
-      this.#waiting.set(who, line);
-      // Nor may one that never ends grow for ever.
-      if (line.taken === COMPACT_AFTER) {
-        line.items.splice(0, line.taken);
-        line.taken = 0;
-      }
-      return item;
+    const line = this.#turns[this.#turn];
+    if (line === undefined) return undefined;
+    const item = line.items[line.taken];
+    // The line must not keep what it has given.
+    line.items[line.taken++] = undefined;
+    this.#size--;
+    const isLast = line.taken === line.items.length;
+    if (isLast) this.#lines.delete(line.who);
+    if (isLast || this.#lines.size > 1) {
+      this.#turns[this.#turn++] = undefined;
+      if (!isLast) this.#turns.push(line);
     }
-    return undefined;
+    // Nor may what never ends grow for ever.
+    if (line.taken === COMPACT_AFTER) {
+      line.items.splice(0, line.taken);
+      line.taken = 0;
+    }
+    if (this.#turn === this.#turns.length || this.#turn === COMPACT_AFTER) {
+      this.#turns.splice(0, this.#turn);
+      this.#turn = 0;
+    }
+    return item;
   }
 
   /** Takes all, in their turns. */
@@ -49,6 +60,12 @@ export class FairQueue<K, T> {
       if (item !== undefined) yield item;
     }
   }
+}
+
+interface Line<K, T> {
+  readonly who: K;
+  readonly items: (T | undefined)[];
+  taken: number;
 }
 
 const COMPACT_AFTER = 1_024;

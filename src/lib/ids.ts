@@ -15,11 +15,20 @@ let pool: Buffer = Buffer.alloc(0);
  * bits. Ids made in different milliseconds sort by time; within one they do not.
  */
 export function createId(prefix: string, nowMs: number, random: Uint8Array = takeRandom()): string {
-  let time = "";
-  for (let i = 0, rest = nowMs; i < TIME_CHARS; i++, rest = Math.floor(rest / 32)) {
-    time = ALPHABET.charAt(rest % 32) + time;
+  return `${prefix}_${timeText(nowMs)}${encodeBase32(random)}`;
+}
+
+/** The last one made: many deliveries come within one millisecond. */
+let last = { ms: 0, text: "0".repeat(TIME_CHARS) };
+
+function timeText(ms: number): string {
+  if (ms === last.ms) return last.text;
+  let text = "";
+  for (let i = 0, rest = ms; i < TIME_CHARS; i++, rest = Math.floor(rest / 32)) {
+    text = ALPHABET.charAt(rest % 32) + text;
   }
-  return `${prefix}_${time}${encodeBase32(random)}`;
+  last = { ms, text };
+  return text;
 }
 
 /** Eight bytes cost five times what the rest of an id does when asked for alone, so they come from a pool; none is used twice. */

@@ -26,8 +26,8 @@ const JSON_TYPE = "application/json";
 export class ItemReader {
   readonly #context: ItemContext;
   readonly #budget: PathBudget;
-  readonly #nodes = new Map<RulePath, readonly PathNode[]>();
-  readonly #payloads = new Map<RulePath, Payload>();
+  #nodes: Map<RulePath, readonly PathNode[]> | undefined;
+  #payloads: Map<RulePath, Payload> | undefined;
   #whole: Payload | undefined;
 
   constructor(context: ItemContext, budget: PathBudget) {
@@ -60,6 +60,7 @@ export class ItemReader {
 
   /** The payload under a path; undefined where it yields nothing. @throws PathBudgetError */
   payload(path: RulePath): Payload | undefined {
+    this.#payloads ??= new Map();
     const known = this.#payloads.get(path);
     if (known !== undefined) return known;
     const payload = this.#payloadUnder(path);
@@ -148,6 +149,7 @@ export class ItemReader {
   }
 
   #nodesOf(path: RulePath, root: unknown): readonly PathNode[] {
+    this.#nodes ??= new Map();
     const known = this.#nodes.get(path);
     if (known !== undefined || path.path.kind === "singular") return known ?? [];
     const nodes = path.path.select(root, this.#budget);

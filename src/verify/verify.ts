@@ -31,7 +31,7 @@ export interface RefusedRequest {
   readonly redacted: () => UnverifiedDelivery;
 }
 
-type Verified = Result<VerifiedDelivery, RefusedRequest>;
+export type Verified = Result<VerifiedDelivery, RefusedRequest>;
 
 /** A channel's sender, ready to be met. */
 export interface CompiledSender extends Pick<Handshakes, "methods"> {
@@ -93,8 +93,10 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
     hmacKeyOf: (secret) => deriveKey(key, secret),
     isSecret: (text) => scheme.findWrongSecret(verification, text) === undefined,
   });
-  const hiddenHeaders = [...CREDENTIAL_HEADERS, ...verifier.consumedHeaders, ...handshakes.consumedHeaders];
-  const hiddenQuery = [...verifier.consumedQuery, ...handshakes.consumedQuery];
+  const hiddenHeaders = new Set(
+    CREDENTIAL_HEADERS.concat(verifier.consumedHeaders, handshakes.consumedHeaders),
+  );
+  const hiddenQuery = new Set([...verifier.consumedQuery, ...handshakes.consumedQuery]);
   const inBody = [...verifier.consumedBody, ...handshakes.consumedBody].map(compileTexts);
   const ownSecrets = sender.secrets.map(({ value }) => value);
 

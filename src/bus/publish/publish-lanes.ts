@@ -144,18 +144,22 @@ export function createLanes(
     }
   }
 
-  /** Puts a group of a slot (0 where there are none) into a call; answers the words of the script's reply. */
-  return (slot: number, group: PublishGroup, delivery: DeliveryOnItsWay): Promise<string> => {
+  /** Puts a group of a slot (0 where there are none) into a call; calls back with the words of the script's reply. */
+  return (
+    slot: number,
+    group: PublishGroup,
+    delivery: DeliveryOnItsWay,
+    resolve: Queued["resolve"],
+    reject: Queued["reject"],
+  ): void => {
     let lane = lanes.get(slot);
     if (lane === undefined) {
       lane = { queue: new FairQueue(), callsUnderWay: 0, isScheduled: false };
       lanes.set(slot, lane);
     }
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
     lane.queue.push(delivery.organizationId, { group, delivery, resolve, reject });
     if (lane.queue.size === EAGER_GROUPS) flush(slot, lane);
     schedule(slot, lane);
-    return promise;
   };
 }
 

@@ -102,41 +102,48 @@ export function createPublish(deps: PublishDeps): Publish {
   const { isSlotted } = redis.writes;
   const inFlight = createFairBudget<string>(maxBytesInFlight);
 
-  return async (batch, { signal, sinceMs = performance.now() }) => {
-    signal.throwIfAborted();
-    const { organizationId } = batch.channel;
-    const delivery = { organizationId, signal, sinceMs };
-    const whole = groupOf(batch, newQuarantineId);
-    if (!inFlight.take(organizationId, whole.bytes)) {
-      throw new UnavailableError("too many bytes of the organization are on their way to Redis already");
-    }
-    try {
-      const words = isSlotted
-        ? await writeBySlot(whole, delivery)
-        : fitsOneCall(whole)
-          ? wordsOf(await submit(0, whole, delivery))
-          : await writeInOrder(whole, delivery);
-      const result = readWords(words, batch.events.length);
-      const { maxBytes } = batch.policy;
-      if (onAppended !== undefined && maxBytes !== undefined) {
-        for (let i = 0; i < batch.events.length; i++) {
-          const event = batch.events[i];
-          if (event !== undefined && result.receipts[i]?.status === "published") {
-            onAppended(event.topic, event.bytes, maxBytes);
-          }
-        }
+  return (batch, { signal, sinceMs = performance.now() }) =>
+    new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const { organizationId } = batch.channel;
+      const delivery = { organizationId, signal, sinceMs };
+      const whole = groupOf(batch, newQuarantineId);
+      if (!inFlight.take(organizationId, whole.bytes)) {
+        throw new UnavailableError("too many bytes of the organization are on their way to Redis already");
       }
-      return result;
-    } finally {
-      inFlight.giveBack(organizationId, whole.bytes);
+      const fail = (error: unknown): void => {
+        inFlight.giveBack(organizationId, whole.bytes);
+        reject(error);
+      };
+      const done = (words: readonly string[]): void => {
+        inFlight.giveBack(organizationId, whole.bytes);
+        const result = readWords(words, batch.events.length);
+        noteAppended(batch, result);
+        resolve(result);
+      };
+      if (!isSlotted && fitsOneCall(whole)) submit(0, whole, delivery, (words) => done(wordsOf(words)), fail);
+      else (isSlotted ? writeBySlot : writeInOrder)(whole, delivery).then(done, fail);
+    });
+
+  function noteAppended({ events, policy: { maxBytes } }: PublishBatch, { receipts }: PublishResult): void {
+    if (onAppended === undefined || maxBytes === undefined) return;
+    for (let i = 0; i < events.length; i++) {
+      const event = events[i];
+      if (event !== undefined && receipts[i]?.status === "published") {
+        onAppended(event.topic, event.bytes, maxBytes);
+      }
     }
-  };
+  }
+
+  function submitted(slot: number, group: PublishGroup, delivery: DeliveryOnItsWay): Promise<string> {
+    return new Promise((resolve, reject) => submit(slot, group, delivery, resolve, reject));
+  }
 
   /** One Redis: pieces in order. The first has the quarantine, the last the release and the cursor. */
   async function writeInOrder(whole: PublishGroup, delivery: DeliveryOnItsWay): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release, signed } = whole;
     const pieces = cutEvents(events);
-    if (pieces.length <= 1) return wordsOf(await submit(0, whole, delivery));
+    if (pieces.length <= 1) return wordsOf(await submitted(0, whole, delivery));
     const checked = position?.cursor && { ...position, cursor: { ...position.cursor, commits: false } };
     const answers: string[] = [];
     let quarantineIds = NO_WORDS;
@@ -151,7 +158,7 @@ export function createPublish(deps: PublishDeps): Publish {
         ...(release && isDone && { release }),
         ...(signed && { signed }),
       };
-      const words = wordsOf(await submit(0, group, delivery));
+      const words = wordsOf(await submitted(0, group, delivery));
       for (const word of words.slice(0, piece.events.length)) answers.push(word);
       if (i === 0) quarantineIds = words.slice(piece.events.length);
     }
@@ -163,7 +170,7 @@ export function createPublish(deps: PublishDeps): Publish {
     const { policy, events, position, quarantine, release, signed } = whole;
     const isReplay =
       signed !== undefined &&
-      (await submit(slotOf(signed.memoryKey), { policy, events: [], signed, bytes: 0 }, delivery)) ===
+      (await submitted(slotOf(signed.memoryKey), { policy, events: [], signed, bytes: 0 }, delivery)) ===
         REPLAYED;
     const answers = new Array<string>(events.length).fill("");
     const epochOnly = position && { source: position.source, at: position.at };
@@ -172,7 +179,7 @@ export function createPublish(deps: PublishDeps): Publish {
       const places = part.values();
       for (const piece of cutEvents(part.map(([, event]) => event))) {
         const group = { policy, ...piece, isReplay, ...(epochOnly && { position: epochOnly }) };
-        for (const word of wordsOf(await submit(slot, group, delivery))) {
+        for (const word of wordsOf(await submitted(slot, group, delivery))) {
           answers[places.next().value?.[0] ?? 0] = word;
         }
       }
@@ -180,7 +187,7 @@ export function createPublish(deps: PublishDeps): Publish {
     const alone = { policy, events: [], bytes: 0 };
     const [quarantineIds] = await Promise.all([
       quarantine
-        ? submit(
+        ? submitted(
             slotOf(quarantine.budgetKey),
             { ...alone, quarantine, bytes: quarantine.bytes },
             delivery,
@@ -190,9 +197,9 @@ export function createPublish(deps: PublishDeps): Publish {
     ]);
     if (holdsBack(answers)) return [...answers, ...quarantineIds];
     await Promise.all([
-      release && submit(slotOf(release.budgetKey), { ...alone, release }, delivery),
+      release && submitted(slotOf(release.budgetKey), { ...alone, release }, delivery),
       position?.cursor &&
-        submit(
+        submitted(
           slotOf(position.cursor.key),
           { ...alone, position, bytes: position.at.value?.length ?? 0 },
           delivery,

@@ -158,12 +158,14 @@ interface Exchange {
 }
 
 /** No cache keeps an answer, and no browser renders it: it may repeat what was sent. */
-const FOR_NOBODY_ELSE = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+const FOR_NOBODY_ELSE = ["cache-control", "no-store", "x-content-type-options", "nosniff"];
 
 function send(outgoing: ServerResponse, requestId: string, { status, headers, body }: HookReply): void {
-  const length =
-    status === 204 ? undefined : { "content-length": body === undefined ? 0 : Buffer.byteLength(body) };
-  outgoing.writeHead(status, { ...headers, ...length, ...FOR_NOBODY_ELSE, "X-Request-Id": requestId });
+  // Node takes a list as it is, where it would look at each member of an object.
+  const list = FOR_NOBODY_ELSE.concat("x-request-id", requestId);
+  if (status !== 204) list.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
+  for (const name in headers) list.push(name, headers[name] ?? "");
+  outgoing.writeHead(status, list);
   outgoing.end(body);
 }
 

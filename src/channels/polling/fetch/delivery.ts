@@ -8,7 +8,7 @@ import type { Page, PageItem } from "./page.ts";
 import { redactValues } from "./secrets.ts";
 
 /** Of the connection or the transfer, or a credential that the server gives to its caller. */
-const DROPPED_HEADERS: readonly string[] = [
+const DROPPED_HEADERS: ReadonlySet<string> = new Set([
   "authentication-info",
   "connection",
   "content-encoding",
@@ -22,7 +22,7 @@ const DROPPED_HEADERS: readonly string[] = [
   "transfer-encoding",
   "upgrade",
   "www-authenticate",
-];
+]);
 
 export interface DeliveryOptions {
   readonly itemsPath: RulePath | undefined;
