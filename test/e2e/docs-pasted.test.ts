@@ -18,12 +18,12 @@ const SECRET = "the secret that GitHub signs with";
 
 let owned: AsyncDisposableStack;
 let gateway: TestGateway;
-let redisUrl: string;
+let redis: URL;
 let dir: string;
 beforeAll(async () => {
   await using starting = new AsyncDisposableStack();
   const stores = starting.use(await createTestStores());
-  redisUrl = stores.env.REDIS_URL ?? "";
+  redis = new URL(stores.env.REDIS_URL ?? "");
   gateway = starting.use(await startTestGateway(stores.env));
   dir = await mkdtemp(join(tmpdir(), "inlet-docs-"));
   starting.defer(() => rm(dir, { recursive: true, force: true }));
@@ -41,7 +41,10 @@ async function paste(...names: readonly string[]): Promise<string> {
     .join("\n")
     .replaceAll("KEY=ik_…", `KEY=${API_KEY}`)
     .replaceAll("http://127.0.0.1:8080", gateway.origin)
-    .replace("redis-cli -s data/run/redis.sock", `redis-cli -u ${redisUrl}`);
+    .replace(
+      "redis-cli -s data/run/redis.sock",
+      `redis-cli -s ${redis.pathname} -n ${redis.searchParams.get("db")}`,
+    );
   expect(script).not.toContain("…");
   return (await promisify(execFile)("sh", ["-euc", script], { cwd: dir })).stdout;
 }

@@ -151,10 +151,9 @@ const entriesOf = async (client: Redis, topic: string): Promise<readonly { n: nu
   (await client.xrange(topic, "-", "+")).map(([, fields]) => JSON.parse(fields.at(-1) ?? "null"));
 
 async function isWhole(client: Redis, sources: readonly SimulatedSource[]): Promise<boolean> {
-  const cursors = await Promise.all(
-    sources.map(({ channel }) => client.hget(cursorKey(channel.identity.number), "c")),
-  );
-  return cursors.every((cursor) => Number(cursor) === FEED);
+  const asking = client.pipeline();
+  for (const { channel } of sources) asking.hget(cursorKey(channel.identity.number), "c");
+  return ((await asking.exec()) ?? []).every(([, cursor]) => Number(cursor) === FEED);
 }
 
 /** Looks at what the server has done, in its order, and at what stands in the end. */

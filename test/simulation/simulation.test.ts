@@ -38,7 +38,7 @@ const without =
     parts.reduce((text, [part, instead]) => text.replaceAll(part, instead), script);
 
 describe("a promise that is taken out of the scripts is missed:", () => {
-  it.each([
+  it.each<[string, Breakage, RegExp, firstSeed?: number]>([
     [
       "the epoch of a write is looked at",
       without(
@@ -65,20 +65,23 @@ describe("a promise that is taken out of the scripts is missed:", () => {
       "a lease is not prolonged by a clock that is set back",
       without(["'+inf')) do", "'-inf')) do"]),
       /events are missing/,
+      27,
     ],
     [
       "a wait is not prolonged by a clock that is set back",
       without(["call('HSET', KEYS[1], field, string.format('%d', most))", ""]),
       /events are missing/,
+      27,
     ],
     [
       "polls keep their distance",
       without(["math.max(backoff, interval) > now", "backoff > now"]),
       /polled again/,
     ],
-  ])("%s", async (_, breakage, violation) => {
+  ])("%s", async (_, breakage, violation, firstSeed = 1) => {
     const found: string[] = [];
-    for (let seed = 1; seed <= 200 && found.length === 0; seed++) {
+    // The histories before that one are known to show nothing: any of the 200 will do.
+    for (let seed = firstSeed; seed <= 200 && found.length === 0; seed++) {
       const { violations } = await runHistory(seed, redis.client, { breakage });
       found.push(...violations);
     }

@@ -7,9 +7,9 @@ declare module "vitest" {
   }
 }
 
-/** One of the run's Redis on the loopback. */
+/** One of the run's Redis. */
 export interface RedisDatabase {
-  readonly port: number;
+  readonly socketPath: string;
   readonly database: number;
 }
 

@@ -32,7 +32,7 @@ export async function startRedis(
   const args = ["--port", String(port), "--bind", "127.0.0.1", "--unixsocket", socketPath, "--dir", dir];
   args.push("--save", "", ...options);
   let server = await spawnRedis(args, env);
-  const client = await openClient(port);
+  const client = await openClient(socketPath);
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
@@ -105,11 +105,10 @@ export async function startRedisCluster(options: readonly string[] = []): Promis
   };
 }
 
-/** A client on a server of the loopback, for looking behind the code under test. */
-export async function openClient(port: number, database = 0): Promise<Redis> {
+/** A client on a server's socket, for looking behind the code under test. */
+export async function openClient(socketPath: string, database = 0): Promise<Redis> {
   const client = new Redis({
-    port,
-    host: "127.0.0.1",
+    path: socketPath,
     db: database,
     protocol: 2,
     maxRetriesPerRequest: null,

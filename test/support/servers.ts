@@ -37,10 +37,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
     }
     if (method === "DELETE") return free.push(Number(url.slice("/redis/".length)));
     redis ??= startRedis(["--databases", String(REDIS_DATABASES)]).then((server) => running.use(server));
-    const { port } = await redis;
+    const { socketPath } = await redis;
     const database = free.shift();
     if (database === undefined) throw new Error(`all ${REDIS_DATABASES} databases of Redis are in use`);
-    return { port, database } satisfies RedisDatabase;
+    return { socketPath, database } satisfies RedisDatabase;
   }
 
   const broker = createServer((request, response) => {

@@ -6,10 +6,11 @@ export type TestRedis = Pick<RedisServer, "url" | "client" | typeof Symbol.async
 
 /** A database of the run's Redis. For tests that stop, restart, set up or measure a server: `startRedis`. */
 export async function createTestRedis(): Promise<TestRedis> {
-  const { port, database } = await askBroker<RedisDatabase>("GET", "/redis");
-  const client = await openClient(port, database);
+  const { socketPath, database } = await askBroker<RedisDatabase>("GET", "/redis");
+  const client = await openClient(socketPath, database);
   return {
-    url: `redis://127.0.0.1:${port}/${database}`,
+    // Most of what a command costs is its way over the network.
+    url: `unix://${socketPath}?db=${database}`,
     client,
     async [Symbol.asyncDispose]() {
       await client.flushdb();
