@@ -31,9 +31,11 @@ export async function query<Row extends object>(connection: PostgresSocket, sql:
 const isGone = async (pid: number) => (await processIncarnation(pid)) === undefined;
 
 /** The server is taken back after a kill of the gateway, recovers after a kill of both, and stops when told. */
-export async function survivesKills(options: Pick<OwnServerOptions, "user" | "uid"> = {}): Promise<void> {
-  const dataDir = makeDataDir(options.uid);
-  const start = () => startOwnServer({ dataDir, which: "postgres", ...options });
+export async function survivesKills(
+  options: Pick<OwnServerOptions, "user" | "uid"> & { readonly dataDir?: string },
+): Promise<void> {
+  const dataDir = options.dataDir ?? makeDataDir(options.uid);
+  const start = () => startOwnServer({ which: "postgres", ...options, dataDir });
   try {
     const first = await start();
     expect(first.report.adopted).toBe(false);
@@ -54,6 +56,7 @@ export async function survivesKills(options: Pick<OwnServerOptions, "user" | "ui
     await third.stop();
     expect(await isGone(third.report.pid)).toBe(true);
   } finally {
-    rmSync(join(dataDir, ".."), { recursive: true, force: true, maxRetries: 5 });
+    if (options.dataDir === undefined)
+      rmSync(join(dataDir, ".."), { recursive: true, force: true, maxRetries: 5 });
   }
 }

@@ -1,5 +1,4 @@
 import {
-  chmodSync,
   chownSync,
   cpSync,
   existsSync,
@@ -7,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   realpathSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -29,6 +29,7 @@ const signal = new AbortController().signal;
 
 const made: string[] = [];
 afterEach(() => {
+  move(home);
   for (const dir of made.splice(0)) rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
 });
 
@@ -38,29 +39,36 @@ function folder(name?: string): string {
   return dir;
 }
 
-let initialized: string;
+/** Where the cluster is that the tests share, and where it waits for the next of them: initdb takes seconds. */
+let cluster: string;
+let home: string;
 beforeAll(async () => {
   const parent = realpathSync(mkdtempSync(join(tmpdir(), "inlet-own-pg-")));
-  initialized = join(parent, "postgres");
+  home = cluster = join(parent, "postgres");
   // What an initdb that was cut off has left.
   mkdirSync(join(parent, "postgres.new-1", "base"), { recursive: true });
   const postgres = await startLocalPostgres({ dataDir: parent, log, signal });
   await postgres[Symbol.asyncDispose]();
 });
-afterAll(() => rmSync(join(initialized, ".."), { recursive: true, force: true }));
+afterAll(() => rmSync(join(home, ".."), { recursive: true, force: true }));
 
-/** A data directory that has been used before: a copy is quicker than initdb. */
+function move(to: string): void {
+  if (cluster === to) return;
+  renameSync(cluster, to);
+  cluster = to;
+}
+
+/** A data directory that has been used before. */
 function usedFolder(name?: string): string {
   const dataDir = folder(name);
-  cpSync(initialized, join(dataDir, "postgres"), { recursive: true });
-  chmodSync(join(dataDir, "postgres"), 0o700);
+  move(join(dataDir, "postgres"));
   return dataDir;
 }
 
 describe("the gateway's own PostgreSQL", () => {
   // `test/deep/local-postgres.test.ts` does the same as other users.
   it("is taken back after a kill of the gateway, recovers after a kill of all, and stops when told", () =>
-    survivesKills());
+    survivesKills({ dataDir: usedFolder() }));
 
   it("is durable, listens on no network, and has its database with a fixed locale", async () => {
     const dataDir = usedFolder();
@@ -105,7 +113,7 @@ describe("the gateway's own PostgreSQL", () => {
   });
 
   it("clears away the remains of an interrupted initdb", () => {
-    expect(readdirSync(join(initialized, "..")).filter((name) => name.includes(".new-"))).toEqual([]);
+    expect(readdirSync(join(home, "..")).filter((name) => name.includes(".new-"))).toEqual([]);
   });
 
   it("starts even when another program now has the pid in its pid file", async () => {
