@@ -24,8 +24,9 @@ import { migrate } from "./data/migrate.ts";
 import { createCodeStore } from "./data/schema-code.ts";
 import { startGroupReconciler } from "./delivery/group-reconciler.ts";
 import type { HandlersTiming } from "./delivery/handlers.ts";
-import { startHousekeeper } from "./delivery/housekeeper.ts";
+import { type HousekeeperTiming, startHousekeeper } from "./delivery/housekeeper.ts";
 import { startPauseDrainer } from "./delivery/pause-drainer.ts";
+import type { ProblemTiming } from "./delivery/problems/problem-watch.ts";
 import type { ChannelKindName } from "./event/channel.ts";
 import { createCallerPath } from "./gateway/callers.ts";
 import { createConnections } from "./gateway/connections.ts";
@@ -36,6 +37,7 @@ import { greet, type Print, redisCliOf } from "./gateway/greeting.ts";
 import { createHealthChecks, observeGateway } from "./gateway/health.ts";
 import { startListener } from "./gateway/listener.ts";
 import { createMasterKeyWatch, openMasterKeyring } from "./gateway/master-keys.ts";
+import { startProblems } from "./gateway/problems.ts";
 import { startSettingsCheck } from "./gateway/settings-check.ts";
 import { createSourceBus, type SourcesTiming, startSources } from "./gateway/sources.ts";
 import { claimDataDir, openStores } from "./gateway/stores.ts";
@@ -76,6 +78,8 @@ export interface GatewayDeps {
   /** Of leases; what they leave out is as in production. */
   readonly sourcesTiming?: SourcesTiming;
   readonly handlersTiming?: Partial<HandlersTiming>;
+  readonly housekeeperTiming?: Partial<HousekeeperTiming>;
+  readonly problemTiming?: Partial<ProblemTiming>;
   /** Waited for at the end, between saying that it is not ready and taking no more connections. */
   readonly beforeClosing?: () => Promise<unknown>;
 }
@@ -86,10 +90,8 @@ export interface GatewayDeps {
  *
  * @throws DataDirInUseError, RedisUnfitError, MigrationError, WrongMasterKeyError, or an Error that says what to do.
  */
-export async function startGateway(
-  config: Config,
-  { log, signal, channelKinds = ownKinds, sourcesTiming, handlersTiming, beforeClosing }: GatewayDeps,
-): Promise<Gateway> {
+export async function startGateway(config: Config, deps: GatewayDeps): Promise<Gateway> {
+  const { log, signal, channelKinds = ownKinds, sourcesTiming, beforeClosing } = deps;
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;
   const has = (role: Role): boolean => config.roles.includes(role);
@@ -231,12 +233,20 @@ export async function startGateway(
       topicBytesPerOrganization: config.topicMebibytesPerOrganization * 1024 * 1024,
       takesTurns: config.roles.some((role) => role !== "hooks"),
       mostShown: config.metricsChannels,
+      timing: deps.housekeeperTiming ?? {},
+    }),
+  );
+  opening.use(
+    await startProblems({
+      ...foundation,
+      ...{ bus, path, settings, housekeeper },
+      timing: deps.problemTiming ?? {},
     }),
   );
   opening.use(startPauseDrainer({ ...foundation, ...path }));
   const { credentialsOf, issuerFetch } = opening.use(createConnections(foundation));
   const delivery = opening.use(
-    openDelivery({ ...foundation, appended, credentialsOf, timing: handlersTiming ?? {} }),
+    openDelivery({ ...foundation, appended, credentialsOf, timing: deps.handlersTiming ?? {} }),
   );
   if (has("delivery")) opening.use(delivery.start());
   const sources = has("sources")
@@ -244,7 +254,6 @@ export async function startGateway(
         startSources({
           ...foundation,
           bus,
-          topics: bus.topics,
           path,
           runtimes,
           credentialsOf,

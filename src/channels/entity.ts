@@ -61,7 +61,7 @@ export const channelSchema = z
       .string()
       .nullable()
       .meta({
-        description: `Where to send deliveries; null where they are fetched, and to callers without \`${SEES_ADDRESSES}\`.`,
+        description: `Where to send deliveries; null where they are fetched, for a channel of the system app, which takes none, and to callers without \`${SEES_ADDRESSES}\`.`,
         example: URL_EXAMPLE,
       }),
     createdAt: timestamp,
@@ -95,7 +95,7 @@ function renderChannel(
   row: ChannelRow,
   { address, isIdle }: { readonly address: string | null; readonly isIdle: boolean },
 ): Channel {
-  const isAddressed = channelKinds.get(row.kind)?.addressed === true;
+  const isAddressed = channelKinds.get(row.kind)?.addressed === true && !row.isSystem;
   return {
     id: address,
     uid: row.uid,

@@ -2,6 +2,7 @@ import type { ColumnType, Generated, Selectable } from "kysely";
 import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
+import type { ProblemAbout, ProblemKind, ProblemSeverity, ProblemState } from "../event/problem.ts";
 import type { AuditAction, AuditEntity } from "./accounts/audit-entry.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
 
@@ -42,6 +43,8 @@ interface ChannelsTable extends Timestamps {
   hasBegun: Generated<boolean>;
   /** Counts the writes: an update replaces the version that it was made from. */
   version: Generated<number>;
+  /** Of the system app: Inlet alone publishes to it. */
+  isSystem: Generated<boolean>;
 }
 
 /** Addresses that a channel had before, each until it ends; the present one is the channel's id. */
@@ -261,6 +264,46 @@ interface AuditRefusalsTable {
   lastAt: Timestamp;
 }
 
+/** Something that is wrong with what an organization has, or was. */
+interface ProblemsTable {
+  id: string;
+  organizationId: string;
+  kind: ProblemKind;
+  /** Names what it is about: one problem of a kind is open for it at most. */
+  subject: string;
+  state: ProblemState;
+  severity: ProblemSeverity;
+  about: Json<ProblemAbout>;
+  appId: string | null;
+  message: string;
+  cure: string;
+  figures: Json<Readonly<Record<string, number>>>;
+  firstSeenAt: Timestamp;
+  lastSeenAt: Timestamp;
+  acknowledgedAt: ColumnType<Date | null, never, Date>;
+  acknowledgedBy: ColumnType<string | null, never, string | null>;
+  resolvedAt: ColumnType<Date | null, never, Date>;
+  createdAt: Timestamp;
+}
+
+/** Changes of problems' states that are still to be published. */
+interface ProblemEventsTable {
+  number: Generated<number>;
+  problemId: string;
+  organizationId: string;
+  type: string;
+  /** JSON. */
+  data: string;
+  createdAt: Timestamp;
+}
+
+/** When problems of a kind were last looked for. */
+interface ProblemLooksTable {
+  kind: ProblemKind;
+  lookedAt: ColumnType<Date | null, Date | null, Date>;
+  failingSince: ColumnType<Date | null, Date | null, Date | null>;
+}
+
 /** All tables; those of standard resources, apps, blueprints and connections among them, are added beside their fields. */
 export interface Tables {
   cluster: ClusterTable;
@@ -282,6 +325,9 @@ export interface Tables {
   deadLetters: DeadLettersTable;
   deletedEvents: DeletedEventsTable;
   organizationLimits: OrganizationLimitsTable;
+  problems: ProblemsTable;
+  problemEvents: ProblemEventsTable;
+  problemLooks: ProblemLooksTable;
 }
 
 /** A row as a query answers it. */

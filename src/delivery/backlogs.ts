@@ -40,6 +40,7 @@ export function createBacklogs() {
         if (sum) sum.deadLetters += count;
       }
     },
+    all: (): ReadonlyMap<string, Backlog> => sums,
     furthest(most: number): readonly Backlog[] {
       const ranked = [...sums.values()].sort(
         (a, b) => b.unhandledSeconds - a.unhandledSeconds || b.deadLetters - a.deadLetters || b.lag - a.lag,

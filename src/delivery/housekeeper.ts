@@ -22,7 +22,7 @@ import type { Log } from "../log.ts";
 import { clearRemoval } from "./clear-removal.ts";
 import { type RetentionWatch, startRetentionWatch } from "./retention-watch.ts";
 import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
-import { createTopicLimits } from "./topic-limits.ts";
+import { createTopicLimits, type TopicLimits } from "./topic-limits.ts";
 
 export interface HousekeeperDeps {
   readonly db: Queryable;
@@ -62,12 +62,18 @@ export interface HousekeeperTiming {
 }
 
 /** Trims, expires and removes. Disposal waits for the work under way and leaves the rest to others. */
-export interface Housekeeper extends Pick<RetentionWatch, "atRisk" | "backlogs">, AsyncDisposable {
+export interface Housekeeper
+  extends Pick<RetentionWatch, "atRisk" | "backlogs" | "standings">,
+    AsyncDisposable {
   /** Carries out the removals that deletions have left, now, and waits for them a little. Never throws. */
   readonly settleNow: () => Promise<void>;
   /** Those nearest to their limits, and the rest as one; none where it is another's turn. */
   readonly topicUsage: () => readonly StorageUsage[];
   readonly quarantineUsage: () => readonly StorageUsage[];
+  /** Whether this gateway has the turn. */
+  readonly isHolder: () => boolean;
+  /** What the topics of all organizations hold that have a limit; undefined where that is not known here. */
+  readonly topicHoldings: TopicLimits["holdings"];
 }
 
 const TIMING: HousekeeperTiming = {
@@ -206,6 +212,9 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     backlogs: watch.backlogs,
     topicUsage: () => (isHolder() ? limits.usage() : []),
     quarantineUsage: () => (isHolder() ? quarantineUsage : []),
+    isHolder,
+    topicHoldings: limits.holdings,
+    standings: watch.standings,
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await Promise.all([sweeper, watch, loop].map((part) => part?.[Symbol.asyncDispose]()));

@@ -3,8 +3,9 @@ import { runEngine } from "../consumer/engine.ts";
 import type { DeliveredEntry } from "../consumer/in-flight-window.ts";
 import { readOptions } from "../consumer/options.ts";
 import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
+import { readAttributes } from "../event/cloud-event.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
-import type { Clock } from "../lib/clock.ts";
+import { type Clock, formatTimestamp } from "../lib/clock.ts";
 import { createLimiter } from "../lib/limiter.ts";
 import { sleep } from "../lib/sleep.ts";
 import type { Log } from "../log.ts";
@@ -93,6 +94,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   async function handle(entry: DeliveredEntry): Promise<void> {
     const { topic, entryId, fields, signal } = entry;
     const event = { topic, entryId, fields };
+    if (isAboutItself(subscription, event)) return;
     await breaker.admit({ signal: AbortSignal.any([signal, stopping.signal]) });
     const result = await sendOnce(event, signal);
     if (result.kind === "taken") {
@@ -172,6 +174,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     breaker,
     sending: () => sending,
     async send(event, { signal }) {
+      if (isAboutItself(subscription, event)) return skipped(clock());
       sending++;
       try {
         return await sendOnce(event, signal);
@@ -188,3 +191,12 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     },
   };
 }
+
+/** A handler is not told of its own problems: it would fail at them, and be told of that. */
+const isAboutItself = ({ isOfSystem, id }: HandledSubscription, { fields }: DeliveredEvent): boolean =>
+  isOfSystem && readAttributes(fields).attributes.subject === id;
+
+const skipped = (nowMs: number): AttemptResult => ({
+  kind: "taken",
+  attempt: { at: formatTimestamp(nowMs), status: null, code: "skipped", durationMs: 0 },
+});

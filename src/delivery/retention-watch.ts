@@ -28,9 +28,13 @@ export interface RetentionWatch extends AsyncDisposable {
   readonly atRisk: () => number;
   /** Those that are furthest behind, and the rest as one; as this gateway saw last, none where it is another's turn. */
   readonly backlogs: () => readonly Backlog[];
+  /** All of them by subscription; undefined where this gateway has not seen them of late. */
+  readonly standings: () => ReadonlyMap<string, Backlog> | undefined;
 }
 
 const TOPICS_AT_ONCE = 8;
+/** What was seen is not true any more after so many intervals without a look that came through. */
+const STALE_LOOKS = 4;
 /** A gateway whose turn begins looks within so long. */
 const TICK_MS = 1_000;
 
@@ -42,6 +46,7 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
   const { db, lookAtGroups, log, pages, isHolder, everyMs, mostShown } = deps;
   let count = 0;
   let furthest: readonly Backlog[] = [];
+  let seen: { readonly of: ReadonlyMap<string, Backlog>; readonly atMs: number } | undefined;
 
   async function look(signal: AbortSignal): Promise<void> {
     if (!isHolder()) return;
@@ -81,6 +86,7 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
     count = atRisk.length;
     backlogs.addLetters(await countDeadLetters(db));
     furthest = backlogs.furthest(mostShown);
+    seen = { of: backlogs.all(), atMs: performance.now() };
   }
 
   const loop = startLoop({
@@ -93,6 +99,8 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
   return {
     atRisk: () => (isHolder() ? count : 0),
     backlogs: () => (isHolder() ? furthest : []),
+    standings: () =>
+      seen !== undefined && performance.now() - seen.atMs < STALE_LOOKS * everyMs ? seen.of : undefined,
     [Symbol.asyncDispose]: loop[Symbol.asyncDispose],
   };
 }

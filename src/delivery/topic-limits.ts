@@ -27,6 +27,14 @@ export interface TopicLimits {
   readonly settle: () => Promise<void>;
   /** As the last sweep found it. */
   readonly usage: () => readonly StorageUsage[];
+  /** By organization, as the last sweep has found it; undefined where none has of late. Those without a limit are missing. */
+  readonly holdings: () => ReadonlyMap<string, TopicUsage> | undefined;
+}
+
+/** The bytes that an organization's topics hold, and may hold. */
+export interface TopicUsage {
+  readonly bytes: number;
+  readonly limit: number;
 }
 
 /**
@@ -41,8 +49,11 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   const topicsOf = new Map<string, Map<string, number>>();
   let overBefore: ReadonlySet<string> = new Set();
   let usage: readonly StorageUsage[] = [];
+  let holdings: { readonly of: ReadonlyMap<string, TopicUsage>; readonly atMs: number } | undefined;
 
   return {
+    holdings: () =>
+      holdings !== undefined && performance.now() - holdings.atMs < ttlMs ? holdings.of : undefined,
     begin() {
       awaited.clear();
       topicsOf.clear();
@@ -67,14 +78,17 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       // A sum without a topic that failed is no sign of room.
       const short = new Set(awaited.values());
       const over = new Set([...overBefore].filter((organization) => short.has(organization)));
+      const found = new Map<string, TopicUsage>();
       for (const [organization, topics] of topicsOf) {
         const limit = limitOf(organization);
         let bytes = held.get(organization) ?? 0;
+        if (limit !== undefined) found.set(organization, { bytes, limit });
         if (limit === undefined || bytes <= limit) continue;
         for (const [topic, before] of topics) {
           bytes += (await trimAcknowledged(topic)) - before;
           if (bytes <= limit) break;
         }
+        found.set(organization, { bytes, limit });
         if (bytes <= limit) continue;
         over.add(organization);
         if (!overBefore.has(organization))
@@ -85,6 +99,8 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
           log.info({ event: "storage.within_limit", organization }, "topics have room again");
       await writeOverLimit(redis, [...over], ttlMs);
       overBefore = over;
+      // What a topic that failed would add is not known.
+      if (isWhole) holdings = { of: found, atMs: performance.now() };
     },
     usage: () => usage,
   };

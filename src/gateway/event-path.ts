@@ -109,6 +109,7 @@ export function createEventPath(deps: EventPathDeps) {
   });
   return {
     rules,
+    publish,
     quarantine,
     ingest,
     ...writer,

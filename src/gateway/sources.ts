@@ -4,11 +4,9 @@ import { createSlots } from "../bus/limits/slots.ts";
 import { createShardLeases } from "../bus/sources/shard-leases.ts";
 import { createSourcePositions } from "../bus/sources/source-positions.ts";
 import { createSourceStates } from "../bus/sources/source-states.ts";
-import type { Topics } from "../bus/topics/topics.ts";
 import type { ChannelRuntime } from "../channels/kind.ts";
 import type { PollJob } from "../channels/pull/polls/poll-target.ts";
 import { startPolls } from "../channels/pull/polls/polls.ts";
-import { startSilenceWatch } from "../channels/pull/silence.ts";
 import { createSourcePace } from "../channels/pull/source-pace.ts";
 import { createSourceRuns } from "../channels/pull/source-runs.ts";
 import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channels/pull/supervisor.ts";
@@ -34,7 +32,6 @@ export const createSourceBus = (redis: RedisBus) => ({
 export interface SourcesDeps
   extends Pick<Foundation, "db" | "redis" | "channelKinds" | "metrics" | "redisClock" | "log"> {
   readonly bus: SourceBus;
-  readonly topics: Topics;
   readonly path: Pick<EventPath, "findLiveChannel" | "ingestFetched" | "movePosition">;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
   readonly credentialsOf: CredentialsOf;
@@ -128,7 +125,6 @@ export function startSources(deps: SourcesDeps): Sources {
     log,
     ...(timing && { timing }),
   });
-  const silence = startSilenceWatch({ db, topics: deps.topics, clock, shards: supervisor.shards, log });
   metrics.observeBy("inlet_sources", "Sources in the shards of this worker by state", "state", () =>
     supervisor.countStates(),
   );
@@ -142,17 +138,12 @@ export function startSources(deps: SourcesDeps): Sources {
     "Workers that run sources, as far as this one knows",
     supervisor.workers,
   );
-  metrics.observe("inlet_channels_silent", "Channels from which no event came for longer than they say", () =>
-    silence.silent(),
-  );
 
   let left: Promise<void> | undefined;
   const leave = (): Promise<void> => {
-    left ??= Promise.all([
-      supervisor[Symbol.asyncDispose](),
-      polls[Symbol.asyncDispose](),
-      silence[Symbol.asyncDispose](),
-    ]).then(() => queue[Symbol.asyncDispose]());
+    left ??= Promise.all([supervisor[Symbol.asyncDispose](), polls[Symbol.asyncDispose]()]).then(() =>
+      queue[Symbol.asyncDispose](),
+    );
     return left;
   };
   const onStopping = (): void => {

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import type { ChannelIdentity } from "../event/channel.ts";
 import type { OutgoingEvent, SignedMark } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
@@ -25,13 +26,16 @@ export interface Envelope {
 
 export function createEnvelope({ channel, config }: RuleSet, delivery: VerifiedDelivery): Envelope {
   return {
-    source: `/apps/${channel.appId}/channels/${channel.uid}`,
+    source: sourceOf(channel),
     time: formatTimestamp(delivery.arrivedAtMs),
     traceparent: validTraceparent(delivery.headers.traceparent),
     identifiesContent: config.dedupe.onConflict === "publish",
     channelNumber: channel.number,
   };
 }
+
+const sourceOf = ({ appId, uid }: Pick<ChannelIdentity, "appId" | "uid">): string =>
+  `/apps/${appId}/channels/${uid}`;
 
 /** The entry of one event: a CloudEvents 1.0 event, one field per attribute. */
 export function createEvent(
@@ -55,6 +59,36 @@ export function createEvent(
   let bytes = payload.bytes - (payload.data?.length ?? 0);
   for (const field of fields) bytes += field.length;
   return { id, type, topic, item, identity, digest, fields, bytes };
+}
+
+/** An event that Inlet itself publishes, with JSON as its data. */
+export interface OwnEvent {
+  readonly channel: Omit<ChannelIdentity, "kind">;
+  readonly topic: string;
+  readonly type: string;
+  readonly id: string;
+  readonly atMs: number;
+  readonly subject: string;
+  readonly data: string;
+}
+
+/** The entry of such an event: the same id is the same event. */
+export function createOwnEvent({ channel, topic, type, id, atMs, subject, data }: OwnEvent): OutgoingEvent {
+  const fields = ["specversion", "1.0", "id", id, "source", sourceOf(channel), "type", type];
+  fields.push("time", formatTimestamp(atMs), "datacontenttype", "application/json", "data", data);
+  fields.push("subject", subject);
+  const digest = identityOf(data).slice(0, DIGEST_CHARS);
+  const bytes = Buffer.byteLength(fields.join(""));
+  return {
+    id,
+    type,
+    topic,
+    item: null,
+    identity: identityOf(`${channel.number}\n${id}`),
+    digest,
+    fields,
+    bytes,
+  };
 }
 
 /**

@@ -38,6 +38,7 @@ import { type DeadLettersDeps, deadLetters } from "./events/dead-letters/routes.
 import type { EventsDeps } from "./events/events/queries.ts";
 import { events } from "./events/events/routes.ts";
 import { type EventStreamDeps, eventStream } from "./events/events/stream.ts";
+import { type ProblemsDeps, problems } from "./events/problems/routes.ts";
 import type { QuarantineDeps } from "./events/quarantine/redrive.ts";
 import { quarantine } from "./events/quarantine/routes.ts";
 import { subscriptionLife } from "./events/subscriptions/life.ts";
@@ -85,6 +86,7 @@ export type ApiDeps = BlueprintDeps &
   TopicsDeps &
   EventsDeps &
   EventStreamDeps &
+  ProblemsDeps &
   AuditDeps &
   SipTrunkDeps &
   PhoneNumberDeps &
@@ -161,6 +163,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   topics,
   events,
   eventStream,
+  problems,
   audit,
   openApi,
 ];

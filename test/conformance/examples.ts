@@ -5,7 +5,7 @@ import { createFixtures, type Scope } from "./fixtures.ts";
 import { type ApiOperation, readOperations } from "./operations.ts";
 import { OPAQUE, RECIPES } from "./recipes.ts";
 import type { Send } from "./requests.ts";
-import { buryIn } from "./victim.ts";
+import { buryIn, raiseIn } from "./victim.ts";
 
 /** A gateway whose document's examples are tried. */
 export interface ExampleRig extends AsyncDisposable {
@@ -69,6 +69,7 @@ export async function openExamples(): Promise<ExampleRig> {
         ...{ organizationId: id, rename, send: sendAs(apiKey.key) },
         deliver: async (channelId, body) => (await deliver(channelId, body)).json(),
         bury: (subscriptionId) => buryIn(stores.db, subscriptionId),
+        raise: () => raiseIn(stores.db, id),
       });
     },
     async tryExample(operation, scope) {

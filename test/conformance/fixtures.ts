@@ -15,6 +15,8 @@ export interface Scope {
   readonly deliver: (channelId: string, body: unknown) => Promise<OpenApi>;
   /** Makes a dead letter of the subscription, which takes a handler a day; answers its id. */
   readonly bury: (subscriptionId: string) => Promise<string>;
+  /** Makes a problem of the organization, which takes a look at what is wrong; answers its id. */
+  readonly raise: () => Promise<string>;
   /** What the scope has been answered when it made things. */
   readonly answers: readonly string[];
 }
@@ -32,6 +34,7 @@ export interface ScopeOptions {
   readonly send: Send;
   readonly deliver: Scope["deliver"];
   readonly bury: Scope["bury"];
+  readonly raise: Scope["raise"];
   /** What is there is made anew under another name; else a conflict is an error. */
   readonly rename: boolean;
 }
@@ -118,7 +121,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
   return {
     request,
     sendRenamed,
-    open({ organizationId, send, deliver, bury, rename }) {
+    open({ organizationId, send, deliver, bury, raise, rename }) {
       const ids = new Map<string, Promise<string>>();
       const answers: string[] = [];
       const noted: Send = async (one) => {
@@ -127,7 +130,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
         return answer;
       };
       const scope: Scope = {
-        ...{ organizationId, answers, deliver, bury, send: noted },
+        ...{ organizationId, answers, deliver, bury, raise, send: noted },
         idOf(kind) {
           const known = ids.get(kind) ?? make(scope, kind, rename);
           ids.set(kind, known);

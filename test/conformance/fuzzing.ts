@@ -10,7 +10,7 @@ import { createFixtures, type Scope } from "./fixtures.ts";
 import { type ApiOperation, readOperations } from "./operations.ts";
 import { RECIPES } from "./recipes.ts";
 import { type Answered, type ApiRequest, type Send, sendTo } from "./requests.ts";
-import { buryIn } from "./victim.ts";
+import { buryIn, raiseIn } from "./victim.ts";
 
 const WORKERS = 4;
 /** To send the same requests again, set the seed that was printed. */
@@ -22,6 +22,7 @@ export interface Target {
   readonly send: Send;
   readonly deliver: Scope["deliver"];
   readonly bury: Scope["bury"];
+  readonly raise: (organizationId: string) => Promise<string>;
   readonly token: string;
 }
 
@@ -37,6 +38,7 @@ export const targetIn = async (spine: TestSpine): Promise<Target> => ({
   send: sendTo(spine.api.app),
   deliver: spine.send,
   bury: (subscriptionId) => buryIn(spine.api.database.db, subscriptionId),
+  raise: (organizationId) => raiseIn(spine.api.database.db, organizationId),
   token: await spine.api.keyWith("*"),
 });
 
@@ -53,6 +55,7 @@ export const targetAt = async (origin: string): Promise<Target> => ({
     return response.json();
   },
   bury: async () => Promise.reject(new Error("nobody has a handler that failed for a day")),
+  raise: async () => Promise.reject(new Error("nobody waits until something is wrong")),
   token: API_KEY,
 });
 
@@ -112,8 +115,8 @@ function scopesOf(target: Target, operations: readonly ApiOperation[]): Scopes {
     const { id, apiKey } = JSON.parse(made.text);
     const send: Send = (request) =>
       target.send({ ...request, headers: { authorization: `Bearer ${apiKey.key}`, ...request.headers } });
-    const { deliver, bury } = target;
-    return fixtures.open({ organizationId: id, send, deliver, bury, rename: true });
+    const { deliver, bury, raise } = target;
+    return fixtures.open({ organizationId: id, send, deliver, bury, raise: () => raise(id), rename: true });
   };
   return {
     current() {

@@ -5,7 +5,7 @@ import { BODY_FORMS, type BodyForm, createFixtures, type Fixtures, type Scope } 
 import { type ApiOperation, type IdPlace, readOperations } from "./operations.ts";
 import { OPAQUE, RECIPES } from "./recipes.ts";
 import { type Answered, type ApiRequest, type Send, sendTo, visible } from "./requests.ts";
-import { buryIn, idsIn, strangersTo } from "./victim.ts";
+import { buryIn, idsIn, raiseIn, strangersTo } from "./victim.ts";
 
 /** The isolation of organizations, at every place of every operation where the API's document has an id. */
 export interface LeakMatrix extends AsyncDisposable {
@@ -61,6 +61,7 @@ export async function openLeakMatrix(): Promise<LeakMatrix> {
     fixtures.open({
       ...{ organizationId, rename, send: as(token), deliver: spine.send },
       bury: (subscriptionId) => buryIn(spine.api.database.db, subscriptionId),
+      raise: () => raiseIn(spine.api.database.db, organizationId),
     });
   const theirToken = await spine.api.strangerKey();
   const other = await db

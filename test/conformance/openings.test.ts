@@ -4,7 +4,7 @@ import { BODY_FORMS, type BodyForm, createFixtures, type Fixtures, type Scope } 
 import { type ApiOperation, type IdPlace, readOperations } from "./operations.ts";
 import { OPAQUE, OPEN_TO_ALL, OPEN_TO_BUYER, RECIPES } from "./recipes.ts";
 import { type Answered, sendTo, visible } from "./requests.ts";
-import { buryIn, idsIn, keptOf, strangersTo } from "./victim.ts";
+import { buryIn, idsIn, keptOf, raiseIn, strangersTo } from "./victim.ts";
 
 /** The exceptions to what the leak matrix shows: what a public store opens, and the two sides of an order. */
 let spine: TestSpine;
@@ -22,6 +22,7 @@ async function newScope(): Promise<Scope> {
   return fixtures.open({
     ...{ organizationId: body.id, rename: true, deliver: spine.send },
     bury: (subscriptionId) => buryIn(spine.api.database.db, subscriptionId),
+    raise: () => raiseIn(spine.api.database.db, body.id),
     send: (request) => send({ ...request, headers: { authorization, ...request.headers } }),
   });
 }

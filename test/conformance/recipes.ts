@@ -53,6 +53,7 @@ export const RECIPES: Recipes = {
         })
       ).id,
     deadLetterId: async (scope) => scope.bury(await scope.idOf("subscriptionId")),
+    problemId: (scope) => scope.raise(),
     // One that a person authorizes, as all that is done to connections can be done to it; nobody is called for that.
     connectionId: async (scope) =>
       (

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { Queryable } from "../../src/data/database.ts";
+import { openProblem, type Sighting } from "../../src/data/problems/problems.ts";
 import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
 import { createId } from "../../src/lib/ids.ts";
 import { createChannelId } from "../../src/lib/secrets/channel-id.ts";
@@ -60,4 +61,22 @@ export async function buryIn(db: Queryable, subscriptionId: string): Promise<str
     .where("subscriptionId", "=", subscriptionId)
     .execute();
   return made?.id ?? "";
+}
+
+/** A problem, as if a connection of its had failed. */
+export async function raiseIn(db: Queryable, organizationId: string): Promise<string> {
+  const nowMs = Date.now();
+  const sighting: Sighting = {
+    organizationId,
+    subject: createId("con", nowMs),
+    about: {},
+    figures: {},
+    kind: "connection_failing",
+    level: "raised",
+    severity: "error",
+    message: "Its issuer refuses its settings.",
+    cure: "Correct them.",
+  };
+  const opened = await openProblem(db, sighting, { seenSince: new Date(nowMs), nowMs });
+  return opened?.id ?? "";
 }

@@ -127,8 +127,8 @@ describe("a gateway on its own servers", () => {
     killed = await start();
     expect(keyIn(killed.output())).toBeUndefined();
     expect(await shell(xrange)).toContain('{"hello":"world"}');
-    const apps = await killed.api<readonly { uid: string }[]>("GET", "/apps");
-    expect(apps.map(({ uid }) => uid)).toEqual(["welcome"]);
+    const apps = await killed.api<readonly { uid: string; isSystem: boolean }[]>("GET", "/apps");
+    expect(apps.filter(({ isSystem }) => !isSystem).map(({ uid }) => uid)).toEqual(["welcome"]);
   });
 
   it("keeps its data directory to itself: a second one does not start and says who has it", async () => {

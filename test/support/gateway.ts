@@ -57,7 +57,7 @@ export interface TestGateway extends Pick<GatewayProcess, "origin" | "api" | typ
 /** Starts a gateway on a free port, as `src/main.ts` does with these settings. Disposal drains it. */
 export async function startTestGateway(
   env: Readonly<Record<string, string>>,
-  deps: Pick<GatewayDeps, "channelKinds" | "sourcesTiming" | "handlersTiming" | "beforeClosing"> = {},
+  deps: Omit<GatewayDeps, "log" | "signal"> = {},
 ): Promise<TestGateway> {
   const settings = { INLET_PORT: "0", INLET_API_KEY: API_KEY, ...UNLIMITED, ...env };
   const parsed = parseConfig(settings, []);

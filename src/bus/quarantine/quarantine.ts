@@ -24,6 +24,13 @@ export interface QuarantineFilter {
   readonly toMs?: number;
 }
 
+/** How much quarantine an organization has. */
+export interface QuarantineUsage {
+  readonly totalBytes: number;
+  /** By channel number. */
+  readonly keptBytes: ReadonlyMap<number, number>;
+}
+
 export type QuarantineStore = ReturnType<typeof createQuarantineStore>;
 
 /** A bounded time in which Redis answers nobody else. */
@@ -33,6 +40,8 @@ const EVERY_AGE_MS = -1_000_000_000_000;
 const NEVER_REMEMBERED = { dedupeWindowMs: 0, onConflict: "report", maxEntries: 1 } as const;
 /** Both indexes of each reason: of records kept for days, and of those that give way to newer ones. */
 const INDEXES = QUARANTINE_REASONS.flatMap((reason) => [reason, `${reason}:last`]);
+/** The indexes of what failed, and is kept for days. */
+const FAILED = QUARANTINE_REASONS.filter((reason) => reason !== "paused");
 
 /** Items that could not be published, in Redis beside the events and as durable as they. */
 export function createQuarantineStore({
@@ -133,6 +142,22 @@ export function createQuarantineStore({
     async readUsage(organizationId: string) {
       const bytes = await redis.call("hget", [quarantineBudgetKey(organizationId), "t"]);
       return { bytes: Number(bytes ?? 0), limit: organizationBytes };
+    },
+    /** The bytes of records that are kept for days, by channel, and those of all records. */
+    async usage(organizationId: string): Promise<QuarantineUsage> {
+      const reply = await redis.call("hgetall", [quarantineBudgetKey(organizationId)]);
+      const accounts = Object.entries(reply as Readonly<Record<string, string>>);
+      const kept = accounts.flatMap(([name, bytes]) =>
+        name.endsWith(":a") ? [[Number(name.slice(0, -2)), Number(bytes)] as const] : [],
+      );
+      const [, total = 0] = accounts.find(([name]) => name === "t") ?? [];
+      return { totalBytes: Number(total), keptBytes: new Map(kept) };
+    },
+    /** How many items of a channel that are kept for days came since then, those that a pause keeps left out. */
+    async countKept(organizationId: string, channelNumber: number, sinceMs: number): Promise<number> {
+      const args = [sinceMs * 1000, "+inf", 0, 0, FAILED.join(" "), channelNumber];
+      const [total] = (await runList([quarantineBudgetKey(organizationId)], args)) as [number];
+      return total;
     },
     /** Items that gave way to newer ones. */
     async countDropped(organizationId: string, channelNumber: number): Promise<number> {

@@ -144,6 +144,10 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
         startedAtMs: numberOf(startedAtMs),
       };
     },
+    /** How many of its last runs in a row have failed. */
+    async failures(channelNumber: number): Promise<number> {
+      return Number((await redis.call("hget", [cursorKey(channelNumber), "f"])) ?? 0);
+    },
     /**
      * Sets the cursor; undefined begins anew. Its runner is fenced, and it is left alone no longer. Answers the new
      * version, or undefined where the cursor is at another than the given one.

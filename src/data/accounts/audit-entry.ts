@@ -20,6 +20,7 @@ export const AUDIT_ENTITIES = [
   "organization",
   "phoneNumber",
   "pricingPlan",
+  "problem",
   "quarantinedItem",
   "role",
   "sipTrunk",
@@ -54,6 +55,7 @@ export const AUDIT_ACTIONS = [
   "redrive",
   "replay",
   "issue",
+  "acknowledge",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

@@ -6,11 +6,8 @@ import { insertChannel, type NewChannel, type WriteContext } from "../channels/c
 import type { Trx } from "../database.ts";
 import type { AppRow, ChannelRow } from "../tables.ts";
 
-export type NewApp = Pick<
-  AppRow,
-  "uid" | "title" | "description" | "blueprintId" | "organizationId" | "spaceId"
-> &
-  Partial<Pick<AppRow, "artifactId">>;
+export type NewApp = Pick<AppRow, "uid" | "title" | "description" | "blueprintId" | "organizationId"> &
+  Partial<Pick<AppRow, "artifactId">> & { readonly spaceId: string };
 
 export interface InstalledApp {
   readonly app: AppRow;
@@ -29,6 +26,7 @@ export async function insertApp(
     .insertInto("apps")
     .values({
       artifactId: null,
+      isSystem: false,
       ...app,
       id: createId("app", context.nowMs),
       projectId: null,

@@ -50,7 +50,12 @@ export function createLiveChannels(deps: {
   const { db, keyring } = deps;
   const topics = sql<Readonly<Record<string, string>> | null>`
     (SELECT jsonb_object_agg(t.type, t.topic) FROM topics AS t WHERE t.channel_number = channels.number)`;
-  const channels = db.selectFrom("channels").selectAll().select(topics.as("topics"));
+  // To those of the system app nothing is sent, and nothing is tried: Inlet alone publishes there.
+  const channels = db
+    .selectFrom("channels")
+    .selectAll()
+    .select(topics.as("topics"))
+    .where("isSystem", "=", false);
   const findByNumber = async (number: number): Promise<LiveChannel | undefined> => {
     const row = await channels.where("number", "=", number).executeTakeFirst();
     return row && liveChannel(keyring, row);

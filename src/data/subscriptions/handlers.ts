@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { HandlerAttempt, HandlerSettings } from "../../event/handler.ts";
 import { inPages } from "../../lib/pages.ts";
 import { recordAudit } from "../accounts/audit.ts";
@@ -14,6 +15,8 @@ export interface HandledSubscription {
   readonly state: "active" | "paused";
   readonly handler: HandlerSettings;
   readonly secret: string;
+  /** Of the system app: what it tells about this subscription itself is not sent to it. */
+  readonly isOfSystem: boolean;
 }
 
 const PAGE = 200;
@@ -26,6 +29,11 @@ const handled = (db: Queryable) =>
   db
     .selectFrom("subscriptions")
     .select(["id", "organizationId", "appId", "state", "handler", "sealedHandlerSecret"])
+    .select(
+      sql<boolean>`EXISTS (SELECT FROM apps AS a WHERE a.id = subscriptions.app_id AND a.is_system)`.as(
+        "isOfSystem",
+      ),
+    )
     .where("handler", "is not", null);
 
 /** All of them, in pages. */

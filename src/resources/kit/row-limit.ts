@@ -11,6 +11,8 @@ export interface CountedRows {
   readonly words: string;
   /** The table that has the organization, and the column that names its row. */
   readonly inside?: { readonly table: string; readonly column: string } | undefined;
+  /** The system app counts for nothing. */
+  readonly omitsSystem?: true;
 }
 
 /** Refuses a row beyond what an organization may have. @throws ApiError 409 that names the limit */
@@ -34,7 +36,7 @@ const MOST_UNCOUNTED = 1_000;
  */
 export function createRequireRoom(most: number): RequireRoom {
   const uncounted = new LRUCache<string, number>(upToEntries(MAX_REMEMBERED));
-  return async (trx, { organizationId }, { table, words, inside }) => {
+  return async (trx, { organizationId }, { table, words, inside, omitsSystem }) => {
     const key = `${table} ${organizationId}`;
     const left = uncounted.get(key) ?? 0;
     if (left > 0) {
@@ -44,11 +46,12 @@ export function createRequireRoom(most: number): RequireRoom {
     const rows = inside
       ? sql`${sql.table(table)} AS r JOIN ${sql.table(inside.table)} AS o ON o.id = r.${sql.ref(inside.column)}`
       : sql`${sql.table(table)} AS o`;
+    const own = omitsSystem ? sql`AND NOT o.is_system` : sql``;
     const {
       rows: [found],
     } = await sql<{ readonly count: number; readonly isOperators: boolean }>`
       SELECT count(*) AS count, EXISTS (SELECT FROM cluster WHERE organization_id = ${organizationId}) AS is_operators
-      FROM (SELECT FROM ${rows} WHERE o.organization_id = ${organizationId} LIMIT ${most}) AS counted`.execute(
+      FROM (SELECT FROM ${rows} WHERE o.organization_id = ${organizationId} ${own} LIMIT ${most}) AS counted`.execute(
       trx,
     );
     const { count, isOperators } = found ?? { count: 0, isOperators: false };

@@ -36,6 +36,7 @@ describe("an install", () => {
     const { channels, ...entity } = app;
     expect(entity).toEqual({
       id: expect.stringMatching(/^app_/),
+      isSystem: false,
       uid: expect.any(String),
       title: "GitHub",
       description: "d",

@@ -8,7 +8,7 @@ import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/problem.ts";
 import { requireRow, SPACES } from "../../kit/references.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
-import { type AppScope, requireApp } from "../app-scope.ts";
+import { type AppScope, requireOwnApp } from "../app-scope.ts";
 
 /**
  * Makes the app and its channels in one transaction.
@@ -23,7 +23,7 @@ export async function installApp(
   context: WriteContext & Pick<RowDeps, "requireRoom">,
 ): Promise<InstalledApp> {
   return db.transaction().execute(async (trx) => {
-    await context.requireRoom(trx, caller, { table: "apps", words: "apps" });
+    await context.requireRoom(trx, caller, { table: "apps", words: "apps", omitsSystem: true });
     await requireRow(trx, caller, SPACES, app.spaceId);
     if (app.blueprintId !== null) await lockBlueprint(trx, app.blueprintId);
     return insertApp(trx, caller, app, channels, context);
@@ -45,7 +45,7 @@ async function lockBlueprint(trx: Trx, id: string): Promise<void> {
 export const appChannels = (db: Queryable, appId: string) =>
   db.selectFrom("channels").selectAll().where("appId", "=", appId).orderBy("number");
 
-/** Deletes the app with its channels and subscriptions. @throws ApiError 404 */
+/** Deletes the app with its channels and subscriptions. @throws ApiError 404, 409 for the system app */
 export async function deleteApp(
   db: Queryable,
   caller: Caller,
@@ -54,7 +54,7 @@ export async function deleteApp(
 ): Promise<void> {
   const { nowMs } = options;
   await db.transaction().execute(async (trx) => {
-    const { id, organizationId } = await requireApp(trx, scope, "update");
+    const { id, organizationId } = await requireOwnApp(trx, scope, "update");
     const subscriptions = await trx
       .deleteFrom("subscriptions")
       .where("appId", "=", id)

@@ -9,7 +9,7 @@ import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { TOO_MANY } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
-import { appParams, appScopeOf, purgeQuerySchema } from "../app-scope.ts";
+import { appParams, appScopeOf, IS_SYSTEM, purgeQuerySchema } from "../app-scope.ts";
 import { planChannels } from "./blueprint-channels.ts";
 import { blueprintOfArtifact } from "./offered.ts";
 import { deleteApp, installApp } from "./queries.ts";
@@ -85,6 +85,7 @@ export const apps = standardResource({
         params: appParams,
         query: purgeQuerySchema,
         answer: deleted,
+        conflict: IS_SYSTEM,
       },
       async ({ caller, params, query: { purge } }) => {
         await deleteApp(deps.db, caller, appScopeOf(caller, params), { purge, nowMs: deps.clock() });

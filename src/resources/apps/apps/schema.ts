@@ -24,7 +24,13 @@ const fields = {
   ),
   organizationId,
   projectId: z.string().min(1).max(255).nullable().default(null),
-  spaceId: kept(id("spc")),
+  spaceId: kept(id("spc").nullable().meta({ description: "Null: the system app, which is in no space." })),
+  isSystem: kept(
+    z.boolean().meta({
+      description:
+        "True of the app `inlet`, one in each organization, to whose channel `problems` Inlet itself publishes. It can be subscribed to, and is neither deleted nor upgraded nor given channels.",
+    }),
+  ),
 };
 
 export const app = shape({

@@ -3,7 +3,7 @@ import { renderChannels, SEES_ADDRESSES } from "../../../channels/entity.ts";
 import { conflict } from "../../../http/problem.ts";
 import { type Resource, writeOnce } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { appParams, appScopeOf, requireApp } from "../app-scope.ts";
+import { appParams, appScopeOf, requireOwnApp } from "../app-scope.ts";
 import { planChannels } from "./blueprint-channels.ts";
 import { findUpgradeSource } from "./offered.ts";
 import { appChannels } from "./queries.ts";
@@ -48,12 +48,12 @@ export const appUpgrades: Resource<AppDeps> = {
         answer: upgradedAppSchema,
         reveals: SEES_ADDRESSES,
         conflict:
-          "the app has no blueprint (any more), or one of another organization that no artifact offers to the caller's now, a channel of the same uid is of another kind, or a kind no longer accepts what the blueprint says",
+          "the app has no blueprint (any more), or one of another organization that no artifact offers to the caller's now, a channel of the same uid is of another kind, or a kind no longer accepts what the blueprint says; or it is the system app",
       },
       async ({ caller, params, body }) => {
         const { db, keyring, clock } = deps;
         const upgraded = await writeOnce(async () => {
-          const app = await requireApp(db, appScopeOf(caller, params));
+          const app = await requireOwnApp(db, appScopeOf(caller, params));
           const source = await findUpgradeSource(deps, caller, app);
           if (!source) throw conflict("The app has no blueprint to be upgraded to.");
           const channels = await appChannels(db, app.id).execute();

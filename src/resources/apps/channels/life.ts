@@ -12,7 +12,7 @@ import { conflict } from "../../../http/problem.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { channelParams as params } from "../app-channel.ts";
-import { appScopeOf } from "../app-scope.ts";
+import { appScopeOf, IS_SYSTEM } from "../app-scope.ts";
 import { writeChannel } from "./queries.ts";
 import { type ChannelDeps, renderOne } from "./routes.ts";
 
@@ -71,6 +71,7 @@ export const channelLife: Resource<ChannelDeps> = {
           body: nothing,
           answer: channelSchema,
           reveals: SEES_ADDRESSES,
+          conflict: IS_SYSTEM,
         },
         ({ caller, params }) =>
           act(caller, params, "pause", (trx, before) =>
@@ -89,6 +90,7 @@ export const channelLife: Resource<ChannelDeps> = {
           body: nothing,
           answer: channelSchema,
           reveals: SEES_ADDRESSES,
+          conflict: IS_SYSTEM,
         },
         ({ caller, params }) =>
           act(caller, params, "resume", (trx, before) => {
@@ -109,7 +111,7 @@ export const channelLife: Resource<ChannelDeps> = {
           body: rotateSchema,
           answer: channelSchema,
           reveals: SEES_ADDRESSES,
-          conflict: `${MAX_FORMER_ADDRESSES} addresses of before still go on, and the grace is not 0`,
+          conflict: `${MAX_FORMER_ADDRESSES} addresses of before still go on, and the grace is not 0; or ${IS_SYSTEM}`,
         },
         ({ caller, params, body }) =>
           act(caller, params, "rotate", async (trx, before) => {

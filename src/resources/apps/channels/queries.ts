@@ -10,9 +10,9 @@ import { conflict, notFound } from "../../../http/problem.ts";
 import { listPage } from "../../kit/list-page.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { getChannel } from "../app-channel.ts";
-import { type AppScope, requireApp } from "../app-scope.ts";
+import { type AppScope, refuseSystem, requireApp, requireOwnApp } from "../app-scope.ts";
 
-/** @throws ApiError 404 where there is no such app, 409 when it has a channel of that uid. */
+/** @throws ApiError 404 where there is no such app, 409 when it has a channel of that uid, or is the system app */
 export async function addChannel(
   db: Queryable,
   caller: Caller,
@@ -23,8 +23,13 @@ export async function addChannel(
   const inside = { table: "apps", column: "appId" };
   try {
     return await db.transaction().execute(async (trx) => {
-      const app = await requireApp(trx, scope, "keyShare");
-      await context.requireRoom(trx, caller, { table: "channels", words: "channels", inside });
+      const app = await requireOwnApp(trx, scope, "keyShare");
+      await context.requireRoom(trx, caller, {
+        table: "channels",
+        words: "channels",
+        inside,
+        omitsSystem: true,
+      });
       const row = await insertChannel(trx, app, channel, context);
       await recordChannelAudit(trx, caller, "create", row, context.nowMs);
       return row;
@@ -43,7 +48,7 @@ export async function listChannels(db: Queryable, scope: AppScope, page: Page): 
   return listPage(all, page, ["number"]);
 }
 
-/** Writes to a channel under its lock. @throws ApiError 404 */
+/** Writes to a channel under its lock. @throws ApiError 404, 409 for that of the system app */
 export async function writeChannel<T>(
   { db, keyring }: { readonly db: Queryable; readonly keyring: Keyring },
   scope: AppScope,
@@ -56,6 +61,7 @@ export async function writeChannel<T>(
     const row = await locked.executeTakeFirst();
     // Given another address in the meantime, it is no longer at this one.
     if (!row || (row.uid !== name && openAddress(keyring, row) !== name)) throw notFound("channel");
+    refuseSystem(row);
     return write(trx, row);
   });
 }

@@ -33,7 +33,7 @@ import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { TOO_MANY } from "../../kit/row-limit.ts";
 import { channelParams, getChannel, shownName } from "../app-channel.ts";
-import { appParams, appScopeOf, purgeQuerySchema } from "../app-scope.ts";
+import { appParams, appScopeOf, IS_SYSTEM, purgeQuerySchema, refuseSystem } from "../app-scope.ts";
 import { addChannel, listChannels, writeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./schema.ts";
 
@@ -62,7 +62,7 @@ export const channels: Resource<ChannelDeps> = {
         creates: true,
         versioned: true,
         missing: "the app or the connection is not there",
-        conflict: `the app has a channel of that uid; or ${TOO_MANY}`,
+        conflict: `the app has a channel of that uid; ${IS_SYSTEM}; or ${TOO_MANY}`,
       },
       async ({ caller, params, body, c }) => {
         const { uid, title, connectionId } = body;
@@ -120,11 +120,13 @@ export const channels: Resource<ChannelDeps> = {
         reveals: SEES_ADDRESSES,
         versioned: true,
         missing: "the channel or the connection is not there",
+        conflict: IS_SYSTEM,
       },
       async ({ caller, params, body, c }) => {
         const { db, keyring, clock } = deps;
         const updated = await writeOnce(async () => {
           const row = await getChannel(db, keyring, appScopeOf(caller, params), params.channelId);
+          refuseSystem(row);
           const secrets = openSettings(keyring, row);
           const config = { ...row.config, ...secrets };
           const { title: titleBefore, events, connectionId: connectionBefore } = row;
@@ -162,6 +164,7 @@ export const channels: Resource<ChannelDeps> = {
         answer: deleted,
         reveals: SEES_ADDRESSES,
         versioned: true,
+        conflict: IS_SYSTEM,
       },
       async ({ caller, params, query, c }) => {
         const options = { purge: query.purge, nowMs: deps.clock() };

@@ -1,6 +1,7 @@
 import { createApiKey } from "../../../data/accounts/api-keys.ts";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import { createOrganization } from "../../../data/accounts/organizations.ts";
+import { removeSystemApp } from "../../../data/apps/system-app.ts";
 import type { Trx } from "../../../data/database.ts";
 import { ALL_PERMISSIONS, requireHeld } from "../../../http/callers/authorize.ts";
 import type { Caller } from "../../../http/context.ts";
@@ -51,8 +52,9 @@ export const organizations = standardResource({
     };
     return () => inside;
   },
-  async remove({ trx, caller, row: { id }, remove }) {
+  async remove({ trx, caller, row: { id }, remove, nowMs }) {
     requireHeld(caller, [ALL_PERMISSIONS], "take away");
+    await removeSystemApp(trx, id, nowMs);
     for (const table of PARTS) await trx.deleteFrom(table).where("organizationId", "=", id).execute();
     await remove();
   },

@@ -11,6 +11,7 @@ const TAGS: Readonly<Record<string, string>> = {
     "Deliveries that were accepted and could not be published as they are: looked into, sent again, deleted.",
   "Dead letters": "Events that a subscription's handler did not take: looked into, sent again, deleted.",
   Sources: "The running side of channels that fetch: state, cursor, dry runs.",
+  Problems: "What is wrong with what an organization has, and since when.",
   Connections: "Credentials for calls that Inlet makes: of sources and of handlers.",
   Blueprints: "What apps are installed from: channels and their rules, without secrets.",
   Authentication: "Access tokens.",

@@ -1,0 +1,140 @@
+import { PROBLEMS_CHANNEL, SYSTEM_APP } from "../../event/problem.ts";
+import { createId } from "../../lib/ids.ts";
+import { recordChange } from "../changes.ts";
+import {
+  deleteChannel,
+  insertChannel,
+  type NewChannel,
+  updateChannel,
+  type WriteContext,
+} from "../channels/channels.ts";
+import { isUniqueViolation, type Queryable, type Trx } from "../database.ts";
+
+/** The channel of an organization's system app, as far as publishing to it needs it. */
+export interface SystemChannel {
+  readonly number: number;
+  readonly appId: string;
+  readonly organizationId: string;
+  readonly uid: string;
+  readonly kind: string;
+  /** The names of its topics by type. */
+  readonly topics: ReadonlyMap<string, string>;
+}
+
+const AT_ONCE = 200;
+
+/**
+ * Gives each organization that has none its system app with that channel, and the channels of before the definitions that they lack.
+ * None is taken away: a program of before may run beside this one. It is no act of anybody's, so that the audit does not hold it.
+ */
+export async function ensureSystemApps(
+  db: Queryable,
+  channel: NewChannel,
+  context: WriteContext & { readonly signal: AbortSignal },
+): Promise<void> {
+  const { signal } = context;
+  const missing = await db
+    .selectFrom("organizations as o")
+    .select("o.id")
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("apps as a")
+            .select("a.id")
+            .whereRef("a.organizationId", "=", "o.id")
+            .where("a.isSystem", "=", true),
+        ),
+      ),
+    )
+    .orderBy("o.id")
+    .limit(AT_ONCE)
+    .execute();
+  for (const { id } of missing) {
+    if (signal.aborted) return;
+    await makeSystemApp(db, id, channel, context);
+  }
+  const types = channel.events.map(({ type }) => type);
+  const channels = await db.selectFrom("channels").selectAll().where("isSystem", "=", true).execute();
+  for (const row of channels) {
+    const known = new Set(row.events.map(({ type }) => type));
+    if (signal.aborted || types.every((type) => known.has(type))) continue;
+    const events = [...row.events, ...channel.events.filter(({ type }) => !known.has(type))];
+    await db.transaction().execute((trx) => updateChannel(trx, row, { ...channel, events }, context));
+  }
+}
+
+async function makeSystemApp(
+  db: Queryable,
+  organizationId: string,
+  channel: NewChannel,
+  context: WriteContext,
+): Promise<void> {
+  const at = new Date(context.nowMs);
+  try {
+    await db.transaction().execute(async (trx) => {
+      // An organization that is being deleted gets none.
+      const organization = await trx
+        .selectFrom("organizations")
+        .select("id")
+        .where("id", "=", organizationId)
+        .forKeyShare()
+        .executeTakeFirst();
+      if (!organization) return;
+      const app = await trx
+        .insertInto("apps")
+        .values({
+          ...{ id: createId("app", context.nowMs), organizationId, isSystem: true },
+          ...{ uid: SYSTEM_APP.uid, title: SYSTEM_APP.title },
+          description: "What Inlet itself tells of this organization.",
+          ...{ blueprintId: null, artifactId: null, projectId: null, spaceId: null },
+          ...{ createdAt: at, updatedAt: at },
+        })
+        .returningAll()
+        .executeTakeFirstOrThrow();
+      await recordChange(trx, { kind: "app", key: app.id });
+      const { number } = await insertChannel(trx, app, channel, context);
+      await trx.updateTable("channels").set({ isSystem: true }).where("number", "=", number).execute();
+    });
+  } catch (error) {
+    // Another worker, whose turn it was until now, has made it.
+    if (!isUniqueViolation(error, "apps_system")) throw error;
+  }
+}
+
+/** Undefined where the organization has none yet. */
+export async function findSystemChannel(
+  db: Queryable,
+  organizationId: string,
+): Promise<SystemChannel | undefined> {
+  const channel = await db
+    .selectFrom("channels")
+    .select(["number", "appId", "organizationId", "uid", "kind"])
+    .where("organizationId", "=", organizationId)
+    .where("isSystem", "=", true)
+    .where("uid", "=", PROBLEMS_CHANNEL.uid)
+    .executeTakeFirst();
+  if (!channel) return undefined;
+  const topics = await db
+    .selectFrom("topics")
+    .select(["type", "topic"])
+    .where("channelNumber", "=", channel.number)
+    .execute();
+  return { ...channel, topics: new Map(topics.map(({ type, topic }) => [type, topic])) };
+}
+
+/** Removes the system app of an organization that is deleted, with what it has published. */
+export async function removeSystemApp(trx: Trx, organizationId: string, nowMs: number): Promise<void> {
+  const channels = await trx
+    .selectFrom("channels")
+    .selectAll()
+    .where("organizationId", "=", organizationId)
+    .where("isSystem", "=", true)
+    .forUpdate()
+    .execute();
+  for (const row of channels) await deleteChannel(trx, row, { purge: true, nowMs });
+  await trx
+    .deleteFrom("apps")
+    .where("organizationId", "=", organizationId)
+    .where("isSystem", "=", true)
+    .execute();
+}

@@ -1,0 +1,153 @@
+import { sql } from "kysely";
+import type { ChannelState } from "../../event/channel.ts";
+import type { ProblemAbout } from "../../event/problem.ts";
+import type { Queryable } from "../database.ts";
+import type { HandlerError } from "../tables.ts";
+
+/** Something of an organization that a problem may be about, by its names. */
+export interface Named {
+  readonly organizationId: string;
+  readonly subject: string;
+  readonly about: ProblemAbout;
+}
+
+/** Of one organization and kind: beyond it the younger ones are not told of. */
+const MOST = 1_000;
+
+interface ChannelNames {
+  readonly organizationId: string;
+  readonly number: number;
+  readonly uid: string;
+  readonly title: string | null;
+  readonly appId: string;
+  readonly appUid: string;
+  readonly appTitle: string;
+}
+
+const namedChannel = (row: ChannelNames): Named => ({
+  organizationId: row.organizationId,
+  subject: `${row.appId}/${row.uid}`,
+  about: { app: appOf(row), channel: { uid: row.uid, title: row.title } },
+});
+
+const appOf = (row: Pick<ChannelNames, "appId" | "appUid" | "appTitle">) => ({
+  id: row.appId,
+  uid: row.appUid,
+  title: row.appTitle,
+});
+
+const channelNames = sql`
+  SELECT c.organization_id, c.number, c.uid, c.title, c.app_id, c.state, a.uid AS app_uid, a.title AS app_title,
+    row_number() OVER (PARTITION BY c.organization_id ORDER BY c.number) AS place
+  FROM channels AS c JOIN apps AS a ON a.id = c.app_id`;
+
+/** Channels by their numbers; those that are gone are missing. */
+export async function nameChannels(
+  db: Queryable,
+  numbers: readonly number[],
+): Promise<ReadonlyMap<number, Named>> {
+  if (numbers.length === 0) return new Map();
+  const { rows } = await sql<ChannelNames>`${channelNames} WHERE c.number = ANY(${[...numbers]})`.execute(db);
+  return new Map(rows.map((row) => [Number(row.number), namedChannel(row)]));
+}
+
+export interface StoppedChannel extends Named {
+  readonly number: number;
+  readonly state: ChannelState;
+}
+
+/** Channels that are out of order by their state. */
+export async function listStoppedChannels(db: Queryable): Promise<readonly StoppedChannel[]> {
+  const { rows } = await sql<ChannelNames & { readonly state: ChannelState }>`
+    SELECT * FROM (${channelNames}
+      WHERE c.state IN ('error', 'needsReauth', 'needsSetup', 'needsConnection')) AS found
+    WHERE place <= ${MOST} ORDER BY number`.execute(db);
+  return rows.map((row) => ({ ...namedChannel(row), number: Number(row.number), state: row.state }));
+}
+
+interface SubscriptionNames {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly eventUid: string;
+  readonly appId: string;
+  readonly appUid: string;
+  readonly appTitle: string;
+}
+
+const namedSubscription = (row: SubscriptionNames): Named => ({
+  organizationId: row.organizationId,
+  subject: row.id,
+  about: { app: appOf(row), subscription: { id: row.id, eventUid: row.eventUid } },
+});
+
+const subscriptionNames = sql`
+  SELECT s.id, s.organization_id, s.event_uid, s.app_id, s.state, s.handler_error, a.uid AS app_uid, a.title AS app_title,
+    row_number() OVER (PARTITION BY s.organization_id ORDER BY s.id) AS place
+  FROM subscriptions AS s JOIN apps AS a ON a.id = s.app_id`;
+
+export interface FailingHandler extends Named {
+  /** It said that it is gone, and its subscription was paused for that. */
+  readonly isGone: boolean;
+  readonly error: HandlerError | null;
+}
+
+/** Subscriptions whose handlers take nothing, or are gone. */
+export async function listFailingHandlers(db: Queryable): Promise<readonly FailingHandler[]> {
+  const { rows } = await sql<
+    SubscriptionNames & { readonly state: string; readonly handlerError: HandlerError | null }
+  >`
+    SELECT * FROM (${subscriptionNames} WHERE s.handler IS NOT NULL AND (
+      (s.state = 'active' AND s.handler_failing) OR (s.state = 'paused' AND s.handler_error->>'status' = '410')
+    )) AS found
+    WHERE place <= ${MOST} ORDER BY id`.execute(db);
+  return rows.map((row) => ({
+    ...namedSubscription(row),
+    isGone: row.state === "paused",
+    error: row.handlerError,
+  }));
+}
+
+/** Subscriptions that are about to lose unread events to retention. */
+export async function listAtRisk(db: Queryable): Promise<readonly Named[]> {
+  const { rows } = await sql<SubscriptionNames>`
+    SELECT * FROM (${subscriptionNames} WHERE s.retention_at_risk AND s.state = 'active') AS found
+    WHERE place <= ${MOST} ORDER BY id`.execute(db);
+  return rows.map(namedSubscription);
+}
+
+/** Of these subscriptions those that are active, by id; of one organization a bounded number. */
+export async function nameActive(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, Named>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await sql<SubscriptionNames>`
+    SELECT * FROM (${subscriptionNames} WHERE s.state = 'active' AND s.id = ANY(${[...ids]})) AS found
+    WHERE place <= ${MOST}`.execute(db);
+  return new Map(rows.map((row) => [row.id, namedSubscription(row)]));
+}
+
+/** Connections that do not work by their state. */
+export async function listTroubledConnections(
+  db: Queryable,
+): Promise<readonly (Named & { readonly state: "needsReauth" | "error" })[]> {
+  const { rows } = await sql<{
+    readonly id: string;
+    readonly organizationId: string;
+    readonly name: string;
+    readonly state: "needsReauth" | "error";
+  }>`
+    SELECT id, organization_id, name, state FROM (
+      SELECT *, row_number() OVER (PARTITION BY organization_id ORDER BY id) AS place
+      FROM connections WHERE state <> 'ok'
+    ) AS found
+    WHERE place <= ${MOST} ORDER BY id`.execute(db);
+  return rows.map(({ id, organizationId, name, state }) => ({
+    ...{ organizationId, subject: id, state, about: { connection: { id, name } } },
+  }));
+}
+
+/** Organizations by id, after the given one. */
+export const pageOrganizations = (
+  db: Queryable,
+  after: string,
+  limit: number,
+): Promise<readonly { readonly id: string }[]> =>
+  db.selectFrom("organizations").select("id").where("id", ">", after).orderBy("id").limit(limit).execute();

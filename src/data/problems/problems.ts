@@ -1,0 +1,198 @@
+import { type ExpressionBuilder, sql } from "kysely";
+import {
+  type ProblemAbout,
+  type ProblemChange,
+  type ProblemKind,
+  type ProblemSeverity,
+  problemEventType,
+} from "../../event/problem.ts";
+import { createId } from "../../lib/ids.ts";
+import type { Queryable, Trx } from "../database.ts";
+import type { Row, Tables } from "../tables.ts";
+import { renderProblem } from "./render-problem.ts";
+
+/** Something that is wrong, as a look finds it. */
+export interface Sighting {
+  readonly kind: ProblemKind;
+  readonly organizationId: string;
+  /** What it is about: with the kind it names the problem. */
+  readonly subject: string;
+  /** `near`: it opens no problem, but keeps one open. */
+  readonly level: "raised" | "near";
+  readonly severity: ProblemSeverity;
+  readonly about: ProblemAbout;
+  readonly message: string;
+  readonly cure: string;
+  readonly figures: Readonly<Record<string, number>>;
+}
+
+export type OpenProblem = Pick<Row<"problems">, "id" | "kind" | "organizationId" | "subject">;
+
+/** Of one organization. */
+export const MOST_OPEN = 1_000;
+export const MOST_RESOLVED = 1_000;
+export const RESOLVED_KEPT_DAYS = 30;
+
+/** All that are open, of all organizations. */
+export const listOpenProblems = (db: Queryable): Promise<readonly OpenProblem[]> =>
+  db
+    .selectFrom("problems")
+    .select(["id", "kind", "organizationId", "subject"])
+    .where(isOpen)
+    .orderBy("id")
+    .execute();
+
+/**
+ * Opens a problem, with the event that tells of it; undefined where one of its kind is open for its subject already, or the organization
+ * has as many as it may.
+ */
+export function openProblem(
+  db: Queryable,
+  sighting: Sighting,
+  { seenSince, nowMs }: { readonly seenSince: Date; readonly nowMs: number },
+): Promise<Row<"problems"> | undefined> {
+  const { level: _, about, figures, ...values } = sighting;
+  return db.transaction().execute(async (trx) => {
+    const { organizationId } = sighting;
+    const organization = trx.selectFrom("organizations").select("id").where("id", "=", organizationId);
+    if (!(await organization.forKeyShare().executeTakeFirst())) return undefined;
+    const open = await trx
+      .selectFrom("problems")
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where("organizationId", "=", organizationId)
+      .where(isOpen)
+      .executeTakeFirstOrThrow();
+    if (open.count >= MOST_OPEN) return undefined;
+    const row = await trx
+      .insertInto("problems")
+      .values({
+        ...values,
+        ...{ id: createId("prob", nowMs), state: "opened", appId: about.app?.id ?? null },
+        ...{ about: JSON.stringify(about), figures: JSON.stringify(figures) },
+        ...{ firstSeenAt: seenSince, lastSeenAt: new Date(nowMs), createdAt: new Date(nowMs) },
+      })
+      .onConflict((conflict) =>
+        conflict.columns(["organizationId", "kind", "subject"]).where(isOpen).doNothing(),
+      )
+      .returningAll()
+      .executeTakeFirst();
+    if (row) await recordEvent(trx, row, "opened", nowMs);
+    return row;
+  });
+}
+
+/** Brings open problems up to what was seen just now. */
+export async function refreshProblems(
+  db: Queryable,
+  seen: readonly (Sighting & { readonly id: string })[],
+  nowMs: number,
+): Promise<void> {
+  if (seen.length === 0) return;
+  const rows = seen.map(({ id, severity, about, message, cure, figures }) => ({
+    ...{ id, severity, about, message, cure, figures },
+  }));
+  await sql`
+    UPDATE problems AS p SET last_seen_at = ${new Date(nowMs)}, severity = s.severity, about = s.about,
+      message = s.message, cure = s.cure, figures = s.figures
+    FROM json_to_recordset(${JSON.stringify(rows)}::json)
+      AS s (id text, severity text, about json, message text, cure text, figures json)
+    WHERE p.id = s.id AND p.state <> 'resolved'`.execute(db);
+}
+
+/** Resolves a problem, with the event that tells of it; undefined where it is no longer open. */
+export function resolveProblem(
+  db: Queryable,
+  id: string,
+  nowMs: number,
+): Promise<Row<"problems"> | undefined> {
+  return db.transaction().execute(async (trx) => {
+    const row = await trx
+      .updateTable("problems")
+      .set({ state: "resolved", resolvedAt: new Date(nowMs) })
+      .where("id", "=", id)
+      .where(isOpen)
+      .returningAll()
+      .executeTakeFirst();
+    if (row) await recordEvent(trx, row, "resolved", nowMs);
+    return row;
+  });
+}
+
+const isOpen = (eb: ExpressionBuilder<Tables, "problems">) => eb("state", "<>", "resolved");
+
+async function recordEvent(
+  trx: Trx,
+  row: Row<"problems">,
+  change: ProblemChange,
+  nowMs: number,
+): Promise<void> {
+  const { id, organizationId, kind } = row;
+  const type = problemEventType(kind, change);
+  const data = JSON.stringify(renderProblem(row));
+  await trx
+    .insertInto("problemEvents")
+    .values({ problemId: id, organizationId, type, data, createdAt: new Date(nowMs) })
+    .execute();
+}
+
+/** An event that is still to be published. */
+export type UntoldChange = Row<"problemEvents"> & { readonly subject: string };
+
+/** The first of them, in the order in which they came about. */
+export const listUntoldChanges = (
+  db: Queryable,
+  page: { readonly after: number; readonly limit: number },
+): Promise<readonly UntoldChange[]> =>
+  db
+    .selectFrom("problemEvents as e")
+    .innerJoin("problems as p", "p.id", "e.problemId")
+    .selectAll("e")
+    .select("p.subject")
+    .where("e.number", ">", page.after)
+    .orderBy("e.number")
+    .limit(page.limit)
+    .execute();
+
+/** It stands on its topic. */
+export async function forgetToldChange(db: Queryable, number: number): Promise<void> {
+  await db.deleteFrom("problemEvents").where("number", "=", number).execute();
+}
+
+/** Lets go of resolved problems that are old, or beyond what an organization keeps; none whose events are still to come. */
+export async function expireProblems(db: Queryable, nowMs: number): Promise<void> {
+  const before = new Date(nowMs - RESOLVED_KEPT_DAYS * 86_400_000);
+  await sql`
+    DELETE FROM problems AS p USING (
+      SELECT id, resolved_at,
+        row_number() OVER (PARTITION BY organization_id ORDER BY resolved_at DESC, id DESC) AS place
+      FROM problems WHERE state = 'resolved'
+    ) AS old
+    WHERE p.id = old.id AND (old.place > ${MOST_RESOLVED} OR old.resolved_at < ${before})
+      AND NOT EXISTS (SELECT FROM problem_events AS e WHERE e.problem_id = p.id)`.execute(db);
+}
+
+/** Notes whether problems of these kinds could be looked for just now. */
+export async function noteLooks(
+  db: Queryable,
+  looks: { readonly done: readonly ProblemKind[]; readonly failed: readonly ProblemKind[] },
+  nowMs: number,
+): Promise<void> {
+  const at = new Date(nowMs);
+  const { done, failed } = looks;
+  if (done.length > 0)
+    await db
+      .insertInto("problemLooks")
+      .values(done.map((kind) => ({ kind, lookedAt: at, failingSince: null })))
+      .onConflict((conflict) => conflict.column("kind").doUpdateSet({ lookedAt: at, failingSince: null }))
+      .execute();
+  if (failed.length > 0)
+    await db
+      .insertInto("problemLooks")
+      .values(failed.map((kind) => ({ kind, lookedAt: null, failingSince: at })))
+      .onConflict((conflict) =>
+        conflict
+          .column("kind")
+          .doUpdateSet({ failingSince: sql`coalesce(problem_looks.failing_since, excluded.failing_since)` }),
+      )
+      .execute();
+}

@@ -1,0 +1,209 @@
+import type { Publish } from "../../bus/publish/publish.ts";
+import { ensureSystemApps, findSystemChannel, type SystemChannel } from "../../data/apps/system-app.ts";
+import type { NewChannel } from "../../data/channels/channels.ts";
+import type { Queryable } from "../../data/database.ts";
+import type { Keyring } from "../../data/keyring/keyring.ts";
+import {
+  expireProblems,
+  forgetToldChange,
+  listOpenProblems,
+  listUntoldChanges,
+  MOST_OPEN,
+  noteLooks,
+  openProblem,
+  refreshProblems,
+  resolveProblem,
+  type Sighting,
+  type UntoldChange,
+} from "../../data/problems/problems.ts";
+import type { ProblemKind } from "../../event/problem.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { startLoop } from "../../lib/loop.ts";
+import type { Log } from "../../log.ts";
+import { createOwnEvent } from "../../normalize/entry.ts";
+import type { Check } from "./checks.ts";
+import { createTransitions, type TransitionTiming } from "./transitions.ts";
+
+export interface ProblemWatchDeps {
+  readonly db: Queryable;
+  readonly keyring: Keyring;
+  readonly publish: Publish;
+  readonly checks: readonly Check[];
+  /** The channel of system apps, its settings as its kind has accepted them. */
+  readonly channel: NewChannel;
+  /** How long the channel remembers what was published. */
+  readonly dedupeWindowMs: number;
+  /** Whether it is this gateway's turn: of all gateways one looks, by the housekeeper's lease. */
+  readonly isHolder: () => boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly timing?: Partial<ProblemTiming>;
+}
+
+export interface ProblemTiming extends TransitionTiming {
+  readonly everyMs: number;
+  /** Between looks that ask the bus about everything that there is. */
+  readonly slowEveryMs: number;
+}
+
+/** Looks for problems and tells of them. Disposal waits for the look under way. */
+export interface ProblemWatch extends AsyncDisposable {
+  /** Seconds since each kind was last looked for; nothing where it is another's turn. */
+  readonly ages: () => ReadonlyMap<ProblemKind, number>;
+}
+
+const TIMING: ProblemTiming = {
+  everyMs: 10_000,
+  slowEveryMs: 30_000,
+  openAfterMs: 20_000,
+  resolveAfterMs: 60_000,
+};
+/** A gateway whose turn begins looks within so long. */
+const TICK_MS = 1_000;
+const EXPIRE_EVERY_MS = 3_600_000;
+const EVENTS_AT_ONCE = 200;
+
+/**
+ * Each look compares what is wrong with what is open. A change of a problem's state and the event that tells of it are written in one
+ * transaction; the event is forgotten once it is on its topic, under an id made of the problem's and the change: a gateway that dies in
+ * between publishes it again, as a duplicate. While Redis is away, what only Redis knows is not looked for, nothing of that is resolved,
+ * and events wait.
+ */
+export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
+  const { db, keyring, checks, isHolder, clock, log } = deps;
+  const timing = { ...TIMING, ...deps.timing };
+  const decide = createTransitions(timing);
+  const lookedAtMs = new Map<ProblemKind, number>();
+  const failing = new Set<ProblemKind>();
+  let dueSlowMs = Number.NEGATIVE_INFINITY;
+  let expiredAtMs = Number.NEGATIVE_INFINITY;
+
+  function noteFailure(kinds: readonly ProblemKind[], err: unknown): void {
+    const first = kinds.filter((kind) => !failing.has(kind));
+    for (const kind of kinds) failing.add(kind);
+    if (first.length > 0)
+      log.warn(
+        { event: "problems.not_evaluated", kinds, err },
+        "problems of these kinds cannot be looked for",
+      );
+  }
+
+  function noteSuccess(kinds: readonly ProblemKind[]): void {
+    const again = kinds.filter((kind) => failing.delete(kind));
+    if (again.length > 0)
+      log.info({ event: "problems.evaluated_again", kinds }, "problems of these kinds are looked for again");
+    for (const kind of kinds) lookedAtMs.set(kind, performance.now());
+  }
+
+  async function look(signal: AbortSignal): Promise<void> {
+    const isSlowToo = performance.now() >= dueSlowMs;
+    if (isSlowToo) dueSlowMs = performance.now() + timing.slowEveryMs;
+    const sightings: Sighting[] = [];
+    const done: ProblemKind[] = [];
+    const failed: ProblemKind[] = [];
+    for (const check of checks) {
+      if (check.isSlow && !isSlowToo) continue;
+      try {
+        sightings.push(...(await check.look(signal)));
+        done.push(...check.kinds);
+        noteSuccess(check.kinds);
+      } catch (error) {
+        signal.throwIfAborted();
+        failed.push(...check.kinds);
+        noteFailure(check.kinds, error);
+      }
+      if (!isHolder()) return;
+    }
+    const nowMs = clock();
+    const open = await listOpenProblems(db);
+    const { opened, seen, resolved } = decide({ kinds: new Set(done), sightings, open, nowMs });
+    await refreshProblems(db, seen, nowMs);
+    const counts = new Map<string, number>();
+    for (const { organizationId } of open) counts.set(organizationId, (counts.get(organizationId) ?? 0) + 1);
+    for (const { seenSinceMs, ...sighting } of opened) {
+      if ((counts.get(sighting.organizationId) ?? 0) >= MOST_OPEN) continue;
+      const row = await openProblem(db, sighting, { seenSince: new Date(seenSinceMs), nowMs });
+      if (!row) continue;
+      counts.set(row.organizationId, (counts.get(row.organizationId) ?? 0) + 1);
+      const { id, organizationId, kind, subject, message } = row;
+      const facts = { problem: id, organization: organizationId, kind, subject, reason: message };
+      log.warn({ event: "problem.opened", ...facts }, "a problem has come up");
+    }
+    for (const { id } of resolved) {
+      const row = await resolveProblem(db, id, nowMs);
+      if (!row) continue;
+      const { organizationId, kind, subject } = row;
+      const facts = { problem: id, organization: organizationId, kind, subject };
+      log.info({ event: "problem.resolved", ...facts }, "a problem is over");
+    }
+    await noteLooks(db, { done, failed }, nowMs);
+  }
+
+  /** Publishes what was not yet, in order; what cannot be stays for the next look. @throws UnavailableError */
+  async function tell(signal: AbortSignal): Promise<void> {
+    const channels = new Map<string, SystemChannel | undefined>();
+    for (let after = 0; ; ) {
+      const page = await listUntoldChanges(db, { after, limit: EVENTS_AT_ONCE });
+      for (const change of page) {
+        if (signal.aborted || !isHolder()) return;
+        const { organizationId } = change;
+        if (!channels.has(organizationId))
+          channels.set(organizationId, await findSystemChannel(db, organizationId));
+        const channel = channels.get(organizationId);
+        const topic = channel?.topics.get(change.type);
+        after = change.number;
+        if (!channel || topic === undefined) continue;
+        await publishChange(channel, topic, change, signal);
+        await forgetToldChange(db, change.number);
+      }
+      if (page.length < EVENTS_AT_ONCE) return;
+    }
+  }
+
+  async function publishChange(
+    channel: SystemChannel,
+    topic: string,
+    { problemId, type, data, createdAt, subject }: UntoldChange,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { retention } = deps.channel;
+    // A problem is opened once and resolved once.
+    const id = `${problemId}.${type.slice(type.lastIndexOf(".") + 1)}`;
+    const event = createOwnEvent({ channel, topic, type, id, atMs: createdAt.getTime(), subject, data });
+    await deps.publish(
+      {
+        channel,
+        events: [event],
+        policy: {
+          dedupeWindowMs: deps.dedupeWindowMs,
+          onConflict: "duplicate",
+          maxEntries: retention.maxEntries,
+          maxBytes: retention.maxBytes,
+        },
+      },
+      { signal },
+    );
+  }
+
+  async function step(signal: AbortSignal): Promise<void> {
+    if (!isHolder()) return lookedAtMs.clear();
+    await ensureSystemApps(db, deps.channel, { keyring, nowMs: clock(), signal });
+    await look(signal);
+    await tell(signal);
+    if (performance.now() - expiredAtMs < EXPIRE_EVERY_MS) return;
+    await expireProblems(db, clock());
+    expiredAtMs = performance.now();
+  }
+
+  const loop = startLoop({
+    step,
+    everyMs: () => (isHolder() ? timing.everyMs : Math.min(TICK_MS, timing.everyMs)),
+    onFailing: (err) => log.warn({ event: "problems.failing", err }, "problems cannot be kept or told"),
+    onRecovered: () => log.info({ event: "problems.recovered" }, "problems are kept and told again"),
+  });
+  return {
+    ages: () =>
+      new Map([...lookedAtMs].map(([kind, atMs]) => [kind, (performance.now() - atMs) / 1_000] as const)),
+    [Symbol.asyncDispose]: loop[Symbol.asyncDispose],
+  };
+}

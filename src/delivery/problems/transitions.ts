@@ -1,0 +1,71 @@
+import type { OpenProblem, Sighting } from "../../data/problems/problems.ts";
+import type { ProblemKind } from "../../event/problem.ts";
+
+export interface TransitionTiming {
+  /** A problem opens once it was seen for so long. */
+  readonly openAfterMs: number;
+  /** It is resolved once it was not seen for so long. */
+  readonly resolveAfterMs: number;
+}
+
+/** The result of one look. Kinds that were not looked for, or could not be, are not among those that were. */
+export interface Look {
+  readonly kinds: ReadonlySet<ProblemKind>;
+  readonly sightings: readonly Sighting[];
+  readonly open: readonly OpenProblem[];
+  readonly nowMs: number;
+}
+
+export interface Transitions {
+  readonly opened: readonly (Sighting & { readonly seenSinceMs: number })[];
+  readonly seen: readonly (Sighting & { readonly id: string })[];
+  readonly resolved: readonly OpenProblem[];
+}
+
+/**
+ * Decides what becomes of problems, look by look, and keeps them from flapping: one opens only once it was seen for a time at every
+ * look, is resolved only once it was not seen for a time at any, and one that a bound has opened stays until a lower one is passed. What is
+ * remembered goes with the process: another that takes over waits those times anew.
+ */
+export function createTransitions({ openAfterMs, resolveAfterMs }: TransitionTiming) {
+  const seenSince = new Map<string, number>();
+  const absentSince = new Map<string, number>();
+
+  return ({ kinds, sightings, open, nowMs }: Look): Transitions => {
+    const ids = new Map(open.map((problem) => [keyOf(problem), problem.id]));
+    const found = new Set<string>();
+    const opened: (Sighting & { readonly seenSinceMs: number })[] = [];
+    const seen: (Sighting & { readonly id: string })[] = [];
+    for (const sighting of sightings) {
+      const key = keyOf(sighting);
+      const id = ids.get(key);
+      if (id === undefined && sighting.level === "near") continue;
+      found.add(key);
+      if (id !== undefined) {
+        seen.push({ ...sighting, id });
+        absentSince.delete(key);
+        continue;
+      }
+      const sinceMs = seenSince.get(key) ?? nowMs;
+      seenSince.set(key, sinceMs);
+      if (nowMs - sinceMs >= openAfterMs) opened.push({ ...sighting, seenSinceMs: sinceMs });
+    }
+    const resolved = open.filter((problem) => {
+      const key = keyOf(problem);
+      if (found.has(key) || !kinds.has(problem.kind)) return false;
+      const sinceMs = absentSince.get(key) ?? nowMs;
+      absentSince.set(key, sinceMs);
+      return nowMs - sinceMs >= resolveAfterMs;
+    });
+    // Nothing is remembered of what is over.
+    for (const key of seenSince.keys())
+      if (ids.has(key) || (kinds.has(kindOf(key)) && !found.has(key))) seenSince.delete(key);
+    for (const key of absentSince.keys()) if (!ids.has(key)) absentSince.delete(key);
+    return { opened, seen, resolved };
+  };
+}
+
+const keyOf = ({ kind, organizationId, subject }: Omit<OpenProblem, "id">): string =>
+  `${kind} ${organizationId} ${subject}`;
+
+const kindOf = (key: string): ProblemKind => key.slice(0, key.indexOf(" ")) as ProblemKind;

@@ -1,0 +1,69 @@
+import type { Topics } from "../bus/topics/topics.ts";
+import { createSilenceWatch } from "../channels/pull/silence.ts";
+import { checkSettings, type SettingsDeps } from "../channels/settings.ts";
+import type { NewChannel } from "../data/channels/channels.ts";
+import type { Housekeeper } from "../delivery/housekeeper.ts";
+import { createChecks } from "../delivery/problems/checks.ts";
+import {
+  type ProblemTiming,
+  type ProblemWatch,
+  startProblemWatch,
+} from "../delivery/problems/problem-watch.ts";
+import { PROBLEM_EVENT_TYPES, PROBLEMS_CHANNEL } from "../event/problem.ts";
+import type { EventPath } from "./event-path.ts";
+import type { Foundation } from "./foundation.ts";
+import type { SourceBus } from "./sources.ts";
+
+export interface ProblemsDeps extends Foundation {
+  readonly bus: Pick<SourceBus, "positions" | "states"> & {
+    readonly topics: Topics;
+  };
+  readonly path: Pick<EventPath, "publish" | "quarantine">;
+  readonly settings: SettingsDeps;
+  readonly housekeeper: Pick<Housekeeper, "isHolder" | "topicHoldings" | "standings">;
+  readonly timing: Partial<ProblemTiming>;
+}
+
+const REMEMBERED_SECONDS = 604_800;
+
+/** Looks for problems while this gateway has the housekeeper's turn. */
+export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
+  const { bus, path, housekeeper, channelKinds, metrics, redisClock } = deps;
+  const silence = createSilenceWatch({ ...deps, topics: bus.topics, clock: redisClock.now });
+  const pullKinds = [...channelKinds.values()].filter(({ addressed }) => !addressed).map(({ kind }) => kind);
+  const watch = startProblemWatch({
+    ...deps,
+    publish: path.publish,
+    channel: await problemsChannel(deps.settings),
+    dedupeWindowMs: REMEMBERED_SECONDS * 1_000,
+    isHolder: housekeeper.isHolder,
+    checks: createChecks({
+      ...{ ...deps, ...bus, silence, pullKinds },
+      quarantine: path.quarantine,
+      topicHoldings: housekeeper.topicHoldings,
+      standings: housekeeper.standings,
+      clock: redisClock.now,
+    }),
+  });
+  metrics.observe(
+    "inlet_channels_silent",
+    "Channels from which no event came for longer than they say; 0 on gateways that have not the turn to look",
+    () => (housekeeper.isHolder() ? silence.silent() : 0),
+  );
+  metrics.observeBy(
+    "inlet_problems_age_seconds",
+    "Time since problems of a kind were last looked for; nothing on gateways that have not the turn to look",
+    "kind",
+    watch.ages,
+  );
+  return watch;
+}
+
+/** The channel of the system app: of the kind whose events are CloudEvents, as those of problems are. */
+async function problemsChannel(deps: SettingsDeps): Promise<NewChannel> {
+  const config = { dedupe: { windowSeconds: REMEMBERED_SECONDS } };
+  const events = PROBLEM_EVENT_TYPES.map((type) => ({ type }));
+  const checked = await checkSettings(deps, { kind: "cloudevents", config, events }, "");
+  if (!checked.ok) throw new Error("the channel of problems is not accepted");
+  return { ...checked.value, ...PROBLEMS_CHANNEL };
+}

@@ -1,0 +1,130 @@
+import { z } from "zod";
+import { recordAudit } from "../../../data/accounts/audit.ts";
+import type { Queryable } from "../../../data/database.ts";
+import { PROBLEM_KINDS } from "../../../event/problem.ts";
+import type { Caller } from "../../../http/context.ts";
+import { shortListQuery } from "../../../http/page.ts";
+import { conflict, notFound } from "../../../http/problem.ts";
+import { type Clock, formatTimestamp } from "../../../lib/clock.ts";
+import { listOf } from "../../kit/answer.ts";
+import { given, listPage, mapPage } from "../../kit/list-page.ts";
+import { pathId } from "../../kit/params.ts";
+import type { Resource } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { listQuerySchema, looksSchema, problemSchema, render } from "./schema.ts";
+
+export interface ProblemsDeps {
+  readonly db: Queryable;
+  readonly clock: Clock;
+}
+
+const params = { problemId: pathId("prob", "problem") };
+
+/** What is wrong with what an organization has. */
+export const problems: Resource<ProblemsDeps> = {
+  path: "/problems",
+  tag: "Problems",
+  routes: ({ db, clock }) => {
+    const own = (caller: Caller) =>
+      db.selectFrom("problems").selectAll().where("organizationId", "=", caller.organizationId);
+
+    return [
+      defineRoute(
+        {
+          method: "get",
+          path: "/",
+          operation: "listProblems",
+          summary: "List what is wrong",
+          description:
+            "In the order in which they came up, those that are over among them: they are kept for 30 days, the newest 1,000. Each time one is opened or resolved, an event of the app `inlet` says so.",
+          query: listQuerySchema,
+          answer: listOf(problemSchema),
+        },
+        async ({ caller, query: { limit, offset, ...filters } }) => {
+          const found = own(caller).where((eb) => eb.and(given(filters)));
+          return mapPage(await listPage(found, { limit, offset }), render);
+        },
+      ),
+      defineRoute(
+        {
+          method: "get",
+          path: "/looks",
+          operation: "listProblemLooks",
+          summary: "List how current the problems are",
+          description:
+            "For each kind when it was last looked for. Some of them are known by Redis alone: while it is away, or the gateway that looks has just changed, nothing of these is opened or resolved.",
+          query: shortListQuery,
+          answer: listOf(looksSchema),
+        },
+        async ({ query: { limit, offset } }) => {
+          const rows = await db.selectFrom("problemLooks").selectAll().execute();
+          const items = PROBLEM_KINDS.map((kind) => {
+            const { lookedAt = null, failingSince = null } = rows.find((row) => row.kind === kind) ?? {};
+            return { kind, lookedAt: timeOf(lookedAt), failingSince: timeOf(failingSince) };
+          });
+          const total = items.length;
+          return { items: items.slice(offset, offset + (limit ?? total)), total };
+        },
+      ),
+      defineRoute(
+        {
+          method: "get",
+          path: "/:problemId",
+          operation: "getProblem",
+          summary: "Get a problem",
+          params,
+          answer: problemSchema,
+        },
+        async ({ caller, params }) => {
+          const row = await own(caller).where("id", "=", params.problemId).executeTakeFirst();
+          if (!row) throw notFound("problem");
+          return render(row);
+        },
+      ),
+      defineRoute(
+        {
+          method: "post",
+          path: "/:problemId/acknowledge",
+          operation: "acknowledgeProblem",
+          summary: "Acknowledge a problem",
+          description:
+            "Says that somebody knows of it. It stays open until it is over; acknowledging it again changes nothing.",
+          params,
+          body: z.strictObject({}),
+          answer: problemSchema,
+          conflict: "it is resolved",
+        },
+        async ({ caller, params: { problemId: id } }) =>
+          db.transaction().execute(async (trx) => {
+            const row = await trx
+              .selectFrom("problems")
+              .selectAll()
+              .where("organizationId", "=", caller.organizationId)
+              .where("id", "=", id)
+              .forUpdate()
+              .executeTakeFirst();
+            if (!row) throw notFound("problem");
+            if (row.state === "resolved") throw conflict("The problem is resolved.");
+            if (row.state === "acknowledged") return render(row);
+            const nowMs = clock();
+            await recordAudit(trx, caller, { action: "acknowledge", entity: "problem", id }, nowMs);
+            const acknowledged = await trx
+              .updateTable("problems")
+              .set({
+                ...{
+                  state: "acknowledged",
+                  acknowledgedAt: new Date(nowMs),
+                  acknowledgedBy: caller.accountId,
+                },
+              })
+              .where("id", "=", id)
+              .returningAll()
+              .executeTakeFirstOrThrow();
+            return render(acknowledged);
+          }),
+      ),
+    ];
+  },
+};
+
+const timeOf = (date: Date | null): string | null => date && formatTimestamp(date.getTime());

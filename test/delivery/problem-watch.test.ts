@@ -1,0 +1,178 @@
+import { describe, expect, it } from "vitest";
+import type { Publish } from "../../src/bus/publish/publish.ts";
+import type { NewChannel } from "../../src/data/channels/channels.ts";
+import type { Sighting } from "../../src/data/problems/problems.ts";
+import type { Check } from "../../src/delivery/problems/checks.ts";
+import { startProblemWatch } from "../../src/delivery/problems/problem-watch.ts";
+import { PROBLEM_EVENT_TYPES } from "../../src/event/problem.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { createLog } from "../../src/log.ts";
+import { opened } from "../support/opened.ts";
+import { startTestSpine } from "../support/spine.ts";
+import { until } from "../support/until.ts";
+
+const spine = opened(startTestSpine);
+
+const config = { retention: { maxAgeSeconds: 604_800, maxEntries: 1_000, maxBytes: 1_048_576 } };
+const CHANNEL: NewChannel = {
+  ...{ uid: "problems", title: null, kind: "cloudevents", config, secrets: {} },
+  state: "active",
+  ...{ retention: config.retention, events: PROBLEM_EVENT_TYPES.map((type) => ({ type })) },
+};
+
+/** What the look finds is up to the test. */
+function startWatch(look: Check["look"], publish: Publish = spine.path.publish) {
+  const lines: Record<string, unknown>[] = [];
+  const { database, keyring } = spine.api;
+  const watch = startProblemWatch({
+    ...{ db: database.db, keyring, publish, channel: CHANNEL, dedupeWindowMs: 3_600_000 },
+    checks: [{ kinds: ["connection_failing"], isSlow: false, look }],
+    isHolder: () => true,
+    clock: Date.now,
+    log: createLog({ level: "info", destination: { write: (line) => void lines.push(JSON.parse(line)) } }),
+    timing: { everyMs: 5, slowEveryMs: 5, openAfterMs: 0, resolveAfterMs: 0 },
+  });
+  return Object.assign(watch, { lines });
+}
+
+let made = 0;
+
+async function failing(): Promise<Sighting> {
+  const { id: organizationId } = await spine.api.database.db
+    .selectFrom("organizations")
+    .select("id")
+    .executeTakeFirstOrThrow();
+  made++;
+  return {
+    ...{
+      organizationId,
+      subject: `con_${made}`,
+      about: {},
+      figures: {},
+      message: `It fails (${made}).`,
+      cure: "Mend it.",
+    },
+    ...{ kind: "connection_failing", level: "raised", severity: "error" },
+  };
+}
+
+/** The ids of all events that stand on the topics of problems. */
+async function published(): Promise<readonly string[]> {
+  const topics = await spine.server.client.keys("events.*.problems.*ed");
+  const entries = await Promise.all(topics.map((topic) => spine.server.client.xrange(topic, "-", "+")));
+  return entries.flat().map(([, fields]) => fields[fields.indexOf("id") + 1] ?? "");
+}
+
+const untold = () => spine.api.database.db.selectFrom("problemEvents").selectAll().execute();
+
+describe("the event of a problem", () => {
+  it("is published once, also where the worker that has published it cannot note that", async () => {
+    const sighting = await failing();
+    let calls = 0;
+    {
+      // As one that dies between the two: what it has published is not known.
+      await using _ = startWatch(
+        async () => [sighting],
+        async (batch, options) => {
+          await spine.path.publish(batch, options);
+          calls++;
+          throw new UnavailableError("the worker is gone");
+        },
+      );
+      await until(() => calls > 1);
+    }
+    const before = await published();
+    expect(before).toHaveLength(1);
+    expect(await untold()).toHaveLength(1);
+    await using _ = startWatch(async () => [sighting]);
+    await until(async () => (await untold()).length === 0);
+    expect(await published()).toEqual(before);
+  });
+
+  it("waits until it can be published, after those before it", async () => {
+    const sighting = await failing();
+    const already = await published();
+    let seen = [sighting];
+    let isAway = true;
+    await using watch = startWatch(
+      async () => seen,
+      async (batch, options) => {
+        if (isAway) throw new UnavailableError("Redis is away");
+        return spine.path.publish(batch, options);
+      },
+    );
+    await until(async () => (await untold()).length > 0);
+    seen = [];
+    const find = async () =>
+      (await spine.api.call.get("/problems")).find(
+        ({ message }: { message: string }) => message === sighting.message,
+      );
+    await until(async () => (await find()).state === "resolved");
+    expect(await published()).toEqual(already);
+    isAway = false;
+    await until(async () => (await untold()).length === 0);
+    const { id } = await find();
+    expect(await published()).toEqual(expect.arrayContaining([...already, `${id}.opened`, `${id}.resolved`]));
+    await until(() => watch.lines.some(({ event }) => event === "problems.recovered"));
+  });
+});
+
+describe("problems that cannot be looked for", () => {
+  it("stay as they are, and that is said", async () => {
+    const sighting = await failing();
+    let isAway = false;
+    await using watch = startWatch(async () => {
+      if (isAway) throw new UnavailableError("Redis is away");
+      return [sighting];
+    });
+    const looks = async () =>
+      (await spine.api.call.get("/problems/looks")).find(
+        (look: { kind: string }) => look.kind === "connection_failing",
+      );
+    const mine = async () =>
+      (await spine.api.call.get("/problems?state=opened")).filter(
+        ({ message }: { message: string }) => message === sighting.message,
+      );
+    await until(async () => (await mine()).length === 1);
+    isAway = true;
+    await until(async () => (await looks()).failingSince !== null);
+    const { lookedAt, failingSince } = await looks();
+    expect(Date.parse(lookedAt)).toBeLessThanOrEqual(Date.parse(failingSince));
+    expect(await mine()).toHaveLength(1);
+    isAway = false;
+    await until(async () => (await looks()).failingSince === null);
+    const events = watch.lines
+      .map(({ event }) => event)
+      .filter((event) => String(event).includes("evaluated"));
+    expect(events).toEqual(["problems.not_evaluated", "problems.evaluated_again"]);
+  });
+});
+
+describe("a problem that somebody knows of", () => {
+  it("is acknowledged once, in the audit, stays until it is over, and can be acknowledged no more then", async () => {
+    const sighting = await failing();
+    let seen = [sighting];
+    await using _ = startWatch(async () => seen);
+    const { call } = spine.api;
+    const find = async () =>
+      (await call.get("/problems?state=opened")).find(
+        ({ message }: { message: string }) => message === sighting.message,
+      );
+    await until(async () => (await find()) !== undefined);
+    const { id } = await find();
+    const acknowledge = `/problems/${id}/acknowledge`;
+    const first = await call.post(acknowledge);
+    expect(first).toMatchObject({ state: "acknowledged", acknowledgedAt: expect.any(String) });
+    expect(first.acknowledgedBy).toMatch(/^acc_/);
+    expect(await call.post(acknowledge)).toMatchObject({ acknowledgedAt: first.acknowledgedAt });
+    const audit = await call.get(`/audit?entity=problem&entityId=${id}`);
+    expect(audit).toMatchObject([{ action: "acknowledge", accountId: first.acknowledgedBy }]);
+    seen = [];
+    await until(async () => (await call.get(`/problems/${id}`)).state === "resolved");
+    expect(await call.refusal("POST", acknowledge)).toEqual({ status: 409, code: "conflict" });
+    expect(await call.get("/problems?state=acknowledged")).toEqual([]);
+    const reader = spine.api.as(await spine.api.keyWith("problems.read"));
+    expect((await reader("GET", `/problems/${id}`)).status).toBe(200);
+    expect((await reader("POST", acknowledge)).status).toBe(403);
+  });
+});
