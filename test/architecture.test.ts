@@ -43,8 +43,8 @@ const FLOORS: readonly (readonly string[])[] = [
 /** A reader's process loads these and nothing else of ours. */
 const LOADED_BY_READERS = ["consumer", "event", "lib"];
 
-/** What is no source: styles and pictures of the console, and the types that are made of the OpenAPI document. */
-const MADE = /^console\/(?:generated\/api\.ts|.*\.(?:css|svg))$/;
+/** What is no source: styles and pictures of the console. */
+const MADE = /^console\/.*\.(?:css|svg)$/;
 
 interface Import {
   readonly from: string;
@@ -74,7 +74,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   kysely: ["data", "resources", "cli"],
   pg: ["data"],
   undici: ["net"],
-  oauth4webapi: ["net"],
+  oauth4webapi: ["net", "console"],
   ajv: ["lib"],
   re2js: ["lib"],
   "json-p3": ["normalize"],

@@ -35,7 +35,7 @@ interface Document {
 }
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"] as const;
-const OUT = new URL("../../src/console/generated/api.ts", import.meta.url).pathname;
+const OUT = new URL("../../src/console/generated/api.d.ts", import.meta.url).pathname;
 
 /** The types of the API's paths, in the form that `openapi-fetch` reads. */
 export function renderApiTypes({ paths, components }: Document): string {
@@ -48,7 +48,7 @@ export function renderApiTypes({ paths, components }: Document): string {
         (method) => `    ${renderMethod(method, operations[method])}`,
       ).join("\n")}\n  };`,
   );
-  return `// Made by config/console/api-types.ts of the OpenAPI document; not kept in the repository.\nexport interface paths {\n${places.join("\n")}\n}\nexport interface components {\n  schemas: {\n${schemas.join("\n")}\n  };\n}\n`;
+  return `// Made by config/console/api-types.ts of the OpenAPI document; not kept in the repository.\ndeclare namespace InletApi {\ninterface paths {\n${places.join("\n")}\n}\ninterface components {\n  schemas: {\n${schemas.join("\n")}\n  };\n}\n}\n`;
 
   function renderMethod(method: string, operation: Operation | undefined): string {
     if (operation === undefined) return `${method}?: never;`;
@@ -104,7 +104,7 @@ function typeOf(schema: Schema): string {
     case "number":
       return "number";
     case "array":
-      return `readonly (${typeOf((schema.items as Schema | undefined) ?? {})})[]`;
+      return `(${typeOf((schema.items as Schema | undefined) ?? {})})[]`;
     case "object":
       return objectType(schema);
     default:

@@ -1,4 +1,13 @@
 import { render } from "preact";
+import { App } from "./app.tsx";
+import { applyTheme } from "./kit/layout/theme.ts";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import "./styles/layout.css";
+import "./styles/parts.css";
+import "./styles/list.css";
+import "./styles/form.css";
 
+applyTheme();
 const place = document.getElementById("app");
-if (place) render(<p>Inlet</p>, place);
+if (place) render(<App />, place);

@@ -1,0 +1,67 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { type ApiProblem, isAbort, toProblem } from "./problem.ts";
+
+/** What was loaded, how that stands, and a way to do it again. */
+export interface Loaded<T> {
+  /** The last success, which stays while it is loaded again. */
+  readonly data: T | undefined;
+  /** Of the last try. */
+  readonly problem: ApiProblem | undefined;
+  readonly isLoading: boolean;
+  readonly reload: () => void;
+}
+
+interface State<T> {
+  readonly data: T | undefined;
+  readonly problem: ApiProblem | undefined;
+  readonly isLoading: boolean;
+}
+
+/**
+ * Loads when the view appears and whenever one of `needs` changes (compared one by one); what is under way then is aborted. With
+ * `everyMs` it loads again that long after each answer, and not while the page is hidden.
+ */
+export function useLoad<T>(
+  load: (signal: AbortSignal) => Promise<T>,
+  needs: readonly unknown[],
+  options: { readonly everyMs?: number } = {},
+): Loaded<T> {
+  const { everyMs } = options;
+  const [state, setState] = useState<State<T>>({ data: undefined, problem: undefined, isLoading: true });
+  const [turn, setTurn] = useState(0);
+  const latest = useRef(load);
+  latest.current = load;
+  const key = useRef<readonly unknown[]>(needs);
+  useEffect(() => {
+    const aborting = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const isSame = sameItems(key.current, needs);
+    key.current = needs;
+    setState(({ data }) => ({ data: isSame ? data : undefined, problem: undefined, isLoading: true }));
+    const run = async (): Promise<void> => {
+      try {
+        const data = await latest.current(aborting.signal);
+        if (!aborting.signal.aborted) setState({ data, problem: undefined, isLoading: false });
+      } catch (error) {
+        if (aborting.signal.aborted || isAbort(error)) return;
+        setState(({ data }) => ({ data, problem: toProblem(error), isLoading: false }));
+      }
+      if (everyMs !== undefined && !aborting.signal.aborted) timer = setTimeout(again, everyMs);
+    };
+    const again = (): void => {
+      if (document.hidden)
+        document.addEventListener("visibilitychange", again, { once: true, signal: aborting.signal });
+      else void run();
+    };
+    void run();
+    return () => {
+      aborting.abort();
+      clearTimeout(timer);
+    };
+  }, [...needs, turn, everyMs]);
+  const reload = useCallback(() => setTurn((before) => before + 1), []);
+  return { ...state, reload };
+}
+
+const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((one, index) => Object.is(one, b[index]));

@@ -1,0 +1,114 @@
+import { Component, type ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
+import { LiveRegion } from "./kit/feedback/announce.tsx";
+import { Empty } from "./kit/feedback/states.tsx";
+import { Toasts } from "./kit/feedback/toast.tsx";
+import { Page } from "./kit/layout/page.tsx";
+import { Shell } from "./kit/layout/shell.tsx";
+import { Shortcuts } from "./kit/layout/shortcuts.tsx";
+import { keepTime } from "./kit/text/time.tsx";
+import { VIEWS, type View } from "./routes.ts";
+import { Callback } from "./session/callback.tsx";
+import { may, session } from "./session/session.ts";
+import { SignIn } from "./session/sign-in.tsx";
+
+/** The whole page: signing in first, at whatever address one came for. */
+export function App() {
+  useEffect(keepTime, []);
+  return (
+    <LocationProvider scope="/console">
+      <Inside />
+      <Shortcuts />
+      <Toasts />
+      <LiveRegion />
+    </LocationProvider>
+  );
+}
+
+function Inside() {
+  const { path } = useLocation();
+  if (path === "/console/callback") return <Callback />;
+  if (session.value.is === "out") return <SignIn why={session.value.why} />;
+  return (
+    <Shell>
+      <Failsafe at={path}>
+        <ErrorBoundary>
+          <Router>
+            {VIEWS.map((view) => (
+              <Route
+                key={view.path}
+                path={`/console${view.path === "/" ? "/" : view.path}`}
+                component={guard(view)}
+              />
+            ))}
+            <Route default component={NoView} />
+          </Router>
+        </ErrorBoundary>
+      </Failsafe>
+    </Shell>
+  );
+}
+
+/** A view that fails takes nothing else with it. */
+class Failsafe extends Component<
+  { readonly at: string; readonly children: ComponentChildren },
+  { readonly error?: unknown }
+> {
+  override state: { readonly error?: unknown } = {};
+
+  override componentDidCatch(error: unknown): void {
+    this.setState({ error });
+  }
+
+  override componentDidUpdate({ at }: { readonly at: string }): void {
+    if (at !== this.props.at && this.state.error !== undefined) this.setState({ error: undefined });
+  }
+
+  override render() {
+    const { error } = this.state;
+    if (error === undefined) return this.props.children;
+    return (
+      <Page title="This page has failed">
+        <div class="note bad" role="alert">
+          <p>{error instanceof Error ? error.message : String(error)}</p>
+          <p>
+            <button type="button" class="button" onClick={() => location.reload()}>
+              Load the console anew
+            </button>{" "}
+            <span class="faint">A gateway that was updated meanwhile serves other files.</span>
+          </p>
+        </div>
+      </Page>
+    );
+  }
+}
+
+const guarded = new Map<View, View["component"]>();
+
+/** The view, or what its reader lacks. The same function each time, or the view would be drawn anew. */
+function guard(view: View): View["component"] {
+  const { needs, component } = view;
+  if (needs === undefined || may(needs)) return component;
+  const found = guarded.get(view);
+  if (found) return found;
+  const denied = Object.assign(() => <Denied needs={needs} />, { preload: component.preload });
+  guarded.set(view, denied);
+  return denied;
+}
+
+const Denied = ({ needs }: { readonly needs: string }) => (
+  <Page title="Not for this key">
+    <Empty title={`This needs the permission ${needs}`}>
+      Sign in with a key that has it, or ask who manages the keys of your organization.
+    </Empty>
+  </Page>
+);
+
+const NoView = () => (
+  <Page title="Nothing here">
+    <Empty title="The console has no such page">
+      <a href="/console/">To the overview</a>
+    </Empty>
+  </Page>
+);

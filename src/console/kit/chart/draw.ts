@@ -1,0 +1,71 @@
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+export interface ChartSeries {
+  readonly name: string;
+  /** A token: `--ok`. */
+  readonly color: string;
+  readonly values: readonly (number | null)[];
+}
+
+interface Drawn {
+  readonly times: readonly number[];
+  readonly series: readonly ChartSeries[];
+  readonly format: (value: number) => string;
+  readonly heightPx: number;
+  /** Takes it away again. */
+  readonly signal: AbortSignal;
+}
+
+export function drawChart(place: HTMLElement, { times, series, format, heightPx, signal }: Drawn): void {
+  if (signal.aborted) return;
+  const styles = getComputedStyle(place);
+  const font = `11px ${styles.getPropertyValue("--font")}`;
+  const axis = {
+    stroke: color(place, "--text-faint"),
+    font,
+    grid: { stroke: color(place, "--line"), width: 1 },
+    ticks: { show: false },
+  };
+  const plot = new uPlot(
+    {
+      width: place.clientWidth,
+      height: heightPx,
+      cursor: { drag: { setScale: false } },
+      scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+      axes: [
+        { ...axis, space: 70 },
+        { ...axis, size: 64, values: (_, splits) => splits.map(format) },
+      ],
+      series: [
+        {},
+        ...series.map(({ name, color: token }) => ({
+          label: name,
+          stroke: color(place, token),
+          width: 1.5,
+          points: { show: false },
+          value: (_: uPlot, value: number | null) => (value === null ? "–" : format(value)),
+        })),
+      ],
+      legend: { live: true },
+    },
+    [times.map((ms) => ms / 1_000), ...series.map(({ values }) => [...values])],
+    place,
+  );
+  const observer = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: heightPx }));
+  observer.observe(place);
+  signal.addEventListener("abort", () => {
+    observer.disconnect();
+    plot.destroy();
+  });
+}
+
+/** A token as a canvas takes it: a theme's pair is resolved by an element. */
+function color(place: HTMLElement, token: string): string {
+  const probe = document.createElement("i");
+  probe.style.color = `var(${token})`;
+  place.append(probe);
+  const { color: found } = getComputedStyle(probe);
+  probe.remove();
+  return found;
+}

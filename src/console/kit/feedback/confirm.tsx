@@ -1,0 +1,71 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { ShownCall } from "../../api/curl.ts";
+import { useAction } from "../../api/use-action.ts";
+import { ApiCall } from "../text/api-call.tsx";
+import { Dialog } from "./dialog.tsx";
+import { ProblemNote } from "./states.tsx";
+
+interface Props {
+  readonly title: string;
+  /** What will be so afterwards. */
+  readonly children: ComponentChildren;
+  /** The verb of the button: `Delete`. */
+  readonly verb: string;
+  readonly danger?: boolean;
+  /** To be typed first, where it cannot be undone: a name. */
+  readonly typed?: string;
+  readonly call?: ShownCall;
+  readonly act: () => Promise<unknown>;
+  readonly onClose: () => void;
+}
+
+/** Asks before something is done, and shows its failure. It closes itself once it is done. */
+export function Confirm({ title, children, verb, danger = false, typed, call, act, onClose }: Props) {
+  const [text, setText] = useState("");
+  const action = useAction(async () => {
+    await act();
+    onClose();
+  });
+  const isReady = typed === undefined || text === typed;
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isReady) void action.run();
+        }}
+      >
+        <div>{children}</div>
+        {typed !== undefined && (
+          <label class="field">
+            <span>
+              Type <code>{typed}</code> to go on
+            </span>
+            <input
+              type="text"
+              value={text}
+              autoComplete="off"
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
+          </label>
+        )}
+        {action.problem && <ProblemNote problem={action.problem} />}
+        {call && <ApiCall call={call} />}
+        <div class="row end">
+          <button type="button" class="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class={danger ? "button danger" : "button primary"}
+            disabled={!isReady || action.isRunning}
+          >
+            {action.isRunning ? "…" : verb}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,101 @@
+import type { ComponentChildren } from "preact";
+import type { ApiProblem } from "../../api/problem.ts";
+import type { Loaded } from "../../api/use-load.ts";
+import { CopyButton } from "../text/copy.tsx";
+import { Stranger } from "../text/stranger.tsx";
+
+/** Nothing is here: what it would be, and what to do. */
+export function Empty({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children?: ComponentChildren;
+}) {
+  return (
+    <div class="empty">
+      <p class="empty-title">{title}</p>
+      {children && <div class="empty-text">{children}</div>}
+    </div>
+  );
+}
+
+interface FailureProps {
+  readonly problem: ApiProblem;
+  readonly onRetry?: () => void;
+}
+
+/** A failure where it happened: what, its code, and the id by which the log knows it. */
+export function ProblemNote({ problem, onRetry }: FailureProps) {
+  const { message, code, requestId, details } = problem;
+  return (
+    <div class="note bad" role="alert">
+      <p>
+        <Stranger>{message}</Stranger>
+      </p>
+      {details.length > 0 && (
+        <ul>
+          {details.map(({ path, message: detail }) => (
+            <li key={path + detail}>
+              {path !== "" && (
+                <>
+                  <code>
+                    <Stranger>{path}</Stranger>
+                  </code>{" "}
+                </>
+              )}
+              <Stranger>{detail}</Stranger>
+            </li>
+          ))}
+        </ul>
+      )}
+      <p class="row faint">
+        <span>
+          <code>{code}</code>
+          {requestId !== undefined && <> · request {requestId}</>}
+        </span>
+        {requestId !== undefined && <CopyButton text={requestId} what="request id" />}
+        {onRetry && (
+          <button type="button" class="button" onClick={onRetry}>
+            Try again
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}
+
+/** Grey lines in the place of what is to come. */
+export function Loading({ lines = 5 }: { readonly lines?: number }) {
+  return (
+    <div class="skeleton" role="status" aria-label="Loading">
+      {Array.from({ length: lines }, (_, index) => (
+        <span key={index} />
+      ))}
+    </div>
+  );
+}
+
+interface ResourceProps<T> {
+  readonly loaded: Loaded<T>;
+  readonly lines?: number;
+  readonly children: (data: T) => ComponentChildren;
+}
+
+/** What was loaded, or that it is being loaded, or why not. What is there stays in sight while it is loaded again. */
+export function WhenLoaded<T>({ loaded, lines, children }: ResourceProps<T>) {
+  const { data, problem, reload } = loaded;
+  if (data === undefined) {
+    return problem ? (
+      <ProblemNote problem={problem} onRetry={reload} />
+    ) : (
+      <Loading {...(lines && { lines })} />
+    );
+  }
+  return (
+    <>
+      {problem && <ProblemNote problem={problem} onRetry={reload} />}
+      {children(data)}
+    </>
+  );
+}

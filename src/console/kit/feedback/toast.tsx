@@ -1,0 +1,46 @@
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { announce } from "./announce.tsx";
+
+interface Toast {
+  readonly id: number;
+  readonly text: string;
+  readonly tone: "ok" | "bad";
+}
+
+const toasts = signal<readonly Toast[]>([]);
+let made = 0;
+const SHOWN_MS = 6_000;
+
+/** Says for a moment that something was done. What must be read before going on stands in the view instead. */
+export function toast(text: string, tone: Toast["tone"] = "ok"): void {
+  const id = ++made;
+  toasts.value = [...toasts.value, { id, text, tone }].slice(-4);
+  announce(text);
+  setTimeout(() => dismiss(id), SHOWN_MS);
+}
+
+const dismiss = (id: number): void => {
+  toasts.value = toasts.value.filter((one) => one.id !== id);
+};
+
+/** Stands once in the page. */
+export function Toasts(): ComponentChildren {
+  return (
+    <div class="toasts">
+      {toasts.value.map(({ id, text, tone }) => (
+        <div key={id} class={`toast ${tone}`}>
+          <span>{text}</span>
+          <button
+            type="button"
+            class="button quiet icon-only"
+            aria-label="Dismiss"
+            onClick={() => dismiss(id)}
+          >
+            ×
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,35 @@
+import { isRecord, type Resolve, type Schema } from "./schema.ts";
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+let asked: Promise<Document> | undefined;
+
+/** The API's own document, asked for once, when the first form of a resource is drawn. */
+function document(): Promise<Document> {
+  asked ??= fetch("/v1/openapi.json", { credentials: "omit" }).then((response) => {
+    if (!response.ok) throw new Error(`The gateway answered ${response.status}.`);
+    return response.json() as Promise<Document>;
+  });
+  asked.catch(() => {
+    asked = undefined;
+  });
+  return asked;
+}
+
+export interface BodySchema {
+  readonly schema: Schema;
+  readonly resolve: Resolve;
+}
+
+/** The schema of the body that an operation takes: `bodySchema("post", "/apps/{appId}/channels")`. */
+export async function bodySchema(method: "post" | "put", path: string): Promise<BodySchema> {
+  const { paths, components } = await document();
+  const operation = paths[path]?.[method];
+  const body = isRecord(operation) && isRecord(operation.requestBody) ? operation.requestBody : {};
+  const content = isRecord(body.content) ? body.content["application/json"] : undefined;
+  if (!isRecord(content) || !isRecord(content.schema)) throw new Error(`${method} ${path} takes no body`);
+  return { schema: content.schema, resolve: (ref) => components.schemas[ref.split("/").at(-1) ?? ""] };
+}

@@ -1,0 +1,202 @@
+import { useId, useState } from "preact/hooks";
+import type { ProblemDetail } from "../../api/problem.ts";
+import type { Field, Resolve, Schema } from "./schema.ts";
+import { wordsOf } from "./words.ts";
+
+/** What all inputs of one form share. */
+export interface Context {
+  readonly resolve: Resolve;
+  readonly details: readonly ProblemDetail[];
+  readonly without: readonly string[];
+}
+
+export interface InputProps {
+  readonly context: Context;
+  /** As the API names it in `details`. */
+  readonly path: string;
+  /** Empty: the form itself, which has no frame. */
+  readonly name: string;
+  readonly schema: Schema;
+  readonly isRequired: boolean;
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+}
+
+export type Of<K extends Field["is"]> = InputProps & { readonly field: Extract<Field, { is: K }> };
+
+/** Name, help and refusal around one input. */
+function Labelled({
+  name,
+  isRequired,
+  path,
+  context,
+  field,
+  children,
+}: InputProps & {
+  readonly field: Field;
+  readonly children: (input: {
+    readonly id: string;
+    readonly isInvalid: boolean;
+    readonly help: string;
+  }) => preact.ComponentChild;
+}) {
+  const id = useId();
+  const refusals = context.details.filter((one) => one.path === path);
+  return (
+    <div class="field">
+      <label class="field-name" htmlFor={id}>
+        {wordsOf(name)}
+        {!isRequired && <span class="faint"> optional</span>}
+      </label>
+      {children({ id, isInvalid: refusals.length > 0, help: `${id}-help` })}
+      <div id={`${id}-help`}>
+        {refusals.map(({ message }) => (
+          <p key={message} class="field-problem">
+            {message}
+          </p>
+        ))}
+        {field.description !== undefined && <p class="field-help">{field.description}</p>}
+      </div>
+    </div>
+  );
+}
+
+export function TextInput(props: Of<"text">) {
+  const { field, value, onChange, isRequired } = props;
+  const shown = typeof value === "string" ? value : "";
+  const set = (text: string): void => onChange(text === "" ? undefined : text);
+  const fallback = typeof field.fallback === "string" ? field.fallback : "";
+  const hint = fallback || (field.isTime ? "2030-01-31T09:30:00Z" : (field.example ?? ""));
+  return (
+    <Labelled {...props}>
+      {({ id, isInvalid, help }) => {
+        const all = {
+          id,
+          "aria-describedby": help,
+          "aria-invalid": isInvalid,
+          required: isRequired,
+          spellcheck: false,
+          value: shown,
+          onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
+            set(event.currentTarget.value),
+        };
+        if (field.isSecret) return <input type="password" autoComplete="new-password" {...all} />;
+        if (field.isLong) return <textarea {...all} />;
+        return <input type="text" autoComplete="off" placeholder={hint} {...all} />;
+      }}
+    </Labelled>
+  );
+}
+
+export function NumberInput(props: Of<"number">) {
+  const { field, value, onChange, isRequired } = props;
+  return (
+    <Labelled {...props}>
+      {({ id, isInvalid, help }) => (
+        <input
+          id={id}
+          type="number"
+          inputMode="numeric"
+          step={field.isWhole ? 1 : "any"}
+          min={field.min}
+          max={field.max}
+          required={isRequired}
+          aria-describedby={help}
+          aria-invalid={isInvalid}
+          value={typeof value === "number" ? value : ""}
+          placeholder={typeof field.fallback === "number" ? String(field.fallback) : ""}
+          onInput={({ currentTarget: { value: text } }) => onChange(text === "" ? undefined : Number(text))}
+        />
+      )}
+    </Labelled>
+  );
+}
+
+export function FlagInput(props: Of<"flag">) {
+  const { field, name, value, onChange, path, context } = props;
+  const id = useId();
+  const refusals = context.details.filter((one) => one.path === path);
+  return (
+    <div class="field">
+      <label class="check">
+        <input
+          type="checkbox"
+          aria-describedby={id}
+          checked={typeof value === "boolean" ? value : field.fallback === true}
+          onChange={(event) => onChange(event.currentTarget.checked)}
+        />
+        <span>{wordsOf(name)}</span>
+      </label>
+      <div id={id}>
+        {refusals.map(({ message }) => (
+          <p key={message} class="field-problem">
+            {message}
+          </p>
+        ))}
+        {field.description !== undefined && <p class="field-help">{field.description}</p>}
+      </div>
+    </div>
+  );
+}
+
+export function ChoiceInput(props: Of<"choice">) {
+  const { field, value, onChange, isRequired } = props;
+  const at = field.options.indexOf(value);
+  const fallback =
+    field.fallback === undefined || field.fallback === null ? "none" : `${String(field.fallback)} (default)`;
+  return (
+    <Labelled {...props}>
+      {({ id, isInvalid, help }) => (
+        <select
+          id={id}
+          aria-describedby={help}
+          aria-invalid={isInvalid}
+          required={isRequired}
+          value={at < 0 ? "" : String(at)}
+          onChange={({ currentTarget: { value: chosen } }) =>
+            onChange(chosen === "" ? undefined : field.options[Number(chosen)])
+          }
+        >
+          <option value="">{isRequired ? "choose …" : fallback}</option>
+          {field.options.map((option, index) => (
+            <option key={String(option)} value={String(index)}>
+              {String(option)}
+            </option>
+          ))}
+        </select>
+      )}
+    </Labelled>
+  );
+}
+
+export function JsonInput(props: Of<"json">) {
+  const { value, onChange } = props;
+  const [text, setText] = useState(() => (value === undefined ? "" : JSON.stringify(value, null, 2)));
+  const [isBroken, setBroken] = useState(false);
+  return (
+    <Labelled {...props}>
+      {({ id, isInvalid, help }) => (
+        <>
+          <textarea
+            id={id}
+            spellcheck={false}
+            aria-describedby={help}
+            aria-invalid={isInvalid || isBroken}
+            placeholder="JSON"
+            value={text}
+            onInput={({ currentTarget: { value: typed } }) => {
+              setText(typed);
+              try {
+                onChange(typed.trim() === "" ? undefined : JSON.parse(typed));
+                setBroken(false);
+              } catch {
+                setBroken(true);
+              }
+            }}
+          />
+          {isBroken && <p class="field-problem">is not JSON yet; the last that was holds</p>}
+        </>
+      )}
+    </Labelled>
+  );
+}

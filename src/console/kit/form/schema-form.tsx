@@ -1,0 +1,359 @@
+import { useId, useState } from "preact/hooks";
+import type { ProblemDetail } from "../../api/problem.ts";
+import {
+  ChoiceInput,
+  type Context,
+  FlagInput,
+  type InputProps,
+  JsonInput,
+  NumberInput,
+  type Of,
+  TextInput,
+} from "./inputs.tsx";
+import { type Field, fieldOf, isRecord, type ObjectField, type Resolve, type Schema } from "./schema.ts";
+import { pathTo, wordsOf } from "./words.ts";
+
+interface Props {
+  readonly schema: Schema;
+  readonly resolve?: Resolve;
+  /** Undefined: nothing is given. */
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+  /** Of the API's refusal: each is shown at its field. */
+  readonly details?: readonly ProblemDetail[];
+  /** Paths (`kind`, `config.url`) that the form leaves out; they stay as they are. */
+  readonly without?: readonly string[];
+}
+
+const NOTHING: Resolve = () => undefined;
+
+/**
+ * A form for what a JSON Schema describes: the same schema validates, documents and draws. What is left empty is left out, so that
+ * the API's default holds.
+ */
+export function SchemaForm({
+  schema,
+  resolve = NOTHING,
+  value,
+  onChange,
+  details = [],
+  without = [],
+}: Props) {
+  const context: Context = { resolve, details, without };
+  return (
+    <div class="stack">
+      <FieldInput
+        context={context}
+        path=""
+        schema={schema}
+        name=""
+        isRequired
+        value={value}
+        onChange={onChange}
+      />
+    </div>
+  );
+}
+
+function FieldInput(props: InputProps) {
+  const field = fieldOf(props.schema, props.context.resolve);
+  switch (field.is) {
+    case "fixed":
+      return null;
+    case "text":
+      return <TextInput {...props} field={field} />;
+    case "number":
+      return <NumberInput {...props} field={field} />;
+    case "flag":
+      return <FlagInput {...props} field={field} />;
+    case "choice":
+      return <ChoiceInput {...props} field={field} />;
+    case "object":
+      return (
+        <Group {...props} field={field}>
+          <Properties {...props} field={field} />
+        </Group>
+      );
+    case "list":
+      return (
+        <Group {...props} field={field}>
+          <ListInput {...props} field={field} />
+        </Group>
+      );
+    case "record":
+      return (
+        <Group {...props} field={field}>
+          <RecordInput {...props} field={field} />
+        </Group>
+      );
+    case "variants":
+      return (
+        <Group {...props} field={field}>
+          <VariantsInput {...props} field={field} />
+        </Group>
+      );
+    case "json":
+      return <JsonInput {...props} field={field} />;
+    default:
+      return field satisfies never;
+  }
+}
+
+function Group({
+  name,
+  path,
+  context,
+  field,
+  children,
+}: InputProps & { readonly field: Field; readonly children: preact.ComponentChildren }) {
+  if (name === "") return <>{children}</>;
+  const refusals = context.details.filter((one) => one.path === path);
+  return (
+    <fieldset class="group">
+      <legend>{wordsOf(name)}</legend>
+      {field.description !== undefined && <p class="field-help">{field.description}</p>}
+      {refusals.map(({ message }) => (
+        <p key={message} class="field-problem">
+          {message}
+        </p>
+      ))}
+      {children}
+    </fieldset>
+  );
+}
+
+/** Those that are needed or given first; the others wait until they are asked for. */
+function Properties(props: InputProps & { readonly field: Pick<ObjectField, "properties"> }) {
+  const { field, value, onChange, path, context } = props;
+  const given = isRecord(value) ? value : {};
+  const shown = field.properties.filter(({ name }) => !context.without.includes(pathTo(path, name)));
+  // What was given when the form was opened stays where it is while it is changed.
+  const [first] = useState(() =>
+    shown.filter(({ name, isRequired }) => isRequired || given[name] !== undefined).map(({ name }) => name),
+  );
+  const isFirst = ({ name, isRequired }: (typeof shown)[number]): boolean =>
+    isRequired || first.includes(name) || shown.length <= 4;
+  const inputs = (list: typeof shown) =>
+    list.map(({ name, isRequired, schema }) => (
+      <FieldInput
+        key={name}
+        context={context}
+        path={pathTo(path, name)}
+        name={name}
+        schema={schema}
+        isRequired={isRequired}
+        value={given[name]}
+        onChange={(next) => {
+          const { [name]: _, ...others } = given;
+          const all = next === undefined ? others : { ...given, [name]: next };
+          onChange(path !== "" && !props.isRequired && Object.keys(all).length === 0 ? undefined : all);
+        }}
+      />
+    ));
+  const others = shown.filter((one) => !isFirst(one));
+  const isRefused = others.some(({ name }) =>
+    context.details.some((one) => one.path.startsWith(pathTo(path, name))),
+  );
+  return (
+    <>
+      {inputs(shown.filter(isFirst))}
+      {others.length > 0 && (
+        <details class="more" open={isRefused}>
+          <summary>
+            {others.length} more {others.length === 1 ? "setting" : "settings"}
+          </summary>
+          <div class="stack">{inputs(others)}</div>
+        </details>
+      )}
+    </>
+  );
+}
+
+function ListInput(props: Of<"list">) {
+  const { field, value, onChange, path, context, name } = props;
+  const items = Array.isArray(value) ? (value as readonly unknown[]) : [];
+  const set = (next: readonly unknown[]): void =>
+    onChange(next.length === 0 && !props.isRequired ? undefined : next);
+  return (
+    <>
+      {items.map((item, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: items have nothing else by which they are known
+        <div key={index} class="item">
+          <FieldInput
+            context={context}
+            path={pathTo(path, index)}
+            name={`${index + 1}`}
+            schema={field.items}
+            isRequired
+            value={item}
+            onChange={(next) => set(items.with(index, next))}
+          />
+          <button
+            type="button"
+            class="button quiet icon-only"
+            aria-label={`Remove ${wordsOf(name)} ${index + 1}`}
+            onClick={() => set(items.toSpliced(index, 1))}
+          >
+            ×
+          </button>
+        </div>
+      ))}
+      <div>
+        <button
+          type="button"
+          class="button"
+          onClick={() => set([...items, startOf(field.items, context.resolve)])}
+        >
+          Add
+        </button>
+      </div>
+    </>
+  );
+}
+
+function RecordInput(props: Of<"record">) {
+  const { field, value, onChange, path, context } = props;
+  const entries = Object.entries(isRecord(value) ? value : {});
+  const [typed, setTyped] = useState("");
+  const id = useId();
+  const set = (next: readonly (readonly [string, unknown])[]): void =>
+    onChange(next.length === 0 && !props.isRequired ? undefined : Object.fromEntries(next));
+  const add = (): void => {
+    if (typed === "" || entries.some(([key]) => key === typed)) return;
+    set([...entries, [typed, startOf(field.values, context.resolve)]]);
+    setTyped("");
+  };
+  return (
+    <>
+      {entries.map(([key, one], index) => (
+        <div key={key} class="item">
+          <FieldInput
+            context={context}
+            path={pathTo(path, key)}
+            name={key}
+            schema={field.values}
+            isRequired
+            value={one}
+            onChange={(next) => set(entries.with(index, [key, next]))}
+          />
+          <button
+            type="button"
+            class="button quiet icon-only"
+            aria-label={`Remove ${key}`}
+            onClick={() => set(entries.toSpliced(index, 1))}
+          >
+            ×
+          </button>
+        </div>
+      ))}
+      <div class="item field">
+        <input
+          id={id}
+          type="text"
+          aria-label="Name of a new entry"
+          placeholder="name"
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+        <button type="button" class="button" onClick={add}>
+          Add
+        </button>
+      </div>
+    </>
+  );
+}
+
+function VariantsInput(props: Of<"variants">) {
+  const { field, value, onChange, path, context } = props;
+  const given = isRecord(value) ? value : {};
+  const fallback = isRecord(field.fallback) ? field.fallback[field.by] : undefined;
+  const chosen = field.variants.find(({ name }) => name === String(given[field.by] ?? ""));
+  const id = useId();
+  const isLeftOut = context.without.includes(pathTo(path, field.by));
+  return (
+    <>
+      {!isLeftOut && (
+        <div class="field">
+          <label class="field-name" htmlFor={id}>
+            {wordsOf(field.by)}
+          </label>
+          <select
+            id={id}
+            required={props.isRequired}
+            value={chosen?.name ?? ""}
+            onChange={({ currentTarget: { value: name } }) => {
+              const variant = field.variants.find((one) => one.name === name);
+              onChange(
+                variant && {
+                  ...keptBy(given, variant.schema),
+                  ...startOfObject(variant.schema, context.resolve),
+                },
+              );
+            }}
+          >
+            <option value="">{fallback === undefined ? "choose …" : `${String(fallback)} (default)`}</option>
+            {field.variants.map(({ name }) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
+      {chosen && <Chosen key={chosen.name} {...props} schema={chosen.schema} />}
+    </>
+  );
+}
+
+function Chosen(props: InputProps) {
+  const field = fieldOf(props.schema, props.context.resolve);
+  if (field.is !== "object") return null;
+  return (
+    <>
+      {field.description !== undefined && <p class="field-help">{field.description}</p>}
+      <Properties {...props} isRequired field={field} />
+    </>
+  );
+}
+
+/** What a new thing of that schema begins with: what tells its kind, and what is needed. */
+function startOf(schema: Schema, resolve: Resolve): unknown {
+  const field = fieldOf(schema, resolve);
+  switch (field.is) {
+    case "object":
+      return startOfObject(schema, resolve);
+    case "variants":
+      return field.variants[0] ? startOfObject(field.variants[0].schema, resolve) : {};
+    case "list":
+      return [];
+    case "record":
+      return {};
+    case "flag":
+      return false;
+    case "fixed":
+      return field.value;
+    default:
+      return undefined;
+  }
+}
+
+/** @returns the fixed fields of the object, and no other */
+export function startOfObject(schema: Schema, resolve: Resolve): Readonly<Record<string, unknown>> {
+  const field = fieldOf(schema, resolve);
+  if (field.is !== "object") return {};
+  return Object.fromEntries(
+    field.properties.flatMap(({ name, schema: one }) => {
+      const part = fieldOf(one, resolve);
+      return part.is === "fixed" ? [[name, part.value]] : [];
+    }),
+  );
+}
+
+/** Of what was given for one variant, what another has too. */
+function keptBy(
+  given: Readonly<Record<string, unknown>>,
+  { properties }: Schema,
+): Readonly<Record<string, unknown>> {
+  const known = isRecord(properties) ? properties : {};
+  return Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(known, name)));
+}

@@ -1,0 +1,48 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+interface Props {
+  readonly title: string;
+  readonly onClose: () => void;
+  /** An address that shows the same as a page. */
+  readonly href?: string;
+  readonly children: ComponentChildren;
+}
+
+/** One thing beside the list that it was chosen from. It takes the focus and gives it back; Escape closes it. */
+export function DetailPanel({ title, onClose, href, children }: Props) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    heading.current?.focus();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key === "Escape" && !document.querySelector("dialog[open]")) onClose();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, [onClose]);
+  return (
+    <aside class="detail" aria-label={title}>
+      <header class="detail-head">
+        <h2 ref={heading} tabIndex={-1}>
+          {title}
+        </h2>
+        <span class="grow" />
+        {href !== undefined && (
+          <a class="button quiet" href={href}>
+            Open
+          </a>
+        )}
+        <button type="button" class="button quiet icon-only" aria-label="Close the details" onClick={onClose}>
+          ×
+        </button>
+      </header>
+      <div class="detail-body">{children}</div>
+    </aside>
+  );
+}

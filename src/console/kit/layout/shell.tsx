@@ -1,0 +1,156 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { NAV_GROUPS, VIEWS, type View } from "../../routes.ts";
+import { may, signOut, who } from "../../session/session.ts";
+import { Stranger } from "../text/stranger.tsx";
+import { AppSwitcher, reloadApps, useAppId } from "./apps.tsx";
+import { Icon } from "./icons.tsx";
+import { openShortcutHelp, useShortcut } from "./shortcuts.tsx";
+import { applyTheme, nextTheme, theme } from "./theme.ts";
+
+const isInApp = ({ path }: View): boolean => path.startsWith("/apps/:appId/");
+
+/** The address of a view; undefined: it is of an app, and there is none. */
+const hrefOf = (view: View, appId: string | undefined): string | undefined => {
+  if (!isInApp(view)) return view.path === "/" ? "/console/" : `/console${view.path}`;
+  return appId === undefined ? undefined : `/console${view.path.replace(":appId", appId)}`;
+};
+
+/** Around all views: navigation, the chosen app, who is signed in. */
+export function Shell({ children }: { readonly children: ComponentChildren }) {
+  const { path } = useLocation();
+  const isOpen = useSignal(false);
+  useEffect(() => {
+    // Without the list the switcher is empty; views that need it say themselves why.
+    void reloadApps().catch(() => {});
+  }, [who.value.organization.id]);
+  useEffect(() => {
+    isOpen.value = false;
+  }, [path]);
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        To the content
+      </a>
+      <header class="top">
+        <button
+          type="button"
+          class="button quiet icon-only menu"
+          aria-expanded={isOpen.value}
+          aria-controls="nav"
+          aria-label="Navigation"
+          onClick={() => (isOpen.value = !isOpen.value)}
+        >
+          <Icon name="menu" />
+        </button>
+        <a class="brand" href="/console/">
+          Inlet
+        </a>
+      </header>
+      <nav id="nav" class={isOpen.value ? "nav open" : "nav"} aria-label="Views">
+        <a class="brand" href="/console/">
+          Inlet
+        </a>
+        <AppSwitcher />
+        {NAV_GROUPS.map((group) => (
+          <NavGroup key={group} group={group} />
+        ))}
+        <span class="grow" />
+        <NavFoot />
+      </nav>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function NavGroup({ group }: { readonly group: (typeof NAV_GROUPS)[number] }) {
+  const views = VIEWS.filter(({ nav, needs }) => nav?.group === group && (needs === undefined || may(needs)));
+  if (views.length === 0) return null;
+  return (
+    <div class="nav-group">
+      <span class="nav-title">{group}</span>
+      <ul>
+        {views.map((view) => (
+          <NavItem key={view.path} view={view} />
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function NavItem({ view }: { readonly view: View }) {
+  const { path, route } = useLocation();
+  const href = hrefOf(view, useAppId());
+  const { nav } = view;
+  useShortcut(
+    nav && href !== undefined
+      ? { keys: `g ${nav.key}`, does: `Go to ${nav.title}`, run: () => route(href) }
+      : undefined,
+  );
+  if (nav === undefined || href === undefined) return null;
+  const isHere =
+    path === href || (view.path !== "/" && path.startsWith(`${href}/`) && !isCovered(view, path));
+  return (
+    <li>
+      <a href={href} aria-current={isHere ? "page" : undefined}>
+        <Icon name={nav.icon} />
+        <span>{nav.title}</span>
+      </a>
+    </li>
+  );
+}
+
+/** Whether the address is of a view below this one that stands in the navigation itself: `/apps/app_1/events` is not Apps. */
+const isCovered = (view: View, path: string): boolean =>
+  view.path === "/apps" && /^\/console\/apps\/[^/]+\/./.test(path);
+
+function NavFoot() {
+  const { account, organization } = who.value;
+  return (
+    <div class="nav-foot">
+      <p>
+        <Stranger max={60}>{account.name}</Stranger>
+        <span class="faint">
+          <Stranger max={60}>{organization.name}</Stranger>
+        </span>
+      </p>
+      <div class="row">
+        <button
+          type="button"
+          class="button quiet icon-only"
+          aria-label={`Theme: ${theme.value}`}
+          title={`Theme: ${theme.value}`}
+          onClick={() => applyTheme(nextTheme())}
+        >
+          <Icon name={theme.value === "dark" ? "moon" : theme.value === "light" ? "sun" : "auto"} />
+        </button>
+        <button
+          type="button"
+          class="button quiet icon-only"
+          aria-label="Keyboard"
+          title="Keyboard (?)"
+          onClick={openShortcutHelp}
+        >
+          <Icon name="help" />
+        </button>
+        <a class="button quiet" href="/docs" target="_blank" rel="noreferrer">
+          Docs
+        </a>
+        <span class="grow" />
+        <button
+          type="button"
+          class="button quiet icon-only"
+          aria-label="Sign out"
+          title="Sign out"
+          onClick={() => signOut()}
+        >
+          <Icon name="signOut" />
+        </button>
+      </div>
+    </div>
+  );
+}

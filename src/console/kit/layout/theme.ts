@@ -1,0 +1,32 @@
+import { signal } from "@preact/signals";
+
+const THEMES = ["auto", "light", "dark"] as const;
+export type Theme = (typeof THEMES)[number];
+
+const KEPT = "inlet.theme";
+
+function kept(): Theme {
+  const found = localStorage.getItem(KEPT);
+  return THEMES.find((one) => one === found) ?? "auto";
+}
+
+/** `auto`: as the machine is set. */
+export const theme = signal<Theme>("auto");
+
+/** Puts the theme of the last visit on the page. */
+export function applyTheme(next: Theme = kept()): void {
+  theme.value = next;
+  if (next === "auto") {
+    localStorage.removeItem(KEPT);
+    delete document.documentElement.dataset.theme;
+  } else {
+    localStorage.setItem(KEPT, next);
+    document.documentElement.dataset.theme = next;
+  }
+}
+
+export const nextTheme = (): Theme => THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "auto";
+
+/** Whether it is dark now; charts ask, for they draw on a canvas. */
+export const isDark = (): boolean =>
+  theme.value === "dark" || (theme.value === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);

@@ -1,0 +1,162 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { useShortcut } from "../layout/shortcuts.tsx";
+
+/** One filter of a bar. */
+export type FilterField =
+  | { readonly name: string; readonly label: string; readonly kind: "text"; readonly placeholder?: string }
+  | {
+      readonly name: string;
+      readonly label: string;
+      readonly kind: "choice";
+      readonly options: readonly { readonly value: string; readonly label: string }[];
+    }
+  /** The reader's zone in the field; RFC 3339 in UTC in the address and for the API. */
+  | { readonly name: string; readonly label: string; readonly kind: "time" };
+
+export type FilterValues = Readonly<Record<string, string>>;
+
+/** The filters as they stand in the address, and a way to set them there: every list has an address to share. */
+export function useFilters(names: readonly string[]): {
+  readonly values: FilterValues;
+  readonly set: (next: FilterValues) => void;
+} {
+  const { query, path, route } = useLocation();
+  const values = Object.fromEntries(
+    names.flatMap((name) => (query[name] === undefined || query[name] === "" ? [] : [[name, query[name]]])),
+  );
+  return {
+    values,
+    set(next) {
+      const search = new URLSearchParams(query);
+      for (const name of names) {
+        const value = next[name];
+        if (value === undefined || value === "") search.delete(name);
+        else search.set(name, value);
+      }
+      const text = search.toString();
+      route(text === "" ? path : `${path}?${text}`, true);
+    },
+  };
+}
+
+interface Props {
+  readonly fields: readonly FilterField[];
+  readonly values: FilterValues;
+  readonly onChange: (next: FilterValues) => void;
+  /** Beside the filters: buttons of the list. */
+  readonly children?: preact.ComponentChildren;
+}
+
+const TYPING_MS = 350;
+
+/** The bar over a list. `/` leads into it. */
+export function FilterBar({ fields, values, onChange, children }: Props) {
+  const bar = useRef<HTMLFormElement>(null);
+  useShortcut({
+    keys: "/",
+    does: "Filter",
+    run: () => bar.current?.querySelector<HTMLElement>("input, select")?.focus(),
+  });
+  const set = (name: string, value: string): void => onChange({ ...values, [name]: value });
+  const isSet = fields.some(({ name }) => values[name] !== undefined);
+  return (
+    <form ref={bar} class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+      {fields.map((field) => (
+        // biome-ignore lint/a11y/noLabelWithoutControl: its input is one of three
+        <label key={field.name} class={values[field.name] === undefined ? "filter" : "filter set"}>
+          <span>{field.label}</span>
+          <FilterInput
+            field={field}
+            value={values[field.name] ?? ""}
+            onChange={(value) => set(field.name, value)}
+          />
+        </label>
+      ))}
+      {isSet && (
+        <button type="button" class="button quiet" onClick={() => onChange({})}>
+          Clear
+        </button>
+      )}
+      <span class="grow" />
+      {children}
+    </form>
+  );
+}
+
+interface InputProps {
+  readonly field: FilterField;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+function FilterInput({ field, value, onChange }: InputProps) {
+  switch (field.kind) {
+    case "text":
+      return <TypedInput value={value} onChange={onChange} placeholder={field.placeholder ?? ""} />;
+    case "choice":
+      return (
+        <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+          <option value="">all</option>
+          {field.options.map((option) => (
+            <option key={option.value} value={option.value}>
+              {option.label}
+            </option>
+          ))}
+        </select>
+      );
+    case "time":
+      return (
+        <input
+          type="datetime-local"
+          step={1}
+          value={toLocal(value)}
+          onChange={(event) => onChange(fromLocal(event.currentTarget.value))}
+        />
+      );
+    default:
+      return field satisfies never;
+  }
+}
+
+/** Tells what was typed once it rests: each change is a request. */
+function TypedInput({
+  value,
+  onChange,
+  placeholder,
+}: Pick<InputProps, "value" | "onChange"> & { readonly placeholder: string }) {
+  const [text, setText] = useState(value);
+  const told = useRef(value);
+  useEffect(() => {
+    if (value !== told.current) setText(value);
+    told.current = value;
+  }, [value]);
+  useEffect(() => {
+    if (text === told.current) return undefined;
+    const timer = setTimeout(() => {
+      told.current = text;
+      onChange(text);
+    }, TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <input
+      type="search"
+      value={text}
+      placeholder={placeholder}
+      spellcheck={false}
+      onInput={(event) => setText(event.currentTarget.value)}
+    />
+  );
+}
+
+function toLocal(utc: string): string {
+  const date = new Date(utc);
+  if (utc === "" || Number.isNaN(date.getTime())) return "";
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+function fromLocal(local: string): string {
+  const date = new Date(local);
+  return local === "" || Number.isNaN(date.getTime()) ? "" : date.toISOString();
+}

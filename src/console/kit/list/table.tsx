@@ -1,0 +1,193 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { formatCount } from "../text/numbers.ts";
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly cell: (row: Row) => ComponentChildren;
+  /** A CSS track: `minmax(8rem, 2fr)`; default: `minmax(0, 1fr)`. */
+  readonly width?: string;
+  readonly align?: "end";
+  /** 1 (default) is always shown; 2 goes where the list is narrow, 3 where it is not wide. */
+  readonly priority?: 1 | 2 | 3;
+}
+
+interface Props<Row> {
+  /** What is listed: `Events`. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  /** How many there are in all, be they loaded or not. */
+  readonly count: number;
+  /** Undefined: not loaded yet. */
+  readonly rowAt: (index: number) => Row | undefined;
+  readonly keyOf: (row: Row) => string;
+  /** The rows that are in sight: those to load. */
+  readonly onRange?: (first: number, last: number) => void;
+  /** Enter, or a click. */
+  readonly onOpen?: (row: Row) => void;
+  /** The key of the one that is open beside the list. */
+  readonly openKey?: string | undefined;
+  /** Of the window; default: what is left of the page. */
+  readonly maxRows?: number;
+}
+
+const ROW_PX = 40;
+const SPARE = 12;
+/** However tall the window is. */
+const MAX_DRAWN = 200;
+
+/**
+ * A list of any length: only the rows in sight are drawn. Arrow keys, Page Up and Down, Home and End move in it, Enter opens.
+ */
+export function Table<Row>(props: Props<Row>) {
+  const { label, columns, count, rowAt, keyOf, onRange, onOpen, openKey, maxRows } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const [heightPx, setHeightPx] = useState(600);
+  const [at, setAt] = useState(0);
+  const movesFocus = useRef(false);
+
+  useLayoutEffect(() => {
+    const { current } = box;
+    if (!current) return undefined;
+    const measure = (): void => setHeightPx(current.clientHeight);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, []);
+
+  const inSight = Math.ceil(heightPx / ROW_PX);
+  const first = Math.max(0, Math.min(Math.floor(top / ROW_PX) - SPARE, count - inSight));
+  const last = Math.min(count, first + Math.min(MAX_DRAWN, inSight + 2 * SPARE));
+  useEffect(() => onRange?.(first, last), [first, last, onRange]);
+
+  const current = Math.min(at, Math.max(0, count - 1));
+  useEffect(() => {
+    if (!movesFocus.current) return;
+    movesFocus.current = false;
+    box.current?.querySelector<HTMLElement>(`[data-index="${current}"]`)?.focus({ preventScroll: true });
+  });
+
+  function moveTo(index: number): void {
+    const next = Math.max(0, Math.min(count - 1, index));
+    setAt(next);
+    movesFocus.current = true;
+    const { current: scroller } = box;
+    if (!scroller) return;
+    const head = ROW_PX;
+    if (next * ROW_PX < scroller.scrollTop) scroller.scrollTop = next * ROW_PX;
+    else if ((next + 1) * ROW_PX + head > scroller.scrollTop + scroller.clientHeight)
+      scroller.scrollTop = (next + 1) * ROW_PX + head - scroller.clientHeight;
+  }
+
+  function onKeyDown(event: KeyboardEvent): void {
+    if (event.target instanceof HTMLElement && event.target.closest("a, button, input, select")) {
+      if (event.key === "Enter" || event.key === " ") return;
+    }
+    const steps: Readonly<Record<string, number>> = {
+      ArrowDown: current + 1,
+      ArrowUp: current - 1,
+      j: current + 1,
+      k: current - 1,
+      PageDown: current + inSight - 1,
+      PageUp: current - inSight + 1,
+      Home: 0,
+      End: count - 1,
+    };
+    const next = steps[event.key];
+    if (next !== undefined && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      moveTo(next);
+    } else if (event.key === "Enter") {
+      const row = rowAt(current);
+      if (row !== undefined) onOpen?.(row);
+    }
+  }
+
+  const rows = Array.from({ length: Math.max(0, last - first) }, (_, index) => first + index);
+  const bodyPx = count * ROW_PX;
+  const style = {
+    "--columns": columns.map(({ width = "minmax(0, 1fr)" }) => width).join(" "),
+    "--columns-2": tracks(columns, 2),
+    "--columns-1": tracks(columns, 1),
+    ...(maxRows === undefined ? {} : { maxHeight: `${(maxRows + 1) * ROW_PX + 2}px` }),
+  };
+  return (
+    <div
+      ref={box}
+      class={maxRows === undefined ? "table tall" : "table"}
+      role="grid"
+      aria-label={label}
+      aria-rowcount={count + 1}
+      tabIndex={count === 0 ? 0 : -1}
+      style={style}
+      onScroll={() => setTop(box.current?.scrollTop ?? 0)}
+      onKeyDown={onKeyDown}
+    >
+      {/* biome-ignore lint/a11y/useFocusableInteractive: its rows are */}
+      <div class="table-head" role="row" aria-rowindex={1}>
+        {columns.map(({ title, align, priority = 1 }) => (
+          // biome-ignore lint/a11y/useFocusableInteractive: as above
+          <div key={title} role="columnheader" class={cellClass(align, priority)}>
+            {title}
+          </div>
+        ))}
+      </div>
+      <div class="table-body" role="presentation" style={{ height: `${bodyPx}px` }}>
+        {rows.map((index) => {
+          const row = rowAt(index);
+          const isOpen = row !== undefined && openKey !== undefined && keyOf(row) === openKey;
+          return (
+            <div
+              key={row === undefined ? `#${index}` : keyOf(row)}
+              class={row === undefined ? "table-row waiting" : onOpen ? "table-row opens" : "table-row"}
+              role="row"
+              aria-rowindex={index + 2}
+              aria-selected={isOpen}
+              data-index={index}
+              tabIndex={index === current ? 0 : -1}
+              style={{ transform: `translateY(${index * ROW_PX}px)` }}
+              onFocus={() => setAt(index)}
+              onClick={(event) => {
+                if (
+                  event.target instanceof HTMLElement &&
+                  event.target.closest("a, button, input, select, summary")
+                )
+                  return;
+                // Who marks text to copy it opens nothing.
+                if (row !== undefined && (getSelection()?.isCollapsed ?? true)) onOpen?.(row);
+              }}
+              onKeyDown={undefined}
+            >
+              {columns.map(({ title, cell, align, priority = 1 }) => (
+                // biome-ignore lint/a11y/useFocusableInteractive: as above
+                <div key={title} role="gridcell" class={cellClass(align, priority)}>
+                  {row === undefined ? <span class="waiting-cell" /> : cell(row)}
+                </div>
+              ))}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+const tracks = <Row,>(columns: readonly Column<Row>[], upTo: number): string =>
+  columns
+    .filter(({ priority = 1 }) => priority <= upTo)
+    .map(({ width = "minmax(0, 1fr)" }) => width)
+    .join(" ");
+
+const cellClass = (align: "end" | undefined, priority: number): string =>
+  ["cell", align === "end" ? "end" : "", priority > 1 ? `priority-${priority}` : ""]
+    .filter(Boolean)
+    .join(" ");
+
+/** How many there are, in words for the eye and the ear. */
+export const CountLine = ({ count, of }: { readonly count: number; readonly of: string }) => (
+  <p class="count-line">
+    {formatCount(count)} {of}
+  </p>
+);

@@ -1,0 +1,46 @@
+import { useEffect, useState } from "preact/hooks";
+import { announce } from "../feedback/announce.tsx";
+import { Icon } from "../layout/icons.tsx";
+
+interface Props {
+  readonly text: string;
+  /** What is copied: `address`. */
+  readonly what: string;
+}
+
+export function CopyButton({ text, what }: Props) {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!isCopied) return undefined;
+    const timer = setTimeout(() => setCopied(false), 1_500);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    announce(`Copied: ${what}`);
+  };
+  return (
+    <button
+      type="button"
+      class="button quiet icon-only"
+      aria-label={`Copy ${what}`}
+      title={`Copy ${what}`}
+      onClick={() => void copy().catch(() => announce("The browser does not let the page copy."))}
+    >
+      <Icon name={isCopied ? "check" : "copy"} />
+    </button>
+  );
+}
+
+/** A short text with a button to copy it: an id, an address. */
+export function Copyable({ text, what }: Props) {
+  return (
+    <span class="copyable">
+      <code class="ellipsis" title={text}>
+        {text}
+      </code>
+      <CopyButton text={text} what={what} />
+    </span>
+  );
+}

@@ -1,0 +1,74 @@
+import { signal } from "@preact/signals";
+import { formatDuration } from "./numbers.ts";
+
+const FULL = new Intl.DateTimeFormat(undefined, {
+  year: "numeric",
+  month: "short",
+  day: "2-digit",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+  fractionalSecondDigits: 3,
+  timeZoneName: "short",
+});
+const SHORT = new Intl.DateTimeFormat(undefined, {
+  month: "short",
+  day: "2-digit",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+});
+
+/** Moves on twice a minute, so that what is said relative to it stays true. */
+const now = signal(Date.now());
+export function keepTime(): () => void {
+  const timer = setInterval(() => {
+    if (!document.hidden) now.value = Date.now();
+  }, 30_000);
+  return () => clearInterval(timer);
+}
+
+interface Props {
+  /** RFC 3339, or milliseconds. */
+  readonly at: string | number | null | undefined;
+  /** `short`: date and time of day; `full`: all of it with UTC; `ago`: how long ago. */
+  readonly as?: "short" | "full" | "ago";
+}
+
+/** A time in the reader's zone; UTC stands beside it or in its title. */
+export function Time({ at, as = "short" }: Props) {
+  const date = at === null || at === undefined ? undefined : new Date(at);
+  if (date === undefined || Number.isNaN(date.getTime())) return <span class="faint">–</span>;
+  const utc = date.toISOString();
+  switch (as) {
+    case "full":
+      return (
+        <span class="time">
+          <time dateTime={utc}>{FULL.format(date)}</time> <span class="faint">{utc}</span>
+        </span>
+      );
+    case "ago":
+      return (
+        <time class="time" dateTime={utc} title={`${FULL.format(date)}\n${utc}`}>
+          {agoOf(date.getTime(), now.value)}
+        </time>
+      );
+    case "short":
+      return (
+        <time class="time" dateTime={utc} title={`${FULL.format(date)}\n${utc}`}>
+          {SHORT.format(date)}
+        </time>
+      );
+    default:
+      return as satisfies never;
+  }
+}
+
+function agoOf(atMs: number, nowMs: number): string {
+  const passedMs = nowMs - atMs;
+  if (Math.abs(passedMs) < 5_000) return "just now";
+  const words = formatDuration(Math.floor(Math.abs(passedMs) / 1_000) * 1_000).replace(/[.,]\d+/, "");
+  return passedMs < 0 ? `in ${words}` : `${words} ago`;
+}

@@ -1,0 +1,56 @@
+import { useRef, useState } from "preact/hooks";
+import { piecesOf } from "./visible.ts";
+
+interface Props {
+  readonly count: number;
+  readonly lineAt: (index: number) => string;
+  readonly label: string;
+  /** Of the window, in lines. */
+  readonly maxLines?: number;
+}
+
+const LINE_PX = 20;
+const SPARE = 20;
+
+/** Lines of text of which only those in sight are drawn: megabytes scroll. */
+export function VirtualLines({ count, lineAt, label, maxLines = 28 }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const shown = Math.min(count, maxLines);
+  const first = Math.max(0, Math.floor(top / LINE_PX) - SPARE);
+  const last = Math.min(count, first + shown + 2 * SPARE);
+  const lines = Array.from({ length: last - first }, (_, index) => first + index);
+  return (
+    <div
+      ref={box}
+      class="lines"
+      role="region"
+      aria-label={label}
+      tabIndex={0}
+      style={{ height: `${shown * LINE_PX + 20}px` }}
+      onScroll={() => setTop(box.current?.scrollTop ?? 0)}
+    >
+      <div class="lines-all" style={{ height: `${count * LINE_PX}px` }}>
+        <pre style={{ transform: `translateY(${first * LINE_PX}px)` }}>
+          {lines.map((index) => (
+            <div key={index} class="line">
+              <span class="line-number" aria-hidden="true">
+                {index + 1}
+              </span>
+              {piecesOf(lineAt(index)).map((piece, at) =>
+                "text" in piece ? (
+                  piece.text
+                ) : (
+                  <span key={at} class="escape">
+                    {piece.escape}
+                  </span>
+                ),
+              )}
+              {"\n"}
+            </div>
+          ))}
+        </pre>
+      </div>
+    </div>
+  );
+}

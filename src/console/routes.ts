@@ -1,0 +1,43 @@
+import type { FunctionComponent } from "preact";
+import { lazy } from "preact-iso";
+import type { IconName } from "./kit/layout/icons.tsx";
+
+/** A view of the console, and its place in the navigation. */
+export interface View {
+  /** Below `/console`; `:name` are parameters. Those that begin with `/apps/:appId/` are of the chosen app. */
+  readonly path: string;
+  /** What it shows, loaded when it is first opened; drawn with the parameters of its path as properties. */
+  readonly component: FunctionComponent & { readonly preload: () => Promise<unknown> };
+  /** The permission without which it would be empty; undefined: none. */
+  readonly needs?: string;
+  /** Undefined: it is reached from other views only. */
+  readonly nav?: {
+    readonly group: NavGroup;
+    readonly title: string;
+    readonly icon: IconName;
+    /** After `g`. */
+    readonly key: string;
+  };
+}
+
+export const NAV_GROUPS = ["Watch", "Build", "Organization"] as const;
+export type NavGroup = (typeof NAV_GROUPS)[number];
+
+/** Its properties are the parameters of its own path, which the table cannot know. */
+const view = (load: () => Promise<{ readonly default: unknown }>): View["component"] =>
+  lazy(load as () => Promise<{ default: FunctionComponent }>);
+
+/** All views. A new one is a folder in `views/` and its line here. */
+export const VIEWS: readonly View[] = [
+  {
+    path: "/",
+    component: view(() => import("./views/overview/overview.tsx")),
+    nav: { group: "Watch", title: "Overview", icon: "overview", key: "o" },
+  },
+  {
+    path: "/apps",
+    component: view(() => import("./views/apps/apps.tsx")),
+    needs: "apps.read",
+    nav: { group: "Organization", title: "Apps", icon: "apps", key: "a" },
+  },
+];

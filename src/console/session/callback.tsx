@@ -1,0 +1,98 @@
+import { useEffect, useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { ApiProblem } from "../api/problem.ts";
+import { useAction } from "../api/use-action.ts";
+import { Loading, ProblemNote } from "../kit/feedback/states.tsx";
+import type { Returned } from "./issuer.ts";
+import { signIn } from "./session.ts";
+import { consoleSettings } from "./settings.ts";
+
+/** Where the issuer sends people back to: takes its code for a token, and leads to the address that they came for. */
+export function Callback() {
+  const { route } = useLocation();
+  const [returned, setReturned] = useState<Returned>();
+  const [organizationId, setOrganizationId] = useState("");
+  const [asks, setAsks] = useState(false);
+
+  const enter = useAction(async (by: Returned, named: string | undefined) => {
+    try {
+      await signIn(() => by.tokenFor(named));
+    } catch (error) {
+      // Neither the token nor the gateway says for which organization it is.
+      if (
+        named === undefined &&
+        error instanceof ApiProblem &&
+        error.details.some(({ path }) => path === "organizationId")
+      ) {
+        setAsks(true);
+        return;
+      }
+      throw error;
+    }
+    route(by.cameFor, true);
+  });
+
+  const begin = useAction(async () => {
+    const { returnFromIssuer } = await import("./issuer.ts");
+    const { signIn: settings } = await consoleSettings();
+    if (settings === null) throw problem("This gateway has no issuer for the console any more.");
+    const found = await returnFromIssuer(settings).catch((error: unknown) => {
+      throw error instanceof ApiProblem
+        ? error
+        : problem(error instanceof Error ? error.message : String(error));
+    });
+    setReturned(found);
+    await enter.run(found, undefined);
+  });
+  useEffect(() => {
+    document.title = "Sign in · Inlet";
+    void begin.run();
+  }, []);
+
+  const failed = begin.problem ?? enter.problem;
+  return (
+    <main class="sign-in">
+      <div class="sign-in-card">
+        <h1>Sign in to Inlet</h1>
+        {asks && returned ? (
+          <form
+            class="stack"
+            onSubmit={(event) => {
+              event.preventDefault();
+              void enter.run(returned, organizationId.trim());
+            }}
+          >
+            <label class="field">
+              <span>Organization</span>
+              <input
+                type="text"
+                required
+                spellcheck={false}
+                value={organizationId}
+                placeholder="org_…"
+                onInput={(event) => setOrganizationId(event.currentTarget.value)}
+              />
+              <small>The id of the organization that you sign in to.</small>
+            </label>
+            <button type="submit" class="button primary wide" disabled={enter.isRunning}>
+              Continue
+            </button>
+          </form>
+        ) : (
+          !failed && <Loading lines={3} />
+        )}
+        {failed && (
+          <>
+            <ProblemNote problem={failed} />
+            <p>
+              <a href="/console/">Begin again</a>
+            </p>
+          </>
+        )}
+      </div>
+    </main>
+  );
+}
+
+const problem = (message: string): ApiProblem =>
+  new ApiProblem(message, { status: 0, code: "sign_in_failed" });

@@ -1,0 +1,136 @@
+import * as oauth from "oauth4webapi";
+import type { Token } from "./session.ts";
+import { exchange } from "./session.ts";
+
+/** Where people sign in, as `/console/settings.json` tells it. */
+export interface IssuerSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly audience: string;
+}
+
+/** Of a sign-in that is under way at the issuer; no credential. */
+interface Pending {
+  readonly state: string;
+  readonly verifier: string;
+  readonly nonce: string;
+  /** The address that the person came for. */
+  readonly cameFor: string;
+}
+
+const PENDING = "inlet.sign-in";
+const callbackUrl = (): string => `${location.origin}/console/callback`;
+
+/** The issuer of a machine that is worked on has no certificate. */
+const insecureToo = ({ issuer }: IssuerSettings) => ({
+  [oauth.allowInsecureRequests]: issuer.startsWith("http:"),
+});
+
+async function discover(settings: IssuerSettings): Promise<oauth.AuthorizationServer> {
+  const issuer = new URL(settings.issuer);
+  const response = await oauth.discoveryRequest(issuer, insecureToo(settings));
+  return oauth.processDiscoveryResponse(issuer, response);
+}
+
+/** Leaves the page for the issuer's, by the code flow with PKCE (RFC 7636). */
+export async function leaveForIssuer(settings: IssuerSettings, cameFor: string): Promise<void> {
+  const server = await discover(settings);
+  if (server.authorization_endpoint === undefined) throw new Error("The issuer names no page to sign in at.");
+  const pending: Pending = {
+    state: oauth.generateRandomState(),
+    verifier: oauth.generateRandomCodeVerifier(),
+    nonce: oauth.generateRandomNonce(),
+    cameFor,
+  };
+  const url = new URL(server.authorization_endpoint);
+  const asked = {
+    client_id: settings.clientId,
+    redirect_uri: callbackUrl(),
+    response_type: "code",
+    scope: "openid",
+    state: pending.state,
+    nonce: pending.nonce,
+    code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
+    code_challenge_method: "S256",
+    // What the token is for: one of these is what the issuer goes by (RFC 8707, or its own).
+    audience: settings.audience,
+    ...(URL.canParse(settings.audience) ? { resource: settings.audience } : {}),
+  };
+  for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+  sessionStorage.setItem(PENDING, JSON.stringify(pending));
+  location.assign(url);
+}
+
+/** A person whom the issuer has sent back. */
+export interface Returned {
+  readonly cameFor: string;
+  /** A token of the API for that organization; by the issuer's own means where none is named. */
+  readonly tokenFor: (organizationId: string | undefined) => Promise<Token>;
+}
+
+/** @throws Error that says what the issuer refused, or that this page did not ask it */
+export async function returnFromIssuer(settings: IssuerSettings): Promise<Returned> {
+  const kept = sessionStorage.getItem(PENDING);
+  sessionStorage.removeItem(PENDING);
+  if (kept === null) throw new Error("This sign-in was not begun in this window: begin it again.");
+  const pending = JSON.parse(kept) as Pending;
+  const server = await discover(settings);
+  const client: oauth.Client = { client_id: settings.clientId };
+  const params = oauth.validateAuthResponse(server, client, new URL(location.href), pending.state);
+  const options = {
+    ...insecureToo(settings),
+    ...(URL.canParse(settings.audience) ? { additionalParameters: { resource: settings.audience } } : {}),
+  };
+  const response = await oauth.authorizationCodeGrantRequest(
+    server,
+    client,
+    oauth.None(),
+    params,
+    callbackUrl(),
+    pending.verifier,
+    options,
+  );
+  let given = await oauth.processAuthorizationCodeResponse(server, client, response, {
+    expectedNonce: pending.nonce,
+    requireIdToken: true,
+  });
+
+  async function refresh(): Promise<void> {
+    if (given.refresh_token === undefined) return;
+    const answer = await oauth.refreshTokenGrantRequest(
+      server,
+      client,
+      oauth.None(),
+      given.refresh_token,
+      options,
+    );
+    const next = await oauth.processRefreshTokenResponse(server, client, answer);
+    given = { ...given, ...next };
+  }
+
+  let isFirst = true;
+  return {
+    cameFor: pending.cameFor,
+    async tokenFor(organizationId) {
+      if (!isFirst) await refresh();
+      isFirst = false;
+      return exchange(tokenOf(given, settings.audience), organizationId);
+    },
+  };
+}
+
+/** Of what the issuer gave, that which is meant for the API. */
+function tokenOf({ access_token, id_token }: oauth.TokenEndpointResponse, audience: string): string {
+  const isFor = (token: string | undefined): token is string => {
+    const [, payload = ""] = token?.split(".") ?? [];
+    try {
+      const { aud } = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/"))) as {
+        aud?: unknown;
+      };
+      return [aud].flat().includes(audience);
+    } catch {
+      return false;
+    }
+  };
+  return [access_token, id_token].find(isFor) ?? access_token;
+}

@@ -1,0 +1,86 @@
+import { useEffect, useState } from "preact/hooks";
+import { useAction } from "../api/use-action.ts";
+import { ProblemNote } from "../kit/feedback/states.tsx";
+import type { IssuerSettings } from "./issuer.ts";
+import { signInWithKey } from "./session.ts";
+import { consoleSettings } from "./settings.ts";
+
+/** Stands at the address that one came for, and gives way to it. */
+export function SignIn({ why }: { readonly why?: string | undefined }) {
+  const [key, setKey] = useState("");
+  const [issuer, setIssuer] = useState<IssuerSettings>();
+  const byKey = useAction(() => signInWithKey(key.trim()));
+  const byIssuer = useAction(async (settings: IssuerSettings) => {
+    const { leaveForIssuer } = await import("./issuer.ts");
+    await leaveForIssuer(settings, location.pathname + location.search);
+  });
+  useEffect(() => {
+    document.title = "Sign in · Inlet";
+    // Without its answer a key still opens the page.
+    consoleSettings().then(
+      ({ signIn }) => setIssuer(signIn ?? undefined),
+      () => {},
+    );
+  }, []);
+  const problem = byKey.problem ?? byIssuer.problem;
+  return (
+    <main class="sign-in">
+      <div class="sign-in-card">
+        <h1>Sign in to Inlet</h1>
+        {why !== undefined && (
+          <div class="note info" role="status">
+            You were signed out: {why}
+          </div>
+        )}
+        {issuer && (
+          <>
+            <button
+              type="button"
+              class="button primary wide"
+              disabled={byIssuer.isRunning}
+              onClick={() => void byIssuer.run(issuer)}
+            >
+              Continue with {new URL(issuer.issuer).host}
+            </button>
+            <p class="or">or</p>
+          </>
+        )}
+        <form
+          class="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void byKey.run();
+          }}
+        >
+          <label class="field">
+            <span>API key</span>
+            <input
+              type="password"
+              name="key"
+              required
+              autoComplete="off"
+              spellcheck={false}
+              value={key}
+              onInput={(event) => setKey(event.currentTarget.value)}
+            />
+            <small>
+              The first start of a gateway prints one. It stays in the memory of this page, is never stored,
+              and is gone with it.
+            </small>
+          </label>
+          {problem && <ProblemNote problem={problem} />}
+          <button
+            type="submit"
+            class={issuer ? "button wide" : "button primary wide"}
+            disabled={byKey.isRunning || key.trim() === ""}
+          >
+            {byKey.isRunning ? "Signing in …" : "Sign in"}
+          </button>
+        </form>
+        <p class="faint">
+          <a href="/docs">Guides and API reference</a>
+        </p>
+      </div>
+    </main>
+  );
+}
