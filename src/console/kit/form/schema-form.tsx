@@ -177,7 +177,6 @@ function ListInput(props: Of<"list">) {
   return (
     <>
       {items.map((item, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: items have nothing else by which they are known
         <div key={index} class="item">
           <FieldInput
             context={context}
