@@ -228,7 +228,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       ...foundation,
       ...bus,
       appended,
-      quarantine: path.quarantine,
+      ...{ quarantine: path.quarantine, deliveryRecords: path.deliveryRecords },
       auditRetentionDays: config.auditRetentionDays,
       topicBytesPerOrganization: config.topicMebibytesPerOrganization * 1024 * 1024,
       takesTurns: config.roles.some((role) => role !== "hooks"),
@@ -273,7 +273,12 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       ...health,
       checks: createHealthChecks({ ...foundation, stores, masterKey, sources, stopping }),
     },
-    hooks: has("hooks") ? { findChannel: path.rules.find, runtimes, limits, metrics, clock, log } : undefined,
+    hooks: has("hooks")
+      ? {
+          ...{ findChannel: path.rules.find, runtimes, limits, metrics, clock, log },
+          onRefused: path.recorder.refused,
+        }
+      : undefined,
     api: has("api")
       ? {
           ...foundation,

@@ -23,6 +23,8 @@ export interface Metrics {
   /** Events by channel kind; status `published` or `duplicate`. */
   readonly events: Tally;
   readonly quarantined: Tally;
+  /** Records of deliveries that were not written, by channel kind and cause: `full`, `late`, `noRoom`, `overLimit`, `unavailable`. */
+  readonly recordsDropped: Tally;
   /** Deliveries that were accepted only because their channels try settings out, by what verification would have said. */
   readonly shadowed: Tally;
   /** Seconds that a call of the script that publishes took, from being handed to Redis until its answer. */
@@ -142,6 +144,12 @@ export function createMetrics({
       name: "inlet_quarantined_total",
       help: "Items kept in quarantine by reason",
       labelNames: ["kind", "reason"],
+      registers,
+    }),
+    recordsDropped: createTally({
+      name: "inlet_delivery_records_dropped_total",
+      help: "Records of deliveries that were not kept, by why",
+      labelNames: ["kind", "cause"],
       registers,
     }),
     shadowed: createTally({

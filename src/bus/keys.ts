@@ -16,6 +16,10 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:{shards}:workers` | sorted set | workers that run sources, by the end of their lease | when none is left |
  * | `inlet:{shards}:owners` | hash | which worker has which shard of the sources (rebalance.lua) | when nobody has any |
  * | `inlet:{q.<organization>}:…` | | quarantine (quarantine-store.lua) | by age, budget, or with its channel |
+ * | `inlet:{d.<organization>}:b` | hash | bytes of delivery records by channel, `t` in all (delivery-records.lua) | a day after the last record |
+ * | `inlet:{d.<organization>}:x:<channel>` | sorted set | a channel's delivery records by arrival, with what is filtered by | a day after the last record, or with its channel |
+ * | `inlet:{d.<organization>}:r:<record>` | hash | `m` a delivery record (JSON), `i` what its paths yielded (JSON), `b` its body in base64 | a day after it, or when newer ones need the room |
+ * | `inlet:{d.<organization>}:g:<channel>` | string | nothing: records of the channel were deleted, gateways may hold some still | after ten seconds |
  * | `inlet:sub:<subscription>` | set | the topics of a subscription | with it |
  * | `inlet:sub:<subscription>:paused` | string | nothing: readers are to wait | when it is resumed, or with it |
  * | `inlet:sub:<subscription>:known` | string | nothing: the subscription stands, with or without topics | with it |
@@ -47,6 +51,13 @@ export const quarantineRecordKey = (organizationId: string, id: string): string 
   `${quarantinePrefix(organizationId)}r:${id}`;
 export const quarantineDeliveryKey = (organizationId: string, delivery: string): string =>
   `${quarantinePrefix(organizationId)}d:${delivery}`;
+
+/** The bytes of an organization's delivery records; its other keys of these begin with it less its last letter. */
+export const deliveryBytesKey = (organizationId: string): string => `inlet:{d.${organizationId}}:b`;
+export const deliveryIndexKey = (organizationId: string, channelNumber: number): string =>
+  `inlet:{d.${organizationId}}:x:${channelNumber}`;
+export const deliveryRecordKey = (organizationId: string, id: string): string =>
+  `inlet:{d.${organizationId}}:r:${id}`;
 
 /** The Cluster slot of a key, 0 to 16,383. */
 export const slotOf = (key: string): number => calculateSlot(key);

@@ -31,6 +31,8 @@ export interface HookRequest {
   readonly outgoing: ServerResponse;
   /** Where it comes from. */
   readonly clientAddress: string;
+  /** As its answer will tell it. */
+  readonly requestId: string;
 }
 
 /** The answer to it. */

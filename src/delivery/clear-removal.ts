@@ -1,4 +1,5 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
+import type { DeliveryRecords } from "../bus/deliveries/delivery-records.ts";
 import type { Groups } from "../bus/groups/groups.ts";
 import { removeSubscription } from "../bus/groups/subscription-groups.ts";
 import { cursorKey, signedBytesNotesKey, sourceStateKey } from "../bus/keys.ts";
@@ -13,13 +14,14 @@ export interface ClearRemovalDeps {
   readonly groups: Groups;
   readonly topics: Topics;
   readonly quarantine: Pick<QuarantineStore, "purge">;
+  readonly deliveryRecords: Pick<DeliveryRecords, "purge">;
 }
 
 const CONCURRENCY = 16;
 
 /** Clears away the keys that a deleted row has left on the bus; does no harm when it is called again. @throws UnavailableError */
 export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Promise<void> {
-  const { redis, topics, quarantine } = deps;
+  const { redis, topics, quarantine, deliveryRecords } = deps;
   switch (removal.kind) {
     case "subscription":
       return removeSubscription(deps, removal.id);
@@ -31,6 +33,7 @@ export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Pr
       await redis.call("del", [cursorKey(channel.number), sourceStateKey(channel.number)]);
       await redis.call("del", [signedBytesNotesKey(channel.number)]);
       await quarantine.purge(channel.organizationId, channel.number);
+      await deliveryRecords.purge(channel.organizationId, channel.number);
       return;
     }
     default:

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RedisBus } from "../bus/connection/redis.ts";
+import type { DeliveryRecords } from "../bus/deliveries/delivery-records.ts";
 import type { Groups } from "../bus/groups/groups.ts";
 import type { Appended } from "../bus/publish/publish.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
@@ -32,6 +33,7 @@ export interface HousekeeperDeps {
   readonly groups: Groups;
   readonly topics: Topics;
   readonly quarantine: Pick<QuarantineStore, "purge" | "expire" | "readUsage">;
+  readonly deliveryRecords: Pick<DeliveryRecords, "purge" | "bytesOf" | "clear">;
   readonly clock: Clock;
   readonly log: Log;
   readonly auditRetentionDays: number;
@@ -117,6 +119,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
 
   const limits = createTopicLimits({
     ...{ db, redis, log, topicBytesPerOrganization: deps.topicBytesPerOrganization, mostShown },
+    deliveryRecords: deps.deliveryRecords,
     ttlMs: Math.max(LEAST_LIMIT_MS, LIMIT_SWEEPS * timing.sweepEveryMs),
   });
 

@@ -1,4 +1,5 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
+import type { DeliveryRecords } from "../bus/deliveries/delivery-records.ts";
 import { writeOverLimit } from "../bus/limits/over-limit.ts";
 import { createTrimAcknowledged } from "../bus/retention/retention.ts";
 import { readTopicLimits } from "../data/accounts/organization-limits.ts";
@@ -10,6 +11,8 @@ export interface TopicLimitsDeps {
   readonly db: Queryable;
   readonly redis: RedisBus;
   readonly log: Log;
+  /** They count, and go before anything else does. */
+  readonly deliveryRecords: Pick<DeliveryRecords, "bytesOf" | "clear">;
   /** What topics of one organization may hold by default. */
   readonly topicBytesPerOrganization: number;
   /** How long what is found holds: longer than until the next sweep ends. */
@@ -38,11 +41,11 @@ export interface TopicUsage {
 }
 
 /**
- * Of an organization that holds too much goes first what all groups have acknowledged; nothing unread goes. Where that is not enough, its
+ * Of an organization that holds too much go first its records of deliveries, then what all groups have acknowledged; nothing unread goes. Where that is not enough, its
  * hooks and sources wait until retention, or its readers, have made room.
  */
 export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
-  const { db, redis, log, topicBytesPerOrganization, ttlMs, mostShown } = deps;
+  const { db, redis, log, deliveryRecords, topicBytesPerOrganization, ttlMs, mostShown } = deps;
   const trimAcknowledged = createTrimAcknowledged({ redis });
   /** Owners of the topics that the sweep has not come through yet, or failed at. */
   const awaited = new Map<string, string>();
@@ -67,7 +70,13 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       topicsOf.set(owner, topics.set(topic, bytes));
     },
     async settle() {
-      const held = new Map([...topicsOf].map(([owner, topics]) => [owner, sum(topics.values())]));
+      const held = new Map<string, number>();
+      const recorded = new Map<string, number>();
+      for (const [owner, topics] of topicsOf) {
+        const bytes = await deliveryRecords.bytesOf(owner);
+        recorded.set(owner, bytes);
+        held.set(owner, sum(topics.values()) + bytes);
+      }
       const isWhole = awaited.size === 0;
       const limitOf = await readTopicLimits(db, topicBytesPerOrganization, { held, isWhole });
       usage = nearestLimits(
@@ -84,9 +93,11 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
         let bytes = held.get(organization) ?? 0;
         if (limit !== undefined) found.set(organization, { bytes, limit });
         if (limit === undefined || bytes <= limit) continue;
+        await deliveryRecords.clear(organization);
+        bytes -= recorded.get(organization) ?? 0;
         for (const [topic, before] of topics) {
-          bytes += (await trimAcknowledged(topic)) - before;
           if (bytes <= limit) break;
+          bytes += (await trimAcknowledged(topic)) - before;
         }
         found.set(organization, { bytes, limit });
         if (bytes <= limit) continue;

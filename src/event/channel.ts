@@ -99,6 +99,10 @@ export const commonSettings = {
     })
     .prefault({})
     .describe("What the channel takes."),
+  deliveryRecords: z
+    .boolean()
+    .default(true)
+    .describe("Whether the newest deliveries are kept for a day, to be looked at; false: none is."),
   expectEverySeconds: integer(60, 31_536_000)
     .optional()
     .describe(

@@ -12,6 +12,8 @@ export interface RawRequest {
   readonly arrivedAtMs: number;
   /** Where it comes from, as the gateway knows it; absent: nowhere. */
   readonly clientAddress?: string;
+  /** As its answer tells it. */
+  readonly requestId?: string | undefined;
 }
 
 /**

@@ -85,6 +85,11 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
     acceptsContentType:
       profile.acceptsContentType ?? ((contentType) => bodyFormatOf(readAs ?? contentType) !== undefined),
     config,
+    ...(config.deliveryRecords && { sampling: { nextAtMs: 0, nextPoorAtMs: 0 } }),
+    verification: {
+      scheme: String(sender.value.verification.scheme),
+      preset: senderConfig.data.preset ?? null,
+    },
     rules: rules.value,
     sender: compiled,
   };

@@ -1,3 +1,4 @@
+import { createDeliveryRecords } from "../bus/deliveries/delivery-records.ts";
 import { createPauses } from "../bus/groups/pauses.ts";
 import { createFindKnownIds } from "../bus/publish/known-ids.ts";
 import { type Appended, createPublish } from "../bus/publish/publish.ts";
@@ -8,6 +9,7 @@ import type { ChannelIdentity } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import { type AnswerHandshakeDeps, createAnswerHandshake } from "../ingest/answer-handshake.ts";
+import { createDeliveryRecorder } from "../ingest/delivery-recorder.ts";
 import { createDrainPaused } from "../ingest/drain-paused.ts";
 import { createExplain } from "../ingest/explain.ts";
 import { createIngest } from "../ingest/ingest.ts";
@@ -31,7 +33,7 @@ import { startNormalizeElsewhere } from "./normalize-elsewhere.ts";
 export interface EventPathDeps
   extends Pick<
     Foundation,
-    "redis" | "keyring" | "channelKinds" | "presets" | "schemas" | "metrics" | "clock"
+    "redis" | "keyring" | "channelKinds" | "presets" | "schemas" | "metrics" | "clock" | "log"
   > {
   readonly liveChannels: LiveChannels;
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
@@ -80,7 +82,18 @@ export function createEventPath(deps: EventPathDeps) {
     newEventId: () => createId("evt", clock()),
   };
   const elsewhere = startNormalizeElsewhere(normalizing);
+  const explainEach = createExplainer(normalizing, elsewhere.explain);
+  const deliveryRecords = createDeliveryRecords({ redis });
+  const recorder = createDeliveryRecorder({
+    records: deliveryRecords,
+    explain: createExplain({
+      explainEach,
+      findKnownIds: async (events) => events.map(() => ({ kind: "new" })),
+    }),
+    ...{ isOverLimit: deps.isOverLimit, metrics, clock, log: deps.log },
+  });
   const shared: WriterDeps = {
+    recorder,
     publish,
     quarantine,
     normalize: createNormalizer(normalizing, elsewhere.normalize),
@@ -91,6 +104,7 @@ export function createEventPath(deps: EventPathDeps) {
   const newDeliveryId = () => createId("dl", clock());
   const ingest = createIngest({
     ...shared,
+    recorder,
     write,
     bufferWhilePaused: createPauseBuffer({ quarantine, pauses, drainPaused, newDeliveryId }),
     answerHandshake: createAnswerHandshake({
@@ -111,6 +125,8 @@ export function createEventPath(deps: EventPathDeps) {
     rules,
     publish,
     quarantine,
+    deliveryRecords,
+    recorder,
     ingest,
     ...writer,
     /** As the writer's; a source of an organization whose topics are full waits. */
@@ -118,10 +134,7 @@ export function createEventPath(deps: EventPathDeps) {
       deps.isOverLimit(channel.identity.organizationId)
         ? Promise.reject(new UnavailableError(FULL, { retryAfterSeconds: 30 }))
         : ingestFetched(channel, delivery, options)) satisfies typeof ingestFetched,
-    explain: createExplain({
-      explainEach: createExplainer(normalizing, elsewhere.explain),
-      findKnownIds: createFindKnownIds({ redis }),
-    }),
+    explain: createExplain({ explainEach, findKnownIds: createFindKnownIds({ redis }) }),
     pauses,
     drainPaused,
     parseXml: elsewhere.parseXml,
@@ -130,7 +143,10 @@ export function createEventPath(deps: EventPathDeps) {
       const stored = await liveChannels.findByNumber(channelNumber);
       return stored && compileChannel(compile, stored);
     },
-    [Symbol.asyncDispose]: elsewhere[Symbol.asyncDispose],
+    async [Symbol.asyncDispose]() {
+      await recorder[Symbol.asyncDispose]();
+      await elsewhere[Symbol.asyncDispose]();
+    },
   };
 }
 

@@ -6,6 +6,7 @@ import { upToEntries } from "../lib/up-to-entries.ts";
 import type { MatchedHandshake } from "../verify/handshake/compile.ts";
 import type { RefusedRequest, Verified } from "../verify/verify.ts";
 import type { AnswerHandshake } from "./answer-handshake.ts";
+import type { DeliveryRecorder } from "./delivery-recorder.ts";
 import type { LiveChannel } from "./live-channel.ts";
 import { wholeFailure } from "./outcome.ts";
 import type { BufferWhilePaused } from "./pause-buffer.ts";
@@ -22,11 +23,12 @@ export interface IngestDeps {
   readonly answerHandshake: AnswerHandshake;
   /** Told of each result, for counters. */
   readonly observe: (channel: LiveChannel, result: IngestResult) => void;
+  readonly recorder: Pick<DeliveryRecorder, "settled" | "refused" | "answeredHandshake">;
 }
 
 /** The one path of every request: answers it where it is a handshake; else verifies, buffers where the channel is paused, writes. */
 export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
-  const { write, quarantine, bufferWhilePaused, answerHandshake, observe } = deps;
+  const { write, quarantine, bufferWhilePaused, answerHandshake, observe, recorder } = deps;
   const sampledAtMs = new LRUCache<number, number>(upToEntries(MAX_SAMPLED_CHANNELS));
 
   function refuse(channel: LiveChannel, request: RawRequest, refused: RefusedRequest): IngestResult {
@@ -38,6 +40,8 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
       keepSample(channel, refused);
     }
     observe(channel, result);
+    const refusal = { httpStatus: 401, reason: result.message };
+    recorder.refused(channel, request.arrivedAtMs, refusal, () => request);
     return result;
   }
 
@@ -51,6 +55,7 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
     if (!reply.ok) return refuse(channel, request, channel.sender.refuse(request, reply.error));
     const result = { kind: "handshake", reply: reply.value } as const;
     observe(channel, result);
+    recorder.answeredHandshake(channel, request, result.reply.status);
     return result;
   }
 
@@ -61,10 +66,15 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
     quarantine.put(identity, write, { signal: NEVER_ABORTED }).catch(() => {});
   }
 
-  async function buffer(channel: LiveChannel, delivery: VerifiedDelivery, signal: AbortSignal) {
+  async function buffer(
+    channel: LiveChannel,
+    delivery: VerifiedDelivery,
+    { signal, request }: { readonly signal: AbortSignal; readonly request: RawRequest },
+  ) {
     const buffered = await bufferWhilePaused(channel, delivery, { signal });
-    if (buffered === undefined) return write(channel, delivery, { signal });
+    if (buffered === undefined) return write(channel, delivery, { signal, request });
     observe(channel, buffered);
+    recorder.settled(channel, delivery, buffered, request);
     return buffered;
   }
 
@@ -84,8 +94,8 @@ export function createIngest(deps: IngestDeps): Ingest<LiveChannel> {
       }
       admit?.(channel);
       return channel.pause === undefined
-        ? write(channel, delivery, { signal })
-        : buffer(channel, delivery, signal);
+        ? write(channel, delivery, { signal, request })
+        : buffer(channel, delivery, { signal, request });
     }
 
     const open = sender.findOpenHandshake(request);

@@ -4,6 +4,12 @@ import type { ChannelHandle } from "../event/ingest.ts";
 import type { RuleSet } from "../normalize/compile.ts";
 import type { CompiledSender } from "../verify/verify.ts";
 
+/** When a channel's next delivery is kept: one of any end, and one that was not simply published. */
+export interface Sampling {
+  nextAtMs: number;
+  nextPoorAtMs: number;
+}
+
 /** A channel in force: what a kind sees of it, and all that `ingest` needs, compiled. */
 export interface LiveChannel extends ChannelHandle {
   /** As its kind's schema gave it: whole, with the opened secrets. */
@@ -13,6 +19,10 @@ export interface LiveChannel extends ChannelHandle {
   readonly connectionId: string | null;
   /** The pause whose deliveries are not all through: what comes now stands behind them. */
   readonly pause: number | undefined;
+  /** When its next delivery is kept as a record; absent: none is. */
+  readonly sampling?: Sampling;
+  /** How its senders are known, as records of deliveries tell it. */
+  readonly verification?: { readonly scheme: string; readonly preset: string | null };
   readonly rules: RuleSet;
   readonly sender: CompiledSender;
 }

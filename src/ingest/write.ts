@@ -4,9 +4,10 @@ import type { QuarantineItem } from "../bus/quarantine/quarantine-record.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestFetched, IngestResult } from "../event/ingest.ts";
 import type { ItemFailure } from "../event/outcome.ts";
-import type { SourcePosition, VerifiedDelivery } from "../event/received.ts";
+import type { RawRequest, SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { signedMarkOf } from "../normalize/entry.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
+import type { DeliveryRecorder } from "./delivery-recorder.ts";
 import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
 import type { Normalizer } from "./normalizer.ts";
 import { conflictsOf, outcomeOf, quarantineReceiptsOf, tooManyItems } from "./outcome.ts";
@@ -17,6 +18,7 @@ export interface WriterDeps {
   readonly quarantine: Pick<QuarantineStore, "put">;
   /** Told of each result, for counters. */
   readonly observe: (channel: LiveChannel, result: IngestResult) => void;
+  readonly recorder: Pick<DeliveryRecorder, "settled">;
 }
 
 /** A sender is told 503 after that: many give up after five seconds, and a retry finds compiled what was not. */
@@ -35,7 +37,7 @@ export type MovePosition = Writer["movePosition"];
 
 /** Puts verified deliveries on the bus: normalizes, publishes together with what is known to fail, then quarantines the conflicts. */
 export function createWriter(deps: WriterDeps) {
-  const { normalize, publish, quarantine, observe } = deps;
+  const { normalize, publish, quarantine, observe, recorder } = deps;
 
   function write(
     channel: LiveChannel,
@@ -53,17 +55,22 @@ export function createWriter(deps: WriterDeps) {
   function put(
     channel: LiveChannel,
     delivery: VerifiedDelivery,
-    { signal, again, position }: WriteOptions,
+    { signal, again, position, request }: WriteOptions,
     normalized: Normalized,
   ): IngestResult | Promise<IngestResult> {
-    if (normalized.kind === "tooManyItems" && position === undefined) return told(channel, normalized);
+    const told = (result: IngestResult): IngestResult => {
+      observe(channel, result);
+      if (again === undefined) recorder.settled(channel, delivery, result, request);
+      return result;
+    };
+    if (normalized.kind === "tooManyItems" && position === undefined) return told(normalized);
     const { received, events, failures } =
       normalized.kind === "tooManyItems"
         ? { received: 1, events: [], failures: [tooManyItems(normalized.limit)] }
         : normalized;
     if (again === undefined && position === undefined && failures.length > 0) {
       const refused = failures.filter((failure) => dispositionOf(channel, failure) === "reject");
-      if (refused.length > 0) return told(channel, { kind: "rejected", failures: refused });
+      if (refused.length > 0) return told({ kind: "rejected", failures: refused });
     }
 
     const { identity } = channel;
@@ -80,7 +87,7 @@ export function createWriter(deps: WriterDeps) {
     return publish(batch, options).then(({ receipts, quarantineIds }) => {
       const quarantined = quarantineReceiptsOf(failures, quarantineIds);
       const accept = () =>
-        told(channel, { kind: "accepted", outcome: outcomeOf(received, events, receipts, quarantined) });
+        told({ kind: "accepted", outcome: outcomeOf(received, events, receipts, quarantined) });
       const conflicts = conflictsOf(events, receipts);
       if (conflicts.length === 0) return accept();
       const items = itemsOf(channel, conflicts);
@@ -91,11 +98,6 @@ export function createWriter(deps: WriterDeps) {
         return accept();
       });
     });
-  }
-
-  function told(channel: LiveChannel, result: IngestResult): IngestResult {
-    observe(channel, result);
-    return result;
   }
 
   return {
@@ -144,6 +146,8 @@ interface WriteOptions {
   readonly signal: AbortSignal;
   readonly again?: RedriveRequest;
   readonly position?: SourcePosition;
+  /** As it came; absent: it was fetched. */
+  readonly request?: RawRequest;
 }
 
 /** The channel's settings decide where a failed item goes. */

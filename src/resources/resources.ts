@@ -35,6 +35,7 @@ import { participants } from "./conversation/rooms/participants.ts";
 import { rooms } from "./conversation/rooms/routes.ts";
 import { tasks } from "./conversation/tasks/routes.ts";
 import { type DeadLettersDeps, deadLetters } from "./events/dead-letters/routes.ts";
+import { type DeliveriesDeps, deliveries } from "./events/deliveries/routes.ts";
 import type { EventsDeps } from "./events/events/queries.ts";
 import { events } from "./events/events/routes.ts";
 import { type EventStreamDeps, eventStream } from "./events/events/stream.ts";
@@ -83,6 +84,7 @@ export type ApiDeps = BlueprintDeps &
   ReplayDeps &
   DeadLettersDeps &
   QuarantineDeps &
+  DeliveriesDeps &
   TopicsDeps &
   EventsDeps &
   EventStreamDeps &
@@ -159,6 +161,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   subscriptionLife,
   replays,
   deadLetters,
+  deliveries,
   quarantine,
   topics,
   events,

@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import { omitValues, queryValues, type Values } from "../event/values.ts";
 import { parseAddress } from "../lib/addresses/client-address.ts";
@@ -6,7 +5,7 @@ import { createNetworkCheck, parseNetwork } from "../lib/addresses/networks.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { withoutChannelIds } from "../lib/secrets/channel-id.ts";
-import { createRedact, type Redact, redactTexts } from "../lib/secrets/redact.ts";
+import { createRedact, type Redact, redactBytes, redactTexts } from "../lib/secrets/redact.ts";
 import {
   compileHandshakes,
   type Handshakes,
@@ -47,6 +46,8 @@ export interface CompiledSender extends Pick<Handshakes, "methods"> {
   readonly findHandshake: (request: RawRequest, delivery: VerifiedDelivery) => MatchedHandshake | undefined;
   /** What of a delivery nobody is shown: secrets of the channel, what its scheme reads of the body, channels' addresses. */
   readonly hide: (delivery: Pick<VerifiedDelivery, "headers" | "body">) => Redact;
+  /** True of a delivery that was accepted only because the channel tries its settings out. */
+  readonly isUnproved: (delivery: VerifiedDelivery) => boolean;
   /** As `verify` refuses, for a request that is not to be verified. */
   readonly refuse: (request: RawRequest, message: string) => RefusedRequest;
 }
@@ -156,6 +157,7 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
       unproved.has(delivery) ? undefined : handshakes.findVerified(request),
     refuse,
     hide,
+    isUnproved: (delivery) => unproved.has(delivery),
     verify(request) {
       if (isFromElsewhere?.(request.clientAddress)) return conclude(request, FROM_ELSEWHERE);
       const context = {
@@ -235,10 +237,3 @@ function withoutAddresses(values: Values): Values {
 
 const holdsAddress = (value: string | readonly string[]): boolean =>
   typeof value === "string" ? value.includes("ch_") : value.some((one) => one.includes("ch_"));
-
-function redactBytes(body: Buffer, redact: Redact): Buffer {
-  const encoding = isUtf8(body) ? "utf8" : "latin1";
-  const text = body.toString(encoding);
-  const redacted = redact(text);
-  return redacted === text ? body : Buffer.from(redacted, encoding);
-}

@@ -255,6 +255,15 @@ async function deliverAll(): Promise<void> {
   const quarantine: OpenApi[] = await see("GET", `${path}/quarantine?limit=200`);
   expect(quarantine.length).toBeGreaterThan(3 * 5);
   for (const { id } of quarantine) await see("GET", `${path}/quarantine/${id}`);
+  const uids = new Set(
+    (await see("GET", `${path}/channels`)).map(({ uid }: { readonly uid: string }) => uid),
+  );
+  const recorded = async (): Promise<OpenApi[]> => see("GET", `${path}/deliveries?limit=200`);
+  await until(
+    async () => new Set((await recorded()).map(({ channelUid }) => channelUid)).size === uids.size,
+    { everyMs: 200 },
+  );
+  for (const { id } of await recorded()) await see("GET", `${path}/deliveries/${id}`);
   await see("POST", `${path}/quarantine/redrive`, { limit: 10 });
   await see("GET", `${path}/events?limit=200`);
 }
@@ -388,6 +397,8 @@ it("the search sees events, quarantine and dead letters, and the secrets where t
   const holders = [...places].filter(([, text]) => text.includes(marker)).map(([place]) => place);
   for (const part of ["key events.", "quarantine", "table dead_letters"])
     expect(holders.filter((place) => place.includes(part))).not.toEqual([]);
+  const alsoEncoded = findCanaries(new Map([["marker", marker]]), places);
+  expect(alsoEncoded.some((found) => found.startsWith("marker in key inlet:{d."))).toBe(true);
   expect(gateway.lines.some(({ level }) => level === "trace" || level === "debug")).toBe(true);
   const sent = new Map([["calls of the gateway", echo.asked.join("\n")]]);
   const seen = findCanaries(canaries, sent).map((found) => found.split(" in calls")[0]);

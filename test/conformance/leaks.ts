@@ -59,7 +59,13 @@ export async function openLeakMatrix(): Promise<LeakMatrix> {
     createApiKey(db, { ...home, name: "test", permissions, ...extra }, Date.now());
   const scopeOf = (token: string, organizationId: string, rename: boolean): Scope =>
     fixtures.open({
-      ...{ organizationId, rename, send: as(token), deliver: spine.send },
+      ...{ organizationId, rename, send: as(token) },
+      async deliver(channelId, body) {
+        const outcome = await spine.send(channelId, body);
+        // Later, it would be a change of what the victim has.
+        await spine.path.recorder.flush();
+        return outcome;
+      },
       bury: (subscriptionId) => buryIn(spine.api.database.db, subscriptionId),
       raise: () => raiseIn(spine.api.database.db, organizationId),
     });

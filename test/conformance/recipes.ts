@@ -1,4 +1,5 @@
 import type { OpenApi } from "../support/documented.ts";
+import { until } from "../support/until.ts";
 import type { Recipes, Scope } from "./fixtures.ts";
 
 /** Tells apart what may be there once only. */
@@ -73,6 +74,12 @@ export const RECIPES: Recipes = {
     itemId: async (scope) => {
       const { quarantine } = await scope.deliver(await scope.idOf("channelId"), { nothing: true });
       return quarantine[0].id;
+    },
+    deliveryId: async (scope) => {
+      const path = `/apps/${await scope.idOf("appId")}/deliveries`;
+      await scope.deliver(await scope.idOf("channelId"), { id: "seen" });
+      await until(async () => (await scope.call("GET", path)).length > 0);
+      return (await scope.call("GET", path))[0].id;
     },
     entityId: (scope) => scope.idOf("blueprintId"),
     phoneNumberId: registered,
@@ -176,6 +183,8 @@ export const OPAQUE: ReadonlySet<string> = new Set([
   "transactionId",
   ...["assetId", "postId", "customAvatarId", "toolId", "targetId"],
   "sectionId",
+  // By which deliveries are searched: a sender's own, both.
+  ...["requestId", "eventId"],
   // A place in a stream of server-sent events.
   "lastEventId",
   // Where a polling channel finds the id of an item.

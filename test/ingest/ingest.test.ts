@@ -60,6 +60,8 @@ function open(
     sender: senderOf(settings),
   };
   let ids = 0;
+  // The channel asks for no records.
+  const recorder = { settled() {}, refused() {}, answeredHandshake() {} };
   const validatorFor = () => ({ validate: () => undefined });
   const deps: WriterDeps = {
     publish: testPublish(redis),
@@ -67,10 +69,12 @@ function open(
     normalize: (rules, delivery, only) =>
       normalize(rules, delivery, { validatorFor, newEventId: () => `fresh_${++ids}` }, only),
     observe: (_, result) => results.push(result),
+    recorder,
     ...parts,
   };
   const ingest = createIngest({
     ...deps,
+    recorder,
     write: createWriter(deps).write,
     answerHandshake: () => Promise.reject(new Error("the channel has no handshakes")),
     bufferWhilePaused: () => Promise.reject(new Error("the channel is not paused")),

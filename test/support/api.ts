@@ -69,6 +69,7 @@ export type ApiBus = Pick<
   | "topics"
   | "entries"
   | "quarantine"
+  | "deliveryRecords"
   | "redrive"
   | "explain"
   | "findLiveChannel"
@@ -312,6 +313,7 @@ export function awayBus(): ApiBus {
     topics: away(),
     entries: away(),
     quarantine: away(),
+    deliveryRecords: away(),
     redrive: fail,
     explain: fail,
     sendAgain: fail,

@@ -114,6 +114,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
       );
   }
   let made: EventPath | undefined;
+  starting.defer(async () => made?.[Symbol.asyncDispose]());
   const api = starting.use(
     await createTestApi({
       extraKinds,
@@ -128,14 +129,16 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
           liveChannels: createLiveChannels({ db, keyring }),
           metrics: createMetrics(),
+          log: createLog({ level: "silent" }),
           clock: Date.now,
           changes: createTestChanges(),
           onAppended: () => {},
         });
-        const { quarantine, redrive, explain, findLiveChannel } = made;
+        const { quarantine, deliveryRecords, redrive, explain, findLiveChannel } = made;
         const onDeleted = () => hooks.onDeleted();
         return {
-          ...{ redis, groups, topics, entries, quarantine, redrive, explain, findLiveChannel, onDeleted },
+          ...{ redis, groups, topics, entries, quarantine, deliveryRecords, redrive, explain },
+          ...{ findLiveChannel, onDeleted },
           ...createSourceBus(redis),
           runtimes,
           sendAgain,
@@ -159,6 +162,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
         ? body
         : Buffer.from(typeof body === "string" ? body : JSON.stringify(body)),
       arrivedAtMs: Date.now(),
+      requestId: headers["x-request-id"],
     };
     return path.ingest(channel, request, { signal });
   };

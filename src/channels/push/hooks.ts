@@ -4,14 +4,16 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import { type ChannelKindName, channelFacts } from "../../event/channel.ts";
 import type { ChannelHandle } from "../../event/ingest.ts";
+import type { RawRequest } from "../../event/received.ts";
 import type { AnswerDirectly } from "../../http/context.ts";
-import { bodyOf, headersOf, notFound, STATUS_OF, toApiError } from "../../http/problem.ts";
+import { type ApiError, bodyOf, headersOf, notFound, STATUS_OF, toApiError } from "../../http/problem.ts";
 import { requestIdOf, requireOneHost } from "../../http/request.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../log.ts";
 import type { Metrics } from "../../metrics.ts";
 import type { ChannelRuntime, HookReply } from "../kind.ts";
 import type { HookLimits } from "./rate-limit.ts";
+import { valuesOf } from "./read-delivery.ts";
 import { DeliveryRefusedError } from "./receive-delivery.ts";
 
 /** The path before the channel's id. */
@@ -30,6 +32,13 @@ export interface HooksDeps<C extends ChannelHandle = ChannelHandle> {
   readonly findChannel: (channelId: string) => C | undefined | Promise<C | undefined>;
   readonly runtimes: ReadonlyMap<ChannelKindName, ChannelRuntime<C>>;
   readonly limits: Pick<HookLimits, "arrived" | "clientOf">;
+  /** Told of each request to a channel that is refused outside `ingest`; `request` is asked for where a record of it is kept. */
+  readonly onRefused: (
+    channel: C,
+    arrivedAtMs: number,
+    refusal: { readonly httpStatus: number; readonly reason: string },
+    request: () => RawRequest,
+  ) => void;
   readonly metrics: Pick<Metrics, "deliveries" | "countsOf" | "hookSeconds">;
   readonly clock: Clock;
   readonly log: Log;
@@ -47,7 +56,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
   const app = new Hono<{ Bindings: HttpBindings }>();
 
   app.all(`${HOOKS_PATH}:channelId`, ({ env, req }) => {
-    const exchange: Exchange = { ...(env as HttpBindings), sinceMs: performance.now() };
+    const exchange = begin(env as HttpBindings);
     const fail = (thrown: unknown): void => refuse(exchange, thrown);
     try {
       requireOneHost(exchange.incoming);
@@ -61,7 +70,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
   });
 
   app.notFound(({ env }) => {
-    refuse({ ...(env as HttpBindings), sinceMs: performance.now() }, notFound("channel"));
+    refuse(begin(env as HttpBindings), notFound("channel"));
     return RESPONSE_ALREADY_SENT;
   });
 
@@ -69,11 +78,11 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
   function receive(channel: C | undefined, exchange: Exchange): void {
     const runtime = channel && runtimes.get(channel.identity.kind);
     if (channel === undefined || runtime?.receive === undefined) throw notFound("channel");
-    const { incoming, outgoing, sinceMs } = exchange;
+    const { incoming, outgoing, sinceMs, requestId } = exchange;
     const fail = (thrown: unknown): void => refuse(exchange, thrown, channel);
     const answer = (reply: HookReply): void => {
       try {
-        send(outgoing, requestIdFor(incoming), reply);
+        send(outgoing, requestId, reply);
         metrics.hookSeconds.observe("ok", (performance.now() - sinceMs) / 1000);
       } catch (error) {
         fail(error);
@@ -82,7 +91,12 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     try {
       const client = limits.clientOf(incoming);
       limits.arrived(channel, client);
-      const reply = runtime.receive(channel, { incoming, outgoing, clientAddress: client.address });
+      const reply = runtime.receive(channel, {
+        incoming,
+        outgoing,
+        clientAddress: client.address,
+        requestId,
+      });
       if (reply instanceof Promise) reply.then(answer, fail);
       else answer(reply);
     } catch (error) {
@@ -90,14 +104,30 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
     }
   }
 
-  const requestIdFor = ({ headers }: IncomingMessage): string => {
-    const given = headers["x-request-id"];
-    return requestIdOf(typeof given === "string" ? given : undefined, deps.clock());
-  };
+  function begin({ incoming, outgoing }: HttpBindings): Exchange {
+    const given = incoming.headers["x-request-id"];
+    const requestId = requestIdOf(typeof given === "string" ? given : undefined, deps.clock());
+    return { incoming, outgoing, requestId, sinceMs: performance.now() };
+  }
+
+  function tellRefused(channel: C, { incoming, requestId }: Exchange, error: ApiError): void {
+    const { code, message, details = [] } = error;
+    const reason = [message, ...details.map((one) => `${one.path} ${one.message}`)].join(" ");
+    const arrivedAtMs = deps.clock();
+    deps.onRefused(channel, arrivedAtMs, { httpStatus: STATUS_OF[code], reason }, () => ({
+      method: incoming.method ?? "",
+      target: incoming.url ?? "/",
+      headers: valuesOf(incoming),
+      body: NO_BYTES,
+      arrivedAtMs,
+      clientAddress: limits.clientOf(incoming).address,
+      requestId,
+    }));
+  }
 
   /** Logs, counts and answers what was not accepted. */
-  function refuse({ incoming, outgoing, sinceMs }: Exchange, failure: unknown, channel?: C): void {
-    const requestId = requestIdFor(incoming);
+  function refuse(exchange: Exchange, failure: unknown, channel?: C): void {
+    const { incoming, outgoing, sinceMs, requestId } = exchange;
     const error = toApiError(failure);
     const result = error.code === "internal" || error.code === "unavailable" ? error.code : "refused";
     const refusal = failure instanceof DeliveryRefusedError ? failure : undefined;
@@ -106,6 +136,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
       metrics.deliveries.add(identity.kind, result);
       metrics.countsOf(identity)[result === "refused" ? "refused" : "failed"]++;
     }
+    if (channel && !refusal) tellRefused(channel, exchange, error);
     if (identity) {
       const outcome = error.code === "unauthenticated" ? "unverified" : result;
       metrics.hookSeconds.observe(outcome, (performance.now() - sinceMs) / 1000);
@@ -150,12 +181,15 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
   };
 }
 
-/** One request, what answers it, and when it came. */
+/** One request, its id, what answers it, and when it came. */
 interface Exchange {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
+  readonly requestId: string;
   readonly sinceMs: number;
 }
+
+const NO_BYTES = Buffer.alloc(0);
 
 /** No cache keeps an answer, and no browser renders it: it may repeat what was sent. */
 const FOR_NOBODY_ELSE = ["cache-control", "no-store", "x-content-type-options", "nosniff"];

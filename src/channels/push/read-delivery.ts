@@ -16,6 +16,8 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Tra
   ["zstd", createZstdDecompress],
 ]);
 
+type Arrival = Required<Pick<RawRequest, "arrivedAtMs" | "clientAddress" | "requestId">>;
+
 /**
  * Reads one request to a push channel within the channel's limits, before anything of it is believed. It reads from Node's
  * own request: a web `Request` body costs about 50 µs more.
@@ -25,7 +27,7 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Tra
 export async function readDelivery(
   incoming: IncomingMessage,
   channel: ChannelHandle,
-  { arrivedAtMs, clientAddress }: Required<Pick<RawRequest, "arrivedAtMs" | "clientAddress">>,
+  { arrivedAtMs, clientAddress, requestId }: Arrival,
   held: HeldBody,
 ): Promise<RawRequest> {
   if (!channel.acceptsContentType(incoming.headers["content-type"])) {
@@ -33,7 +35,7 @@ export async function readDelivery(
   }
   const body = await readBody(incoming, channel.limits.maxBodyBytes, held);
   const { method = "POST", url = "/" } = incoming;
-  return { method, target: url, headers: headersOf(incoming), body, arrivedAtMs, clientAddress };
+  return { method, target: url, headers: valuesOf(incoming), body, arrivedAtMs, clientAddress, requestId };
 }
 
 /**
@@ -126,7 +128,7 @@ const noRoom = (): ApiError =>
   });
 
 /** From `rawHeaders`, since Node joins or drops what repeats. */
-function headersOf({ rawHeaders }: IncomingMessage): Values {
+export function valuesOf({ rawHeaders }: IncomingMessage): Values {
   const values = new ValueCollector();
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     values.add((rawHeaders[i] ?? "").toLowerCase(), rawHeaders[i + 1] ?? "");

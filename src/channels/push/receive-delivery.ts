@@ -32,11 +32,11 @@ export function createReceiveDelivery<C extends ChannelHandle>({
 }: Pick<ChannelKindDeps<C>, "ingest" | "bodies" | "clock">) {
   return async (
     channel: C,
-    { incoming, clientAddress }: Pick<HookRequest, "incoming" | "clientAddress">,
+    { incoming, clientAddress, requestId }: Omit<HookRequest, "outgoing">,
   ): Promise<HookReply> => {
     const held = new HeldBody(bodies, channel.identity.organizationId);
     try {
-      const arrival = { arrivedAtMs: clock(), clientAddress };
+      const arrival = { arrivedAtMs: clock(), clientAddress, requestId };
       const request = await readDelivery(incoming, channel, arrival, held);
       // A sender that hangs up does not undo its delivery: what was read is carried through.
       const result = await ingest(channel, request, { signal: NEVER_ABORTED });

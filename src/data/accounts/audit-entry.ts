@@ -11,6 +11,7 @@ export const AUDIT_ENTITIES = [
   "collectionField",
   "connection",
   "deadLetter",
+  "delivery",
   "event",
   "form",
   "group",

@@ -1,3 +1,5 @@
+import { isUtf8 } from "node:buffer";
+
 /** A text without certain secrets. */
 export type Redact = (text: string) => string;
 
@@ -20,6 +22,14 @@ export function createRedact(secrets: readonly string[]): Redact {
   // The longest first: one that begins with another would leave its rest.
   const inOrder = [...spellings].sort((a, b) => b.length - a.length);
   return (text) => inOrder.reduce((redacted, value) => redacted.replaceAll(value, HIDDEN), text);
+}
+
+/** The bytes without the same secrets; the same object where there is none in them. */
+export function redactBytes(body: Buffer, redact: Redact): Buffer {
+  const encoding = isUtf8(body) ? "utf8" : "latin1";
+  const text = body.toString(encoding);
+  const redacted = redact(text);
+  return redacted === text ? body : Buffer.from(redacted, encoding);
 }
 
 const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): boolean };

@@ -41,3 +41,18 @@ export async function getChannel(
 /** The name by which the caller is told of a channel that is deleted: its id or, where that is not theirs to see, its uid. */
 export const shownName = (keyring: Keyring, caller: Caller, row: ChannelRow): string =>
   seesAddresses(caller) ? openAddress(keyring, row) : row.uid;
+
+/** The numbers of the app's channels, or of the one that has that number. */
+export async function findChannelNumbers(
+  db: Queryable,
+  scope: AppScope,
+  one: { readonly number?: number } = {},
+): Promise<readonly number[]> {
+  const rows = await db
+    .selectFrom("channels")
+    .select("number")
+    .where((eb) => eb.and({ ...scope, ...one }))
+    .orderBy("number")
+    .execute();
+  return rows.map(({ number }) => number);
+}

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type ExplainedItem, MAX_EXPLAINED_DATA_CHARS } from "../../event/explained.ts";
+import { type ExplainedItem, type ExplainedRule, MAX_EXPLAINED_DATA_CHARS } from "../../event/explained.ts";
 import { type ItemFailure, QUARANTINE_REASONS } from "../../event/outcome.ts";
 import type { Shown } from "../../http/fields.ts";
 
@@ -69,14 +69,18 @@ export const renderExplainedItem = (explained: ExplainedItem): ExplainedItemEnti
     ...event,
     data: data?.slice(0, MAX_EXPLAINED_DATA_CHARS) ?? null,
   })),
-  failures: explained.failures.map((failure) => ({
-    ...renderFault(failure),
-    definitions: failure.definitions,
-  })),
-  definitions: explained.definitions.map(({ failure, ...definition }) => ({
-    ...definition,
-    failure: failure && renderFault(failure),
-  })),
+  failures: explained.failures.map(renderFailure),
+  definitions: explained.definitions.map(renderDefinition),
+});
+
+export const renderFailure = (failure: ItemFailure) => ({
+  ...renderFault(failure),
+  definitions: failure.definitions,
+});
+
+export const renderDefinition = ({ failure, ...definition }: ExplainedRule) => ({
+  ...definition,
+  failure: failure && renderFault(failure),
 });
 
 const renderFault = ({ reason, path = null, detail }: Fault) => ({ reason, path, detail });

@@ -176,7 +176,7 @@ export async function startSourceRig(): Promise<SourceRig> {
     const liveChannels = createLiveChannels({ db, keyring });
     const path = createEventPath({
       isOverLimit: () => false,
-      ...{ ...shared, keyring, liveChannels, schemas, onAppended: () => {}, presets: new Map() },
+      ...{ ...shared, keyring, liveChannels, schemas, log, onAppended: () => {}, presets: new Map() },
       hooksUrl: "https://hooks.example",
       fetchPinned: () => Promise.reject(new Error("this test fetches nothing")),
       captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),

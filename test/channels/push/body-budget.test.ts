@@ -33,7 +33,7 @@ beforeEach(async () => {
   app.post("/", async (c) => {
     const organizationId = c.req.header("x-organization") ?? "org_1";
     const receive = createReceiveDelivery({ ingest, bodies: budget, clock: Date.now });
-    const request = { incoming: c.env.incoming, clientAddress: "127.0.0.1" };
+    const request = { incoming: c.env.incoming, clientAddress: "127.0.0.1", requestId: "req" };
     const { body = null, ...reply } = await receive(channelOf(organizationId), request);
     return new Response(body, reply);
   });

@@ -204,7 +204,7 @@ it("a source leaves nothing in Redis once its channel is deleted, and its owner 
   await bus.states.write(number, epoch, { state: "open" }, 1);
   await spine.server.client.hset(signedBytesNotesKey(number), "wa", "1");
   await spine.api.call.delete(path.replace(/\/source$/, ""));
-  const deps = { ...spine, quarantine: spine.path.quarantine };
+  const deps = { ...spine, ...spine.path };
   const { signal } = new AbortController();
   await settleRemovals(spine.api.database.db, (removal) => clearRemoval(deps, removal), { signal });
   expect(await spine.server.client.keys(`inlet:{?.${number}}*`)).toEqual([]);

@@ -114,10 +114,7 @@ describe("a subscription", () => {
     await spine.api.call.post(`${path}/pause`);
     expect(await spine.server.client.exists(`inlet:sub:${id}:paused`)).toBe(1);
     await spine.api.call.delete(path);
-    await clearRemoval(
-      { ...spine, quarantine: spine.path.quarantine },
-      { kind: "subscription", id, organizationId: "" },
-    );
+    await clearRemoval({ ...spine, ...spine.path }, { kind: "subscription", id, organizationId: "" });
     expect(await spine.server.client.keys(`inlet:sub:${id}*`)).toEqual([]);
   });
 });

@@ -1,23 +1,27 @@
+import type { DeliveryRecords } from "../../../bus/deliveries/delivery-records.ts";
 import type { Groups } from "../../../bus/groups/groups.ts";
 import type { QuarantineStore } from "../../../bus/quarantine/quarantine.ts";
-import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
 import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
 import type { Topics } from "../../../bus/topics/topics.ts";
 import { recordAccess } from "../../../data/accounts/audit.ts";
 import type { Queryable } from "../../../data/database.ts";
 import { readAttributes } from "../../../event/cloud-event.ts";
+import type { QuarantineReason } from "../../../event/outcome.ts";
+import type { VerifiedDelivery } from "../../../event/received.ts";
 import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/problem.ts";
 import type { Explain } from "../../../ingest/explain.ts";
 import type { LiveChannel } from "../../../ingest/live-channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { isId } from "../../../lib/ids.ts";
+import { deleteCopies, deliveryOf } from "../delivery-copies.ts";
 
 export interface EraseDeps {
   readonly db: Queryable;
   readonly topics: Pick<Topics, "findEntry" | "deleteEntry" | "deleteLetters">;
   readonly groups: Pick<Groups, "list">;
   readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
+  readonly deliveryRecords: Pick<DeliveryRecords, "list" | "find" | "delete">;
   readonly explain: Explain;
   /** The channel in force; undefined where it was deleted. */
   readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
@@ -32,13 +36,25 @@ interface Erased extends EntryPlace {
   readonly data: Buffer | undefined;
 }
 
+interface OfChannel {
+  /** Undefined where it was deleted. */
+  readonly channel: LiveChannel | undefined;
+  readonly channelNumber: number;
+}
+
+interface KeptDelivery {
+  /** Why it is in quarantine. */
+  readonly reason: QuarantineReason | undefined;
+  readonly delivery: VerifiedDelivery;
+}
+
 const PAGE = 200;
 /** Fewer may stand in a delivery for reasons of its own. */
 const MIN_DATA_BYTES = 64;
 
 /**
- * Deletes an event for privacy wherever it is kept: as a dead letter, on its way to a handler, in quarantine (with the whole
- * delivery that it came in), on its topic. The entry goes last: where it ends early, a repeated call finds what is left.
+ * Deletes an event for privacy wherever it is kept: as a dead letter, on its way to a handler, in quarantine and among the newest
+ * deliveries (with the whole delivery that it came in), on its topic. The entry goes last: where it ends early, a repeated call finds what is left.
  *
  * @throws ApiError 404 where there is nothing of it, UnavailableError
  */
@@ -74,18 +90,19 @@ export async function eraseEvent(deps: EraseDeps, caller: Caller, place: EntryPl
   const bytes = text === undefined ? Buffer.from(base64, "base64") : Buffer.from(text);
   const data = bytes.length < MIN_DATA_BYTES ? undefined : bytes;
   const erased = { ...place, id, source, data };
-  await eraseQuarantined(deps, organizationId, channelNumber, erased);
+  const channel = await deps.findLiveChannel(channelNumber);
+  await eraseQuarantined(deps, organizationId, { channel, channelNumber }, erased);
+  await eraseDeliveries(deps, organizationId, { channel, channelNumber }, erased);
   await topics.deleteEntry(topic, entryId);
 }
 
 async function eraseQuarantined(
   deps: EraseDeps,
   organizationId: string,
-  channelNumber: number,
+  { channel, channelNumber }: OfChannel,
   erased: Erased,
 ): Promise<void> {
   const { quarantine } = deps;
-  const channel = await deps.findLiveChannel(channelNumber);
   const filter = { organizationId, channelNumbers: [channelNumber] };
   const ids: string[] = [];
   for (let total = 1; ids.length < total; ) {
@@ -95,8 +112,34 @@ async function eraseQuarantined(
   }
   for (const id of ids) {
     const found = await quarantine.find(organizationId, id);
-    if (found && (await holds(deps, channel, found, erased))) await quarantine.delete(organizationId, id);
+    if (found === undefined) continue;
+    const { record, delivery } = found;
+    if (await holds(deps, channel, { reason: record.reason, delivery }, erased))
+      await quarantine.delete(organizationId, id);
   }
+}
+
+async function eraseDeliveries(
+  deps: EraseDeps,
+  organizationId: string,
+  { channel, channelNumber }: OfChannel,
+  erased: Erased,
+): Promise<void> {
+  const { deliveryRecords } = deps;
+  await deleteCopies(deliveryRecords, { organizationId, channelNumber }, async (ids) => {
+    const chosen: string[] = [];
+    for (const id of ids) {
+      const found = await deliveryRecords.find(organizationId, id);
+      if (found === undefined) continue;
+      const { outcome, hasBody } = found.record;
+      const isNamed = outcome.events.some(
+        ({ topic, entryId }) => topic === erased.topic && entryId === erased.entryId,
+      );
+      const kept = { reason: undefined, delivery: deliveryOf(found) };
+      if (isNamed || (hasBody && (await holds(deps, channel, kept, erased)))) chosen.push(id);
+    }
+    return chosen;
+  });
 }
 
 /**
@@ -106,7 +149,7 @@ async function eraseQuarantined(
 async function holds(
   { explain }: EraseDeps,
   channel: LiveChannel | undefined,
-  { record: { reason }, delivery }: QuarantinedItem,
+  { reason, delivery }: KeptDelivery,
   { topic, id, source, data }: Erased,
 ): Promise<boolean> {
   // Nobody has believed it: it is not parsed.

@@ -1,3 +1,4 @@
+import type { DeliveryRecords } from "../../../bus/deliveries/delivery-records.ts";
 import type { QuarantineStore } from "../../../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
 import { recordAccess } from "../../../data/accounts/audit.ts";
@@ -16,6 +17,8 @@ export interface QuarantineDeps {
   readonly db: Queryable;
   readonly keyring: Keyring;
   readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
+  /** They hold copies of what is in quarantine. */
+  readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "delete">;
   readonly explain: Explain;
   readonly schemas: Pick<SchemaCompiler, "check">;
   /** The channel in force; undefined where it was deleted. */

@@ -6,16 +6,16 @@ import { conflict, invalidParameters, notFound } from "../../../http/problem.ts"
 import { UnavailableError } from "../../../lib/errors.ts";
 import { withoutChannelIds } from "../../../lib/secrets/channel-id.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
-import { getChannel } from "../../apps/app-channel.ts";
+import { findChannelNumbers, getChannel } from "../../apps/app-channel.ts";
 import { type AppScope, appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
 import { listOf } from "../../kit/answer.ts";
 import { given } from "../../kit/list-page.ts";
 import { pathText } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
+import { deleteCopiesOfItem } from "../delivery-copies.ts";
 import { renderExplainedItem } from "../explained-item.ts";
 import { explainKept, preview } from "./preview.ts";
-import { findChannelNumbers } from "./queries.ts";
 import { type QuarantineDeps, recordUse, redriveItem } from "./redrive.ts";
 import {
   type Filters,
@@ -121,12 +121,14 @@ export const quarantine: Resource<QuarantineDeps> = {
           path: "/:itemId",
           operation: "deleteQuarantinedItem",
           summary: "Delete a quarantined item",
+          description: "And the records of the deliveries that it came in.",
           params,
           answer: deleted,
         },
         async ({ caller, params }) => {
           const { record } = await getItem(appScopeOf(caller, params), params.itemId);
           await recordUse(deps, caller, "delete", [record.id]);
+          await deleteCopiesOfItem(deps.deliveryRecords, record, record.id);
           if (!(await quarantine.delete(caller.organizationId, record.id)))
             throw notFound("quarantined item");
           return { id: record.id };

@@ -7,6 +7,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Subscriptions: "Who reads the events of an app, from where on, and the handlers that are called with them.",
   Events: "What was published: read, streamed, deleted for privacy.",
   Topics: "The Redis streams that events are published to.",
+  Deliveries: "The newest deliveries of each channel as they came, and what came of them.",
   Quarantine:
     "Deliveries that were accepted and could not be published as they are: looked into, sent again, deleted.",
   "Dead letters": "Events that a subscription's handler did not take: looked into, sent again, deleted.",

@@ -1,0 +1,63 @@
+import type { DeliveryRecords, ListedDelivery } from "../../../bus/deliveries/delivery-records.ts";
+import type { Queryable } from "../../../data/database.ts";
+import type { Keyring } from "../../../data/keyring/keyring.ts";
+import type { DeliveryRecord, WholeDeliveryRecord } from "../../../event/delivery-record.ts";
+import type { Listed, Page } from "../../../http/page.ts";
+import { notFound } from "../../../http/problem.ts";
+import { findChannelNumbers, getChannel } from "../../apps/app-channel.ts";
+import { type AppScope, requireApp } from "../../apps/app-scope.ts";
+import { given } from "../../kit/list-page.ts";
+import type { Filters } from "./schema.ts";
+
+interface DeliveriesDeps {
+  readonly db: Queryable;
+  readonly keyring: Keyring;
+  readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "find">;
+}
+
+/** Records that one search for an event reads. */
+const MAX_SEARCHED = 2_000;
+
+/** @throws ApiError 404 where there is no such app, or channel */
+export async function listDeliveries(
+  { db, keyring, deliveryRecords }: DeliveriesDeps,
+  scope: AppScope,
+  filters: Filters,
+  { limit, offset, order }: Page & { readonly order: "oldest" | "newest" },
+): Promise<Listed<DeliveryRecord>> {
+  const { organizationId } = scope;
+  const { channel, status, requestId, eventId, from: fromMs, to: toMs } = filters;
+  await requireApp(db, scope);
+  const numbers =
+    channel === undefined
+      ? await findChannelNumbers(db, scope)
+      : [(await getChannel(db, keyring, scope, channel)).number];
+  const fits = (one: ListedDelivery): boolean =>
+    (status === undefined || one.status === status) &&
+    (requestId === undefined || one.requestId === requestId);
+  const listed = await deliveryRecords.list(organizationId, numbers, given({ fromMs, toMs }));
+  const fitting = listed.filter(fits);
+  const inOrder = (order === "newest" ? fitting.reverse() : fitting).map(({ id }) => id);
+  if (eventId === undefined) {
+    const items = await deliveryRecords.read(organizationId, inOrder.slice(offset, offset + limit));
+    return { items, total: inOrder.length };
+  }
+  const newest = order === "newest" ? inOrder.slice(0, MAX_SEARCHED) : inOrder.slice(-MAX_SEARCHED);
+  const read = await deliveryRecords.read(organizationId, newest);
+  const found = read.filter(({ outcome }) =>
+    outcome.events.some((event) => event.id === eventId || event.entryId === eventId),
+  );
+  return { items: found.slice(offset, offset + limit), total: found.length };
+}
+
+/** @throws ApiError 404 where there is none in the app */
+export async function getDelivery(
+  { db, deliveryRecords }: DeliveriesDeps,
+  scope: AppScope,
+  id: string,
+): Promise<WholeDeliveryRecord> {
+  const found = await deliveryRecords.find(scope.organizationId, id);
+  const channels = found && (await findChannelNumbers(db, scope, { number: found.record.channelNumber }));
+  if (!found || channels?.length !== 1) throw notFound("delivery");
+  return found;
+}

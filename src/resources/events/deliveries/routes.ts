@@ -1,0 +1,93 @@
+import type { DeliveryRecords } from "../../../bus/deliveries/delivery-records.ts";
+import { recordAccess } from "../../../data/accounts/audit.ts";
+import type { Queryable } from "../../../data/database.ts";
+import type { Keyring } from "../../../data/keyring/keyring.ts";
+import type { Explain } from "../../../ingest/explain.ts";
+import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import { withoutChannelIds } from "../../../lib/secrets/channel-id.ts";
+import { redactBytes, redactTexts } from "../../../lib/secrets/redact.ts";
+import { appParams, appScopeOf } from "../../apps/app-scope.ts";
+import { listOf } from "../../kit/answer.ts";
+import { pathId } from "../../kit/params.ts";
+import type { Resource } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { deliveryOf } from "../delivery-copies.ts";
+import { MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../explained-item.ts";
+import { getDelivery, listDeliveries } from "./queries.ts";
+import {
+  deliverySchema,
+  listQuerySchema,
+  renderDelivery,
+  renderWholeDelivery,
+  wholeDeliverySchema,
+} from "./schema.ts";
+
+export interface DeliveriesDeps {
+  readonly db: Queryable;
+  readonly keyring: Keyring;
+  readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "find">;
+  readonly explain: Explain;
+  /** The channel in force; undefined where it was deleted. @throws UnavailableError */
+  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly clock: Clock;
+}
+
+const params = { ...appParams, deliveryId: pathId("del", "delivery") };
+
+/** The newest deliveries of each channel, as they came, and what came of them. */
+export const deliveries: Resource<DeliveriesDeps> = {
+  path: "/apps/:appId/deliveries",
+  tag: "Deliveries",
+  routes: (deps) => [
+    defineRoute(
+      {
+        method: "get",
+        path: "/",
+        operation: "listDeliveries",
+        summary: "List the newest deliveries",
+        description:
+          "Of each channel one a second at most, refused ones included, the newest 100 within 1 MiB, for a day; under load fewer. By `eventId` the newest 2,000 are searched. In order of arrival, or the newest first.",
+        permission: "deliveries.read",
+        params: appParams,
+        query: listQuerySchema,
+        answer: listOf(deliverySchema),
+      },
+      async ({ caller, params, query: { limit, offset, order, ...filters } }) => {
+        const scope = appScopeOf(caller, params);
+        const { items, total } = await listDeliveries(deps, scope, filters, { limit, offset, order });
+        return { items: items.map(renderDelivery), total };
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/:deliveryId",
+        operation: "getDelivery",
+        summary: "Get a delivery with its bytes",
+        description:
+          "As it arrived, but for secrets: of the channel, of what its verification reads, and addresses of channels, which show as `***`.",
+        permission: "deliveries.read",
+        params,
+        answer: wholeDeliverySchema,
+      },
+      async ({ caller, params }) => {
+        const found = await getDelivery(deps, appScopeOf(caller, params), params.deliveryId);
+        const { record, body } = found;
+        await recordAccess(
+          deps.db,
+          caller,
+          [{ action: "read", entity: "delivery", id: record.id }],
+          deps.clock(),
+        );
+        const channel = await deps.findLiveChannel(record.channelNumber);
+        const delivery = deliveryOf(found);
+        const explained = channel && record.hasBody ? await deps.explain(channel, delivery) : [];
+        const redact = channel?.sender.hide(delivery) ?? withoutChannelIds;
+        const explanation = explained.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem);
+        const shown = { ...found, body: body && redactBytes(body, redact) };
+        return redactTexts(renderWholeDelivery(shown, explanation), redact);
+      },
+    ),
+  ],
+};

@@ -1,0 +1,35 @@
+import type { DeliveryRecords } from "../../bus/deliveries/delivery-records.ts";
+import type { DeliveryRecord, WholeDeliveryRecord } from "../../event/delivery-record.ts";
+import type { VerifiedDelivery } from "../../event/received.ts";
+
+/** A delivery as its record kept it. */
+export const deliveryOf = ({ record, body }: WholeDeliveryRecord): VerifiedDelivery => ({
+  ...{ method: record.method, headers: record.headers, query: record.query, body: body ?? Buffer.alloc(0) },
+  arrivedAtMs: record.receivedAtMs,
+  ...(record.verification.deliveryId !== null && { deliveryId: record.verification.deliveryId }),
+});
+
+/** Deletes the records of a channel's deliveries that name a quarantined item: it is deleted for privacy. @throws UnavailableError */
+export const deleteCopiesOfItem = (
+  records: Pick<DeliveryRecords, "list" | "read" | "delete">,
+  channel: Pick<DeliveryRecord, "organizationId" | "channelNumber">,
+  itemId: string,
+): Promise<void> =>
+  deleteCopies(records, channel, async (ids) => {
+    const read = await records.read(channel.organizationId, ids);
+    return read
+      .filter(({ outcome }) => outcome.quarantine.some(({ id }) => id === itemId))
+      .map(({ id }) => id);
+  });
+
+/** Deletes the records that `choose` names of those of a channel. @throws UnavailableError */
+export async function deleteCopies(
+  records: Pick<DeliveryRecords, "list" | "delete">,
+  { organizationId, channelNumber }: Pick<DeliveryRecord, "organizationId" | "channelNumber">,
+  choose: (ids: readonly string[]) => Promise<readonly string[]>,
+): Promise<void> {
+  // First of all, so that none is written between the look and the deletion.
+  await records.delete(organizationId, channelNumber, []);
+  const listed = await records.list(organizationId, [channelNumber]);
+  await records.delete(organizationId, channelNumber, await choose(listed.map(({ id }) => id)));
+}

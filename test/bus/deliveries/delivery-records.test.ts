@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+import {
+  createDeliveryRecords,
+  type NewDeliveryRecord,
+} from "../../../src/bus/deliveries/delivery-records.ts";
+import type { ChannelIdentity } from "../../../src/event/channel.ts";
+import { createId } from "../../../src/lib/ids.ts";
+import { opened } from "../../support/opened.ts";
+import { openedBus, testChannel } from "../support.ts";
+
+const { server, redis } = openedBus();
+const limits = { records: 3, channelBytes: 20_000, organizationBytes: 25_000, keepMs: 60_000 };
+const records = opened(() => createDeliveryRecords({ redis, limits }));
+
+let arrivals = Date.now() - 10_000;
+
+function recordOf(channel: ChannelIdentity, bodyBytes = 10): NewDeliveryRecord {
+  const receivedAtMs = ++arrivals;
+  const { number, uid, appId, organizationId } = channel;
+  return {
+    record: {
+      id: createId("del", receivedAtMs),
+      ...{ channelNumber: number, channelUid: uid, appId, organizationId, receivedAtMs, bodyBytes },
+      ...{ requestId: "req-1", clientAddress: null, method: "POST", headers: {}, query: {} },
+      ...{ durationMs: 1, status: "published", httpStatus: 200, reason: null, hasBody: true },
+      verification: { result: "none", scheme: "none", preset: null, deliveryId: null },
+      outcome: { received: 1, published: 1, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
+    },
+    items: [],
+    body: Buffer.alloc(bodyBytes, 0xff),
+  };
+}
+
+const idsOf = async ({ organizationId, number }: ChannelIdentity) =>
+  (await records.list(organizationId, [number])).map(({ id }) => id);
+const recordKeys = ({ organizationId }: ChannelIdentity) =>
+  server.client.keys(`inlet:{d.${organizationId}}:r:*`);
+
+test("the newest records of a channel stay, and the keys of the others go", async () => {
+  const channel = testChannel();
+  const made = Array.from({ length: 5 }, () => recordOf(channel));
+  expect(await records.write(made)).toBe(5);
+  expect(await idsOf(channel)).toEqual(made.slice(2).map(({ record }) => record.id));
+  expect(await recordKeys(channel)).toHaveLength(3);
+  expect(await records.find(channel.organizationId, made[4]?.record.id ?? "")).toEqual(made[4]);
+});
+
+test("a channel's bytes are bounded: older ones give way, and one that is too large is not kept", async () => {
+  const channel = testChannel();
+  const [first, second] = [recordOf(channel, 8_000), recordOf(channel, 8_000)];
+  expect(await records.write([first, second])).toBe(2);
+  expect(await idsOf(channel)).toEqual([second.record.id]);
+  expect(await records.write([recordOf(channel, 30_000)])).toBe(0);
+});
+
+test("an organization's bytes are bounded over its channels, and told; what a channel frees is free again", async () => {
+  const one = testChannel();
+  const other = { ...testChannel(), organizationId: one.organizationId };
+  const stranger = testChannel();
+  await records.write([recordOf(one, 10_000), recordOf(stranger, 10_000)]);
+  const held = await records.bytesOf(one.organizationId);
+  expect(held).toBeGreaterThan(13_000);
+  expect(await records.write([recordOf(other, 10_000)])).toBe(0);
+  await records.purge(one.organizationId, one.number);
+  expect(await records.bytesOf(one.organizationId)).toBe(0);
+  expect(await records.write([recordOf(other, 10_000)])).toBe(1);
+  expect(await idsOf(stranger)).toHaveLength(1);
+});
+
+test("every key ends by itself", async () => {
+  const channel = testChannel();
+  await records.write([recordOf(channel)]);
+  for (const key of await server.client.keys(`inlet:{d.${channel.organizationId}}:*`)) {
+    expect(await server.client.pttl(key)).toBeGreaterThan(0);
+    expect(await server.client.pttl(key)).toBeLessThanOrEqual(limits.keepMs);
+  }
+  // Its content is gone: what is left of it holds nothing, is not listed whole, and is not counted.
+  await server.client.del(`inlet:{d.${channel.organizationId}}:x:${channel.number}`);
+  expect(await records.bytesOf(channel.organizationId)).toBe(0);
+});
+
+test("what was deleted is not written by a gateway that holds it still, and other channels' is", async () => {
+  const channel = testChannel();
+  const other = { ...testChannel(), organizationId: channel.organizationId };
+  const [gone, kept] = [recordOf(channel), recordOf(channel)];
+  await records.write([gone, kept]);
+  await records.delete(channel.organizationId, channel.number, [gone.record.id]);
+  expect(await idsOf(channel)).toEqual([kept.record.id]);
+  expect(await records.find(channel.organizationId, gone.record.id)).toBeUndefined();
+  expect(await records.write([recordOf(channel), recordOf(other)])).toBe(1);
+  await server.client.del(`inlet:{d.${channel.organizationId}}:g:${channel.number}`);
+  expect(await records.write([recordOf(channel)])).toBe(1);
+});

@@ -1,0 +1,153 @@
+import { expect, test } from "vitest";
+import { createDeliveryRecords, type NewDeliveryRecord } from "../../src/bus/deliveries/delivery-records.ts";
+import type { IngestResult } from "../../src/event/ingest.ts";
+import { createDeliveryRecorder, type DeliveryRecorderDeps } from "../../src/ingest/delivery-recorder.ts";
+import type { LiveChannel } from "../../src/ingest/live-channel.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { createLog } from "../../src/log.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { compileSender } from "../../src/verify/verify.ts";
+import { openedBus, testChannel } from "../bus/support.ts";
+import { opened } from "../support/opened.ts";
+
+const { redis } = openedBus();
+const records = opened(() => createDeliveryRecords({ redis }));
+
+const sender = compileSender(
+  {
+    ...{ verification: { scheme: "none" }, secrets: [], allowedAddresses: undefined, shadow: false },
+    ...{ handshakes: [], allowHandshakes: "never", readAs: undefined, answer: "outcome", forms: "fields" },
+    paths: { typePath: undefined, idPath: undefined, itemsPath: undefined },
+  },
+  {
+    hooksUrl: "https://hooks.example",
+    keys: { get: () => [], renew: async () => undefined },
+    onShadowed: () => {},
+  },
+);
+
+/** All that a recorder looks at. */
+const channelOf = (identity = testChannel()) =>
+  ({ identity, sender, sampling: { nextAtMs: 0, nextPoorAtMs: 0 } }) as unknown as LiveChannel;
+
+function open(instead: Partial<DeliveryRecorderDeps> = {}) {
+  const metrics = createMetrics();
+  const recorder = createDeliveryRecorder({
+    ...{ records, metrics, clock: Date.now, log: createLog({ level: "silent" }) },
+    explain: async () => [],
+    isOverLimit: () => false,
+    ...instead,
+  });
+  return {
+    recorder,
+    async dropped(cause: string) {
+      const { values } = (await metrics.registry.getMetricsAsJSON()).find(
+        ({ name }) => name === "inlet_delivery_records_dropped_total",
+      ) ?? { values: [] };
+      return values.find(({ labels }) => labels.cause === cause)?.value ?? 0;
+    },
+  };
+}
+
+const published: IngestResult = {
+  kind: "accepted",
+  outcome: { received: 1, published: 1, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
+};
+const quarantined: IngestResult = {
+  kind: "accepted",
+  outcome: {
+    ...{ received: 1, published: 0, duplicates: 0, quarantined: 1, events: [] },
+    quarantine: [{ id: "qr_1", reason: "no_match" }],
+  },
+};
+
+function requestOf(body: string | Buffer, arrivedAtMs: number) {
+  const values = Object.create(null);
+  const delivery = { method: "POST", headers: values, query: values, body: Buffer.from(body), arrivedAtMs };
+  return { delivery, request: { ...delivery, target: "/" } };
+}
+
+async function statusesOf({ identity }: LiveChannel): Promise<readonly string[]> {
+  const listed = await records.list(identity.organizationId, [identity.number]);
+  return listed.map(({ status }) => status);
+}
+
+test("a channel keeps one delivery a second, and rather one that was not simply published", async () => {
+  await using opening = new AsyncDisposableStack();
+  const { recorder } = open();
+  opening.use(recorder);
+  const [channel, quiet] = [channelOf(), channelOf()];
+  const startMs = Date.now();
+  for (let n = 0; n < 500; n++) {
+    const { delivery, request } = requestOf("{}", startMs + n);
+    recorder.settled(channel, delivery, n === 300 ? quarantined : published, request);
+  }
+  const { delivery, request } = requestOf("{}", startMs);
+  recorder.settled(quiet, delivery, published, request);
+  await recorder.flush();
+  expect(await statusesOf(channel)).toEqual(["quarantined"]);
+  expect(await statusesOf(quiet)).toEqual(["published"]);
+  const later = requestOf("{}", startMs + 1_500);
+  recorder.settled(channel, later.delivery, published, later.request);
+  await recorder.flush();
+  expect(await statusesOf(channel)).toEqual(["quarantined", "published"]);
+});
+
+test("a clock that was set back silences no channel", async () => {
+  await using opening = new AsyncDisposableStack();
+  const { recorder } = open();
+  opening.use(recorder);
+  const channel = channelOf();
+  for (const atMs of [Date.now(), Date.now() - 3_600_000]) {
+    const { delivery, request } = requestOf("{}", atMs);
+    recorder.settled(channel, delivery, published, request);
+    await recorder.flush();
+  }
+  expect(await statusesOf(channel)).toHaveLength(2);
+});
+
+test("while records cannot be written, deliveries go on, what waits is bounded, and what is dropped is counted", async () => {
+  const held = Promise.withResolvers<number>();
+  // Whoever waits for it is told; until then nobody does.
+  held.promise.catch(() => {});
+  let asked = 0;
+  let most = 0;
+  const write = (some: readonly NewDeliveryRecord[]) => {
+    asked += some.length;
+    most = Math.max(most, some.length);
+    return held.promise;
+  };
+  const { recorder, dropped } = open({ records: { write } });
+  const nowMs = Date.now();
+  // Each returns at once: nothing here can wait for a write that does not end.
+  for (let n = 0; n < 1_000; n++) {
+    const { delivery, request } = requestOf(Buffer.alloc(40_000), nowMs);
+    recorder.settled(channelOf(), delivery, published, request);
+  }
+  const flushed = recorder.flush();
+  expect(await dropped("full")).toBeGreaterThan(700);
+  held.reject(new UnavailableError("away"));
+  await Promise.allSettled([flushed]);
+  // One write takes so many bytes at most.
+  expect(most).toBeGreaterThan(0);
+  expect(most * 40_000).toBeLessThanOrEqual(1024 * 1024);
+  await recorder[Symbol.asyncDispose]();
+  expect(await dropped("unavailable")).toBe(asked);
+});
+
+test("an organization over its bytes keeps none, and bodies that are too large are left out", async () => {
+  await using opening = new AsyncDisposableStack();
+  const full = channelOf();
+  const { recorder, dropped } = open({ isOverLimit: (id) => id === full.identity.organizationId });
+  opening.use(recorder);
+  const channel = channelOf();
+  const { delivery, request } = requestOf(Buffer.alloc(200_000, "x"), Date.now());
+  recorder.settled(full, delivery, published, request);
+  recorder.settled(channel, delivery, published, request);
+  await recorder.flush();
+  expect([await dropped("overLimit"), await statusesOf(full)]).toEqual([1, []]);
+  const { organizationId, number } = channel.identity;
+  const [{ id } = { id: "" }] = await records.list(organizationId, [number]);
+  const found = await records.find(organizationId, id);
+  expect([found?.body, found?.record.bodyBytes]).toEqual([null, 200_000]);
+});

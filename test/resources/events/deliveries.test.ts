@@ -1,0 +1,196 @@
+import { describe, expect, it } from "vitest";
+import { opened } from "../../support/opened.ts";
+import { startTestSpine } from "../../support/spine.ts";
+import { until } from "../../support/until.ts";
+
+const spine = opened(startTestSpine);
+
+const events = [
+  { type: "push", typePath: "$.type", idPath: "$.id", payloadPath: "$.data", schema: { type: "object" } },
+];
+const install = (config: object = {}) => spine.install({ uid: "main", kind: "webhook", config, events });
+type App = Awaited<ReturnType<typeof install>>;
+const listed = (app: App, query = "") => spine.api.call.get(`/apps/${app.id}/deliveries${query}`);
+const whole = (app: App, id: string) => spine.api.call.get(`/apps/${app.id}/deliveries/${id}`);
+
+/** A delivery whose record is written. */
+async function deliver(app: App, body: unknown, headers: Record<string, string> = {}) {
+  const result = await spine.deliver(app.channels[0].id, body, headers);
+  await spine.path.recorder.flush();
+  return result;
+}
+const pushed = (id: string, data: unknown = { n: 1 }) => ({ type: "push", id, data });
+
+describe("the record of a delivery", () => {
+  it("tells how it came, what each path yielded, and what came of it", async () => {
+    const app = await install();
+    const text = '{"type":"push","id":"1","data":{"n":10000000000000000001}}';
+    const result = await deliver(app, text, { "x-request-id": "req-1", "x-other": "kept" });
+    if (result.kind !== "accepted") throw new Error(result.kind);
+    const [summary] = await listed(app);
+    expect(summary).toEqual({
+      id: expect.stringMatching(/^del_/),
+      appId: app.id,
+      channelUid: "main",
+      requestId: "req-1",
+      clientAddress: null,
+      method: "POST",
+      receivedAt: expect.stringMatching(/Z$/),
+      durationMs: expect.any(Number),
+      status: "published",
+      httpStatus: 200,
+      reason: null,
+      verification: { result: "none", scheme: "none", preset: null, deliveryId: null },
+      ...{ received: 1, published: 1, duplicates: 0, quarantined: 0, quarantine: [] },
+      events: result.outcome.events,
+      bodyBytes: text.length,
+    });
+    const { bodyBase64, items, explanation, headers, query, ...rest } = await whole(app, summary.id);
+    expect(rest).toEqual(summary);
+    expect(Buffer.from(bodyBase64, "base64").toString()).toBe(text);
+    expect([headers, query]).toEqual([
+      { "content-type": "application/json", "x-request-id": "req-1", "x-other": "kept" },
+      {},
+    ]);
+    expect(items).toMatchObject([
+      {
+        definitions: [
+          {
+            matches: true,
+            typePath: { values: ["push"] },
+            idPath: { values: ["1"] },
+            payloadPath: { path: "$.data" },
+            failure: null,
+          },
+        ],
+      },
+    ]);
+    expect(explanation[0].events).toMatchObject([{ status: "duplicate" }]);
+  });
+
+  it("is found by request, event, entry, status, channel and time, in either order", async () => {
+    const app = await install();
+    const sent = await deliver(app, pushed("one"), { "x-request-id": "req-a" });
+    // Records of one millisecond stand in the order of their ids, which is none.
+    const sentAtMs = Date.now();
+    await until(() => Date.now() > sentAtMs);
+    await deliver(app, { type: "push", id: "two", data: "no object" }, { "x-request-id": "req-b" });
+    const entryId = sent.kind === "accepted" ? sent.outcome.events[0]?.entryId : "";
+    const idsBy = async (query: string) =>
+      (await listed(app, query)).map(({ requestId }: { requestId: string }) => requestId);
+    expect(await idsBy("?order=oldest")).toEqual(["req-a", "req-b"]);
+    expect(await idsBy("?order=newest&limit=1")).toEqual(["req-b"]);
+    expect(await idsBy("?requestId=req-a")).toEqual(["req-a"]);
+    expect(await idsBy("?eventId=one")).toEqual(["req-a"]);
+    expect(await idsBy(`?eventId=${entryId}`)).toEqual(["req-a"]);
+    expect(await idsBy("?status=quarantined")).toEqual(["req-b"]);
+    expect(await idsBy("?channel=main&from=2020-01-01T00:00:00Z")).toEqual(["req-a", "req-b"]);
+    expect(await idsBy("?to=2020-01-01T00:00:00Z")).toEqual([]);
+    expect(await spine.api.call.refusal("GET", `/apps/${app.id}/deliveries?channel=other`)).toMatchObject({
+      status: 404,
+    });
+  });
+
+  it("shows the definitions of then beside what today's would make of it", async () => {
+    const app = await install();
+    await deliver(app, { kind: "push", id: "1", data: {} });
+    const [{ id, status }] = await listed(app);
+    const mended = [{ ...events[0], typePath: "$.kind" }];
+    await spine.api.call.put(`/apps/${app.id}/channels/main`, { events: mended });
+    const { items, explanation } = await whole(app, id);
+    expect([status, items[0].definitions[0].typePath.path]).toEqual(["quarantined", "$.type"]);
+    expect(items[0].failures).toMatchObject([{ reason: "no_match" }]);
+    expect(explanation[0].events).toMatchObject([{ type: "push", status: "new" }]);
+  });
+
+  it("has neither credentials nor secrets, in no part of it", async () => {
+    const app = await install({ verification: { scheme: "token", in: "body", name: "$.token" } });
+    const [{ id: address }] = app.channels;
+    const token = "s3cret-t0ken";
+    await spine.api.call.put(`/apps/${app.id}/channels/main`, { config: { secrets: [{ value: token }] } });
+    const identified = [{ type: "push", idPath: "$.token" }];
+    await spine.api.call.put(`/apps/${app.id}/channels/main`, { events: identified });
+    await deliver(
+      app,
+      { token, hook: `https://hooks.example/hooks/${address}` },
+      { "x-api-key": "an-api-key", referer: `https://x.example/hooks/${address}` },
+    );
+    const [summary] = await listed(app);
+    const shown = await whole(app, summary.id);
+    expect(shown.verification).toMatchObject({ result: "verified", scheme: "token" });
+    const body = Buffer.from(shown.bodyBase64, "base64").toString();
+    expect(JSON.parse(body)).toEqual({ token: "***", hook: "https://hooks.example/hooks/ch_***" });
+    const key = `inlet:{d.${app.organizationId}}:r:${summary.id}`;
+    const stored = Object.values(await spine.server.client.hgetall(key));
+    for (const text of [JSON.stringify([summary, shown]), body, ...stored])
+      for (const hidden of [token, address, "an-api-key"]) expect(text).not.toContain(hidden);
+  });
+
+  it("of a refused delivery holds its headers and the reason alone", async () => {
+    const app = await install({ verification: { scheme: "token", in: "header", name: "x-token" } });
+    await spine.api.call.put(`/apps/${app.id}/channels/main`, {
+      config: { secrets: [{ value: "right-token" }] },
+    });
+    await deliver(app, pushed("1"), { "x-token": "wrong-token", "x-other": "kept" });
+    const [{ id }] = await listed(app, "?status=refused");
+    const shown = await whole(app, id);
+    expect(shown).toMatchObject({ httpStatus: 401, reason: expect.any(String), bodyBase64: null, items: [] });
+    expect(shown.verification.result).toBe("refused");
+    expect(shown.headers).toEqual({ "content-type": "application/json", "x-other": "kept" });
+  });
+
+  it("is not made where the channel turns that off", async () => {
+    const app = await install({ deliveryRecords: false });
+    await deliver(app, pushed("1"));
+    expect(await listed(app)).toEqual([]);
+  });
+
+  it("is read by callers with deliveries.read, and each look at one stands in the audit", async () => {
+    const app = await install();
+    await deliver(app, pushed("1"));
+    const caller = spine.api.as(await spine.api.keyWith("deliveries.read"));
+    const [{ id }] = await caller.get(`/apps/${app.id}/deliveries`);
+    await caller.get(`/apps/${app.id}/deliveries/${id}`);
+    const audit = await spine.api.call.get(`/audit?entity=delivery&entityId=${id}`);
+    expect(audit).toMatchObject([{ action: "read" }]);
+    const other = spine.api.as(await spine.api.keyWith("apps.read", "channels.read"));
+    expect(await other.refusal("GET", `/apps/${app.id}/deliveries`)).toMatchObject({ status: 403 });
+  });
+});
+
+describe("what is deleted for privacy", () => {
+  it("goes from the records too: an event, by its entry, and a repeat of its delivery", async () => {
+    const app = await install();
+    await deliver(app, pushed("kept"));
+    const sent = await deliver(app, pushed("gone", { person: "x" }));
+    await deliver(app, pushed("gone", { person: "x" }));
+    expect(await listed(app)).toHaveLength(3);
+    if (sent.kind !== "accepted") throw new Error(sent.kind);
+    const { topic, entryId } = sent.outcome.events[0] ?? { topic: "", entryId: "" };
+    await spine.api.call.delete(`/apps/${app.id}/events/${encodeURIComponent(topic)}/${entryId}`);
+    expect(await listed(app)).toMatchObject([{ events: [{ id: "kept" }] }]);
+    // A gateway that holds one still does not write it.
+    await deliver(app, pushed("late"));
+    expect(await listed(app)).toHaveLength(1);
+  });
+
+  it("goes from the records too: a quarantined item, and a channel", async () => {
+    const app = await install();
+    await deliver(app, { type: "push", id: "1", data: "no object" });
+    const [{ id }] = await spine.api.call.get(`/apps/${app.id}/quarantine`);
+    expect(await listed(app)).toHaveLength(1);
+    await spine.api.call.delete(`/apps/${app.id}/quarantine/${id}`);
+    expect(await listed(app)).toEqual([]);
+    const other = await install();
+    await deliver(other, pushed("1"));
+    const { number } = await spine.api.database.db
+      .selectFrom("channels")
+      .select("number")
+      .where("appId", "=", other.id)
+      .executeTakeFirstOrThrow();
+    const { organizationId } = other;
+    await spine.path.deliveryRecords.purge(organizationId, number);
+    expect(await listed(other)).toEqual([]);
+    expect(await spine.server.client.exists(`inlet:{d.${organizationId}}:x:${number}`)).toBe(0);
+  });
+});
