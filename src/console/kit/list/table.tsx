@@ -65,8 +65,11 @@ export function Table<Row>(props: Props<Row>) {
   const current = Math.min(at, Math.max(0, count - 1));
   useEffect(() => {
     if (!movesFocus.current) return;
+    const row = box.current?.querySelector<HTMLElement>(`[data-index="${current}"]`);
+    // It may be out of sight until the list has scrolled.
+    if (!row) return;
     movesFocus.current = false;
-    box.current?.querySelector<HTMLElement>(`[data-index="${current}"]`)?.focus({ preventScroll: true });
+    row.focus({ preventScroll: true });
   });
 
   function moveTo(index: number): void {
@@ -140,7 +143,7 @@ export function Table<Row>(props: Props<Row>) {
           const isOpen = row !== undefined && openKey !== undefined && keyOf(row) === openKey;
           return (
             <div
-              key={row === undefined ? `#${index}` : keyOf(row)}
+              key={index}
               class={row === undefined ? "table-row waiting" : onOpen ? "table-row opens" : "table-row"}
               role="row"
               aria-rowindex={index + 2}

@@ -1,0 +1,138 @@
+import { execFile } from "node:child_process";
+import { mkdir, readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { AxeResults } from "axe-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { expect } from "vitest";
+import { launchChromium } from "./chromium.ts";
+import { createTestStores, startTestGateway, type TestGateway, type TestStores } from "./gateway.ts";
+import { API_KEY } from "./gateway-process.ts";
+
+const ROOT = join(import.meta.dirname, "..", "..");
+const SCREENSHOTS = join(ROOT, "test", "browser", "screenshots");
+
+export type Theme = "light" | "dark";
+
+/** A gateway with its console, and a browser to open it in. */
+export interface TestConsole extends AsyncDisposable {
+  readonly gateway: TestGateway;
+  readonly stores: TestStores;
+  readonly browser: Browser;
+  /** Signs in, at that address below `/console`. */
+  readonly open: (path?: string, options?: OpenOptions) => Promise<ConsolePage>;
+}
+
+export interface OpenOptions {
+  /** Default: a key with `*`. Null: nobody signs in. */
+  readonly key?: string | null;
+  readonly theme?: Theme;
+  readonly width?: number;
+  readonly timeZone?: string;
+  /** For what a tester adds to the page (axe); all else runs under the page's own policy. */
+  readonly bypassCsp?: boolean;
+}
+
+/** An open page, closed with its context by disposal, which throws what the page complained of. */
+export interface ConsolePage extends AsyncDisposable {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Errors of scripts and of the console, what the policy forbade, addresses elsewhere. Known ones are taken out by the test. */
+  readonly complaints: string[];
+}
+
+/** The page is built where it is not, as `config/setup.sh` does. */
+export async function buildConsole(): Promise<void> {
+  await promisify(execFile)(process.execPath, [join(ROOT, "config", "console", "build.ts")]);
+}
+
+export async function startTestConsole(env: Readonly<Record<string, string>> = {}): Promise<TestConsole> {
+  await using starting = new AsyncDisposableStack();
+  await buildConsole();
+  const stores = starting.use(await createTestStores());
+  const gateway = starting.use(await startTestGateway({ ...stores.env, ...env }));
+  const browser = await launchChromium();
+  starting.defer(() => browser.close());
+  const owned = starting.move();
+  return {
+    gateway,
+    stores,
+    browser,
+    open: (path = "/", options = {}) => openPage(browser, gateway.origin, path, options),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function openPage(
+  browser: Browser,
+  origin: string,
+  path: string,
+  { key = API_KEY, theme = "light", width = 1440, timeZone, bypassCsp = false }: OpenOptions,
+): Promise<ConsolePage> {
+  const context = await browser.newContext({
+    viewport: { width, height: width < 600 ? 740 : 900 },
+    colorScheme: theme,
+    bypassCSP: bypassCsp,
+    ...(timeZone === undefined ? {} : { timezoneId: timeZone }),
+  });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(`${error.message}\n${error.stack}`));
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(origin) && !/^(data|blob):/.test(url)) complaints.push(`asked ${url}`);
+  });
+  await page.goto(`${origin}/console${path}`);
+  if (key !== null) await signIn(page, key);
+  return {
+    page,
+    context,
+    complaints,
+    async [Symbol.asyncDispose]() {
+      await context.close();
+      expect(complaints).toEqual([]);
+    },
+  };
+}
+
+export async function signIn(page: Page, key = API_KEY): Promise<void> {
+  await page.getByLabel("API key").fill(key);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.locator("#nav").waitFor({ state: "attached" });
+}
+
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core"), "utf8");
+
+/** What axe-core finds serious on the page as it stands: rule, and where. The page must have been opened with `bypassCsp`. */
+export async function seriousFindings(page: Page): Promise<readonly string[]> {
+  await page.addScriptTag({ content: AXE });
+  const { violations } = (await page.evaluate("axe.run()")) as AxeResults;
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ target, failureSummary }) => `${id} ${target.join(" ")}: ${failureSummary}`),
+    );
+}
+
+/** What is checked of a view in each theme at both widths: nothing serious for axe, no wider than the window; and a picture of it. */
+export async function lookAt(
+  console: TestConsole,
+  view: { readonly name: string; readonly path: string; readonly ready: (page: Page) => Promise<unknown> },
+): Promise<void> {
+  await mkdir(SCREENSHOTS, { recursive: true });
+  for (const theme of ["light", "dark"] as const) {
+    for (const width of [1440, 360]) {
+      await using opened = await console.open(view.path, { theme, width, bypassCsp: true });
+      const { page } = opened;
+      await view.ready(page);
+      await page.screenshot({ path: join(SCREENSHOTS, `${view.name}-${theme}-${width}.png`) });
+      expect([theme, width, await seriousFindings(page)]).toEqual([theme, width, []]);
+      const wide = await page.evaluate("document.documentElement.scrollWidth");
+      expect([theme, width, Number(wide) <= width]).toEqual([theme, width, true]);
+    }
+  }
+}
