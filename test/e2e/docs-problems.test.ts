@@ -1,0 +1,146 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeAll, expect, it } from "vitest";
+import { createHandlerRequest } from "../../src/delivery/handler-request.ts";
+import { freePort } from "../support/free-port.ts";
+import { createTestStores, startTestGateway } from "../support/gateway.ts";
+import { API_KEY } from "../support/gateway-process.ts";
+import { startHandlerServer } from "../support/handler-server.ts";
+import { opened } from "../support/opened.ts";
+import { until } from "../support/until.ts";
+
+const PAGE = readFileSync(new URL("../../src/docs/problems.md", import.meta.url), "utf8");
+const OFTEN = { everyMs: 50, slowEveryMs: 50, openAfterMs: 0, resolveAfterMs: 0 };
+
+const stores = opened(createTestStores);
+const gateway = opened(() =>
+  startTestGateway(
+    { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
+    {
+      problemTiming: OFTEN,
+      housekeeperTiming: { tickMs: 50 },
+      handlersTiming: { firstRetryMs: 50, mostRetryMs: 100 },
+    },
+  ),
+);
+/** Stands for Slack and for the mail service. */
+const outside = opened(startHandlerServer);
+const dir = opened(async () => {
+  const path = await mkdtemp(join(tmpdir(), "inlet-docs-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+});
+
+/** The script that the page names right above it. */
+function script(name: string): string {
+  const [, text] =
+    new RegExp(`^\`${name}\`[^\\n]*\\n\\n\`\`\`js\\n([\\s\\S]*?)^\`\`\``, "m").exec(PAGE) ?? [];
+  if (text === undefined) throw new Error(`the page has no ${name}`);
+  return text;
+}
+
+beforeAll(async () => {
+  for (const name of ["relay.mjs", "to-slack.mjs", "to-email.mjs"])
+    await writeFile(join(dir.path, name), script(name));
+  const apps = () => gateway.api<readonly { isSystem: boolean }[]>("GET", "/apps");
+  await until(async () => (await apps()).some(({ isSystem }) => isSystem));
+});
+
+async function startRelay(target: string, env: Readonly<Record<string, string>>) {
+  const port = await freePort();
+  const child: ChildProcess = spawn(process.execPath, ["relay.mjs", target], {
+    cwd: dir.path,
+    env: { ...env, PORT: String(port) },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  const url = `http://127.0.0.1:${port}/`;
+  await until(() =>
+    fetch(url, { method: "POST" }).then(
+      ({ status }) => status === 401,
+      () => false,
+    ),
+  );
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await once(child, "exit");
+    },
+  };
+}
+
+it("the blocks of the page, pasted, list problems and subscribe the relay, which tells Slack of one that opens and ends", async () => {
+  const port = await freePort();
+  const pasted = [...PAGE.matchAll(/(?<!-->\n)^```sh\n([\s\S]*?)^```/gm)]
+    .map(([, block]) => block)
+    .join("\n")
+    .replaceAll("KEY=ik_…", `KEY=${API_KEY}`)
+    .replaceAll("http://127.0.0.1:8080", gateway.origin)
+    .replaceAll("http://127.0.0.1:8090", `http://127.0.0.1:${port}`);
+  const shell = `${pasted}\necho "$HANDLER_SECRET"`;
+  const { stdout } = await promisify(execFile)("sh", ["-euc", shell], { cwd: dir.path });
+  const [list, ...rest] = stdout.trim().split("\n");
+  expect(list).toBe("[]");
+  const secret = rest.at(-1) ?? "";
+
+  // The first answer of Slack is that it has had enough.
+  outside.answers.set("/slack", (_, times) => ({ status: times === 1 ? 429 : 200 }));
+  const child = spawn(process.execPath, ["relay.mjs", "./to-slack.mjs"], {
+    cwd: dir.path,
+    env: { SLACK_URL: outside.urlOf("/slack"), HANDLER_SECRET: secret, PORT: String(port) },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  try {
+    const { id } = await gateway.api<{ id: string }>("POST", "/connections", {
+      ...{ name: "Calendar", kind: "oauth2", allowedOrigins: ["https://api.example.com"] },
+      config: {
+        ...{ grant: "authorizationCode", clientId: "inlet", clientSecret: "secret" },
+        tokenEndpoint: "https://id.example.com/token",
+        authorizationEndpoint: "https://id.example.com/authorize",
+      },
+    });
+    const texts = () => outside.taken("/slack").map(({ body }) => JSON.parse(body).text);
+    await until(() => texts().some((text) => text.startsWith("New: connection_needs_reauth")));
+    await gateway.api("DELETE", `/connections/${id}`);
+    await until(() => texts().some((text) => text.startsWith("Over: connection_needs_reauth")));
+  } finally {
+    child.kill();
+    await once(child, "exit");
+  }
+});
+
+it("the relay sends an e-mail for a signed problem, hands on that it was not taken, and refuses what is not signed", async () => {
+  const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+  await using relay = await startRelay("./to-email.mjs", {
+    HANDLER_SECRET: secret,
+    MAIL_URL: outside.urlOf("/mail"),
+    MAIL_TOKEN: "token",
+    MAIL_FROM: "inlet@example.com",
+    MAIL_TO: "you@example.com",
+  });
+  const problem = { kind: "channel_silent", message: "No event came.", cure: "Look at its sender." };
+  const send = async (signedWith: string) => {
+    const fields = ["id", "prob_1.opened", "type", "channel_silent.opened", "data", JSON.stringify(problem)];
+    const event = { topic: "t", entryId: "1-0", fields };
+    const options = { url: relay.url, secret: signedWith, subscriptionId: "sub_1", atMs: Date.now() };
+    const { headers = {}, body } = createHandlerRequest(event, options);
+    return fetch(relay.url, { method: "POST", headers, body: String(body) });
+  };
+  expect((await send(secret)).status).toBe(204);
+  const [mail] = outside.at("/mail");
+  expect(mail?.headers).toMatchObject({ authorization: "Bearer token", "idempotency-key": "prob_1.opened" });
+  expect(JSON.parse(mail?.body ?? "")).toEqual({
+    from: "inlet@example.com",
+    to: ["you@example.com"],
+    subject: "Inlet: channel_silent has come up",
+    text: "No event came.\n\nLook at its sender.\n",
+  });
+  outside.answers.set("/mail", () => ({ status: 429, headers: { "retry-after": "30" } }));
+  const refused = await send(secret);
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([502, "30"]);
+  expect((await send(`whsec_${Buffer.alloc(32, 8).toString("base64")}`)).status).toBe(401);
+});
