@@ -21,6 +21,9 @@ export type Command =
 /** Kubernetes puts these into every pod beside a service called `inlet`. */
 const KUBERNETES_SERVICE_LINK = /^INLET_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_(TCP|UDP|SCTP)(_.*)?)$/;
 
+/** What the command line reads of the environment as a client of the API. */
+export const CLIENT_VARIABLES: ReadonlySet<string> = new Set(["INLET_URL", "INLET_APP"]);
+
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -137,7 +140,9 @@ function readSettingsFile(file: string, findings: Finding[]): Variables {
 function findUnknown(names: readonly string[]): Finding[] {
   const known = SETTING_LIST.map((setting) => setting.name);
   return names
-    .filter((name) => !known.includes(name) && !KUBERNETES_SERVICE_LINK.test(name))
+    .filter(
+      (name) => !known.includes(name) && !CLIENT_VARIABLES.has(name) && !KUBERNETES_SERVICE_LINK.test(name),
+    )
     .map((name) => {
       const nearest = findNearest(name, known);
       return { path: name, message: `is not a setting${nearest ? `; did you mean ${nearest}?` : ""}` };

@@ -13,31 +13,11 @@ async function main(): Promise<number> {
     process.stdout.write(`${createRequire(import.meta.url)("../package.json").version}\n`);
     return EXIT.done;
   }
-  const { parseConfig } = await import("./config.ts");
-  const parsed = parseConfig(process.env, argv);
-  if (!parsed.ok) {
-    const lines = parsed.error.map(({ path, message }) => `  ${path}: ${message}`);
-    process.stderr.write(`Inlet does not start: these settings are wrong.\n${lines.join("\n")}\n`);
-    return EXIT.wrongSettings;
+  const isCommand = argv[0] !== undefined && !argv[0].startsWith("-");
+  if (isCommand || (options.ok && options.value.help)) {
+    return (await import("./cli/run.ts")).runCommand(argv);
   }
-  const command = parsed.value;
-  switch (command.kind) {
-    case "help":
-      process.stdout.write((await import("./cli/help.ts")).renderHelp());
-      return EXIT.done;
-    case "apply":
-      return (await import("./cli/apply-set-up.ts")).applySetUpFile({ ...command, env: process.env });
-    case "rotateMasterKey":
-      return (await import("./cli/rotate-master-key.ts")).rotate(command.config);
-    case "revokeKey":
-      return (await import("./cli/revoke-key.ts")).revoke(command.config, command.named);
-    case "sealAddresses":
-      return (await import("./cli/seal-addresses.ts")).sealAllAddresses(command.config);
-    case "start":
-      return (await import("./cli/start.ts")).start(command.config);
-    default:
-      return command satisfies never;
-  }
+  return (await import("./cli/gateway-commands.ts")).runGatewayCommand(process.env, argv);
 }
 
 process.exitCode = await main();

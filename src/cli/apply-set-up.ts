@@ -21,9 +21,13 @@ import type { Variables } from "./setup/environment.ts";
 import { parseSetUp } from "./setup/file.ts";
 import { isChange, renderFindings, renderSteps } from "./setup/plan.ts";
 
-/** `--apply`. Answers the exit code. */
+/** `apply` and `plan`. Answers the exit code. */
 export async function applySetUpFile(
-  command: Pick<SetUpOptions, "file" | "planOnly" | "env"> & { readonly config: Config },
+  command: Pick<SetUpOptions, "file" | "planOnly" | "env"> & {
+    readonly config: Config;
+    /** A plan that differs is `EXIT.differs`, and a wrong file another code. */
+    readonly tellsDifference: boolean;
+  },
 ): Promise<number> {
   // Standard output is for the plan, and for what was done.
   const log = await openLog(command.config, process.stderr);
@@ -37,7 +41,8 @@ export async function applySetUpFile(
       print,
       complain,
     });
-    return end === "done" ? EXIT.done : EXIT.wrongSettings;
+    if (end === "refused") return command.tellsDifference ? EXIT.failed : EXIT.wrongSettings;
+    return end === "differs" && command.tellsDifference ? EXIT.differs : EXIT.done;
   });
 }
 
@@ -57,11 +62,15 @@ export interface SetUpOptions {
  * anything is opened, and the whole plan before anything is written. Gateways that run on the database have it in force within
  * two seconds.
  *
- * `refused`: the file is wrong, or does not fit what there is; nothing was changed.
+ * `differs`: of a plan, that applying it would change something. `refused`: the file is wrong, or does not fit what there is; nothing
+ * was changed.
  *
  * @throws DataDirInUseError where a gateway runs on servers of its own; what a start throws
  */
-export async function runSetUp(config: Config, options: SetUpOptions): Promise<"done" | "refused"> {
+export async function runSetUp(
+  config: Config,
+  options: SetUpOptions,
+): Promise<"done" | "differs" | "refused"> {
   const { file, env, log, signal, print, complain } = options;
   const refuse = (findings: readonly Finding[]): "refused" => {
     complain(`Nothing is changed: ${file} is not right.\n${renderFindings(findings)}`);
@@ -87,7 +96,7 @@ export async function runSetUp(config: Config, options: SetUpOptions): Promise<"
   const plan = await planSetUp(deps, wanted.value);
   if (plan.conflicts.length > 0) return refuse(plan.conflicts);
   await print(`${options.planOnly ? "Would do" : "To do"}:\n${renderSteps(plan.steps)}`);
-  if (options.planOnly) return "done";
+  if (options.planOnly) return plan.steps.some(isChange) ? "differs" : "done";
 
   const { conflicts, steps } = await applySetUp(deps, wanted.value, (organization, token) =>
     print(keyLine(organization, token)),

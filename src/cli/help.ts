@@ -18,9 +18,11 @@ Takes events from webhooks to de-duplicated Redis streams by topic.
 
 Settings, with their defaults:
 
-${SETTING_LIST.map(renderSetting).join("\n")}
+${renderSettings()}
 `;
 }
+
+export const renderSettings = (): string => SETTING_LIST.map(renderSetting).join("\n");
 
 function renderSetting({ name, description, unsetMeans, defaultText }: SettingInfo): string {
   const fallback = unsetMeans ?? defaultText;

@@ -1,15 +1,6 @@
 import { CloudEvent, type CloudEventV1, HTTP } from "cloudevents";
 import { isJsonData, readAttributes } from "./cloud-event.ts";
-
-/** A function of the engine that the compiler does not know yet. */
-interface ExactJson {
-  rawJSON(text: string): unknown;
-  parse(
-    text: string,
-    reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
-  ): unknown;
-}
-const { parse, rawJSON }: ExactJson = JSON as typeof JSON & ExactJson;
+import { parseExactly } from "./exact-json.ts";
 
 /** An event in the JSON format of CloudEvents 1.0. */
 export type StructuredEvent = Readonly<Record<string, unknown>>;
@@ -69,12 +60,6 @@ function readExactly(text: string): unknown {
     return text;
   }
 }
-
-/** Numbers that a double does not print as they were spelled stay as text, for `JSON.stringify`. */
-const parseExactly = (text: string): unknown =>
-  parse(text, (_, value, { source }) =>
-    typeof value === "number" && source !== undefined && source !== String(value) ? rawJSON(source) : value,
-  );
 
 /** Section 3.1.3.2: all but printable ASCII, and blanks, quotes and percent signs, by their UTF-8 bytes. */
 function encodeHeader(value: string): string {

@@ -30,7 +30,7 @@ interface Applied {
 async function apply(
   env: Readonly<Record<string, string>>,
   ...argv: string[]
-): Promise<Applied & { readonly end: "done" | "refused" }> {
+): Promise<Applied & { readonly end: "done" | "differs" | "refused" }> {
   const parsed = parseConfig(env, ["--apply", ...argv]);
   if (!parsed.ok || parsed.value.kind !== "apply") throw new Error(JSON.stringify(parsed));
   const said = { stdout: "", stderr: "" };
@@ -66,7 +66,11 @@ describe("a set-up", () => {
     await using gateway = await startTestGateway(stores.env);
     const env = { ...stores.env, GITHUB_WEBHOOK_SECRET: SECRET };
     const planned = await apply(env, EXAMPLE, "--plan");
-    expect(planned).toMatchObject({ end: "done", stdout: expect.stringMatching(/^Would do:/), stderr: "" });
+    expect(planned).toMatchObject({
+      end: "differs",
+      stdout: expect.stringMatching(/^Would do:/),
+      stderr: "",
+    });
     const first = await apply(env, EXAMPLE);
     expect(first).toMatchObject({
       end: "done",

@@ -1,0 +1,91 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { EXIT, type ExitCode } from "../exit.ts";
+import type { Io } from "../io.ts";
+import { createOutput, type Output, type OutputFormat } from "../output/output.ts";
+import { type Api, createApi } from "./api.ts";
+import { findApp } from "./app.ts";
+import { findCredentials } from "./credentials.ts";
+import type { App } from "./entities.ts";
+
+/** What a command of the API works with. */
+export interface Client {
+  readonly api: Api;
+  readonly output: Output;
+  readonly io: Io;
+  /** The app that the caller means. @throws CommandError */
+  readonly app: () => Promise<App>;
+}
+
+interface ClientOptions {
+  readonly url?: string;
+  readonly app?: string;
+  readonly output?: OutputFormat;
+}
+
+/** Options that every command of the API takes. */
+export const apiOptions = (command: Command): Command =>
+  command
+    .addOption(new Option("-o, --output <format>", "how to print").choices(["table", "json"]))
+    .option("--url <address>", "the gateway's address (default: INLET_URL, else as `inlet login` keeps it)");
+
+/** The same, and which app is meant. */
+export const appOptions = (command: Command): Command =>
+  apiOptions(command).option(
+    "-a, --app <app>",
+    "the app by its id or uid (default: INLET_APP, else the only one)",
+  );
+
+/** Makes a commander action: it gets the client, the arguments and the options, and may answer an exit code. */
+export const acting =
+  <A extends readonly unknown[], O extends object = object>(
+    context: CommandContext,
+    act: (client: Client, args: A, options: O) => Promise<ExitCode | undefined>,
+  ) =>
+  async (...all: unknown[]): Promise<void> => {
+    const command = all.at(-1) as Command;
+    const options = command.opts<ClientOptions & O>();
+    const { io } = context;
+    const api = createApi(await findCredentials(io.env, options.url), io.signal);
+    const client: Client = {
+      api,
+      io,
+      output: createOutput(io, options.output),
+      app: () => findApp(api, options.app ?? (io.env.INLET_APP || undefined)),
+    };
+    context.exitCode = (await act(client, command.processedArgs as unknown as A, options)) ?? EXIT.done;
+  };
+
+/** Shows examples in a command's help: a line to paste, and what it does. */
+export const examples = (
+  command: Command,
+  lines: readonly (readonly [line: string, meaning: string])[],
+): Command => {
+  const width = Math.max(...lines.map(([line]) => line.length));
+  const shown = lines.map(([line, meaning]) => `  $ ${line.padEnd(width)}  # ${meaning}`);
+  return command.addHelpText("after", `\nExamples:\n${shown.join("\n")}`);
+};
+
+/** A whole number, for an option. */
+export const parseCount =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It is to be a whole number from ${least} to ${most}.`);
+  };
+
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A time in the past, as `2h` or RFC 3339, in ms since 1970. */
+export function parsePast(text: string): number {
+  const { count, unit } = /^(?<count>\d{1,9})(?<unit>[smhd])$/.exec(text)?.groups ?? {};
+  if (count !== undefined && unit !== undefined) return Date.now() - Number(count) * (UNITS[unit] ?? 0);
+  const atMs = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isFinite(atMs)) return atMs;
+  throw new InvalidArgumentError("It is to be a time such as 30m, 2h, 7d or 2026-01-31T08:00:00Z.");
+}
+
+/** As the API takes a time. */
+export const timeText = (atMs: number | undefined): string | undefined =>
+  atMs === undefined ? undefined : new Date(atMs).toISOString();

@@ -1,0 +1,92 @@
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { CommandError, EXIT, wrongUse } from "../exit.ts";
+import type { Io } from "../io.ts";
+
+/** Where a gateway is, and a key for it. */
+export interface Credentials {
+  /** `https://host/v1` */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+}
+
+const DEFAULT_URL = "http://127.0.0.1:8080";
+const FILE = "credentials.json";
+
+/** Folder of what the command line keeps for a person. */
+export function configDir(env: Io["env"]): string {
+  const base = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config");
+  return join(base, "inlet");
+}
+
+/**
+ * By the environment (`INLET_URL`, `INLET_API_KEY`), else as `inlet login` has kept them. A kept key goes to the address that it was
+ * kept for, and to no other.
+ *
+ * @throws CommandError
+ */
+export async function findCredentials(env: Io["env"], urlOption?: string): Promise<Credentials> {
+  const stored = await readCredentials(env);
+  const url = urlOption ?? (env.INLET_URL?.trim() || undefined);
+  const baseUrl = url === undefined ? (stored?.baseUrl ?? parseUrl(DEFAULT_URL)) : parseUrl(url);
+  const apiKey = env.INLET_API_KEY?.trim() || (stored?.baseUrl === baseUrl ? stored.apiKey : undefined);
+  if (apiKey) return { baseUrl, apiKey };
+  throw new CommandError(
+    `There is no API key for ${baseUrl}. Run \`inlet login\`, or set INLET_URL and INLET_API_KEY.`,
+    { exitCode: EXIT.notAllowed },
+  );
+}
+
+/** @throws CommandError for a file that cannot be read */
+export async function readCredentials(env: Io["env"]): Promise<Credentials | undefined> {
+  const file = join(configDir(env), FILE);
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw new CommandError(`${file} cannot be read (${error.code})`);
+  });
+  if (text === undefined) return undefined;
+  const parsed = parseStored(text);
+  if (parsed === undefined)
+    throw new CommandError(`${file} is not as \`inlet login\` writes it: run that again`);
+  return parsed;
+}
+
+export async function writeCredentials(env: Io["env"], credentials: Credentials): Promise<string> {
+  const file = join(configDir(env), FILE);
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const partial = `${file}.${process.pid}`;
+  await writeFile(partial, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600, flag: "wx" });
+  await rename(partial, file);
+  return file;
+}
+
+/** Whether there were any. */
+export async function removeCredentials(env: Io["env"]): Promise<boolean> {
+  const file = join(configDir(env), FILE);
+  return rm(file).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return false;
+      throw error;
+    },
+  );
+}
+
+/** The address of the API of what a person calls the gateway's address. @throws CommandError */
+export function parseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "") {
+    throw wrongUse(`${text} is not the address of a gateway, such as https://inlet.example.com`);
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`;
+}
+
+function parseStored(text: string): Credentials | undefined {
+  try {
+    const { baseUrl, apiKey } = JSON.parse(text) as Partial<Record<string, unknown>>;
+    return typeof baseUrl === "string" && typeof apiKey === "string" ? { baseUrl, apiKey } : undefined;
+  } catch {
+    return undefined;
+  }
+}

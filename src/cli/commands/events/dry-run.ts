@@ -1,0 +1,60 @@
+import type { Command } from "commander";
+import { pathOf } from "../../client/api.ts";
+import { acting, appOptions, examples } from "../../client/command.ts";
+import type { CommandContext } from "../../command-context.ts";
+import { EXIT, wrongUse } from "../../exit.ts";
+import { type ExplainedItem, showItems } from "./explain.ts";
+
+interface DryRun {
+  readonly request: { readonly method: string; readonly url: string };
+  readonly response: { readonly status: number; readonly bytes: number } | null;
+  readonly items: readonly ExplainedItem[];
+  readonly total: number;
+  readonly cursor: unknown;
+  readonly end: { readonly kind: string; readonly code: string | null; readonly message?: string | null };
+}
+
+/** Polls once, and publishes nothing. */
+export function define(command: Command, context: CommandContext): void {
+  appOptions(command)
+    .argument("<channel>", "a polled channel, by its uid or id")
+    .option("--cursor <json>", "from there, instead of where the source stands")
+    .action(
+      acting<[string], { readonly cursor?: string }>(
+        context,
+        async ({ api, output, app }, [channel], { cursor }) => {
+          const path = pathOf("apps", (await app()).id, "channels", channel, "source", "dry-run");
+          const result = await api.post<DryRun>(
+            path,
+            cursor === undefined ? {} : { cursor: parseCursor(cursor) },
+          );
+          const { request, response, items, total, end } = result;
+          if (output.isJson) output.one(result);
+          else {
+            output.note(`${request.method} ${request.url}`);
+            output.note(
+              response === null
+                ? "no answer came"
+                : `${response.status}, ${response.bytes} bytes, ${total} items`,
+            );
+            output.note(`end: ${end.kind}${end.code === null ? "" : ` (${end.code})`}`);
+            output.note(`cursor then: ${JSON.stringify(result.cursor)}`);
+            showItems(items, output);
+          }
+          return end.kind === "done" || end.kind === "finished" ? EXIT.done : EXIT.failed;
+        },
+      ),
+    );
+  examples(command, [
+    ["inlet dry-run orders", "what the next poll would bring"],
+    [`inlet dry-run orders --cursor '{"sequence": "1"}' -o json`, "from elsewhere, with all of it"],
+  ]);
+}
+
+function parseCursor(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw wrongUse(`${text} is not JSON.`);
+  }
+}

@@ -1,0 +1,69 @@
+import type { Command } from "commander";
+import { parseExactly } from "../../../event/exact-json.ts";
+import { pathOf } from "../../client/api.ts";
+import { acting, appOptions, examples, parseCount, parsePast, timeText } from "../../client/command.ts";
+import type { ApiEvent } from "../../client/entities.ts";
+import { channelOf } from "../../client/event-stream.ts";
+import type { CommandContext } from "../../command-context.ts";
+import type { Column } from "../../output/table.ts";
+
+const COLUMNS: readonly Column<ApiEvent>[] = [
+  { title: "time", value: ({ time }) => time, whole: true },
+  { title: "channel", value: ({ topic }) => channelOf(topic) },
+  { title: "type", value: ({ type }) => type, color: () => "cyan" },
+  { title: "id", value: ({ id }) => id },
+  { title: "entry", value: ({ entryId }) => entryId, whole: true },
+  { title: "data", value: ({ data }) => data },
+];
+
+const PAGE = 200;
+
+/** Events of an app, as they are on the bus. */
+export function define(command: Command, context: CommandContext): void {
+  appOptions(command.command("list", { isDefault: true }))
+    .description("List the events of an app in order of time")
+    .option("--type <type>", "events of this type alone")
+    .option("--channel <uid>", "events of this channel alone")
+    .option("--since <when>", "from then on: 30m, 2h, 7d, or a time (default: 1h)", parsePast)
+    .option("--until <when>", "before then", parsePast)
+    .option("--limit <count>", "at most so many", parseCount(1, 10_000), 50)
+    .action(
+      acting<[], ListOptions>(context, async ({ api, output, app }, _, options) => {
+        const { type, channel, limit } = options;
+        const from = timeText(options.since ?? parsePast("1h"));
+        const query = { type, from, to: timeText(options.until) };
+        const { id } = await app();
+        const found: ApiEvent[] = [];
+        for (let offset = 0; found.length < limit && offset < 10_000; ) {
+          const page = parseExactly(
+            await api.text(pathOf("apps", id, "events"), { ...query, limit: PAGE, offset }),
+          ) as readonly ApiEvent[];
+          if (page.length === 0) break;
+          offset += page.length;
+          found.push(...page.filter(({ topic }) => channel === undefined || channelOf(topic) === channel));
+        }
+        output.list(found.slice(0, limit), COLUMNS, "There is no such event.");
+      }),
+    );
+  appOptions(command.command("get <topic> <entry>"))
+    .description("Show an event, by its topic and entry id")
+    .action(
+      acting<[string, string]>(context, async ({ api, output, app }, [topic, entry]) => {
+        output.one(
+          parseExactly(await api.text(pathOf("apps", (await app()).id, "events", topic, entry))) as object,
+        );
+      }),
+    );
+  examples(command, [
+    ["inlet events --since 2h --type push", "of the last two hours"],
+    ["inlet events --channel inbox --limit 5 -o json", "as lines of JSON, numbers as they were sent"],
+  ]);
+}
+
+interface ListOptions {
+  readonly type?: string;
+  readonly channel?: string;
+  readonly since?: number;
+  readonly until?: number;
+  readonly limit: number;
+}

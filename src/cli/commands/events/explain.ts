@@ -1,0 +1,110 @@
+import type { Command } from "commander";
+import { pathOf } from "../../client/api.ts";
+import { acting, appOptions, examples } from "../../client/command.ts";
+import { type DeliveryOptions, deliveryOptions, readDelivery } from "../../client/delivery.ts";
+import type { CommandContext } from "../../command-context.ts";
+import { EXIT } from "../../exit.ts";
+import type { Output } from "../../output/output.ts";
+
+interface Explanation {
+  readonly verification: { readonly result: string; readonly message: string | null };
+  readonly received: number;
+  readonly items: readonly ExplainedItem[];
+}
+
+export interface ExplainedItem {
+  readonly item: number | null;
+  readonly events: readonly {
+    readonly id: string;
+    readonly type: string;
+    readonly status: string;
+    readonly data: string | null;
+  }[];
+  readonly failures: readonly {
+    readonly reason: string;
+    readonly path: string | null;
+    readonly detail: string;
+  }[];
+  readonly definitions: readonly {
+    readonly type: string;
+    readonly matches: boolean;
+    readonly typePath: { readonly path: string; readonly values: readonly string[] } | null;
+  }[];
+  readonly closest: string | null;
+}
+
+/** Says what a delivery would become. */
+export function define(command: Command, context: CommandContext): void {
+  deliveryOptions(appOptions(command).argument("<channel>", "its uid or id"))
+    .option("--verify", "verify it too; without, its sender is believed")
+    .action(
+      acting<[string], DeliveryOptions & { readonly verify?: boolean }>(
+        context,
+        async ({ api, output, app, io }, [channel], options) => {
+          const { headers, query, body } = await readDelivery(api, io, options);
+          const result = await api.post<Explanation>(
+            pathOf("apps", (await app()).id, "channels", channel, "explain"),
+            {
+              headers,
+              query,
+              body: body.toString("base64"),
+              bodyEncoding: "base64",
+              verify: options.verify === true,
+            },
+          );
+          if (output.isJson) output.one(result);
+          else show(result, output);
+          const fails =
+            result.verification.result === "refused" ||
+            result.items.some(({ failures }) => failures.length > 0);
+          return fails ? EXIT.failed : EXIT.done;
+        },
+      ),
+    );
+  examples(command, [
+    ['inlet explain inbox --data \'{"hello":"world"}\'', "a JSON body"],
+    ["inlet explain hooks --preset github", "a sample of the provider's"],
+    [
+      "inlet explain hooks --data @push.json -H 'x-github-event: push'",
+      "a file, with the headers that matter",
+    ],
+  ]).addHelpText(
+    "after",
+    "\nNothing is published. Exit code 1: it would be refused, or something of it quarantined.",
+  );
+}
+
+function show({ verification, received, items }: Explanation, output: Output): void {
+  const { result, message } = verification;
+  output.note(`verification: ${result}${message === null ? "" : ` (${message})`}; ${received} items`);
+  showItems(items, output);
+}
+
+/** Events and failures of items, one to a line. */
+export function showItems(items: readonly ExplainedItem[], output: Output): void {
+  const rows = items.flatMap(({ item, events, failures, closest }) => [
+    ...events.map(({ id, type, status, data }) => ({ item, what: status, type, id, about: data })),
+    ...failures.map(({ reason, path, detail }) => ({
+      item,
+      what: reason,
+      type: closest === null ? "" : `closest: ${closest}`,
+      id: path,
+      about: detail,
+    })),
+  ]);
+  output.list(
+    rows,
+    [
+      { title: "item", value: ({ item }) => item ?? "" },
+      {
+        title: "outcome",
+        value: ({ what }) => what,
+        color: ({ what }) => (what === "new" ? "green" : what === "duplicate" ? "yellow" : "red"),
+      },
+      { title: "type", value: ({ type }) => type },
+      { title: "id or path", value: ({ id }) => id },
+      { title: "data or detail", value: ({ about }) => about },
+    ],
+    "It would become nothing.",
+  );
+}

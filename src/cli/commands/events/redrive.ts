@@ -1,0 +1,70 @@
+import type { Command } from "commander";
+import { pathOf } from "../../client/api.ts";
+import { acting, appOptions, type Client, examples, parseCount } from "../../client/command.ts";
+import type { CommandContext } from "../../command-context.ts";
+import { EXIT, type ExitCode, wrongUse } from "../../exit.ts";
+import type { Column } from "../../output/table.ts";
+import { filterOptions, filterQuery, type QuarantineFilters } from "./quarantine.ts";
+
+interface RedriveResult {
+  readonly id: string;
+  readonly status: "released" | "kept" | "refused" | "unavailable";
+  readonly message: string | null;
+  readonly events: readonly { readonly type: string; readonly id: string }[];
+}
+
+interface RedriveOptions extends QuarantineFilters {
+  readonly all?: boolean;
+  readonly asNewId?: boolean;
+  readonly limit: number;
+}
+
+const COLUMNS: readonly Column<RedriveResult>[] = [
+  { title: "item", value: ({ id }) => id, whole: true },
+  {
+    title: "outcome",
+    value: ({ status }) => status,
+    color: ({ status }) => (status === "released" ? "green" : "red"),
+  },
+  { title: "events", value: ({ events }) => events.map(({ type, id }) => `${type} ${id}`) },
+  { title: "message", value: ({ message }) => message },
+];
+
+/** Runs items of the quarantine again. */
+export function define(command: Command, context: CommandContext): void {
+  filterOptions(appOptions(command).argument("[item...]", "ids of items"))
+    .option("--all", "all that the filters leave, in order of arrival")
+    .option("--as-new-id", "publish items of reason id_conflict under new ids")
+    .option("--limit <count>", "with filters: at most so many", parseCount(1, 200), 200)
+    .action(acting<[readonly string[]], RedriveOptions>(context, redrive));
+  examples(command, [
+    ["inlet redrive qr_1 qr_2", "these two, through today's definitions"],
+    ["inlet redrive --reason no_match --channel hooks", "all of that channel that nothing matched"],
+  ]).addHelpText("after", "\nExit code 1: something was not released.");
+}
+
+async function redrive(
+  client: Client,
+  [ids]: [readonly string[]],
+  options: RedriveOptions,
+): Promise<ExitCode> {
+  const { api, output, app } = client;
+  const filters = filterQuery(options);
+  const isFiltered = options.all === true || Object.keys(filters).length > 0;
+  if (ids.length > 0 === isFiltered) throw wrongUse("Name items, or filters, or --all.");
+  if (isFiltered && options.asNewId) throw wrongUse("--as-new-id goes with items that are named.");
+  const path = pathOf("apps", (await app()).id, "quarantine");
+  const results: RedriveResult[] = [];
+  if (isFiltered) {
+    results.push(
+      ...(await api.post<readonly RedriveResult[]>(`${path}/redrive`, { ...filters, limit: options.limit })),
+    );
+  } else {
+    for (const id of ids) {
+      const body = { asNewId: options.asNewId === true };
+      results.push(await api.post<RedriveResult>(`${path}${pathOf(id, "redrive")}`, body));
+    }
+  }
+  output.list(results, COLUMNS, "There was nothing to run.");
+  return results.every(({ status }) => status === "released") ? EXIT.done : EXIT.failed;
+}

@@ -1,0 +1,69 @@
+import type { Command } from "commander";
+import { acting, appOptions, examples, parsePast } from "../../client/command.ts";
+import type { ApiEvent } from "../../client/entities.ts";
+import { channelOf, followEvents, positionOf, type StreamState } from "../../client/event-stream.ts";
+import type { CommandContext } from "../../command-context.ts";
+import { EXIT } from "../../exit.ts";
+import { escapeText } from "../../output/escape.ts";
+import type { Output } from "../../output/output.ts";
+import { fitTo } from "../../output/width.ts";
+
+interface TailOptions {
+  readonly type?: string;
+  readonly since?: number;
+}
+
+/** Shows events as they come. */
+export function define(command: Command, context: CommandContext): void {
+  appOptions(command)
+    .argument("[channel...]", "events of these channels alone, by their uids")
+    .option("--type <type>", "events of this type alone")
+    .option("--since <when>", "from then on: 30m, 2h, 7d, or a time (default: from now on)", parsePast)
+    .action(
+      acting<[readonly string[]], TailOptions>(
+        context,
+        async ({ api, output, app, io }, [channels], options) => {
+          const { type, since } = options;
+          const steps = followEvents(api, {
+            appId: (await app()).id,
+            type,
+            from: since === undefined ? undefined : positionOf(since),
+            signal: io.signal,
+            onState: (state) => noteState(output, state),
+          });
+          for await (const { event } of steps) {
+            if (event === undefined) continue;
+            const parsed = JSON.parse(event) as ApiEvent;
+            if (channels.length > 0 && !channels.includes(channelOf(parsed.topic))) continue;
+            if (output.isJson) output.json(event);
+            else output.say(lineOf(parsed, output));
+          }
+          return EXIT.done;
+        },
+      ),
+    );
+  examples(command, [
+    ["inlet tail", "all channels, until Ctrl-C"],
+    ["inlet tail inbox --since 30m", "one channel, with what came in the last half hour"],
+    ["inlet tail --type push | jq .data.ref", "lines of JSON for a program"],
+  ]);
+}
+
+/** Of an event in one line of the terminal: when, from where, what. */
+function lineOf(event: ApiEvent, { paint, cells }: Output): string {
+  const { time = "", topic, type, id, data } = event;
+  const clock = escapeText(time.slice(11, 23));
+  const channel = escapeText(channelOf(topic));
+  const name = escapeText(type);
+  const shown = data === undefined ? "" : escapeText(typeof data === "string" ? data : JSON.stringify(data));
+  const shownId = escapeText(id);
+  const head = `${clock} ${channel}:${name} ${shownId} `;
+  const room = Number.isFinite(cells) ? Math.max(20, cells - head.length) : 1_000;
+  return `${paint("dim", clock)} ${channel}:${paint("cyan", name)} ${paint("dim", shownId)} ${fitTo(room, shown)}`;
+}
+
+/** Says, aside, that the stream has to wait, or goes on. */
+export function noteState(output: Output, state: StreamState): void {
+  if (state.kind === "waiting")
+    output.note(output.paint("yellow", `Waiting for the gateway: ${escapeText(state.reason)}`));
+}

@@ -1,0 +1,36 @@
+import type { Config } from "../../config.ts";
+import type { CommandContext } from "../command-context.ts";
+import { type ExitCode, wrongUse } from "../exit.ts";
+
+/** Runs what works on the gateway's machine with its settings. */
+export async function runOnMachine(
+  context: CommandContext,
+  argv: readonly string[],
+  config: string | undefined,
+  options: { readonly tellsDifference?: boolean } = {},
+): Promise<void> {
+  const { runGatewayCommand } = await import("../gateway-commands.ts");
+  const settings = config === undefined ? [] : ["--config", config];
+  context.exitCode = (await runGatewayCommand(context.io.env, [...settings, ...argv], options)) as ExitCode;
+}
+
+/** Runs what the gateway's flags do not have, with its settings. */
+export async function runWithConfig(
+  context: CommandContext,
+  file: string | undefined,
+  run: (config: Config) => Promise<number>,
+): Promise<void> {
+  const { parseConfig } = await import("../../config.ts");
+  const parsed = parseConfig(context.io.env, file === undefined ? [] : ["--config", file]);
+  if (!parsed.ok || parsed.value.kind !== "start") {
+    const findings = parsed.ok ? [] : parsed.error;
+    const lines = findings.map(({ path, message }) => `  ${path}: ${message}`);
+    throw wrongUse(`These settings are wrong.\n${lines.join("\n")}`);
+  }
+  context.exitCode = (await run(parsed.value.config)) as ExitCode;
+}
+
+export const CONFIG_OPTION = [
+  "--config <file>",
+  "the gateway's settings, a file of NAME=value lines; the environment wins over it",
+] as const;

@@ -1,0 +1,90 @@
+import type { Command } from "commander";
+import { pathOf } from "../../client/api.ts";
+import { acting, appOptions, examples, parseCount } from "../../client/command.ts";
+import type { Channel } from "../../client/entities.ts";
+import type { CommandContext } from "../../command-context.ts";
+import { wrongUse } from "../../exit.ts";
+import { confirm } from "../../output/prompt.ts";
+import type { Column } from "../../output/table.ts";
+
+const COLUMNS: readonly Column<Channel>[] = [
+  { title: "uid", value: ({ uid }) => uid, whole: true },
+  { title: "kind", value: ({ kind }) => kind },
+  {
+    title: "state",
+    value: ({ state }) => state,
+    color: ({ state }) => (state === "active" ? "green" : "yellow"),
+  },
+  { title: "preset", value: ({ config }) => config.preset },
+  { title: "events", value: ({ events }) => events.map(({ type }) => type) },
+  { title: "address", value: ({ url }) => url, whole: true },
+];
+
+const MAX_GRACE_SECONDS = 30 * 86_400;
+
+/** Channels of an app. */
+export function define(command: Command, context: CommandContext): void {
+  const part = (spec: string, summary: string) => appOptions(command.command(spec)).description(summary);
+
+  appOptions(command.command("list", { isDefault: true }))
+    .description("List the channels of an app")
+    .action(
+      acting(context, async ({ api, output, app }) => {
+        const { id } = await app();
+        const { items } = await api.list<Channel>(pathOf("apps", id, "channels"));
+        output.list(items, COLUMNS, "The app has no channel.");
+      }),
+    );
+  part("get <channel>", "Show a channel, by its uid or id").action(
+    acting<[string]>(context, async ({ api, output, app }, [named]) => {
+      output.one(await api.get<Channel>(pathOf("apps", (await app()).id, "channels", named)));
+    }),
+  );
+  for (const [verb, summary] of [
+    ["pause", "Stop a channel: what is sent to it is kept, what it fetches waits"],
+    ["resume", "Let a channel go on, with what was kept first"],
+  ] as const) {
+    part(`${verb} <channel>`, summary).action(
+      acting<[string]>(context, async ({ api, output, app }, [named]) => {
+        output.one(await api.post<Channel>(pathOf("apps", (await app()).id, "channels", named, verb)));
+      }),
+    );
+  }
+  part("rotate <channel>", "Give a channel a new address")
+    .option(
+      "--grace <seconds>",
+      "how long the old address goes on (default: as the API has it)",
+      parseCount(0, MAX_GRACE_SECONDS),
+    )
+    .action(
+      acting<[string], { readonly grace?: number }>(
+        context,
+        async ({ api, output, app }, [named], { grace }) => {
+          const body = grace === undefined ? {} : { graceSeconds: grace };
+          output.one(
+            await api.post<Channel>(pathOf("apps", (await app()).id, "channels", named, "rotate"), body),
+          );
+        },
+      ),
+    );
+  part("delete <channel>", "Delete a channel")
+    .option("--purge", "delete its topics too, with all events on them")
+    .option("-y, --yes", "do not ask")
+    .action(
+      acting<[string], { readonly purge?: boolean; readonly yes?: boolean }>(
+        context,
+        async ({ api, output, app, io }, [named], { purge, yes }) => {
+          const { id, uid } = await app();
+          const question = `Delete the channel ${named} of the app ${uid}${purge ? " and its events" : ""}?`;
+          if (!yes && !(await confirm(io, question))) throw wrongUse("Nothing is deleted: it takes --yes.");
+          output.one(await api.delete(pathOf("apps", id, "channels", named), { purge }));
+        },
+      ),
+    );
+
+  examples(command, [
+    ["inlet channels --app welcome", "with the addresses to post to"],
+    ["inlet channels pause inbox", "nothing is lost meanwhile"],
+    ["inlet channels rotate inbox --grace 3600", "the old address goes on for an hour"],
+  ]);
+}

@@ -1,0 +1,87 @@
+import type { Command } from "commander";
+import { pathOf } from "../../client/api.ts";
+import { acting, apiOptions, examples } from "../../client/command.ts";
+import type { ApiKey } from "../../client/entities.ts";
+import type { CommandContext } from "../../command-context.ts";
+import { wrongUse } from "../../exit.ts";
+import type { Column } from "../../output/table.ts";
+import { CONFIG_OPTION, runOnMachine, runWithConfig } from "../machine.ts";
+
+const COLUMNS: readonly Column<ApiKey>[] = [
+  { title: "id", value: ({ id }) => id, whole: true },
+  { title: "name", value: ({ name }) => name },
+  { title: "begins", value: ({ prefix }) => prefix },
+  { title: "permissions", value: ({ permissions }) => permissions },
+  { title: "expires", value: ({ expiresAt }) => expiresAt },
+  { title: "created", value: ({ createdAt }) => createdAt },
+];
+
+/** API keys. */
+export function define(command: Command, context: CommandContext): void {
+  const LOCAL = "on the gateway's machine, by its settings and without a key of your own";
+  apiOptions(command.command("list", { isDefault: true }))
+    .description("List the API keys of the organization")
+    .action(
+      acting(context, async ({ api, output }) => {
+        output.list((await api.list<ApiKey>("/iam/api-keys")).items, COLUMNS);
+      }),
+    );
+  const create = apiOptions(command.command("create <name>"))
+    .description("Make an API key; it is shown this once")
+    .option("--permission <name...>", "what it may do, such as apps.read; * is all")
+    .option("--expires <time>", "RFC 3339")
+    .option("--local", LOCAL)
+    .option(...CONFIG_OPTION);
+  const createByApi = acting<[string], CreateOptions>(context, async ({ api, output }, [name], options) => {
+    const { permission, expires } = options;
+    const body = {
+      name,
+      ...(permission === undefined ? {} : { permissions: permission }),
+      ...(expires === undefined ? {} : { expiresAt: expires }),
+    };
+    output.one(await api.post<ApiKey>("/iam/api-keys", body));
+  });
+  create.action((name: string, options: CreateOptions, self: Command) =>
+    options.local ? createOnMachine(context, name, options) : createByApi(name, options, self),
+  );
+  const revoke = apiOptions(command.command("revoke <key>"))
+    .description("Revoke an API key by its id; --local also takes its beginning, or itself")
+    .option("--local", LOCAL)
+    .option(...CONFIG_OPTION);
+  const revokeByApi = acting<[string]>(context, async ({ api, output }, [id]) => {
+    output.one(await api.delete(pathOf("iam", "api-keys", id)));
+  });
+  revoke.action((key: string, options: LocalOptions, self: Command) =>
+    options.local
+      ? runOnMachine(context, ["--revoke-key", key], options.config)
+      : revokeByApi(key, options, self),
+  );
+  examples(command, [
+    ["inlet keys", "without the keys themselves: nobody has them"],
+    ["inlet keys create ci --permission apps.read channels.write", "for a program"],
+    ["inlet keys revoke ik_1a2b3c4d --local", "where no key is left that may"],
+  ]);
+}
+
+interface LocalOptions {
+  readonly local?: boolean;
+  readonly config?: string;
+}
+
+interface CreateOptions extends LocalOptions {
+  readonly permission?: readonly string[];
+  readonly expires?: string;
+}
+
+async function createOnMachine(
+  context: CommandContext,
+  name: string,
+  { config, permission = ["*"], expires }: CreateOptions,
+): Promise<void> {
+  const expiresAt = expires === undefined ? null : new Date(expires);
+  if (expiresAt !== null && !Number.isFinite(expiresAt.getTime())) throw wrongUse(`${expires} is no time.`);
+  const { createKey } = await import("../../create-key.ts");
+  await runWithConfig(context, config, (settings) =>
+    createKey(settings, { name, permissions: permission, expiresAt }),
+  );
+}

@@ -1,0 +1,85 @@
+import type { Command } from "commander";
+import { pathOf } from "../../client/api.ts";
+import { acting, appOptions, type Client, examples } from "../../client/command.ts";
+import type { Channel, Source } from "../../client/entities.ts";
+import type { CommandContext } from "../../command-context.ts";
+import { wrongUse } from "../../exit.ts";
+import type { Column } from "../../output/table.ts";
+
+type ListedSource = Source & { readonly uid: string };
+
+const COLUMNS: readonly Column<ListedSource>[] = [
+  { title: "channel", value: ({ uid }) => uid, whole: true },
+  {
+    title: "state",
+    value: ({ state, stateReason }) => (stateReason === null ? state : `${state} (${stateReason})`),
+    color: ({ state }) => (state === "error" || state === "needsReauth" ? "red" : undefined),
+  },
+  { title: "silent", value: ({ silent }) => (silent ? "silent" : ""), color: () => "yellow" },
+  { title: "last event", value: ({ lastEventAt }) => lastEventAt },
+  { title: "next", value: ({ nextPollAt }) => nextPollAt },
+  { title: "lag ms", value: ({ lagMs }) => lagMs },
+  { title: "last error", value: ({ lastError }) => lastError?.message },
+];
+
+const FETCHING = new Set(["sse", "polling"]);
+
+/** Sources: channels seen as what is fetched. */
+export function define(command: Command, context: CommandContext): void {
+  appOptions(command.command("list", { isDefault: true }))
+    .description("List the sources of an app")
+    .action(
+      acting(context, async ({ api, output, app }) => {
+        const { id } = await app();
+        const { items } = await api.list<Channel>(pathOf("apps", id, "channels"));
+        const sources: ListedSource[] = [];
+        for (const { uid, kind } of items) {
+          if (!FETCHING.has(kind)) continue;
+          sources.push({ uid, ...(await api.get<Source>(pathOf("apps", id, "channels", uid, "source"))) });
+        }
+        output.list(sources, COLUMNS, "No channel of the app fetches.");
+      }),
+    );
+  appOptions(command.command("get <channel>"))
+    .description("Show a source")
+    .action(
+      acting<[string]>(context, async ({ api, output, app }, [named]) => {
+        output.one(await api.get<Source>(await sourcePath(app, named)));
+      }),
+    );
+  appOptions(command.command("cursor <channel>"))
+    .description("Show a source's cursor, or set it")
+    .option("--set <json>", "the new cursor; what comes after it is fetched again")
+    .option("--reset", "begin anew, as `startAt` says")
+    .action(
+      acting<[string], CursorOptions>(context, async ({ api, output, app }, [named], { set, reset }) => {
+        if (set !== undefined && reset) throw wrongUse("--set and --reset do not go together.");
+        const path = `${await sourcePath(app, named)}/cursor`;
+        if (reset) output.one(await api.delete(path));
+        else if (set === undefined) output.one(await api.get(path));
+        else output.one(await api.put(path, { value: parseJson(set) }));
+      }),
+    );
+
+  examples(command, [
+    ["inlet sources", "how they stand"],
+    ["inlet sources cursor orders", "where one stands"],
+    [`inlet sources cursor orders --set '{"sequence": "42"}'`, "fetch again from there"],
+  ]);
+}
+
+interface CursorOptions {
+  readonly set?: string;
+  readonly reset?: boolean;
+}
+
+const sourcePath = async (app: Client["app"], named: string): Promise<string> =>
+  pathOf("apps", (await app()).id, "channels", named, "source");
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw wrongUse(`${text} is not JSON.`);
+  }
+}

@@ -1,0 +1,36 @@
+import type { Command } from "commander";
+import { createApi } from "../../client/api.ts";
+import { apiOptions, examples } from "../../client/command.ts";
+import { parseUrl, writeCredentials } from "../../client/credentials.ts";
+import type { CommandContext } from "../../command-context.ts";
+import { CommandError, EXIT } from "../../exit.ts";
+import { createOutput, type OutputFormat } from "../../output/output.ts";
+import { readSecret } from "../../output/prompt.ts";
+
+const DEFAULT_URL = "http://127.0.0.1:8080";
+
+/** Keeps an address and a key, once the gateway there takes it. */
+export function define(command: Command, context: CommandContext): void {
+  const { io } = context;
+  apiOptions(command)
+    .description(
+      "Keep a gateway's address and an API key, which is read from standard input, and asked for at a terminal.",
+    )
+    .action(async (options: { readonly url?: string; readonly output?: OutputFormat }) => {
+      const output = createOutput(io, options.output);
+      const baseUrl = parseUrl(options.url ?? (io.env.INLET_URL || DEFAULT_URL));
+      const apiKey = (await readSecret(io, `API key for ${baseUrl}: `)).trim();
+      if (apiKey === "") throw new CommandError("There was no key.", { exitCode: EXIT.wrongSettings });
+      const who = await createApi({ baseUrl, apiKey }, io.signal).get<object>("/auth/whoami");
+      const file = await writeCredentials(io.env, { baseUrl, apiKey });
+      output.say(`The key is accepted, and kept in ${file}.`);
+      if (output.isJson) output.one({ baseUrl, file, ...who });
+    });
+  examples(command, [
+    ["inlet login --url https://inlet.example.com", "asks for the key"],
+    ["echo $KEY | inlet login", "for the gateway on this machine"],
+  ]).addHelpText(
+    "after",
+    "\nThe file is for you alone (0600), in $XDG_CONFIG_HOME/inlet or ~/.config/inlet. INLET_URL and INLET_API_KEY win over it.",
+  );
+}

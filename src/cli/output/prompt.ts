@@ -1,0 +1,43 @@
+import { createInterface } from "node:readline/promises";
+import { PassThrough } from "node:stream";
+import type { Io } from "../io.ts";
+
+/** A secret from standard input: its first line, typed unseen at a terminal. */
+export async function readSecret({ stdin, stderr, signal }: Io, question: string): Promise<string> {
+  if (!stdin.isTTY) return (await readAll(stdin)).split(/\r?\n/, 1)[0] ?? "";
+  stderr.write(question);
+  // The terminal echoes into nothing.
+  const lines = createInterface({
+    input: stdin as unknown as NodeJS.ReadableStream,
+    output: new PassThrough(),
+    terminal: true,
+  });
+  try {
+    return await lines.question("", { signal });
+  } finally {
+    lines.close();
+    stderr.write("\n");
+  }
+}
+
+/** True where a person has said yes. Where nobody can be asked, nobody has. */
+export async function confirm({ stdin, stderr, signal }: Io, question: string): Promise<boolean> {
+  if (!stdin.isTTY) return false;
+  stderr.write(`${question} [y/N] `);
+  const lines = createInterface({ input: stdin as unknown as NodeJS.ReadableStream });
+  try {
+    return /^y(es)?$/i.test((await lines.question("", { signal })).trim());
+  } finally {
+    lines.close();
+  }
+}
+
+export async function readAll(stdin: Io["stdin"]): Promise<string> {
+  return (await readBytes(stdin)).toString();
+}
+
+export async function readBytes(stdin: Io["stdin"]): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,90 @@
+import { escapeText } from "./escape.ts";
+import { fitTo, widthOf } from "./width.ts";
+
+/** A column of a table. */
+export interface Column<T> {
+  readonly title: string;
+  readonly value: (row: T) => unknown;
+  /** What is to be copied is never cut. */
+  readonly whole?: boolean;
+  readonly color?: (row: T) => Color | undefined;
+}
+
+export type Color = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
+export type Paint = (color: Color, text: string) => string;
+
+const GAP = "  ";
+const MIN_CELLS = 8;
+
+/** A table as lines, at most so many cells wide where its columns may be cut that far. */
+export function renderTable<T>(
+  rows: readonly T[],
+  columns: readonly Column<T>[],
+  { cells, paint }: { readonly cells: number; readonly paint: Paint },
+): string {
+  const texts = rows.map((row) => columns.map(({ value }) => escapeText(textOf(value(row)))));
+  const widths = fitWidths(columns, texts, cells);
+  const line = (parts: readonly string[], colorOf: (index: number) => Color | undefined): string =>
+    parts
+      .map((part, index) => {
+        const fitted = fitTo(widths[index] ?? 0, part);
+        const padding = " ".repeat(Math.max(0, (widths[index] ?? 0) - widthOf(fitted)));
+        const color = colorOf(index);
+        return (color === undefined ? fitted : paint(color, fitted)) + padding;
+      })
+      .join(GAP)
+      .trimEnd();
+  const titles = columns.map(({ title }) => title.toUpperCase());
+  const lines = [
+    line(titles, () => "dim"),
+    ...texts.map((parts, at) =>
+      line(parts, (index) => {
+        const row = rows[at];
+        return row === undefined ? undefined : columns[index]?.color?.(row);
+      }),
+    ),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** Names and values of one thing, each on a line. */
+export function renderFields(
+  fields: readonly (readonly [name: string, value: unknown])[],
+  paint: Paint,
+): string {
+  const width = Math.max(...fields.map(([name]) => name.length));
+  return fields
+    .map(([name, value]) =>
+      `${paint("dim", `${name}:`.padEnd(width + 1))} ${escapeText(textOf(value))}`.trimEnd(),
+    )
+    .map((each) => `${each}\n`)
+    .join("");
+}
+
+export function textOf(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (Array.isArray(value) && value.every((each) => typeof each !== "object")) return value.join(", ");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** Cuts the widest column that may be cut, one cell after the other, until the line fits. */
+function fitWidths<T>(
+  columns: readonly Column<T>[],
+  texts: readonly (readonly string[])[],
+  cells: number,
+): readonly number[] {
+  const widths = columns.map(({ title }, index) =>
+    Math.max(title.length, ...texts.map((parts) => widthOf(parts[index] ?? ""))),
+  );
+  let over = widths.reduce((sum, width) => sum + width, 0) + GAP.length * (columns.length - 1) - cells;
+  for (; over > 0; over--) {
+    let widest = -1;
+    columns.forEach(({ whole = false }, index) => {
+      const width = widths[index] ?? 0;
+      if (!whole && width > MIN_CELLS && width > (widths[widest] ?? 0)) widest = index;
+    });
+    if (widest < 0) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+  }
+  return widths;
+}

@@ -1,0 +1,27 @@
+import { eastAsianWidth } from "get-east-asian-width";
+
+const graphemes = new Intl.Segmenter();
+const ASCII = /^[\x20-\x7e]*$/;
+
+/** The cells that a text takes at a terminal. */
+export function widthOf(text: string): number {
+  if (ASCII.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of graphemes.segment(text)) width += widthOfGrapheme(segment);
+  return width;
+}
+
+/** The text within so many cells, its end replaced by … where it has to be cut. */
+export function fitTo(cells: number, text: string): string {
+  if (widthOf(text) <= cells) return text;
+  let fitted = "";
+  let width = 0;
+  for (const { segment } of graphemes.segment(text)) {
+    width += widthOfGrapheme(segment);
+    if (width > cells - 1) break;
+    fitted += segment;
+  }
+  return `${fitted}…`;
+}
+
+const widthOfGrapheme = (segment: string): number => eastAsianWidth(segment.codePointAt(0) ?? 0x20);

@@ -1,0 +1,86 @@
+import { Command, CommanderError } from "commander";
+import { findNearest } from "../lib/nearest.ts";
+import { reasonOf } from "./client/api.ts";
+import type { CommandContext } from "./command-context.ts";
+import { COMMANDS, type CommandEntry } from "./commands/command-list.ts";
+import { CommandError, EXIT, type ExitCode } from "./exit.ts";
+import type { Io } from "./io.ts";
+import { escapeLines } from "./output/escape.ts";
+
+/** Runs a command. @param argv without node and script. Answers the exit code; says what is wrong on standard error. */
+export async function runProgram(argv: readonly string[], io: Io): Promise<ExitCode> {
+  const context: CommandContext = { io, exitCode: EXIT.done };
+  try {
+    const named = argv[0] === "help" ? argv[1] : argv[0];
+    if (named === "complete") return await complete(argv, context);
+    const entry = COMMANDS.find(({ name }) => name === named);
+    if (entry === undefined && named !== undefined && !named.startsWith("-")) return unknown(named, io);
+    const program = await createProgram(context, entry === undefined ? [] : [entry]);
+    await program.parseAsync([...argv], { from: "user" });
+    return context.exitCode;
+  } catch (error) {
+    return conclude(error, io);
+  }
+}
+
+/** The program with all commands, those to be run or completed with their arguments. */
+export async function createProgram(
+  context: CommandContext,
+  loaded: readonly CommandEntry[],
+  commands: readonly CommandEntry[] = COMMANDS,
+): Promise<Command> {
+  const { io } = context;
+  const program = new Command("inlet")
+    .description("Takes events from webhooks, streams and polls to de-duplicated Redis streams by topic.")
+    .usage("[command] [options]")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void io.stdout.write(text),
+      writeErr: (text) => void io.stderr.write(escapeLines(text)),
+      getOutHelpWidth: () => io.stdout.columns ?? 100,
+    })
+    .addHelpText("after", TOP_HELP)
+    .option("-v, --version", "print the version");
+  for (const entry of commands) {
+    const command = program.command(entry.name).summary(entry.summary).description(`${entry.summary}.`);
+    command.helpGroup(entry.group);
+    if (loaded.includes(entry)) await (await entry.load()).define(command, context);
+  }
+  return program;
+}
+
+/** Answers what a shell's script asks at each Tab: for that all commands say their options. */
+async function complete(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const others = COMMANDS.filter(({ name }) => name !== "completion");
+  const program = await createProgram(context, others, others);
+  const { default: addCompletion } = await import("@bomb.sh/tab/commander");
+  addCompletion(program, { completionCommandName: "completion" });
+  await program.parseAsync([...argv], { from: "user" });
+  return EXIT.done;
+}
+
+const TOP_HELP = `
+Without a command the gateway starts; \`inlet start --help\` lists its settings. \`inlet <command> --help\` has examples.
+At a terminal commands print tables, else lines of JSON. NO_COLOR switches colours off.
+
+Older spellings that go on working: --config FILE, --apply FILE [--plan], --rotate-master-key, --revoke-key KEY,
+--seal-addresses`;
+
+function unknown(name: string, { stderr }: Pick<Io, "stderr">): ExitCode {
+  const nearest = findNearest(
+    name,
+    COMMANDS.map((command) => command.name),
+  );
+  const hint = nearest === undefined ? " `inlet --help` lists them." : ` Did you mean ${nearest}?`;
+  stderr.write(`${escapeLines(`There is no command ${name}.${hint}`)}\n`);
+  return EXIT.wrongSettings;
+}
+
+function conclude(error: unknown, { stderr, signal }: Io): ExitCode {
+  // Commander has said it.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.wrongSettings;
+  if (signal.aborted) return EXIT.interrupted;
+  const message = error instanceof CommandError ? error.message : reasonOf(error);
+  stderr.write(`${escapeLines(message)}\n`);
+  return error instanceof CommandError ? error.exitCode : EXIT.failed;
+}

@@ -1,0 +1,247 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { COMMANDS } from "../../src/cli/commands/command-list.ts";
+import { escapeJson, escapeText } from "../../src/cli/output/escape.ts";
+import { fitTo, widthOf } from "../../src/cli/output/width.ts";
+import { type CommandOptions, runInlet } from "../support/command.ts";
+import { createTestStores, installApp, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { API_KEY } from "../support/gateway-process.ts";
+import { opened } from "../support/opened.ts";
+
+const dir = mkdtempSync(join(tmpdir(), "inlet-cli-"));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+/** An app with a channel that takes JSON, one that matches nothing it is sent, and one that fetches. */
+const world = opened(async () => {
+  await using opening = new AsyncDisposableStack();
+  const stores = opening.use(await createTestStores());
+  const gateway: TestGateway = opening.use(await startTestGateway(stores.env));
+  const app = await installApp(gateway, [
+    { uid: "inbox", kind: "webhook", config: {}, events: [{ type: "received" }] },
+    {
+      uid: "strict",
+      kind: "webhook",
+      config: { onNoMatch: "quarantine" },
+      events: [{ type: "a", typePath: "$.type" }],
+    },
+    {
+      uid: "orders",
+      kind: "polling",
+      config: {
+        request: { url: "https://orders.example/list" },
+        schedule: { intervalSeconds: 3600 },
+        discriminator: { by: "timestamp", path: "$.at" },
+      },
+      events: [{ type: "order" }],
+    },
+  ]);
+  const addressOf = (uid: string): string => app.channels.find((channel) => channel.uid === uid)?.url ?? "";
+  const subscription = await gateway.api<{ id: string }>("POST", `/apps/${app.id}/events/subscribe`, {
+    eventUid: "inbox:*",
+    handler: { url: "https://handler.example/events" },
+  });
+  const owned = opening.move();
+  return {
+    ...{ gateway, app, addressOf, subscription },
+    env: { INLET_URL: gateway.origin, INLET_API_KEY: API_KEY, INLET_APP: app.id, XDG_CONFIG_HOME: dir },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+});
+
+const run = (line: string, options: CommandOptions = {}) =>
+  runInlet(line.split(" "), { ...options, env: { ...world.env, ...options.env } });
+
+const rows = (stdout: string) =>
+  stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+const post = (uid: string, body: string) =>
+  fetch(world.addressOf(uid), { method: "POST", headers: { "content-type": "application/json" }, body });
+
+describe("each command", () => {
+  it.each(
+    COMMANDS.map(({ name }) => name),
+  )("says in its help what it takes, with two examples: %s", async (name) => {
+    const { code, stdout } = await runInlet([name, "--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Usage: inlet ${name}`);
+    const shown = stdout.split("\n").filter((line) => line.startsWith("  $ "));
+    expect(shown.length).toBeGreaterThanOrEqual(2);
+    for (const line of shown) expect(line).toMatch(new RegExp(`inlet ${name}\\b.*  # \\S`));
+  });
+
+  it("stands in the documentation with its summary", () => {
+    const page = readFileSync(new URL("../../src/docs/command-line.md", import.meta.url), "utf8");
+    const [, table = ""] = page.split(/<!-- \/?commands -->/);
+    expect(table.trim().split("\n").slice(2)).toEqual(
+      COMMANDS.map(({ name, summary }) => `| \`${name}\` | ${summary} |`),
+    );
+  });
+
+  it("is listed, and a misspelt one is told with the nearest", async () => {
+    const { stdout } = await runInlet(["--help"]);
+    for (const { name } of COMMANDS) expect(stdout).toContain(`  ${name} `);
+    expect(await runInlet(["chanels"])).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "There is no command chanels. Did you mean channels?\n",
+    });
+    expect((await runInlet(["tail", "--colour"])).code).toBe(2);
+  });
+
+  it("prints lines of JSON where a program reads, and a table at a terminal", async () => {
+    const [app] = rows((await run(`apps get ${world.app.id}`)).stdout);
+    expect(app).toMatchObject({ id: world.app.id });
+    const listed = await run("channels");
+    expect(rows(listed.stdout).map(({ uid }) => uid)).toEqual(["inbox", "strict", "orders"]);
+    const table = await run("channels", { columns: 300, env: { NO_COLOR: "1" } });
+    expect(table.stdout).toMatch(/^UID +KIND +STATE .*\ninbox +webhook +active .*\/hooks\/ch_/);
+    expect((await run("channels", { columns: 300 })).stdout).toContain("\x1b[");
+    expect((await run("channels -o json", { columns: 80 })).stdout).toBe(listed.stdout);
+  });
+
+  it.each([
+    ["status -o json", { status: "ready" }],
+    ["channels get inbox", { uid: "inbox", state: "active" }],
+    ["channels pause inbox", { state: "paused" }],
+    ["channels resume inbox", { state: "active" }],
+    ["channels rotate strict --grace 60", { uid: "strict" }],
+    ["sources", { uid: "orders" }],
+    ["sources get orders", { silent: false }],
+    ["sources cursor orders", { version: 0 }],
+    ["subscriptions", { eventUid: "inbox:*" }],
+    ["subscriptions create * --start-at earliest", { eventUid: "*", startAt: "earliest" }],
+    ["presets shopify", { preset: "shopify" }],
+    ["presets get github", { preset: "github", typePath: "$headers['x-github-event']" }],
+    ["keys", { permissions: ["*"] }],
+    ["keys create ci --permission apps.read", { name: "ci", permissions: ["apps.read"] }],
+  ])("works: inlet %s", async (line, expected) => {
+    const { code, stdout, stderr } = await run(line);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(rows(stdout)[0]).toMatchObject(expected);
+  });
+
+  it("deletes nothing without --yes where nobody can be asked", async () => {
+    const made = rows((await run("subscriptions create inbox:received")).stdout)[0];
+    const refused = await run(`subscriptions delete ${made.id}`);
+    expect([refused.code, refused.stderr]).toEqual([2, "Nothing is deleted: it takes --yes.\n"]);
+    expect(rows((await run(`subscriptions delete ${made.id} --yes`)).stdout)).toEqual([{ id: made.id }]);
+  });
+});
+
+describe("the commands of events", () => {
+  it("list, get and tail what a channel took, with its numbers as they were sent", async () => {
+    await post("inbox", '{"big":12345678901234567890,"n":1.0}');
+    const [event] = rows((await run("events --channel inbox --limit 1")).stdout);
+    const got = await runInlet(["events", "get", event.topic, event.entryId], { env: world.env });
+    expect(got.stdout).toContain('{"big":12345678901234567890,"n":1.0}');
+    const seen = new AbortController();
+    const tailed = await run("tail inbox --since 10m", {
+      signal: seen.signal,
+      onStdout: (all) => void (all.includes(event.id) && seen.abort()),
+    });
+    expect(tailed.stdout).toContain('"big":12345678901234567890');
+    expect(rows(tailed.stdout)[0]).toMatchObject({ id: event.id, type: "received" });
+  });
+
+  it("let nothing through that a terminal would act upon", async () => {
+    const hostile = "\u001b]0;owned\u0007\u001b[2J\u009b31m\u202etxt.exe\u2066\u{e0041}\u0000\r\n\u2028";
+    await post("inbox", JSON.stringify({ hostile: hostile + String.fromCharCode(0xd800) }));
+    const seen = new AbortController();
+    const { stdout, stderr } = await run("tail --since 10m", {
+      signal: seen.signal,
+      columns: 2_000,
+      env: { NO_COLOR: "1" },
+      onStdout: (all) => void (all.includes("hostile") && seen.abort()),
+    });
+    expect(stdout).toContain("hostile");
+    expect((stdout + stderr).replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
+    const piped = await run("events --channel inbox --limit 1000");
+    expect(piped.stdout.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
+    expect(rows(piped.stdout).at(-1)?.data.hostile.startsWith("\u001b]0;owned")).toBe(true);
+  });
+
+  it("explain a delivery, and a sample of a provider's", async () => {
+    const explained = await run('explain inbox --data {"a":1}');
+    expect([explained.code, rows(explained.stdout)[0].items[0].events[0]]).toMatchObject([
+      0,
+      { type: "received" },
+    ]);
+    const sample = await run("explain strict --preset stripe");
+    expect([sample.code, rows(sample.stdout)[0].items[0].failures[0]]).toMatchObject([
+      1,
+      { reason: "no_match" },
+    ]);
+  });
+
+  it("show what is in quarantine, and run it again", async () => {
+    await post("strict", '{"type":"b"}');
+    const [item] = rows((await run("quarantine --reason no_match --channel strict")).stdout);
+    expect(item).toMatchObject({ channelUid: "strict", reason: "no_match" });
+    expect(rows((await run(`quarantine get ${item.id}`)).stdout)[0].body).toBe('{"type":"b"}');
+    const redriven = await run(`redrive ${item.id}`);
+    expect([redriven.code, rows(redriven.stdout)[0]]).toMatchObject([1, { id: item.id, status: "kept" }]);
+    expect((await run("redrive")).code).toBe(2);
+    expect(rows((await run(`quarantine delete ${item.id}`)).stdout)).toEqual([{ id: item.id }]);
+  });
+
+  it("dry-run a source, and replay to a handler", async () => {
+    const dry = await run("dry-run orders");
+    expect([dry.code, rows(dry.stdout)[0]]).toMatchObject([1, { end: { kind: "failed" }, response: null }]);
+    const counted = await run(`replay ${world.subscription.id} --since 1h --dry-run`);
+    expect(rows(counted.stdout)[0]).toMatchObject({ replayed: 0, matched: expect.any(Number) });
+  });
+});
+
+describe("what a command is refused", () => {
+  it("is told with an exit code of its own: no gateway, no key, no permission, no such thing", async () => {
+    const away = await run("apps", { env: { INLET_URL: "http://127.0.0.1:1" } });
+    expect([away.code, away.stderr]).toEqual([4, expect.stringContaining("cannot be reached")]);
+    const wrong = await run("apps", { env: { INLET_API_KEY: "ik_wrong" } });
+    expect([wrong.code, wrong.stderr]).toEqual([5, expect.stringContaining("inlet login")]);
+    const { key } = rows((await run("keys create reader --permission apps.read")).stdout)[0];
+    const forbidden = await run("keys", { env: { INLET_API_KEY: key } });
+    expect([forbidden.code, forbidden.stderr]).toEqual([5, expect.stringContaining("iam.read")]);
+    const absent = await run("channels get nothing");
+    expect([absent.code, absent.stderr]).toEqual([1, "There is no such channel.\n"]);
+    const noApp = await run("channels --app nothing");
+    expect([noApp.code, noApp.stderr]).toEqual([2, expect.stringContaining(world.app.id)]);
+  });
+
+  it("login keeps a key that is accepted, for its owner alone, and sends it to no other address", async () => {
+    const env = { INLET_API_KEY: "", INLET_URL: "" };
+    const wrong = await run(`login --url ${world.gateway.origin}`, { env, stdin: "ik_wrong\n" });
+    expect(wrong.code).toBe(5);
+    const kept = await run(`login --url ${world.gateway.origin}`, { env, stdin: `${API_KEY}\n` });
+    expect([kept.code, rows(kept.stdout)[0]]).toMatchObject([0, { organization: { name: "default" } }]);
+    expect(kept.stdout).not.toContain(API_KEY);
+    const file = join(dir, "inlet/credentials.json");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect((await run("apps", { env })).code).toBe(0);
+    const elsewhere = await run("apps", { env: { ...env, INLET_URL: "http://127.0.0.1:1" } });
+    expect([elsewhere.code, elsewhere.stderr]).toEqual([5, expect.stringContaining("There is no API key")]);
+    writeFileSync(file, "{");
+    expect((await run("apps", { env })).stderr).toContain("run that again");
+    await run("logout", { env });
+    expect((await run("apps", { env: { INLET_API_KEY: "" } })).code).toBe(5);
+  });
+});
+
+describe("text of strangers", () => {
+  it("shows escapes, directions and line ends as such, and leaves letters and emoji", () => {
+    expect(escapeText("a\u001b[2J\u202eb\r\n\u{e0041}")).toBe("a\\x1b[2J\\u{202e}b\\r\\n\\u{e0041}");
+    expect(escapeText("Zoë 日本 👩‍👩‍👧 العربية")).toBe("Zoë 日本 👩‍👩‍👧 العربية");
+    const json = escapeJson('{"a":"\u009b\u202e\u{e0041}",\n "b":1.0}');
+    expect(json).toBe('{"a":"\\u009b\\u202e\\udb40\\udc41",  "b":1.0}');
+    expect(JSON.parse(json)).toEqual({ a: "\u009b\u202e\u{e0041}", b: 1 });
+  });
+
+  it("is measured and cut by the cells that it takes", () => {
+    expect([widthOf("abc"), widthOf("日本"), widthOf("👩‍👩‍👧")]).toEqual([3, 4, 2]);
+    expect([fitTo(3, "abcd"), fitTo(3, "日本語"), fitTo(4, "abcd")]).toEqual(["ab…", "日…", "abcd"]);
+  });
+});
