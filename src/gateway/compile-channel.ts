@@ -7,6 +7,7 @@ import type { LiveChannel } from "../ingest/live-channel.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { bodyFormatOf } from "../normalize/body/bodies.ts";
 import { compileRules } from "../normalize/compile.ts";
+import type { PathCache } from "../normalize/paths/jsonpath.ts";
 import { boundWaiting } from "../verify/keys/bounded-waiting.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender } from "../verify/sender.ts";
@@ -17,6 +18,7 @@ import { compileSender, type SenderDeps } from "../verify/verify.ts";
 export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
   readonly keysOf: (organizationId: string) => SenderDeps["keys"];
   readonly channelKinds: ChannelKinds;
+  readonly pathsOf: PathCache;
   readonly presets: Presets;
   /** Told of each request that is accepted only because its channel tries its settings out. */
   readonly onShadowed: (kind: ChannelKindName, reason: RefusalReason) => void;
@@ -53,14 +55,17 @@ export function compileChannel(deps: CompileDeps, stored: StoredChannel): LiveCh
   const { paths } = sender.value;
   const config = { ...parsed, itemsPath: parsed.itemsPath ?? paths.itemsPath };
   const { profile } = kind;
-  const rules = compileRules({
-    channel: identity,
-    profile,
-    config,
-    definitions: fillPaths(definitions, paths),
-    topics,
-    forms: sender.value.forms,
-  });
+  const rules = compileRules(
+    {
+      channel: identity,
+      profile,
+      config,
+      definitions: fillPaths(definitions, paths),
+      topics,
+      forms: sender.value.forms,
+    },
+    deps.pathsOf,
+  );
   if (!rules.ok) {
     throw new UnavailableError(`channel ${identity.number} has definitions that no longer compile`, {
       cause: new Error(rules.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),

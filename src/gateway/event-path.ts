@@ -25,6 +25,7 @@ import { verifyChannelId } from "../lib/secrets/channel-id.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Outbound } from "../net/outbound.ts";
 import type { NormalizeDeps } from "../normalize/normalize.ts";
+import { createPathCache } from "../normalize/paths/jsonpath.ts";
 import { createKeyCaches, type FetchPinned } from "../verify/keys/key-cache.ts";
 import { type CompileDeps, compileChannel } from "./compile-channel.ts";
 import type { Foundation } from "./foundation.ts";
@@ -49,12 +50,16 @@ export interface EventPathDeps
 
 export type EventPath = ReturnType<typeof createEventPath>;
 
+/** Compiled paths that channels share; 1.2 kB each. */
+const MAX_PATHS = 10_000;
+
 /** The way of a delivery from a verified channel to the bus. */
 export function createEventPath(deps: EventPathDeps) {
   const { redis, keyring, liveChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
   const compile: CompileDeps = {
     ...deps,
     keysOf: createKeyCaches(fetchPinned),
+    pathsOf: createPathCache(MAX_PATHS),
     onShadowed: (kind, reason) => metrics.shadowed.add(kind, reason),
   };
   const publish = createPublish({

@@ -5,8 +5,8 @@ import { upToEntries } from "../lib/up-to-entries.ts";
 import { withTimeout } from "../lib/wait.ts";
 import type { LiveChannel } from "./live-channel.ts";
 
-/** How many addresses a worker keeps compiled; beyond it the least used is compiled anew when it is next called. */
-const MAX_CHANNELS = 10_000;
+/** How many addresses a worker keeps compiled, at 5 to 8 kB each; beyond it the least used is compiled anew when it is next called. */
+const MAX_CHANNELS = 30_000;
 /** How long a sender waits for a look-up; it goes on for the next sender. */
 const LOOK_UP_TIMEOUT_MS = 4_000;
 

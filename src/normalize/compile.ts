@@ -4,7 +4,12 @@ import type { FormReading } from "../event/form-reading.ts";
 import { topicOf } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { createPathCompiler, type PathCompilerOptions, type RootedPath } from "./paths/jsonpath.ts";
+import {
+  createPathCompiler,
+  type PathCache,
+  type PathCompilerOptions,
+  type RootedPath,
+} from "./paths/jsonpath.ts";
 import {
   BODY_ROOT,
   ITEM_ROOT,
@@ -66,19 +71,22 @@ const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
   return { id, remembered: id };
 };
 
-/** Compiles a channel's definitions; the error lists every path that does not compile (`events[3].idPath`). */
-export function compileRules({
-  channel,
-  profile,
-  config,
-  definitions,
-  topics = new Map(),
-  forms = "fields",
-}: RuleSource): Result<RuleSet, readonly Finding[]> {
+/** The roots of `itemsPath`. */
+const BODY_ROOTS = new Map([["body", BODY_ROOT]]);
+
+/**
+ * Compiles a channel's definitions; the error lists every path that does not compile (`events[3].idPath`).
+ *
+ * @param pathsOf shares compiled paths with other channels; default: with none.
+ */
+export function compileRules(
+  { channel, profile, config, definitions, topics = new Map(), forms = "fields" }: RuleSource,
+  pathsOf?: PathCache,
+): Result<RuleSet, readonly Finding[]> {
   const findings: Finding[] = [];
   const rooted = { syntax: config.pathSyntax, item: ITEM_ROOT };
-  const compile = createPathReader({ ...rooted, named: profile.roots }, findings);
-  const ofBody = createPathReader({ ...rooted, named: new Map([["body", BODY_ROOT]]) }, findings);
+  const compile = createPathReader({ ...rooted, named: profile.roots }, findings, pathsOf);
+  const ofBody = createPathReader({ ...rooted, named: BODY_ROOTS }, findings, pathsOf);
   const itemsPath = ofBody(config.itemsPath, "config.itemsPath");
   if (config.itemsPath !== undefined && profile.readItems !== undefined) {
     findings.push({ path: "config.itemsPath", message: FIXED });
@@ -136,8 +144,9 @@ export function compileRules({
 export function createPathReader(
   options: PathCompilerOptions<RootSource>,
   findings: Finding[],
+  pathsOf: PathCache = createPathCompiler,
 ): (text: string | undefined, at: string) => RulePath | undefined {
-  const compile = createPathCompiler(options);
+  const compile = pathsOf(options);
   const compiled = new Map<string, ReturnType<typeof compile>>();
   return (text, at) => {
     if (text === undefined) return undefined;

@@ -1,10 +1,11 @@
 import { sql } from "kysely";
 import type { ChannelIdentity, ChannelState } from "../../event/channel.ts";
 import type { Definition } from "../../event/definition.ts";
+import { batched } from "../../lib/batched.ts";
 import type { Queryable } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import type { ChannelRow } from "../tables.ts";
-import { hasAddress } from "./address-columns.ts";
+import { hashOfAddress } from "./address-columns.ts";
 import { findFormerAddress } from "./channel-addresses.ts";
 import { openSettings } from "./channel-secrets.ts";
 import { identityOf } from "./channels.ts";
@@ -56,13 +57,27 @@ export function createLiveChannels(deps: {
     .selectAll()
     .select(topics.as("topics"))
     .where("isSystem", "=", false);
+  /** Under many channels that are called now and then, a query for each would be all that the database does. */
+  const findRow = batched(
+    async (channelIds: readonly string[]) => {
+      const ids = new Map(channelIds.map((id) => [hashOfAddress(keyring, id).toString("hex"), id]));
+      const hashes = [...ids.keys()].map((hex) => Buffer.from(hex, "hex"));
+      const rows = await channels
+        .where((eb) => eb.or([eb("addressHash", "in", hashes), eb("id", "in", channelIds)]))
+        .execute();
+      return new Map(
+        rows.map((row) => [ids.get(row.addressHash?.toString("hex") ?? "") ?? row.id ?? "", row] as const),
+      );
+    },
+    { maxKeys: 200, maxCalls: 4 },
+  );
   const findByNumber = async (number: number): Promise<LiveChannel | undefined> => {
     const row = await channels.where("number", "=", number).executeTakeFirst();
     return row && liveChannel(keyring, row);
   };
   return {
     async findById(channelId) {
-      const row = await channels.where(hasAddress(keyring, channelId)).executeTakeFirst();
+      const row = await findRow(channelId);
       if (row) return { channel: liveChannel(keyring, row), leftMs: undefined };
       const former = await findFormerAddress(db, keyring, channelId);
       const channel = former && (await findByNumber(former.channelNumber));

@@ -1,5 +1,7 @@
 import { JSONPathError, type JSONPathQuery, jsonpath } from "json-p3";
+import { LRUCache } from "lru-cache";
 import { err, ok, type Result } from "../../lib/result.ts";
+import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { Location } from "../body/json-scan.ts";
 import { BoundedEnvironment, boundQuery } from "./bounded-query.ts";
 import { PlusQuery, parsePlusPath } from "./jsonpath-plus.ts";
@@ -29,13 +31,43 @@ export interface RootedPath<R> {
 export type CompilePath<R> = (text: string) => Result<RootedPath<R>, string>;
 
 /**
+ * Compiled paths of many rule sets: channels of one blueprint write the same ones, each of which takes more than a kilobyte and
+ * tens of microseconds.
+ */
+export type PathCache = ReturnType<typeof createPathCache>;
+
+export function createPathCache(maxPaths: number) {
+  const compiled = new LRUCache<string, Result<RootedPath<PathRoot>, string>>(upToEntries(maxPaths));
+  const ids = new WeakMap<object, number>();
+  let lastId = 0;
+  const idOf = (roots: object): number => {
+    const id = ids.get(roots) ?? ++lastId;
+    ids.set(roots, id);
+    return id;
+  };
+  return <R extends PathRoot>(options: PathCompilerOptions<R>): CompilePath<R> => {
+    const compile = createPathCompiler(options);
+    const prefix = `${options.syntax} ${idOf(options.named)} ${idOf(options.item)} `;
+    return (text) => {
+      // The key names the roots, so that what stands under it was compiled for them.
+      const known = compiled.get(prefix + text) as Result<RootedPath<R>, string> | undefined;
+      const path = known ?? compile(text);
+      if (known === undefined) compiled.set(prefix + text, path);
+      return path;
+    };
+  };
+}
+
+/**
  * Compiles paths of one rule set; the error says what is wrong and where, for the path's author. Singular paths become
  * accessors in either syntax; negative indexes count from the end in both.
  */
 export function createPathCompiler<R extends PathRoot>(options: PathCompilerOptions<R>): CompilePath<R> {
-  const environment = new BoundedEnvironment();
+  let opened: BoundedEnvironment | undefined;
 
   return (text) => {
+    opened ??= new BoundedEnvironment();
+    const environment = opened;
     if (!text.startsWith("$")) return err("a path begins with $");
     const name = /^\$([A-Za-z][A-Za-z0-9_]*)/.exec(text)?.[1] ?? "";
     const root = name === "" ? options.item : options.named.get(name);

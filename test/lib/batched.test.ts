@@ -1,0 +1,68 @@
+import { expect, it } from "vitest";
+import { batched } from "../../src/lib/batched.ts";
+
+/** Look-ups that answer when they are told to. */
+function stage(options: { readonly maxKeys: number; readonly maxCalls: number }) {
+  const calls: { readonly keys: readonly number[]; readonly answer: (error?: Error) => void }[] = [];
+  const find = batched<number, string>((keys) => {
+    const { promise, resolve, reject } = Promise.withResolvers<ReadonlyMap<number, string>>();
+    const even = keys.filter((key) => key % 2 === 0);
+    calls.push({
+      keys,
+      answer: (error) => (error ? reject(error) : resolve(new Map(even.map((key) => [key, `of ${key}`])))),
+    });
+    return promise;
+  }, options);
+  return { calls, find };
+}
+
+const turn = (): Promise<void> => new Promise(setImmediate);
+
+it("keys of one turn are looked up together, each once, and each is answered its own", async () => {
+  const { calls, find } = stage({ maxKeys: 100, maxCalls: 1 });
+  const found = [find(2), find(3), find(2)];
+  await turn();
+  expect(calls.map(({ keys }) => keys)).toEqual([[2, 3]]);
+  calls[0]?.answer();
+  expect(await Promise.all(found)).toEqual(["of 2", undefined, "of 2"]);
+});
+
+it("while enough calls are under way, what is asked for is gathered, up to the bound of one call", async () => {
+  const { calls, find } = stage({ maxKeys: 2, maxCalls: 1 });
+  void find(0);
+  await turn();
+  const later = [find(2), find(4), find(6)];
+  await turn();
+  expect(calls).toHaveLength(1);
+  calls[0]?.answer();
+  await turn();
+  await turn();
+  calls[1]?.answer();
+  await turn();
+  await turn();
+  calls[2]?.answer();
+  expect(await Promise.all(later)).toEqual(["of 2", "of 4", "of 6"]);
+  expect(calls.map(({ keys }) => keys)).toEqual([[0], [2, 4], [6]]);
+});
+
+it("a key that is asked for while it is looked up is looked up anew: what it says may have changed", async () => {
+  const { calls, find } = stage({ maxKeys: 10, maxCalls: 2 });
+  void find(2);
+  await turn();
+  void find(2);
+  await turn();
+  expect(calls.map(({ keys }) => keys)).toEqual([[2], [2]]);
+});
+
+it("a call that fails fails those that waited for it, and no other", async () => {
+  const { calls, find } = stage({ maxKeys: 10, maxCalls: 1 });
+  const failed = find(2);
+  await turn();
+  const other = find(4);
+  calls[0]?.answer(new Error("away"));
+  await expect(failed).rejects.toThrow("away");
+  await turn();
+  await turn();
+  calls[1]?.answer();
+  expect(await other).toBe("of 4");
+});
