@@ -77,6 +77,11 @@ export interface ChannelKind {
   readonly originOf?: (settings: Readonly<Record<string, unknown>>) => string;
   /** True where settings as stored (`config` with its opened secrets) lack something before a delivery can be accepted. */
   readonly needsSetup: (settings: Readonly<Record<string, unknown>>, presets: Presets) => boolean;
+  /** Push kinds: the least delivery that its channels take, of the first of these types where a delivery names its type itself. */
+  readonly leastDelivery?: (types: readonly string[]) => {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+  };
   /** `C` is all that the gateway knows of a channel; a kind hands it back to `ingest` as it got it. */
   readonly start: <C extends ChannelHandle>(deps: ChannelKindDeps<C>) => Promise<ChannelRuntime<C>>;
 }

@@ -3,7 +3,7 @@ import { runEngine } from "../consumer/engine.ts";
 import type { DeliveredEntry } from "../consumer/in-flight-window.ts";
 import { readOptions } from "../consumer/options.ts";
 import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
-import { readAttributes } from "../event/cloud-event.ts";
+import { isTestEvent, readAttributes } from "../event/cloud-event.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
 import { type Clock, formatTimestamp } from "../lib/clock.ts";
 import { createLimiter } from "../lib/limiter.ts";
@@ -93,6 +93,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
 
   async function handle(entry: DeliveredEntry): Promise<void> {
     const { topic, entryId, fields, signal } = entry;
+    if (!handler.testEvents && isTestEvent(fields)) return;
     const event = { topic, entryId, fields };
     if (isAboutItself(subscription, event)) return;
     await breaker.admit({ signal: AbortSignal.any([signal, stopping.signal]) });

@@ -19,6 +19,16 @@ export interface ConsumedEvent<T = unknown> {
   readonly [extension: string]: unknown;
 }
 
+/** The attribute of an event that somebody published to try a channel out. */
+export const TEST_EXTENSION = "inlettest";
+
+/** True of the entry of such an event, given as name, value, name, value … */
+export function isTestEvent(fields: readonly string[]): boolean {
+  // Extensions come last.
+  for (let at = fields.length - 2; at >= 0; at -= 2) if (fields[at] === TEST_EXTENSION) return true;
+  return false;
+}
+
 /** The attributes of an entry, given as name, value, name, value …, and its `data` as text where it has such. */
 export function readAttributes(fields: readonly string[]): {
   readonly attributes: Record<string, string>;

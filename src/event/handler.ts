@@ -8,6 +8,8 @@ export interface HandlerSettings {
   readonly concurrency: number;
   /** One event of a topic at a time, in order; one that fails holds its topic back. */
   readonly ordered: boolean;
+  /** It is sent events that somebody published to try a channel out; absent: it is not. */
+  readonly testEvents?: boolean;
 }
 
 /** One attempt at a handler, as dead letters tell of it. */

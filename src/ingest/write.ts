@@ -1,9 +1,10 @@
 import type { Publish } from "../bus/publish/publish.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { QuarantineItem } from "../bus/quarantine/quarantine-record.ts";
+import { TEST_EXTENSION } from "../event/cloud-event.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestFetched, IngestResult } from "../event/ingest.ts";
-import type { ItemFailure } from "../event/outcome.ts";
+import type { EventReceipt, ItemFailure } from "../event/outcome.ts";
 import type { RawRequest, SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { signedMarkOf } from "../normalize/entry.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
@@ -33,6 +34,7 @@ export interface RedriveRequest extends Selection {
 
 export type Writer = ReturnType<typeof createWriter>;
 export type Redrive = Writer["redrive"];
+export type PublishTest = Writer["publishTest"];
 export type MovePosition = Writer["movePosition"];
 
 /** Puts verified deliveries on the bus: normalizes, publishes together with what is known to fail, then quarantines the conflicts. */
@@ -108,6 +110,26 @@ export function createWriter(deps: WriterDeps) {
       delivery: VerifiedDelivery,
       options: WriteOptions,
     ): Promise<IngestResult> => write(channel, delivery, options)) satisfies IngestFetched<LiveChannel>,
+    /**
+     * Publishes a delivery by which somebody tries the channel out. Its events say so, and are neither found by their ids nor remembered;
+     * what fails is answered and not kept.
+     *
+     * @throws UnavailableError
+     */
+    async publishTest(
+      channel: LiveChannel,
+      delivery: VerifiedDelivery,
+      { signal }: { readonly signal: AbortSignal },
+    ): Promise<Tested> {
+      const normalized = await normalize(channel.rules, delivery, undefined, MAX_CHECK_MS);
+      if (normalized.kind === "tooManyItems")
+        return { received: 0, events: [], failures: [tooManyItems(normalized.limit)] };
+      const { received, failures } = normalized;
+      const events = normalized.events.map(asTest);
+      const batch = { channel: channel.identity, events, policy: publishPolicyOf(channel) };
+      const { receipts } = events.length === 0 ? { receipts: [] } : await publish(batch, { signal });
+      return { received, events: outcomeOf(received, events, receipts, []).events, failures };
+    },
     /** Moves the cursor of a source without a delivery. Throws as `IngestFetched` does. */
     async movePosition(
       channel: LiveChannel,
@@ -128,6 +150,18 @@ export function createWriter(deps: WriterDeps) {
       { signal }: { readonly signal: AbortSignal },
     ): Promise<IngestResult> => write(channel, request.delivery, { signal, again: request }),
   };
+}
+
+/** What a test delivery became. */
+export interface Tested {
+  readonly received: number;
+  readonly events: readonly EventReceipt[];
+  readonly failures: readonly ItemFailure[];
+}
+
+function asTest({ fields, bytes, ...event }: OutgoingEvent): OutgoingEvent {
+  const marked = [...fields, TEST_EXTENSION, "true"];
+  return { ...event, identity: "", fields: marked, bytes: bytes + TEST_EXTENSION.length + 4 };
 }
 
 /** A person who runs an item of the quarantine again has decided on it: that is no replay. */

@@ -23,6 +23,7 @@ import { connectionCallback } from "./apps/connections/callback.ts";
 import { type ConnectionsDeps, connections } from "./apps/connections/routes.ts";
 import { type ExplainDeps, explanations } from "./apps/explain/routes.ts";
 import { type SourcesDeps, sources } from "./apps/sources/routes.ts";
+import { type TestEventsDeps, testEvents } from "./apps/test-events/routes.ts";
 import { collections } from "./collections/collections/routes.ts";
 import { collectionFields } from "./collections/fields/routes.ts";
 import { collectionRecords } from "./collections/records/routes.ts";
@@ -80,6 +81,7 @@ export type ApiDeps = BlueprintDeps &
   ConnectionsDeps &
   SourcesDeps &
   ExplainDeps &
+  TestEventsDeps &
   SubscriptionsDeps &
   ReplayDeps &
   DeadLettersDeps &
@@ -128,6 +130,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   channels,
   channelLife,
   explanations,
+  testEvents,
   sources,
   channelKindCatalog,
   verificationSchemeCatalog,

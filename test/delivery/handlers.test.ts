@@ -125,6 +125,22 @@ describe("a handler that cannot be called", () => {
   });
 });
 
+it("test events are sent to handlers that ask for them alone, and acknowledged for all", async () => {
+  const asking = { url: handler.urlOf("/asking"), testEvents: true };
+  const { subscriptions, send } = await subscribeWith({ url: handler.urlOf("/others") }, asking);
+  start();
+  const appPath = subscriptions[0].path.replace(/\/subscriptions.*/, "");
+  await spine.api.call.post(`${appPath}/channels/main/test`, { body: '{"type":"a","id":"tried"}' });
+  await send("a", "real");
+  await until(() => idsAt("/others").length > 0 && idsAt("/asking").length > 1);
+  expect([idsAt("/others"), idsAt("/asking").sort()]).toEqual([["real"], ["real", "tried"]]);
+  for (const { path } of subscriptions)
+    await until(async () => {
+      const { lag, pending } = await spine.api.call.get(`${path}/lag`);
+      return lag + pending === 0;
+    });
+});
+
 describe("an event that a handler never accepts in time", () => {
   it("becomes a dead letter with every attempt: listed, filtered, redriven one or many, deleted", async () => {
     let isMended = false;

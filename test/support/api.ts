@@ -71,6 +71,7 @@ export type ApiBus = Pick<
   | "quarantine"
   | "deliveryRecords"
   | "redrive"
+  | "publishTest"
   | "explain"
   | "findLiveChannel"
   | "positions"
@@ -315,6 +316,7 @@ export function awayBus(): ApiBus {
     quarantine: away(),
     deliveryRecords: away(),
     redrive: fail,
+    publishTest: fail,
     explain: fail,
     sendAgain: fail,
     positions: away(),

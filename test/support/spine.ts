@@ -134,10 +134,11 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           changes: createTestChanges(),
           onAppended: () => {},
         });
-        const { quarantine, deliveryRecords, redrive, explain, findLiveChannel } = made;
+        const { quarantine, deliveryRecords, redrive, publishTest, explain, findLiveChannel } = made;
         const onDeleted = () => hooks.onDeleted();
         return {
           ...{ redis, groups, topics, entries, quarantine, deliveryRecords, redrive, explain },
+          publishTest,
           ...{ findLiveChannel, onDeleted },
           ...createSourceBus(redis),
           runtimes,

@@ -36,6 +36,10 @@ export const cloudevents: ChannelKind = {
   addressed: true,
   profile,
   needsSetup,
+  leastDelivery: ([type = "test"]) => ({
+    headers: { "content-type": "application/cloudevents+json" },
+    body: JSON.stringify({ specversion: "1.0", id: "test", source: "/test", type, data: { test: true } }),
+  }),
   async start({ ingest, bodies, outbound, clock, log }) {
     const receiveDelivery = createReceiveDelivery({ ingest, bodies, clock });
     const validations = createValidationRequests({ outbound, log });

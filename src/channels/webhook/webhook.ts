@@ -18,6 +18,7 @@ export const webhook: ChannelKind = {
     ]),
   },
   needsSetup,
+  leastDelivery: () => ({ headers: { "content-type": "application/json" }, body: '{"test":true}' }),
   async start({ ingest, bodies, clock }) {
     const receiveDelivery = createReceiveDelivery({ ingest, bodies, clock });
     return {

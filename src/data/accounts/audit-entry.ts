@@ -55,6 +55,7 @@ export const AUDIT_ACTIONS = [
   "read",
   "redrive",
   "replay",
+  "test",
   "issue",
   "acknowledge",
 ] as const;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Queryable } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { definitionsSchema } from "../../../event/definition.ts";
-import type { RawRequest, VerifiedDelivery } from "../../../event/received.ts";
+import type { VerifiedDelivery } from "../../../event/received.ts";
 import { invalidParameters, notFound } from "../../../http/problem.ts";
 import { tryDefinitions } from "../../../ingest/check-definitions.ts";
 import type { Explain } from "../../../ingest/explain.ts";
@@ -19,6 +19,7 @@ import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { channelParams, getChannel } from "../app-channel.ts";
 import { appScopeOf } from "../app-scope.ts";
+import { believed, givenDelivery, requestOf } from "../given-delivery.ts";
 
 export interface ExplainDeps {
   readonly db: Queryable;
@@ -32,14 +33,10 @@ export interface ExplainDeps {
   readonly stopping: AbortSignal;
 }
 
-const values = z.record(z.string().min(1).max(256), z.union([z.string(), z.array(z.string()).max(100)]));
-
 const explainSchema = z.strictObject({
   method: z.string().min(1).max(16).default("POST"),
-  query: z.string().max(8_192).default("").describe("As in the address, without the question mark."),
-  headers: values.default({}).describe("Names in any case."),
+  ...givenDelivery,
   body: z.string().default("").describe("The body as text, or in base64."),
-  bodyEncoding: z.enum(["utf-8", "base64"]).default("utf-8"),
   verify: z
     .boolean()
     .default(true)
@@ -112,21 +109,3 @@ export const explanations: Resource<ExplainDeps> = {
     ),
   ],
 };
-
-function requestOf(
-  { method, query, headers, body, bodyEncoding }: z.output<typeof explainSchema>,
-  nowMs: number,
-) {
-  const lowered = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-  return {
-    method,
-    target: query === "" ? "/" : `/?${query}`,
-    headers: Object.assign(Object.create(null), Object.fromEntries(lowered)),
-    body: Buffer.from(body, bodyEncoding),
-    arrivedAtMs: nowMs,
-  };
-}
-
-/** The delivery as rules see it: without the credentials that its scheme reads. */
-const believed = ({ sender }: LiveChannel, request: RawRequest): VerifiedDelivery =>
-  sender.refuse(request, "not asked for").redacted();

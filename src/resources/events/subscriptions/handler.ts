@@ -29,6 +29,10 @@ export const handlerSchema = z.strictObject({
     .describe(
       "One event of a topic at a time, in order: one that fails holds its topic back, for about an hour at most.",
     ),
+  testEvents: z
+    .boolean()
+    .default(false)
+    .describe("Whether it is sent events that somebody published to try a channel out (`inlettest`)."),
 });
 export type HandlerInput = z.output<typeof handlerSchema>;
 
@@ -40,6 +44,7 @@ export const shownHandlerSchema = z
     timeoutMs: z.int(),
     concurrency: z.int(),
     ordered: z.boolean(),
+    testEvents: z.boolean(),
     secret: z
       .string()
       .nullable()

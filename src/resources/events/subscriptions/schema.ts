@@ -156,7 +156,8 @@ export function renderSubscription(
       ...{ code: handlerError.code, at: handlerError.at },
       message: describeFailure(handlerError),
     },
-    handler: row.handler === null ? null : { ...(row.handler as HandlerSettings), secret: null },
+    handler:
+      row.handler === null ? null : { testEvents: false, ...(row.handler as HandlerSettings), secret: null },
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
   };
