@@ -3,7 +3,7 @@ import { openJobQueue } from "../bus/jobs/job-queue.ts";
 import { createSlots } from "../bus/limits/slots.ts";
 import { createShardLeases } from "../bus/sources/shard-leases.ts";
 import { createSourcePositions } from "../bus/sources/source-positions.ts";
-import { createSourceStates } from "../bus/sources/source-states.ts";
+import { createSourceStates, SOURCE_STATES } from "../bus/sources/source-states.ts";
 import type { ChannelRuntime } from "../channels/kind.ts";
 import type { PollJob } from "../channels/pull/polls/poll-target.ts";
 import { startPolls } from "../channels/pull/polls/polls.ts";
@@ -125,8 +125,12 @@ export function startSources(deps: SourcesDeps): Sources {
     log,
     ...(timing && { timing }),
   });
-  metrics.observeBy("inlet_sources", "Sources in the shards of this worker by state", "state", () =>
-    supervisor.countStates(),
+  const none = SOURCE_STATES.map((state) => [state, 0] as const);
+  metrics.observeBy(
+    "inlet_sources",
+    "Sources in the shards of this worker by state",
+    "state",
+    () => new Map<string, number>([...none, ...supervisor.countStates()]),
   );
   metrics.observe(
     "inlet_source_shards",

@@ -1,11 +1,23 @@
-import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../support/free-port.ts";
+import { createTestStores, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { METRICS_TOKEN, readMetrics } from "../support/gateway-process.ts";
+import { startHandlerServer } from "../support/handler-server.ts";
+import { until } from "../support/until.ts";
 
 const run = promisify(execFile);
 const CONFIG = join(import.meta.dirname, "../../config");
+const ALERTS = join(CONFIG, "prometheus/alerts.yaml");
+const read = (path: string): string => readFileSync(join(CONFIG, path), "utf8");
 
 /** Undefined where it is not on the PATH: `.ci/tools` brings it. */
 const find = (program: string): string | undefined =>
@@ -14,13 +26,245 @@ const find = (program: string): string | undefined =>
     .map((dir) => join(dir, program))
     .find((path) => existsSync(path));
 const promtool = find("promtool");
+const prometheus = find("prometheus");
 
 describe("the alert rules", () => {
   it("are accepted by promtool, and each fires on its series and clears", async (context) => {
     if (promtool === undefined) return context.skip("promtool is not on the PATH");
-    const rules = await run(promtool, ["check", "rules", join(CONFIG, "prometheus/alerts.yaml")]);
+    const rules = await run(promtool, ["check", "rules", ALERTS]);
     expect(rules.stdout).toMatch(/SUCCESS: \d+ rules found/);
     const tests = await run(promtool, ["test", "rules", join(CONFIG, "prometheus/alerts.test.yaml")]);
     expect(tests.stdout).toContain("SUCCESS");
   });
 });
+
+interface Dashboard {
+  readonly panels: readonly {
+    readonly title: string;
+    readonly targets?: readonly { readonly expr: string }[];
+  }[];
+}
+const dashboard: Dashboard = JSON.parse(read("grafana/dashboard.json"));
+const queries = dashboard.panels.flatMap(({ title, targets = [] }) =>
+  targets.map(({ expr }) => ({ title, expr: expr.replaceAll("$__rate_interval", "30s") })),
+);
+/** Of the table of questions: a `|` stands there behind a backslash. */
+const questions = [
+  ...readFileSync(join(CONFIG, "../src/docs/metrics.md"), "utf8").matchAll(/^\| [^`|]+ \| `(.+)` \|$/gm),
+].map(([, expr = ""]) => expr.replaceAll("\\|", "|"));
+
+describe.skipIf(prometheus === undefined)("a gateway under load, scraped by Prometheus", () => {
+  const open = new AsyncDisposableStack();
+  let gateway: TestGateway;
+  let origin: string;
+  afterAll(() => open.disposeAsync());
+
+  beforeAll(async () => {
+    const stores = open.use(await createTestStores());
+    gateway = open.use(await startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" }));
+    open.use(await startLoad(gateway));
+    origin = open.use(await startPrometheus(prometheus ?? "", gateway.origin)).origin;
+  }, 60_000);
+
+  interface Sample {
+    readonly metric: Readonly<Record<string, string>>;
+    readonly value: readonly [number, string];
+  }
+  async function query(expr: string): Promise<readonly Sample[]> {
+    const response = await fetch(`${origin}/api/v1/query?${new URLSearchParams({ query: expr })}`);
+    const answer = (await response.json()) as { data?: { result: Sample[] }; error?: string };
+    if (answer.data === undefined) throw new Error(`${expr}: ${answer.error}`);
+    return answer.data.result;
+  }
+
+  it("has an answer to each query of the dashboard", async () => {
+    expect(queries.length).toBeGreaterThan(40);
+    let unanswered: typeof queries = queries;
+    // What is summed once a minute comes last.
+    await until(
+      async () => {
+        const left = await Promise.all(
+          unanswered.map(async (one) => ({ one, samples: await query(one.expr) })),
+        );
+        unanswered = left.flatMap(({ one, samples }) => (samples.length === 0 ? [one] : []));
+        return unanswered.length === 0;
+      },
+      { everyMs: 1_000, ceilingMs: 240_000 },
+    ).catch((error: unknown) => {
+      throw new Error(`no answer: ${JSON.stringify(unanswered, null, 1)}`, { cause: error });
+    });
+    console.info(`${queries.length} queries of the dashboard are answered`);
+  });
+
+  it("has what the five questions are asked of", async () => {
+    expect(questions).toHaveLength(5);
+    for (const question of questions) {
+      // As asked it may well be that nothing is wrong; without what it is compared to something is.
+      const [asked = ""] = question.split(/ > [\d.]+$/);
+      expect({ asked, samples: (await query(asked)).length }).not.toEqual({ asked, samples: 0 });
+      await query(question);
+    }
+  });
+
+  it("has every metric that the alert rules and the dashboard name, and Prometheus runs the rules", async () => {
+    const live = await readMetrics(gateway.origin);
+    const names = [
+      ...`${read("prometheus/alerts.yaml")}${read("grafana/dashboard.json")}`.matchAll(
+        /\b((?:inlet|nodejs|process)_[a-z0-9_]+?)(?:_bucket|_sum|_count)?\b/g,
+      ),
+    ].map(([, name = ""]) => name);
+    expect(names.length).toBeGreaterThan(60);
+    const missing = names.filter((name) => !live.includes(`# TYPE ${name} `));
+    expect([...new Set(missing)]).toEqual([]);
+    await until(async () => {
+      const answer = await (await fetch(`${origin}/api/v1/rules`)).json();
+      const { data } = answer as { data: { groups: { rules: { health: string }[] }[] } };
+      const rules = data.groups.flatMap((group) => group.rules);
+      return rules.length > 20 && rules.every(({ health }) => health === "ok");
+    });
+  });
+});
+
+async function startPrometheus(program: string, gateway: string) {
+  await using starting = new AsyncDisposableStack();
+  const dir = await mkdtemp(join(tmpdir(), "inlet-prometheus-"));
+  starting.defer(() => rm(dir, { recursive: true, force: true }));
+  const target = new URL(gateway).host;
+  await copyFile(ALERTS, join(dir, "alerts.yaml"));
+  const config = {
+    global: { scrape_interval: "1s", evaluation_interval: "1s" },
+    rule_files: ["alerts.yaml"],
+    scrape_configs: [
+      {
+        job_name: "inlet",
+        authorization: { credentials: METRICS_TOKEN },
+        static_configs: [{ targets: [target] }],
+      },
+    ],
+  };
+  // JSON is YAML.
+  await writeFile(join(dir, "prometheus.yml"), JSON.stringify(config));
+  const port = await freePort();
+  const child = spawn(
+    program,
+    [
+      `--config.file=${join(dir, "prometheus.yml")}`,
+      `--storage.tsdb.path=${join(dir, "data")}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      "--log.level=error",
+    ],
+    { stdio: "ignore" },
+  );
+  const exited = once(child, "exit");
+  starting.defer(async () => {
+    child.kill("SIGTERM");
+    await exited;
+  });
+  const origin = `http://127.0.0.1:${port}`;
+  await until(async () => (await fetch(`${origin}/-/ready`).catch(() => undefined))?.ok === true);
+  const owned = starting.move();
+  return { origin, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** Deliveries good and bad, a stream that is cut, polls, a handler that refuses, readers that are behind, and two organizations. */
+async function startLoad({ origin, api }: TestGateway) {
+  await using starting = new AsyncDisposableStack();
+  const handler = starting.use(await startHandlerServer());
+  handler.answers.set("/picky", (_, times) => ({ status: times === 1 ? 500 : 200 }));
+  let sent = 0;
+  const stream = starting.use(
+    await startServer((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(`id: ${++sent}\ndata: {"n":${sent}}\n\n`);
+      setTimeout(() => response.end(), 500);
+    }),
+  );
+  const table = starting.use(
+    await startServer((_, response) => {
+      const rows = Array.from({ length: 3 }, () => ({ id: `r${++sent}` }));
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ rows }));
+    }),
+  );
+  const schema = { type: "object", required: ["id"], properties: { id: { type: "integer" } } };
+  const channels = [
+    {
+      ...{ uid: "in", kind: "webhook", config: { expectEverySeconds: 86_400 } },
+      events: [{ type: "e", idPath: "$.id", schema }],
+    },
+    {
+      ...{ uid: "signed", kind: "webhook", events: [{ type: "e" }] },
+      config: { verification: { scheme: "hmac", name: "x-signature" } },
+    },
+    {
+      ...{ uid: "stream", kind: "sse", events: [{ type: "e" }] },
+      config: { url: stream.url, run: "always", reconnect: { initialMs: 100, maxMs: 200 } },
+    },
+    {
+      ...{ uid: "table", kind: "polling", events: [{ type: "e" }] },
+      config: {
+        ...{ request: { url: table.url }, run: "always", itemsPath: "$.rows", itemId: "$.id" },
+        ...{ schedule: { intervalSeconds: 5 }, discriminator: { by: "seenSet" }, startAt: "earliest" },
+      },
+    },
+  ];
+  interface App {
+    readonly id: string;
+    readonly channels: readonly { readonly id: string; readonly uid: string }[];
+  }
+  const install = async (key?: string): Promise<App> => {
+    const call = async (path: string, body: object): Promise<App> => {
+      if (key === undefined) return api<App>("POST", path, body);
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+      const response = await fetch(`${origin}/v1${path}`, {
+        ...{ method: "POST", headers, body: JSON.stringify(body) },
+      });
+      if (!response.ok) throw new Error(await response.text());
+      return (await response.json()) as App;
+    };
+    const own = key === undefined ? channels : channels.slice(0, 1);
+    const { id: blueprintId } = await call("/blueprints", { title: "load", channels: own });
+    return call("/apps/install", { blueprintId });
+  };
+  const app = await install();
+  const other = await api<{ apiKey: { key: string } }>("POST", "/organizations", { name: "Other" });
+  const theirs = await install(other.apiKey.key);
+  for (const body of [{ handler: { url: handler.urlOf("/picky") } }, {}])
+    await api("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "in:*", ...body });
+  const addressOf = (of: App, uid: string) =>
+    `${origin}/hooks/${of.channels.find((one) => one.uid === uid)?.id}`;
+  const post = async (url: string, body: unknown) => {
+    const headers = { "content-type": "application/json" };
+    await (await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })).arrayBuffer();
+  };
+  const stopping = new AbortController();
+  const loop = (async () => {
+    for (let id = 0; !stopping.signal.aborted; id++) {
+      await post(addressOf(app, "in"), { id });
+      await post(addressOf(app, "in"), { id: "not a number" });
+      await post(addressOf(app, "signed"), { id });
+      await post(addressOf(theirs, "in"), { id, text: "x".repeat(1_000) });
+      await post(addressOf(theirs, "in"), { id: `${id}` });
+      await api("GET", "/apps");
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  })();
+  starting.defer(async () => {
+    stopping.abort();
+    await loop;
+  });
+  const owned = starting.move();
+  return { [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+async function startServer(listener: RequestListener) {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
