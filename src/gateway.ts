@@ -12,6 +12,7 @@ import { channelKinds as ownKinds } from "./channels/kinds.ts";
 import { createHookLimits, limitedIngest } from "./channels/push/rate-limit.ts";
 import { checkSettings, type SettingsDeps } from "./channels/settings.ts";
 import { type Config, publicUrls, type Role } from "./config.ts";
+import { startLimitsInForce } from "./data/accounts/limits-in-force.ts";
 import { startRefusalCounts } from "./data/accounts/refusals.ts";
 import { awaitDatabase } from "./data/await-database.ts";
 import { bootstrap } from "./data/bootstrap.ts";
@@ -35,6 +36,7 @@ import { createEventPath, createFetchPinned } from "./gateway/event-path.ts";
 import type { Foundation } from "./gateway/foundation.ts";
 import { greet, type Print, redisCliOf } from "./gateway/greeting.ts";
 import { createHealthChecks, observeGateway } from "./gateway/health.ts";
+import { limitDefaultsOf } from "./gateway/limit-defaults.ts";
 import { startListener } from "./gateway/listener.ts";
 import { createMasterKeyWatch, openMasterKeyring } from "./gateway/master-keys.ts";
 import { startProblems } from "./gateway/problems.ts";
@@ -46,6 +48,7 @@ import { checkDefinitions } from "./ingest/check-definitions.ts";
 import type { LiveChannel } from "./ingest/live-channel.ts";
 import { createClientAddressOf } from "./lib/addresses/client-address.ts";
 import { parseRedisAddresses } from "./lib/addresses/redis-address.ts";
+import { createCompileQuota } from "./lib/json-schema/compile-quota.ts";
 import { startSchemaCompiler } from "./lib/json-schema/compiler.ts";
 import { createListeners } from "./lib/listeners.ts";
 import type { Log } from "./log.ts";
@@ -128,10 +131,6 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       await db.transaction().execute((trx) => endPlainAddresses(trx, opened));
     return opened;
   });
-  const codeStore = createCodeStore({ db, macKey: keyring.codeMacKey, clock, log });
-  const schemas = opening.use(
-    startSchemaCompiler({ codeStore, onCompiled: metrics.schemaCompileSeconds.observe }),
-  );
   const changes = opening.use(await startChangeFeed({ db, log, clock }));
   const masterKey = createMasterKeyWatch({ keyring, changes, log });
   starting = "is starting: waits for Redis";
@@ -145,6 +144,17 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     }),
   );
   const redisClock = opening.use(await startRedisClock({ redis, log, clock }));
+  const limitDefaults = limitDefaultsOf(config, redis.state().maxMemoryBytes);
+  const { of: limitsOf } = opening.use(
+    await startLimitsInForce({ db, changes, log, defaults: limitDefaults.values }),
+  );
+  const schemas = opening.use(
+    startSchemaCompiler({
+      codeStore: createCodeStore({ db, macKey: keyring.codeMacKey, clock, log }),
+      quota: createCompileQuota({ msPerMinuteOf: (id) => limitsOf(id).schemaCompileMsPerMinute }),
+      onCompiled: metrics.schemaCompileSeconds.observe,
+    }),
+  );
   metrics.observe(
     "inlet_clock_ahead_seconds",
     "By how many seconds the clock of this machine is ahead of that of Redis",
@@ -189,6 +199,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const path = opening.use(
     createEventPath({
       ...foundation,
+      limitsOf,
       isOverLimit: overLimit.has,
       liveChannels: createLiveChannels({ db, keyring }),
       hooksUrl: urls.hooksUrl,
@@ -206,10 +217,11 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const limits = createHookLimits({
     clientAddressOf,
     requestsPerSecond: config.hookRequestsPerSecond,
+    requestsPerSecondOf: (id) => limitsOf(id).hookRequestsPerSecond,
     isOverLimit: overLimit.has,
   });
   const ingestPushed = limitedIngest(path.ingest, limits);
-  const bodies = createBodyBudget();
+  const bodies = createBodyBudget({ bytesOf: (id) => limitsOf(id).bodyBytes });
   const runtimes = new Map<ChannelKindName, ChannelRuntime<LiveChannel>>();
   for (const kind of channelKinds.values()) {
     // Sources go from worker to worker: all of them read one clock.
@@ -230,7 +242,8 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       appended,
       ...{ quarantine: path.quarantine, deliveryRecords: path.deliveryRecords },
       auditRetentionDays: config.auditRetentionDays,
-      topicBytesPerOrganization: config.topicMebibytesPerOrganization * 1024 * 1024,
+      topicBytesPerOrganization: limitDefaults.topicBytes,
+      onTrimmed: (entries) => metrics.trimmedOverLimit.inc(entries),
       takesTurns: config.roles.some((role) => role !== "hooks"),
       mostShown: config.metricsChannels,
       timing: deps.housekeeperTiming ?? {},
@@ -253,6 +266,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     ? opening.use(
         startSources({
           ...foundation,
+          limitsOf,
           bus,
           path,
           runtimes,
@@ -292,7 +306,8 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
           credentialsOf,
           issuerFetch,
           sipProviders: config.sipProviders,
-          requireRoom: createRequireRoom(config.rowsPerResource),
+          requireRoom: createRequireRoom((id) => limitsOf(id).rowsPerResource),
+          limitDefaults: limitDefaults.values,
           onDeleted: housekeeper.settleNow,
           sendAgain: delivery.sendAgain,
           readChanges: changes.readNow,

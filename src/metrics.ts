@@ -25,6 +25,8 @@ export interface Metrics {
   readonly quarantined: Tally;
   /** Records of deliveries that were not written, by channel kind and cause: `full`, `late`, `noRoom`, `overLimit`, `unavailable`. */
   readonly recordsDropped: Tally;
+  /** Entries that went unread or not, because their organization holds too much and has asked for it. */
+  readonly trimmedOverLimit: Counter;
   /** Deliveries that were accepted only because their channels try settings out, by what verification would have said. */
   readonly shadowed: Tally;
   /** Seconds that a call of the script that publishes took, from being handed to Redis until its answer. */
@@ -150,6 +152,11 @@ export function createMetrics({
       name: "inlet_delivery_records_dropped_total",
       help: "Records of deliveries that were not kept, by why",
       labelNames: ["kind", "cause"],
+      registers,
+    }),
+    trimmedOverLimit: new Counter({
+      name: "inlet_trimmed_over_limit_total",
+      help: "Entries that went, read or not, of organizations that hold too much and have asked for it",
       registers,
     }),
     shadowed: createTally({

@@ -239,11 +239,11 @@ export const settingsSchema = z.object({
       "Key that --rotate-master-key puts in the place of INLET_MASTER_KEY. Gateways that have both set go on through the change; others must be restarted after it.",
     secret: true,
   }),
-  topicMebibytesPerOrganization: setting(
+  topicMebibytesPerOrganization: optional(
     "INLET_TOPIC_MEBIBYTES_PER_ORGANIZATION",
     wholeNumber(1, 1_000_000_000),
     {
-      defaultText: "2048",
+      unsetMeans: "2048, or a quarter of Redis' `maxmemory` where that is less",
       description:
         "MiB that the topics of one organization may hold, the first organization aside: over it what all groups have acknowledged goes first, then its hooks get 429 and its sources wait.",
     },

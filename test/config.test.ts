@@ -64,7 +64,7 @@ describe("parseConfig", () => {
       pollsPerOrigin: 10,
       pollsPerOrganization: 50,
       sipProviders: ["sip_provider_1", "sip_provider_2", "sip_provider_3"],
-      topicMebibytesPerOrganization: 2_048,
+      topicMebibytesPerOrganization: undefined,
       rowsPerResource: 100_000,
       auditRetentionDays: 365,
       metricsChannels: 100,

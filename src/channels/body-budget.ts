@@ -2,6 +2,8 @@ import { createFairBudget, type FairBudget } from "../lib/fair-budget.ts";
 
 /** All bodies of deliveries that a gateway has at once, from their first bytes until they are answered. */
 const MAX_BODIES_BYTES = 256 * 1024 * 1024;
+/** Of them those of one organization. */
+export const DEFAULT_BODY_BYTES = MAX_BODIES_BYTES / 2;
 /** So much of each body is not charged: small ones pass also where there is no room. */
 const FREE_BYTES = 64 * 1024;
 /** A body of 25 MiB that comes slower is not there when its request ends (listener.ts). */
@@ -17,11 +19,23 @@ export interface BodyBudget {
   readonly nowMs: () => number;
 }
 
-/** @param nowMs monotonic */
-export const createBodyBudget = (
-  totalBytes: number = MAX_BODIES_BYTES,
-  nowMs: () => number = () => performance.now(),
-): BodyBudget => ({ room: createFairBudget(totalBytes), reading: new Map(), nowMs });
+interface BodyBudgetOptions {
+  readonly totalBytes?: number;
+  /** Monotonic. */
+  readonly nowMs?: () => number;
+  /** What an organization may have; undefined: half of all. */
+  readonly bytesOf?: (organizationId: string) => number | undefined;
+}
+
+export const createBodyBudget = ({
+  totalBytes = MAX_BODIES_BYTES,
+  nowMs = () => performance.now(),
+  bytesOf,
+}: BodyBudgetOptions = {}): BodyBudget => ({
+  room: createFairBudget(totalBytes, bytesOf),
+  reading: new Map(),
+  nowMs,
+});
 
 /** The part of the budget that one delivery holds, from its body's first bytes until it is answered. */
 export class HeldBody {

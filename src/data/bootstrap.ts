@@ -4,6 +4,7 @@ import { acceptApiKey, createApiKey, type KeyGrant } from "./accounts/api-keys.t
 import { operatorOf } from "./accounts/audit-entry.ts";
 import { createOrganization, type NewOrganization } from "./accounts/organizations.ts";
 import { insertApp } from "./apps/apps.ts";
+import { recordChange } from "./changes.ts";
 import { openAddress } from "./channels/address-columns.ts";
 import type { NewChannel } from "./channels/channels.ts";
 import type { Queryable, Trx } from "./database.ts";
@@ -94,6 +95,8 @@ async function firstStart(trx: Trx, options: Omit<BootstrapOptions, "db">): Prom
   const nowMs = options.clock();
   const made = await createOrganization(trx, { organization: NAME, space: NAME, account: NAME }, nowMs);
   await trx.updateTable("cluster").set(made).execute();
+  // Its limits are others from now on.
+  await recordChange(trx, { kind: "limits", key: made.organizationId });
   const grant = rootGrant(made);
   const welcome = options.welcome && (await installWelcome(trx, made, options.welcome, options, nowMs));
   if (options.apiKey) {

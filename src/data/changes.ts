@@ -8,9 +8,17 @@ import type { Queryable, Trx } from "./database.ts";
 export interface Change {
   /**
    * Keyed by the channel's number, as is `source` (its cursor was set by hand); `access` (permissions: keys,
-   * roles, memberships, accounts, identities) by the organization's id; the others by their own.
+   * roles, memberships, accounts, identities) and `limits` by the organization's id; the others by their own.
    */
-  readonly kind: "channel" | "source" | "app" | "subscription" | "connection" | "access" | "masterKey";
+  readonly kind:
+    | "channel"
+    | "source"
+    | "app"
+    | "subscription"
+    | "connection"
+    | "access"
+    | "limits"
+    | "masterKey";
   readonly key: string;
 }
 

@@ -4,6 +4,7 @@ import type { Definition } from "../event/definition.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
 import type { ProblemAbout, ProblemKind, ProblemSeverity, ProblemState } from "../event/problem.ts";
 import type { AuditAction, AuditEntity } from "./accounts/audit-entry.ts";
+import type { LimitName } from "./accounts/limits.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
 
 /** One channel of a blueprint, defaults filled in. */
@@ -173,6 +174,8 @@ interface ClusterTable {
   accountId: ColumnType<string | null, never, string>;
   /** When a gateway first saw what organizations hold; null until then. */
   limitedSince: ColumnType<Date | null, never, Date>;
+  /** The default by which organizations were last given what they held; null: two GiB. */
+  limitedToBytes: ColumnType<number | null, never, number>;
   /** True while programs may run that know channels' addresses as they are only. */
   plainAddresses: boolean;
   createdAt: Timestamp;
@@ -239,9 +242,9 @@ interface SchemaCodeTable {
 }
 
 /** Limits of organizations that are not the gateway's own. */
-interface OrganizationLimitsTable {
+interface OrganizationLimitsTable extends Record<LimitName, number | null> {
   organizationId: string;
-  topicBytes: number;
+  overLimit: Generated<"refuse" | "trim">;
 }
 
 /** Events that were deleted for privacy. */

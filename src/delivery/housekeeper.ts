@@ -8,6 +8,7 @@ import { type RetainedTopic, startRetentionSweeper } from "../bus/retention/rete
 import { createLookAtGroups } from "../bus/retention/retention-risk.ts";
 import type { Topics } from "../bus/topics/topics.ts";
 import { expireAudit } from "../data/accounts/audit-retention.ts";
+import type { DefaultTopicBytes } from "../data/accounts/organization-limits.ts";
 import { forgetRetiredTopic, pageTopics } from "../data/channels/topics.ts";
 import type { Queryable } from "../data/database.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
@@ -23,7 +24,7 @@ import type { Log } from "../log.ts";
 import { clearRemoval } from "./clear-removal.ts";
 import { type RetentionWatch, startRetentionWatch } from "./retention-watch.ts";
 import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
-import { createTopicLimits, type TopicLimits } from "./topic-limits.ts";
+import { createTopicLimits, type TopicLimits, type TopicLimitsDeps } from "./topic-limits.ts";
 
 export interface HousekeeperDeps {
   readonly db: Queryable;
@@ -37,7 +38,8 @@ export interface HousekeeperDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly auditRetentionDays: number;
-  readonly topicBytesPerOrganization: number;
+  readonly topicBytesPerOrganization: DefaultTopicBytes;
+  readonly onTrimmed?: TopicLimitsDeps["onTrimmed"];
   /** False: never takes the lease. It still trims the topics it fills and clears away its own deletions. */
   readonly takesTurns?: boolean;
   /** How many subscriptions and organizations are named in its figures; default 100. */
@@ -120,6 +122,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   const limits = createTopicLimits({
     ...{ db, redis, log, topicBytesPerOrganization: deps.topicBytesPerOrganization, mostShown },
     deliveryRecords: deps.deliveryRecords,
+    onTrimmed: deps.onTrimmed,
     ttlMs: Math.max(LEAST_LIMIT_MS, LIMIT_SWEEPS * timing.sweepEveryMs),
   });
 

@@ -1,11 +1,14 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
 import type { DeliveryRecords } from "../bus/deliveries/delivery-records.ts";
 import { writeOverLimit } from "../bus/limits/over-limit.ts";
-import { createTrimAcknowledged } from "../bus/retention/retention.ts";
-import { readTopicLimits } from "../data/accounts/organization-limits.ts";
+import { createTrimAcknowledged, createTrimTopic, UNLIMITED } from "../bus/retention/retention.ts";
+import { type DefaultTopicBytes, readTopicLimits } from "../data/accounts/organization-limits.ts";
 import type { Queryable } from "../data/database.ts";
 import type { Log } from "../log.ts";
 import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
+
+/** Of its limit, the part to which an organization is trimmed: the next sweep is half a minute away. */
+const ROOM_PART = 0.9;
 
 export interface TopicLimitsDeps {
   readonly db: Queryable;
@@ -14,7 +17,9 @@ export interface TopicLimitsDeps {
   /** They count, and go before anything else does. */
   readonly deliveryRecords: Pick<DeliveryRecords, "bytesOf" | "clear">;
   /** What topics of one organization may hold by default. */
-  readonly topicBytesPerOrganization: number;
+  readonly topicBytesPerOrganization: DefaultTopicBytes;
+  /** Told of entries that went, be they read or not, of an organization that has asked for it. */
+  readonly onTrimmed?: ((entries: number) => void) | undefined;
   /** How long what is found holds: longer than until the next sweep ends. */
   readonly ttlMs: number;
   /** How many organizations `usage` names. */
@@ -41,18 +46,32 @@ export interface TopicUsage {
 }
 
 /**
- * Of an organization that holds too much go first its records of deliveries, then what all groups have acknowledged; nothing unread goes. Where that is not enough, its
- * hooks and sources wait until retention, or its readers, have made room.
+ * Of an organization that holds too much go first its records of deliveries, then what all groups have acknowledged; nothing unread goes
+ * unless it has asked for it. Where that is not enough, its hooks and sources wait until retention, or its readers, have made room.
  */
 export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
-  const { db, redis, log, deliveryRecords, topicBytesPerOrganization, ttlMs, mostShown } = deps;
+  const { db, redis, log, deliveryRecords, topicBytesPerOrganization, ttlMs, mostShown, onTrimmed } = deps;
   const trimAcknowledged = createTrimAcknowledged({ redis });
+  const trimTopic = createTrimTopic({ redis });
   /** Owners of the topics that the sweep has not come through yet, or failed at. */
   const awaited = new Map<string, string>();
   const topicsOf = new Map<string, Map<string, number>>();
   let overBefore: ReadonlySet<string> = new Set();
   let usage: readonly StorageUsage[] = [];
   let holdings: { readonly of: ReadonlyMap<string, TopicUsage>; readonly atMs: number } | undefined;
+
+  /** Each of its topics to the same part of what it holds, the oldest entries first. Answers the bytes that are left. */
+  async function trimUnread(organization: string, topics: ReadonlyMap<string, number>, part: number) {
+    let [left, removed] = [0, 0];
+    for (const [topic, bytes] of topics) {
+      const after = await trimTopic({ topic, ...UNLIMITED, maxBytes: Math.floor(bytes * part) });
+      left += after.bytes;
+      removed += after.removed;
+    }
+    onTrimmed?.(removed);
+    log.warn({ event: "storage.trimmed", organization, removed }, "the oldest events of full topics went");
+    return left;
+  }
 
   return {
     holdings: () =>
@@ -80,7 +99,11 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       const isWhole = awaited.size === 0;
       const limitOf = await readTopicLimits(db, topicBytesPerOrganization, { held, isWhole });
       usage = nearestLimits(
-        [...held].map(([organization, bytes]) => ({ organization, bytes, limit: limitOf?.(organization) })),
+        [...held].map(([organization, bytes]) => ({
+          organization,
+          bytes,
+          limit: limitOf?.(organization).bytes,
+        })),
         mostShown,
       );
       if (limitOf === undefined) return;
@@ -89,7 +112,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
       const over = new Set([...overBefore].filter((organization) => short.has(organization)));
       const found = new Map<string, TopicUsage>();
       for (const [organization, topics] of topicsOf) {
-        const limit = limitOf(organization);
+        const { bytes: limit, overLimit } = limitOf(organization);
         let bytes = held.get(organization) ?? 0;
         if (limit !== undefined) found.set(organization, { bytes, limit });
         if (limit === undefined || bytes <= limit) continue;
@@ -97,8 +120,12 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
         bytes -= recorded.get(organization) ?? 0;
         for (const [topic, before] of topics) {
           if (bytes <= limit) break;
-          bytes += (await trimAcknowledged(topic)) - before;
+          const after = await trimAcknowledged(topic);
+          topics.set(topic, after);
+          bytes += after - before;
         }
+        if (bytes > limit && overLimit === "trim")
+          bytes = await trimUnread(organization, topics, (limit / bytes) * ROOM_PART);
         found.set(organization, { bytes, limit });
         if (bytes <= limit) continue;
         over.add(organization);

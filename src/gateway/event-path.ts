@@ -3,6 +3,7 @@ import { createPauses } from "../bus/groups/pauses.ts";
 import { createFindKnownIds } from "../bus/publish/known-ids.ts";
 import { type Appended, createPublish } from "../bus/publish/publish.ts";
 import { createQuarantineStore } from "../bus/quarantine/quarantine.ts";
+import type { Limits } from "../data/accounts/limits.ts";
 import type { ChangeFeed } from "../data/changes.ts";
 import type { LiveChannels } from "../data/channels/live-channels.ts";
 import type { ChannelIdentity } from "../event/channel.ts";
@@ -44,6 +45,8 @@ export interface EventPathDeps
   readonly fetchPinned: FetchPinned;
   readonly captureSecret: AnswerHandshakeDeps["captureSecret"];
   readonly onAppended: (...appended: Appended) => void;
+  /** What an organization may use. */
+  readonly limitsOf: (organizationId: string) => Limits;
   /** True of an organization whose topics hold more than they may. */
   readonly isOverLimit: (organizationId: string) => boolean;
 }
@@ -56,9 +59,10 @@ const MAX_PATHS = 10_000;
 /** The way of a delivery from a verified channel to the bus. */
 export function createEventPath(deps: EventPathDeps) {
   const { redis, keyring, liveChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
+  const quarantineBytesOf = (id: string) => deps.limitsOf(id).quarantineBytes;
   const compile: CompileDeps = {
     ...deps,
-    keysOf: createKeyCaches(fetchPinned),
+    keysOf: createKeyCaches(fetchPinned, (id) => deps.limitsOf(id).keyFetches),
     pathsOf: createPathCache(MAX_PATHS),
     onShadowed: (kind, reason) => metrics.shadowed.add(kind, reason),
   };
@@ -66,9 +70,10 @@ export function createEventPath(deps: EventPathDeps) {
     redis,
     onAppended,
     onCall: (seconds) => metrics.publishSeconds.observe("", seconds),
+    quarantineBytesOf,
     newQuarantineId: () => createId("qr", clock()),
   });
-  const quarantine = createQuarantineStore({ redis, publish });
+  const quarantine = createQuarantineStore({ redis, publish, bytesOf: quarantineBytesOf });
   const pauses = createPauses({ redis });
   const rules = createRulesCache({
     isChannelId: (channelId) => verifyChannelId(keyring.channelIdKey, channelId),

@@ -11,6 +11,7 @@ import { createSourcePace } from "../channels/pull/source-pace.ts";
 import { createSourceRuns } from "../channels/pull/source-runs.ts";
 import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channels/pull/supervisor.ts";
 import type { Config } from "../config.ts";
+import type { Limits } from "../data/accounts/limits.ts";
 import { setFoundState } from "../data/channels/channel-states.ts";
 import { isSourceWanted, noteBegun } from "../data/channels/sources.ts";
 import { listTopicsOf } from "../data/channels/topics.ts";
@@ -35,10 +36,9 @@ export interface SourcesDeps
   readonly path: Pick<EventPath, "findLiveChannel" | "ingestFetched" | "movePosition">;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
   readonly credentialsOf: CredentialsOf;
-  readonly config: Pick<
-    Config,
-    "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization" | "sourceDeliveriesPerSecond"
-  >;
+  readonly config: Pick<Config, "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization">;
+  /** What an organization may use. */
+  readonly limitsOf: (organizationId: string) => Pick<Limits, "sourceDeliveriesPerSecond">;
   readonly changes: SupervisorDeps["changes"];
   /** Aborts when the gateway is about to end: others take over from then on, whatever else is still being ended here. */
   readonly stopping: AbortSignal;
@@ -64,7 +64,7 @@ export function startSources(deps: SourcesDeps): Sources {
       (await isSourceWanted(db, number)) ? path.findLiveChannel(number) : undefined,
     noteBegun: (number) => noteBegun(db, number),
     listTopics: (number) => listTopicsOf(db, number),
-    pace: createSourcePace({ deliveriesPerSecond: config.sourceDeliveriesPerSecond }),
+    pace: createSourcePace({ deliveriesPerSecondOf: (id) => deps.limitsOf(id).sourceDeliveriesPerSecond }),
     ingest: path.ingestFetched,
     move: path.movePosition,
     setState: (channel, state) => setFoundState(db, channel, state, clock()),

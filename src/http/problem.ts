@@ -1,7 +1,7 @@
 import type { Context, Env, Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { type Finding, UnavailableError } from "../lib/errors.ts";
+import { type Finding, QuotaError, UnavailableError } from "../lib/errors.ts";
 
 /** The error codes of the API. A closed set; the status follows from the code. */
 export const STATUS_OF = {
@@ -68,6 +68,12 @@ export const conflict = (message: string): ApiError => new ApiError("conflict", 
 /** Any thrown value as the answer that a client may see. What is not ours to tell becomes a bare 500. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
+  if (thrown instanceof QuotaError) {
+    return new ApiError("rate_limited", "Your organization has used up what it may have for now.", {
+      headers: { "retry-after": String(thrown.retryAfterSeconds) },
+      cause: thrown,
+    });
+  }
   if (thrown instanceof UnavailableError) {
     return new ApiError("unavailable", "Inlet cannot answer this just now; try again.", {
       headers: { "retry-after": String(thrown.retryAfterSeconds) },

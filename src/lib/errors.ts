@@ -15,6 +15,9 @@ export class UnavailableError extends Error {
   }
 }
 
+/** One who asks has used up what they may have for now, as others have not; over HTTP it is a 429 with `Retry-After`. */
+export class QuotaError extends UnavailableError {}
+
 /** One thing wrong with an input: `path` names the field (`config.dedupe.windowSeconds`), `message` the reason. */
 export interface Finding {
   readonly path: string;

@@ -55,6 +55,7 @@ import { type AuthDeps, auth } from "./iam/auth/routes.ts";
 import { groups } from "./iam/groups/routes.ts";
 import { identities } from "./iam/identities/routes.ts";
 import { memberships } from "./iam/memberships/routes.ts";
+import { type LimitsDeps, organizationLimits } from "./iam/organizations/limits.ts";
 import { organizations } from "./iam/organizations/routes.ts";
 import { permissions } from "./iam/permissions/routes.ts";
 import { roles } from "./iam/roles/routes.ts";
@@ -96,6 +97,7 @@ export type ApiDeps = BlueprintDeps &
   PhoneNumberDeps &
   VariableDeps &
   AuthDeps &
+  LimitsDeps &
   AuthenticateDeps &
   ShowLimitsDeps & {
     readonly log: Log;
@@ -116,6 +118,7 @@ export interface RouteFacts {
 const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   auth,
   organizations,
+  organizationLimits,
   spaces,
   roles,
   permissions,

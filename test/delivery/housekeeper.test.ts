@@ -71,7 +71,7 @@ function startKeeper({ timing, on = spine, ...options }: StartOptions = {}): Hou
       log: createLog({ level: "silent" }),
       appended: createListeners<Appended>(),
       auditRetentionDays: 90,
-      topicBytesPerOrganization: 100_000,
+      topicBytesPerOrganization: { bytes: 100_000, isDerived: false },
       ...options,
       timing: { ...FAST, ...timing },
     }),
@@ -291,6 +291,7 @@ describe("an organization whose topics hold more than they may", () => {
     const limits = createHookLimits({
       clientAddressOf: createClientAddressOf([]),
       requestsPerSecond: 1_000,
+      requestsPerSecondOf: () => 1_000,
       isOverLimit: overLimit.has,
     });
     const verified = (organizationId: string) =>
@@ -330,6 +331,42 @@ describe("an organization whose topics hold more than they may", () => {
     expect(await fetch()).toMatchObject({ kind: "accepted", outcome: { published: 1 } });
   });
 
+  it("loses its oldest events, read or not, where it has asked for that, and they are counted", async () => {
+    const { api, redis } = spine;
+    const { db } = api.database;
+    const tenant = api.as(await api.strangerKey());
+    const [{ id: organizationId }] = await tenant.get("/organizations");
+    await tenant.put(`/organizations/${organizationId}/limits`, { overLimit: "trim" });
+    await db.updateTable("cluster").set({ limitedSince: new Date() }).execute();
+    let trimmed = 0;
+    const limits = createTopicLimits({
+      ...{ db, redis, log: createLog({ level: "silent" }), ttlMs: HOUR_MS, mostShown: 1 },
+      deliveryRecords: spine.path.deliveryRecords,
+      topicBytesPerOrganization: { bytes: 50_000, isDerived: false },
+      onTrimmed: (entries) => {
+        trimmed += entries;
+      },
+    });
+    const topics = ["inlet:{trim}:a", "inlet:{trim}:b"];
+    for (const topic of topics)
+      for (let n = 1; n <= 20; n++) await redis.call("xadd", [topic, `${n}-0`, "text", "x".repeat(5_000)]);
+    limits.begin();
+    for (const topic of topics) {
+      limits.expect(topic, organizationId);
+      limits.note(topic, Number(await redis.call("memory", ["usage", topic, "SAMPLES", "20"])));
+    }
+    await limits.settle();
+    const left = await Promise.all(topics.map((topic) => redis.call("xlen", [topic])));
+    for (const length of left) {
+      expect(length).toBeGreaterThan(0);
+      expect(length).toBeLessThan(20);
+    }
+    expect(trimmed).toBe(40 - Number(left[0]) - Number(left[1]));
+    const newest = await redis.call("xrevrange", [topics[0] ?? "", "+", "-", "COUNT", "1"]);
+    expect(newest).toMatchObject([["20-0", expect.anything()]]);
+    expect(String(await redis.call("get", [OVER_LIMIT_KEY]))).not.toContain(organizationId);
+  });
+
   it("keeps what it holds when limits come", async () => {
     const { db } = spine.api.database;
     const { organizationId } = await db
@@ -338,13 +375,19 @@ describe("an organization whose topics hold more than they may", () => {
         createOrganization(trx, { organization: "big", space: "s", account: "a" }, Date.now()),
       );
     await sql`UPDATE cluster SET limited_since = NULL`.execute(db);
-    const read = (bytes: number, isWhole = true) =>
-      readTopicLimits(db, 1_000_000, { held: new Map([[organizationId, bytes]]), isWhole });
+    const read = (bytes: number, isWhole = true, most = { bytes: 1_000_000, isDerived: false }) =>
+      readTopicLimits(db, most, { held: new Map([[organizationId, bytes]]), isWhole });
     expect(await read(2_000_000, false)).toBeUndefined();
     const first = await read(5_000_000);
-    expect([first?.(organizationId), first?.("org_other")]).toEqual([5_000_000, 1_000_000]);
+    expect([first?.(organizationId).bytes, first?.("org_other").bytes]).toEqual([5_000_000, 1_000_000]);
     const later = await read(9_000_000);
-    expect(later?.(organizationId)).toBe(5_000_000);
+    expect(later?.(organizationId).bytes).toBe(5_000_000);
+    // Redis has less memory now: what follows from it cuts nobody off, what the operator has set does.
+    await db.deleteFrom("organizationLimits").where("organizationId", "=", organizationId).execute();
+    const set = await read(700_000, true, { bytes: 600_000, isDerived: false });
+    expect(set?.(organizationId).bytes).toBe(600_000);
+    const derived = await read(700_000, true, { bytes: 600_000, isDerived: true });
+    expect(derived?.(organizationId).bytes).toBe(700_000);
   });
 
   it("keeps all of it where a topic fails in the first sweep, and stays over where one fails later", async () => {
@@ -360,7 +403,7 @@ describe("an organization whose topics hold more than they may", () => {
       db,
       redis,
       log,
-      topicBytesPerOrganization: 1_000,
+      topicBytesPerOrganization: { bytes: 1_000, isDerived: false },
       ttlMs: HOUR_MS,
       mostShown: 1,
       deliveryRecords: spine.path.deliveryRecords,

@@ -30,3 +30,16 @@ it("has room for one thing of each, however large", () => {
   budget.giveBack("b", 300);
   expect([budget.take("a", 25), budget.take("a", 25)]).toEqual([true, true]);
 });
+
+it("gives one what it may have in the place of the half, be it more or less, while others keep their share", () => {
+  const limits = new Map([
+    ["small", 10],
+    ["large", 90],
+  ]);
+  const { take, giveBack } = createFairBudget<string>(100, (who) => limits.get(who));
+  expect([take("small", 8), take("small", 3), take("small", 2)]).toEqual([true, false, true]);
+  expect([take("large", 60), take("large", 20), take("large", 20)]).toEqual([true, true, false]);
+  expect([take("usual", 1), take("usual", 30)]).toEqual([true, true]);
+  giveBack("small", 5);
+  expect([take("small", 6), take("small", 5)]).toEqual([false, true]);
+});

@@ -24,6 +24,7 @@ import { type ApiDeps, createApi } from "../../src/resources/resources.ts";
 import type { Presets } from "../../src/verify/presets.ts";
 import { createTestChanges } from "./changes.ts";
 import { createDocumentCheck, type DocumentCheck } from "./documented.ts";
+import { testLimitDefaults } from "./limits.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 import { sharedPresets } from "./presets.ts";
 import { sharedSchemas } from "./schemas.ts";
@@ -125,6 +126,11 @@ export async function createTestApi(
   const clock = Date.now;
   const keyring = await openKeyring({ db, masterKey: Buffer.alloc(32, 1), clock });
   const { apiKey = "" } = await bootstrap({ db, keyring, clock });
+  const { organizationId: operators } = await db
+    .selectFrom("cluster")
+    .select("organizationId")
+    .executeTakeFirstOrThrow();
+  const limitDefaults = testLimitDefaults(options.rowsPerResource);
   const lines: Record<string, unknown>[] = [];
   const log = createLog({
     level: "info",
@@ -163,7 +169,8 @@ export async function createTestApi(
       ...bus,
       ...callers,
       refusals,
-      requireRoom: createRequireRoom(options.rowsPerResource ?? 1_000_000),
+      requireRoom: createRequireRoom((id) => (id === operators ? undefined : limitDefaults.rowsPerResource)),
+      limitDefaults,
       db,
       keyring,
       clock,

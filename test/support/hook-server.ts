@@ -39,6 +39,7 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
   const limits = createHookLimits({
     clientAddressOf: createClientAddressOf([]),
     requestsPerSecond: 10_000,
+    requestsPerSecondOf: () => undefined,
     isOverLimit: () => false,
   });
   const ingest = limitedIngest(spine.path.ingest, limits);

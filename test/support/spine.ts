@@ -23,6 +23,7 @@ import type { FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import type { Presets } from "../../src/verify/presets.ts";
 import { createTestApi, type TestApi } from "./api.ts";
 import { createTestChanges } from "./changes.ts";
+import { testLimitsOf } from "./limits.ts";
 import { parseXmlHere } from "./parse-xml.ts";
 import { sharedPresets } from "./presets.ts";
 import { sharedSchemas } from "./schemas.ts";
@@ -121,6 +122,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
       ...(options.presets ? { presets: options.presets } : {}),
       async openBus({ db }, keyring) {
         made = createEventPath({
+          limitsOf: testLimitsOf,
           isOverLimit: (organizationId) => overLimit.has(organizationId),
           ...{ redis, keyring, channelKinds, schemas },
           presets: options.presets ?? sharedPresets(),

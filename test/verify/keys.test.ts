@@ -91,6 +91,19 @@ describe("fetched keys", () => {
     expect(await keys.renew(URL_1, 90_001)).toBe(undefined);
   });
 
+  it("are fetched from as many addresses at once as its organization may have", async () => {
+    const { promise } = Promise.withResolvers<never>();
+    const keysOf = createKeyCaches(
+      () => promise,
+      (id) => (id === "org_small" ? 1 : undefined),
+    );
+    void keysOf("org_small").get(URL_1, 0);
+    const second = (id: string) => keysOf(id).get("https://keys.example.com/2", 0);
+    await expect(async () => second("org_small")).rejects.toThrow(UnavailableError);
+    for (const url of [URL_1, "https://keys.example.com/3"]) void keysOf("org_2").get(url, 0);
+    expect(second("org_2")).toBeInstanceOf(Promise);
+  });
+
   it("are fetched from at most 16 addresses at once for one organization, which takes nothing from another", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     let answer: () => string | Promise<string> = pem;

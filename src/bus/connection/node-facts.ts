@@ -7,6 +7,8 @@ export interface NodeFacts {
   readonly evictionPolicy: string | undefined;
   /** Used over allowed memory, 0 to 1 and above; without `maxmemory` over the machine's. */
   readonly memoryUsedFraction: number | undefined;
+  /** `maxmemory`; undefined: none is set. */
+  readonly maxMemoryBytes: number | undefined;
   readonly appendOnly: boolean;
   /** `always`, `everysec`, `no`; undefined where CONFIG may not be read. */
   readonly appendFsync: string | undefined;
@@ -35,6 +37,7 @@ export async function readNodeFacts(send: SendCommand): Promise<NodeFacts> {
     isCluster: fields.get("cluster_enabled") === "1",
     evictionPolicy: fields.get("maxmemory_policy"),
     memoryUsedFraction: maxMemory > 0 ? Number(fields.get("used_memory") ?? 0) / maxMemory : undefined,
+    maxMemoryBytes: Number(fields.get("maxmemory") ?? 0) || undefined,
     appendOnly: fields.get("aof_enabled") === "1",
     appendFsync: Array.isArray(config) && typeof config[1] === "string" ? config[1] : undefined,
     hasWaitAof: Array.isArray(waitAof) && Array.isArray(waitAof[0]),

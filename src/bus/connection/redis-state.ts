@@ -10,11 +10,14 @@ export function stateOf(connections: readonly WriteConnection[], demand: Durabil
   let durability: Held | undefined;
   let fullest: number | undefined;
   let version: string | undefined;
+  let maxMemoryBytes: number | undefined = 0;
   for (const { name, facts, problem: closed, refusal } of connections) {
     const problem = closed ?? refusal;
     if (problem !== undefined) problems.push(cluster ? `${name}: ${problem}` : problem);
     if (facts === undefined) continue;
     version = facts.version;
+    if (facts.maxMemoryBytes === undefined) maxMemoryBytes = undefined;
+    else if (maxMemoryBytes !== undefined) maxMemoryBytes += facts.maxMemoryBytes;
     durability = weaker(durability, heldLevel(facts, demand));
     if (facts.memoryUsedFraction !== undefined) fullest = Math.max(fullest ?? 0, facts.memoryUsedFraction);
   }
@@ -29,6 +32,8 @@ export function stateOf(connections: readonly WriteConnection[], demand: Durabil
     cluster,
     /** Of `maxmemory` (without it, of the machine's memory), of the fullest master; undefined until known. */
     memoryUsedFraction: fullest,
+    /** Of all masters together; undefined where one has none, or until known. */
+    maxMemoryBytes: maxMemoryBytes === 0 ? undefined : maxMemoryBytes,
     memoryAlarm: fullest !== undefined && fullest >= MEMORY_ALARM_FRACTION,
   };
 }

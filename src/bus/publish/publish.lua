@@ -14,7 +14,8 @@
 --            + 16 (the delivery is a replay: nothing of it is published)
 --   position source, epoch, version, place of the cursor in KEYS (0: not in this call; negative: commit it); where it is committed
 --            also ">" and the new value, or "=" where only the version moves. It stays where an event of the group conflicts
---   quarantine  place of the budget in KEYS, channel, digest of the delivery, its method and headers (JSON), its body, number of items;
+--   quarantine  place of the budget in KEYS, channel, digest of the delivery, its method and headers (JSON), its body, number of items and,
+--            after a space, the bytes that its organization may hold in the place of those in ARGV[2];
 --            per item: id for a new record, "all" or "newest", "<item>.<reason>", reason, the record (JSON)
 --   release  place of the budget in KEYS, number of records, their ids; they stay where an event of the group conflicts
 --   signed bytes  place of the channel's memory; identity (22) of what was signed and digest (11) of the ids and types that came of it.
@@ -134,6 +135,7 @@ end
 local function readQuarantine()
   local newestItems, newestBytes, channelBytes, organizationBytes, keepMs, reasons =
     string.match(ARGV[2], '(%d+) (%d+) (%d+) (%d+) (%d+) (.*)')
+  local items, ofOrganization = string.match(ARGV[at + 5], '^(%d+) ?(%d*)$')
   local write = {
     store = storeOf(KEYS[tonumber(ARGV[at])]),
     channel = ARGV[at + 1],
@@ -145,13 +147,13 @@ local function readQuarantine()
       newestItems = tonumber(newestItems),
       newestBytes = tonumber(newestBytes),
       channelBytes = tonumber(channelBytes),
-      organizationBytes = tonumber(organizationBytes),
+      organizationBytes = tonumber(ofOrganization) or tonumber(organizationBytes),
       keepMs = tonumber(keepMs),
       reasons = reasons,
     },
   }
   local first = at + 6
-  at = first + 5 * tonumber(ARGV[at + 5])
+  at = first + 5 * tonumber(items)
   for n = first, at - 1, 5 do
     write.items[#write.items + 1] = {
       id = ARGV[n],

@@ -84,6 +84,8 @@ export interface PublishDeps {
   /** Bytes queued and under way, beyond which publishing is refused, shared by organizations; default 64 MiB. */
   readonly maxBytesInFlight?: number;
   readonly quarantineLimits?: QuarantineLimits;
+  /** What the quarantine of an organization may hold; undefined: as the limits have it. */
+  readonly quarantineBytesOf?: (organizationId: string) => number | undefined;
 }
 
 const NO_WORDS: readonly string[] = [];
@@ -107,7 +109,7 @@ export function createPublish(deps: PublishDeps): Publish {
       signal.throwIfAborted();
       const { organizationId } = batch.channel;
       const delivery = { organizationId, signal, sinceMs };
-      const whole = groupOf(batch, newQuarantineId);
+      const whole = groupOf(batch, newQuarantineId, deps.quarantineBytesOf?.(organizationId));
       if (!inFlight.take(organizationId, whole.bytes)) {
         throw new UnavailableError("too many bytes of the organization are on their way to Redis already");
       }
@@ -209,11 +211,15 @@ export function createPublish(deps: PublishDeps): Publish {
   }
 }
 
-function groupOf(batch: PublishBatch, newQuarantineId: NewId): PublishGroup {
+function groupOf(
+  batch: PublishBatch,
+  newQuarantineId: NewId,
+  quarantineBytes: number | undefined,
+): PublishGroup {
   const { channel, events, policy, position, release, signed } = batch;
   const quarantine =
     batch.quarantine && batch.quarantine.items.length > 0
-      ? encodeQuarantine(channel, batch.quarantine, newQuarantineId)
+      ? encodeQuarantine(channel, batch.quarantine, newQuarantineId, quarantineBytes)
       : undefined;
   let bytes = quarantine?.bytes ?? 0;
   for (const event of events) bytes += event.bytes;

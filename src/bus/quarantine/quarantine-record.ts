@@ -100,10 +100,12 @@ const HOP_PREFIXES = ["x-forwarded-", "x-b3-", "x-amzn-", "cf-"];
 export const encodeLimits = (limits: QuarantineLimits): string =>
   `${limits.newestItems} ${limits.newestBytes} ${limits.channelBytes} ${limits.organizationBytes} ${limits.keepMs} ${QUARANTINE_REASONS.join(" ")}`;
 
+/** @param organizationBytes what the organization may hold, where that is not what all may */
 export function encodeQuarantine(
   channel: ChannelIdentity,
   { delivery, items }: QuarantineWrite,
   newId: NewId,
+  organizationBytes?: number,
 ): EncodedQuarantine {
   const { body, ...meta } = delivery;
   const metaText = JSON.stringify(meta);
@@ -113,7 +115,7 @@ export function encodeQuarantine(
     metaText,
     // Strings are sent much faster than Buffers, and UTF-8 comes back byte for byte.
     isUtf8(body) ? body.toString("utf8") : body,
-    String(items.length),
+    organizationBytes === undefined ? String(items.length) : `${items.length} ${organizationBytes}`,
   ];
   // Sorted, so that items of one delivery are listed, and run again, in their order.
   const ids = items.map(newId).sort();

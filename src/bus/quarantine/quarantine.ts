@@ -48,10 +48,13 @@ export function createQuarantineStore({
   redis,
   publish,
   limits,
+  bytesOf,
 }: {
   readonly redis: RedisBus;
   readonly publish: Publish;
   readonly limits?: QuarantineLimits;
+  /** What an organization may hold; undefined: as the limits have it. */
+  readonly bytesOf?: (organizationId: string) => number | undefined;
 }) {
   const { keepMs, organizationBytes } = limits ?? QUARANTINE_LIMITS;
   const runList = luaScript(redis, new URL("./quarantine-list.lua", import.meta.url));
@@ -141,7 +144,7 @@ export function createQuarantineStore({
     /** What it holds of all that it may. */
     async readUsage(organizationId: string) {
       const bytes = await redis.call("hget", [quarantineBudgetKey(organizationId), "t"]);
-      return { bytes: Number(bytes ?? 0), limit: organizationBytes };
+      return { bytes: Number(bytes ?? 0), limit: bytesOf?.(organizationId) ?? organizationBytes };
     },
     /** The bytes of records that are kept for days, by channel, and those of all records. */
     async usage(organizationId: string): Promise<QuarantineUsage> {

@@ -139,4 +139,5 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
   };
 }
 
-const UNLIMITED = { maxAgeSeconds: 2 ** 31, maxEntries: Number.MAX_SAFE_INTEGER };
+/** Beside bytes. */
+export const UNLIMITED = { maxAgeSeconds: 2 ** 31, maxEntries: Number.MAX_SAFE_INTEGER };

@@ -9,8 +9,8 @@ export type SourcePace = (
 ) => Promise<void> | undefined;
 
 export interface SourcePaceDeps {
-  /** Of one organization. */
-  readonly deliveriesPerSecond: number;
+  /** Of an organization; undefined: as fast as they come. */
+  readonly deliveriesPerSecondOf: (organizationId: string) => number | undefined;
   /** Milliseconds, monotonic. */
   readonly nowMs?: () => number;
   readonly sleep?: Sleep;
@@ -24,8 +24,12 @@ const LEAST_SLEEP_MS = 10;
  * fast waits for its turn, and with it the server that sends it. Those of one organization wait in line, and keep no other waiting.
  */
 export function createSourcePace(deps: SourcePaceDeps): SourcePace {
-  const { deliveriesPerSecond, nowMs = () => performance.now(), sleep = sleepByClock } = deps;
+  const { deliveriesPerSecondOf, nowMs = () => performance.now(), sleep = sleepByClock } = deps;
   const buckets = createRateBuckets<string>();
+  const take = (organizationId: string): number => {
+    const rate = deliveriesPerSecondOf(organizationId);
+    return rate === undefined ? 0 : buckets.take(organizationId, rate, nowMs());
+  };
   /** The last in line of each organization that waits; never rejects. */
   const lines = new Map<string, Promise<void>>();
 
@@ -37,7 +41,7 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
     if (before !== undefined) await unlessAborted(signal, before);
     for (;;) {
       signal.throwIfAborted();
-      const waitMs = buckets.take(organizationId, deliveriesPerSecond, nowMs());
+      const waitMs = take(organizationId);
       if (waitMs === 0) return;
       await sleep(Math.max(waitMs, LEAST_SLEEP_MS), signal);
     }
@@ -45,8 +49,7 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
 
   return (organizationId, { signal }) => {
     const before = lines.get(organizationId);
-    if (before === undefined && buckets.take(organizationId, deliveriesPerSecond, nowMs()) === 0)
-      return undefined;
+    if (before === undefined && take(organizationId) === 0) return undefined;
     const turn = waitForTurn(organizationId, before, signal);
     // One that gives up keeps the others in their order.
     const last = Promise.allSettled([before, turn]).then(leave);

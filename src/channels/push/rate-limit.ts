@@ -24,8 +24,10 @@ export interface HookLimits {
 
 export interface HookLimitsDeps {
   readonly clientAddressOf: ClientAddressOf;
-  /** The limit of an organization; also of a channel and of each sender to it, where the channel sets none. */
+  /** The limit of a channel and of each sender to it, where the channel sets none. */
   readonly requestsPerSecond: number;
+  /** The limit of an organization; undefined: none. */
+  readonly requestsPerSecondOf: (organizationId: string) => number | undefined;
   /** True of an organization whose topics hold more than they may. */
   readonly isOverLimit: (organizationId: string) => boolean;
   /** Milliseconds, monotonic. */
@@ -37,7 +39,13 @@ const RETRY_LATER = { "Retry-After": "30" };
 
 /** Token buckets in the process: each gateway counts for itself, and no delivery waits for a counter. */
 export function createHookLimits(deps: HookLimitsDeps): HookLimits {
-  const { clientAddressOf, requestsPerSecond, isOverLimit, nowMs = () => performance.now() } = deps;
+  const {
+    clientAddressOf,
+    requestsPerSecond,
+    requestsPerSecondOf,
+    isOverLimit,
+    nowMs = () => performance.now(),
+  } = deps;
   const senders = createRateBuckets<string>();
   const channels = createRateBuckets<number>();
   const organizations = createRateBuckets<string>();
@@ -53,7 +61,8 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
       const now = nowMs();
       const rate = limits.requestsPerSecond ?? requestsPerSecond;
       refuse(channels.take(identity.number, rate, now), rate);
-      refuse(organizations.take(identity.organizationId, requestsPerSecond, now), requestsPerSecond);
+      const inAll = requestsPerSecondOf(identity.organizationId);
+      if (inAll !== undefined) refuse(organizations.take(identity.organizationId, inAll, now), inAll);
     },
   };
 }

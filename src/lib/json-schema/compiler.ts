@@ -5,6 +5,7 @@ import { canonicalJson } from "../json/canonical-json.ts";
 import { err, ok, type Result } from "../result.ts";
 import { unlessAborted } from "../wait.ts";
 import { type Asker, createWorkerQueue, type Exceeded, type WorkerQueue } from "../worker-queue.ts";
+import type { CompileQuota } from "./compile-quota.ts";
 import type { CompiledSchema, JsonSchema, SchemaCompiler, SchemaViolation } from "./compiled-schema.ts";
 import { evaluateCode, PatternBudgetError, validatorOf } from "./evaluate.ts";
 import type { GeneratedCode } from "./generate/generate.ts";
@@ -23,6 +24,8 @@ export interface SchemaCompilerOptions {
   readonly maxCompileCpuMs?: number;
   /** Of one value in the worker. */
   readonly maxCheckCpuMs?: number;
+  /** What each lane may spend; default: any amount. */
+  readonly quota?: CompileQuota;
   /** Told of each schema that was not in memory, once it is ready or refused. */
   readonly onCompiled?: (result: "stored" | "compiled" | "refused", seconds: number) => void;
 }
@@ -79,7 +82,8 @@ const TOO_COSTLY: SchemaViolation = {
  */
 export function startSchemaCompiler(options: SchemaCompilerOptions = {}): SchemaCompiler {
   const { codeStore, maxCompileCpuMs = 10_000, maxCheckCpuMs = 3_000 } = options;
-  const short = createQueue("short schemas", Math.min(maxCompileCpuMs, MAX_SMALL_CPU_MS));
+  const maxSmallCpuMs = Math.min(maxCompileCpuMs, MAX_SMALL_CPU_MS);
+  const short = createQueue("short schemas", maxSmallCpuMs);
   const long = createQueue("long schemas", maxCompileCpuMs);
   const checking = createQueue("schema checks", maxCheckCpuMs);
   const takeTurn = createTurns();
@@ -160,10 +164,21 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
 
   async function generate(text: string, asker: Asker): Promise<Result<GeneratedCode, readonly Finding[]>> {
     const request = { kind: "compile", text } as const;
+    options.quota?.require(asker.lane);
+    const spend = (cpuMs: number): void => options.quota?.spend(asker.lane, cpuMs);
     let answer: SchemaAnswer | Exceeded = { kind: "exceeded" };
-    if (text.length <= MAX_SMALL_LENGTH) answer = await short.run(request, asker);
-    if (answer.kind === "exceeded") answer = await long.run(request, asker);
-    if (answer.kind === "compiled") return answer.result;
+    if (text.length <= MAX_SMALL_LENGTH) {
+      answer = await short.run(request, asker);
+      if (answer.kind === "exceeded") spend(maxSmallCpuMs);
+    }
+    if (answer.kind === "exceeded") {
+      answer = await long.run(request, asker);
+      if (answer.kind === "exceeded") spend(maxCompileCpuMs);
+    }
+    if (answer.kind === "compiled") {
+      spend(answer.cpuMs);
+      return answer.result;
+    }
     if (answer.kind !== "exceeded") throw new Error(`the schema worker answered ${answer.kind}`);
     return err([{ path: "", message: "takes too much time or memory to be compiled" }]);
   }

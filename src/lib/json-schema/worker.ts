@@ -14,7 +14,12 @@ export type SchemaRequest =
   | { readonly kind: "check"; readonly digest: string; readonly code?: string; readonly value: unknown };
 
 export type SchemaAnswer =
-  | { readonly kind: "compiled"; readonly result: Result<GeneratedCode, readonly Finding[]> }
+  | {
+      readonly kind: "compiled";
+      readonly result: Result<GeneratedCode, readonly Finding[]>;
+      /** Processor time that it took. */
+      readonly cpuMs: number;
+    }
   | { readonly kind: "checked"; readonly violation: SchemaViolation | undefined }
   | { readonly kind: "missing" };
 
@@ -25,8 +30,12 @@ function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
   const checkSchema = createSchemaCheck();
   const checks = new LRUCache<string, Check>({ maxSize: MAX_HELD_CODE });
   return (request) => {
-    if (request.kind === "compile")
-      return { kind: "compiled", result: generateCode(request.text, checkSchema) };
+    if (request.kind === "compile") {
+      const since = process.threadCpuUsage();
+      const result = generateCode(request.text, checkSchema);
+      const { user, system } = process.threadCpuUsage(since);
+      return { kind: "compiled", result, cpuMs: (user + system) / 1_000 };
+    }
     const { digest, code, value } = request;
     let check = checks.get(digest);
     if (!check) {

@@ -23,7 +23,7 @@ export type RequireRoom = (
 ) => Promise<void>;
 
 /** When a creation answers 409 for it. */
-export const TOO_MANY = "the organization has as many as it may (`INLET_ROWS_PER_RESOURCE`)";
+export const TOO_MANY = "the organization has as many as it may (`rowsPerResource` of its limits)";
 
 const MAX_REMEMBERED = 100_000;
 /** Of what is left, the part that is given out before it is counted again; and the most of them. */
@@ -32,15 +32,21 @@ const MOST_UNCOUNTED = 1_000;
 
 /**
  * Rows are not counted at each creation: a twentieth of what is left is given out between two counts, so that n gateways may
- * together exceed the limit by n twentieths of what was left. The operator's organization has no limit.
+ * together exceed the limit by n twentieths of what was left.
+ *
+ * @param mostOf what an organization may have; undefined: any number
  */
-export function createRequireRoom(most: number): RequireRoom {
-  const uncounted = new LRUCache<string, number>(upToEntries(MAX_REMEMBERED));
+export function createRequireRoom(mostOf: (organizationId: string) => number | undefined): RequireRoom {
+  const uncounted = new LRUCache<string, { readonly most: number; readonly left: number }>(
+    upToEntries(MAX_REMEMBERED),
+  );
   return async (trx, { organizationId }, { table, words, inside, omitsSystem }) => {
+    const most = mostOf(organizationId);
+    if (most === undefined) return;
     const key = `${table} ${organizationId}`;
-    const left = uncounted.get(key) ?? 0;
-    if (left > 0) {
-      uncounted.set(key, left - 1);
+    const known = uncounted.get(key);
+    if (known !== undefined && known.most === most && known.left > 0) {
+      uncounted.set(key, { most, left: known.left - 1 });
       return;
     }
     const rows = inside
@@ -49,17 +55,17 @@ export function createRequireRoom(most: number): RequireRoom {
     const own = omitsSystem ? sql`AND NOT o.is_system` : sql``;
     const {
       rows: [found],
-    } = await sql<{ readonly count: number; readonly isOperators: boolean }>`
-      SELECT count(*) AS count, EXISTS (SELECT FROM cluster WHERE organization_id = ${organizationId}) AS is_operators
+    } = await sql<{ readonly count: number }>`
+      SELECT count(*) AS count
       FROM (SELECT FROM ${rows} WHERE o.organization_id = ${organizationId} ${own} LIMIT ${most}) AS counted`.execute(
       trx,
     );
-    const { count, isOperators } = found ?? { count: 0, isOperators: false };
-    if (!isOperators && count >= most)
+    const count = found?.count ?? 0;
+    if (count >= most)
       throw conflict(
-        `The organization has ${most} of ${words} already, as many as it may (INLET_ROWS_PER_RESOURCE).`,
+        `The organization has ${most} of ${words} already, as many as it may (rowsPerResource of its limits).`,
       );
-    const free = isOperators ? MOST_UNCOUNTED : Math.floor((most - count) / UNCOUNTED_PART);
-    uncounted.set(key, Math.min(MOST_UNCOUNTED, free));
+    const free = Math.floor((most - count) / UNCOUNTED_PART);
+    uncounted.set(key, { most, left: Math.min(MOST_UNCOUNTED, free) });
   };
 }

@@ -16,7 +16,7 @@ const PAUSE_MS = 30_000;
 /** Of one organization. */
 const MAX_ADDRESSES = 200;
 /** Of one organization, at a time: who names addresses in requests must not make the gateway call without end. */
-const MAX_FETCHES = 16;
+export const DEFAULT_KEY_FETCHES = 16;
 const MAX_ORGANIZATIONS = 10_000;
 
 interface Known {
@@ -24,11 +24,19 @@ interface Known {
   readonly atMs: number;
 }
 
-/** Keys of each organization for itself: neither addresses that hang nor many of them take anything from another one. */
-export function createKeyCaches(fetchPinned: FetchPinned): (organizationId: string) => KeySource {
+/**
+ * Keys of each organization for itself: neither addresses that hang nor many of them take anything from another one.
+ *
+ * @param fetchesOf how many of an organization may be under way
+ */
+export function createKeyCaches(
+  fetchPinned: FetchPinned,
+  fetchesOf: (organizationId: string) => number | undefined = () => undefined,
+): (organizationId: string) => KeySource {
   const caches = new LRUCache<string, KeySource>({
     ...upToEntries(MAX_ORGANIZATIONS),
-    memoMethod: () => createKeyCache(fetchPinned),
+    memoMethod: (organizationId) =>
+      createKeyCache(fetchPinned, () => fetchesOf(organizationId) ?? DEFAULT_KEY_FETCHES),
   });
   // Made with the first fetch: most organizations have no sender whose keys are fetched.
   return (organizationId) => ({
@@ -41,7 +49,7 @@ export function createKeyCaches(fetchPinned: FetchPinned): (organizationId: stri
  * Keys by address, as they were fetched in the last hour. One fetch serves all that wait for it; what failed is not tried
  * again for half a minute. Time is that of the requests that ask.
  */
-function createKeyCache(fetchPinned: FetchPinned): KeySource {
+function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): KeySource {
   const known = new LRUCache<string, Known>(upToEntries(MAX_ADDRESSES));
   // Apart: addresses that bring nothing must not push out those that do.
   const triedAtMs = new LRUCache<string, number>(upToEntries(MAX_ADDRESSES));
@@ -50,7 +58,7 @@ function createKeyCache(fetchPinned: FetchPinned): KeySource {
   function fetchOnce(url: string, nowMs: number): Promise<readonly PublicKey[]> {
     const under = fetching.get(url);
     if (under !== undefined) return under;
-    if (fetching.size >= MAX_FETCHES)
+    if (fetching.size >= mostFetches())
       return Promise.reject(unavailable("too many keys of the organization are being fetched"));
     triedAtMs.set(url, nowMs);
     const started = fetchKeys(url, nowMs).finally(() => fetching.delete(url));

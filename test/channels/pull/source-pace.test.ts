@@ -11,7 +11,11 @@ function paced(deliveriesPerSecond: number) {
     nowMs += ms;
   };
   const startedAtMs = nowMs;
-  const pace = createSourcePace({ deliveriesPerSecond, nowMs: () => nowMs, sleep });
+  const pace = createSourcePace({
+    deliveriesPerSecondOf: () => deliveriesPerSecond,
+    nowMs: () => nowMs,
+    sleep,
+  });
   return { pace, elapsedMs: () => nowMs - startedAtMs };
 }
 
@@ -39,7 +43,7 @@ describe("the pace of an organization's sources", () => {
 
   it("lets go of one whose run ends at once, though others wait before it", async () => {
     const pace = createSourcePace({
-      deliveriesPerSecond: 1,
+      deliveriesPerSecondOf: () => 1,
       nowMs: () => 1_000,
       sleep: () => new Promise(() => {}),
     });
@@ -59,7 +63,7 @@ describe("the pace of an organization's sources", () => {
       given === ending.signal
         ? new Promise((resolve) => given.addEventListener("abort", () => resolve(), { once: true }))
         : never(ms, given);
-    const pace = createSourcePace({ deliveriesPerSecond: 1, nowMs: () => nowMs, sleep });
+    const pace = createSourcePace({ deliveriesPerSecondOf: () => 1, nowMs: () => nowMs, sleep });
     await pace("org_1", { signal });
     const ended = pace("org_1", { signal: ending.signal });
     const behind = pace("org_1", { signal });

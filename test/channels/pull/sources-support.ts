@@ -18,6 +18,7 @@ import {
 import { createLog } from "../../../src/log.ts";
 import { createMetrics, type Metrics } from "../../../src/metrics.ts";
 import { openTestRedis } from "../../bus/support.ts";
+import { testLimitsOf } from "../../support/limits.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { sharedSchemas } from "../../support/schemas.ts";
 import { startTestSpine, type TestSpine } from "../../support/spine.ts";
@@ -176,6 +177,7 @@ export async function startSourceRig(): Promise<SourceRig> {
     const liveChannels = createLiveChannels({ db, keyring });
     const path = createEventPath({
       isOverLimit: () => false,
+      limitsOf: testLimitsOf,
       ...{ ...shared, keyring, liveChannels, schemas, log, onAppended: () => {}, presets: new Map() },
       hooksUrl: "https://hooks.example",
       fetchPinned: () => Promise.reject(new Error("this test fetches nothing")),
@@ -187,12 +189,12 @@ export async function startSourceRig(): Promise<SourceRig> {
     const deps: SourcesDeps = {
       ...{ ...shared, db, path, log, bus: createSourceBus(redis), topics: createTopics({ redis }) },
       runtimes: new Map([[kind.kind, runtime]]),
+      limitsOf: testLimitsOf,
       redisClock: { now: Date.now, aheadMs: () => 0 },
       credentialsOf: () => {
         throw new Error("this test has no connections");
       },
       config: {
-        sourceDeliveriesPerSecond: 1_000_000,
         pollConcurrency: 1,
         pollsPerOrigin: 1,
         pollsPerOrganization: 1,

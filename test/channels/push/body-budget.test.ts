@@ -28,7 +28,7 @@ beforeEach(async () => {
   unanswered = [];
   waiting.clear();
   answersAtOnce = true;
-  budget = createBodyBudget(TOTAL, () => nowMs);
+  budget = createBodyBudget({ totalBytes: TOTAL, nowMs: () => nowMs });
   const app = new Hono<{ Bindings: HttpBindings }>();
   app.post("/", async (c) => {
     const organizationId = c.req.header("x-organization") ?? "org_1";
@@ -169,7 +169,7 @@ describe("bodies of deliveries", () => {
       "payload_too_large",
     );
     const large = gzipSync(Buffer.alloc(3_100 * KIB));
-    budget = createBodyBudget(100 * MIB);
+    budget = createBodyBudget({ totalBytes: 100 * MIB });
     expect(await send(large, { "content-encoding": "gzip" })).toBe("payload_too_large");
     expect(await start(Buffer.alloc(3_100 * KIB)).answer).toBe("payload_too_large");
     expect(budget.reading.size).toBe(0);

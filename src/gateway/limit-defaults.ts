@@ -1,0 +1,50 @@
+import { QUARANTINE_LIMITS } from "../bus/quarantine/quarantine-record.ts";
+import { DEFAULT_BODY_BYTES } from "../channels/body-budget.ts";
+import type { Config } from "../config.ts";
+import type { LimitDefaults } from "../data/accounts/limits.ts";
+import { type DefaultTopicBytes, MOST_DEFAULT_BYTES } from "../data/accounts/organization-limits.ts";
+import { DEFAULT_KEY_FETCHES } from "../verify/keys/key-cache.ts";
+
+/** Half of a processor: 48 schemas of 75 KB take less at once. */
+const SCHEMA_COMPILE_MS_PER_MINUTE = 30_000;
+const MEBIBYTE = 1024 * 1024;
+/** Of Redis' memory, what one organization's topics may hold where nobody has said how much; and its quarantine. */
+const TOPICS_PART = 4;
+const QUARANTINE_PART = 8;
+
+/**
+ * What an organization may use by default. One organization must not fill Redis: where that has less memory than the usual limits
+ * suppose, they follow from it.
+ *
+ * @param maxMemoryBytes of Redis; undefined: unlimited
+ */
+export function limitDefaultsOf(
+  config: Pick<
+    Config,
+    | "topicMebibytesPerOrganization"
+    | "hookRequestsPerSecond"
+    | "sourceDeliveriesPerSecond"
+    | "rowsPerResource"
+  >,
+  maxMemoryBytes = Number.POSITIVE_INFINITY,
+): { readonly values: LimitDefaults; readonly topicBytes: DefaultTopicBytes } {
+  const { topicMebibytesPerOrganization: given } = config;
+  const topicBytes: DefaultTopicBytes =
+    given === undefined
+      ? { bytes: Math.min(MOST_DEFAULT_BYTES, Math.floor(maxMemoryBytes / TOPICS_PART)), isDerived: true }
+      : { bytes: given * MEBIBYTE, isDerived: false };
+  const { organizationBytes } = QUARANTINE_LIMITS;
+  return {
+    topicBytes,
+    values: {
+      topicBytes: topicBytes.bytes,
+      quarantineBytes: Math.min(organizationBytes, Math.floor(maxMemoryBytes / QUARANTINE_PART)),
+      hookRequestsPerSecond: config.hookRequestsPerSecond,
+      sourceDeliveriesPerSecond: config.sourceDeliveriesPerSecond,
+      keyFetches: DEFAULT_KEY_FETCHES,
+      bodyBytes: DEFAULT_BODY_BYTES,
+      schemaCompileMsPerMinute: SCHEMA_COMPILE_MS_PER_MINUTE,
+      rowsPerResource: config.rowsPerResource,
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { limitDefaultsOf } from "../../src/gateway/limit-defaults.ts";
+
+const MIB = 1024 * 1024;
+const settings = { hookRequestsPerSecond: 1, sourceDeliveriesPerSecond: 2, rowsPerResource: 3 };
+const bytesBy = (topicMebibytesPerOrganization: number | undefined, maxMemoryBytes?: number) => {
+  const { values, topicBytes } = limitDefaultsOf(
+    { ...settings, topicMebibytesPerOrganization },
+    maxMemoryBytes,
+  );
+  expect(topicBytes).toEqual({
+    bytes: values.topicBytes,
+    isDerived: topicMebibytesPerOrganization === undefined,
+  });
+  return [values.topicBytes / MIB, values.quarantineBytes / MIB];
+};
+
+it("one organization cannot fill a small Redis by default; what the operator has set holds", () => {
+  expect(bytesBy(undefined, 96 * MIB)).toEqual([24, 12]);
+  expect(bytesBy(undefined, 64 * 1024 * MIB)).toEqual([2_048, 512]);
+  expect(bytesBy(undefined)).toEqual([2_048, 512]);
+  expect(bytesBy(80, 96 * MIB)).toEqual([80, 12]);
+});

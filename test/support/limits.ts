@@ -1,0 +1,14 @@
+import { type LimitDefaults, type Limits, limitsInForce } from "../../src/data/accounts/limits.ts";
+import { limitDefaultsOf } from "../../src/gateway/limit-defaults.ts";
+
+/** The defaults of a gateway whose Redis has memory without end; tests are not slowed by rates. */
+export const testLimitDefaults = (rowsPerResource = 1_000_000): LimitDefaults =>
+  limitDefaultsOf({
+    topicMebibytesPerOrganization: undefined,
+    hookRequestsPerSecond: 1_000_000,
+    sourceDeliveriesPerSecond: 1_000_000,
+    rowsPerResource,
+  }).values;
+
+const defaults = testLimitDefaults();
+export const testLimitsOf = (_organizationId: string): Limits => limitsInForce(defaults, undefined, false);
