@@ -4,7 +4,7 @@ import { parseAddress } from "../lib/addresses/client-address.ts";
 import { createNetworkCheck, parseNetwork } from "../lib/addresses/networks.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { withoutChannelIds } from "../lib/secrets/channel-id.ts";
+import { mayHoldChannelId, withoutChannelIds } from "../lib/secrets/channel-id.ts";
 import { createRedact, type Redact, redactBytes, redactTexts } from "../lib/secrets/redact.ts";
 import {
   compileHandshakes,
@@ -111,11 +111,11 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
   const isSigning = sender.handshakes.some(signsForAnyone);
   const unproved = new WeakSet<VerifiedDelivery>();
   const redact = (request: RawRequest): UnverifiedDelivery => {
-    const headers = withoutAddresses(omitValues(request.headers, hiddenHeaders));
+    const headers = shown(request.headers, hiddenHeaders);
     return {
       method: request.method,
       headers: readAs === undefined ? headers : withType(headers, readAs),
-      query: withoutAddresses(omitValues(queryValues(request.target), hiddenQuery)),
+      query: shown(queryValues(request.target), hiddenQuery),
       body: request.body,
       arrivedAtMs: request.arrivedAtMs,
     };
@@ -225,15 +225,19 @@ function handshakesEnabled(sender: Sender): boolean {
 const withType = (headers: Values, type: string): Values =>
   Object.assign(Object.create(null), headers, { "content-type": type });
 
-/** A page that leads here may name the address, as may a proxy. The same object where nothing does: nearly always. */
-function withoutAddresses(values: Values): Values {
+/**
+ * Without what is hidden, and without the address, which a page that leads here may name, as may a proxy. The same object where
+ * nothing is to be taken out: nearly always.
+ */
+function shown(values: Values, hidden: ReadonlySet<string>): Values {
   for (const name in values) {
     const value = values[name];
-    if (value === undefined || !holdsAddress(value)) continue;
-    return Object.assign(Object.create(null), redactTexts({ ...values }, withoutChannelIds));
+    if (!hidden.has(name) && (value === undefined || !holdsAddress(value))) continue;
+    const kept = { ...omitValues(values, hidden) };
+    return Object.assign(Object.create(null), redactTexts(kept, withoutChannelIds));
   }
   return values;
 }
 
 const holdsAddress = (value: string | readonly string[]): boolean =>
-  typeof value === "string" ? value.includes("ch_") : value.some((one) => one.includes("ch_"));
+  typeof value === "string" ? mayHoldChannelId(value) : value.some(mayHoldChannelId);

@@ -6,12 +6,16 @@ const RANDOM_BYTES = 16;
 const RANDOM_CHARS = 26;
 const MAC_BYTES = 6;
 const MAC_CHARS = 10;
+const ID_CHARS = PREFIX.length + RANDOM_CHARS + MAC_CHARS;
 
 const CHANNEL_IDS = /\bch_[a-z0-9]{36}\b/g;
 
+/** False for nearly all texts that hold none. */
+export const mayHoldChannelId = (text: string): boolean => text.length >= ID_CHARS && text.includes(PREFIX);
+
 /** The text without channels' addresses. */
 export const withoutChannelIds = (text: string): string =>
-  text.includes(PREFIX) ? text.replace(CHANNEL_IDS, `${PREFIX}***`) : text;
+  mayHoldChannelId(text) ? text.replace(CHANNEL_IDS, `${PREFIX}***`) : text;
 
 /**
  * A channel's address, a credential: `ch_` + 26 characters of 128 random bits + 10 characters of a 48-bit MAC
@@ -24,7 +28,7 @@ export function createChannelId(key: Buffer, random: Buffer = randomBytes(RANDOM
 
 /** True for an id that was made under this key. Needs no look-up: an invented id goes no further. */
 export function verifyChannelId(key: Buffer, id: string): boolean {
-  if (id.length !== PREFIX.length + RANDOM_CHARS + MAC_CHARS || !id.startsWith(PREFIX)) return false;
+  if (id.length !== ID_CHARS || !id.startsWith(PREFIX)) return false;
   const head = id.slice(0, -MAC_CHARS);
   const given = Buffer.from(id.slice(-MAC_CHARS));
   const expected = Buffer.from(macOf(key, head));
