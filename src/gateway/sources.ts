@@ -13,7 +13,7 @@ import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channe
 import type { Config } from "../config.ts";
 import type { Limits } from "../data/accounts/limits.ts";
 import { setFoundState } from "../data/channels/channel-states.ts";
-import { isSourceWanted, noteBegun } from "../data/channels/sources.ts";
+import { hasBegun, isSourceWanted, noteBegun } from "../data/channels/sources.ts";
 import { listTopicsOf } from "../data/channels/topics.ts";
 import { type ChannelKindName, channelFacts } from "../event/channel.ts";
 import { createId } from "../lib/ids.ts";
@@ -62,6 +62,7 @@ export function startSources(deps: SourcesDeps): Sources {
     clock,
     findSource: async (number) =>
       (await isSourceWanted(db, number)) ? path.findLiveChannel(number) : undefined,
+    hasBegun: (number) => hasBegun(db, number),
     noteBegun: (number) => noteBegun(db, number),
     listTopics: (number) => listTopicsOf(db, number),
     pace: createSourcePace({ deliveriesPerSecondOf: (id) => deps.limitsOf(id).sourceDeliveriesPerSecond }),

@@ -113,7 +113,8 @@ export function startWorker(
     move: async ({ identity }, { position, signal }) =>
       void (await publish({ channel: identity, events: [], policy, position }, { signal })),
     // What the database knows, which never fails here.
-    noteBegun: async (number) => begun.has(number) || !begun.add(number),
+    hasBegun: async (number) => begun.has(number),
+    noteBegun: async (number) => void begun.add(number),
     pace: createSourcePace({ deliveriesPerSecondOf: () => undefined }),
     setState: async () => false,
     observe: () => {},

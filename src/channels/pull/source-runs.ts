@@ -84,8 +84,10 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> {
   readonly findSource: (channelNumber: number) => Promise<C | undefined>;
   /** All topics that were ever written for it. */
   readonly listTopics: (channelNumber: number) => Promise<readonly string[]>;
-  /** Notes that the source begins to run. True where that was noted before. @throws UnavailableError */
-  readonly noteBegun: (channelNumber: number) => Promise<boolean>;
+  /** True where it is noted that the source has begun to run. @throws UnavailableError */
+  readonly hasBegun: (channelNumber: number) => Promise<boolean>;
+  /** Notes it. @throws UnavailableError */
+  readonly noteBegun: (channelNumber: number) => Promise<void>;
   readonly credentialsOf: CredentialsOf;
   readonly positions: SourcePositions;
   readonly states: SourceStates;
@@ -125,7 +127,7 @@ export type SourceObservation =
 const MAX_BYTES_UNDER_WAY = 16 * 1024 * 1024;
 
 export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C>): SourceRuns {
-  const { findSource, listTopics, noteBegun, positions } = deps;
+  const { findSource, listTopics, hasBegun, noteBegun, positions } = deps;
   /** Sources of which it is noted that they have begun. */
   const begun = new Set<number>();
   const underWay = createLimiter(MAX_BYTES_UNDER_WAY);
@@ -135,10 +137,12 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
       if (channel === undefined) return { kind: "none" };
       const topics = await listTopics(channelNumber);
       signal.throwIfAborted();
-      const hadBegun = begun.has(channelNumber) || (await noteBegun(channelNumber));
-      begun.add(channelNumber);
+      const hadBegun = begun.has(channelNumber) || (await hasBegun(channelNumber));
       const taken = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
       if (taken.kind !== "acquired") return taken;
+      // Not before: Redis has lost nothing of a source that it could not take over.
+      if (!hadBegun) await noteBegun(channelNumber);
+      begun.add(channelNumber);
       return {
         kind: "open",
         open: startRun(deps, underWay, { channel, taken, hadBegun, owner, signal }),

@@ -45,16 +45,24 @@ export async function isSourceWanted(db: Queryable, channelNumber: number): Prom
   return row !== undefined;
 }
 
-/** Notes that a source begins to run. True where that was noted before, so that Redis must know where it stands. */
-export async function noteBegun(db: Queryable, channelNumber: number): Promise<boolean> {
-  const first = await db
+/** True where it is noted that a source has begun to run, so that Redis must know where it stands. */
+export async function hasBegun(db: Queryable, channelNumber: number): Promise<boolean> {
+  const row = await db
+    .selectFrom("channels")
+    .select("hasBegun")
+    .where("number", "=", channelNumber)
+    .executeTakeFirst();
+  return row?.hasBegun === true;
+}
+
+/** Notes that a source has begun to run. */
+export async function noteBegun(db: Queryable, channelNumber: number): Promise<void> {
+  await db
     .updateTable("channels")
     .set({ hasBegun: true })
     .where("number", "=", channelNumber)
     .where("hasBegun", "=", false)
-    .returning("number")
-    .executeTakeFirst();
-  return first === undefined;
+    .execute();
 }
 
 /** Of these channels, those that are active and yet fetch nothing: no subscription covers them. */

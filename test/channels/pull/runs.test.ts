@@ -3,7 +3,7 @@ import type { OpenRun, SourceObservation, SourceRuns } from "../../../src/channe
 import { createSourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { hasAddress } from "../../../src/data/channels/address-columns.ts";
 import { setFoundState } from "../../../src/data/channels/channel-states.ts";
-import { noteBegun } from "../../../src/data/channels/sources.ts";
+import { hasBegun, noteBegun } from "../../../src/data/channels/sources.ts";
 import { listTopicsOf } from "../../../src/data/channels/topics.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
@@ -21,6 +21,7 @@ beforeAll(async () => {
   runs = createSourceRuns({
     ...bus,
     findSource: spine.path.findLiveChannel,
+    hasBegun: (number) => hasBegun(db, number),
     noteBegun: (number) => noteBegun(db, number),
     listTopics: (number) => listTopicsOf(db, number),
     credentialsOf: () => {
@@ -186,6 +187,16 @@ describe("a run", () => {
     const channel = await spine.api.call.get(`/apps/${source.appId}/channels/${source.channelId}`);
     expect(channel.state).toBe("idle");
     expect((await bus.states.read(source.number)).lastError).toBeUndefined();
+  });
+
+  it("does not say that its cursor is lost where its first take-over has failed", async () => {
+    const source = await install();
+    const key = `inlet:{c.${source.number}}:cursor`;
+    await spine.server.client.set(key, "of another type");
+    await expect(source.open()).rejects.toThrow("WRONGTYPE");
+    await spine.server.client.del(key);
+    await source.open();
+    expect(seen).toEqual([]);
   });
 
   it("says that its cursor is lost where Redis was emptied, and nothing where it is the first or was reset", async () => {

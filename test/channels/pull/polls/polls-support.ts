@@ -71,7 +71,8 @@ export function startPollsWorker(
   };
   const runs = createSourceRuns<SourceChannel>({
     findSource: async (number) => (worker.active?.has(number) === false ? undefined : channelOf(number)),
-    noteBegun: async () => false,
+    hasBegun: async () => false,
+    noteBegun: async () => {},
     listTopics: async () => [],
     credentialsOf: () => {
       throw new Error("nothing here has credentials");
