@@ -1,0 +1,176 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import packageJson from "../package.json" with { type: "json" };
+import { parseConfig } from "../src/config.ts";
+import { ROLES, SETTING_LIST } from "../src/settings.ts";
+
+const DIR = join(import.meta.dirname, "../config/kubernetes");
+
+interface Manifest {
+  readonly file: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  // biome-ignore lint/suspicious/noExplicitAny: of as many shapes as there are kinds; the schemas check them
+  readonly spec?: any;
+  readonly data?: Readonly<Record<string, string>>;
+  readonly stringData?: Readonly<Record<string, string>>;
+}
+
+const manifests: readonly Manifest[] = readdirSync(DIR)
+  .filter((file) => file.endsWith(".yaml"))
+  .flatMap((file) =>
+    parseAllDocuments(readFileSync(join(DIR, file), "utf8")).map((document) => {
+      expect(document.errors).toEqual([]);
+      return { file, ...document.toJS() };
+    }),
+  );
+const ofKind = (kind: string): readonly Manifest[] => manifests.filter((one) => one.kind === kind);
+const named = (kind: string, name: string): Manifest | undefined =>
+  ofKind(kind).find(({ metadata }) => metadata.name === name);
+
+const deployments = ofKind("Deployment").map(({ metadata, spec }) => {
+  const [container] = spec.template.spec.containers;
+  return { name: metadata.name, spec, pod: spec.template.spec, container };
+});
+
+/** The validators know their fields by name and look at no other: what was not looked at is unknown to Kubernetes. */
+function spied(value: unknown, path: string, unread: Set<string>): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const inner = Object.fromEntries(
+    Object.entries(value).map(([name, one]) => {
+      unread.add(`${path}.${name}`);
+      return [name, spied(one, `${path}.${name}`, unread)];
+    }),
+  );
+  return new Proxy(Array.isArray(value) ? Object.values(inner) : inner, {
+    get(target, name) {
+      unread.delete(`${path}.${String(name)}`);
+      return Reflect.get(target, name);
+    },
+  });
+}
+
+async function faultsOf({ file: _, ...manifest }: Manifest): Promise<readonly string[]> {
+  const { apiVersion, kind } = manifest;
+  const from = apiVersion.startsWith("keda.sh/") ? "@kubernetes-models/keda" : "kubernetes-models";
+  const { [kind]: Model } = await import(`${from}/${apiVersion}/${kind}`);
+  const unread = new Set<string>();
+  const fields = Object.entries(manifest).map(([name, value]) => [name, spied(value, name, unread)]);
+  try {
+    // Its constructor copies what it is given.
+    Object.assign(new Model(), Object.fromEntries(fields)).validate();
+  } catch (error) {
+    return [String(error)];
+  }
+  return [...unread].map((path) => `${path} is unknown`);
+}
+
+describe("the manifests of Kubernetes", () => {
+  it("are as the schemas of Kubernetes and KEDA have them, each field a known one", async () => {
+    expect(manifests.length).toBeGreaterThan(15);
+    for (const manifest of manifests)
+      expect([manifest.file, manifest.kind, await faultsOf(manifest)]).toEqual([
+        manifest.file,
+        manifest.kind,
+        [],
+      ]);
+  });
+
+  it("would be refused with a wrong type, without what is required, and with a field that is written wrong", async () => {
+    const good = named("Deployment", "inlet-hooks");
+    if (good === undefined) throw new Error("there is no inlet-hooks");
+    const changed = (change: (spec: Manifest["spec"]) => void): Manifest => {
+      const spec = structuredClone(good.spec);
+      change(spec);
+      return { ...good, spec };
+    };
+    const wrong = changed((spec) => {
+      spec.template.spec.terminationGracePeriodSeconds = "60";
+    });
+    expect((await faultsOf(wrong)).join()).toContain("must be integer");
+    const less = changed((spec) => {
+      delete spec.selector;
+    });
+    expect((await faultsOf(less)).join()).toContain("selector");
+    const misspelt = changed((spec) => {
+      spec.template.spec.containers[0].readynessProbe = {};
+    });
+    expect(await faultsOf(misspelt)).toEqual(["spec.template.spec.containers.0.readynessProbe is unknown"]);
+  });
+
+  it("name only settings that exist, with values that a gateway of each role starts with", () => {
+    const config = named("ConfigMap", "inlet")?.data ?? {};
+    const secret = named("Secret", "inlet")?.stringData ?? {};
+    const known = SETTING_LIST.map(({ name }) => name);
+    const filledIn = { INLET_MASTER_KEY: "00".repeat(32), INLET_API_KEY: "a-key-of-sixteen-characters" };
+    expect(deployments).toHaveLength(4);
+    for (const { container } of deployments) {
+      const own = Object.fromEntries(
+        container.env.map(({ name, value }: { name: string; value: string }) => [name, value]),
+      );
+      const env = { ...config, ...secret, ...own };
+      expect(Object.keys(env).filter((name) => !known.includes(name))).toEqual([]);
+      expect(container.envFrom).toEqual([
+        { configMapRef: { name: "inlet" } },
+        { secretRef: { name: "inlet" } },
+      ]);
+      expect(parseConfig({ ...env, ...filledIn }, [])).toMatchObject({ ok: true });
+    }
+    const roles = deployments.map(({ container }) => container.env[0].value);
+    expect(roles.toSorted()).toEqual(ROLES.toSorted());
+  });
+
+  it("ask the gateway whether it lives and is ready, and let it drain", () => {
+    const delay = Number(named("ConfigMap", "inlet")?.data?.INLET_DRAIN_DELAY_SECONDS);
+    for (const { pod, container, spec } of deployments) {
+      const { livenessProbe, startupProbe, readinessProbe } = container;
+      expect(livenessProbe.httpGet).toEqual({ path: "/healthz", port: "http" });
+      expect(startupProbe.httpGet).toEqual({ path: "/healthz", port: "http" });
+      expect(readinessProbe.httpGet).toEqual({ path: "/readyz", port: "http" });
+      expect(delay).toBeGreaterThan(readinessProbe.periodSeconds * readinessProbe.failureThreshold);
+      // What is under way has 20 s.
+      expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(delay + 20);
+      expect(spec.strategy.rollingUpdate.maxUnavailable).toBe(0);
+    }
+  });
+
+  it("run it as nobody, on a file system that it cannot write, with no right that it does not need", () => {
+    for (const { pod, container } of deployments) {
+      expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 65_534 });
+      expect(pod.automountServiceAccountToken).toBe(false);
+      // Or INLET_PORT would be the address of a service.
+      expect(pod.enableServiceLinks).toBe(false);
+      expect(container.securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
+      expect(container.resources.requests).toMatchObject({ cpu: expect.any(String) });
+      expect(container.resources.limits.memory).toMatch(/i$/);
+      expect(container.image).toMatch(new RegExp(`:${packageJson.version}$`));
+    }
+  });
+
+  it("fit each other: services, budgets and autoscalers lead to pods that are there", () => {
+    const labels = deployments.map(({ spec }) => spec.template.metadata.labels);
+    const selectors = [
+      ...ofKind("Service").map(({ spec }) => spec.selector),
+      ...ofKind("PodDisruptionBudget").map(({ spec }) => spec.selector.matchLabels),
+      ...deployments.map(({ spec }) => spec.selector.matchLabels),
+    ];
+    expect(selectors).toHaveLength(10);
+    for (const selector of selectors) expect(labels).toContainEqual(selector);
+    for (const { spec } of ofKind("HorizontalPodAutoscaler"))
+      expect(named("Deployment", spec.scaleTargetRef.name)?.spec.replicas).toBeUndefined();
+    for (const { spec } of ofKind("Ingress"))
+      for (const { http } of spec.rules)
+        expect(named("Service", http.paths[0].backend.service.name)).toBeDefined();
+    const ports = deployments.map(({ container }) =>
+      container.ports.map((one: { name: string }) => one.name),
+    );
+    for (const names of ports) expect(names).toEqual(["http", "metrics"]);
+  });
+});
