@@ -40,4 +40,34 @@ export const VIEWS: readonly View[] = [
     needs: "apps.read",
     nav: { group: "Organization", title: "Apps", icon: "apps", key: "a" },
   },
+  {
+    path: "/blueprints",
+    component: view(() => import("./views/blueprints/blueprints.tsx")),
+    needs: "blueprints.read",
+    nav: { group: "Organization", title: "Blueprints", icon: "blueprints", key: "b" },
+  },
+  {
+    path: "/connections",
+    component: view(() => import("./views/connections/connections.tsx")),
+    needs: "connections.read",
+    nav: { group: "Organization", title: "Connections", icon: "connections", key: "n" },
+  },
+  {
+    path: "/api-keys",
+    component: view(() => import("./views/api-keys/api-keys.tsx")),
+    needs: "iam.read",
+    nav: { group: "Organization", title: "API keys", icon: "keys", key: "k" },
+  },
+  {
+    path: "/audit",
+    component: view(() => import("./views/audit/audit.tsx")),
+    needs: "audit.read",
+    nav: { group: "Organization", title: "Audit", icon: "audit", key: "l" },
+  },
+  {
+    path: "/organization",
+    component: view(() => import("./views/organization/organization.tsx")),
+    needs: "organizations.read",
+    nav: { group: "Organization", title: "Organization", icon: "organization", key: "z" },
+  },
 ];

@@ -75,18 +75,19 @@ export async function gotList<T>(asked: Promise<Answered<readonly T[]>>): Promis
   return { rows: data, total: Number(response.headers.get("x-total-count") ?? data.length) };
 }
 
-/**
- * A request by its method and path alone, for what is drawn from the document at run time: forms of resources, calls that are shown.
- */
-export async function send<T>(
-  method: string,
-  path: string,
-  options: {
-    readonly body?: unknown;
-    readonly headers?: Readonly<Record<string, string>>;
-    readonly signal?: AbortSignal;
-  } = {},
-): Promise<T> {
+interface SendOptions {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/** A request by its method and path alone, for what is drawn from the document at run time: forms of resources. */
+export async function send<T>(method: string, path: string, options: SendOptions = {}): Promise<T> {
+  return (await sendFor(method, path, options)).json();
+}
+
+/** The same, for who needs the headers of the answer. @throws ApiProblem */
+export async function sendFor(method: string, path: string, options: SendOptions = {}): Promise<Response> {
   const { body, headers, signal } = options;
   const token = await signer?.token();
   const response = await fetch(`${API_BASE}${path}`, {
@@ -104,7 +105,7 @@ export async function send<T>(
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw ApiProblem.unreachable(error);
   });
-  if (response.ok) return response.json();
+  if (response.ok) return response;
   const problem = await problemOf(response);
   if (response.status === 401) signer?.refused(problem.message);
   throw problem;

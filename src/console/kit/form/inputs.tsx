@@ -8,7 +8,20 @@ export interface Context {
   readonly resolve: Resolve;
   readonly details: readonly ProblemDetail[];
   readonly without: readonly string[];
+  readonly choices: Choices;
+  /** Paths that stand before others that may be left out. */
+  readonly first: readonly string[];
+  /** What is there is changed: nothing needs to be given. */
+  readonly isChange: boolean;
 }
+
+export interface Choice {
+  readonly value: string;
+  readonly label: string;
+}
+
+/** By path: what a text, or each text of a list, may be, where the schema cannot tell: ids of other things, names of permissions. */
+export type Choices = Readonly<Record<string, readonly Choice[]>>;
 
 export interface InputProps {
   readonly context: Context;
@@ -46,7 +59,7 @@ function Labelled({
     <div class="field">
       <label class="field-name" htmlFor={id}>
         {wordsOf(name)}
-        {!isRequired && <span class="faint"> optional</span>}
+        {!isRequired && !context.isChange && <span class="faint"> optional</span>}
       </label>
       {children({ id, isInvalid: refusals.length > 0, help: `${id}-help` })}
       <div id={`${id}-help`}>
@@ -80,6 +93,18 @@ export function TextInput(props: Of<"text">) {
           onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
             set(event.currentTarget.value),
         };
+        const choices = props.context.choices[props.path];
+        if (choices)
+          return (
+            <select {...all} onInput={undefined} onChange={(event) => set(event.currentTarget.value)}>
+              <option value="">{isRequired ? "choose …" : fallback || "none"}</option>
+              {choices.map((one) => (
+                <option key={one.value} value={one.value}>
+                  {one.label}
+                </option>
+              ))}
+            </select>
+          );
         if (field.isSecret) return <input type="password" autoComplete="new-password" {...all} />;
         if (field.isLong) return <textarea {...all} />;
         return <input type="text" autoComplete="off" placeholder={hint} {...all} />;

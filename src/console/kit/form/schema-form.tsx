@@ -2,6 +2,7 @@ import { useId, useState } from "preact/hooks";
 import type { ProblemDetail } from "../../api/problem.ts";
 import {
   ChoiceInput,
+  type Choices,
   type Context,
   FlagInput,
   type InputProps,
@@ -10,6 +11,7 @@ import {
   type Of,
   TextInput,
 } from "./inputs.tsx";
+import { isSame } from "./same.ts";
 import { type Field, fieldOf, isRecord, type ObjectField, type Resolve, type Schema } from "./schema.ts";
 import { pathTo, wordsOf } from "./words.ts";
 
@@ -23,6 +25,10 @@ interface Props {
   readonly details?: readonly ProblemDetail[];
   /** Paths (`kind`, `config.url`) that the form leaves out; they stay as they are. */
   readonly without?: readonly string[];
+  readonly choices?: Choices;
+  /** Paths that stand before others that may be left out. */
+  readonly first?: readonly string[];
+  readonly isChange?: boolean;
 }
 
 const NOTHING: Resolve = () => undefined;
@@ -38,8 +44,11 @@ export function SchemaForm({
   onChange,
   details = [],
   without = [],
+  choices = {},
+  first = [],
+  isChange = false,
 }: Props) {
-  const context: Context = { resolve, details, without };
+  const context: Context = { resolve, details, without, choices, first, isChange };
   return (
     <div class="stack">
       <FieldInput
@@ -128,11 +137,16 @@ function Properties(props: InputProps & { readonly field: Pick<ObjectField, "pro
   const given = isRecord(value) ? value : {};
   const shown = field.properties.filter(({ name }) => !context.without.includes(pathTo(path, name)));
   // What was given when the form was opened stays where it is while it is changed.
-  const [first] = useState(() =>
-    shown.filter(({ name, isRequired }) => isRequired || given[name] !== undefined).map(({ name }) => name),
+  const [opened] = useState(() =>
+    shown
+      .filter(({ name, schema }) => !isUsual(schema, given[name], context.resolve))
+      .map(({ name }) => name),
   );
   const isFirst = ({ name, isRequired }: (typeof shown)[number]): boolean =>
-    isRequired || first.includes(name) || shown.length <= 4;
+    isRequired ||
+    opened.includes(name) ||
+    shown.length <= MAX_SHOWN ||
+    context.first.includes(pathTo(path, name));
   const inputs = (list: typeof shown) =>
     list.map(({ name, isRequired, schema }) => (
       <FieldInput
@@ -169,11 +183,46 @@ function Properties(props: InputProps & { readonly field: Pick<ObjectField, "pro
   );
 }
 
+/** So few are all shown. */
+const MAX_SHOWN = 4;
+
+/** Not given, or as the API would have it anyway. */
+function isUsual(schema: Schema, value: unknown, resolve: Resolve): boolean {
+  const field = fieldOf(schema, resolve);
+  if (value === undefined || value === null || isSame(value, field.fallback)) return true;
+  if (field.is === "variants" && isRecord(field.fallback) && isRecord(value))
+    return isSame(value[field.by], field.fallback[field.by]);
+  return (
+    field.is === "object" &&
+    isRecord(value) &&
+    field.properties.every(({ name, schema: one }) => isUsual(one, value[name], resolve))
+  );
+}
+
 function ListInput(props: Of<"list">) {
   const { field, value, onChange, path, context, name } = props;
   const items = Array.isArray(value) ? (value as readonly unknown[]) : [];
   const set = (next: readonly unknown[]): void =>
     onChange(next.length === 0 && !props.isRequired ? undefined : next);
+  const choices = context.choices[path];
+  if (choices) {
+    return (
+      <div class="checks">
+        {choices.map(({ value: one, label }) => (
+          <label key={one} class="check">
+            <input
+              type="checkbox"
+              checked={items.includes(one)}
+              onChange={(event) =>
+                set(event.currentTarget.checked ? [...items, one] : items.filter((item) => item !== one))
+              }
+            />
+            <span>{label}</span>
+          </label>
+        ))}
+      </div>
+    );
+  }
   return (
     <>
       {items.map((item, index) => (
@@ -299,17 +348,19 @@ function VariantsInput(props: Of<"variants">) {
           </select>
         </div>
       )}
-      {chosen && <Chosen key={chosen.name} {...props} schema={chosen.schema} />}
+      {chosen && <Chosen key={chosen.name} {...props} schema={chosen.schema} told={field.description} />}
     </>
   );
 }
 
-function Chosen(props: InputProps) {
+function Chosen({ told, ...props }: InputProps & { readonly told: string | undefined }) {
   const field = fieldOf(props.schema, props.context.resolve);
   if (field.is !== "object") return null;
   return (
     <>
-      {field.description !== undefined && <p class="field-help">{field.description}</p>}
+      {field.description !== undefined && field.description !== told && (
+        <p class="field-help">{field.description}</p>
+      )}
       <Properties {...props} isRequired field={field} />
     </>
   );

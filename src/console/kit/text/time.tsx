@@ -46,7 +46,7 @@ export function Time({ at, as = "short" }: Props) {
     case "full":
       return (
         <span class="time">
-          <time dateTime={utc}>{FULL.format(date)}</time> <span class="faint">{utc}</span>
+          <time dateTime={utc}>{FULL.format(date)}</time> <span class="faint nowrap">{utc}</span>
         </span>
       );
     case "ago":

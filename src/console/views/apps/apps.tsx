@@ -1,50 +1,77 @@
 import { api, gotList, type Schemas } from "../../api/client.ts";
-import { Empty, ProblemNote } from "../../kit/feedback/states.tsx";
-import { Page } from "../../kit/layout/page.tsx";
-import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
-import { usePages } from "../../kit/list/use-pages.ts";
+import { reloadApps } from "../../kit/layout/apps.tsx";
+import { Badge } from "../../kit/layout/page.tsx";
+import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
+import { Copyable } from "../../kit/text/copy.tsx";
 import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { AppChannels } from "./app-channels.tsx";
+import { Upgrade } from "./upgrade.tsx";
 
 type App = Schemas["App"];
 
-const COLUMNS: readonly Column<App>[] = [
-  {
-    title: "Name",
-    cell: ({ id, uid }) => (
-      <a href={`/console/apps/${id}`}>
-        <Stranger>{uid}</Stranger>
-      </a>
+async function blueprints(signal: AbortSignal) {
+  const { rows } = await gotList(api.GET("/blueprints", { params: { query: { limit: 200 } }, signal }));
+  return { blueprintId: rows.map(({ id, title, uid }) => ({ value: id, label: `${title} (${uid})` })) };
+}
+
+const SPEC: ResourceSpec<App> = {
+  title: "Apps",
+  one: "app",
+  many: "apps",
+  lead: "Each is one install of a blueprint: its channels, its topics, its subscriptions.",
+  path: "/apps",
+  param: "appId",
+  noun: "apps",
+  columns: [
+    { title: "Name", width: "minmax(0, 2fr)", cell: ({ uid }) => <Stranger>{uid}</Stranger> },
+    {
+      title: "Title",
+      width: "minmax(0, 2fr)",
+      priority: 2,
+      cell: ({ title }) => <Stranger>{title}</Stranger>,
+    },
+    {
+      title: "Made by",
+      width: "minmax(0, 1fr)",
+      priority: 3,
+      cell: ({ isSystem }) => (isSystem ? <Badge>Inlet itself</Badge> : <span class="soft">you</span>),
+    },
+    { title: "Installed", width: "9rem", cell: ({ createdAt }) => <Time at={createdAt} /> },
+  ],
+  titleOf: ({ uid }) => uid,
+  facts: ({ id, uid, title, description, blueprintId, artifactId, spaceId, createdAt, updatedAt }) => [
+    ["Id", <Copyable key="id" text={id} what="app id" />],
+    ["Name", <Stranger key="uid">{uid}</Stranger>],
+    ["Title", <Stranger key="title">{title}</Stranger>],
+    ["Description", <Stranger key="description">{description}</Stranger>],
+    [
+      "Blueprint",
+      blueprintId === null ? "–" : <a href={`/console/blueprints?id=${blueprintId}`}>{blueprintId}</a>,
+    ],
+    ...(artifactId === null ? [] : [["Artifact", artifactId] as const]),
+    ["Space", spaceId ?? "–"],
+    ["Installed", <Time key="created" at={createdAt} as="full" />],
+    ["Changed", <Time key="updated" at={updatedAt} as="full" />],
+  ],
+  more: ({ id }) => <AppChannels appId={id} />,
+  actions: ({ id, uid, isSystem }, reload) =>
+    isSystem ? null : <Upgrade appId={id} name={uid} onDone={reload} />,
+  empty:
+    "An app is installed from a blueprint, which describes its channels. Make a blueprint first, then install it here.",
+  create: { verb: "Install", path: "/apps/install", choices: blueprints },
+  change: {},
+  remove: {
+    lost: (
+      <p>
+        Its channels stop taking deliveries within two seconds. Subscriptions, cursors, quarantine and secrets
+        go with it; what stands on its topics stays until its retention ends.
+      </p>
     ),
-    width: "minmax(0, 2fr)",
   },
-  { title: "Title", cell: ({ title }) => <Stranger>{title}</Stranger>, width: "minmax(0, 2fr)", priority: 2 },
-  { title: "Installed", cell: ({ createdAt }) => <Time at={createdAt} />, width: "9rem" },
-];
+  onChanged: () => void reloadApps().catch(() => {}),
+};
 
 export default function Apps() {
-  const pages = usePages<App>(
-    (page, signal) => gotList(api.GET("/apps", { params: { query: page }, signal })),
-    [],
-  );
-  return (
-    <Page title="Apps">
-      {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
-      {pages.count === 0 ? (
-        <Empty title="No app yet" />
-      ) : (
-        <>
-          <Table
-            label="Apps"
-            columns={COLUMNS}
-            count={pages.count ?? 0}
-            rowAt={pages.rowAt}
-            onRange={pages.onRange}
-            keyOf={({ id }) => id}
-          />
-          <CountLine count={pages.count ?? 0} of="apps" />
-        </>
-      )}
-    </Page>
-  );
+  return <ResourceView spec={SPEC} />;
 }

@@ -1,0 +1,18 @@
+import { isSame } from "../form/same.ts";
+import { isRecord } from "../form/schema.ts";
+
+/** What turns `before` into `after` as a JSON Merge Patch (RFC 7396): objects merge, lists are replaced, null clears. */
+export function mergePatch(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const patch: Record<string, unknown> = {};
+  for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const [old, next] = [before[name], after[name]];
+    if (isSame(old, next)) continue;
+    if (next === undefined) {
+      if (old !== null) patch[name] = null;
+    } else patch[name] = isRecord(old) && isRecord(next) ? mergePatch(old, next) : next;
+  }
+  return patch;
+}

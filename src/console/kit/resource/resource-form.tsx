@@ -1,0 +1,158 @@
+import type { ComponentChildren } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { send } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Dialog } from "../feedback/dialog.tsx";
+import { ProblemNote, WhenLoaded } from "../feedback/states.tsx";
+import { type BodySchema, bodySchema } from "../form/document.ts";
+import type { Choices } from "../form/inputs.tsx";
+import { fieldOf, isRecord } from "../form/schema.ts";
+import { SchemaForm } from "../form/schema-form.tsx";
+import { ApiCall } from "../text/api-call.tsx";
+import { mergePatch } from "./merge-patch.ts";
+
+interface Props {
+  readonly title: string;
+  readonly method: "post" | "put";
+  /** As the document spells it: `/iam/api-keys/{apiKeyId}`. */
+  readonly operation: string;
+  /** With its parameters filled in. */
+  readonly path: string;
+  /** The button: `Create`. */
+  readonly verb: string;
+  /** What a form that changes something begins with; of it, the fields that the operation takes. */
+  readonly entity?: Readonly<Record<string, unknown>>;
+  /** What a form that makes something begins with. */
+  readonly start?: Readonly<Record<string, unknown>>;
+  /** The version that was read: a change of another is refused. */
+  readonly etag?: string | undefined;
+  readonly without?: readonly string[];
+  readonly first?: readonly string[];
+  /** Loaded with the form. */
+  readonly choices?: (signal: AbortSignal) => Promise<Choices>;
+  readonly children?: ComponentChildren;
+  readonly onDone: (answer: unknown) => void;
+  readonly onClose: () => void;
+}
+
+/** A dialog that makes or changes something, by the schema of the operation that does it. */
+export function ResourceForm(props: Props) {
+  const { title, method, operation, choices, onClose } = props;
+  const loaded = useLoad(
+    async (signal) => ({
+      body: await bodySchema(method, operation),
+      choices: choices ? await choices(signal) : {},
+    }),
+    [method, operation],
+  );
+  return (
+    <Dialog title={title} onClose={onClose} wide>
+      <WhenLoaded loaded={loaded}>
+        {(ready) => <Inside {...props} body={ready.body} known={ready.choices} />}
+      </WhenLoaded>
+    </Dialog>
+  );
+}
+
+function Inside(props: Props & { readonly body: BodySchema; readonly known: Choices }) {
+  const {
+    method,
+    path,
+    verb,
+    entity,
+    start = {},
+    etag,
+    without = [],
+    first = [],
+    body,
+    known,
+    children,
+    onDone,
+    onClose,
+  } = props;
+  const before = useMemo(() => (entity === undefined ? undefined : fieldsOf(entity, body)), [entity, body]);
+  const [value, setValue] = useState<Readonly<Record<string, unknown>>>(before ?? start);
+  // One key for as long as the dialog is open: what was done is not done twice because its answer was lost.
+  const [once] = useState(() =>
+    [...crypto.getRandomValues(new Uint8Array(16))]
+      .map((byte) => byte.toString(16).padStart(2, "0"))
+      .join(""),
+  );
+  const sent = before === undefined ? value : mergePatch(before, value);
+  const headers: Record<string, string> = etag === undefined ? {} : { "If-Match": etag };
+  const action = useAction(async () => {
+    const answer = await send(method.toUpperCase(), path, {
+      body: sent,
+      headers: method === "post" ? { "Idempotency-Key": `${once}-${hashOf(sent)}` } : headers,
+    });
+    onDone(answer);
+  });
+  const isSame = before !== undefined && Object.keys(sent).length === 0;
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void action.run();
+      }}
+    >
+      {children}
+      <SchemaForm
+        schema={body.schema}
+        resolve={body.resolve}
+        value={value}
+        onChange={(next) => setValue(isRecord(next) ? next : {})}
+        details={action.problem?.details ?? []}
+        without={without}
+        choices={known}
+        first={first}
+        isChange={entity !== undefined}
+      />
+      {action.problem && <ProblemNote problem={action.problem} />}
+      <ApiCall call={{ method, path, body: withoutSecrets(sent), headers }} />
+      <div class="row end foot">
+        <button type="button" class="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button type="submit" class="button primary" disabled={action.isRunning || isSame}>
+          {verb}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** Of an entity, what the operation takes; null counts as not given. */
+function fieldsOf(
+  entity: Readonly<Record<string, unknown>>,
+  { schema, resolve }: BodySchema,
+): Readonly<Record<string, unknown>> {
+  const field = fieldOf(schema, resolve);
+  const variants =
+    field.is === "variants" ? field.variants.map((one) => fieldOf(one.schema, resolve)) : [field];
+  const names = new Set(
+    variants.flatMap((one) => (one.is === "object" ? one.properties.map(({ name }) => name) : [])),
+  );
+  return Object.fromEntries(
+    Object.entries(entity).filter(([name, value]) => names.has(name) && value !== null),
+  );
+}
+
+/** Whoever changes the form after a failure asks for another thing. */
+function hashOf(value: unknown): string {
+  let hash = 0;
+  for (const character of JSON.stringify(value))
+    hash = (Math.imul(hash, 31) + (character.codePointAt(0) ?? 0)) | 0;
+  return (hash >>> 0).toString(36);
+}
+
+const SECRET = /secret|password|token|^value$|^key$/i;
+
+/** What is shown may be looked at by others, and copied into files: secrets are named instead. */
+function withoutSecrets(value: unknown, name = ""): unknown {
+  if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, name));
+  if (isRecord(value))
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withoutSecrets(one, key)]));
+  return typeof value === "string" && SECRET.test(name) ? "…" : value;
+}

@@ -1,0 +1,259 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { send, sendFor } from "../../api/client.ts";
+import { queryOf } from "../../api/curl.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { may } from "../../session/session.ts";
+import { Confirm } from "../feedback/confirm.tsx";
+import { Empty, Loading, ProblemNote, WhenLoaded } from "../feedback/states.tsx";
+import { toast } from "../feedback/toast.tsx";
+import type { Choices } from "../form/inputs.tsx";
+import { DetailPanel } from "../layout/detail.tsx";
+import { Icon } from "../layout/icons.tsx";
+import { Facts, Page } from "../layout/page.tsx";
+import { FilterBar, type FilterField, useFilters } from "../list/filters.tsx";
+import { type Column, CountLine, Table } from "../list/table.tsx";
+import { usePages } from "../list/use-pages.ts";
+import { ApiCall } from "../text/api-call.tsx";
+import { ResourceForm } from "./resource-form.tsx";
+
+export interface Entity {
+  readonly id: string;
+}
+
+/** A resource of the organization, as the console lists, makes and changes it. */
+export interface ResourceSpec<Row extends Entity> {
+  readonly title: string;
+  /** `API key` */
+  readonly one: string;
+  /** `API keys`, as it stands in a sentence. */
+  readonly many: string;
+  readonly lead?: ComponentChildren;
+  /** The collection: `/iam/api-keys`. */
+  readonly path: string;
+  /** The parameter of its items: `apiKeyId`. */
+  readonly param: string;
+  /** The first part of its permissions: `iam`. */
+  readonly noun: string;
+  readonly columns: readonly Column<Row>[];
+  readonly titleOf: (row: Row) => string;
+  readonly facts: (row: Row) => readonly (readonly [string, ComponentChildren])[];
+  /** Below the facts. */
+  readonly more?: (row: Row, reload: () => void) => ComponentChildren;
+  /** Beside the buttons of one. */
+  readonly actions?: (row: Row, reload: () => void) => ComponentChildren;
+  readonly filters?: readonly FilterField[];
+  /** What to do where there is none. */
+  readonly empty: ComponentChildren;
+  /** Undefined: it is not made here. */
+  readonly create?: {
+    readonly verb?: string;
+    /** Default: the collection. */
+    readonly path?: string;
+    readonly without?: readonly string[];
+    /** Fields that stand before others that may be left out. */
+    readonly first?: readonly string[];
+    readonly choices?: (signal: AbortSignal) => Promise<Choices>;
+    readonly start?: Readonly<Record<string, unknown>>;
+    /** What its maker must see, once. */
+    readonly told?: (answer: unknown, onClose: () => void) => ComponentChildren;
+  };
+  readonly change?: {
+    readonly without?: readonly string[];
+    readonly choices?: (signal: AbortSignal) => Promise<Choices>;
+  };
+  /** What is lost with it; undefined: it is not deleted here. */
+  readonly remove?: { readonly verb?: string; readonly lost: ComponentChildren; readonly query?: string };
+  /** After anything was made, changed or deleted. */
+  readonly onChanged?: () => void;
+}
+
+/** The list of a resource and, beside it, the one that the address names. */
+export function ResourceView<Row extends Entity>({ spec }: { readonly spec: ResourceSpec<Row> }) {
+  const { title, one, many, lead, path, noun, columns, filters = [], empty, create, onChanged } = spec;
+  const { query, path: here, route } = useLocation();
+  const [isMaking, setMaking] = useState(false);
+  const [made, setMade] = useState<unknown>();
+  const { values, set } = useFilters(filters.map(({ name }) => name));
+  const needs = JSON.stringify(values);
+  const pages = usePages<Row>(
+    async (page, signal) => {
+      const response = await sendFor("GET", path + queryOf({ ...values, ...page }), { signal });
+      const rows = (await response.json()) as readonly Row[];
+      return { rows, total: Number(response.headers.get("x-total-count") ?? rows.length) };
+    },
+    [path, needs],
+  );
+  const openId = query.id;
+  const open = (id: string | undefined): void => {
+    const search = new URLSearchParams(query);
+    if (id === undefined) search.delete("id");
+    else search.set("id", id);
+    const text = search.toString();
+    route(text === "" ? here : `${here}?${text}`, true);
+  };
+  const changed = (): void => {
+    pages.reload();
+    onChanged?.();
+  };
+  const mayMake = create !== undefined && may(`${noun}.write`);
+  const isFiltered = Object.keys(values).length > 0;
+  return (
+    <Page
+      title={title}
+      lead={lead}
+      actions={
+        mayMake && (
+          <button type="button" class="button primary" onClick={() => setMaking(true)}>
+            <Icon name="plus" />
+            {create.verb ?? "New"} {one}
+          </button>
+        )
+      }
+    >
+      {filters.length > 0 && <FilterBar fields={filters} values={values} onChange={set} />}
+      {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
+      <div class="split">
+        <div class="stack">
+          {pages.count === undefined && !pages.problem && <Loading />}
+          {pages.count === 0 && (
+            <Empty title={isFiltered ? `None of the ${many} fits these filters` : `No ${many} yet`}>
+              {!isFiltered && empty}
+            </Empty>
+          )}
+          {pages.count !== undefined && pages.count > 0 && (
+            <>
+              <Table
+                label={title}
+                columns={columns}
+                count={pages.count}
+                rowAt={pages.rowAt}
+                onRange={pages.onRange}
+                keyOf={({ id }) => id}
+                onOpen={({ id }) => open(id)}
+                openKey={openId}
+              />
+              <CountLine count={pages.count} of={pages.count === 1 ? one : many} />
+            </>
+          )}
+          <ApiCall call={{ method: "GET", path: path + queryOf(values) }} label="This list by the API" />
+        </div>
+        {openId !== undefined && (
+          <OneOf key={openId} spec={spec} id={openId} onClose={() => open(undefined)} onChanged={changed} />
+        )}
+      </div>
+      {isMaking && create && (
+        <ResourceForm
+          title={`${create.verb ?? "New"} ${one}`}
+          method="post"
+          operation={create.path ?? path}
+          path={create.path ?? path}
+          verb={create.verb ?? "Create"}
+          without={create.without ?? []}
+          first={create.first ?? []}
+          {...(create.choices && { choices: create.choices })}
+          {...(create.start && { start: create.start })}
+          onClose={() => setMaking(false)}
+          onDone={(answer) => {
+            setMaking(false);
+            changed();
+            if (create.told) setMade(answer);
+            else toast(`Made: ${one}`);
+          }}
+        />
+      )}
+      {made !== undefined && create?.told?.(made, () => setMade(undefined))}
+    </Page>
+  );
+}
+
+interface OneProps<Row extends Entity> {
+  readonly spec: ResourceSpec<Row>;
+  readonly id: string;
+  readonly onClose: () => void;
+  readonly onChanged: () => void;
+}
+
+function OneOf<Row extends Entity>({ spec, id, onClose, onChanged }: OneProps<Row>) {
+  const { one, path, param, noun, titleOf, facts, more, actions, change, remove } = spec;
+  const [does, setDoes] = useState<"change" | "remove">();
+  const itemPath = `${path}/${encodeURIComponent(id)}`;
+  const loaded = useLoad(
+    async (signal) => {
+      const response = await sendFor("GET", itemPath, { signal });
+      return { row: (await response.json()) as Row, etag: response.headers.get("etag") ?? undefined };
+    },
+    [itemPath],
+  );
+  const mayWrite = may(`${noun}.write`);
+  const done = (): void => {
+    setDoes(undefined);
+    loaded.reload();
+    onChanged();
+  };
+  const title = loaded.data === undefined ? one : titleOf(loaded.data.row);
+  return (
+    <DetailPanel title={title} onClose={onClose}>
+      <WhenLoaded loaded={loaded}>
+        {({ row, etag }) => (
+          <>
+            {(mayWrite || actions) && (
+              <div class="row wrap">
+                {actions?.(row, loaded.reload)}
+                {mayWrite && change && (
+                  <button type="button" class="button" onClick={() => setDoes("change")}>
+                    Change
+                  </button>
+                )}
+                {mayWrite && remove && (
+                  <button type="button" class="button" onClick={() => setDoes("remove")}>
+                    {remove.verb ?? "Delete"}
+                  </button>
+                )}
+              </div>
+            )}
+            <Facts facts={facts(row)} />
+            {more?.(row, loaded.reload)}
+            <ApiCall call={{ method: "GET", path: itemPath }} label="The same by the API" />
+            {does === "change" && (
+              <ResourceForm
+                title={`Change ${titleOf(row)}`}
+                method="put"
+                operation={`${path}/{${param}}`}
+                path={itemPath}
+                verb="Save"
+                entity={row as Readonly<Record<string, unknown>> & Row}
+                etag={etag}
+                without={change?.without ?? []}
+                {...(change?.choices && { choices: change.choices })}
+                onClose={() => setDoes(undefined)}
+                onDone={() => {
+                  toast(`Saved: ${one}`);
+                  done();
+                }}
+              />
+            )}
+            {does === "remove" && remove && (
+              <Confirm
+                title={`${remove.verb ?? "Delete"} ${titleOf(row)}?`}
+                verb={remove.verb ?? "Delete"}
+                danger
+                call={{ method: "DELETE", path: itemPath + (remove.query ?? "") }}
+                act={async () => {
+                  await send("DELETE", itemPath + (remove.query ?? ""));
+                  toast(`Deleted: ${one}`);
+                  onClose();
+                  onChanged();
+                }}
+                onClose={() => setDoes(undefined)}
+              >
+                {remove.lost}
+              </Confirm>
+            )}
+          </>
+        )}
+      </WhenLoaded>
+    </DetailPanel>
+  );
+}

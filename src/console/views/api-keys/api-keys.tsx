@@ -1,0 +1,126 @@
+import { api, gotList, type Schemas } from "../../api/client.ts";
+import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { Badge } from "../../kit/layout/page.tsx";
+import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
+import { Code } from "../../kit/text/code.tsx";
+import { Copyable } from "../../kit/text/copy.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+
+type ApiKey = Schemas["ApiKey"];
+
+/** Names of permissions and of roles: the schema knows them as texts only. */
+async function grants(signal: AbortSignal) {
+  const query = { limit: 200 };
+  const [permissions, roles, accounts, spaces] = await Promise.all([
+    gotList(api.GET("/iam/permissions", { params: { query }, signal })),
+    gotList(api.GET("/iam/roles", { params: { query }, signal })),
+    gotList(api.GET("/iam/accounts", { params: { query }, signal })),
+    gotList(api.GET("/spaces", { params: { query }, signal })).catch(() => ({ rows: [] })),
+  ]);
+  const named = (rows: readonly { readonly id: string; readonly name: string }[]) =>
+    rows.map(({ id, name }) => ({ value: id, label: name }));
+  return {
+    permissions: permissions.rows.map(({ name }) => ({ value: name, label: name })),
+    accountId: named(accounts.rows),
+    ...(roles.rows.length > 0 ? { roleIds: named(roles.rows) } : {}),
+    ...(spaces.rows.length > 0 ? { defaultSpaceId: named(spaces.rows) } : {}),
+  };
+}
+
+const SPEC: ResourceSpec<ApiKey> = {
+  title: "API keys",
+  one: "API key",
+  many: "API keys",
+  lead: "Each is shown once and kept as a hash. Who deletes one revokes it: it opens nothing more within five seconds, on all gateways.",
+  path: "/iam/api-keys",
+  param: "apiKeyId",
+  noun: "iam",
+  columns: [
+    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <Stranger>{name}</Stranger> },
+    { title: "Begins with", width: "8rem", priority: 2, cell: ({ prefix }) => <code>{prefix ?? "–"}</code> },
+    { title: "May", width: "minmax(0, 2fr)", priority: 3, cell: (key) => <Grants of={key} /> },
+    {
+      title: "Ends",
+      width: "9rem",
+      cell: ({ expiresAt }) =>
+        expiresAt === null ? <span class="faint">never</span> : <Time at={expiresAt} />,
+    },
+  ],
+  titleOf: ({ name }) => name,
+  facts: (key) => [
+    ["Id", <Copyable key="id" text={key.id} what="key id" />],
+    ["Name", <Stranger key="name">{key.name}</Stranger>],
+    ["Begins with", <code key="prefix">{key.prefix ?? "–"}</code>],
+    ["May", <Grants key="grants" of={key} whole />],
+    ["Account", key.accountId],
+    ["Made by", key.createdById ?? "–"],
+    ["Default space", key.defaultSpaceId ?? "–"],
+    ["Ends", key.expiresAt === null ? "never" : <Time key="ends" at={key.expiresAt} as="full" />],
+    ["Made", <Time key="created" at={key.createdAt} as="full" />],
+    ["Changed", <Time key="updated" at={key.updatedAt} as="full" />],
+  ],
+  empty: "Whatever calls the API brings a key.",
+  create: {
+    choices: grants,
+    first: ["permissions", "roleIds", "expiresAt"],
+    told: (answer, onClose) => <NewKey made={answer as Schemas["NewApiKey"]} onClose={onClose} />,
+  },
+  change: { choices: grants },
+  remove: {
+    verb: "Revoke",
+    lost: <p>Whatever calls with it is refused from now on. It cannot be brought back.</p>,
+  },
+};
+
+function Grants({
+  of: { permissions, roleIds },
+  whole = false,
+}: {
+  readonly of: ApiKey;
+  readonly whole?: boolean;
+}) {
+  const shown = whole ? permissions : permissions.slice(0, 3);
+  return (
+    <span class={whole ? "row wrap" : "row"}>
+      {shown.map((name) => (
+        <Badge key={name} tone={name === "*" ? "warn" : "plain"}>
+          {name === "*" ? "everything" : name}
+        </Badge>
+      ))}
+      {permissions.length > shown.length && (
+        <span class="faint">and {permissions.length - shown.length} more</span>
+      )}
+      {roleIds.length > 0 && (
+        <span class="faint">{roleIds.length === 1 ? "1 role" : `${roleIds.length} roles`}</span>
+      )}
+      {permissions.length + roleIds.length === 0 && <span class="faint">nothing</span>}
+    </span>
+  );
+}
+
+function NewKey({
+  made: { name, key },
+  onClose,
+}: {
+  readonly made: Schemas["NewApiKey"];
+  readonly onClose: () => void;
+}) {
+  return (
+    <Dialog title={`The key ${name}`} onClose={onClose}>
+      <div class="stack">
+        <p>This is the only time that it is shown. Keep it where secrets are kept.</p>
+        <Code label="API key" text={key} wrap />
+        <div class="row end">
+          <button type="button" class="button primary" onClick={onClose}>
+            I have kept it
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+export default function ApiKeys() {
+  return <ResourceView spec={SPEC} />;
+}

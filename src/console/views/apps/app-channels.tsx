@@ -1,0 +1,53 @@
+import { api, gotList } from "../../api/client.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Badge, Section } from "../../kit/layout/page.tsx";
+import { CopyButton } from "../../kit/text/copy.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { toneOfChannel } from "../../kit/text/tones.ts";
+import { may } from "../../session/session.ts";
+
+/** The channels of one app, in short. */
+export function AppChannels({ appId }: { readonly appId: string }) {
+  if (!may("channels.read") && !may("apps.read")) return null;
+  return <Channels appId={appId} />;
+}
+
+function Channels({ appId }: { readonly appId: string }) {
+  const loaded = useLoad(
+    (signal) =>
+      gotList(
+        api.GET("/apps/{appId}/channels", { params: { path: { appId }, query: { limit: 200 } }, signal }),
+      ),
+    [appId],
+  );
+  return (
+    <Section title="Channels">
+      <WhenLoaded loaded={loaded} lines={2}>
+        {({ rows }) =>
+          rows.length === 0 ? (
+            <Empty title="No channels" />
+          ) : (
+            <ul class="rows">
+              {rows.map(({ uid, kind, title, state, url }) => (
+                <li key={uid}>
+                  <span class="rows-main">
+                    <Stranger>{uid}</Stranger>{" "}
+                    {title !== null && (
+                      <span class="faint">
+                        <Stranger>{title}</Stranger>
+                      </span>
+                    )}
+                  </span>
+                  <span class="faint">{kind}</span>
+                  <Badge tone={toneOfChannel(state)}>{state}</Badge>
+                  {url !== null && <CopyButton text={url} what={`address of ${uid}`} />}
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </WhenLoaded>
+    </Section>
+  );
+}

@@ -1,0 +1,124 @@
+import { api, gotList, type Schemas } from "../../api/client.ts";
+import { queryOf } from "../../api/curl.ts";
+import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Badge, Page } from "../../kit/layout/page.tsx";
+import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
+import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { usePages } from "../../kit/list/use-pages.ts";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { Refusals } from "./refusals.tsx";
+
+type AuditRecord = Schemas["AuditRecord"];
+
+/** What the audit knows, the most asked for first. */
+const ENTITIES = [
+  ...[
+    "channel",
+    "apiKey",
+    "connection",
+    "app",
+    "blueprint",
+    "subscription",
+    "quarantinedItem",
+    "deadLetter",
+    "event",
+  ],
+  ...[
+    "delivery",
+    "problem",
+    "accessToken",
+    "account",
+    "role",
+    "membership",
+    "organization",
+    "space",
+    "identity",
+  ],
+] as const;
+
+const FIELDS: readonly FilterField[] = [
+  {
+    name: "entity",
+    label: "What",
+    kind: "choice",
+    options: ENTITIES.map((value) => ({ value, label: value })),
+  },
+  { name: "entityId", label: "Id", kind: "text" },
+  { name: "accountId", label: "Account", kind: "text", placeholder: "acc_…" },
+  { name: "from", label: "From", kind: "time" },
+  { name: "to", label: "To", kind: "time" },
+];
+
+const COLUMNS: readonly Column<AuditRecord>[] = [
+  { title: "When", width: "9rem", cell: ({ at }) => <Time at={at} /> },
+  {
+    title: "Did",
+    width: "minmax(0, 2fr)",
+    cell: ({ action, entity }) => (
+      <>
+        <Badge tone={action === "delete" || action === "revoke" ? "bad" : "plain"}>{action}</Badge> {entity}
+      </>
+    ),
+  },
+  {
+    title: "Which",
+    width: "minmax(0, 2fr)",
+    priority: 2,
+    cell: ({ entityId }) => (
+      <code>
+        <Stranger>{entityId}</Stranger>
+      </code>
+    ),
+  },
+  {
+    title: "Fields",
+    width: "minmax(0, 2fr)",
+    priority: 3,
+    cell: ({ fields }) => <Stranger>{fields.join(", ")}</Stranger>,
+  },
+  {
+    title: "Who",
+    width: "minmax(0, 2fr)",
+    priority: 2,
+    cell: ({ accountId }) => <code>{accountId ?? "nobody signed in"}</code>,
+  },
+];
+
+export default function Audit() {
+  const { values, set } = useFilters(FIELDS.map(({ name }) => name));
+  const query = values as NonNullable<InletApi.paths["/audit"]["get"]["parameters"]["query"]>;
+  const pages = usePages<AuditRecord>(
+    (page, signal) => gotList(api.GET("/audit", { params: { query: { ...query, ...page } }, signal })),
+    [JSON.stringify(values)],
+  );
+  return (
+    <Page
+      title="Audit"
+      lead="Who did what: changes with the names of their fields, never a value; what was read that others wrote; tokens given."
+    >
+      <FilterBar fields={FIELDS} values={values} onChange={set} />
+      {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
+      {pages.count === undefined && !pages.problem && <Loading />}
+      {pages.count === 0 && <Empty title="Nothing fits these filters" />}
+      {pages.count !== undefined && pages.count > 0 && (
+        <div class="stack">
+          <Table
+            label="Audit"
+            columns={COLUMNS}
+            count={pages.count}
+            rowAt={pages.rowAt}
+            onRange={pages.onRange}
+            keyOf={({ id }) => id}
+            maxRows={14}
+          />
+          <CountLine count={pages.count} of="entries" />
+        </div>
+      )}
+      <ApiCall call={{ method: "GET", path: `/audit${queryOf(values)}` }} label="This list by the API" />
+      <ApiCall call={{ method: "GET", path: `/audit/export` }} label="All of it, as lines of JSON" />
+      <Refusals />
+    </Page>
+  );
+}

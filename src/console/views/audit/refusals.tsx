@@ -1,0 +1,49 @@
+import { api, gotList, type Schemas } from "../../api/client.ts";
+import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Section } from "../../kit/layout/page.tsx";
+import { type Column, Table } from "../../kit/list/table.tsx";
+import { usePages } from "../../kit/list/use-pages.ts";
+import { formatCount } from "../../kit/text/numbers.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+
+type Refusal = Schemas["AuditRefusal"];
+
+const COLUMNS: readonly Column<Refusal>[] = [
+  { title: "Last", width: "9rem", cell: ({ lastAt }) => <Time at={lastAt} /> },
+  { title: "Answered", width: "6rem", cell: ({ status }) => status },
+  { title: "Address", width: "minmax(0, 2fr)", cell: ({ address }) => <Stranger>{address}</Stranger> },
+  {
+    title: "Account",
+    width: "minmax(0, 2fr)",
+    priority: 2,
+    cell: ({ accountId }) => <code>{accountId ?? "unknown"}</code>,
+  },
+  { title: "Times", width: "5rem", align: "end", cell: ({ count }) => formatCount(count) },
+];
+
+/** Who was refused, counted by the hour. */
+export function Refusals() {
+  const pages = usePages<Refusal>(
+    (page, signal) => gotList(api.GET("/audit/refusals", { params: { query: page }, signal })),
+    [],
+  );
+  return (
+    <Section title="Refused, by the hour">
+      {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
+      {pages.count === undefined && !pages.problem && <Loading lines={2} />}
+      {pages.count === 0 && <Empty title="Nobody was refused" />}
+      {pages.count !== undefined && pages.count > 0 && (
+        <Table
+          label="Refusals"
+          columns={COLUMNS}
+          count={pages.count}
+          rowAt={pages.rowAt}
+          onRange={pages.onRange}
+          keyOf={({ hour, address, accountId, status }) => [hour, address, accountId, status].join()}
+          maxRows={8}
+        />
+      )}
+    </Section>
+  );
+}

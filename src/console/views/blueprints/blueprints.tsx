@@ -1,0 +1,56 @@
+import type { Schemas } from "../../api/client.ts";
+import { Section } from "../../kit/layout/page.tsx";
+import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
+import { Code } from "../../kit/text/code.tsx";
+import { Copyable } from "../../kit/text/copy.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+
+const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
+  title: "Blueprints",
+  one: "blueprint",
+  many: "blueprints",
+  lead: "A blueprint describes an app and its channels. An install copies it; later changes reach an app by an upgrade only.",
+  path: "/blueprints",
+  param: "blueprintId",
+  noun: "blueprints",
+  columns: [
+    { title: "Title", width: "minmax(0, 2fr)", cell: ({ title }) => <Stranger>{title}</Stranger> },
+    { title: "Name", width: "minmax(0, 2fr)", priority: 2, cell: ({ uid }) => <Stranger>{uid}</Stranger> },
+    { title: "Channels", width: "6rem", align: "end", cell: ({ channels }) => channels.length },
+    { title: "Changed", width: "9rem", priority: 2, cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+  ],
+  titleOf: ({ title }) => title,
+  facts: ({ id, uid, title, description, createdAt, updatedAt }) => [
+    ["Id", <Copyable key="id" text={id} what="blueprint id" />],
+    ["Name", <Stranger key="uid">{uid}</Stranger>],
+    ["Title", <Stranger key="title">{title}</Stranger>],
+    ["Description", <Stranger key="description">{description}</Stranger>],
+    ["Made", <Time key="created" at={createdAt} as="full" />],
+    ["Changed", <Time key="updated" at={updatedAt} as="full" />],
+  ],
+  more: ({ channels }) => (
+    <Section title="Channels">
+      {channels.length === 0 ? (
+        <p class="faint">None.</p>
+      ) : (
+        channels.map((channel) => (
+          <Code
+            key={channel.uid}
+            label={`${channel.uid} (${channel.kind})`}
+            text={JSON.stringify(channel, null, 2)}
+          />
+        ))
+      )}
+    </Section>
+  ),
+  empty:
+    "Say which channels an app has: where its events come from, and what of a delivery becomes an event.",
+  create: {},
+  change: {},
+  remove: { lost: <p>Apps that were installed from it stay as they are; they can be upgraded no more.</p> },
+};
+
+export default function Blueprints() {
+  return <ResourceView spec={SPEC} />;
+}

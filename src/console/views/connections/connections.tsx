@@ -1,0 +1,89 @@
+import type { Schemas } from "../../api/client.ts";
+import { Badge, Section } from "../../kit/layout/page.tsx";
+import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
+import { Code } from "../../kit/text/code.tsx";
+import { Copyable } from "../../kit/text/copy.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { toneOfConnection } from "../../kit/text/tones.ts";
+import { Authorize } from "./authorize.tsx";
+import { TestConnection } from "./test-connection.tsx";
+
+const SPEC: ResourceSpec<Schemas["Connection"]> = {
+  title: "Connections",
+  one: "connection",
+  many: "connections",
+  lead: "Credentials by which sources and handlers call others. Secrets are written only, and never shown again.",
+  path: "/connections",
+  param: "connectionId",
+  noun: "connections",
+  columns: [
+    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <Stranger>{name}</Stranger> },
+    { title: "Kind", width: "6rem", priority: 2, cell: ({ kind }) => kind },
+    {
+      title: "State",
+      width: "8rem",
+      cell: ({ state }) => <Badge tone={toneOfConnection(state)}>{state}</Badge>,
+    },
+    {
+      title: "Last used",
+      width: "9rem",
+      priority: 3,
+      cell: ({ lastUsedAt }) => <Time at={lastUsedAt} as="ago" />,
+    },
+  ],
+  titleOf: ({ name }) => name,
+  facts: ({ id, name, kind, state, lastError, allowedOrigins, lastUsedAt, createdAt, updatedAt }) => [
+    ["Id", <Copyable key="id" text={id} what="connection id" />],
+    ["Name", <Stranger key="name">{name}</Stranger>],
+    ["Kind", kind],
+    [
+      "State",
+      <Badge key="state" tone={toneOfConnection(state)}>
+        {state}
+      </Badge>,
+    ],
+    ...(lastError === null
+      ? []
+      : [
+          [
+            "Last error",
+            <span key="error">
+              <code>{lastError.code}</code> <Stranger>{lastError.message}</Stranger>{" "}
+              <Time at={lastError.at} as="ago" />
+            </span>,
+          ] as const,
+        ]),
+    [
+      "Sent to",
+      allowedOrigins.map((origin) => (
+        <div key={origin}>
+          <Stranger>{origin}</Stranger>
+        </div>
+      )),
+    ],
+    ["Last used", <Time key="used" at={lastUsedAt} as="full" />],
+    ["Made", <Time key="created" at={createdAt} as="full" />],
+    ["Changed", <Time key="updated" at={updatedAt} as="full" />],
+  ],
+  actions: (connection, reload) => (
+    <>
+      <Authorize connection={connection} />
+      <TestConnection connection={connection} onDone={reload} />
+    </>
+  ),
+  more: ({ config }) => (
+    <Section title="Settings">
+      <Code label="settings" text={JSON.stringify(config, null, 2)} />
+    </Section>
+  ),
+  empty:
+    "A source that needs a key, a password or a person's sign-in at the other side gets it from a connection.",
+  create: {},
+  change: { without: ["kind"] },
+  remove: { lost: <p>A connection that a channel or a subscription uses cannot be deleted.</p> },
+};
+
+export default function Connections() {
+  return <ResourceView spec={SPEC} />;
+}

@@ -1,0 +1,48 @@
+import { useState } from "preact/hooks";
+import type { Schemas } from "../../api/client.ts";
+import { ResourceForm } from "../../kit/resource/resource-form.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { may } from "../../session/session.ts";
+
+interface Props {
+  readonly connection: Schemas["Connection"];
+  readonly onDone: () => void;
+}
+
+/** Calls an address with the credentials, and says what came of it. */
+export function TestConnection({ connection: { id, name, allowedOrigins }, onDone }: Props) {
+  const [isOpen, setOpen] = useState(false);
+  const [result, setResult] = useState<Schemas["ConnectionTest"]>();
+  if (!may("connections.write")) return null;
+  return (
+    <>
+      <button type="button" class="button" onClick={() => setOpen(true)}>
+        Test
+      </button>
+      {result && (
+        <div class={result.ok ? "note ok" : "note bad"} role="status">
+          {result.ok ? "It works" : "It does not work"}
+          {result.status !== null && `: answered ${result.status}`}
+          {result.code !== null && <code>{result.code}</code>}
+          {result.message !== null && <Stranger>{result.message}</Stranger>}
+        </div>
+      )}
+      {isOpen && (
+        <ResourceForm
+          title={`Test ${name}`}
+          method="post"
+          operation="/connections/{connectionId}/test"
+          path={`/connections/${id}/test`}
+          verb="Test"
+          start={allowedOrigins[0] === undefined ? {} : { url: allowedOrigins[0] }}
+          onClose={() => setOpen(false)}
+          onDone={(answer) => {
+            setOpen(false);
+            setResult(answer as Schemas["ConnectionTest"]);
+            onDone();
+          }}
+        />
+      )}
+    </>
+  );
+}

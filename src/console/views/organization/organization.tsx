@@ -1,0 +1,100 @@
+import type { Schemas } from "../../api/client.ts";
+import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { Badge, Section } from "../../kit/layout/page.tsx";
+import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
+import { Code } from "../../kit/text/code.tsx";
+import { Copyable } from "../../kit/text/copy.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+
+type Organization = Schemas["Organization"];
+
+const SPEC: ResourceSpec<Organization> = {
+  title: "Organization",
+  one: "organization",
+  many: "organizations",
+  lead: "Each caller sees its own. Callers of the operator's organization, the first one, can make others, and see nothing of them afterwards.",
+  path: "/organizations",
+  param: "organizationId",
+  noun: "organizations",
+  columns: [
+    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <Stranger>{name}</Stranger> },
+    { title: "Id", width: "minmax(0, 2fr)", priority: 2, cell: ({ id }) => <code>{id}</code> },
+    { title: "Made", width: "9rem", priority: 2, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  ],
+  titleOf: ({ name }) => name,
+  facts: ({ id, name, iamId, tenantId, createdAt, updatedAt }) => [
+    ["Id", <Copyable key="id" text={id} what="organization id" />],
+    ["Name", <Stranger key="name">{name}</Stranger>],
+    ["Outside id", <Stranger key="iam">{iamId}</Stranger>],
+    ["Tenant", <Stranger key="tenant">{tenantId}</Stranger>],
+    ["Made", <Time key="created" at={createdAt} as="full" />],
+    ["Changed", <Time key="updated" at={updatedAt} as="full" />],
+  ],
+  more: (organization) => <Inside organization={organization} />,
+  empty: "",
+  create: {
+    told: (answer, onClose) => <Made made={answer as Schemas["NewOrganization"]} onClose={onClose} />,
+  },
+  change: {},
+};
+
+function Inside({
+  organization: { spaces, roles, members, groups },
+}: {
+  readonly organization: Organization;
+}) {
+  return (
+    <>
+      <Names title="Spaces" names={spaces.map(({ name }) => name)} />
+      <Names title="Roles" names={roles.map(({ name }) => name)} />
+      <Names title="Groups" names={groups.map(({ name }) => name)} />
+      <Names title="Members" names={members.map(({ accountId }) => accountId)} />
+    </>
+  );
+}
+
+function Names({ title, names }: { readonly title: string; readonly names: readonly string[] }) {
+  return (
+    <Section title={`${title} (${names.length})`}>
+      {names.length === 0 ? (
+        <p class="faint">None.</p>
+      ) : (
+        <p class="row wrap">
+          {names.map((name) => (
+            <Badge key={name}>
+              <Stranger max={80}>{name}</Stranger>
+            </Badge>
+          ))}
+        </p>
+      )}
+    </Section>
+  );
+}
+
+function Made({
+  made: { name, id, apiKey },
+  onClose,
+}: {
+  readonly made: Schemas["NewOrganization"];
+  readonly onClose: () => void;
+}) {
+  return (
+    <Dialog title={`The organization ${name}`} onClose={onClose}>
+      <div class="stack">
+        <p>Its id, and its first key, which may do all in it. This is the only time that the key is shown.</p>
+        <Code label="Organization id" text={id} />
+        <Code label="API key" text={apiKey.key} wrap />
+        <div class="row end">
+          <button type="button" class="button primary" onClick={onClose}>
+            I have kept it
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+export default function OrganizationView() {
+  return <ResourceView spec={SPEC} />;
+}
