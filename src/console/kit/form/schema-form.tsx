@@ -11,8 +11,8 @@ import {
   type Of,
   TextInput,
 } from "./inputs.tsx";
-import { isSame } from "./same.ts";
 import { type Field, fieldOf, isRecord, type ObjectField, type Resolve, type Schema } from "./schema.ts";
+import { isUsual, keptBy, startOf, startOfObject } from "./values.ts";
 import { pathTo, wordsOf } from "./words.ts";
 
 interface Props {
@@ -186,19 +186,6 @@ function Properties(props: InputProps & { readonly field: Pick<ObjectField, "pro
 /** So few are all shown. */
 const MAX_SHOWN = 4;
 
-/** Not given, or as the API would have it anyway. */
-function isUsual(schema: Schema, value: unknown, resolve: Resolve): boolean {
-  const field = fieldOf(schema, resolve);
-  if (value === undefined || value === null || isSame(value, field.fallback)) return true;
-  if (field.is === "variants" && isRecord(field.fallback) && isRecord(value))
-    return isSame(value[field.by], field.fallback[field.by]);
-  return (
-    field.is === "object" &&
-    isRecord(value) &&
-    field.properties.every(({ name, schema: one }) => isUsual(one, value[name], resolve))
-  );
-}
-
 function ListInput(props: Of<"list">) {
   const { field, value, onChange, path, context, name } = props;
   const items = Array.isArray(value) ? (value as readonly unknown[]) : [];
@@ -364,46 +351,4 @@ function Chosen({ told, ...props }: InputProps & { readonly told: string | undef
       <Properties {...props} isRequired field={field} />
     </>
   );
-}
-
-/** What a new thing of that schema begins with: what tells its kind, and what is needed. */
-function startOf(schema: Schema, resolve: Resolve): unknown {
-  const field = fieldOf(schema, resolve);
-  switch (field.is) {
-    case "object":
-      return startOfObject(schema, resolve);
-    case "variants":
-      return field.variants[0] ? startOfObject(field.variants[0].schema, resolve) : {};
-    case "list":
-      return [];
-    case "record":
-      return {};
-    case "flag":
-      return false;
-    case "fixed":
-      return field.value;
-    default:
-      return undefined;
-  }
-}
-
-/** @returns the fixed fields of the object, and no other */
-export function startOfObject(schema: Schema, resolve: Resolve): Readonly<Record<string, unknown>> {
-  const field = fieldOf(schema, resolve);
-  if (field.is !== "object") return {};
-  return Object.fromEntries(
-    field.properties.flatMap(({ name, schema: one }) => {
-      const part = fieldOf(one, resolve);
-      return part.is === "fixed" ? [[name, part.value]] : [];
-    }),
-  );
-}
-
-/** Of what was given for one variant, what another has too. */
-function keptBy(
-  given: Readonly<Record<string, unknown>>,
-  { properties }: Schema,
-): Readonly<Record<string, unknown>> {
-  const known = isRecord(properties) ? properties : {};
-  return Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(known, name)));
 }
