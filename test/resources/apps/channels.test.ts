@@ -169,6 +169,32 @@ describe("a channel", () => {
     });
   });
 
+  it("is not written over by a program that knows less of it: what a newer one has stored is refused, not dropped", async () => {
+    const { db } = api.database;
+    const { id, config, events } = await create();
+    const path = `/apps/${appId}/channels/${id}`;
+    const newer = [
+      { config: { ...config, younger: 1 }, events },
+      { config: { ...config, dedupe: { ...config.dedupe, younger: 1 } }, events },
+      { config, events: [{ ...events[0], younger: 1 }] },
+    ];
+    for (const content of newer) {
+      await db
+        .updateTable("channels")
+        .set({ config: JSON.stringify(content.config), events: JSON.stringify(content.events) })
+        .where(hasAddress(api.keyring, id))
+        .execute();
+      const refused = await api.call("PUT", path, { title: "t" });
+      expect([refused.status, JSON.stringify(refused.body)]).toEqual([
+        400,
+        expect.stringContaining("younger"),
+      ]);
+      expect(await stored(id)).toMatchObject({ title: null, ...content });
+    }
+    const without = await api.call("PUT", path, { events });
+    expect(without).toMatchObject({ status: 200 });
+  });
+
   it("stays paused when it is changed", async () => {
     const { id } = await create();
     await api.database.db
