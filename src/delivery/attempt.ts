@@ -1,12 +1,12 @@
 import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
+import { createHandlerRequest, type DeliveredEvent } from "../event/handler-request.ts";
 import type { Clock } from "../lib/clock.ts";
 import { formatTimestamp } from "../lib/clock.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { type CredentialsOf, NeedsReauthError } from "../net/credentials.ts";
 import { type Outbound, OutboundError, type OutboundResponse } from "../net/outbound.ts";
 import { notBeforeOf } from "../net/retry-after.ts";
-import { createHandlerRequest, type DeliveredEvent } from "./handler-request.ts";
 
 /** The result of one attempt. `isGone`: the handler wants no more, ever (410). */
 export type AttemptResult =

@@ -14,10 +14,10 @@ import {
   setHandlerFailing,
 } from "../data/subscriptions/handlers.ts";
 import type { HandlerAttempt, PendingDelivery } from "../event/handler.ts";
+import type { DeliveredEvent } from "../event/handler-request.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import type { Listeners } from "../lib/listeners.ts";
 import { startLoop } from "../lib/loop.ts";
-import type { DeliveredEvent } from "./handler-request.ts";
 import { type Lane, type LaneDeps, startLane } from "./lane.ts";
 
 export interface HandlersDeps

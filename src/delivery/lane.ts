@@ -5,6 +5,7 @@ import { readOptions } from "../consumer/options.ts";
 import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
 import { isTestEvent, readAttributes } from "../event/cloud-event.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
+import type { DeliveredEvent } from "../event/handler-request.ts";
 import { type Clock, formatTimestamp } from "../lib/clock.ts";
 import { createLimiter } from "../lib/limiter.ts";
 import { sleep } from "../lib/sleep.ts";
@@ -12,7 +13,6 @@ import type { Log } from "../log.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
 import { createFailureNotes } from "./failure-notes.ts";
-import type { DeliveredEvent } from "./handler-request.ts";
 import type { RetryQueue } from "./retry-queue.ts";
 
 export interface LaneDeps {

@@ -1,6 +1,6 @@
 import type { JobQueue } from "../bus/jobs/job-queue.ts";
 import type { PendingDelivery, SendAgain } from "../event/handler.ts";
-import { topicMark } from "./handler-request.ts";
+import { topicMark } from "../event/handler-request.ts";
 
 /** Events to be sent to handlers once more. */
 export interface RetryQueue {

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, it } from "vitest";
-import { createHandlerRequest } from "../../src/delivery/handler-request.ts";
+import { createHandlerRequest } from "../../src/event/handler-request.ts";
 import { freePort } from "../support/free-port.ts";
 import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";

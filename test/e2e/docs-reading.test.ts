@@ -5,7 +5,7 @@ import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createHandlerRequest } from "../../src/delivery/handler-request.ts";
+import { createHandlerRequest } from "../../src/event/handler-request.ts";
 import { freePort } from "../support/free-port.ts";
 import { startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";

@@ -29,7 +29,7 @@ export type StreamState =
 const MAX_EVENT_BYTES = 256 * 1024 * 1024;
 /** The gateway says each quarter of a minute that it is there: after a laptop's sleep a connection is dead, and nobody tells. */
 const MAX_SILENCE_MS = 40_000;
-const BACKOFF = { initialMs: 250, maxMs: 15_000, factor: 2, jitter: 0.5 } as const;
+const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 2, jitter: 0.5 } as const;
 
 /**
  * Follows the events of an app, from a position on, through everything that ends a stream: a gateway that restarts or answers 503, a

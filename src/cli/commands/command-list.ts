@@ -123,6 +123,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./events/tail.ts"),
   },
   {
+    name: "listen",
+    summary: "Send events to a server on this machine, as a handler gets them",
+    group: EVENTS,
+    load: () => import("./events/listen.ts"),
+  },
+  {
     name: "explain",
     summary: "Say step by step what a delivery would become",
     group: EVENTS,

@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type { Io } from "../io.ts";
 import { escapeJson, escapeLines } from "./escape.ts";
-import { type Column, type Paint, renderFields, renderTable } from "./table.ts";
+import { type Color, type Column, type Paint, renderFields, renderTable } from "./table.ts";
 
 /** How a command says what it has found: tables at a terminal, lines of JSON where a program reads. */
 export interface Output {
@@ -17,7 +17,7 @@ export interface Output {
   /** For a person, on standard output; not where a program reads. */
   readonly say: (text: string) => void;
   /** For a person, on standard error, wherever output goes. */
-  readonly note: (text: string) => void;
+  readonly note: (text: string, color?: Color) => void;
 }
 
 const DEFAULT_CELLS = 100;
@@ -46,6 +46,9 @@ export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat)
       else stdout.write(renderFields(fields, paint));
     },
     say: (text) => void (isJson ? undefined : stdout.write(`${text}\n`)),
-    note: (text) => void stderr.write(`${escapeLines(text)}\n`),
+    note(text, color) {
+      const escaped = escapeLines(text);
+      stderr.write(`${color !== undefined && stderr.isTTY ? paint(color, escaped) : escaped}\n`);
+    },
   };
 }

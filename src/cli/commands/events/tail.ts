@@ -64,6 +64,5 @@ function lineOf(event: ApiEvent, { paint, cells }: Output): string {
 
 /** Says, aside, that the stream has to wait, or goes on. */
 export function noteState(output: Output, state: StreamState): void {
-  if (state.kind === "waiting")
-    output.note(output.paint("yellow", `Waiting for the gateway: ${escapeText(state.reason)}`));
+  if (state.kind === "waiting") output.note(`Waiting for the gateway: ${state.reason}`, "yellow");
 }

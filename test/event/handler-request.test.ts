@@ -1,7 +1,7 @@
 import { HTTP } from "cloudevents";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { createHandlerRequest } from "../../src/delivery/handler-request.ts";
+import { createHandlerRequest } from "../../src/event/handler-request.ts";
 
 const SECRET = `whsec_${Buffer.from("0123456789abcdef01234567").toString("base64")}`;
 const base = ["specversion", "1.0", "id", "1", "source", "/apps/a/channels/c", "type", "push"];

@@ -1,7 +1,6 @@
 import { createHmac } from "node:crypto";
-import { readAttributes } from "../event/cloud-event.ts";
-import { binaryHeaders } from "../event/typed-event.ts";
-import type { OutboundRequest } from "../net/outbound.ts";
+import { readAttributes } from "./cloud-event.ts";
+import { binaryHeaders } from "./typed-event.ts";
 
 /** An event as its entry has it, and where that stands. */
 export interface DeliveredEvent {
@@ -9,6 +8,14 @@ export interface DeliveredEvent {
   readonly entryId: string;
   /** Name, value, name, value … */
   readonly fields: readonly string[];
+}
+
+/** A request as it goes out; names of headers in lower case. */
+export interface HandlerRequest {
+  readonly method: "POST";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Buffer;
 }
 
 /**
@@ -26,7 +33,7 @@ export function createHandlerRequest(
     readonly subscriptionId: string;
     readonly atMs: number;
   },
-): OutboundRequest {
+): HandlerRequest {
   const { secret, subscriptionId, atMs, url } = options;
   const { attributes, text = "" } = readAttributes(event.fields);
   const { data_base64: base64, traceparent } = attributes;

@@ -1,0 +1,143 @@
+import { pathOf } from "../client/api.ts";
+import type { Client } from "../client/command.ts";
+import type { App } from "../client/entities.ts";
+import { channelOf, followEvents } from "../client/event-stream.ts";
+import { escapeText } from "../output/escape.ts";
+import { type ListenedEvent, readEntry } from "./entry.ts";
+import { type Forwarded, forward } from "./forward.ts";
+import { readKeys } from "./keys.ts";
+import { openListenState } from "./state.ts";
+
+export interface ListenWish {
+  readonly app: App;
+  readonly url: string;
+  /** Uids; none: all. */
+  readonly channels: readonly string[];
+  /** None: all. */
+  readonly types: readonly string[];
+  /** From there on, instead of where it was. */
+  readonly from: string | undefined;
+  readonly secret: string;
+  readonly timeoutMs: number;
+}
+
+/** Events that can be sent again by their number. */
+const KEPT = 200;
+
+/**
+ * Sends the events of an app to a local server, one after the other, from where this listener was, until it is told to end. An event
+ * counts as sent once it was answered; its place is saved before the next one goes.
+ */
+export async function listen({ api, output, io }: Client, wish: ListenWish): Promise<void> {
+  const { app, url, channels, types, secret, timeoutMs } = wish;
+  const ending = new AbortController();
+  const signal = AbortSignal.any([io.signal, ending.signal]);
+  const filters = [...channels.map((uid) => `channel ${uid}`), ...types.map((type) => `type ${type}`)].sort();
+  const state = openListenState(io.env, { baseUrl: api.baseUrl, appId: app.id, target: url, filters });
+  const from = wish.from ?? state.position;
+  output.note(headOf(wish, from));
+
+  const recent = new Map<number, ListenedEvent>();
+  let count = 0;
+  let waitsFor: string | undefined;
+  /** Once for each reason, however often it is tried. */
+  const onWaiting = (what: string, reason: string): void => {
+    const message = `${what}: ${reason}`;
+    if (message !== waitsFor) output.note(message, "yellow");
+    waitsFor = message;
+  };
+  const send = (event: ListenedEvent): Promise<Forwarded | undefined> =>
+    forward(event, {
+      ...{ url, secret, timeoutMs, signal },
+      onWaiting: (reason) => onWaiting(`Waiting for ${url}`, reason),
+    });
+
+  async function again(number = count): Promise<void> {
+    const event = recent.get(number);
+    if (event === undefined) return output.note(`There is no event ${number} to send again.`);
+    const forwarded = await send(event);
+    if (forwarded !== undefined) show(number, event, forwarded, true);
+  }
+
+  function show(
+    number: number,
+    event: ListenedEvent,
+    { status, latencyMs }: Forwarded,
+    isAgain: boolean,
+  ): void {
+    const { id, type, topic } = event;
+    const ms = Math.round(latencyMs);
+    if (output.isJson) {
+      const line = { number, id, type, channel: channelOf(topic), topic, entryId: event.entryId };
+      output.json(JSON.stringify({ ...line, status: status ?? null, latencyMs: ms, again: isAgain }));
+      return;
+    }
+    const color = status === undefined || status >= 500 ? "red" : status >= 300 ? "yellow" : "green";
+    const answer = status === undefined ? `no answer in ${ms} ms` : `${status} ${ms} ms`;
+    output.say(
+      [
+        output.paint("dim", `${new Date().toTimeString().slice(0, 8)} #${number}`),
+        `${escapeText(channelOf(topic))}:${output.paint("cyan", escapeText(type))}`,
+        output.paint("dim", escapeText(id)),
+        output.paint(color, answer) + (isAgain ? " again" : ""),
+      ].join(" "),
+    );
+  }
+
+  /** A stream has its line ends made anew: the event itself has them as they were sent. */
+  async function readExactly(json: string): Promise<ListenedEvent> {
+    const event = readEntry(json);
+    if (!event.hasLineEnds) return event;
+    const path = pathOf("apps", app.id, "events", event.topic, event.entryId);
+    return api.text(path).then(readEntry, () => event);
+  }
+
+  using _ = readKeys(io, {
+    onAgain: (number) => void again(number),
+    onEnd: () => ending.abort(new Error("ended by a key")),
+  });
+  const steps = followEvents(api, {
+    appId: app.id,
+    type: types.length === 1 ? types[0] : undefined,
+    ...{ from, signal },
+    onState(change) {
+      if (change.kind === "waiting") onWaiting("Waiting for the gateway", change.reason);
+      else if (waitsFor !== undefined) {
+        waitsFor = undefined;
+        output.note("Goes on.");
+      }
+    },
+  });
+  for await (const { position, event: json } of steps) {
+    if (json !== undefined) {
+      const event = await readExactly(json);
+      if (isWanted(event, channels, types)) {
+        const forwarded = await send(event);
+        if (forwarded === undefined) return;
+        waitsFor = undefined;
+        recent.set(++count, event);
+        recent.delete(count - KEPT);
+        state.save(position);
+        show(count, event, forwarded, false);
+        continue;
+      }
+    }
+    state.save(position);
+  }
+}
+
+const isWanted = (event: ListenedEvent, channels: readonly string[], types: readonly string[]): boolean =>
+  (channels.length === 0 || channels.includes(channelOf(event.topic))) &&
+  (types.length === 0 || types.includes(event.type));
+
+function headOf({ app, url, channels, secret }: ListenWish, from: string | undefined): string {
+  const what = channels.length === 0 ? "all channels" : channels.join(", ");
+  const sinceMs = from === undefined ? undefined : Number(from.split(".", 1)[0]);
+  const since =
+    sinceMs === undefined ? "from now on" : `from ${new Date(sinceMs).toISOString()} on, where it was`;
+  return [
+    `Sends ${what} of ${app.uid} to ${url}, ${since}.`,
+    `Signed as Standard Webhooks with ${secret}`,
+    "Keys: r sends the last one again, 12r number 12; q ends.",
+  ].join("\n");
+}

@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import { startCuttableLink } from "../support/cuttable-link.ts";
+import { freePort } from "../support/free-port.ts";
+import { channelOf, createTestStores, installApp } from "../support/gateway.ts";
+import { API_KEY, PROGRAM_ENV, startGatewayProcess } from "../support/gateway-process.ts";
+import { until } from "../support/until.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const EVENTS = 10_000;
+const dir = mkdtempSync(join(tmpdir(), "inlet-laptop-"));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+/** A developer's server: what it took, in order. */
+async function startLocalServer() {
+  const taken: number[] = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    taken.push(JSON.parse(body).n);
+    response.end();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    taken,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/x`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+it("a laptop that sleeps, is cut off, and meets a gateway that restarts, gets every event in order, and twice only what was under way", async () => {
+  await using stores = await createTestStores();
+  const port = await freePort();
+  const startGateway = () => startGatewayProcess({ ...stores.env, INLET_PORT: String(port) });
+  let gateway = await startGateway();
+  await using link = await startCuttableLink(port);
+  await using local = await startLocalServer();
+  const app = await installApp(gateway, [{ uid: "c", kind: "webhook", config: {}, events: [{ type: "t" }] }]);
+  const path = new URL(channelOf(app).url ?? "").pathname;
+  let next = 0;
+
+  /** Senders try again until they read a 200. */
+  async function post(count: number): Promise<void> {
+    for (const end = next + count; next < end; next++) {
+      const body = JSON.stringify({ n: next });
+      await until(async () => {
+        const answer = await fetch(`${gateway.origin}${path}`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body,
+        }).catch(() => undefined);
+        await answer?.arrayBuffer();
+        return answer?.status === 200;
+      });
+    }
+  }
+
+  const env = {
+    ...PROGRAM_ENV,
+    INLET_URL: `http://127.0.0.1:${link.port}`,
+    INLET_API_KEY: API_KEY,
+    INLET_APP: app.id,
+    XDG_CONFIG_HOME: dir,
+  };
+  const startListener = (...more: string[]): ChildProcess =>
+    spawn(process.execPath, [MAIN, "listen", "--to", local.url, ...more], { env, stdio: "ignore" });
+  const stop = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
+    const exited = once(child, "exit");
+    child.kill(signal);
+    await exited;
+  };
+  const reaches = (count: number) => until(() => local.taken.length >= count, { everyMs: 50 });
+
+  // From the beginning, whatever of the first events comes before it has begun.
+  let listener = startListener("--since", "1h");
+  await post(1_000);
+  await reaches(500);
+
+  listener.kill("SIGSTOP");
+  await post(3_000);
+  listener.kill("SIGCONT");
+  await reaches(1_500);
+
+  link.cut();
+  await post(1_000);
+  link.mend();
+  await reaches(2_000);
+
+  await stop(listener, "SIGKILL");
+  await post(1_000);
+  listener = startListener();
+  await reaches(2_500);
+
+  await gateway[Symbol.asyncDispose]();
+  gateway = await startGateway();
+  await post(EVENTS - next);
+  await until(() => new Set(local.taken).size === EVENTS, { everyMs: 200 });
+  await stop(listener, "SIGTERM");
+  await gateway[Symbol.asyncDispose]();
+
+  const firsts = [...new Set(local.taken)];
+  expect(firsts).toEqual(Array.from({ length: EVENTS }, (_, n) => n));
+  // One for each time that something was cut in the middle: the link, the kill.
+  expect(local.taken.length - EVENTS).toBeLessThanOrEqual(2);
+});
