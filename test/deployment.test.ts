@@ -1,7 +1,13 @@
-import { readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { EXIT } from "../src/cli/exit.ts";
+import { SETTING_LIST } from "../src/settings.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
@@ -50,5 +56,42 @@ describe("the alert rules", () => {
     const names = rules.map(({ alert }) => alert).sort();
     expect(namesOf(true).sort()).toEqual(names);
     expect(namesOf(false).sort()).toEqual(names);
+  });
+});
+
+describe("the systemd unit", () => {
+  const unit = read("config/inlet.service");
+  const valuesOf = (name: string): readonly string[] =>
+    [...unit.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
+
+  it("starts the program with settings that exist, lets it drain, and does not try again what cannot be mended so", () => {
+    const known = SETTING_LIST.map(({ name }) => name);
+    const settings = [...unit.matchAll(/\b([A-Z][A-Z_]+)=\S/g)].map(([, name = ""]) => name);
+    expect(settings.filter((name) => name !== "NODE_ENV" && !known.includes(name))).toEqual([]);
+    expect(settings).toContain("INLET_DATA_DIR");
+    expect(valuesOf("ExecStart")).toEqual(["/usr/bin/node src/main.ts --config /etc/inlet/inlet.env"]);
+    const [environment = ""] = valuesOf("Environment");
+    const delay = Number(/INLET_DRAIN_DELAY_SECONDS=(\d+)/.exec(environment)?.[1]);
+    expect(Number(valuesOf("TimeoutStopSec")[0])).toBeGreaterThan(delay + 20);
+    expect(valuesOf("RestartPreventExitStatus")).toEqual([`${EXIT.wrongSettings} ${EXIT.dataDirInUse}`]);
+    // Its own PostgreSQL and Redis are stopped by it, and last.
+    expect(valuesOf("KillMode")).toEqual(["mixed"]);
+  });
+
+  it("is accepted by systemd, and leaves little exposed", async (context) => {
+    const analyze = "/usr/bin/systemd-analyze";
+    if (!existsSync(analyze)) return context.skip("there is no systemd-analyze");
+    const dir = await mkdtemp(join(tmpdir(), "inlet-unit-"));
+    try {
+      const path = join(dir, "inlet.service");
+      // It must be there to be accepted.
+      await writeFile(path, unit.replace("/usr/bin/node", process.execPath));
+      const run = promisify(execFile);
+      expect(await run(analyze, ["verify", path])).toEqual({ stdout: "", stderr: "" });
+      const options = ["--offline=true", "--threshold=20", "--no-pager"];
+      expect((await run(analyze, ["security", ...options, path])).stdout).toContain("Overall exposure level");
+    } finally {
+      await rm(dir, { recursive: true, force: true });
+    }
   });
 });

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { SETTING_LIST } from "../src/settings.ts";
 import { readDockerfile } from "./support/dockerfile.ts";
 
@@ -17,6 +18,9 @@ describe("the compose file", () => {
     const passed = [...names, "INLET_PORT", "INLET_HOST", "INLET_DATA_DIR"];
     expect(known.filter((name) => !passed.includes(name))).toEqual([]);
     expect(text).toContain("INLET_MASTER_KEY: ${INLET_MASTER_KEY:?");
+    // No key stands twice, and a drain is over before it is cut.
+    const { services } = parse(text, { uniqueKeys: true });
+    expect(Number.parseInt(services.inlet.stop_grace_period, 10)).toBeGreaterThan(5 + 20);
     expect(text).toMatch(/"127\.0\.0\.1:\$\{REDIS_PORT:-6379\}:6379"/);
   });
 });
