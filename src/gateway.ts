@@ -2,6 +2,7 @@ import { createApp, createStartingApp } from "./app.ts";
 import { openRedis } from "./bus/connection/redis.ts";
 import { startRedisClock } from "./bus/connection/redis-clock.ts";
 import { createGroups } from "./bus/groups/groups.ts";
+import { createReadings } from "./bus/groups/readings.ts";
 import { startOverLimit } from "./bus/limits/over-limit.ts";
 import type { Appended } from "./bus/publish/publish.ts";
 import { createEntryIndex } from "./bus/topics/entry-index.ts";
@@ -309,7 +310,8 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
           requireRoom: createRequireRoom((id) => limitsOf(id).rowsPerResource),
           limitDefaults: limitDefaults.values,
           onDeleted: housekeeper.settleNow,
-          sendAgain: delivery.sendAgain,
+          ...{ sendAgain: delivery.sendAgain, findRetry: delivery.findRetry },
+          readings: createReadings({ redis, groups: bus.groups }),
           readChanges: changes.readNow,
           console: { signIn: consoleSignIn(config) },
           stopping,

@@ -18,7 +18,7 @@ import type { RetryQueue } from "./retry-queue.ts";
 export interface LaneDeps {
   readonly redis: Pick<RedisBus, "call" | "isCluster">;
   readonly attempt: Attempt;
-  readonly retries: RetryQueue;
+  readonly retries: Pick<RetryQueue, "add">;
   /** Before the n-th attempt at an event, in ms. */
   readonly backoffMs: (attempts: number) => number;
   readonly onFailing: (subscription: HandledSubscription, isFailing: boolean) => void;

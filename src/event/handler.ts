@@ -36,5 +36,10 @@ export interface PendingDelivery {
   readonly attempts: readonly HandlerAttempt[];
 }
 
+/** The attempts so far at an event that is to be sent to its handler once more; undefined where it is not. @throws UnavailableError */
+export type FindRetry = (
+  event: Pick<PendingDelivery, "subscriptionId" | "topic" | "entryId">,
+) => Promise<Pick<PendingDelivery, "attempts"> | undefined>;
+
 /** Sends an event to its handler on demand; the same demand twice sends it once. @throws UnavailableError */
 export type SendAgain = (demandId: string, delivery: PendingDelivery) => Promise<void>;

@@ -8,7 +8,7 @@ import {
   startHandlers,
 } from "../delivery/handlers.ts";
 import { createRetryQueue } from "../delivery/retry-queue.ts";
-import type { PendingDelivery, SendAgain } from "../event/handler.ts";
+import type { FindRetry, PendingDelivery, SendAgain } from "../event/handler.ts";
 import type { CredentialsOf } from "../net/credentials.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -26,6 +26,7 @@ export interface DeliveryDeps
 /** The way of events to handlers: every gateway may add retries, those with the role `delivery` work them off. */
 export interface Delivery extends AsyncDisposable {
   readonly sendAgain: SendAgain;
+  readonly findRetry: FindRetry;
   readonly start: () => Handlers;
 }
 
@@ -35,6 +36,7 @@ export function openDelivery(deps: DeliveryDeps): Delivery {
   const retries = createRetryQueue(queue);
   return {
     sendAgain: retries.sendAgain,
+    findRetry: retries.findRetry,
     start: () =>
       startHandlers({
         ...deps,

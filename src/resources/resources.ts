@@ -36,7 +36,9 @@ import { participants } from "./conversation/rooms/participants.ts";
 import { rooms } from "./conversation/rooms/routes.ts";
 import { tasks } from "./conversation/tasks/routes.ts";
 import { type DeadLettersDeps, deadLetters } from "./events/dead-letters/routes.ts";
-import { type DeliveriesDeps, deliveries } from "./events/deliveries/routes.ts";
+import type { PreviewDeps } from "./events/deliveries/preview.ts";
+import type { ReadingsDeps } from "./events/deliveries/readings.ts";
+import { deliveries } from "./events/deliveries/routes.ts";
 import type { EventsDeps } from "./events/events/queries.ts";
 import { events } from "./events/events/routes.ts";
 import { type EventStreamDeps, eventStream } from "./events/events/stream.ts";
@@ -44,6 +46,7 @@ import { type ProblemsDeps, problems } from "./events/problems/routes.ts";
 import type { QuarantineDeps } from "./events/quarantine/redrive.ts";
 import { quarantine } from "./events/quarantine/routes.ts";
 import { subscriptionLife } from "./events/subscriptions/life.ts";
+import { type ReadersDeps, subscriptionReaders } from "./events/subscriptions/readers.ts";
 import { type ReplayDeps, replays } from "./events/subscriptions/replay.ts";
 import { type SubscriptionsDeps, subscribe, subscriptions } from "./events/subscriptions/routes.ts";
 import { type TopicsDeps, topics } from "./events/topics/routes.ts";
@@ -87,7 +90,9 @@ export type ApiDeps = BlueprintDeps &
   ReplayDeps &
   DeadLettersDeps &
   QuarantineDeps &
-  DeliveriesDeps &
+  PreviewDeps &
+  ReadingsDeps &
+  ReadersDeps &
   TopicsDeps &
   EventsDeps &
   EventStreamDeps &
@@ -165,6 +170,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   subscribe,
   subscriptions,
   subscriptionLife,
+  subscriptionReaders,
   replays,
   deadLetters,
   deliveries,

@@ -40,7 +40,7 @@ async function startRefused(options: {
     {
       redis,
       attempt: async () => refused,
-      retries: { add: options.store, sendAgain: unexpected },
+      retries: { add: options.store },
       backoffMs: () => 1_000,
       onFailing() {},
       ...{ onGone: unexpected, onDead: unexpected, observe() {}, writeError: async () => {} },

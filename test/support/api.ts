@@ -80,6 +80,8 @@ export type ApiBus = Pick<
   | "leases"
   | "runtimes"
   | "sendAgain"
+  | "findRetry"
+  | "readings"
   | "onDeleted"
 >;
 
@@ -326,6 +328,8 @@ export function awayBus(): ApiBus {
     publishTest: fail,
     explain: fail,
     sendAgain: fail,
+    findRetry: fail,
+    readings: away(),
     positions: away(),
     states: away(),
     leases: away(),

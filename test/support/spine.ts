@@ -1,5 +1,6 @@
 import { openRedis, type RedisBus } from "../../src/bus/connection/redis.ts";
 import { createGroups, type Groups } from "../../src/bus/groups/groups.ts";
+import { createReadings } from "../../src/bus/groups/readings.ts";
 import { type JobQueue, openJobQueue } from "../../src/bus/jobs/job-queue.ts";
 import { createEntryIndex, type EntryIndex } from "../../src/bus/topics/entry-index.ts";
 import { createTopics, type Topics } from "../../src/bus/topics/topics.ts";
@@ -103,7 +104,8 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
   const queue = starting.use(
     openJobQueue<PendingDelivery>({ redis, name: "handlers", log: createLog({ level: "silent" }) }),
   );
-  const { sendAgain } = createRetryQueue(queue);
+  const { sendAgain, findRetry } = createRetryQueue(queue);
+  const readings = createReadings({ redis, groups });
   const hooks = { onDeleted: async () => {}, overLimit };
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   const outbound = starting.use(createOutbound({ allowNetworks: [] }));
@@ -144,7 +146,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           ...{ findLiveChannel, onDeleted },
           ...createSourceBus(redis),
           runtimes,
-          sendAgain,
+          ...{ sendAgain, findRetry, readings },
         };
       },
     }),

@@ -126,6 +126,15 @@ export function openJobQueue<D extends object>(deps: {
         await queue.add(name, data, id === undefined ? options : { ...options, jobId: id });
         return true;
       }),
+    /** The data of the first of these jobs that is there. */
+    findFirst: (ids: readonly string[]): Promise<D | undefined> =>
+      ask(async () => {
+        const there = await Promise.all(ids.map((id) => client.exists(queue.toKey(id))));
+        const found = ids.find((_, at) => there[at] === 1);
+        const job = found === undefined ? undefined : await queue.getJob(found);
+        // Jobs of a queue have its data.
+        return job?.data as D | undefined;
+      }),
     /** Removes a job that no worker has. */
     remove: (id: string): Promise<void> => ask(async () => void (await queue.remove(id))),
     /** Hands due jobs to the handler until the worker is disposed of. */

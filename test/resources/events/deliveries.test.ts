@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { insertDeadLetter } from "../../../src/data/subscriptions/dead-letters.ts";
+import { createRetryQueue } from "../../../src/delivery/retry-queue.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 import { until } from "../../support/until.ts";
@@ -155,6 +157,80 @@ describe("the record of a delivery", () => {
     expect(audit).toMatchObject([{ action: "read" }]);
     const other = spine.api.as(await spine.api.keyWith("apps.read", "channels.read"));
     expect(await other.refusal("GET", `/apps/${app.id}/deliveries`)).toMatchObject({ status: 403 });
+  });
+});
+
+describe("what the newest deliveries would become", () => {
+  it("is counted by type and reason beside what they became, by other definitions or today's", async () => {
+    const app = await install();
+    for (const [id, type] of [
+      ["1", "push"],
+      ["2", "pull"],
+      ["3", "pull"],
+    ])
+      await deliver(app, { type, id, data: {} });
+    const path = `/apps/${app.id}/deliveries/preview`;
+    const same = await spine.api.call.post(path, { channelId: "main" });
+    expect(same).toMatchObject({
+      looked: 3,
+      events: [{ name: "push", before: 1, after: 1 }],
+      failures: [{ name: "no_match", before: 2, after: 2 }],
+    });
+    expect(same.items.map(({ isChanged }: { isChanged: boolean }) => isChanged)).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    const edited = [events[0], { ...events[0], type: "pull" }];
+    const other = await spine.api.call.post(path, { channelId: "main", events: edited });
+    expect(other).toMatchObject({
+      events: [
+        { name: "pull", before: 0, after: 2 },
+        { name: "push", before: 1, after: 1 },
+      ],
+      failures: [{ name: "no_match", before: 2, after: 0 }],
+    });
+    expect(other.items.filter(({ isChanged }: { isChanged: boolean }) => isChanged)).toHaveLength(2);
+    expect(await spine.api.call.get(`/apps/${app.id}/events`)).toHaveLength(1);
+    const wrong = { channelId: "main", events: [{ type: "a", idPath: "$.[" }] };
+    expect(await spine.api.call.refusal("POST", path, wrong)).toMatchObject({ status: 400 });
+  });
+});
+
+describe("the readings of a delivery's events", () => {
+  it("tell of each subscription whether it has read, holds, retries, or gave up", async () => {
+    const app = await install();
+    const subscribe = async (handler?: object) =>
+      (await spine.api.call.post(`/apps/${app.id}/events/subscribe`, { eventUid: "*", handler })).id;
+    const handler = { url: "https://handler.example/" };
+    const [unread, held, done] = [await subscribe(), await subscribe(), await subscribe()];
+    const [retrying, dead] = [await subscribe(handler), await subscribe(handler)];
+    const sent = await deliver(app, pushed("1"));
+    if (sent.kind !== "accepted") throw new Error(sent.kind);
+    const { topic = "", entryId = "" } = sent.outcome.events[0] ?? {};
+    const { client } = spine.server;
+    for (const group of [held, done, retrying, dead])
+      await client.xreadgroup("GROUP", group, "worker-1", "STREAMS", topic, ">");
+    for (const group of [done, retrying, dead]) await client.xack(topic, group, entryId);
+    const attempt = { at: new Date().toISOString(), status: 503, code: "http", durationMs: 4 };
+    const pending = { topic, entryId, fields: [], firstAtMs: Date.now() };
+    const retries = createRetryQueue(spine.queue);
+    await retries.add({ ...pending, subscriptionId: retrying, attempts: [attempt, attempt] }, 3_600_000);
+    const letter = { subscriptionId: dead, topic, entryId, type: "push", fields: [], attempts: [attempt] };
+    await insertDeadLetter(spine.api.database.db, { ...letter, reason: "HTTP 503" }, Date.now());
+    const [{ id }] = await listed(app);
+    const readings = await spine.api.call.get(`/apps/${app.id}/deliveries/${id}/readings`);
+    const of = (subscriptionId: string) =>
+      readings.find((one: { subscriptionId: string }) => one.subscriptionId === subscriptionId);
+    expect(readings).toHaveLength(5);
+    expect(of(unread)).toMatchObject({ state: "unread", reader: null, attempts: [] });
+    expect(of(held)).toMatchObject({ state: "pending", reader: "worker-1", deliveries: 1 });
+    expect(of(done)).toMatchObject({ state: "acknowledged", eventId: "1", entryId });
+    expect(of(retrying)).toMatchObject({ state: "retrying", attempts: [attempt, attempt] });
+    expect(of(dead)).toMatchObject({ state: "deadLetter", attempts: [attempt] });
+    const readers = await spine.api.call.get(`/apps/${app.id}/subscriptions/${held}/readers`);
+    expect(readers).toEqual([{ name: "worker-1", topics: 1, pending: 1, idleSeconds: expect.any(Number) }]);
+    expect(await spine.api.call.get(`/apps/${app.id}/subscriptions/${unread}/readers`)).toEqual([]);
   });
 });
 

@@ -359,3 +359,24 @@ it("an item is not found under another app of its organization, nor by a strange
   }
   expect((await list(app.id)).body).toHaveLength(1);
 });
+
+it("what is in quarantine is counted by reason and definition, with first and last arrival", async () => {
+  const app = await install();
+  await quarantineOne(app, { data: 1 });
+  await quarantineOne(app, { data: 2 });
+  await quarantineOne(app, { data: 2 });
+  await quarantineOne(app, { id: "1" });
+  const grouped = await spine.api.call.get(`/apps/${app.id}/quarantine/groups?channelId=main`);
+  expect(grouped).toMatchObject({ matched: 3, looked: 3 });
+  const byReason = Object.fromEntries(
+    grouped.groups.map((group: { reason: string }) => [group.reason, group]),
+  );
+  expect(byReason).toMatchObject({
+    id_missing: { channelUid: "main", definition: "push", items: 2, arrivals: 3 },
+    payload_missing: { definition: "push", items: 1, arrivals: 1 },
+  });
+  const { firstAt, lastAt } = byReason.id_missing;
+  expect(firstAt <= lastAt).toBe(true);
+  const none = await spine.api.call.get(`/apps/${app.id}/quarantine/groups?reason=no_match`);
+  expect(none).toEqual({ matched: 0, looked: 0, groups: [] });
+});

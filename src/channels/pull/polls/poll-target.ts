@@ -20,7 +20,7 @@ export interface PollJob {
   readonly sinceMs?: number;
 }
 
-export type PollQueue = JobQueue<PollJob>;
+export type PollQueue = Omit<JobQueue<PollJob>, "findFirst">;
 
 /** How many polls may be under way at once, over all workers. */
 export interface PollLimits {

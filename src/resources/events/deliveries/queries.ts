@@ -4,15 +4,22 @@ import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { DeliveryRecord, WholeDeliveryRecord } from "../../../event/delivery-record.ts";
 import type { Listed, Page } from "../../../http/page.ts";
 import { notFound } from "../../../http/problem.ts";
+import type { Explain } from "../../../ingest/explain.ts";
+import type { LiveChannel } from "../../../ingest/live-channel.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import { findChannelNumbers, getChannel } from "../../apps/app-channel.ts";
 import { type AppScope, requireApp } from "../../apps/app-scope.ts";
 import { given } from "../../kit/list-page.ts";
 import type { Filters } from "./schema.ts";
 
-interface DeliveriesDeps {
+export interface DeliveriesDeps {
   readonly db: Queryable;
   readonly keyring: Keyring;
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "find">;
+  readonly explain: Explain;
+  /** The channel in force; undefined where it was deleted. @throws UnavailableError */
+  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
+  readonly clock: Clock;
 }
 
 /** Records that one search for an event reads. */
@@ -20,7 +27,7 @@ const MAX_SEARCHED = 2_000;
 
 /** @throws ApiError 404 where there is no such app, or channel */
 export async function listDeliveries(
-  { db, keyring, deliveryRecords }: DeliveriesDeps,
+  { db, keyring, deliveryRecords }: Pick<DeliveriesDeps, "db" | "keyring" | "deliveryRecords">,
   scope: AppScope,
   filters: Filters,
   { limit, offset, order }: Page & { readonly order: "oldest" | "newest" },
@@ -52,7 +59,7 @@ export async function listDeliveries(
 
 /** @throws ApiError 404 where there is none in the app */
 export async function getDelivery(
-  { db, deliveryRecords }: DeliveriesDeps,
+  { db, deliveryRecords }: Pick<DeliveriesDeps, "db" | "deliveryRecords">,
   scope: AppScope,
   id: string,
 ): Promise<WholeDeliveryRecord> {

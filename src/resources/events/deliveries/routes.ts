@@ -1,10 +1,5 @@
-import type { DeliveryRecords } from "../../../bus/deliveries/delivery-records.ts";
 import { recordAccess } from "../../../data/accounts/audit.ts";
-import type { Queryable } from "../../../data/database.ts";
-import type { Keyring } from "../../../data/keyring/keyring.ts";
-import type { Explain } from "../../../ingest/explain.ts";
-import type { LiveChannel } from "../../../ingest/live-channel.ts";
-import type { Clock } from "../../../lib/clock.ts";
+import { shortListQuery } from "../../../http/page.ts";
 import { withoutChannelIds } from "../../../lib/secrets/channel-id.ts";
 import { redactBytes, redactTexts } from "../../../lib/secrets/redact.ts";
 import { appParams, appScopeOf } from "../../apps/app-scope.ts";
@@ -14,7 +9,9 @@ import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { deliveryOf } from "../delivery-copies.ts";
 import { MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../explained-item.ts";
+import { type PreviewDeps, preview } from "./preview.ts";
 import { getDelivery, listDeliveries } from "./queries.ts";
+import { type ReadingsDeps, readingSchema, readingsOf } from "./readings.ts";
 import {
   deliverySchema,
   listQuerySchema,
@@ -23,23 +20,14 @@ import {
   wholeDeliverySchema,
 } from "./schema.ts";
 
-export interface DeliveriesDeps {
-  readonly db: Queryable;
-  readonly keyring: Keyring;
-  readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "find">;
-  readonly explain: Explain;
-  /** The channel in force; undefined where it was deleted. @throws UnavailableError */
-  readonly findLiveChannel: (channelNumber: number) => Promise<LiveChannel | undefined>;
-  readonly clock: Clock;
-}
-
 const params = { ...appParams, deliveryId: pathId("del", "delivery") };
 
 /** The newest deliveries of each channel, as they came, and what came of them. */
-export const deliveries: Resource<DeliveriesDeps> = {
+export const deliveries: Resource<PreviewDeps & ReadingsDeps> = {
   path: "/apps/:appId/deliveries",
   tag: "Deliveries",
   routes: (deps) => [
+    preview(deps),
     defineRoute(
       {
         method: "get",
@@ -87,6 +75,26 @@ export const deliveries: Resource<DeliveriesDeps> = {
         const explanation = explained.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem);
         const shown = { ...found, body: body && redactBytes(body, redact) };
         return redactTexts(renderWholeDelivery(shown, explanation), redact);
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/:deliveryId/readings",
+        operation: "listReadings",
+        summary: "List how far each subscription is with a delivery's events",
+        description: "As of now, of its first 20 events: by event, then subscription.",
+        permission: "deliveries.read",
+        params,
+        query: shortListQuery,
+        answer: listOf(readingSchema),
+      },
+      async ({ caller, params, query: { limit, offset } }) => {
+        const scope = appScopeOf(caller, params);
+        const { record } = await getDelivery(deps, scope, params.deliveryId);
+        const readings = await readingsOf(deps, scope, record.outcome.events);
+        const items = readings.slice(offset, limit === undefined ? undefined : offset + limit);
+        return { items, total: readings.length };
       },
     ),
   ],

@@ -15,6 +15,7 @@ import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { deleteCopiesOfItem } from "../delivery-copies.ts";
 import { renderExplainedItem } from "../explained-item.ts";
+import { groups } from "./groups.ts";
 import { explainKept, preview } from "./preview.ts";
 import { type QuarantineDeps, recordUse, redriveItem } from "./redrive.ts";
 import {
@@ -59,6 +60,7 @@ export const quarantine: Resource<QuarantineDeps> = {
 
     return [
       preview(deps, filterOf),
+      groups(deps, filterOf),
       defineRoute(
         {
           method: "get",

@@ -9,7 +9,7 @@ import { formatTimestamp } from "../../../lib/clock.ts";
 import type { Redact } from "../../../lib/secrets/redact.ts";
 import { explainedItemSchema } from "../explained-item.ts";
 
-const filters = {
+export const filters = {
   channelId: z.string().optional().describe("The id or uid of a channel: its items alone."),
   reason: z.enum(QUARANTINE_REASONS).optional(),
   /** First arrival: at or after `from`, before `to`. */

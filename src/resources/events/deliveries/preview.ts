@@ -1,0 +1,158 @@
+import { z } from "zod";
+import { recordAccess } from "../../../data/accounts/audit.ts";
+import { definitionsSchema } from "../../../event/definition.ts";
+import type { WholeDeliveryRecord } from "../../../event/delivery-record.ts";
+import type { ExplainedItem } from "../../../event/explained.ts";
+import { id } from "../../../http/fields.ts";
+import { invalidParameters, notFound } from "../../../http/problem.ts";
+import { tryDefinitions } from "../../../ingest/check-definitions.ts";
+import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
+import { redactTexts } from "../../../lib/secrets/redact.ts";
+import { getChannel } from "../../apps/app-channel.ts";
+import { appParams, appScopeOf } from "../../apps/app-scope.ts";
+import { defineRoute, type Route } from "../../kit/route.ts";
+import { deliveryOf } from "../delivery-copies.ts";
+import { explainedItemSchema, renderExplainedItem } from "../explained-item.ts";
+import type { DeliveriesDeps } from "./queries.ts";
+import { filters } from "./schema.ts";
+
+export interface PreviewDeps extends DeliveriesDeps {
+  readonly schemas: Pick<SchemaCompiler, "check">;
+  /** Aborts when the gateway ends. */
+  readonly stopping: AbortSignal;
+}
+
+const previewSchema = z.strictObject({
+  channelId: filters.channel.unwrap().describe("The id or uid of the channel."),
+  status: filters.status,
+  events: definitionsSchema
+    .optional()
+    .describe("Definitions to be tried instead of the channel's own; nothing is changed."),
+  limit: z.int().min(1).max(100).default(100).describe("How many of the newest."),
+});
+
+const countSchema = z.array(
+  z.object({
+    name: z.string(),
+    before: z.int().meta({ description: "When it was received." }),
+    after: z.int().meta({ description: "By these definitions." }),
+  }),
+);
+
+const previewResultSchema = z
+  .object({
+    looked: z.int().meta({ description: "Deliveries whose bodies are kept, of the newest." }),
+    events: countSchema.meta({ description: "Events by type." }),
+    failures: countSchema.meta({ description: "Items that would be quarantined, or refused, by reason." }),
+    items: z.array(
+      z.object({
+        id: id("del"),
+        isChanged: z
+          .boolean()
+          .meta({ description: "It would make other events, or fail otherwise, than it did." }),
+        explanation: z.array(explainedItemSchema),
+      }),
+    ),
+  })
+  .meta({
+    id: "DeliveriesPreview",
+    description: "What the newest deliveries would become. Nothing is published.",
+  });
+
+/** Tries definitions on what came in, before they are written. */
+export const preview = (deps: PreviewDeps): Route =>
+  defineRoute(
+    {
+      method: "post",
+      path: "/preview",
+      operation: "previewDeliveries",
+      summary: "Preview definitions on the newest deliveries",
+      description:
+        "Says of a channel's newest deliveries, the newest first, what they would become by today's definitions, or by those in `events`, beside what they became. Secrets in bodies read as `***`.",
+      permission: "deliveries.read",
+      params: appParams,
+      body: previewSchema,
+      answer: previewResultSchema,
+    },
+    async ({ caller, params, body: { channelId, status, events, limit } }) => {
+      const { db, keyring, deliveryRecords, explain, clock } = deps;
+      const scope = appScopeOf(caller, params);
+      const { number } = await getChannel(db, keyring, scope, channelId);
+      const stored = await deps.findLiveChannel(number);
+      if (!stored) throw notFound("channel");
+      const tried = events && (await tryDefinitions(deps.schemas, stored, events, deps.stopping));
+      if (tried?.ok === false) throw invalidParameters(tried.error);
+      const channel = tried?.value ?? stored;
+      const listed = await deliveryRecords.list(scope.organizationId, [number]);
+      const newest = listed
+        .filter((one) => status === undefined || one.status === status)
+        .reverse()
+        .slice(0, limit);
+      const read = newest.map(({ id }) => ({ action: "read", entity: "delivery", id }) as const);
+      await recordAccess(db, caller, read, clock());
+      const [types, reasons] = [createCounts(), createCounts()];
+      const items = [];
+      for (const { id } of newest) {
+        const found = await deliveryRecords.find(scope.organizationId, id);
+        if (!found?.record.hasBody) continue;
+        const delivery = deliveryOf(found);
+        const explained = await explain(channel, delivery);
+        const [before, after] = [madeBefore(found), madeAfter(explained)];
+        types.add(before.types, after.types);
+        reasons.add(before.reasons, after.reasons);
+        const isChanged =
+          before.types.join() !== after.types.join() || before.reasons.join() !== after.reasons.join();
+        const explanation = redactTexts(explained.map(renderExplainedItem), channel.sender.hide(delivery));
+        items.push({ id, isChanged, explanation });
+      }
+      return { looked: items.length, events: types.counted(), failures: reasons.counted(), items };
+    },
+  );
+
+interface Made {
+  /** Of its events, and of its failures, sorted. */
+  readonly types: readonly string[];
+  readonly reasons: readonly string[];
+}
+
+function madeBefore({ record: { outcome }, items }: WholeDeliveryRecord): Made {
+  const kept = outcome.quarantine.map(({ reason }) => reason);
+  // A delivery that was refused as a whole left its reasons with its items alone.
+  const refused = items.flatMap(({ failures }) => failures.map(({ reason }) => reason));
+  return {
+    types: outcome.events.map(({ type }) => type).sort(),
+    reasons: (kept.length > 0 || outcome.events.length > 0 ? kept : refused).sort(),
+  };
+}
+
+/** A failure is one record, whatever definitions it names; an event whose id is known with other data is one too. */
+function madeAfter(explained: readonly ExplainedItem[]): Made {
+  const made = explained.flatMap(({ events }) => events);
+  const conflicts = made.filter(({ status }) => status === "conflict").map(() => "id_conflict");
+  return {
+    types: made
+      .filter(({ status }) => status !== "conflict")
+      .map(({ type }) => type)
+      .sort(),
+    reasons: [
+      ...explained.flatMap(({ failures }) => [...new Set(failures.map(({ reason }) => reason))]),
+      ...conflicts,
+    ].sort(),
+  };
+}
+
+function createCounts() {
+  const counts = new Map<string, { before: number; after: number }>();
+  const of = (name: string) => {
+    const count = counts.get(name) ?? { before: 0, after: 0 };
+    counts.set(name, count);
+    return count;
+  };
+  return {
+    add(before: readonly string[], after: readonly string[]): void {
+      for (const name of before) of(name).before++;
+      for (const name of after) of(name).after++;
+    },
+    counted: () => [...counts].map(([name, count]) => ({ name, ...count })),
+  };
+}

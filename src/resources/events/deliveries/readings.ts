@@ -1,0 +1,105 @@
+import { z } from "zod";
+import type { GroupReading, Readings } from "../../../bus/groups/readings.ts";
+import type { Queryable } from "../../../data/database.ts";
+import type { FindRetry, HandlerAttempt } from "../../../event/handler.ts";
+import type { EventReceipt } from "../../../event/outcome.ts";
+import { id, type Shown, timestamp } from "../../../http/fields.ts";
+import { mapBounded } from "../../../lib/map-bounded.ts";
+import type { AppScope } from "../../apps/app-scope.ts";
+
+export interface ReadingsDeps {
+  readonly db: Queryable;
+  readonly readings: Pick<Readings, "ofEntry">;
+  readonly findRetry: FindRetry;
+}
+
+/** Events of one delivery that are followed. */
+const MAX_EVENTS = 20;
+const CONCURRENCY = 8;
+
+export const readingSchema = z
+  .object({
+    eventId: z.string(),
+    topic: z.string(),
+    entryId: z.string(),
+    subscriptionId: id("sub"),
+    state: z.enum(["unread", "pending", "retrying", "deadLetter", "acknowledged"]).meta({
+      description:
+        "`pending`: a reader has it, or its handler is called. `retrying`: the handler did not take it, and is called again. `deadLetter`: nobody took it after all attempts.",
+    }),
+    reader: z.string().nullable().meta({ description: "Who has it, where it is pending." }),
+    deliveries: z
+      .int()
+      .nullable()
+      .meta({ description: "How often it was given to a reader, where it is pending." }),
+    pendingSeconds: z.number().nullable().meta({ description: "Since it was given last." }),
+    attempts: z
+      .array(z.object({ at: timestamp, status: z.int().nullable(), code: z.string(), durationMs: z.int() }))
+      .meta({
+        description: "Of its handler, which did not take it then; the first one that takes it is not noted.",
+      }),
+  })
+  .meta({ id: "Reading", description: "How far a subscription is with an event." });
+type Reading = Shown<z.output<typeof readingSchema>>;
+
+/** How far each subscription of the app is with the first of these events, as of now. @throws UnavailableError */
+export async function readingsOf(
+  { db, readings, findRetry }: ReadingsDeps,
+  scope: AppScope,
+  events: readonly EventReceipt[],
+): Promise<readonly Reading[]> {
+  const rows = await db
+    .selectFrom("subscriptions")
+    .select(["id", "handler"])
+    .where((eb) => eb.and({ ...scope }))
+    .execute();
+  const hasHandler = new Map(rows.map((row) => [row.id, row.handler !== null]));
+  const found = await mapBounded(events.slice(0, MAX_EVENTS), CONCURRENCY, async (event) => {
+    const { topic, entryId } = event;
+    // Groups that others have made on a topic are theirs.
+    const ours = (await readings.ofEntry(topic, entryId)).filter(({ group }) => hasHandler.has(group));
+    const letters = await lettersOf(db, event);
+    return mapBounded(ours, CONCURRENCY, async (reading) => {
+      const letter = letters.get(reading.group);
+      const isDone = reading.state === "acknowledged" && letter === undefined;
+      const retry =
+        isDone && hasHandler.get(reading.group)
+          ? await findRetry({ subscriptionId: reading.group, topic, entryId })
+          : undefined;
+      return render(event, reading, letter ?? retry?.attempts, stateOf(reading, letter, retry));
+    });
+  });
+  return found.flat();
+}
+
+async function lettersOf(
+  db: Queryable,
+  { topic, entryId }: EventReceipt,
+): Promise<ReadonlyMap<string, readonly HandlerAttempt[]>> {
+  const rows = await db
+    .selectFrom("deadLetters")
+    .select(["subscriptionId", "attempts"])
+    .where((eb) => eb.and({ topic, entryId }))
+    .execute();
+  return new Map(rows.map(({ subscriptionId, attempts }) => [subscriptionId, attempts]));
+}
+
+function stateOf({ state }: GroupReading, letter: unknown, retry: unknown): Reading["state"] {
+  if (letter !== undefined || state === "setAside") return "deadLetter";
+  return retry === undefined ? state : "retrying";
+}
+
+function render(
+  { id: eventId, topic, entryId }: EventReceipt,
+  reading: GroupReading,
+  attempts: readonly HandlerAttempt[] = [],
+  state: Reading["state"],
+): Reading {
+  const isPending = reading.state === "pending";
+  return {
+    ...{ eventId, topic, entryId, subscriptionId: reading.group, state, attempts },
+    reader: isPending ? reading.reader : null,
+    deliveries: isPending ? reading.deliveries : null,
+    pendingSeconds: isPending ? reading.idleMs / 1000 : null,
+  };
+}

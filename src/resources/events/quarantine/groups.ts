@@ -1,0 +1,81 @@
+import { z } from "zod";
+import type { QuarantineFilter, QuarantineStore } from "../../../bus/quarantine/quarantine.ts";
+import type { QuarantineRecord } from "../../../bus/quarantine/quarantine-record.ts";
+import { QUARANTINE_REASONS } from "../../../event/outcome.ts";
+import { timestamp } from "../../../http/fields.ts";
+import { formatTimestamp } from "../../../lib/clock.ts";
+import { type AppScope, appParams, appScopeOf } from "../../apps/app-scope.ts";
+import { defineRoute, type Route } from "../../kit/route.ts";
+import { type Filters, filters } from "./schema.ts";
+
+/** Records that one answer goes through, the newest. */
+const MAX_GROUPED = 2_000;
+
+const groupsSchema = z
+  .object({
+    matched: z.int().meta({ description: "All that the filters leave." }),
+    looked: z.int().meta({ description: `Of these the newest, ${MAX_GROUPED} at most, are in the groups.` }),
+    groups: z.array(
+      z.object({
+        channelUid: z.string(),
+        reason: z.enum(QUARANTINE_REASONS),
+        definition: z
+          .string()
+          .nullable()
+          .meta({ description: "The type of the first definition that failed; null: none is named." }),
+        items: z.int(),
+        arrivals: z.int().meta({ description: "The same item again is one item, counted." }),
+        firstAt: timestamp,
+        lastAt: timestamp,
+      }),
+    ),
+  })
+  .meta({ id: "QuarantineGroups", description: "What is in quarantine, by reason and definition." });
+
+/** Shows what is wrong rather than each item that it is wrong with. */
+export const groups = (
+  { quarantine }: { readonly quarantine: Pick<QuarantineStore, "list"> },
+  filterOf: (scope: AppScope, filters: Filters) => Promise<QuarantineFilter>,
+): Route =>
+  defineRoute(
+    {
+      method: "get",
+      path: "/groups",
+      operation: "groupQuarantine",
+      summary: "Count what is in quarantine by reason and definition",
+      description: "With first and last arrival; the group that was seen last comes first.",
+      params: appParams,
+      query: z.object(filters),
+      answer: groupsSchema,
+    },
+    async ({ caller, params, query }) => {
+      const filter = await filterOf(appScopeOf(caller, params), query);
+      const { total } = await quarantine.list(filter, { limit: 0, offset: 0 });
+      const page = { limit: MAX_GROUPED, offset: Math.max(0, total - MAX_GROUPED) };
+      const { records } = await quarantine.list(filter, page);
+      const byKind = Map.groupBy(records, ({ channelUid, reason, definitions }) =>
+        JSON.stringify([channelUid, reason, definitions[0]]),
+      );
+      const found = [...byKind.values()].map(summarize).sort((a, b) => b.lastAtMs - a.lastAtMs);
+      return {
+        ...{ matched: total, looked: records.length },
+        groups: found.map(({ firstAtMs, lastAtMs, ...group }) => ({
+          ...group,
+          firstAt: formatTimestamp(firstAtMs),
+          lastAt: formatTimestamp(lastAtMs),
+        })),
+      };
+    },
+  );
+
+function summarize(records: readonly QuarantineRecord[]) {
+  const [first] = records;
+  if (first === undefined) throw new Error("a group has a record");
+  const { channelUid, reason, definitions } = first;
+  return {
+    ...{ channelUid, reason, definition: definitions[0] ?? null, items: records.length },
+    arrivals: records.reduce((sum, { count }) => sum + count, 0),
+    firstAtMs: Math.min(...records.map(({ firstAtMs }) => firstAtMs)),
+    lastAtMs: Math.max(...records.map(({ lastAtMs }) => lastAtMs)),
+  };
+}

@@ -1,0 +1,63 @@
+import { z } from "zod";
+import type { Readings } from "../../../bus/groups/readings.ts";
+import type { Queryable } from "../../../data/database.ts";
+import { shortListQuery } from "../../../http/page.ts";
+import { mapBounded } from "../../../lib/map-bounded.ts";
+import { appScopeOf } from "../../apps/app-scope.ts";
+import { listOf } from "../../kit/answer.ts";
+import type { Resource } from "../../kit/resource.ts";
+import { defineRoute } from "../../kit/route.ts";
+import { getSubscription } from "./queries.ts";
+import { params } from "./routes.ts";
+
+export interface ReadersDeps {
+  readonly db: Queryable;
+  readonly readings: Pick<Readings, "readersOf">;
+}
+
+const CONCURRENCY = 16;
+
+const readerSchema = z
+  .object({
+    name: z
+      .string()
+      .meta({ description: "As it calls itself; gateways that call a handler are readers too." }),
+    topics: z.int().meta({ description: "On how many topics it has read." }),
+    pending: z.int().meta({ description: "Entries that it was given and has not acknowledged." }),
+    idleSeconds: z.number().meta({ description: "Since it last asked for entries." }),
+  })
+  .meta({ id: "Reader", description: "A reader of a subscription, over all its topics." });
+
+/** Who reads a subscription. */
+export const subscriptionReaders: Resource<ReadersDeps> = {
+  path: "/apps/:appId/subscriptions/:subscriptionId/readers",
+  tag: "Subscriptions",
+  routes: ({ db, readings }) => [
+    defineRoute(
+      {
+        method: "get",
+        path: "/",
+        operation: "listReaders",
+        summary: "List the readers of a subscription",
+        description: "By name, with what each has in hand.",
+        params,
+        query: shortListQuery,
+        answer: listOf(readerSchema),
+      },
+      async ({ caller, params, query: { limit, offset } }) => {
+        const { row, topics } = await getSubscription(db, appScopeOf(caller, params), params.subscriptionId);
+        const found = await mapBounded(topics, CONCURRENCY, (topic) => readings.readersOf(topic, row.id));
+        const byName = Map.groupBy(found.flat(), ({ name }) => name);
+        const readers = [...byName]
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([name, places]) => ({
+            ...{ name, topics: places.length },
+            pending: places.reduce((sum, { pending }) => sum + pending, 0),
+            idleSeconds: Math.min(...places.map(({ idleMs }) => idleMs)) / 1000,
+          }));
+        const items = readers.slice(offset, limit === undefined ? undefined : offset + limit);
+        return { items, total: readers.length };
+      },
+    ),
+  ],
+};
