@@ -35,6 +35,18 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Watch", title: "Overview", icon: "overview", key: "o" },
   },
   {
+    path: "/apps/:appId/sources",
+    component: view(() => import("./views/sources/sources.tsx")),
+    needs: "apps.read",
+    nav: { group: "Watch", title: "Sources", icon: "sources", key: "s" },
+  },
+  {
+    path: "/apps/:appId/subscriptions",
+    component: view(() => import("./views/subscriptions/subscriptions.tsx")),
+    needs: "apps.read",
+    nav: { group: "Watch", title: "Subscriptions", icon: "subscriptions", key: "u" },
+  },
+  {
     path: "/apps",
     component: view(() => import("./views/apps/apps.tsx")),
     needs: "apps.read",

@@ -1,0 +1,130 @@
+import { useState } from "preact/hooks";
+import { send } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { Confirm } from "../../kit/feedback/confirm.tsx";
+import { ProblemNote } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
+import { DetailPanel } from "../../kit/layout/detail.tsx";
+import { Facts } from "../../kit/layout/page.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
+import { Payload } from "../../kit/text/payload.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { may } from "../../session/session.ts";
+import { DryRun } from "./dry-run.tsx";
+import { MoveCursor } from "./move-cursor.tsx";
+import type { ShownSource } from "./shown-source.ts";
+import { SourceState } from "./state-badge.tsx";
+import { Timeline } from "./timeline.tsx";
+
+interface Props {
+  readonly appId: string;
+  readonly shown: ShownSource;
+  readonly href: string;
+  readonly onClose: () => void;
+  readonly onChanged: () => void;
+}
+
+/** One source: where it stands, what happened last, what comes next; and moving it, after a look at what that would do. */
+export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) {
+  const { channel, source } = shown;
+  const path = `/apps/${appId}/channels/${channel.uid}`;
+  const [asked, setAsked] = useState<"dryRun" | "move" | "reset">();
+  const close = (): void => setAsked(undefined);
+  const turn = channel.state === "paused" ? "resume" : "pause";
+  const toggle = useAction(async () => {
+    await send("POST", `${path}/${turn}`, { body: {} });
+    toast(turn === "pause" ? "Paused: it goes on from its cursor." : "Resumed.");
+    onChanged();
+  });
+  const reset = { method: "DELETE", path: `${path}/source/cursor` };
+  return (
+    <DetailPanel title={channel.uid} href={href} onClose={onClose}>
+      <SourceState {...source} />
+      {source.lastError && (
+        <div class={source.state === "error" || source.state === "needsReauth" ? "note bad" : "note"}>
+          <p>
+            <Stranger>{source.lastError.message}</Stranger>
+          </p>
+          <p class="faint">
+            <code>{source.lastError.code}</code> · <Time at={source.lastError.at} as="ago" />
+          </p>
+        </div>
+      )}
+      <Timeline source={source} />
+      <Facts
+        facts={[
+          ["Reads", <Stranger key="url">{addressOf(channel.config)}</Stranger>],
+          ["In this state since", <Time key="since" at={source.since} />],
+          ["Behind by", source.lagMs === null ? "not known" : formatDuration(source.lagMs)],
+          ["Worker, by its lease", <Stranger key="owner">{source.owner}</Stranger>],
+          [
+            "Connection",
+            channel.connectionId === null ? (
+              "none"
+            ) : (
+              <a key="connection" href={`/console/connections?connection=${channel.connectionId}`}>
+                {channel.connectionId}
+              </a>
+            ),
+          ],
+          ["Cursor moved", <Time key="moved" at={source.cursor.updatedAt} as="ago" />],
+          ["Writes of the cursor", formatCount(source.cursor.version)],
+        ]}
+      />
+      <Payload content={JSON.stringify(source.cursor.value)} label="cursor" fileName="cursor.json" />
+      {may("apps.write") && (
+        <div class="row wrap">
+          {channel.kind === "polling" && (
+            <button type="button" class="button primary" onClick={() => setAsked("dryRun")}>
+              Dry run
+            </button>
+          )}
+          <button type="button" class="button" onClick={() => setAsked("move")}>
+            Move the cursor
+          </button>
+          <button type="button" class="button" onClick={() => setAsked("reset")}>
+            Begin anew
+          </button>
+          <button type="button" class="button" disabled={toggle.isRunning} onClick={() => void toggle.run()}>
+            {turn === "pause" ? "Pause" : "Resume"}
+          </button>
+        </div>
+      )}
+      {toggle.problem && <ProblemNote problem={toggle.problem} />}
+      <ApiCall call={{ method: "GET", path: `${path}/source` }} />
+      {asked === "dryRun" && <DryRun path={path} cursor={source.cursor.value} onClose={close} />}
+      {asked === "move" && <MoveCursor path={path} shown={shown} onClose={close} onDone={onChanged} />}
+      {asked === "reset" && (
+        <Confirm
+          title="Begin anew?"
+          verb="Forget the cursor"
+          danger
+          call={reset}
+          onClose={close}
+          act={async () => {
+            await send(reset.method, reset.path);
+            toast("The cursor is forgotten: the source begins where its startAt says.");
+            onChanged();
+          }}
+        >
+          <p>
+            The source begins as if it had never run. What it fetches again and is remembered is not published
+            twice; with <code>startAt: "now"</code> what came since is left out.
+          </p>
+        </Confirm>
+      )}
+    </DetailPanel>
+  );
+}
+
+/** The address that is fetched, as the kind's settings have it. */
+function addressOf(config: object): string | undefined {
+  const { url, request } = config as {
+    readonly url?: unknown;
+    readonly request?: { readonly url?: unknown };
+  };
+  const address = url ?? request?.url;
+  return typeof address === "string" ? address : undefined;
+}

@@ -1,0 +1,104 @@
+import { useState } from "preact/hooks";
+import { type Schemas, send } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { ProblemNote } from "../../kit/feedback/states.tsx";
+import { Badge, Facts } from "../../kit/layout/page.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { formatBytes, formatCount } from "../../kit/text/numbers.ts";
+import { Payload } from "../../kit/text/payload.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { parseCursor } from "./shown-source.ts";
+
+type Result = Schemas["DryRun"];
+
+interface Props {
+  /** Of the channel. */
+  readonly path: string;
+  /** Where it stands. */
+  readonly cursor: unknown;
+  readonly onClose: () => void;
+}
+
+/** What the next poll would do: the request, the items, what each would become, and the cursor after it. Nothing is published. */
+export function DryRun({ path, cursor, onClose }: Props) {
+  const [text, setText] = useState(() => (cursor === null ? "" : JSON.stringify(cursor)));
+  const [result, setResult] = useState<Result>();
+  const given = text.trim() === "" ? undefined : parseCursor(text);
+  const isBroken = text.trim() !== "" && given === undefined;
+  const call = {
+    method: "POST",
+    path: `${path}/source/dry-run`,
+    body: given === undefined ? {} : { cursor: given.value },
+  };
+  const action = useAction(async () => setResult(await send<Result>(call.method, call.path, call)));
+  return (
+    <Dialog title="Dry run" onClose={onClose} wide>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!isBroken) void action.run();
+        }}
+      >
+        <label class="field">
+          <span class="field-name">From this cursor</span>
+          <input
+            type="text"
+            value={text}
+            placeholder="where it stands"
+            spellcheck={false}
+            aria-invalid={isBroken}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+          {isBroken && <span class="field-problem">is not JSON</span>}
+        </label>
+        <div class="row">
+          <button type="submit" class="button primary" disabled={action.isRunning || isBroken}>
+            {action.isRunning ? "Asking the server …" : "Ask the server"}
+          </button>
+          <ApiCall call={call} />
+        </div>
+        {action.problem && <ProblemNote problem={action.problem} />}
+        {result && <Shown result={result} />}
+      </form>
+    </Dialog>
+  );
+}
+
+function Shown({ result }: { readonly result: Result }) {
+  const { request, response, items, total, cursor, end } = result;
+  const isWell = end.kind === "done" || end.kind === "finished";
+  return (
+    <div class="stack" role="status">
+      <Facts
+        facts={[
+          [
+            "End",
+            <span key="end" class="row">
+              <Badge tone={isWell ? "ok" : "bad"}>{end.kind}</Badge>
+              {end.message !== null && <Stranger>{end.message}</Stranger>}
+            </span>,
+          ],
+          ["Request", <Stranger key="request">{`${request.method} ${request.url}`}</Stranger>],
+          ["Answer", response === null ? "none came" : `${response.status}, ${formatBytes(response.bytes)}`],
+          ["New items", formatCount(total)],
+          ["Cursor after it", <Stranger key="cursor">{JSON.stringify(cursor)}</Stranger>],
+        ]}
+      />
+      {items.map((item, index) => (
+        <Payload
+          key={index}
+          content={JSON.stringify(item)}
+          label={`item ${index + 1}`}
+          fileName={`item-${index + 1}.json`}
+        />
+      ))}
+      {items.length < total && (
+        <p class="faint">
+          The first {formatCount(items.length)} of {formatCount(total)} are shown.
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,110 @@
+import { useLocation } from "preact-iso";
+import { api, got, gotList } from "../../api/client.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Page } from "../../kit/layout/page.tsx";
+import { useFilters } from "../../kit/list/filters.tsx";
+import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { SourceDetail } from "./detail.tsx";
+import type { ShownSource } from "./shown-source.ts";
+import { SourceState } from "./state-badge.tsx";
+
+const REFRESH_MS = 5_000;
+/** Channels of an app are asked for so many at once, as each has a source of its own. */
+const AT_ONCE = 8;
+
+const COLUMNS: readonly Column<ShownSource>[] = [
+  {
+    title: "Channel",
+    cell: ({ channel }) => <Stranger>{channel.uid}</Stranger>,
+    width: "minmax(0, 1.4fr)",
+  },
+  { title: "Kind", cell: ({ channel }) => channel.kind, width: "4.5rem", priority: 2 },
+  { title: "State", cell: ({ source }) => <SourceState {...source} />, width: "minmax(7rem, 1.6fr)" },
+  { title: "Last event", cell: ({ source }) => <Time at={source.lastEventAt} as="ago" />, width: "7rem" },
+  {
+    title: "Next",
+    cell: ({ source }) => <Time at={source.nextPollAt} as="ago" />,
+    width: "7rem",
+    priority: 3,
+  },
+  {
+    title: "Last error",
+    cell: ({ source }) => <Stranger>{source.lastError?.message}</Stranger>,
+    width: "minmax(0, 2fr)",
+    priority: 2,
+  },
+];
+
+/** What an app fetches by itself: streams that are kept open, and addresses that are polled. */
+export default function Sources({ appId }: { readonly appId: string }) {
+  const { path } = useLocation();
+  const filters = useFilters(["channel"]);
+  const loaded = useLoad((signal) => loadSources(appId, signal), [appId], { everyMs: REFRESH_MS });
+  const open = filters.values.channel;
+  return (
+    <Page
+      title="Sources"
+      lead="Each keeps its place in what it reads, and moves it only with the events before it."
+    >
+      <WhenLoaded loaded={loaded}>
+        {(sources) =>
+          sources.length === 0 ? (
+            <Empty title="This app fetches nothing">
+              <p>
+                A channel of the kind sse keeps a stream open; one of the kind polling asks an address again
+                and again.
+              </p>
+            </Empty>
+          ) : (
+            <div class="split">
+              <div class="stack">
+                <Table
+                  label="Sources"
+                  columns={COLUMNS}
+                  count={sources.length}
+                  rowAt={(index) => sources[index]}
+                  keyOf={({ channel }) => channel.uid}
+                  onOpen={({ channel }) => filters.set({ channel: channel.uid })}
+                  openKey={open}
+                />
+                <CountLine count={sources.length} of="sources" />
+              </div>
+              {sources
+                .filter(({ channel }) => channel.uid === open)
+                .map((shown) => (
+                  <SourceDetail
+                    key={shown.channel.uid}
+                    appId={appId}
+                    shown={shown}
+                    href={`${path}?channel=${shown.channel.uid}`}
+                    onClose={() => filters.set({})}
+                    onChanged={loaded.reload}
+                  />
+                ))}
+            </div>
+          )
+        }
+      </WhenLoaded>
+    </Page>
+  );
+}
+
+async function loadSources(appId: string, signal: AbortSignal): Promise<readonly ShownSource[]> {
+  const { rows } = await gotList(
+    api.GET("/apps/{appId}/channels", { params: { path: { appId }, query: { limit: 200 } }, signal }),
+  );
+  const pulling = rows.filter(({ kind }) => kind === "sse" || kind === "polling");
+  const shown: ShownSource[] = [];
+  for (let at = 0; at < pulling.length; at += AT_ONCE) {
+    const part = pulling.slice(at, at + AT_ONCE).map(async (channel) => {
+      const params = { path: { appId, channelId: channel.uid } };
+      const source = await got(api.GET("/apps/{appId}/channels/{channelId}/source", { params, signal }));
+      return { channel, source };
+    });
+    shown.push(...(await Promise.all(part)));
+  }
+  return shown;
+}

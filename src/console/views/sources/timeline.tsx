@@ -1,0 +1,37 @@
+import type { Schemas } from "../../api/client.ts";
+import { Time } from "../../kit/text/time.tsx";
+import "./sources.css";
+
+/** What happened last and what comes next, on one line of time: the place of each says how far apart they are. */
+export function Timeline({ source }: { readonly source: Schemas["Source"] }) {
+  const points = (
+    [
+      ["last event", source.lastEventAt, "ok"],
+      ["cursor moved", source.cursor.updatedAt, "info"],
+      ["last error", source.lastError?.at, "bad"],
+      ["now", new Date().toISOString(), "now"],
+      ["next", source.nextPollAt, "plain"],
+    ] as const
+  ).flatMap(([name, at, tone]) => (at ? [{ name, at, tone, ms: Date.parse(at) }] : []));
+  const [from, to] = [Math.min(...points.map(({ ms }) => ms)), Math.max(...points.map(({ ms }) => ms))];
+  const placeOf = (ms: number): number => (to === from ? 50 : ((ms - from) / (to - from)) * 100);
+  return (
+    <figure class="timeline" aria-label="What happened last, and what comes next">
+      <div class="timeline-line" aria-hidden="true">
+        {points.map(({ name, tone, ms }) => (
+          <span key={name} class={`timeline-point ${tone}`} style={{ left: `${placeOf(ms)}%` }} />
+        ))}
+      </div>
+      <ul>
+        {points
+          .toSorted((a, b) => a.ms - b.ms)
+          .map(({ name, at, tone }) => (
+            <li key={name}>
+              <span class={`timeline-key ${tone}`} aria-hidden="true" />
+              {name} {name !== "now" && <Time at={at} as="ago" />}
+            </li>
+          ))}
+      </ul>
+    </figure>
+  );
+}

@@ -1,0 +1,217 @@
+import { useState } from "preact/hooks";
+import { api, got, type Schemas, send } from "../../api/client.ts";
+import type { ShownCall } from "../../api/curl.ts";
+import { useAction } from "../../api/use-action.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Confirm } from "../../kit/feedback/confirm.tsx";
+import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
+import { DetailPanel } from "../../kit/layout/detail.tsx";
+import { Facts } from "../../kit/layout/page.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { Code } from "../../kit/text/code.tsx";
+import { Copyable } from "../../kit/text/copy.tsx";
+import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { may } from "../../session/session.ts";
+import { Replay } from "./replay.tsx";
+import { Rewind } from "./rewind.tsx";
+import { StateBadge } from "./state-badge.tsx";
+
+type Subscription = Schemas["Subscription"];
+
+interface Props {
+  readonly appId: string;
+  readonly subscriptionId: string;
+  readonly href: string;
+  readonly onClose: () => void;
+  /** After anything was done with it. */
+  readonly onChanged: () => void;
+}
+
+const REFRESH_MS = 5_000;
+
+/** One subscription: how far it is, why its handler fails, and what can be done about it. */
+export function SubscriptionDetail({ appId, subscriptionId, href, onClose, onChanged }: Props) {
+  const loaded = useLoad(
+    (signal) =>
+      got(
+        api.GET("/apps/{appId}/subscriptions/{subscriptionId}", {
+          params: { path: { appId, subscriptionId } },
+          signal,
+        }),
+      ),
+    [appId, subscriptionId],
+    { everyMs: REFRESH_MS },
+  );
+  const changed = (): void => {
+    loaded.reload();
+    onChanged();
+  };
+  return (
+    <DetailPanel title="Subscription" href={href} onClose={onClose}>
+      <WhenLoaded loaded={loaded}>
+        {(subscription) => (
+          <>
+            <Standing subscription={subscription} />
+            {may("apps.write") && (
+              <Actions
+                subscription={subscription}
+                onChanged={changed}
+                onDeleted={() => {
+                  onClose();
+                  onChanged();
+                }}
+              />
+            )}
+            <HowToRead subscription={subscription} />
+            <ApiCall call={{ method: "GET", path: `/apps/${appId}/subscriptions/${subscriptionId}` }} />
+          </>
+        )}
+      </WhenLoaded>
+    </DetailPanel>
+  );
+}
+
+function Standing({ subscription }: { readonly subscription: Subscription }) {
+  const { id, appId, eventUid, state, startAt, handler, lastError, lag, lagSeconds, pending, deadLetters } =
+    subscription;
+  return (
+    <>
+      {lastError && (
+        <div class={state === "failing" ? "note bad" : "note warn"}>
+          <p>
+            <Stranger>{lastError.message}</Stranger>
+          </p>
+          <p class="faint">
+            <code>{lastError.code}</code> · <Time at={lastError.at} as="ago" />
+          </p>
+        </div>
+      )}
+      <Facts
+        facts={[
+          ["Events", <Stranger key="events">{eventUid}</Stranger>],
+          ["State", <StateBadge key="state" state={state} />],
+          ["Not read yet", known(lag, formatCount)],
+          ["Oldest of them", known(lagSeconds, (seconds) => formatDuration(seconds * 1_000))],
+          ["Read, not acknowledged", known(pending, formatCount)],
+          [
+            "Dead letters",
+            deadLetters ? (
+              <a key="dead" href={`/console/apps/${appId}/dead-letters?subscription=${id}`}>
+                {formatCount(deadLetters)}
+              </a>
+            ) : (
+              known(deadLetters, formatCount)
+            ),
+          ],
+          ["Began at", /^\d/.test(startAt) ? <Time key="start" at={startAt} /> : startAt],
+          ["Id, and consumer group", <Copyable key="id" text={id} what="id" />],
+        ]}
+      />
+      {handler && (
+        <Facts
+          facts={[
+            ["Sent to", <Stranger key="url">{handler.url}</Stranger>],
+            ["At once", String(handler.concurrency)],
+            ["Order", handler.ordered ? "kept for each topic" : "as they come"],
+            ["Time for one", formatDuration(handler.timeoutMs)],
+          ]}
+        />
+      )}
+    </>
+  );
+}
+
+const known = (value: number | null, format: (value: number) => string): string =>
+  value === null ? "not known" : format(value);
+
+interface ActionsProps {
+  readonly subscription: Subscription;
+  readonly onChanged: () => void;
+  readonly onDeleted: () => void;
+}
+
+type Asked = "rewind" | "replay" | "delete";
+
+function Actions({ subscription, onChanged, onDeleted }: ActionsProps) {
+  const { appId, id, state, handler, eventUid } = subscription;
+  const path = `/apps/${appId}/subscriptions/${id}`;
+  const [asked, setAsked] = useState<Asked>();
+  const close = (): void => setAsked(undefined);
+  const turn = state === "paused" ? "resume" : "pause";
+  const toggle = useAction(async () => {
+    await send("POST", `${path}/${turn}`, { body: {} });
+    toast(turn === "pause" ? "Paused: nothing is lost, it goes on from here." : "Resumed.");
+    onChanged();
+  });
+  const remove: ShownCall = { method: "DELETE", path };
+  return (
+    <>
+      <div class="row wrap">
+        <button type="button" class="button" disabled={toggle.isRunning} onClick={() => void toggle.run()}>
+          {turn === "pause" ? "Pause" : "Resume"}
+        </button>
+        <button type="button" class="button" onClick={() => setAsked("rewind")}>
+          Rewind
+        </button>
+        {handler && (
+          <button type="button" class="button" onClick={() => setAsked("replay")}>
+            Replay
+          </button>
+        )}
+        <button type="button" class="button" onClick={() => setAsked("delete")}>
+          Delete
+        </button>
+      </div>
+      {toggle.problem && <ProblemNote problem={toggle.problem} />}
+      {asked === "rewind" && <Rewind subscription={subscription} onClose={close} onDone={onChanged} />}
+      {asked === "replay" && <Replay subscription={subscription} onClose={close} />}
+      {asked === "delete" && (
+        <Confirm
+          title="Delete this subscription?"
+          verb="Delete"
+          danger
+          call={remove}
+          onClose={close}
+          act={async () => {
+            await send(remove.method, remove.path);
+            toast("Deleted.");
+            onDeleted();
+          }}
+        >
+          <p>
+            Its place on <Stranger>{eventUid}</Stranger> goes with it, and its dead letters. The events stay
+            on their topics.
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** Without a handler: how a program of the reader's gets the events. */
+function HowToRead({ subscription }: { readonly subscription: Subscription }) {
+  const { id, topics, handler } = subscription;
+  const [topic] = topics;
+  if (handler) return null;
+  const library = `import { createConsumer } from "inlet-consumer";
+
+const consumer = createConsumer({ redis: process.env.REDIS_URL, subscription: "${id}" });
+await consumer.run(async (event) => {
+  console.log(event.type, event.data);
+});`;
+  return (
+    <>
+      <Code text={library} label="with the library" />
+      {topic !== undefined && (
+        <Code
+          text={`XREADGROUP GROUP ${id} reader-1 COUNT 10 STREAMS '${topic}' '>'`}
+          label="with any Redis client"
+          wrap
+        />
+      )}
+    </>
+  );
+}

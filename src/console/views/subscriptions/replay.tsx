@@ -1,0 +1,97 @@
+import { useEffect, useState } from "preact/hooks";
+import { type Schemas, send } from "../../api/client.ts";
+import type { ApiProblem } from "../../api/problem.ts";
+import { isAbort, toProblem } from "../../api/problem.ts";
+import { Confirm } from "../../kit/feedback/confirm.tsx";
+import { ProblemNote } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
+import { formatCount } from "../../kit/text/numbers.ts";
+import { localOf } from "./place.tsx";
+
+type Replayed = Schemas["Replay"];
+
+interface Props {
+  readonly subscription: Schemas["Subscription"];
+  readonly onClose: () => void;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Sends a range of events to the handler once more, beside what it gets now. */
+export function Replay({ subscription, onClose }: Props) {
+  const { appId, id } = subscription;
+  const path = `/apps/${appId}/subscriptions/${id}/replay`;
+  const [from, setFrom] = useState(() => new Date(Date.now() - HOUR_MS).toISOString());
+  const [to, setTo] = useState(() => new Date().toISOString());
+  const [counted, setCounted] = useState<Replayed>();
+  const [problem, setProblem] = useState<ApiProblem>();
+  const body = { from, to };
+
+  useEffect(() => {
+    const aborting = new AbortController();
+    setCounted(undefined);
+    setProblem(undefined);
+    send<Replayed>("POST", path, { body: { from, to, dryRun: true }, signal: aborting.signal }).then(
+      setCounted,
+      (error: unknown) => {
+        if (!isAbort(error)) setProblem(toProblem(error));
+      },
+    );
+    return () => aborting.abort();
+  }, [path, from, to]);
+
+  /** As many calls as it takes: each goes on where the one before ended. */
+  async function replay(): Promise<void> {
+    let sent = 0;
+    let after: string | null = null;
+    do {
+      const answer: Replayed = await send("POST", path, { body: after === null ? body : { ...body, after } });
+      sent += answer.replayed;
+      after = answer.next;
+    } while (after !== null);
+    toast(`${formatCount(sent)} events are sent to the handler again.`);
+  }
+
+  return (
+    <Confirm
+      title="Replay to this handler"
+      verb={counted ? `Replay ${formatCount(counted.matched)}` : "Replay"}
+      call={{ method: "POST", path, body }}
+      onClose={onClose}
+      act={replay}
+    >
+      <div class="stack">
+        <p>This handler alone gets them; other readers see nothing of it.</p>
+        <TimeInput label="From" value={from} onChange={setFrom} />
+        <TimeInput label="Up to" value={to} onChange={setTo} />
+        {problem && <ProblemNote problem={problem} />}
+        <p role="status">
+          {counted === undefined
+            ? "Counting …"
+            : `${formatCount(counted.matched)} events stand in that range.`}
+        </p>
+      </div>
+    </Confirm>
+  );
+}
+
+interface TimeProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+const TimeInput = ({ label, value, onChange }: TimeProps) => (
+  <label class="field">
+    <span class="field-name">{label}, in your zone</span>
+    <input
+      type="datetime-local"
+      step={1}
+      value={localOf(value)}
+      onInput={({ currentTarget: { value: local } }) => {
+        const date = new Date(local);
+        if (!Number.isNaN(date.getTime())) onChange(date.toISOString());
+      }}
+    />
+  </label>
+);

@@ -1,0 +1,133 @@
+import { useState } from "preact/hooks";
+import { api, gotList, type Schemas, send } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { Code } from "../../kit/text/code.tsx";
+import { PlaceInput } from "./place.tsx";
+
+interface Props {
+  readonly appId: string;
+  readonly onClose: () => void;
+  readonly onMade: (subscriptionId: string) => void;
+}
+
+/** Makes a subscription: of which events, from where on, sent where. */
+export function Subscribe({ appId, onClose, onMade }: Props) {
+  const channels = useLoad(
+    (signal) =>
+      gotList(
+        api.GET("/apps/{appId}/channels", {
+          params: { path: { appId }, query: { limit: 200 } },
+          signal,
+        }),
+      ),
+    [appId],
+  );
+  const [eventUid, setEventUid] = useState("*");
+  const [startAt, setStartAt] = useState("now");
+  const [url, setUrl] = useState("");
+  const [isOrdered, setOrdered] = useState(false);
+  const [made, setMade] = useState<Schemas["Subscribed"]>();
+  const handler = url === "" ? {} : { handler: { url, ordered: isOrdered } };
+  const call = {
+    method: "POST",
+    path: `/apps/${appId}/events/subscribe`,
+    body: { eventUid, startAt, ...handler },
+  };
+  const action = useAction(async () => {
+    const subscription = await send<Schemas["Subscribed"]>(call.method, call.path, call);
+    onMade(subscription.id);
+    if (subscription.handler?.secret) setMade(subscription);
+    else onClose();
+  });
+  if (made?.handler?.secret) return <Secret secret={made.handler.secret} onClose={onClose} />;
+  return (
+    <Dialog title="Subscribe" onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void action.run();
+        }}
+      >
+        <WhenLoaded loaded={channels} lines={2}>
+          {({ rows }) => (
+            <label class="field">
+              <span class="field-name">Events</span>
+              <select value={eventUid} onChange={(event) => setEventUid(event.currentTarget.value)}>
+                <option value="*">all of the app</option>
+                {rows.map(({ uid, events }) => (
+                  <optgroup key={uid} label={uid}>
+                    <option value={`${uid}:*`}>all of {uid}</option>
+                    {events.map(({ type }) => (
+                      <option key={type} value={`${uid}:${type}`}>
+                        {uid}: {type}
+                      </option>
+                    ))}
+                  </optgroup>
+                ))}
+              </select>
+            </label>
+          )}
+        </WhenLoaded>
+        <PlaceInput value={startAt} onChange={setStartAt} />
+        <label class="field">
+          <span class="field-name">
+            Send each event to <span class="faint">optional</span>
+          </span>
+          <input
+            type="url"
+            value={url}
+            placeholder="https://"
+            spellcheck={false}
+            onInput={(event) => setUrl(event.currentTarget.value)}
+          />
+          <span class="field-help">
+            It is POSTed there, signed, and sent again until it is taken. Left empty: you read with any Redis
+            client, or with the library.
+          </span>
+        </label>
+        {url !== "" && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={isOrdered}
+              onChange={(event) => setOrdered(event.currentTarget.checked)}
+            />
+            <span>Keep the order of each topic</span>
+          </label>
+        )}
+        {action.problem && <ProblemNote problem={action.problem} />}
+        <ApiCall call={call} />
+        <div class="row end">
+          <button type="button" class="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="button primary" disabled={action.isRunning}>
+            Subscribe
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+const Secret = ({ secret, onClose }: { readonly secret: string; readonly onClose: () => void }) => (
+  <Dialog title="Subscribed" onClose={onClose}>
+    <div class="stack">
+      <p>
+        Your handler checks the signature of what it gets with this secret (Standard Webhooks). It is shown
+        this once.
+      </p>
+      <Code text={secret} label="secret" wrap />
+      <div class="row end">
+        <button type="button" class="button primary" onClick={onClose}>
+          I have it
+        </button>
+      </div>
+    </div>
+  </Dialog>
+);

@@ -1,0 +1,117 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { api, gotList, type Schemas } from "../../api/client.ts";
+import { Empty, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Page } from "../../kit/layout/page.tsx";
+import { useFilters } from "../../kit/list/filters.tsx";
+import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { usePages } from "../../kit/list/use-pages.ts";
+import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { may } from "../../session/session.ts";
+import { SubscriptionDetail } from "./detail.tsx";
+import { StateBadge } from "./state-badge.tsx";
+import { Subscribe } from "./subscribe.tsx";
+
+type Subscription = Schemas["Subscription"];
+
+const COLUMNS: readonly Column<Subscription>[] = [
+  { title: "Events", cell: ({ eventUid }) => <Stranger>{eventUid}</Stranger>, width: "minmax(0, 2fr)" },
+  { title: "State", cell: ({ state }) => <StateBadge state={state} />, width: "5.5rem" },
+  {
+    title: "Read by",
+    cell: ({ handler }) =>
+      handler ? <Stranger>{handler.url}</Stranger> : <span class="faint">readers</span>,
+    width: "minmax(0, 2fr)",
+    priority: 2,
+  },
+  { title: "Lag", cell: ({ lag }) => counted(lag), align: "end", width: "5rem" },
+  {
+    title: "Behind",
+    cell: ({ lagSeconds }) => (lagSeconds === null ? "–" : formatDuration(lagSeconds * 1_000)),
+    align: "end",
+    width: "5rem",
+    priority: 2,
+  },
+  { title: "Pending", cell: ({ pending }) => counted(pending), align: "end", width: "5rem", priority: 3 },
+  {
+    title: "Dead letters",
+    cell: ({ deadLetters }) => counted(deadLetters),
+    align: "end",
+    width: "6rem",
+    priority: 3,
+  },
+];
+
+const counted = (count: number | null): string => (count === null ? "–" : formatCount(count));
+
+/** Who reads an app's events, and how far each is. */
+export default function Subscriptions({ appId }: { readonly appId: string }) {
+  const { path } = useLocation();
+  const filters = useFilters(["subscription"]);
+  const [isSubscribing, setSubscribing] = useState(false);
+  const pages = usePages<Subscription>(
+    (page, signal) =>
+      gotList(api.GET("/apps/{appId}/subscriptions", { params: { path: { appId }, query: page }, signal })),
+    [appId],
+  );
+  const open = filters.values.subscription;
+  const subscribe = may("apps.write") && (
+    <button type="button" class="button primary" onClick={() => setSubscribing(true)}>
+      Subscribe
+    </button>
+  );
+  return (
+    <Page
+      title="Subscriptions"
+      lead="Each is a place on the topics that it covers: readers and handlers go on from there, independent of each other."
+      actions={subscribe}
+    >
+      {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
+      {pages.count === 0 ? (
+        <Empty title="Nobody reads these events yet">
+          <p>
+            Subscribe with an address, and each event is sent there; or without one, and read it with any
+            Redis client, or with the library.
+          </p>
+        </Empty>
+      ) : (
+        <div class="split">
+          <div class="stack">
+            <Table
+              label="Subscriptions"
+              columns={COLUMNS}
+              count={pages.count ?? 0}
+              rowAt={pages.rowAt}
+              onRange={pages.onRange}
+              keyOf={({ id }) => id}
+              onOpen={({ id }) => filters.set({ subscription: id })}
+              openKey={open}
+            />
+            <CountLine count={pages.count ?? 0} of="subscriptions" />
+          </div>
+          {open !== undefined && (
+            <SubscriptionDetail
+              key={open}
+              appId={appId}
+              subscriptionId={open}
+              href={`${path}?subscription=${open}`}
+              onClose={() => filters.set({})}
+              onChanged={pages.reload}
+            />
+          )}
+        </div>
+      )}
+      {isSubscribing && (
+        <Subscribe
+          appId={appId}
+          onClose={() => setSubscribing(false)}
+          onMade={(id) => {
+            pages.reload();
+            filters.set({ subscription: id });
+          }}
+        />
+      )}
+    </Page>
+  );
+}
