@@ -188,9 +188,9 @@ const cellClass = (align: "end" | undefined, priority: number): string =>
     .filter(Boolean)
     .join(" ");
 
-/** How many there are, in words for the eye and the ear. */
+/** How many there are, in words for the eye and the ear; `of` in the plural. */
 export const CountLine = ({ count, of }: { readonly count: number; readonly of: string }) => (
   <p class="count-line">
-    {formatCount(count)} {of}
+    {formatCount(count)} {count === 1 ? of.replace(/ies$/, "y").replace(/s$/, "") : of}
   </p>
 );

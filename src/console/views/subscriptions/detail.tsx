@@ -85,7 +85,7 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
             <Stranger>{lastError.message}</Stranger>
           </p>
           <p class="faint">
-            <code>{lastError.code}</code> · <Time at={lastError.at} as="ago" />
+            last failure · <code>{lastError.code}</code> · <Time at={lastError.at} as="ago" />
           </p>
         </div>
       )}
@@ -94,7 +94,10 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
           ["Events", <Stranger key="events">{eventUid}</Stranger>],
           ["State", <StateBadge key="state" state={state} />],
           ["Not read yet", known(lag, formatCount)],
-          ["Oldest of them", known(lagSeconds, (seconds) => formatDuration(seconds * 1_000))],
+          [
+            "Oldest of them",
+            known(lagSeconds, (seconds) => (seconds === 0 ? "–" : formatDuration(seconds * 1_000))),
+          ],
           ["Read, not acknowledged", known(pending, formatCount)],
           [
             "Dead letters",

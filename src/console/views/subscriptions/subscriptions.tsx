@@ -28,7 +28,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
   { title: "Lag", cell: ({ lag }) => counted(lag), align: "end", width: "5rem" },
   {
     title: "Behind",
-    cell: ({ lagSeconds }) => (lagSeconds === null ? "–" : formatDuration(lagSeconds * 1_000)),
+    cell: ({ lagSeconds }) => (!lagSeconds ? "–" : formatDuration(lagSeconds * 1_000)),
     align: "end",
     width: "5rem",
     priority: 2,
