@@ -22,7 +22,7 @@ import { createWriter, type WriterDeps } from "../ingest/write.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createId } from "../lib/ids.ts";
 import type { CompiledSchema, SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
-import { verifyChannelId } from "../lib/secrets/channel-id.ts";
+import { createChannelIdCheck } from "../lib/secrets/channel-id.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Outbound } from "../net/outbound.ts";
 import type { NormalizeDeps } from "../normalize/normalize.ts";
@@ -76,7 +76,7 @@ export function createEventPath(deps: EventPathDeps) {
   const quarantine = createQuarantineStore({ redis, publish, bytesOf: quarantineBytesOf });
   const pauses = createPauses({ redis });
   const rules = createRulesCache({
-    isChannelId: (channelId) => verifyChannelId(keyring.channelIdKey, channelId),
+    isChannelId: createChannelIdCheck(keyring.channelIdKey),
     load: async (channelId) => {
       const found = await liveChannels.findById(channelId);
       return found && { channel: compileChannel(compile, found.channel), leftMs: found.leftMs };

@@ -27,7 +27,10 @@ export interface ErrorBody {
   readonly details?: readonly Finding[];
 }
 
-/** An error that is the caller's to read: thrown by a route, answered as it is. Its message never carries internals. */
+/**
+ * An error that is the caller's to read: thrown by a route, answered as it is. Its message never carries internals. It is an answer,
+ * and no defect: it has no stack, which would cost a refusal more than all else that is done for it.
+ */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: ErrorCode;
@@ -43,7 +46,10 @@ export class ApiError extends Error {
       readonly cause?: unknown;
     } = {},
   ) {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message, { cause: options.cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
     this.details = options.details;
     this.headers = options.headers ?? {};

@@ -2,8 +2,9 @@
  * A load generator in a process of its own: keep-alive connections that each post, wait for the answer, post again. It
  * speaks HTTP over bare sockets so that it costs as little as possible of the machine that it measures.
  *
- * usage: node load.ts '{"host","port","path","headers","body","idHeader","connections","seconds"}'; prints one JSON line.
+ * usage: node load.ts '<a LoadPlan>'; prints one JSON line.
  */
+import { createHmac } from "node:crypto";
 import { connect, type Socket } from "node:net";
 
 export interface LoadPlan {
@@ -14,6 +15,10 @@ export interface LoadPlan {
   readonly body: string;
   /** Carries a fresh id with each request. */
   readonly idHeader: string;
+  /** Then a fresh id stands in the body too, in the place of `{id}`, and it is signed as GitHub signs. */
+  readonly secret?: string;
+  /** Of the answers; others are failures. Default 200. */
+  readonly status?: number;
   readonly connections: number;
   readonly seconds: number;
 }
@@ -26,6 +31,7 @@ export interface LoadResult {
   readonly p99Ms: number;
 }
 
+const ID_OF_LENGTH = "0".repeat(30);
 const plan = JSON.parse(process.argv[2] ?? "") as LoadPlan;
 const run = `${Date.now().toString(36)}${process.pid.toString(36)}`;
 const latenciesMs: number[] = [];
@@ -36,10 +42,11 @@ const head = [
   `POST ${plan.path} HTTP/1.1`,
   `host: ${plan.host}:${plan.port}`,
   ...Object.entries(plan.headers).map(([name, value]) => `${name}: ${value}`),
-  `content-length: ${Buffer.byteLength(plan.body)}`,
+  // Of what is sent, or of what is pretended.
+  ...("content-length" in plan.headers ? [] : [`content-length: ${Buffer.byteLength(fill(ID_OF_LENGTH))}`]),
   `${plan.idHeader}: `,
 ].join("\r\n");
-const tail = `\r\n\r\n${plan.body}`;
+const answered = `HTTP/1.1 ${plan.status ?? 200} `;
 
 const startedAt = performance.now();
 const endsAt = startedAt + plan.seconds * 1000;
@@ -58,9 +65,22 @@ const result: LoadResult = {
 };
 process.stdout.write(`${JSON.stringify(result)}\n`);
 
+function fill(id: string): string {
+  return plan.secret === undefined ? plan.body : plan.body.replace("{id}", id);
+}
+
+function requestOf(id: string): string {
+  const body = fill(id.padEnd(ID_OF_LENGTH.length, "0"));
+  const signed =
+    plan.secret === undefined
+      ? ""
+      : `\r\nx-hub-signature-256: sha256=${createHmac("sha256", plan.secret).update(body).digest("hex")}`;
+  return `${head}${id}${signed}\r\n\r\n${body}`;
+}
+
 function runConnection(): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket: Socket = connect({ host: plan.host, port: plan.port, noDelay: true });
+    let socket: Socket;
     let sentAt = 0;
     let answer = "";
     const post = (): void => {
@@ -70,20 +90,29 @@ function runConnection(): Promise<void> {
         return;
       }
       sentAt = performance.now();
-      socket.write(`${head}${run}-${(sent++).toString().padStart(9, "0")}${tail}`);
+      socket.write(requestOf(`${run}-${(sent++).toString().padStart(9, "0")}`));
     };
-    socket.setEncoding("latin1");
-    socket.on("connect", post);
-    socket.on("error", reject);
-    socket.on("data", (chunk: string) => {
+    const onData = (chunk: string): void => {
       answer += chunk;
       const size = sizeOf(answer);
       if (size === undefined || answer.length < size) return;
       latenciesMs.push(performance.now() - sentAt);
-      if (!answer.startsWith("HTTP/1.1 200")) failures++;
+      if (!answer.startsWith(answered)) failures++;
+      const isLast = /\r\nconnection: close\r\n/i.test(answer);
       answer = answer.slice(size);
-      post();
-    });
+      if (isLast) {
+        socket.destroy();
+        open();
+      } else post();
+    };
+    const open = (): void => {
+      socket = connect({ host: plan.host, port: plan.port, noDelay: true });
+      socket.setEncoding("latin1");
+      socket.on("connect", post);
+      socket.on("error", reject);
+      socket.on("data", onData);
+    };
+    open();
   });
 }
 

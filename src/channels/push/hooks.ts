@@ -141,24 +141,26 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
       const outcome = error.code === "unauthenticated" ? "unverified" : result;
       metrics.hookSeconds.observe(outcome, (performance.now() - sinceMs) / 1000);
     }
-    const line = {
+    const line = () => ({
       requestId,
       code: error.code,
       method: incoming.method,
       ...(identity && channelFacts(identity)),
       clientAddress: limits.clientOf(incoming).address,
-    };
-    // Guessed addresses and floods must not fill the log.
-    if (identity === undefined && result === "refused")
-      deps.log.debug({ event: "hook.no_channel", ...line }, "no such channel");
-    else if (error.code === "rate_limited")
-      deps.log.debug({ event: "hook.rate_limited", ...line }, "delivery refused");
-    else if (result === "refused") {
-      const facts = { event: "hook.refused", ...line, details: error.details, reason: refusal?.reason };
+    });
+    // Guessed addresses and floods must not fill the log, nor cost what a line costs.
+    if (result === "refused" && (identity === undefined || error.code === "rate_limited")) {
+      if (deps.log.isLevelEnabled("debug")) {
+        if (identity === undefined)
+          deps.log.debug({ event: "hook.no_channel", ...line() }, "no such channel");
+        else deps.log.debug({ event: "hook.rate_limited", ...line() }, "delivery refused");
+      }
+    } else if (result === "refused") {
+      const facts = { event: "hook.refused", ...line(), details: error.details, reason: refusal?.reason };
       deps.log.info(facts, "delivery refused");
     } else {
       const level = result === "internal" ? "error" : "warn";
-      deps.log[level]({ event: "hook.failed", ...line, err: failure }, "delivery failed");
+      deps.log[level]({ event: "hook.failed", ...line(), err: failure }, "delivery failed");
     }
     if (outgoing.headersSent) return void outgoing.destroy();
     const headers = { ...headersOf(error), "content-type": "application/json" };
@@ -167,7 +169,7 @@ export function createHooks<C extends ChannelHandle>(deps: HooksDeps<C>): Answer
       headers,
       body: JSON.stringify(bodyOf(error)),
     });
-    if (!incoming.complete) outgoing.once("finish", () => endReading(incoming));
+    if (!incoming.complete) outgoing.on("finish", () => endReading(incoming));
   }
 
   return (incoming, outgoing) => {
@@ -205,6 +207,7 @@ function send(outgoing: ServerResponse, requestId: string, { status, headers, bo
 
 /** Node goes on reading what nobody wants, for as long as a request may take. */
 function endReading(incoming: IncomingMessage): void {
+  if (incoming.complete) return;
   const timer = setTimeout(() => {
     if (!incoming.complete) incoming.socket.destroySoon();
   }, DRAIN_MS);

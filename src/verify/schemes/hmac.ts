@@ -1,8 +1,9 @@
-import { createHash, createHmac } from "node:crypto";
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import { checkSettings } from "../../lib/check-settings.ts";
 import { ok } from "../../lib/result.ts";
 import { isSame } from "../../lib/same-text.ts";
+import { compileHmac, type Hmac } from "../../lib/secrets/hmac.ts";
 import { checkMessage } from "../message/findings.ts";
 import { compileMessage } from "../message/message.ts";
 import { HASHES, signedMessageSettings } from "../message/settings.ts";
@@ -92,11 +93,24 @@ function compileDigest({ algorithm, construction, key }: HmacSettings) {
   // The text of the secret is the key of most senders.
   const isPlainText =
     encoding === "utf8" && stripPrefix === undefined && append === undefined && hash === undefined;
+  const keyOf = (secret: string) => (isPlainText ? secret : deriveKey(key, secret));
+  if (construction === "plain") {
+    return (secret: string, pieces: readonly (string | Buffer)[]): Buffer | undefined => {
+      if (keyOf(secret) === undefined) return undefined;
+      const hashing = createHash(algorithm);
+      for (const piece of pieces) hashing.update(piece);
+      return hashing.digest();
+    };
+  }
+  // Of each secret once: a channel has few, and is compiled anew when they change.
+  const hmacs = new Map<string, Hmac | undefined>();
   return (secret: string, pieces: readonly (string | Buffer)[]): Buffer | undefined => {
-    const keyBytes = isPlainText ? secret : deriveKey(key, secret);
-    if (keyBytes === undefined) return undefined;
-    const hashing = construction === "plain" ? createHash(algorithm) : createHmac(algorithm, keyBytes);
-    for (const piece of pieces) hashing.update(piece);
-    return hashing.digest();
+    let hmac = hmacs.get(secret);
+    if (hmac === undefined && !hmacs.has(secret)) {
+      const bytes = keyOf(secret);
+      hmac = bytes === undefined ? undefined : compileHmac(algorithm, bytes);
+      hmacs.set(secret, hmac);
+    }
+    return hmac?.(pieces);
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { verifyChannelId } from "../../../src/lib/secrets/channel-id.ts";
+import { createChannelIdCheck } from "../../../src/lib/secrets/channel-id.ts";
 import { createTestApi } from "../../support/api.ts";
 import { opened } from "../../support/opened.ts";
 
@@ -50,7 +50,7 @@ describe("an install", () => {
     });
     expect(channels.map(({ uid }: { uid: string }) => uid)).toEqual(["main", "second"]);
     for (const one of channels) {
-      expect(verifyChannelId(api.keyring.channelIdKey, one.id)).toBe(true);
+      expect(createChannelIdCheck(api.keyring.channelIdKey)(one.id)).toBe(true);
       expect(one).toMatchObject({ appId: app.id, state: "active", connectionId: null });
       expect(one.url).toBe(`https://hooks.example/hooks/${one.id}`);
     }
