@@ -5,6 +5,8 @@ export interface RateBuckets<K> {
    * milliseconds are left until there is one. `nowMs` is monotonic.
    */
   readonly take: (key: K, ratePerSecond: number, nowMs: number) => number;
+  /** What `take` would answer, with nothing taken. */
+  readonly look: (key: K, ratePerSecond: number, nowMs: number) => number;
 }
 
 const BURST_MS = 1_000;
@@ -40,6 +42,11 @@ export function createRateBuckets<K>(maxKeys: number = MAX_KEYS): RateBuckets<K>
       const allowed = waitMs <= ROUNDING_MS;
       young.set(key, allowed ? after : before);
       return allowed ? 0 : waitMs;
+    },
+    look(key, ratePerSecond, nowMs) {
+      const before = Math.max(young.get(key) ?? old.get(key) ?? 0, nowMs);
+      const waitMs = before + 1_000 / ratePerSecond - nowMs - BURST_MS;
+      return waitMs <= ROUNDING_MS ? 0 : waitMs;
     },
   };
 }

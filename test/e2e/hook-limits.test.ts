@@ -1,4 +1,6 @@
 import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import {
   createTestStores,
@@ -113,5 +115,21 @@ describe("a hook's limits", () => {
     expect(statusesOf(answers, 200)).toHaveLength(ORGANIZATION_RATE);
     const [refused] = statusesOf(answers, 429);
     expect(refused?.headers.get("ratelimit-limit")).toBe(String(ORGANIZATION_RATE));
+  });
+
+  it("refuse without reading a body, nor verifying it, while nothing is left of what its organization may send", async () => {
+    const app = await install({});
+    // Nobody knows whose it is, so nothing is taken for it.
+    expect((await deliver(urlOf(app), "203.0.113.1", "another secret")).status).toBe(401);
+    await many(30, (i) => deliver(urlOf(app), `203.0.113.${i}`));
+    expect((await deliver(urlOf(app), "203.0.113.99", "another secret")).status).toBe(429);
+    const socket = connect(Number(new URL(gateway.origin).port), "127.0.0.1");
+    const { pathname } = new URL(urlOf(app));
+    socket.write(`POST ${pathname} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{`);
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 429 /);
+    socket.destroy();
+    nowMs += 1_000;
+    expect((await deliver(urlOf(app), "203.0.113.99", "another secret")).status).toBe(401);
   });
 });

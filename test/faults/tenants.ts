@@ -1,7 +1,10 @@
+import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { startSharedStores } from "../support/stores.ts";
 import { startStreamServer } from "../support/stream-server.ts";
+import type { FloodCounts, FloodOptions } from "./flood.ts";
 import { quantile, type Rig } from "./rig.ts";
 
 /** An organization of its own, with a key that may do all in it. */
@@ -67,7 +70,11 @@ const LIMIT = 50;
 const BIG_EVERY_MS = 1_000 / (10 * LIMIT);
 const MOST_IN_FLIGHT = 500;
 const SMALL_EVERY_MS = 50;
-const WATCH_MS = 15_000;
+/** The two are compared in turns: what else the machine does then slows down both. */
+const TURNS = 6;
+const TURN_MS = 3_000;
+/** What comes right after a change of turns belongs to neither. */
+const SETTLE_MS = 500;
 
 /**
  * One organization sends ten times what its limit lets through, and has a stream that never pauses; another one sends a little. None
@@ -75,7 +82,7 @@ const WATCH_MS = 15_000;
  */
 export const tenants: Rig = async ({ rounds }) => {
   await using stores = await startSharedStores();
-  await using flood = await startStreamServer();
+  await using feed = await startStreamServer();
   await using gateway = await startGatewayProcess({
     ...stores.env,
     INLET_HOOK_REQUESTS_PER_SECOND: String(LIMIT),
@@ -85,7 +92,7 @@ export const tenants: Rig = async ({ rounds }) => {
   });
   const events = [{ type: "made", idPath: "$.id" }];
   const big = await createTenant(gateway, "Big");
-  const stream = { url: flood.url, run: "always", reconnect: { initialMs: 100 } };
+  const stream = { url: feed.url, run: "always", reconnect: { initialMs: 100 } };
   const [bigPath] = await big.install([
     { uid: "in", kind: "webhook", events },
     { uid: "stream", kind: "sse", config: stream, events: [{ type: "made" }] },
@@ -93,12 +100,18 @@ export const tenants: Rig = async ({ rounds }) => {
   const [smallPath] = await (await createTenant(gateway, "Small")).install([
     { uid: "in", kind: "webhook", events },
   ]);
+  await using flood = startFlood({
+    url: `${gateway.origin}${bigPath}`,
+    everyMs: BIG_EVERY_MS,
+    mostInFlight: MOST_IN_FLIGHT,
+  });
 
   let sent = 0;
   const text = "x".repeat(400);
   async function watch(): Promise<readonly Sent[]> {
+    await delay(SETTLE_MS);
     const answers: Promise<Sent>[] = [];
-    for (let n = 0; n < WATCH_MS / SMALL_EVERY_MS; n++) {
+    for (let n = 0; n < TURN_MS / SMALL_EVERY_MS; n++) {
       answers.push(post(`${gateway.origin}${smallPath}`, { id: `small-${++sent}`, text }));
       await delay(SMALL_EVERY_MS);
     }
@@ -107,47 +120,51 @@ export const tenants: Rig = async ({ rounds }) => {
 
   const lines: string[] = [];
   const faults: string[] = [];
-  const tell = (answers: readonly Sent[]): string =>
-    [0.5, 0.99]
-      .map(
-        (share) =>
-          `${quantile(
-            answers.map(({ ms }) => ms),
-            share,
-          ).toFixed(0)} ms`,
-      )
-      .join(" and ");
   for (let round = 0; round < rounds; round++) {
-    const alone = await watch();
-    const stop = new AbortController();
-    const bigAnswers = new Map<number, number>();
-    const inFlight = new Set<Promise<void>>();
-    const load = (async () => {
-      for (let due = performance.now(); !stop.signal.aborted; due += BIG_EVERY_MS) {
-        const sending = post(`${gateway.origin}${bigPath}`, { id: `big-${++sent}`, text })
-          .then(({ status }) => void bigAnswers.set(status, (bigAnswers.get(status) ?? 0) + 1))
-          .finally(() => inFlight.delete(sending));
-        inFlight.add(sending);
-        await delay(Math.max(0, due - performance.now()));
-        while (inFlight.size > MOST_IN_FLIGHT) await Promise.race(inFlight);
-      }
-    })();
-    const feeding = setInterval(() => flood.make(500), 100);
-    const beside = await watch();
-    clearInterval(feeding);
-    stop.abort();
-    await load;
-    await Promise.all(inFlight);
+    const [alone, beside]: [Sent[], Sent[]] = [[], []];
+    let bigAnswers: FloodCounts = new Map();
+    for (let turn = 0; turn < TURNS; turn++) {
+      alone.push(...(await watch()));
+      flood.begin();
+      const feeding = setInterval(() => feed.make(LIMIT), 100);
+      beside.push(...(await watch()));
+      clearInterval(feeding);
+      bigAnswers = await flood.end();
+    }
     const refused = [...alone, ...beside].filter(({ status }) => status !== 200);
     if (refused.length > 0)
       faults.push(
         `${refused.length} deliveries of the small organization were refused: ${refused[0]?.status}`,
       );
     if (!bigAnswers.has(429)) faults.push("the big organization has not met its limit: nothing was shown");
+    const compared = [0.5, 0.9, 0.99].map((share) => {
+      const [before, after] = [alone, beside].map((answers) =>
+        quantile(
+          answers.map(({ ms }) => ms),
+          share,
+        ),
+      ) as [number, number];
+      return `p${share * 100} ${before.toFixed(1)} → ${after.toFixed(1)} ms (× ${(after / before).toFixed(2)})`;
+    });
     lines.push(
-      `a small organization's p50 and p99: alone ${tell(alone)}, beside a big one ${tell(beside)}`,
+      `a small organization, ${TURNS} turns alone and beside a big one: ${compared.join(", ")}`,
       `the big one's answers: ${[...bigAnswers].map(([status, count]) => `${count} × ${status}`).join(", ")}`,
     );
   }
   return { lines, faults };
 };
+
+/** A flood from a thread of its own, which begins and ends when it is told to. */
+function startFlood(workerData: FloodOptions) {
+  const worker = new Worker(new URL("./flood.ts", import.meta.url), { workerData });
+  return {
+    begin: () => worker.postMessage("begin"),
+    /** Once all is answered: what was, from the beginning on. */
+    async end(): Promise<FloodCounts> {
+      const told = once(worker, "message");
+      worker.postMessage("end");
+      return (await told)[0] as FloodCounts;
+    },
+    [Symbol.asyncDispose]: async () => void (await worker.terminate()),
+  };
+}

@@ -21,6 +21,14 @@ describe("a bucket", () => {
     expect(buckets.take("a", 4, 250)).toBe(0);
   });
 
+  it("is looked at without anything being taken", () => {
+    const buckets = createRateBuckets<string>();
+    for (let i = 0; i < 3; i++) expect(buckets.look("a", 2, 0)).toBe(0);
+    expect(passed(3, () => buckets.take("a", 2, 0))).toBe(2);
+    for (let i = 0; i < 3; i++) expect(buckets.look("a", 2, 100)).toBeCloseTo(400);
+    expect([buckets.look("a", 2, 500), buckets.take("a", 2, 500)]).toEqual([0, 0]);
+  });
+
   it("of one key is not emptied by another key", () => {
     const buckets = createRateBuckets<string>();
     expect(passed(3, () => buckets.take("a", 2, 0))).toBe(2);

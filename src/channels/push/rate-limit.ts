@@ -12,7 +12,8 @@ import { createRateBuckets } from "../../lib/rate-buckets.ts";
 export interface HookLimits {
   /**
    * Before anything of it is read or believed: what one sender brings to a channel. It takes nothing from what the channel
-   * may take, so that strangers who send there cannot keep out who may.
+   * may take, so that strangers who send there cannot keep out who may; but where nothing of that is left at the moment, nor of what the
+   * organization may take, a body is neither read nor decoded nor verified, only to be refused.
    *
    * @throws ApiError 429
    */
@@ -53,7 +54,11 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
     clientOf: ({ socket, headers }) => clientAddressOf(socket.remoteAddress, headers["x-forwarded-for"]),
     arrived({ identity, limits }, { network }) {
       const rate = limits.requestsPerSecond ?? requestsPerSecond;
-      refuse(senders.take(`${identity.number} ${network}`, rate, nowMs()), rate);
+      const now = nowMs();
+      refuse(senders.take(`${identity.number} ${network}`, rate, now), rate);
+      refuse(channels.look(identity.number, rate, now), rate);
+      const inAll = requestsPerSecondOf(identity.organizationId);
+      if (inAll !== undefined) refuse(organizations.look(identity.organizationId, inAll, now), inAll);
     },
     verified({ identity, limits }) {
       if (isOverLimit(identity.organizationId))
