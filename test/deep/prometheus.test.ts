@@ -53,7 +53,8 @@ const questions = [
   ...readFileSync(join(CONFIG, "../src/docs/metrics.md"), "utf8").matchAll(/^\| [^`|]+ \| `(.+)` \|$/gm),
 ].map(([, expr = ""]) => expr.replaceAll("\\|", "|"));
 
-describe.skipIf(prometheus === undefined)("a gateway under load, scraped by Prometheus", () => {
+const why = prometheus === undefined ? " (skipped: prometheus is not on the PATH)" : "";
+describe.skipIf(prometheus === undefined)(`a gateway under load, scraped by Prometheus${why}`, () => {
   const open = new AsyncDisposableStack();
   let gateway: TestGateway;
   let origin: string;
