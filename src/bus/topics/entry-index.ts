@@ -23,10 +23,18 @@ const MAX_BYTES_AT_ONCE = 8 * 1024 * 1024;
 export function createEntryIndex({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./entry-ids.lua", import.meta.url));
   return {
-    /** The oldest entries of a range, at most `limit`; fewer, but at least one, where there are many or they are large. */
-    async listIds(topic: string, { from, to }: EntryRange, limit: number): Promise<EntryIds> {
+    /**
+     * The oldest entries of a range, or the newest, the newest first; at most `limit`, and fewer, but at least one, where there are many
+     * or they are large.
+     */
+    async listIds(
+      topic: string,
+      { from, to }: EntryRange,
+      limit: number,
+      newestFirst = false,
+    ): Promise<EntryIds> {
       const most = Math.min(limit, MAX_IDS_AT_ONCE);
-      const reply = await runLua([topic], [from, to, most, MAX_BYTES_AT_ONCE]);
+      const reply = await runLua([topic], [from, to, most, MAX_BYTES_AT_ONCE, newestFirst ? 1 : 0]);
       const [ended, ...ids] = reply as [number, ...string[]];
       return { ids, ended: ended === 1 };
     },

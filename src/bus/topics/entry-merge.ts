@@ -10,7 +10,7 @@ export interface EntryPlace {
 const CONCURRENCY = 16;
 const IDS_AHEAD = 100;
 
-/** The oldest entry of a topic that was not handed out yet, and the ids after it that are known. */
+/** The next entry of a topic that was not handed out yet, and the ids behind it that are known. */
 interface Head {
   readonly topic: string;
   readonly ids: readonly string[];
@@ -38,15 +38,40 @@ export async function* mergeEntries(
     return topic > after.topic ? after.entryId : `(${after.entryId}`;
   };
   const first = await mapBounded(topics, CONCURRENCY, (topic) => read(topic, startOf(topic)));
-  // Newest first, so that the next one is taken from the end.
-  const heads = first.filter((head) => head !== undefined).sort((a, b) => (a.key < b.key ? 1 : -1));
+  yield* mergeHeads(first, read, (a, b) => a > b);
+}
+
+/** The same entries in the opposite order. */
+export async function* mergeNewest(
+  entries: EntryIndex,
+  topics: readonly string[],
+  range: EntryRange,
+): AsyncGenerator<EntryPlace, void, void> {
+  const read = async (topic: string, to: string): Promise<Head | undefined> => {
+    const { ids, ended } = await entries.listIds(topic, { from: range.from, to }, IDS_AHEAD, true);
+    return headAt(topic, ids, 0, ended);
+  };
+  const first = await mapBounded(topics, CONCURRENCY, (topic) => read(topic, range.to));
+  yield* mergeHeads(first, read, (a, b) => a < b);
+}
+
+/** @param comesAfter whether the first of two keys is handed out after the second */
+async function* mergeHeads(
+  first: readonly (Head | undefined)[],
+  read: (topic: string, behind: string) => Promise<Head | undefined>,
+  comesAfter: (key: string, other: string) => boolean,
+): AsyncGenerator<EntryPlace, void, void> {
+  // The last first, so that the next one is taken from the end.
+  const heads = first
+    .filter((head) => head !== undefined)
+    .sort((a, b) => (comesAfter(a.key, b.key) ? -1 : 1));
   for (let head = heads.pop(); head !== undefined; head = heads.pop()) {
     const { topic, ids, at, ended } = head;
     const entryId = ids[at] ?? "";
     yield { topic, entryId };
     const known = headAt(topic, ids, at + 1, ended);
     const next = known ?? (ended ? undefined : await read(topic, `(${entryId}`));
-    if (next) heads.splice(placeOf(heads, next.key), 0, next);
+    if (next) heads.splice(placeOf(heads, next.key, comesAfter), 0, next);
   }
 }
 
@@ -61,13 +86,17 @@ function sortKey(entryId: string): string {
   return `${ms.padStart(20, "0")}-${sequence.padStart(20, "0")}`;
 }
 
-/** Where a head belongs among heads that are sorted newest first. */
-function placeOf(heads: readonly Head[], key: string): number {
+/** Where a head belongs among heads of which the last comes next. */
+function placeOf(
+  heads: readonly Head[],
+  key: string,
+  comesAfter: (key: string, other: string) => boolean,
+): number {
   let low = 0;
   let high = heads.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((heads[middle]?.key ?? "") > key) low = middle + 1;
+    if (comesAfter(heads[middle]?.key ?? "", key)) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -285,3 +285,42 @@ describe("one event", () => {
     }
   });
 });
+
+it("events are listed the newest first, and searched by channel, id and a field of their data", async () => {
+  const events = ["a", "b"].map((type) => ({ type, typePath: "$.type", idPath: "$.id" }));
+  const app = await spine.install(
+    { uid: "one", kind: "webhook", config: {}, events },
+    { uid: "two", kind: "webhook", config: {}, events },
+  );
+  const sent = [
+    ["one", { type: "a", id: "1", person: { name: "Ada", age: 36 } }],
+    ["one", { type: "b", id: "2", person: { name: "Bob" } }],
+    ["two", { type: "a", id: "1", person: { name: "Ada", admin: true } }],
+    ["two", "no JSON"],
+  ] as const;
+  const channelId = (uid: string) => app.channels.find((one: { uid: string }) => one.uid === uid).id;
+  for (const [uid, body] of sent) await spine.send(channelId(uid), body);
+  const idsBy = async (query: string) =>
+    (await spine.api.call.get(`/apps/${app.id}/events?${query}`)).map(
+      ({ id, source }: { id: string; source: string }) => `${source.split("/").at(-1)} ${id}`,
+    );
+  const all = await idsBy("");
+  expect(await idsBy("order=newest")).toEqual(all.toReversed());
+  expect(await idsBy("order=newest&limit=1&offset=1")).toEqual(all.toReversed().slice(1, 2));
+  expect(await idsBy("channel=one")).toEqual(["one 1", "one 2"]);
+  expect(await idsBy("id=1")).toEqual(["one 1", "two 1"]);
+  expect(await idsBy("id=1&order=newest&limit=1")).toEqual(["two 1"]);
+  expect(await idsBy("path=$.person.name&value=Ada")).toEqual(["one 1", "two 1"]);
+  expect(await idsBy("path=$.person.name&value=Ada&offset=1")).toEqual(["two 1"]);
+  expect(await idsBy("path=$.person.age&value=36")).toEqual(["one 1"]);
+  expect(await idsBy("path=$['person']['admin']&value=true")).toEqual(["two 1"]);
+  expect(await idsBy("path=$.person&value=Ada")).toEqual([]);
+  for (const [query, path] of [
+    ["path=$.a", "value"],
+    ["path=$..a&value=1", "path"],
+    ["path=a&value=1", "path"],
+  ])
+    expect(await spine.api.call.refusal("GET", `/apps/${app.id}/events?${query}`)).toMatchObject({
+      ...{ status: 400, paths: [path] },
+    });
+});

@@ -1,10 +1,11 @@
 import type { z } from "zod";
 import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
-import { type EntryPlace, mergeEntries } from "../../../bus/topics/entry-merge.ts";
-import type { Topics } from "../../../bus/topics/topics.ts";
+import { type EntryPlace, mergeEntries, mergeNewest } from "../../../bus/topics/entry-merge.ts";
+import type { TopicEntry, Topics } from "../../../bus/topics/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
 import { invalidParameters } from "../../../http/problem.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
+import { createPathCompiler } from "../../../normalize/paths/jsonpath.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
 import { given } from "../../kit/list-page.ts";
 import type { EraseDeps } from "./erase.ts";
@@ -21,6 +22,8 @@ const MAX_TOPICS = 5_000;
 /** Events of one answer, beyond which it ends early; the first is always in it. */
 const MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024;
 const EVENTS_AT_ONCE = 8;
+/** Entries that one search goes through. */
+const MAX_SEARCHED = 5_000;
 
 /**
  * The app's events as JSON texts, in order of creation, then id, and their number in all; between times, a number beyond
@@ -31,17 +34,24 @@ const EVENTS_AT_ONCE = 8;
 export async function listEvents(
   deps: EventsDeps,
   scope: AppScope,
-  { type, from, to, limit, offset }: z.output<typeof listQuerySchema>,
+  query: z.output<typeof listQuerySchema>,
 ): Promise<{ readonly events: readonly string[]; readonly total: number }> {
-  const names = await listTopicNames(deps.db, scope, type);
+  const { type, channel, from, to, limit, offset, order } = query;
+  const wanted = wantedOf(query);
+  const names = await listTopicNames(deps.db, scope, { type, channelUid: channel });
   const isWhole = from === undefined && to === undefined;
   const last = to === undefined ? "+" : String(Math.trunc(to) - 1);
   if (to !== undefined && to <= 0) return { events: [], total: 0 };
   const range = { from: from === undefined ? "-" : String(Math.max(0, from)), to: last };
 
+  const merge = order === "newest" ? mergeNewest : mergeEntries;
+  if (wanted !== undefined) {
+    const found = await searchEvents(deps, merge(deps.entries, names, range), wanted, offset + limit);
+    return { events: found.slice(offset), total: found.length };
+  }
   const places: EntryPlace[] = [];
   let seen = 0;
-  for await (const place of mergeEntries(deps.entries, names, range)) {
+  for await (const place of merge(deps.entries, names, range)) {
     if (seen >= offset && places.length < limit) places.push(place);
     seen++;
     if (seen >= (isWhole ? offset + limit : MAX_WINDOW)) break;
@@ -49,6 +59,60 @@ export async function listEvents(
   const counts = isWhole ? await mapBounded(names, CONCURRENCY, deps.entries.count) : [seen];
   const total = counts.reduce((sum, count) => sum + count, 0);
   return { events: await readEvents(deps, places), total };
+}
+
+type Wanted = (entry: TopicEntry) => boolean;
+
+/** Undefined where what is in an event does not matter. @throws ApiError 400 for a path that may yield more than one value */
+function wantedOf({ id, path: text, value }: z.output<typeof listQuerySchema>): Wanted | undefined {
+  if (text === undefined || value === undefined)
+    return id === undefined ? undefined : ({ fields }) => fields.id === id;
+  const compiled = createPathCompiler({ syntax: "rfc9535", item: {}, named: new Map() })(text);
+  if (!compiled.ok) throw invalidParameters([{ path: "path", message: compiled.error }]);
+  const { path } = compiled.value;
+  if (path.kind !== "singular")
+    throw invalidParameters([{ path: "path", message: "must yield one value: names and indexes alone" }]);
+  return ({ fields }) => (id === undefined || fields.id === id) && valueAt(fields.data, path.get) === value;
+}
+
+function valueAt(data: string | undefined, get: (root: unknown) => unknown): string | undefined {
+  try {
+    const value = data === undefined ? undefined : get(JSON.parse(data));
+    return typeof value === "object" || value === undefined ? undefined : String(value);
+  } catch {
+    return undefined;
+  }
+}
+
+/** As JSON texts; goes through a bounded number of entries, and of characters. */
+async function searchEvents(
+  { topics }: EventsDeps,
+  places: AsyncGenerator<EntryPlace, void, void>,
+  isWanted: Wanted,
+  most: number,
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  let looked = 0;
+  let characters = 0;
+  let some: EntryPlace[] = [];
+  const look = async (): Promise<void> => {
+    const read = await Promise.all(some.map(({ topic, entryId }) => topics.findEntry(topic, entryId)));
+    for (const [index, { topic }] of some.entries()) {
+      const entry = read[index];
+      if (entry === undefined) continue;
+      characters += entry.fields.data?.length ?? 0;
+      if (found.length < most && isWanted(entry)) found.push(eventJson(topic, entry));
+    }
+    some = [];
+  };
+  for await (const place of places) {
+    some.push(place);
+    looked++;
+    if (some.length === EVENTS_AT_ONCE) await look();
+    if (found.length >= most || looked >= MAX_SEARCHED || characters >= MAX_ANSWER_CHARACTERS) break;
+  }
+  await look();
+  return found;
 }
 
 /** Entries that were removed in the meantime are left out. */
@@ -72,12 +136,12 @@ async function readEvents({ topics }: EventsDeps, places: readonly EntryPlace[])
 async function listTopicNames(
   db: Queryable,
   scope: AppScope,
-  type: string | undefined,
+  filters: { readonly type: string | undefined; readonly channelUid: string | undefined },
 ): Promise<readonly string[]> {
   const rows = await db
     .selectFrom("topics")
     .select("topic")
-    .where((eb) => eb.and(given({ ...scope, type })))
+    .where((eb) => eb.and(given({ ...scope, ...filters })))
     .orderBy("topic")
     .limit(MAX_TOPICS + 1)
     .execute();

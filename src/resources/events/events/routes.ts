@@ -57,7 +57,7 @@ export const events: Resource<EventsDeps> = {
           operation: "listEvents",
           summary: "List the events of an app",
           description:
-            "Of all its topics, in order of time. With `from` or `to`, `X-Total-Count` does not count beyond 10,000; an answer may end early, before `limit`, when its events are large.",
+            "Of all its topics, in order of time, or the newest first. By `id`, or `path` and `value`, the first 5,000 events in that order are searched, or the first 16 MiB of their data, and `X-Total-Count` counts what the answer and its offset hold: go on with `from` and `to`. With `from` or `to`, `X-Total-Count` does not count beyond 10,000; an answer may end early, before `limit`, when its events are large.",
           params: appParams,
           query: listQuerySchema,
           answer: listOf(eventSchema),

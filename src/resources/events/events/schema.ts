@@ -12,7 +12,21 @@ export const listQuerySchema = z
     /** By the time at which they were appended: at or after `from`, before `to`. */
     from: timeInput.optional(),
     to: timeInput.optional(),
+    channel: z.string().min(1).max(64).optional().describe("The uid of a channel: its events alone."),
+    id: z.string().min(1).max(512).optional().describe("Events of this id alone."),
+    path: z
+      .string()
+      .min(1)
+      .max(1_024)
+      .optional()
+      .describe("A JSONPath of names and indexes into the data: events that have `value` there alone."),
+    value: z.string().max(1_024).optional().describe("A string, number or boolean as text."),
+    order: z.enum(["oldest", "newest"]).default("oldest").describe("Which come first."),
     ...pageQuery,
+  })
+  .refine(({ path, value }) => (path === undefined) === (value === undefined), {
+    path: ["value"],
+    message: "goes with path",
   })
   // A malformed number is a finding of its own: with NaN this one is silent.
   .refine(({ limit, offset }) => !(limit + offset > MAX_WINDOW), {
