@@ -47,6 +47,12 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Watch", title: "Subscriptions", icon: "subscriptions", key: "u" },
   },
   {
+    path: "/start",
+    component: view(() => import("./views/start/start.tsx")),
+    needs: "apps.write",
+    nav: { group: "Build", title: "Receive events", icon: "start", key: "r" },
+  },
+  {
     path: "/apps",
     component: view(() => import("./views/apps/apps.tsx")),
     needs: "apps.read",

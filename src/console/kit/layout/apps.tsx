@@ -6,6 +6,9 @@ import { may } from "../../session/session.ts";
 
 type App = Schemas["App"];
 
+/** The uid of the app of each organization whose events are its problems. */
+export const SYSTEM_APP = "inlet";
+
 /** The newest that one page of a list holds; of more, the view of apps finds the others. */
 const SHOWN = 200;
 
@@ -25,7 +28,9 @@ export function useAppId(): string | undefined {
   }, [named]);
   const known = apps.value;
   const last = lastId.value;
-  return named ?? (known?.some(({ id }) => id === last) ? last : known?.[0]?.id);
+  // The organization's system app holds nothing but its problems.
+  const first = known?.find(({ uid }) => uid !== SYSTEM_APP) ?? known?.[0];
+  return named ?? (known?.some(({ id }) => id === last) ? last : first?.id);
 }
 
 /** To be called after one was installed or deleted. */

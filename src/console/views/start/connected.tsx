@@ -1,0 +1,184 @@
+import { useState } from "preact/hooks";
+import { api, got, type Schemas, send } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
+import { Badge } from "../../kit/layout/page.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { Code } from "../../kit/text/code.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+
+type Channel = Schemas["Channel"];
+type Preset = Schemas["Preset"];
+
+interface Props {
+  readonly appId: string;
+  readonly channelUid: string;
+  readonly preset: Preset | undefined;
+  readonly onAgain: () => void;
+}
+
+const REFRESH_MS = 5_000;
+
+/** A channel that was made: its address, what to do at the sender, its secret, and a test event. */
+export function Connected({ appId, channelUid, preset, onAgain }: Props) {
+  const loaded = useLoad(
+    (signal) =>
+      got(
+        api.GET("/apps/{appId}/channels/{channelId}", {
+          params: { path: { appId, channelId: channelUid } },
+          signal,
+        }),
+      ),
+    [appId, channelUid],
+    { everyMs: REFRESH_MS },
+  );
+  return (
+    <WhenLoaded loaded={loaded}>
+      {(channel) => (
+        <ol class="steps">
+          <li class="card">
+            <h2>Give {preset?.title ?? "the sender"} this address</h2>
+            {channel.url === null ? (
+              <p class="note warn">
+                This address is a credential: seeing it needs the permission channels.read.
+              </p>
+            ) : (
+              <Code text={channel.url} label="address" wrap />
+            )}
+            {preset && (
+              <ul class="notes">
+                {preset.notes.map((note) => (
+                  <li key={note}>
+                    <Stranger>{note}</Stranger>
+                  </li>
+                ))}
+                <li>
+                  <a href={preset.documentationUrl} target="_blank" rel="noreferrer noopener">
+                    {preset.title} documents it
+                  </a>
+                  , and <a href={`/docs/presets/${preset.preset}`}>so do these pages</a>.
+                </li>
+              </ul>
+            )}
+          </li>
+          {preset?.secret && (
+            <li class="card">
+              <h2>
+                Set its secret{" "}
+                {channel.state === "needsSetup" ? (
+                  <Badge tone="warn">needs secret</Badge>
+                ) : (
+                  <Badge tone="ok">ready</Badge>
+                )}
+              </h2>
+              <SetSecret appId={appId} channel={channel} secret={preset.secret} onSet={loaded.reload} />
+            </li>
+          )}
+          <li class="card">
+            <h2>Send a test event</h2>
+            <TestEvent appId={appId} channel={channel} />
+          </li>
+          <li class="row">
+            <button type="button" class="button quiet" onClick={onAgain}>
+              Connect another sender
+            </button>
+          </li>
+        </ol>
+      )}
+    </WhenLoaded>
+  );
+}
+
+interface SecretProps {
+  readonly appId: string;
+  readonly channel: Channel;
+  readonly secret: NonNullable<Preset["secret"]>;
+  readonly onSet: () => void;
+}
+
+function SetSecret({ appId, channel, secret, onSet }: SecretProps) {
+  const [value, setValue] = useState("");
+  const path = `/apps/${appId}/channels/${channel.uid}`;
+  const action = useAction(async () => {
+    await send("PUT", path, { body: { config: { secrets: [{ value }] } } });
+    setValue("");
+    toast("The secret is set: what it does not sign is refused from now on.");
+    onSet();
+  });
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void action.run();
+      }}
+    >
+      <label class="field">
+        <span class="field-name">{secret.label}</span>
+        <input
+          type="password"
+          required
+          autoComplete="off"
+          value={value}
+          onInput={(event) => setValue(event.currentTarget.value)}
+        />
+        <span class="field-help">{secret.hint} It is kept sealed, and never shown again.</span>
+      </label>
+      {action.problem && <ProblemNote problem={action.problem} />}
+      <div class="row">
+        <button type="submit" class="button" disabled={value === "" || action.isRunning}>
+          Set the secret
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function TestEvent({ appId, channel }: { readonly appId: string; readonly channel: Channel }) {
+  const [tested, setTested] = useState<Schemas["TestedChannel"]>();
+  const call = { method: "POST", path: `/apps/${appId}/channels/${channel.uid}/test`, body: {} };
+  const action = useAction(async () => {
+    setTested(await send<Schemas["TestedChannel"]>(call.method, call.path, call));
+  });
+  return (
+    <div class="stack">
+      <p>
+        A sample goes the way of a delivery, behind verification. Its event is marked: handlers skip it unless
+        they ask for such.
+      </p>
+      <div class="row">
+        <button
+          type="button"
+          class="button primary"
+          disabled={action.isRunning}
+          onClick={() => void action.run()}
+        >
+          Send a test event
+        </button>
+        <ApiCall call={call} />
+      </div>
+      {action.problem && <ProblemNote problem={action.problem} />}
+      <div role="status" class="stack">
+        {tested?.events.map(({ id, type, topic, entryId }) => (
+          <p key={entryId} class="note ok">
+            <span>
+              Event <Stranger>{id}</Stranger> of the type <Stranger>{type}</Stranger> is on its topic.{" "}
+              <a href={`/console/apps/${appId}/events?type=${encodeURIComponent(type)}`}>See it</a>
+            </span>
+            <code class="faint">{topic}</code>
+          </p>
+        ))}
+        {tested?.failures.map(({ reason, detail, definitions }) => (
+          <p key={reason + definitions.join()} class="note warn">
+            <span>
+              <code>{reason}</code> <Stranger>{detail}</Stranger>
+            </span>
+            {reason === "no_match" && <span>The sample is of a type that this channel does not take.</span>}
+          </p>
+        ))}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,117 @@
+import { useState } from "preact/hooks";
+import { type Schemas, send } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { ProblemNote } from "../../kit/feedback/states.tsx";
+import { apps, reloadApps, SYSTEM_APP, useAppId } from "../../kit/layout/apps.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { sampleType } from "./sample-type.ts";
+
+interface Props {
+  /** Undefined: a sender that Inlet does not know. */
+  readonly preset: Schemas["Preset"] | undefined;
+  readonly onBack: () => void;
+  readonly onMade: (made: { readonly app: string; readonly channel: string }) => void;
+}
+
+const NEW_APP = "";
+
+/** The channel of a sender: in an app that is there, or in one that is made for it. */
+export function MakeChannel({ preset, onBack, onMade }: Props) {
+  const known = (apps.value ?? []).filter(({ uid }) => uid !== SYSTEM_APP);
+  const current = useAppId();
+  const [appId, setAppId] = useState(known.some(({ id }) => id === current) ? current : NEW_APP);
+  const [uid, setUid] = useState(preset?.preset ?? "hooks");
+  const [types, setTypes] = useState(() => (preset && sampleType(preset)) ?? "received");
+  // Unlike those that are there, so that the same provider can be set up twice.
+  const [suffix] = useState(() => Math.random().toString(36).slice(2, 8));
+  const wanted = types
+    .split("\n")
+    .map((type) => type.trim())
+    .filter((type) => type !== "");
+  const title = preset?.title ?? "Webhooks";
+  const channel = {
+    uid,
+    kind: "webhook",
+    title,
+    config: preset ? { preset: preset.preset } : {},
+    events: wanted.map((type) => ({ type })),
+  };
+  const isNew = appId === NEW_APP || appId === undefined;
+  const call = isNew
+    ? { method: "POST", path: "/blueprints", body: { uid: `${uid}-${suffix}`, title, channels: [channel] } }
+    : { method: "POST", path: `/apps/${appId}/channels`, body: channel };
+  const action = useAction(async () => {
+    if (isNew) {
+      const { id: blueprintId } = await send<Schemas["Blueprint"]>(call.method, call.path, call);
+      const app = await send<Schemas["App"]>("POST", "/apps/install", { body: { blueprintId } });
+      await reloadApps();
+      onMade({ app: app.id, channel: uid });
+    } else {
+      await send<Schemas["Channel"]>(call.method, call.path, call);
+      onMade({ app: appId, channel: uid });
+    }
+  });
+  return (
+    <form
+      class="card make-channel"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void action.run();
+      }}
+    >
+      <h2>{title}</h2>
+      {preset && (
+        <p class="lead">
+          <Stranger>{preset.description}</Stranger>
+        </p>
+      )}
+      <label class="field">
+        <span class="field-name">Events to take, one type a line</span>
+        <textarea
+          rows={3}
+          required
+          spellcheck={false}
+          value={types}
+          onInput={(event) => setTypes(event.currentTarget.value)}
+        />
+        <span class="field-help">
+          {preset
+            ? `As ${title} names them. What else it sends is kept in quarantine, and more types can be added later.`
+            : "Every delivery becomes an event of each of these types, until paths say otherwise."}
+        </span>
+      </label>
+      <label class="field">
+        <span class="field-name">Name of the channel</span>
+        <input
+          type="text"
+          required
+          pattern="[A-Za-z0-9_\-]{1,64}"
+          value={uid}
+          onInput={(event) => setUid(event.currentTarget.value)}
+        />
+      </label>
+      <label class="field">
+        <span class="field-name">App</span>
+        <select value={appId} onChange={(event) => setAppId(event.currentTarget.value)}>
+          <option value={NEW_APP}>a new one</option>
+          {known.map(({ id, uid: name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      {action.problem && <ProblemNote problem={action.problem} />}
+      <ApiCall call={call} />
+      <div class="row end">
+        <button type="button" class="button" onClick={onBack}>
+          Back
+        </button>
+        <button type="submit" class="button primary" disabled={action.isRunning}>
+          Make the channel
+        </button>
+      </div>
+    </form>
+  );
+}

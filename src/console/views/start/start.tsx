@@ -1,0 +1,40 @@
+import { api, gotList } from "../../api/client.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Page } from "../../kit/layout/page.tsx";
+import { useFilters } from "../../kit/list/filters.tsx";
+import { Connected } from "./connected.tsx";
+import { MakeChannel } from "./make-channel.tsx";
+import { Providers } from "./providers.tsx";
+import "./start.css";
+
+/** The steps to a first event: who sends, the channel, what to do at the sender, a test event. The address says which one is next. */
+export default function Start() {
+  const { values, set } = useFilters(["preset", "app", "channel"]);
+  const presets = useLoad(
+    (signal) => gotList(api.GET("/presets", { params: { query: { limit: 200 } }, signal })),
+    [],
+  );
+  return (
+    <Page title="Receive events" lead="Three steps from a provider to its first event.">
+      <WhenLoaded loaded={presets}>
+        {({ rows }) => {
+          const { app, channel, preset: name } = values;
+          const preset = rows.find((one) => one.preset === name);
+          if (app !== undefined && channel !== undefined) {
+            return <Connected appId={app} channelUid={channel} preset={preset} onAgain={() => set({})} />;
+          }
+          if (name === undefined)
+            return <Providers presets={rows} onChoose={(chosen) => set({ preset: chosen })} />;
+          return (
+            <MakeChannel
+              preset={preset}
+              onBack={() => set({})}
+              onMade={(made) => set({ preset: name, ...made })}
+            />
+          );
+        }}
+      </WhenLoaded>
+    </Page>
+  );
+}
