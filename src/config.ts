@@ -22,7 +22,7 @@ export type Command =
 const KUBERNETES_SERVICE_LINK = /^INLET_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_(TCP|UDP|SCTP)(_.*)?)$/;
 
 /** What the command line reads of the environment as a client of the API. */
-export const CLIENT_VARIABLES: ReadonlySet<string> = new Set(["INLET_URL", "INLET_APP"]);
+export const CLIENT_VARIABLES: ReadonlySet<string> = new Set(["INLET_URL", "INLET_APP", "INLET_SECRET"]);
 
 type Variables = Readonly<Record<string, string | undefined>>;
 

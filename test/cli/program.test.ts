@@ -27,6 +27,13 @@ const world = opened(async () => {
       events: [{ type: "a", typePath: "$.type" }],
     },
     {
+      uid: "hooks",
+      kind: "webhook",
+      config: { preset: "github" },
+      events: [{ type: "push" }, { type: "issues" }],
+    },
+    { uid: "sms", kind: "webhook", config: { preset: "telnyx" }, events: [{ type: "x" }] },
+    {
       uid: "orders",
       kind: "polling",
       config: {
@@ -37,6 +44,7 @@ const world = opened(async () => {
       events: [{ type: "order" }],
     },
   ]);
+  await gateway.api("PUT", `/apps/${app.id}/channels/hooks`, { config: { secrets: [{ value: "s3cret" }] } });
   const addressOf = (uid: string): string => app.channels.find((channel) => channel.uid === uid)?.url ?? "";
   const subscription = await gateway.api<{ id: string }>("POST", `/apps/${app.id}/events/subscribe`, {
     eventUid: "inbox:*",
@@ -97,7 +105,7 @@ describe("each command", () => {
     const [app] = rows((await run(`apps get ${world.app.id}`)).stdout);
     expect(app).toMatchObject({ id: world.app.id });
     const listed = await run("channels");
-    expect(rows(listed.stdout).map(({ uid }) => uid)).toEqual(["inbox", "strict", "orders"]);
+    expect(rows(listed.stdout).map(({ uid }) => uid)).toEqual(["inbox", "strict", "hooks", "sms", "orders"]);
     const table = await run("channels", { columns: 300, env: { NO_COLOR: "1" } });
     expect(table.stdout).toMatch(/^UID +KIND +STATE .*\ninbox +webhook +active .*\/hooks\/ch_/);
     expect((await run("channels", { columns: 300 })).stdout).toContain("\x1b[");
@@ -163,6 +171,25 @@ describe("the commands of events", () => {
     const piped = await run("events --channel inbox --limit 1000");
     expect(piped.stdout.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
     expect(rows(piped.stdout).at(-1)?.data.hostile.startsWith("\u001b]0;owned")).toBe(true);
+  });
+
+  it("send a sample of the channel's provider, signed, another event each time", async () => {
+    const push = await run("send hooks --secret s3cret");
+    expect([push.code, rows(push.stdout)[0]]).toMatchObject([0, { status: 200, body: { published: 1 } }]);
+    const issues = await run("send hooks --event issues", { env: { INLET_SECRET: "s3cret" } });
+    expect(rows(issues.stdout)[0].body.events[0]).toMatchObject({ type: "issues", status: "published" });
+    const wrong = await run("send hooks --secret another");
+    expect([wrong.code, rows(wrong.stdout)[0].status]).toEqual([1, 401]);
+    expect((await run("send hooks")).stderr).toContain("--secret");
+    const own = await run('send hooks --show --secret s3cret --data {"a":1}');
+    expect(rows(own.stdout)[0]).toMatchObject({
+      body: '{"a":1}',
+      headers: { "x-hub-signature-256": expect.stringMatching(/^sha256=[0-9a-f]{64}$/) },
+    });
+    const privately = await run("send sms --secret s3cret");
+    expect([privately.code, privately.stderr]).toEqual([1, expect.stringContaining("private key")]);
+    expect(privately.stderr).toContain("inlet explain sms --preset telnyx");
+    expect(rows((await run('send inbox --data {"a":1}')).stdout)[0].status).toBe(200);
   });
 
   it("explain a delivery, and a sample of a provider's", async () => {

@@ -129,6 +129,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./events/listen.ts"),
   },
   {
+    name: "send",
+    summary: "Post a delivery to a channel as its provider would",
+    group: EVENTS,
+    load: () => import("./events/send.ts"),
+  },
+  {
     name: "explain",
     summary: "Say step by step what a delivery would become",
     group: EVENTS,

@@ -3,7 +3,7 @@ import { err, ok, type Result } from "../../lib/result.ts";
 /** The values that a path yields; none where it leads nowhere. */
 export type BodyPath = (root: unknown) => readonly unknown[];
 
-type Step = { readonly key: string | number } | { readonly key: undefined };
+export type Step = { readonly key: string | number } | { readonly key: undefined };
 
 const STEP =
   /\.(?<name>[\p{L}_][\p{L}\p{N}_-]*)|\[(?:'(?<single>[^'\\]*)'|"(?<double>[^"\\]*)"|(?<index>0|[1-9]\d{0,5})|(?<all>\*))\]/uy;
@@ -12,11 +12,11 @@ const STEP =
 const MAX_VALUES = 1_000;
 
 /**
- * Compiles the paths by which verification looks into a body: of RFC 9535 the root, member names (`.name`, `['any name']`),
+ * Parses the paths by which verification looks into a body: of RFC 9535 the root, member names (`.name`, `['any name']`),
  * indexes from 0 and `[*]`. The item's own paths are read after verification, by all of that standard; here nothing is
  * believed yet, so nothing may cost more than one walk.
  */
-export function compileBodyPath(text: string): Result<BodyPath, string> {
+export function parseBodyPath(text: string): Result<readonly Step[], string> {
   if (!text.startsWith("$")) return err("must begin with $");
   const steps: Step[] = [];
   for (let end = 1; end < text.length; ) {
@@ -32,9 +32,16 @@ export function compileBodyPath(text: string): Result<BodyPath, string> {
     else steps.push({ key: name ?? Number(groups.index) });
     end = STEP.lastIndex;
   }
+  return ok(steps);
+}
+
+/** Compiles such a path. */
+export function compileBodyPath(text: string): Result<BodyPath, string> {
+  const parsed = parseBodyPath(text);
+  if (!parsed.ok) return parsed;
   return ok((root) => {
     let values: readonly unknown[] = [root];
-    for (const step of steps) {
+    for (const step of parsed.value) {
       values = values.flatMap((value) => follow(value, step));
       if (values.length > MAX_VALUES) return [];
     }

@@ -22,7 +22,7 @@ const shape = z.strictObject({
   ...signedMessageSettings,
 });
 
-type HmacSettings = z.output<typeof shape>;
+export type HmacSettings = z.output<typeof shape>;
 
 const settings = shape
   .check(
@@ -88,7 +88,7 @@ function couldBeAsked(pieces: readonly (string | Buffer)[]): boolean {
 }
 
 /** The signature that a secret gives; undefined for a secret of which no key comes. */
-function compileDigest({ algorithm, construction, key }: HmacSettings) {
+export function compileDigest({ algorithm, construction, key }: HmacSettings) {
   const { encoding, stripPrefix, append, hash } = key;
   // The text of the secret is the key of most senders.
   const isPlainText =

@@ -49,18 +49,9 @@ export const standardWebhooks = defineScheme({
         : "is not whpk_ and an Ed25519 key of 32 bytes in base64";
     return deriveKey(keySettings(secretEncoding), secret) ? undefined : `is not written in ${secretEncoding}`;
   },
-  create({ headerPrefix, secretEncoding, toleranceSeconds }) {
-    const inHeader = (name: string) => ({ in: "header", name: `${headerPrefix}${name}` });
-    const message = {
-      ...inHeader("signature"),
-      items: { separator: " " },
-      encoding: "base64",
-      template: "{{id}}.{{timestamp}}.{{body}}",
-      timestamp: { source: inHeader("timestamp") },
-      deliveryId: inHeader("id"),
-      toleranceSeconds,
-    };
-    const v1 = hmac.create({ scheme: "hmac", ...message, prefix: "v1,", key: keySettings(secretEncoding) });
+  create(options) {
+    const message = messageOf(options);
+    const v1 = hmac.create(asHmac(options));
     const v1a = asymmetric.create({
       ...{ scheme: "asymmetric", ...message, prefix: "v1a,", algorithm: "ed25519" },
       keys: { from: "secrets" },
@@ -79,6 +70,28 @@ export const standardWebhooks = defineScheme({
     };
   },
 });
+
+export type StandardSettings = z.output<typeof settings>;
+
+/** Its symmetric signatures (v1), as the settings of `hmac`. */
+export const asHmac = (options: StandardSettings) => ({
+  ...{ scheme: "hmac", ...messageOf(options) },
+  prefix: "v1,",
+  key: keySettings(options.secretEncoding),
+});
+
+function messageOf({ headerPrefix, toleranceSeconds }: StandardSettings) {
+  const inHeader = (name: string) => ({ in: "header", name: `${headerPrefix}${name}` });
+  return {
+    ...inHeader("signature"),
+    items: { separator: " " },
+    encoding: "base64",
+    template: "{{id}}.{{timestamp}}.{{body}}",
+    timestamp: { source: inHeader("timestamp") },
+    deliveryId: inHeader("id"),
+    toleranceSeconds,
+  };
+}
 
 const isPublicKey = (secret: string): boolean => secret.startsWith(PUBLIC_KEY_PREFIX);
 const publicKeyOf = (secret: string): string => secret.slice(PUBLIC_KEY_PREFIX.length);

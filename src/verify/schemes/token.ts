@@ -32,7 +32,7 @@ const shape = z.strictObject({
     .describe("What stands before it in the header, such as `Token `."),
 });
 
-type TokenSettings = z.output<typeof shape>;
+export type TokenSettings = z.output<typeof shape>;
 
 const settings = shape
   .check(

@@ -1,0 +1,171 @@
+import type { Command } from "commander";
+import type { Preset as StoredPreset } from "../../../verify/presets.ts";
+import type { OutgoingRequest } from "../../../verify/sign/place.ts";
+import { pathOf, reasonOf } from "../../client/api.ts";
+import { getChannel } from "../../client/app.ts";
+import { acting, appOptions, type Client, examples } from "../../client/command.ts";
+import { parseHeader, readData } from "../../client/delivery.ts";
+import type { Channel } from "../../client/entities.ts";
+import type { CommandContext } from "../../command-context.ts";
+import { CommandError, EXIT, type ExitCode, wrongUse } from "../../exit.ts";
+
+interface SendOptions {
+  readonly preset?: string;
+  readonly event?: string;
+  readonly data?: string;
+  readonly header?: readonly string[];
+  readonly secret?: string;
+  readonly show?: boolean;
+}
+
+/** The answer of a hook. */
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Posts a delivery to a channel as its provider would. */
+export function define(command: Command, context: CommandContext): void {
+  appOptions(command)
+    .description(
+      "Post a delivery to a channel's address as its provider would: signed, with the time of now.",
+    )
+    .argument("<channel>", "its uid or id")
+    .option("--preset <name>", "a sample of that provider's (default: the channel's preset)")
+    .option("--event <type>", "make the sample an event of that type")
+    .option("-d, --data <data>", "the body instead of the sample's: text, @file, or @- for standard input")
+    .option("-H, --header <header...>", "a header, as 'Name: value'")
+    .option("--secret <secret>", "what the channel verifies with: text, @file, or @- (default: INLET_SECRET)")
+    .option("--show", "print the request, and send nothing")
+    .action(
+      acting<[string], SendOptions>(context, async (client, [named], options) => {
+        const channel = await getChannel(client.api, await client.app(), named);
+        const request = await prepare(client, channel, options);
+        return options.show ? show(client, channel, request) : send(client, channel, request);
+      }),
+    );
+  examples(command, [
+    ["inlet send hooks --event push --secret @secret.txt", "a sample of the channel's provider"],
+    ['inlet send inbox --data \'{"hello":"world"}\'', "to a channel that verifies nothing"],
+    ["inlet send hooks --preset stripe --data @event.json", "a body of your own, signed with INLET_SECRET"],
+  ]).addHelpText(
+    "after",
+    `
+Secrets are write-only in the gateway, which signs nothing for anyone: the secret is given here. What a provider signs with a private
+key cannot be signed here. Exit code 1: the channel refuses the delivery.`,
+  );
+}
+
+async function prepare(client: Client, channel: Channel, options: SendOptions): Promise<OutgoingRequest> {
+  const { io } = client;
+  const { preset: name = channel.config.preset, event, data, header = [] } = options;
+  if (channel.url === null)
+    throw wrongUse(`${channel.uid} has no address to post to, or your key may not see it.`);
+  const preset = await presetOf(client, name);
+  if (preset === undefined && data === undefined) {
+    throw wrongUse("The channel has no preset whose sample could be sent: give --preset, or --data.");
+  }
+  if (event !== undefined && data !== undefined)
+    throw wrongUse("--event changes a sample: it does not go with --data.");
+  const [path = "", ownQuery = ""] = new URL(channel.url).pathname.split("?", 2);
+  const query = data === undefined ? new URLSearchParams(preset?.sample.query).toString() : ownQuery;
+  const request: OutgoingRequest = {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      ...preset?.sample.headers,
+      ...Object.fromEntries(header.map(parseHeader)),
+    },
+    target: query === "" ? path : `${path}?${query}`,
+    body: data === undefined ? Buffer.from(preset?.sample.body ?? "") : await readData(io, data),
+  };
+  const { freshen } = await import("../../../verify/sign/freshen.ts");
+  const isSample = preset !== undefined && data === undefined;
+  const fresh = isSample ? freshen(request, preset, { type: event, random: Math.random }) : undefined;
+  if (fresh?.ok === false) throw wrongUse(`${preset?.title}: ${fresh.error}.`);
+  return sign(client, channel, fresh?.value ?? request, { preset, options });
+}
+
+const presetOf = async ({ api }: Client, name: unknown): Promise<StoredPreset | undefined> =>
+  typeof name === "string" ? api.get<StoredPreset>(pathOf("presets", name)) : undefined;
+
+async function sign(
+  client: Client,
+  { uid, url, config }: Channel,
+  request: OutgoingRequest,
+  { preset, options }: { readonly preset: StoredPreset | undefined; readonly options: SendOptions },
+): Promise<OutgoingRequest> {
+  const verifying = config.preset === preset?.preset ? preset : await presetOf(client, config.preset);
+  const { scheme: told, ...own } = config.verification as Readonly<Record<string, unknown>>;
+  const verification = told === "preset" ? { ...verifying?.verification, ...own } : { ...own, scheme: told };
+  const { scheme } = verification;
+  if (scheme === undefined || scheme === "none") return request;
+  const given = options.secret ?? client.io.env.INLET_SECRET;
+  if (!given) {
+    throw wrongUse(
+      `The channel verifies its deliveries (${scheme}): give its secret by --secret, or INLET_SECRET.`,
+    );
+  }
+  const { signRequest } = await import("../../../verify/sign/sign.ts");
+  const signed = await signRequest(request, verification, {
+    secret: (await readData(client.io, given)).toString().trimEnd(),
+    hooksUrl: (url ?? "").replace(/\/hooks\/.*$/, ""),
+    nowMs: Date.now(),
+    readAs: (config.readAs as string | undefined) ?? verifying?.readAs,
+  });
+  if (signed.ok) return signed.value;
+  throw new CommandError(
+    `This delivery cannot be signed: ${signed.error}.\nTo try out what the channel makes of one: inlet explain ${uid}${
+      preset === undefined ? "" : ` --preset ${preset.preset}`
+    }`,
+  );
+}
+
+function show(
+  { output }: Client,
+  { url }: Channel,
+  { method, headers, target, body }: OutgoingRequest,
+): ExitCode {
+  const address = new URL(target, url ?? "").href;
+  output.one({ method, url: address, headers, body: body.toString() }, [
+    ["request", `${method} ${address}`],
+    ...Object.entries(headers),
+    ["body", body.toString()],
+  ]);
+  return EXIT.done;
+}
+
+async function send({ output, io }: Client, { url }: Channel, request: OutgoingRequest): Promise<ExitCode> {
+  const { method, headers, target, body } = request;
+  let answer: Answer;
+  try {
+    const response = await fetch(new URL(target, url ?? ""), {
+      ...{ method, headers, body: new Uint8Array(body) },
+      redirect: "manual",
+      signal: AbortSignal.any([io.signal, AbortSignal.timeout(60_000)]),
+    });
+    const text = await response.text();
+    answer = { status: response.status, body: parseAnswer(text) };
+  } catch (error) {
+    throw new CommandError(`${new URL(url ?? "").origin} cannot be reached: ${reasonOf(error)}`, {
+      exitCode: EXIT.unavailable,
+      cause: error,
+    });
+  }
+  output.one(answer, [
+    ["status", answer.status],
+    ...(typeof answer.body === "object" && answer.body !== null
+      ? Object.entries(answer.body)
+      : [["answer", answer.body] as const]),
+  ]);
+  if (answer.status < 300) return EXIT.done;
+  return answer.status === 503 || answer.status === 429 ? EXIT.unavailable : EXIT.failed;
+}
+
+function parseAnswer(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,81 @@
+import { err, ok, type Result } from "../../lib/result.ts";
+import type { Preset } from "../presets.ts";
+import { type OutgoingRequest, putInto } from "./place.ts";
+
+type Paths = Pick<Preset, "typePath" | "idPath" | "itemsPath" | "verification">;
+
+/** Another event than the sample: of that type, where it can be told, and with an id of its own. */
+export function freshen(
+  request: OutgoingRequest,
+  paths: Paths,
+  { type, random }: { readonly type: string | undefined; readonly random: () => number },
+): Result<OutgoingRequest, string> {
+  const withId = ids(paths).reduce((fresh, place) => {
+    const put = putInto(fresh, place, (before) => freshId(before, random));
+    return put.ok ? put.value : fresh;
+  }, request);
+  const fresh = withOwnBytes(withId, paths, random);
+  if (type === undefined) return ok(fresh);
+  const place = paths.typePath === undefined ? undefined : placeOf(paths.typePath, paths.itemsPath);
+  if (place === undefined)
+    return err("its type does not stand in one place that could be set: give the whole body by --data");
+  return putInto(fresh, place, () => type);
+}
+
+/** Where the signed bytes tell replays, each sample has bytes of its own. */
+function withOwnBytes(
+  request: OutgoingRequest,
+  { verification }: Paths,
+  random: () => number,
+): OutgoingRequest {
+  if (!JSON.stringify(verification).includes('"bindDedupe":"signedBytes"')) return request;
+  const put = putInto(request, { in: "body", name: "$.sample" }, () => Math.floor(random() * 1e15));
+  return put.ok ? put.value : request;
+}
+
+type Place = Parameters<typeof putInto>[1];
+
+function ids({ idPath, itemsPath, verification }: Paths): readonly Place[] {
+  const { scheme, headerPrefix = "webhook-" } = verification as {
+    readonly scheme: string;
+    readonly headerPrefix?: string;
+  };
+  // The id that Standard Webhooks sign.
+  const signed = scheme === "standardWebhooks" ? [{ in: "header", name: `${headerPrefix}id` } as const] : [];
+  const place = idPath === undefined ? undefined : placeOf(idPath, itemsPath);
+  return place === undefined ? signed : [...signed, place];
+}
+
+const IN_HEADER = /^\$headers\['([^']+)'\]$/;
+const IN_QUERY = /^\$query(?:\.(\w+)|\['([^']+)'\])$/;
+
+/** Where a path leads, of several items into the first. Undefined for what verification's paths cannot say. */
+function placeOf(path: string, itemsPath = "$"): Place | undefined {
+  const header = IN_HEADER.exec(path)?.[1];
+  if (header !== undefined) return { in: "header", name: header };
+  const query = IN_QUERY.exec(path);
+  if (query !== null) return { in: "query", name: query[1] ?? query[2] ?? "" };
+  if (!/^\$(?:[.[]|$)/.test(path)) return undefined;
+  return { in: "body", name: itemsPath.replaceAll("[*]", "[0]") + path.slice(1) };
+}
+
+const DIGITS = "0123456789";
+const LOWER = "abcdefghijklmnopqrstuvwxyz";
+
+/** An id of the same form: what comes before its last separator stays, unless it is all hexadecimal. */
+function freshId(before: unknown, random: () => number): unknown {
+  if (typeof before === "number") return Math.floor((0.1 + 0.9 * random()) * 10 ** String(before).length);
+  // A number that no double holds stands as its text.
+  const text = typeof before === "string" ? before : `${Math.floor(random() * 1e15)}`;
+  const pick = (letters: string): string => letters[Math.floor(random() * letters.length)] ?? "";
+  if (/^[0-9a-f-]+$/i.test(text)) {
+    const letters = /[a-f]/i.test(text) ? "0123456789abcdef" : DIGITS;
+    return text.replace(/[0-9a-f]/gi, () => pick(letters));
+  }
+  const kept = /^.*[_:-](?=[^_:-]{4})/.exec(text)?.[0] ?? "";
+  const fresh = text.slice(kept.length).replace(/[0-9]|[a-z]|[A-Z]/g, (letter) => {
+    if (/[0-9]/.test(letter)) return pick(DIGITS);
+    return /[a-z]/.test(letter) ? pick(LOWER) : pick(LOWER.toUpperCase());
+  });
+  return kept + fresh;
+}

@@ -1,0 +1,102 @@
+import { parseExactly } from "../../event/exact-json.ts";
+import { err, ok, type Result } from "../../lib/result.ts";
+import { parseBodyPath, type Step } from "../message/body-path.ts";
+
+/** A request that is made ready to be sent. */
+export interface OutgoingRequest {
+  readonly method: string;
+  /** In lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Path and query. */
+  readonly target: string;
+  readonly body: Buffer;
+}
+
+interface Place {
+  readonly in: "header" | "query" | "body";
+  readonly name: string;
+}
+
+/** Puts a text somewhere into a request; the error says why it cannot stand there. */
+export function putInto(
+  request: OutgoingRequest,
+  place: Place,
+  change: (before: unknown) => unknown,
+): Result<OutgoingRequest, string> {
+  const { headers, target, body } = request;
+  switch (place.in) {
+    case "header": {
+      const name = place.name.toLowerCase();
+      return ok({ ...request, headers: { ...headers, [name]: String(change(headers[name])) } });
+    }
+    case "query": {
+      const [path = "", query = ""] = target.split("?", 2);
+      const values = new URLSearchParams(query);
+      values.set(place.name, String(change(values.get(place.name) ?? undefined)));
+      return ok({ ...request, target: `${path}?${values}` });
+    }
+    case "body": {
+      const steps = parseBodyPath(place.name);
+      if (!steps.ok) return steps;
+      const text = body.toString();
+      const changed = isForm(headers)
+        ? putIntoForm(text, steps.value, change)
+        : putIntoJson(text, steps.value, change);
+      return changed.ok ? ok({ ...request, body: Buffer.from(changed.value) }) : changed;
+    }
+    default:
+      return place.in satisfies never;
+  }
+}
+
+const isForm = (headers: OutgoingRequest["headers"]): boolean =>
+  /^application\/x-www-form-urlencoded\b/i.test(headers["content-type"] ?? "");
+
+function putIntoForm(
+  text: string,
+  steps: readonly Step[],
+  change: (before: unknown) => unknown,
+): Result<string, string> {
+  const [step, ...others] = steps;
+  if (others.length > 0 || typeof step?.key !== "string") return err("a form has no such place");
+  const form = new URLSearchParams(text);
+  form.set(step.key, String(change(form.get(step.key) ?? undefined)));
+  return ok(form.toString());
+}
+
+/** All else stays as it was spelled, but for the space between tokens. */
+function putIntoJson(
+  text: string,
+  steps: readonly Step[],
+  change: (before: unknown) => unknown,
+): Result<string, string> {
+  let root: unknown;
+  try {
+    root = parseExactly(text);
+  } catch {
+    return err("the body is no JSON");
+  }
+  const found = changeAt(root, steps, change);
+  return found ? ok(JSON.stringify(root)) : err("the body has no such place");
+}
+
+/** Changes the place in the value; of `[*]` each. A last member may be new. */
+function changeAt(
+  value: unknown,
+  [step, ...rest]: readonly Step[],
+  change: (before: unknown) => unknown,
+): boolean {
+  if (step === undefined || typeof value !== "object" || value === null) return false;
+  const holder = value as Record<string, unknown>;
+  const keys = step.key === undefined ? Object.keys(holder) : [String(step.key)];
+  let isChanged = false;
+  for (const key of keys) {
+    if (rest.length > 0) {
+      if (Object.hasOwn(holder, key) && changeAt(holder[key], rest, change)) isChanged = true;
+    } else if (!Array.isArray(value) || Object.hasOwn(holder, key)) {
+      holder[key] = change(holder[key]);
+      isChanged = true;
+    }
+  }
+  return isChanged;
+}

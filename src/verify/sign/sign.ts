@@ -1,0 +1,206 @@
+import { createHash } from "node:crypto";
+import { SignJWT } from "jose";
+import { err, ok, type Result } from "../../lib/result.ts";
+import type { KeySource } from "../keys/key-source.ts";
+import { compileMessage } from "../message/message.ts";
+import type { SignedMessageSettings } from "../message/settings.ts";
+import { compileDigest, type HmacSettings, hmac } from "../schemes/hmac.ts";
+import { asHmac, type StandardSettings } from "../schemes/standard-webhooks.ts";
+import type { TokenSettings } from "../schemes/token.ts";
+import { findScheme } from "../schemes.ts";
+import { deriveKey } from "../secret-key.ts";
+import { isBySecret, type JwtSettings } from "../token/jwt-settings.ts";
+import { type OutgoingRequest, putInto } from "./place.ts";
+
+export interface SignOptions {
+  readonly secret: string;
+  /** The part of the address before `/hooks/…`, as the gateway tells it. */
+  readonly hooksUrl: string;
+  readonly nowMs: number;
+  /** The content type by which the channel reads bodies, where that is not what the sender says. */
+  readonly readAs?: string | undefined;
+}
+
+type Settings = Readonly<Record<string, unknown>> & { readonly scheme?: unknown };
+type Signed = Result<OutgoingRequest, string>;
+
+/**
+ * The request as its provider would send it now: signed under a shared secret, with the time of now. What comes was verified by the
+ * same settings. The error says why it cannot be signed here.
+ */
+export async function signRequest(
+  request: OutgoingRequest,
+  verification: Settings,
+  options: SignOptions,
+): Promise<Signed> {
+  if (verification.scheme === "none") return ok(request);
+  const ways = verification.scheme === "anyOf" ? (verification.of as readonly Settings[]) : [verification];
+  let reason = "its scheme has no way that signs";
+  for (const way of ways) {
+    const signed = await signBy(request, way, options);
+    if (!signed.ok) reason = signed.error;
+    else if (await isVerified(signed.value, way, options)) return signed;
+    else reason = "the secret, or what is sent, does not fit its scheme";
+  }
+  return err(reason);
+}
+
+async function signBy(request: OutgoingRequest, way: Settings, options: SignOptions): Promise<Signed> {
+  const settings = findScheme(way).settings.parse(way);
+  switch (way.scheme) {
+    case "hmac":
+      return signMessage(request, settings as HmacSettings, options);
+    case "standardWebhooks":
+      return signMessage(
+        request,
+        hmac.settings.parse(asHmac(settings as StandardSettings)) as HmacSettings,
+        options,
+      );
+    case "token":
+      return putToken(request, settings as TokenSettings, options.secret);
+    case "jwt":
+      return signToken(request, settings as JwtSettings, options);
+    default:
+      return err("it is signed by a private key, which only the provider has");
+  }
+}
+
+/** What is sent is asked of the verifier itself: a signature that would be refused helps nobody. */
+async function isVerified(signed: OutgoingRequest, way: Settings, options: SignOptions): Promise<boolean> {
+  const { secret, hooksUrl, nowMs, readAs } = options;
+  const context = { secrets: [secret], hooksUrl, readAs, keys: NO_KEYS };
+  return (
+    await findScheme(way)
+      .create(way)
+      .verify({ ...signed, arrivedAtMs: nowMs }, context)
+  ).ok;
+}
+
+/** Shared secrets need no keys that are fetched. */
+const NO_KEYS: KeySource = { get: () => [], renew: async () => undefined };
+
+function signMessage(request: OutgoingRequest, settings: HmacSettings, options: SignOptions): Signed {
+  const { secret, hooksUrl, nowMs, readAs } = options;
+  const { timestamp, bodyHash, deliveryId, items } = settings;
+  const time = timestamp && timeText(nowMs, timestamp.unit);
+  const beside: [name: string, value: string][] = [];
+  let prepared: Signed = ok(request);
+  const put = (place: { readonly in: string; readonly name: string }, value: string): void => {
+    if (place.in === "item") beside.push([place.name, value]);
+    else if (prepared.ok)
+      prepared = putInto(prepared.value, place as Parameters<typeof putInto>[1], (before) =>
+        typeof before === "number" ? Number(value) : value,
+      );
+  };
+  if (timestamp !== undefined && time !== undefined) put(timestamp.source, time);
+  if (bodyHash !== undefined) {
+    const { algorithm, encoding, prefix = "" } = bodyHash;
+    put(bodyHash.source, prefix + createHash(algorithm).update(request.body).digest(encoding));
+  }
+  const { signedHeaders } = settings;
+  if (signedHeaders?.listedIn.in === "item") {
+    put(signedHeaders.listedIn, Object.keys(request.headers).join(signedHeaders.separator[0]));
+  }
+  if (deliveryId?.in === "item") put(deliveryId, `delivery_${nowMs}`);
+  if (!prepared.ok) return prepared;
+
+  const place = { in: settings.in, name: settings.name };
+  const write = (signature: string): Signed =>
+    prepared.ok ? putInto(prepared.value, place, () => writeValue(signature, settings, beside)) : prepared;
+  // Its place is taken first: what is signed may stand beside it.
+  const length = createHash(settings.algorithm).update("").digest().length;
+  const empty = write(Buffer.alloc(length, 1).toString(settings.encoding));
+  if (!empty.ok) return empty;
+  const context = { secrets: [secret], hooksUrl, readAs, keys: NO_KEYS };
+  const message = compileMessage(settings)({ ...empty.value, arrivedAtMs: nowMs }, context);
+  if (!message.ok) return err(message.error.message);
+  const signature = compileDigest(settings)(secret, message.value.bytes(secret));
+  if (signature === undefined) return err("the secret is not written as its scheme takes it");
+  return items !== undefined && beside.some(([name]) => name === items.key)
+    ? err("what stands beside the signature has its name")
+    : write(signature.toString(settings.encoding));
+}
+
+/** The header, parameter or member with the signature in it, and with what stands beside it. */
+function writeValue(
+  signature: string,
+  { prefix = "", items }: Pick<SignedMessageSettings, "prefix" | "items">,
+  beside: readonly (readonly [name: string, value: string])[],
+): string {
+  if (items === undefined) return prefix + signature;
+  const { separator, assign, key = "sha256" } = items;
+  const [between = ","] = separator;
+  const written = beside.map(([name, value]) => (assign === undefined ? value : name + assign + value));
+  return [...written, assign === undefined ? prefix + signature : key + assign + prefix + signature].join(
+    between,
+  );
+}
+
+function timeText(nowMs: number, unit: NonNullable<SignedMessageSettings["timestamp"]>["unit"]): string {
+  switch (unit) {
+    case "seconds":
+      return String(Math.floor(nowMs / 1_000));
+    case "milliseconds":
+      return String(nowMs);
+    case "rfc3339":
+      return new Date(nowMs).toISOString();
+    default:
+      return unit satisfies never;
+  }
+}
+
+function putToken(
+  request: OutgoingRequest,
+  { in: where, name = "", prefix = "" }: TokenSettings,
+  secret: string,
+): Signed {
+  switch (where) {
+    case "bearer":
+      return putInto(request, { in: "header", name: "authorization" }, () => `Bearer ${secret}`);
+    case "basic":
+      return putInto(
+        request,
+        { in: "header", name: "authorization" },
+        () => `Basic ${Buffer.from(secret).toString("base64")}`,
+      );
+    case "header":
+      return putInto(request, { in: "header", name }, () => prefix + secret);
+    case "query":
+    case "body":
+      return putInto(request, { in: where, name }, () => secret);
+    default:
+      return where satisfies never;
+  }
+}
+
+const TOKEN_LIFE_SECONDS = 300;
+
+async function signToken(
+  request: OutgoingRequest,
+  settings: JwtSettings,
+  options: SignOptions,
+): Promise<Signed> {
+  const { algorithms, keys, key, issuer, audience, claims, bodyHash, deliveryIdClaim, source } = settings;
+  const [algorithm = ""] = algorithms;
+  if (!isBySecret(algorithms) || keys.from !== "secrets") {
+    return err("its token is signed by a private key, which only the provider has");
+  }
+  const bytes = deriveKey(key, options.secret);
+  if (bytes === undefined) return err("the secret is not written as its scheme takes it");
+  const nowSeconds = Math.floor(options.nowMs / 1_000);
+  const [firstIssuer, firstAudience] = [issuer, audience].map((one) => (Array.isArray(one) ? one[0] : one));
+  const payload = {
+    ...claims,
+    iat: nowSeconds,
+    exp: nowSeconds + TOKEN_LIFE_SECONDS,
+    ...(firstIssuer === undefined ? {} : { iss: firstIssuer }),
+    ...(firstAudience === undefined ? {} : { aud: firstAudience }),
+    ...(bodyHash && {
+      [bodyHash.claim]: createHash(bodyHash.algorithm).update(request.body).digest(bodyHash.encoding),
+    }),
+    ...(deliveryIdClaim && { [deliveryIdClaim]: `delivery_${options.nowMs}` }),
+  };
+  const token = await new SignJWT(payload).setProtectedHeader({ alg: algorithm, typ: "JWT" }).sign(bytes);
+  const isBearer = source.in === "header" && source.name.toLowerCase() === "authorization";
+  return putInto(request, source, () => (isBearer ? `Bearer ${token}` : token));
+}
