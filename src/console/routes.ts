@@ -35,6 +35,12 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Watch", title: "Overview", icon: "overview", key: "o" },
   },
   {
+    path: "/problems",
+    component: view(() => import("./views/problems/problems.tsx")),
+    needs: "problems.read",
+    nav: { group: "Watch", title: "Problems", icon: "problems", key: "p" },
+  },
+  {
     path: "/apps/:appId/sources",
     component: view(() => import("./views/sources/sources.tsx")),
     needs: "apps.read",

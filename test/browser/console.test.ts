@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { lookAt, signIn, startTestConsole, type TestConsole } from "../support/console.ts";
+import { signIn, startTestConsole, type TestConsole } from "../support/console.ts";
 import { channelOf, installApp } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
 
@@ -140,14 +140,6 @@ describe("the frame", () => {
       timeZone: "Pacific/Auckland",
     });
     expect(await time.textContent()).toContain(`${hour.format(utc)}:`);
-  });
-
-  it("looks as it should, and holds nothing that keeps people out, in both themes, wide and narrow", async () => {
-    await lookAt(console, {
-      name: "apps",
-      path: "/apps",
-      ready: (page) => page.locator("time").first().waitFor(),
-    });
   });
 });
 

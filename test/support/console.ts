@@ -121,12 +121,22 @@ export async function seriousFindings(page: Page): Promise<readonly string[]> {
 /** What is checked of a view in each theme at both widths: nothing serious for axe, no wider than the window; and a picture of it. */
 export async function lookAt(
   console: TestConsole,
-  view: { readonly name: string; readonly path: string; readonly ready: (page: Page) => Promise<unknown> },
+  view: {
+    readonly name: string;
+    readonly path: string;
+    readonly key?: null;
+    readonly ready: (page: Page) => Promise<unknown>;
+  },
 ): Promise<void> {
   await mkdir(SCREENSHOTS, { recursive: true });
   for (const theme of ["light", "dark"] as const) {
     for (const width of [1440, 360]) {
-      await using opened = await console.open(view.path, { theme, width, bypassCsp: true });
+      await using opened = await console.open(view.path, {
+        theme,
+        width,
+        bypassCsp: true,
+        ...(view.key === null && { key: null }),
+      });
       const { page } = opened;
       await view.ready(page);
       await page.screenshot({ path: join(SCREENSHOTS, `${view.name}-${theme}-${width}.png`) });

@@ -17,6 +17,8 @@ interface Drawn {
   readonly signal: AbortSignal;
 }
 
+const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+
 export function drawChart(place: HTMLElement, { times, series, format, heightPx, signal }: Drawn): void {
   if (signal.aborted) return;
   const styles = getComputedStyle(place);
@@ -34,11 +36,11 @@ export function drawChart(place: HTMLElement, { times, series, format, heightPx,
       cursor: { drag: { setScale: false } },
       scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
       axes: [
-        { ...axis, space: 70 },
+        { ...axis, space: 70, values: (_, splits) => splits.map((seconds) => TIME.format(seconds * 1_000)) },
         { ...axis, size: 64, values: (_, splits) => splits.map(format) },
       ],
       series: [
-        {},
+        { label: "From", value: (_, seconds) => (seconds === null ? "–" : TIME.format(seconds * 1_000)) },
         ...series.map(({ name, color: token }) => ({
           label: name,
           stroke: color(place, token),
@@ -48,6 +50,8 @@ export function drawChart(place: HTMLElement, { times, series, format, heightPx,
         })),
       ],
       legend: { live: true },
+      // Without a pointer in it the legend tells the last values.
+      hooks: { ready: [(ready) => ready.setLegend({ idx: times.length - 1 })] },
     },
     [times.map((ms) => ms / 1_000), ...series.map(({ values }) => [...values])],
     place,

@@ -1,4 +1,4 @@
-import { isRecord, type Resolve, type Schema } from "./schema.ts";
+import { fieldOf, isRecord, type Resolve, type Schema } from "./schema.ts";
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -32,4 +32,12 @@ export async function bodySchema(method: "post" | "put", path: string): Promise<
   const content = isRecord(body.content) ? body.content["application/json"] : undefined;
   if (!isRecord(content) || !isRecord(content.schema)) throw new Error(`${method} ${path} takes no body`);
   return { schema: content.schema, resolve: (ref) => components.schemas[ref.split("/").at(-1) ?? ""] };
+}
+
+/** Of an operation that makes things of several kinds, the schema of one kind. */
+export async function variantSchema(path: string, kind: string): Promise<BodySchema> {
+  const { schema, resolve } = await bodySchema("post", path);
+  const field = fieldOf(schema, resolve);
+  const variant = field.is === "variants" ? field.variants.find(({ name }) => name === kind) : undefined;
+  return { schema: variant?.schema ?? schema, resolve };
 }

@@ -87,7 +87,7 @@ export function TextInput(props: Of<"text">) {
           id,
           "aria-describedby": help,
           "aria-invalid": isInvalid,
-          required: isRequired,
+          required: isRequired && !props.context.isChange,
           spellcheck: false,
           value: shown,
           onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
@@ -125,7 +125,7 @@ export function NumberInput(props: Of<"number">) {
           step={field.isWhole ? 1 : "any"}
           min={field.min}
           max={field.max}
-          required={isRequired}
+          required={isRequired && !props.context.isChange}
           aria-describedby={help}
           aria-invalid={isInvalid}
           value={typeof value === "number" ? value : ""}
@@ -176,7 +176,7 @@ export function ChoiceInput(props: Of<"choice">) {
           id={id}
           aria-describedby={help}
           aria-invalid={isInvalid}
-          required={isRequired}
+          required={isRequired && !props.context.isChange}
           value={at < 0 ? "" : String(at)}
           onChange={({ currentTarget: { value: chosen } }) =>
             onChange(chosen === "" ? undefined : field.options[Number(chosen)])

@@ -1,12 +1,16 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { NAV_GROUPS, VIEWS, type View } from "../../routes.ts";
 import { may, signOut, who } from "../../session/session.ts";
+import { formatShort } from "../text/numbers.ts";
 import { Stranger } from "../text/stranger.tsx";
 import { AppSwitcher, reloadApps, useAppId } from "./apps.tsx";
 import { Icon } from "./icons.tsx";
+import { knownViews } from "./links.ts";
+import { Badge } from "./page.tsx";
+import { problems, useProblems } from "./problems.ts";
 import { openShortcutHelp, useShortcut } from "./shortcuts.tsx";
 import { applyTheme, nextTheme, theme } from "./theme.ts";
 
@@ -26,6 +30,12 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
     // Without the list the switcher is empty; views that need it say themselves why.
     void reloadApps().catch(() => {});
   }, [who.value.organization.id]);
+  useProblems();
+  useMemo(() => {
+    knownViews.value = new Set(
+      VIEWS.filter(({ needs }) => needs === undefined || may(needs)).map((view) => view.path),
+    );
+  }, [who.value]);
   useEffect(() => {
     isOpen.value = false;
   }, [path]);
@@ -99,8 +109,23 @@ function NavItem({ view }: { readonly view: View }) {
       <a href={href} aria-current={isHere ? "page" : undefined}>
         <Icon name={nav.icon} />
         <span>{nav.title}</span>
+        {view.path === "/problems" && <ProblemCount />}
       </a>
     </li>
+  );
+}
+
+function ProblemCount() {
+  const open = problems.value?.total ?? 0;
+  if (open === 0) return null;
+  const isGrave = problems.value?.rows.some(
+    ({ severity, state }) => severity === "error" && state === "opened",
+  );
+  return (
+    <Badge tone={isGrave ? "bad" : "warn"}>
+      {formatShort(open)}
+      <span class="sr-only"> open</span>
+    </Badge>
   );
 }
 

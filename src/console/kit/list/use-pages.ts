@@ -83,3 +83,13 @@ export function usePages<Row>(
     reload: useCallback(() => setTurn((before) => before + 1), []),
   };
 }
+
+/** The same from its end: lists of the API stand in order of creation, and of what happened the newest counts. */
+export function newestFirst<Row>(pages: Pages<Row>): Pages<Row> {
+  const { count = 0, rowAt, onRange } = pages;
+  return {
+    ...pages,
+    rowAt: (index) => rowAt(count - 1 - index),
+    onRange: (first, last) => onRange(Math.max(0, count - last), count - first),
+  };
+}

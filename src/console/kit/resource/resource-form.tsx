@@ -5,7 +5,7 @@ import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../feedback/dialog.tsx";
 import { ProblemNote, WhenLoaded } from "../feedback/states.tsx";
-import { type BodySchema, bodySchema } from "../form/document.ts";
+import { type BodySchema, bodySchema, variantSchema } from "../form/document.ts";
 import type { Choices } from "../form/inputs.tsx";
 import { fieldOf, isRecord } from "../form/schema.ts";
 import { SchemaForm } from "../form/schema-form.tsx";
@@ -24,6 +24,8 @@ interface Props {
   /** What a form that changes something begins with; of it, the fields that the operation takes. */
   readonly entity?: Readonly<Record<string, unknown>>;
   /** What a form that makes something begins with. */
+  /** Where the operation does not tell kinds apart: the one that makes such things, and the kind of this one. */
+  readonly asMade?: { readonly operation: string; readonly kind: string } | undefined;
   readonly start?: Readonly<Record<string, unknown>>;
   /** The version that was read: a change of another is refused. */
   readonly etag?: string | undefined;
@@ -38,10 +40,10 @@ interface Props {
 
 /** A dialog that makes or changes something, by the schema of the operation that does it. */
 export function ResourceForm(props: Props) {
-  const { title, method, operation, choices, onClose } = props;
+  const { title, method, operation, asMade, choices, onClose } = props;
   const loaded = useLoad(
     async (signal) => ({
-      body: await bodySchema(method, operation),
+      body: asMade ? await variantSchema(asMade.operation, asMade.kind) : await bodySchema(method, operation),
       choices: choices ? await choices(signal) : {},
     }),
     [method, operation],

@@ -60,6 +60,8 @@ export interface ResourceSpec<Row extends Entity> {
     readonly told?: (answer: unknown, onClose: () => void) => ComponentChildren;
   };
   readonly change?: {
+    /** Its kind, where the form is that of the operation which makes one of that kind. */
+    readonly kindOf?: (row: Row) => string;
     readonly without?: readonly string[];
     readonly choices?: (signal: AbortSignal) => Promise<Choices>;
   };
@@ -223,6 +225,7 @@ function OneOf<Row extends Entity>({ spec, id, onClose, onChanged }: OneProps<Ro
                 operation={`${path}/{${param}}`}
                 path={itemPath}
                 verb="Save"
+                asMade={change?.kindOf && { operation: path, kind: change.kindOf(row) }}
                 entity={row as Readonly<Record<string, unknown>> & Row}
                 etag={etag}
                 without={change?.without ?? []}

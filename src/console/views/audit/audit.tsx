@@ -4,7 +4,7 @@ import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
-import { usePages } from "../../kit/list/use-pages.ts";
+import { newestFirst, usePages } from "../../kit/list/use-pages.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
@@ -89,9 +89,11 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
 export default function Audit() {
   const { values, set } = useFilters(FIELDS.map(({ name }) => name));
   const query = values as NonNullable<InletApi.paths["/audit"]["get"]["parameters"]["query"]>;
-  const pages = usePages<AuditRecord>(
-    (page, signal) => gotList(api.GET("/audit", { params: { query: { ...query, ...page } }, signal })),
-    [JSON.stringify(values)],
+  const pages = newestFirst(
+    usePages<AuditRecord>(
+      (page, signal) => gotList(api.GET("/audit", { params: { query: { ...query, ...page } }, signal })),
+      [JSON.stringify(values)],
+    ),
   );
   return (
     <Page

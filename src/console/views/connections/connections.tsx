@@ -80,7 +80,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
   empty:
     "A source that needs a key, a password or a person's sign-in at the other side gets it from a connection.",
   create: {},
-  change: { without: ["kind"] },
+  change: { without: ["kind"], kindOf: ({ kind }) => kind },
   remove: { lost: <p>A connection that a channel or a subscription uses cannot be deleted.</p> },
 };
 

@@ -1,11 +1,19 @@
-import { Empty } from "../../kit/feedback/states.tsx";
 import { useAppId } from "../../kit/layout/apps.tsx";
 import { Page } from "../../kit/layout/page.tsx";
+import { may } from "../../session/session.ts";
+import { AppFigures } from "./app-figures.tsx";
+import { GatewayFacts } from "./gateway-facts.tsx";
+import { OpenProblems } from "./open-problems.tsx";
+import "./overview.css";
 
+/** How it stands: what is wrong first, then the gateway, then the chosen app. */
 export default function Overview() {
+  const appId = useAppId();
   return (
     <Page title="Overview">
-      <Empty title={`App ${useAppId() ?? "none"}`} />
+      {may("problems.read") && <OpenProblems />}
+      <GatewayFacts />
+      {appId !== undefined && <AppFigures key={appId} appId={appId} />}
     </Page>
   );
 }

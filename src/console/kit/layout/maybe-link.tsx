@@ -1,0 +1,17 @@
+import type { ComponentChildren } from "preact";
+
+interface Props {
+  /** Undefined: there is nowhere to go. */
+  readonly href: string | undefined;
+  readonly class?: string;
+  readonly children: ComponentChildren;
+}
+
+export const MaybeLink = ({ href, class: name, children }: Props) =>
+  href === undefined ? (
+    <span class={name}>{children}</span>
+  ) : (
+    <a href={href} class={name}>
+      {children}
+    </a>
+  );

@@ -1,0 +1,86 @@
+import { Loading, ProblemNote } from "../../kit/feedback/states.tsx";
+import { viewHref } from "../../kit/layout/links.ts";
+import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
+import { Badge } from "../../kit/layout/page.tsx";
+import { loadProblems, type Problem, problems, problemsFailure } from "../../kit/layout/problems.ts";
+import { formatCount } from "../../kit/text/numbers.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { Acknowledge } from "../problems/acknowledge.tsx";
+import { ProblemSubject, titleOfKind } from "../problems/problem-words.tsx";
+
+/** So many are told; the others are in their list. */
+const SHOWN = 6;
+
+/** One line where nothing is wrong; else as much room as what is wrong deserves. */
+export function OpenProblems() {
+  const failure = problemsFailure.value;
+  const known = problems.value;
+  if (known === undefined) {
+    return failure ? (
+      <ProblemNote problem={failure} onRetry={() => void loadProblems()} />
+    ) : (
+      <Loading lines={1} />
+    );
+  }
+  const { rows, total } = known;
+  const opened = rows.filter(({ state }) => state === "opened");
+  const acknowledged = rows.length - opened.length;
+  const all = viewHref("/problems");
+  if (opened.length === 0) {
+    return (
+      <p class="all-well">
+        <Badge tone="ok">No open problems</Badge>
+        {acknowledged > 0 && (
+          <MaybeLink href={viewHref("/problems", {}, { state: "acknowledged" })}>
+            {acknowledged} acknowledged
+          </MaybeLink>
+        )}
+      </p>
+    );
+  }
+  return (
+    <section class="section" aria-label="Problems">
+      <header class="section-head">
+        <h2>
+          {formatCount(total)} open {total === 1 ? "problem" : "problems"}
+        </h2>
+        <span class="grow" />
+        {all !== undefined && <a href={all}>All problems</a>}
+      </header>
+      <ul class="problems">
+        {opened.slice(0, SHOWN).map((problem) => (
+          <ProblemItem key={problem.id} problem={problem} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function ProblemItem({ problem }: { readonly problem: Problem }) {
+  const { id, kind, severity, message, cure, firstSeenAt } = problem;
+  return (
+    <li class={`problem ${severity}`}>
+      <div class="problem-main">
+        <p class="row wrap">
+          <MaybeLink href={viewHref("/problems", {}, { id })} class="problem-kind">
+            {titleOfKind(kind)}
+          </MaybeLink>
+          <ProblemSubject problem={problem} />
+          <span class="faint">
+            <Time at={firstSeenAt} as="ago" />
+          </span>
+        </p>
+        <p>
+          <Stranger max={400}>{message}</Stranger>
+        </p>
+        {severity === "error" && (
+          <p class="soft">
+            <Stranger max={400}>{cure}</Stranger>
+          </p>
+        )}
+      </div>
+      <Acknowledge problem={problem} />
+    </li>
+  );
+}

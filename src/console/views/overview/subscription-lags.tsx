@@ -1,0 +1,87 @@
+import { api, gotList, type Schemas } from "../../api/client.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { viewHref } from "../../kit/layout/links.ts";
+import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
+import { Badge, Section } from "../../kit/layout/page.tsx";
+import { type Column, Table } from "../../kit/list/table.tsx";
+import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { toneOfSubscription } from "../../kit/text/tones.ts";
+
+type Subscription = Schemas["Subscription"];
+
+const count = (value: number | null) => (value === null ? "–" : formatCount(value));
+
+const COLUMNS: readonly Column<Subscription>[] = [
+  {
+    title: "Subscription",
+    width: "minmax(0, 2fr)",
+    cell: ({ id, appId, eventUid }) => (
+      <MaybeLink href={viewHref("/apps/:appId/subscriptions", { appId }, { id })}>
+        <Stranger>{eventUid}</Stranger>
+      </MaybeLink>
+    ),
+  },
+  {
+    title: "State",
+    width: "6rem",
+    cell: ({ state }) => <Badge tone={toneOfSubscription(state)}>{state}</Badge>,
+  },
+  { title: "Lag", width: "5rem", align: "end", cell: ({ lag }) => count(lag) },
+  {
+    title: "Behind",
+    width: "5rem",
+    align: "end",
+    priority: 2,
+    cell: ({ lagSeconds }) => (lagSeconds === null ? "–" : formatDuration(lagSeconds * 1_000)),
+  },
+  { title: "Pending", width: "5rem", align: "end", priority: 2, cell: ({ pending }) => count(pending) },
+  {
+    title: "Dead letters",
+    width: "6rem",
+    align: "end",
+    priority: 3,
+    cell: ({ deadLetters }) => count(deadLetters),
+  },
+];
+
+/** How far the readers of an app are, those that are furthest behind first. */
+export function SubscriptionLags({ appId }: { readonly appId: string }) {
+  const loaded = useLoad(
+    async (signal) => {
+      const { rows } = await gotList(
+        api.GET("/apps/{appId}/subscriptions", {
+          params: { path: { appId }, query: { limit: 200 } },
+          signal,
+        }),
+      );
+      return rows.toSorted((a, b) => (b.lag ?? 0) - (a.lag ?? 0));
+    },
+    [appId],
+    { everyMs: 15_000 },
+  );
+  return (
+    <Section title="Subscriptions">
+      <WhenLoaded loaded={loaded} lines={2}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty title="Nobody reads this app's events">
+              A subscription gives a reader its place on the topics:{" "}
+              <code>POST /apps/{appId}/events/subscribe</code>.
+            </Empty>
+          ) : (
+            <Table
+              label="Subscriptions"
+              columns={COLUMNS}
+              count={rows.length}
+              rowAt={(index) => rows[index]}
+              keyOf={({ id }) => id}
+              maxRows={8}
+            />
+          )
+        }
+      </WhenLoaded>
+    </Section>
+  );
+}

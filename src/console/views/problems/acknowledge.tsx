@@ -1,0 +1,29 @@
+import { send } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { toast } from "../../kit/feedback/toast.tsx";
+import { loadProblems, type Problem } from "../../kit/layout/problems.ts";
+import { may } from "../../session/session.ts";
+
+interface Props {
+  readonly problem: Problem;
+  readonly onDone?: () => void;
+}
+
+/** Says that somebody knows of it: it stays until it is resolved, and counts no more. */
+export function Acknowledge({ problem: { id, state }, onDone }: Props) {
+  const action = useAction(async () => {
+    await send("POST", `/problems/${id}/acknowledge`, { body: {} });
+    await loadProblems();
+    onDone?.();
+  });
+  if (state !== "opened" || !may("problems.write")) return null;
+  const acknowledge = async (): Promise<void> => {
+    await action.run();
+    toast("Acknowledged");
+  };
+  return (
+    <button type="button" class="button" disabled={action.isRunning} onClick={() => void acknowledge()}>
+      Acknowledge
+    </button>
+  );
+}

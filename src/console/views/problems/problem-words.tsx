@@ -1,0 +1,44 @@
+import { viewHref } from "../../kit/layout/links.ts";
+import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
+import type { Problem } from "../../kit/layout/problems.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
+
+/** `channel_silent` → `Channel silent` */
+export const titleOfKind = (kind: Problem["kind"]): string => {
+  const words = kind.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
+
+/** What it is about, as links to where it can be seen to. */
+export function ProblemSubject({
+  problem: { app, channel, subscription, connection },
+}: {
+  readonly problem: Problem;
+}) {
+  const inApp = app === null ? {} : { appId: app.id };
+  return (
+    <span class="row wrap">
+      {app !== null && (
+        <MaybeLink href={viewHref("/apps", {}, { id: app.id })}>
+          <Stranger max={60}>{app.uid}</Stranger>
+        </MaybeLink>
+      )}
+      {channel !== null && (
+        <MaybeLink href={viewHref("/apps/:appId/channels", inApp, { id: channel.uid })}>
+          <Stranger max={60}>{channel.uid}</Stranger>
+        </MaybeLink>
+      )}
+      {subscription !== null && (
+        <MaybeLink href={viewHref("/apps/:appId/subscriptions", inApp, { id: subscription.id })}>
+          <Stranger max={60}>{subscription.eventUid}</Stranger>
+        </MaybeLink>
+      )}
+      {connection !== null && (
+        <MaybeLink href={viewHref("/connections", {}, { id: connection.id })}>
+          <Stranger max={60}>{connection.name}</Stranger>
+        </MaybeLink>
+      )}
+      {app === null && connection === null && <span>the organization</span>}
+    </span>
+  );
+}

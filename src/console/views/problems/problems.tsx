@@ -1,0 +1,92 @@
+import { wordsOf } from "../../kit/form/words.ts";
+import { Badge, type Tone } from "../../kit/layout/page.tsx";
+import type { Problem } from "../../kit/layout/problems.ts";
+import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
+import { Copyable } from "../../kit/text/copy.tsx";
+import { formatCount } from "../../kit/text/numbers.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { Acknowledge } from "./acknowledge.tsx";
+import { ProblemSubject, titleOfKind } from "./problem-words.tsx";
+
+const KINDS: readonly Problem["kind"][] = [
+  ...(["channel_failing", "channel_silent", "connection_failing", "connection_needs_reauth"] as const),
+  ...(["handler_failing", "quarantine_growing", "quarantine_near_limit"] as const),
+  ...(["retention_at_risk", "storage_near_limit", "subscription_lagging"] as const),
+];
+const STATES: readonly Problem["state"][] = ["opened", "acknowledged", "resolved"];
+
+const toneOf = ({ state, severity }: Problem): Tone => {
+  if (state === "resolved") return "ok";
+  return severity === "error" ? "bad" : "warn";
+};
+
+const SPEC: ResourceSpec<Problem> = {
+  title: "Problems",
+  one: "problem",
+  many: "problems",
+  lead: "What Inlet has found wrong, and what to do. Each change is also an event of the app inlet, which a subscription can hand on to who is on call.",
+  path: "/problems",
+  param: "problemId",
+  noun: "problems",
+  columns: [
+    {
+      title: "What",
+      width: "minmax(0, 1.3fr)",
+      cell: (problem) => <Badge tone={toneOf(problem)}>{titleOfKind(problem.kind)}</Badge>,
+    },
+    { title: "State", width: "7rem", priority: 2, cell: ({ state }) => state },
+    {
+      title: "Where",
+      width: "minmax(0, 1.5fr)",
+      priority: 2,
+      cell: (problem) => <ProblemSubject problem={problem} />,
+    },
+    {
+      title: "In words",
+      width: "minmax(0, 3fr)",
+      priority: 3,
+      cell: ({ message }) => <Stranger>{message}</Stranger>,
+    },
+    { title: "Since", width: "6rem", cell: ({ firstSeenAt }) => <Time at={firstSeenAt} as="ago" /> },
+  ],
+  titleOf: ({ kind }) => titleOfKind(kind),
+  facts: (problem) => [
+    [
+      "State",
+      <Badge key="state" tone={toneOf(problem)}>
+        {problem.state}
+      </Badge>,
+    ],
+    ["Where", <ProblemSubject key="where" problem={problem} />],
+    ["In words", <Stranger key="message">{problem.message}</Stranger>],
+    ["What to do", <Stranger key="cure">{problem.cure}</Stranger>],
+    ...Object.entries(problem.figures).map(([name, figure]) => [wordsOf(name), formatCount(figure)] as const),
+    ["First seen", <Time key="first" at={problem.firstSeenAt} as="full" />],
+    ["Last seen", <Time key="last" at={problem.lastSeenAt} as="full" />],
+    ["Acknowledged", <Time key="known" at={problem.acknowledgedAt} as="full" />],
+    ["Resolved", <Time key="resolved" at={problem.resolvedAt} as="full" />],
+    ["Id", <Copyable key="id" text={problem.id} what="problem id" />],
+  ],
+  actions: (problem, reload) => <Acknowledge problem={problem} onDone={reload} />,
+  filters: [
+    {
+      name: "state",
+      label: "State",
+      kind: "choice",
+      options: STATES.map((value) => ({ value, label: value })),
+    },
+    {
+      name: "kind",
+      label: "What",
+      kind: "choice",
+      options: KINDS.map((value) => ({ value, label: titleOfKind(value) })),
+    },
+    { name: "appId", label: "App", kind: "text", placeholder: "app_…" },
+  ],
+  empty: "Nothing was found wrong so far.",
+};
+
+export default function Problems() {
+  return <ResourceView spec={SPEC} />;
+}

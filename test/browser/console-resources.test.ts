@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
+import { channelOf, installApp } from "../support/gateway.ts";
+
+let console: TestConsole;
+beforeAll(async () => {
+  console = await startTestConsole();
+  const { api } = console.gateway;
+  const app = await installApp(console.gateway, [
+    { uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] },
+  ]);
+  const url = channelOf(app).url ?? "";
+  const headers = { "content-type": "application/json" };
+  for (const body of ['{"id":"1"}', '{"id":"1"}', '{"nothing":true}'])
+    await fetch(url, { method: "POST", headers, body });
+  await fetch(url, { method: "POST", headers: { "content-type": "multipart/form-data" }, body: "x" });
+  await api("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "main:*" });
+  await api("POST", "/connections", {
+    name: "Example API",
+    kind: "bearer",
+    config: { token: "t-0123456789" },
+    allowedOrigins: ["https://api.example.com"],
+  });
+});
+afterAll(() => console?.[Symbol.asyncDispose]());
+
+describe("the views of resources", () => {
+  it("make a key by the schema's own form, show it once, and revoke it after asking", async () => {
+    await using opened = await console.open("/api-keys");
+    const { page } = opened;
+    await page.getByRole("button", { name: "New API key" }).click();
+    const form = page.getByRole("dialog", { name: "New API key" });
+    await form.getByLabel("Name").fill("deployment");
+    await form.getByLabel("apps.read", { exact: true }).check();
+    await form.getByText("API call").click();
+    const shown = (await form.locator(".api-call pre").textContent()) ?? "";
+    expect(shown).toContain('-H "Authorization: Bearer $INLET_API_KEY"');
+    expect(shown).toContain(`'${console.gateway.origin}/v1/iam/api-keys'`);
+    await form.getByRole("button", { name: "Create" }).click();
+    const told = page.getByRole("dialog", { name: "The key deployment" });
+    const key = (await told.locator("pre").textContent()) ?? "";
+    expect(key).toMatch(/^ik_/);
+    await told.getByRole("button", { name: "I have kept it" }).click();
+    const answer = await fetch(`${console.gateway.origin}/v1/auth/whoami`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(await answer.json()).toMatchObject({ permissions: ["apps.read"] });
+    expect(await page.content()).not.toContain(key);
+
+    await page.getByRole("row").filter({ hasText: "deployment" }).click();
+    const detail = page.getByRole("complementary", { name: "deployment" });
+    await detail.getByRole("button", { name: "Revoke" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await page.getByRole("row").filter({ hasText: "deployment" }).waitFor({ state: "detached" });
+  });
+
+  it("change what differs only, and refuse to overwrite what somebody else has changed meanwhile", async () => {
+    const made = await console.gateway.api<{ id: string }>("POST", "/blueprints", {
+      title: "Tracker",
+      channels: [],
+    });
+    await using opened = await console.open(`/blueprints?id=${made.id}`);
+    const { page, complaints } = opened;
+    await page.getByRole("button", { name: "Change" }).click();
+    const form = page.getByRole("dialog");
+    await form.getByLabel("Title").fill("Issue tracker");
+    const [request] = await Promise.all([
+      page.waitForRequest((one) => one.method() === "PUT"),
+      form.getByRole("button", { name: "Save" }).click(),
+    ]);
+    expect(request.postDataJSON()).toEqual({ title: "Issue tracker" });
+    await form.waitFor({ state: "detached" });
+    await page.getByRole("complementary", { name: "Issue tracker" }).waitFor();
+
+    await page.getByRole("button", { name: "Change" }).click();
+    await form.getByLabel("Title").fill("Mine");
+    await console.gateway.api("PUT", `/blueprints/${made.id}`, { title: "Theirs" });
+    await form.getByRole("button", { name: "Save" }).click();
+    expect(await form.getByRole("alert").textContent()).toContain("conflict");
+    complaints.splice(0, complaints.length, ...complaints.filter((one) => !one.includes("409")));
+  });
+
+  it("show a refusal at the field that it is about", async () => {
+    await using opened = await console.open("/connections");
+    const { page, complaints } = opened;
+    await page.getByRole("button", { name: "New connection" }).click();
+    const form = page.getByRole("dialog");
+    await form.getByLabel("Kind").selectOption("basic");
+    await form.getByLabel("Name", { exact: true }).fill("Mail");
+    await form.getByLabel("Username").fill("a:b");
+    await form.getByLabel("Password").fill("swordfish");
+    await form.getByRole("button", { name: "Add" }).click();
+    await form.getByRole("textbox", { name: "1", exact: true }).fill("https://mail.example.com");
+    await form.getByText("API call").click();
+    expect(await form.locator(".api-call pre").textContent()).not.toContain("swordfish");
+    await form.getByRole("button", { name: "Create" }).click();
+    await form.locator(".field-problem").first().waitFor();
+    expect(await form.getByLabel("Username").getAttribute("aria-invalid")).toBe("true");
+    complaints.splice(0, complaints.length, ...complaints.filter((one) => !one.includes("400")));
+  });
+
+  it("say who did what", async () => {
+    await using opened = await console.open("/audit?entity=connection");
+    const { page } = opened;
+    const grid = page.getByRole("grid", { name: "Audit" });
+    await grid.getByText("create").first().waitFor();
+    expect(await grid.getByText("blueprint").count()).toBe(0);
+  });
+});
+
+describe("the overview", () => {
+  it("counts what became of deliveries, and each count leads to what it counts or is in sight", async () => {
+    await using opened = await console.open("/");
+    const { page } = opened;
+    await page.getByText("No open problems").waitFor();
+    await page.locator(".app-switcher select").selectOption({ index: 0 });
+    for (const title of ["Published", "Duplicates", "Quarantined", "Refused", "Durability", "Redis memory"])
+      await page.locator(".tile-title", { hasText: title }).waitFor();
+  });
+});
+
+const ROW = ".table-row:not(.waiting)";
+
+const VIEWS = [
+  ["overview", "/", ".tile-value >> nth=8"],
+  ["problems", "/problems", ".empty"],
+  ["apps", "/apps", ROW],
+  ["blueprints", "/blueprints", ROW],
+  ["connections", "/connections", ROW],
+  ["api-keys", "/api-keys", ROW],
+  ["audit", "/audit", ROW],
+  ["organization", "/organization", ROW],
+] as const;
+
+it.each(VIEWS)("%s: nothing keeps people out, in both themes, wide and narrow", async (name, path, ready) => {
+  await lookAt(console, { name, path, ready: (page) => page.locator(ready).first().waitFor() });
+});
+
+it("sign-in: nothing keeps people out, in both themes, wide and narrow", async () => {
+  await lookAt(console, {
+    name: "sign-in",
+    path: "/",
+    key: null,
+    ready: (page) => page.getByLabel("API key").waitFor(),
+  });
+});
+
+it("a form and a detail: nothing keeps people out, in both themes, wide and narrow", async () => {
+  await lookAt(console, {
+    name: "form",
+    path: "/connections",
+    async ready(page) {
+      await page.locator(".table-row").first().click();
+      await page.getByRole("button", { name: "Change" }).click();
+      await page.getByRole("button", { name: "Save" }).waitFor();
+    },
+  });
+});
