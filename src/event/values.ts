@@ -42,9 +42,9 @@ export function omitValues(values: Values, names: ReadonlySet<string>): Values {
 }
 
 function withoutNamed(values: Values, names: ReadonlySet<string>): Values {
-  const kept: Record<string, Values[string]> = Object.create(null);
-  for (const [name, value] of Object.entries(values)) if (!names.has(name)) kept[name] = value;
-  return kept;
+  const kept: Record<string, Values[string] | undefined> = new Collected();
+  for (const name in values) if (!names.has(name)) kept[name] = values[name];
+  return kept as Values;
 }
 
 const NONE: Values = Object.freeze(Object.create(null));

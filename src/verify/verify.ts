@@ -232,9 +232,9 @@ const withType = (headers: Values, type: string): Values =>
 function shown(values: Values, hidden: ReadonlySet<string>): Values {
   for (const name in values) {
     const value = values[name];
-    if (!hidden.has(name) && (value === undefined || !holdsAddress(value))) continue;
-    const kept = { ...omitValues(values, hidden) };
-    return Object.assign(Object.create(null), redactTexts(kept, withoutChannelIds));
+    if (hidden.has(name)) return shown(omitValues(values, hidden), hidden);
+    if (value === undefined || !holdsAddress(value)) continue;
+    return Object.assign(Object.create(null), redactTexts({ ...values }, withoutChannelIds));
   }
   return values;
 }

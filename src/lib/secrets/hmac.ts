@@ -2,8 +2,10 @@ import { createHmac, hash } from "node:crypto";
 
 /** Bytes that each hash takes at once. */
 const BLOCK_BYTES = { md5: 64, sha1: 64, sha256: 64, sha384: 128, sha512: 128 } as const;
-/** A longer message is not copied. */
-const MAX_COPIED_BYTES = 64 * 1024;
+/** Of a message that is copied behind the key; a longer one is not. */
+const MAX_COPIED_BYTES = 8 * 1024;
+/** Key and message, for as long as they are hashed: nothing here waits meanwhile. */
+const scratch = Buffer.alloc(128 + MAX_COPIED_BYTES);
 
 export type HmacHash = keyof typeof BLOCK_BYTES;
 
@@ -22,14 +24,22 @@ export function compileHmac(algorithm: HmacHash, key: string | Buffer): Hmac {
     Buffer.from(Array.from({ length: block }, (_, i) => (bytes[i] ?? 0) ^ pad));
   const inner = padded(0x36);
   const outer = padded(0x5c);
-  const digest = (head: Buffer, rest: readonly Buffer[]): Buffer =>
-    hash(algorithm, Buffer.concat([head, ...rest]), "buffer");
+  const hashBehind = (head: Buffer, pieces: readonly (string | Buffer)[], encoding?: "binary"): string => {
+    let end = head.copy(scratch);
+    for (const piece of pieces) {
+      end += typeof piece === "string" ? scratch.write(piece, end, encoding) : piece.copy(scratch, end);
+    }
+    return hash(algorithm, scratch.subarray(0, end), "binary");
+  };
   return (pieces) => {
-    const message = pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece));
-    const size = message.reduce((sum, { length }) => sum + length, 0);
-    if (size <= MAX_COPIED_BYTES) return digest(outer, [digest(inner, message)]);
+    let size = 0;
+    // A character takes three bytes at most.
+    for (const piece of pieces) size += typeof piece === "string" ? piece.length * 3 : piece.length;
+    if (size <= MAX_COPIED_BYTES) {
+      return Buffer.from(hashBehind(outer, [hashBehind(inner, pieces)], "binary"), "binary");
+    }
     const hashing = createHmac(algorithm, given);
-    for (const piece of message) hashing.update(piece);
+    for (const piece of pieces) hashing.update(piece);
     return hashing.digest();
   };
 }
