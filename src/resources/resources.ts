@@ -42,6 +42,7 @@ import { deliveries } from "./events/deliveries/routes.ts";
 import type { EventsDeps } from "./events/events/queries.ts";
 import { events } from "./events/events/routes.ts";
 import { type EventStreamDeps, eventStream } from "./events/events/stream.ts";
+import { type OverviewDeps, overview } from "./events/overview/routes.ts";
 import { type ProblemsDeps, problems } from "./events/problems/routes.ts";
 import type { QuarantineDeps } from "./events/quarantine/redrive.ts";
 import { quarantine } from "./events/quarantine/routes.ts";
@@ -93,6 +94,7 @@ export type ApiDeps = BlueprintDeps &
   PreviewDeps &
   ReadingsDeps &
   ReadersDeps &
+  OverviewDeps &
   TopicsDeps &
   EventsDeps &
   EventStreamDeps &
@@ -173,6 +175,7 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   subscriptionReaders,
   replays,
   deadLetters,
+  overview,
   deliveries,
   quarantine,
   topics,

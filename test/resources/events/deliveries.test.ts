@@ -270,3 +270,24 @@ describe("what is deleted for privacy", () => {
     expect(await spine.server.client.exists(`inlet:{d.${organizationId}}:x:${number}`)).toBe(0);
   });
 });
+
+it("the overview counts an organization's newest deliveries, its backlog and its dead letters, and no other's", async () => {
+  const stranger = spine.api.as(await spine.api.strangerKey());
+  const empty = await stranger.get("/overview");
+  expect(empty).toEqual({
+    bus: { ready: true, durability: expect.any(String), memoryUsedFraction: expect.any(Number) },
+    deliveries: { byStatus: [], medianMs: null, p99Ms: null },
+    subscriptions: { total: 0, lag: 0, lagSeconds: 0, pending: 0 },
+    ...{ deadLetters: 0, openProblems: 0 },
+  });
+  const app = await install();
+  const before = await spine.api.call.get("/overview");
+  await spine.api.call.post(`/apps/${app.id}/events/subscribe`, { eventUid: "*" });
+  await deliver(app, pushed("1"));
+  const after = await spine.api.call.get("/overview");
+  expect(after.subscriptions.total).toBe(before.subscriptions.total + 1);
+  expect(after.subscriptions.lag).toBe(before.subscriptions.lag + 1);
+  expect(after.deliveries.p99Ms).toBeGreaterThanOrEqual(after.deliveries.medianMs);
+  expect(after.deadLetters).toBeGreaterThan(0);
+  expect(await stranger.get("/overview")).toEqual({ ...empty, bus: expect.anything() });
+});
