@@ -6,7 +6,7 @@ const api = opened(createTestApi);
 const { call } = api;
 
 describe("the permissions", () => {
-  it("are the names that operations ask for, and the one for all", async () => {
+  it("are the names that operations ask for, for the whole of an answer too, and the one for all", async () => {
     const all = await call.get("/iam/permissions?limit=200");
     const names = all.map(({ name }: { name: string }) => name);
     expect(names).toEqual(expect.arrayContaining(["*", "apps.read", "apps.write", "iam.read", "iam.write"]));
@@ -15,7 +15,7 @@ describe("the permissions", () => {
     const { paths } = await call.get("/openapi.json");
     const asked = Object.values<Record<string, Record<string, unknown>>>(paths)
       .flatMap((path) => Object.values(path))
-      .flatMap((operation) => operation["x-permission"] ?? []);
+      .flatMap((operation) => [operation["x-permission"] ?? [], operation["x-reveals"] ?? []].flat());
     expect(names.toSorted()).toEqual([...new Set(asked), "*"].sort());
   });
 

@@ -17,7 +17,7 @@ export const documentedPath = ({ fullPath }: Pick<MountedRoute, "fullPath">): st
 
 /** The route as an operation object (OpenAPI 3.1, section 4.8.10). Examples are filled in once all components are known. */
 export function operationOf(route: MountedRoute, schemas: SchemaWriter): Readonly<Record<string, unknown>> {
-  const { method, operation, summary, tag, permission, confined, isPublic, body } = route;
+  const { method, operation, summary, tag, permission, reveals, confined, isPublic, body } = route;
   return {
     operationId: operation,
     summary,
@@ -25,6 +25,7 @@ export function operationOf(route: MountedRoute, schemas: SchemaWriter): Readonl
     tags: [tag],
     ...(isPublic ? { security: [] } : {}),
     ...(permission === null ? {} : { "x-permission": permission }),
+    ...(reveals === undefined ? {} : { "x-reveals": reveals }),
     ...(confined === undefined ? {} : { "x-confined": confined }),
     parameters: parametersOf(route, schemas),
     ...(body === undefined
