@@ -21,13 +21,17 @@ const CHANNEL: NewChannel = {
 };
 
 /** What the look finds is up to the test. */
-function startWatch(look: Check["look"], publish: Publish = spine.path.publish) {
+function startWatch(
+  look: Check["look"],
+  publish: Publish = spine.path.publish,
+  isHolder = (): boolean => true,
+) {
   const lines: Record<string, unknown>[] = [];
   const { database, keyring } = spine.api;
   const watch = startProblemWatch({
     ...{ db: database.db, keyring, publish, channel: CHANNEL, dedupeWindowMs: 3_600_000 },
     checks: [{ kinds: ["connection_failing"], isSlow: false, look }],
-    isHolder: () => true,
+    isHolder,
     clock: Date.now,
     log: createLog({ level: "info", destination: { write: (line) => void lines.push(JSON.parse(line)) } }),
     timing: { everyMs: 5, slowEveryMs: 5, openAfterMs: 0, resolveAfterMs: 0 },
@@ -145,6 +149,33 @@ describe("problems that cannot be looked for", () => {
       .map(({ event }) => event)
       .filter((event) => String(event).includes("evaluated"));
     expect(events).toEqual(["problems.not_evaluated", "problems.evaluated_again"]);
+  });
+});
+
+describe("the worker that looks", () => {
+  it("is the one whose turn it is, and another goes on when that one is gone", async () => {
+    const sighting = await failing();
+    const turn = { of: "first" };
+    const looks = { first: 0, second: 0 };
+    const start = (name: keyof typeof looks) =>
+      startWatch(
+        async () => {
+          looks[name]++;
+          return [sighting];
+        },
+        undefined,
+        () => turn.of === name,
+      );
+    await using first = start("first");
+    await using second = start("second");
+    await until(() => looks.first > 1 && first.ages().has("connection_failing"));
+    expect([looks.second, second.ages().size]).toEqual([0, 0]);
+    turn.of = "second";
+    const before = looks.first;
+    await until(() => looks.second > 1 && first.ages().size === 0);
+    expect(looks.first - before).toBeLessThanOrEqual(1);
+    const all = await spine.api.call.get("/problems?limit=200");
+    expect(all.filter(({ message }: { message: string }) => message === sighting.message)).toHaveLength(1);
   });
 });
 

@@ -37,12 +37,12 @@ export interface ChecksDeps {
   readonly clock: Clock;
 }
 
-/** Looks for problems of some kinds. What it throws says that nobody knows of these. */
+/** Looks for problems of some kinds. What it throws says that nobody knows of these; undefined: not yet, or no longer. */
 export interface Check {
   readonly kinds: readonly ProblemKind[];
   /** It asks the bus about every source, subscription or organization: it comes less often. */
   readonly isSlow: boolean;
-  readonly look: (signal: AbortSignal) => Promise<readonly Sighting[]>;
+  readonly look: (signal: AbortSignal) => Promise<readonly Sighting[] | undefined>;
 }
 
 const AT_ONCE = 8;
@@ -240,36 +240,38 @@ async function quarantine(deps: ChecksDeps, signal: AbortSignal): Promise<readon
   return sightings;
 }
 
-/** @throws Error where the housekeeper has not come through all topics of late */
-async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting[]> {
+/** Undefined where the housekeeper has not come through all topics of late. */
+async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
   const holdings = topicHoldings();
-  if (!holdings) throw new Error("what topics hold is not known yet");
-  return [...holdings].flatMap(([organizationId, { bytes, limit }]) => {
-    const level = levelOf(bytes / limit, BOUNDS.part);
-    const isOver = bytes > limit;
-    return level
-      ? {
-          ...{
-            organizationId,
-            subject: organizationId,
-            about: {},
-            level,
-            kind: "storage_near_limit" as const,
-          },
-          ...{ severity: isOver ? "error" : "warning", figures: { bytes, limitBytes: limit } },
-          message: isOver
-            ? "The topics of the organization hold more than they may: new deliveries are answered 429, and its sources wait."
-            : `The topics of the organization hold ${percent(bytes / limit)} of what they may.`,
-          cure: "Let readers acknowledge what they have read, shorten `retention` of large topics, or ask the operator for a higher limit.",
-        }
-      : [];
-  });
+  return (
+    holdings &&
+    [...holdings].flatMap(([organizationId, { bytes, limit }]) => {
+      const level = levelOf(bytes / limit, BOUNDS.part);
+      const isOver = bytes > limit;
+      return level
+        ? {
+            ...{
+              organizationId,
+              subject: organizationId,
+              about: {},
+              level,
+              kind: "storage_near_limit" as const,
+            },
+            ...{ severity: isOver ? "error" : "warning", figures: { bytes, limitBytes: limit } },
+            message: isOver
+              ? "The topics of the organization hold more than they may: new deliveries are answered 429, and its sources wait."
+              : `The topics of the organization hold ${percent(bytes / limit)} of what they may.`,
+            cure: "Let readers acknowledge what they have read, shorten `retention` of large topics, or ask the operator for a higher limit.",
+          }
+        : [];
+    })
+  );
 }
 
-/** What the watch over retention has seen of all groups. @throws Error where it has not come through all topics of late */
-async function lags({ db, standings }: ChecksDeps): Promise<readonly Sighting[]> {
+/** By what the watch over retention has seen of all groups; undefined where it has not come through all topics of late. */
+async function lags({ db, standings }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
   const all = standings();
-  if (!all) throw new Error("how far subscriptions are behind is not known yet");
+  if (!all) return undefined;
   const behind = [...all.values()].flatMap(({ subscription, lag, lagSeconds }) => {
     const levels = [levelOf(lag, BOUNDS.lag), levelOf(lagSeconds, BOUNDS.lagSeconds)];
     const level = levels.includes("raised") ? "raised" : levels.find((one) => one !== undefined);

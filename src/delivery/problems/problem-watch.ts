@@ -104,9 +104,16 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
     for (const check of checks) {
       if (check.isSlow && !isSlowToo) continue;
       try {
-        sightings.push(...(await check.look(signal)));
-        done.push(...check.kinds);
-        noteSuccess(check.kinds);
+        const found = await check.look(signal);
+        if (found !== undefined) {
+          sightings.push(...found);
+          done.push(...check.kinds);
+          noteSuccess(check.kinds);
+        } else if (check.kinds.some((kind) => lookedAtMs.has(kind))) {
+          // Not merely at the beginning of a turn: whoever finds it out comes through no longer.
+          failed.push(...check.kinds);
+          noteFailure(check.kinds, undefined);
+        }
       } catch (error) {
         signal.throwIfAborted();
         failed.push(...check.kinds);
