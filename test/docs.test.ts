@@ -134,6 +134,17 @@ describe("a page", () => {
     expect(lines.match(/\blog\.(?:debug|info|warn|error|fatal)\(\s*\{(?!\s*event: )/g) ?? []).toEqual([]);
   });
 
+  it("on changes has this version, and the newer ones above the older ones", () => {
+    const { version } = JSON.parse(read("package.json"));
+    const versions = [...read("src/docs/changelog.md").matchAll(/^## (.+)$/gm)].map(([, name = ""]) => name);
+    const [newest, ...released] = versions[0] === "Unreleased" ? versions.slice(1) : versions;
+    expect(newest).toBe(version);
+    const ranked = [newest ?? "", ...released].toSorted((a, b) =>
+      b.localeCompare(a, "en", { numeric: true }),
+    );
+    expect([newest, ...released]).toEqual(ranked);
+  });
+
   it("of the README is short", () => {
     expect(read("README.md").split("\n").length).toBeLessThanOrEqual(151);
   });

@@ -13,6 +13,7 @@ import { hookKills } from "./hook-kills.ts";
 import { refusals } from "./refusals.ts";
 import { type Rig, seeded } from "./rig.ts";
 import { rollingRestart } from "./rolling-restart.ts";
+import { sideBySide } from "./side-by-side.ts";
 import { slowFsync } from "./slow-fsync.ts";
 import { sourceKills } from "./source-kills.ts";
 import { tenants } from "./tenants.ts";
@@ -20,7 +21,7 @@ import { tenants } from "./tenants.ts";
 const RIGS: Readonly<Record<string, Rig>> = {
   ...{ "hook-kills": hookKills, "source-kills": sourceKills },
   ...{ refusals, clocks, "rolling-restart": rollingRestart, "slow-fsync": slowFsync },
-  ...{ "heavy-schemas": heavySchemas, tenants },
+  ...{ "heavy-schemas": heavySchemas, tenants, "side-by-side": sideBySide },
 };
 
 const { values } = parseArgs({

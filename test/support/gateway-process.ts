@@ -24,11 +24,15 @@ export interface GatewayProcess extends AsyncDisposable {
 
 export const API_KEY = "a-key-for-tests-that-is-long-enough-0123456789";
 
-/** For a program of this repository that a test starts: nothing of the shell's but what it needs to run. */
-export const PROGRAM_ENV: Readonly<Record<string, string>> = {
-  INLET_DRAIN_DELAY_SECONDS: "0",
+/** Nothing of the shell's but what a program needs to run. */
+const SHELL_ENV: Readonly<Record<string, string>> = {
   PATH: process.env.PATH ?? "",
   ...(process.env.NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
+};
+/** For a program of this repository that a test starts. */
+export const PROGRAM_ENV: Readonly<Record<string, string>> = {
+  INLET_DRAIN_DELAY_SECONDS: "0",
+  ...SHELL_ENV,
 };
 
 export const METRICS_TOKEN = "metrics-token-for-tests";
@@ -47,13 +51,19 @@ export async function startGatewayProcess(
   options: {
     readonly sourcesTiming?: SourcesTiming;
     readonly handlersTiming?: Partial<HandlersTiming>;
+    /** A program, perhaps of before: it is told no settings that it may not know. */
+    readonly main?: string;
   } = {},
 ): Promise<GatewayProcess> {
-  const { sourcesTiming, handlersTiming } = options;
+  const { sourcesTiming, handlersTiming, main = MAIN } = options;
   const timings = [sourcesTiming ?? {}, handlersTiming ?? {}].map((timing) => JSON.stringify(timing));
-  const program = sourcesTiming || handlersTiming ? [TIMED, ...timings] : [MAIN];
+  const program = sourcesTiming || handlersTiming ? [TIMED, ...timings] : [main];
   const child = spawn(process.execPath, program, {
-    env: { ...PROGRAM_ENV, INLET_PORT: "0", INLET_API_KEY: API_KEY, ...UNLIMITED, ...env },
+    env: {
+      ...{ ...SHELL_ENV, INLET_PORT: "0", INLET_API_KEY: API_KEY },
+      ...(options.main === undefined && { ...PROGRAM_ENV, ...UNLIMITED }),
+      ...env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const exited = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
