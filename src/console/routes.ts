@@ -41,6 +41,18 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Watch", title: "Problems", icon: "problems", key: "p" },
   },
   {
+    path: "/apps/:appId/quarantine",
+    component: view(() => import("./views/quarantine/quarantine.tsx")),
+    needs: "apps.read",
+    nav: { group: "Watch", title: "Quarantine", icon: "quarantine", key: "q" },
+  },
+  {
+    path: "/apps/:appId/dead-letters",
+    component: view(() => import("./views/dead-letters/dead-letters.tsx")),
+    needs: "apps.read",
+    nav: { group: "Watch", title: "Dead letters", icon: "deadLetters", key: "x" },
+  },
+  {
     path: "/apps/:appId/sources",
     component: view(() => import("./views/sources/sources.tsx")),
     needs: "apps.read",

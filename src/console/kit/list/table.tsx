@@ -4,6 +4,8 @@ import { formatCount } from "../text/numbers.ts";
 
 export interface Column<Row> {
   readonly title: string;
+  /** It is heard and not seen: over boxes to tick, icons. */
+  readonly hidesTitle?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
   /** A CSS track: `minmax(8rem, 2fr)`; default: `minmax(0, 1fr)`. */
   readonly width?: string;
@@ -130,10 +132,10 @@ export function Table<Row>(props: Props<Row>) {
     >
       {/* biome-ignore lint/a11y/useFocusableInteractive: its rows are */}
       <div class="table-head" role="row" aria-rowindex={1}>
-        {columns.map(({ title, align, priority = 1 }) => (
+        {columns.map(({ title, hidesTitle = false, align, priority = 1 }) => (
           // biome-ignore lint/a11y/useFocusableInteractive: as above
           <div key={title} role="columnheader" class={cellClass(align, priority)}>
-            {title}
+            {hidesTitle ? <span class="sr-only">{title}</span> : title}
           </div>
         ))}
       </div>

@@ -1,0 +1,157 @@
+import type { Schemas } from "../../api/client.ts";
+import { Badge } from "../layout/page.tsx";
+import { Stranger } from "../text/stranger.tsx";
+import { wordsOf } from "./reasons.ts";
+import "./explained.css";
+
+type Explained = Schemas["ExplainedItem"];
+type Definition = Explained["definitions"][number];
+
+interface Props {
+  /** Without `events` it is what was noted when the item was received. */
+  readonly items: readonly (Omit<Explained, "events"> & Partial<Pick<Explained, "events">>)[];
+}
+
+/** Of each item: what each definition's paths yield, what is wrong there, and the events that it makes. */
+export function ExplainedItems({ items }: Props) {
+  return (
+    <ol class="explained">
+      {items.map(({ item, definitions, failures, events = [], closest }) => (
+        <li key={item ?? "whole"} class="explained-item">
+          {(items.length > 1 || item !== null) && (
+            <h3>{item === null ? "The whole delivery" : `Item ${item}`}</h3>
+          )}
+          {failures.map(({ reason, path, detail }) => (
+            <p key={`${reason}${path}${detail}`} class="explained-event">
+              <Badge tone="warn">{reason}</Badge>
+              {path !== null && (
+                <code>
+                  <Stranger max={300}>{path}</Stranger>
+                </code>
+              )}
+              <Stranger max={600}>{detail}</Stranger>
+            </p>
+          ))}
+          {closest !== null && (
+            <p>
+              Closest came{" "}
+              <strong>
+                <Stranger>{closest}</Stranger>
+              </strong>
+              .
+            </p>
+          )}
+          {events.map(({ id, type, status, data }) => (
+            <div key={`${type}/${id}`} class="explained-event">
+              <Badge tone={status === "new" ? "ok" : status === "duplicate" ? "plain" : "bad"}>
+                {status}
+              </Badge>
+              <strong>
+                <Stranger max={255}>{type}</Stranger>
+              </strong>
+              <code>
+                <Stranger max={128}>{id}</Stranger>
+              </code>
+              {data !== null && (
+                <code class="explained-data soft">
+                  <Stranger max={200}>{data}</Stranger>
+                </code>
+              )}
+            </div>
+          ))}
+          {definitions.map((definition) => (
+            <OneDefinition
+              key={definition.type}
+              definition={definition}
+              isOpen={definition.matches || definition.failure !== null || definition.type === closest}
+            />
+          ))}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** What is wrong, in words, where, and what mends it. */
+export function Failure({
+  reason,
+  path,
+  detail,
+}: {
+  readonly reason: string;
+  readonly path: string | null;
+  readonly detail: string;
+}) {
+  const { words, cure } = wordsOf(reason);
+  return (
+    <div class="note warn">
+      <p>
+        <code>{reason}</code> {words}
+      </p>
+      {detail !== "" && (
+        <p class="failure-detail">
+          {path !== null && (
+            <>
+              <code>
+                <Stranger max={300}>{path}</Stranger>
+              </code>{" "}
+            </>
+          )}
+          <Stranger max={600}>{detail}</Stranger>
+        </p>
+      )}
+      <p class="failure-detail">{cure}</p>
+    </div>
+  );
+}
+
+interface DefinitionProps {
+  readonly definition: Definition;
+  readonly isOpen: boolean;
+}
+
+function OneDefinition({ definition, isOpen }: DefinitionProps) {
+  const { type, matches, typePath, idPath, payloadPath, failure } = definition;
+  const paths = [
+    ["typePath", typePath],
+    ["idPath", idPath],
+    ["payloadPath", payloadPath],
+  ] as const;
+  return (
+    <details class="definition" open={isOpen}>
+      <summary>
+        <Stranger max={255}>{type}</Stranger>
+        <Badge tone={failure !== null ? "warn" : matches ? "ok" : "plain"}>
+          {failure !== null ? failure.reason : matches ? "matches" : "no match"}
+        </Badge>
+      </summary>
+      <dl class="yields">
+        {paths.map(([name, found]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            {found === null ? (
+              <dd class="faint">not set</dd>
+            ) : (
+              <dd>
+                <code>
+                  <Stranger max={200}>{found.path}</Stranger>
+                </code>
+                <span class="faint">→</span>
+                {found.values.length === 0 ? (
+                  <span class="faint">nothing</span>
+                ) : (
+                  found.values.map((value, index) => (
+                    <code key={index} class="yielded">
+                      <Stranger max={200}>{value}</Stranger>
+                    </code>
+                  ))
+                )}
+                {found.isCut && <span class="faint">and more</span>}
+              </dd>
+            )}
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}

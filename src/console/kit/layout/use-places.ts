@@ -1,0 +1,32 @@
+import { api, gotList, type Schemas } from "../../api/client.ts";
+import { useLoad } from "../../api/use-load.ts";
+import type { FilterField } from "../list/filters.tsx";
+import { visibleText } from "../text/visible.ts";
+
+type Topic = Schemas["Topic"];
+
+const MAX_TOPICS = 200;
+/** A longer list is typed into. */
+const MAX_CHOICES = 100;
+
+/** Filters by the channels and types of an app, by name where that is not too many. */
+export function usePlaces(appId: string): { readonly channel: FilterField; readonly type: FilterField } {
+  const { data } = useLoad<readonly Topic[]>(
+    async (signal) => {
+      const params = { path: { appId }, query: { limit: MAX_TOPICS } };
+      const { rows, total } = await gotList(api.GET("/apps/{appId}/topics", { params, signal }));
+      return total > rows.length ? [] : rows;
+    },
+    [appId],
+  );
+  const named = (name: string, label: string, values: readonly string[]): FilterField => {
+    const all = [...new Set(values)].sort();
+    if (all.length === 0 || all.length > MAX_CHOICES) return { name, label, kind: "text" };
+    const options = all.map((value) => ({ value, label: visibleText(value).slice(0, 80) }));
+    return { name, label, kind: "choice", options };
+  };
+  return {
+    channel: named("channel", "Channel", data?.map(({ channelUid }) => channelUid) ?? []),
+    type: named("type", "Type", data?.map(({ type }) => type) ?? []),
+  };
+}

@@ -1,0 +1,3 @@
+/** Bytes as the API tells them. */
+export const bytesOfBase64 = (text: string): Uint8Array =>
+  Uint8Array.from(atob(text), (character) => character.charCodeAt(0));

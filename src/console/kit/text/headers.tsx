@@ -1,0 +1,27 @@
+import { Stranger } from "./stranger.tsx";
+
+type Values = Readonly<Record<string, string | readonly string[]>>;
+
+/** Headers or a query, by name; one that was repeated has several lines. */
+export function Headers({ values, label }: { readonly values: Values; readonly label: string }) {
+  const lines = Object.entries(values).flatMap(([name, value]) =>
+    [value].flat().map((one) => [name, one] as const),
+  );
+  if (lines.length === 0) return <p class="faint">None</p>;
+  return (
+    <dl class="facts headers" aria-label={label}>
+      {lines.map(([name, value], index) => (
+        <div key={index}>
+          <dt>
+            <Stranger max={128}>{name}</Stranger>
+          </dt>
+          <dd>
+            <code>
+              <Stranger>{value}</Stranger>
+            </code>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

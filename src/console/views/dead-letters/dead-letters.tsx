@@ -1,0 +1,363 @@
+import { useMemo, useState } from "preact/hooks";
+import { api, got, gotList, type Schemas } from "../../api/client.ts";
+import { queryOf } from "../../api/curl.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Icon } from "../../kit/layout/icons.tsx";
+import { Badge, Page } from "../../kit/layout/page.tsx";
+import { usePlaces } from "../../kit/layout/use-places.ts";
+import { useAddress } from "../../kit/list/address.ts";
+import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
+import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { formatCount } from "../../kit/text/numbers.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { may } from "../../session/session.ts";
+import { LetterPanel } from "./letter.tsx";
+import {
+  type Group,
+  groupsOf,
+  type Letter,
+  loadLetters,
+  MAX_LOADED,
+  type Place,
+  pathOf,
+  type Scope,
+  type Target,
+} from "./letters.ts";
+import { SendDialog } from "./send-dialog.tsx";
+import "./dead-letters.css";
+
+type Subscription = Schemas["Subscription"];
+
+/** What handlers and readers did not take: by subscription, then by reason and type, then each. */
+export default function DeadLetters({ appId }: { readonly appId: string }) {
+  const { query } = useAddress();
+  const { subscription } = query;
+  return subscription === undefined ? (
+    <Subscriptions appId={appId} />
+  ) : (
+    <OfSubscription key={subscription} place={{ appId, subscriptionId: subscription }} />
+  );
+}
+
+const MAX_SUBSCRIPTIONS = 200;
+
+function Subscriptions({ appId }: { readonly appId: string }) {
+  const { go } = useAddress();
+  const params = { path: { appId }, query: { limit: MAX_SUBSCRIPTIONS } };
+  const loaded = useLoad(
+    (signal) => gotList(api.GET("/apps/{appId}/subscriptions", { params, signal })),
+    [appId],
+  );
+  return (
+    <Page
+      title="Dead letters"
+      lead="Events that a subscription's handler did not take in all its attempts, or that its readers set aside."
+    >
+      <WhenLoaded loaded={loaded}>
+        {({ rows, total }) => {
+          const shown = rows.filter(({ deadLetters }) => deadLetters !== 0);
+          return shown.length === 0 ? (
+            <Empty title="No dead letters">
+              {total === 0
+                ? "The app has no subscription yet. Its handlers' failures are listed here."
+                : "Every handler takes what it is sent. What one does not take for a day is listed here."}
+            </Empty>
+          ) : (
+            <Table
+              label="Subscriptions"
+              columns={SUBSCRIPTION_COLUMNS}
+              count={shown.length}
+              rowAt={(index) => shown[index]}
+              keyOf={({ id }) => id}
+              onOpen={({ id }) => go({ subscription: id })}
+              maxRows={Math.min(14, shown.length)}
+            />
+          );
+        }}
+      </WhenLoaded>
+      <ApiCall
+        call={{
+          method: "GET",
+          path: `/apps/${encodeURIComponent(appId)}/subscriptions${queryOf({ limit: MAX_SUBSCRIPTIONS })}`,
+        }}
+      />
+    </Page>
+  );
+}
+
+const SUBSCRIPTION_COLUMNS: readonly Column<Subscription>[] = [
+  {
+    title: "Subscription",
+    cell: ({ eventUid }) => <Stranger>{eventUid}</Stranger>,
+    width: "minmax(0, 2fr)",
+  },
+  {
+    title: "Handler",
+    cell: ({ handler }) =>
+      handler === null ? <span class="faint">readers</span> : <Stranger>{handler.url}</Stranger>,
+    width: "minmax(0, 2fr)",
+    priority: 2,
+  },
+  {
+    title: "Last error",
+    cell: ({ lastError }) =>
+      lastError === null ? <span class="faint">–</span> : <Stranger>{lastError.message}</Stranger>,
+    width: "minmax(0, 3fr)",
+    priority: 3,
+  },
+  {
+    title: "State",
+    cell: ({ state }) => (
+      <Badge tone={state === "active" ? "ok" : state === "failing" ? "bad" : "plain"}>{state}</Badge>
+    ),
+    width: "5rem",
+    priority: 2,
+  },
+  {
+    title: "Dead letters",
+    cell: ({ deadLetters }) => (deadLetters === null ? "?" : formatCount(deadLetters)),
+    align: "end",
+    width: "6rem",
+  },
+  { title: "Open", hidesTitle: true, cell: () => <Icon name="right" />, width: "16px", priority: 2 },
+];
+
+const FILTERS = ["type", "from", "to"] as const;
+
+function OfSubscription({ place }: { readonly place: Place }) {
+  const { values, set } = useFilters(FILTERS);
+  const { query, go, hrefWith } = useAddress();
+  const places = usePlaces(place.appId);
+  const scope: Scope = values;
+  const subscription = useLoad(
+    (signal) =>
+      got(
+        api.GET("/apps/{appId}/subscriptions/{subscriptionId}", { params: { path: { ...place } }, signal }),
+      ),
+    [place.subscriptionId],
+  );
+  const loaded = useLoad((signal) => loadLetters(place, scope, signal), [JSON.stringify([place, scope])]);
+  const groups = useMemo(() => groupsOf(loaded.data?.letters ?? []), [loaded.data]);
+  const chosen = groups.find(({ key }) => key === query.group);
+  const [target, setTarget] = useState<Target>();
+  const fields: readonly FilterField[] = [
+    places.type,
+    { name: "from", label: "From", kind: "time" },
+    { name: "to", label: "To", kind: "time" },
+  ];
+  const total = loaded.data?.total ?? 0;
+  const above = [
+    {
+      title: "Dead letters",
+      href: hrefWith({ subscription: undefined, group: undefined, letter: undefined }),
+    },
+  ];
+  const name = subscription.data?.eventUid ?? place.subscriptionId;
+  return (
+    <Page
+      title={chosen ? `${chosen.reason} · ${chosen.type}` : name}
+      crumbs={
+        chosen ? [...above, { title: name, href: hrefWith({ group: undefined, letter: undefined }) }] : above
+      }
+      lead={
+        subscription.data?.lastError && (
+          <>
+            Last error: <Stranger>{subscription.data.lastError.message}</Stranger>{" "}
+            <Time at={subscription.data.lastError.at} as="ago" />
+          </>
+        )
+      }
+      actions={
+        may("apps.write") &&
+        total > 0 && (
+          <button
+            type="button"
+            class="button"
+            onClick={() =>
+              setTarget(chosen ? targetOf(chosen, groups, scope, total) : { is: "scope", scope })
+            }
+          >
+            Preview and send {chosen ? formatCount(chosen.letters.length) : "all"} again
+          </button>
+        )
+      }
+    >
+      <FilterBar fields={fields} values={values} onChange={set} />
+      <div class="split">
+        <div class="stack">
+          <WhenLoaded loaded={loaded}>
+            {({ letters }) =>
+              letters.length === 0 ? (
+                <Empty
+                  title={Object.keys(values).length > 0 ? "Nothing fits the filters" : "No dead letters"}
+                >
+                  What was sent again and is not taken in another day comes back here.
+                </Empty>
+              ) : query.group !== undefined && chosen === undefined ? (
+                <Empty title="This group is empty now">
+                  <a href={hrefWith({ group: undefined, letter: undefined })}>All groups</a>
+                </Empty>
+              ) : chosen ? (
+                <Letters key={chosen.key} group={chosen} onSend={setTarget} />
+              ) : (
+                <>
+                  <Table
+                    label="Groups"
+                    columns={GROUP_COLUMNS}
+                    count={groups.length}
+                    rowAt={(index) => groups[index]}
+                    keyOf={({ key }) => key}
+                    onOpen={({ key }) => go({ group: key })}
+                    maxRows={Math.min(14, groups.length)}
+                  />
+                  <CountLine
+                    count={total}
+                    of={
+                      total > MAX_LOADED
+                        ? `dead letters; the newest ${MAX_LOADED} are in the groups`
+                        : total === 1
+                          ? "dead letter"
+                          : "dead letters"
+                    }
+                  />
+                </>
+              )
+            }
+          </WhenLoaded>
+        </div>
+        {query.letter !== undefined && (
+          <LetterPanel
+            key={query.letter}
+            place={place}
+            letterId={query.letter}
+            onClose={() => go({ letter: undefined })}
+            onGone={loaded.reload}
+          />
+        )}
+      </div>
+      <ApiCall call={{ method: "GET", path: `${pathOf(place)}${queryOf({ ...scope, limit: 100 })}` }} />
+      {target && (
+        <SendDialog
+          place={place}
+          target={target}
+          onClose={() => setTarget(undefined)}
+          onDone={loaded.reload}
+        />
+      )}
+    </Page>
+  );
+}
+
+/** By its type where that leaves the group alone; else one by one, the oldest first. */
+function targetOf(group: Group, groups: readonly Group[], scope: Scope, total: number): Target {
+  const isAlone = groups.filter(({ type }) => type === group.type).length === 1 && total <= MAX_LOADED;
+  return isAlone
+    ? { is: "scope", scope: { ...scope, type: group.type } }
+    : { is: "letters", ids: group.letters.map(({ id }) => id).reverse() };
+}
+
+const GROUP_COLUMNS: readonly Column<Group>[] = [
+  {
+    title: "Reason",
+    cell: ({ reason }) => (
+      <Badge tone="bad">
+        <Stranger max={60}>{reason}</Stranger>
+      </Badge>
+    ),
+    width: "minmax(0, 2fr)",
+  },
+  { title: "Type", cell: ({ type }) => <Stranger>{type}</Stranger>, width: "minmax(0, 2fr)" },
+  { title: "Events", cell: ({ letters }) => formatCount(letters.length), align: "end", width: "4rem" },
+  { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, width: "10rem", priority: 3 },
+  { title: "Last seen", cell: ({ lastAt }) => <Time at={lastAt} as="ago" />, width: "6rem", priority: 2 },
+  { title: "Open", hidesTitle: true, cell: () => <Icon name="right" />, width: "16px", priority: 2 },
+];
+
+interface LettersProps {
+  readonly group: Group;
+  readonly onSend: (target: Target) => void;
+}
+
+function Letters({ group, onSend }: LettersProps) {
+  const { query, go } = useAddress();
+  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
+  const { letters } = group;
+  const canSend = may("apps.write");
+  const chosen = letters.filter(({ id }) => ticked.has(id));
+  const tick = (id: string): void => {
+    const next = new Set(ticked);
+    if (!next.delete(id)) next.add(id);
+    setTicked(next);
+  };
+  const columns: readonly Column<Letter>[] = [
+    ...(canSend
+      ? [
+          {
+            title: "Chosen",
+            hidesTitle: true,
+            width: "16px",
+            cell: ({ id }: Letter) => (
+              <input
+                type="checkbox"
+                class="tick"
+                checked={ticked.has(id)}
+                aria-label={`Choose ${id}`}
+                onChange={() => tick(id)}
+              />
+            ),
+          },
+        ]
+      : []),
+    {
+      title: "Event",
+      cell: ({ event }) => <Stranger max={128}>{event.id}</Stranger>,
+      width: "minmax(0, 2fr)",
+    },
+    { title: "Entry", cell: ({ entryId }) => <code>{entryId}</code>, priority: 2, width: "minmax(0, 1fr)" },
+    {
+      title: "Attempts",
+      cell: ({ attempts }) => formatCount(attempts.length),
+      align: "end",
+      width: "5rem",
+    },
+    { title: "Given up", cell: ({ createdAt }) => <Time at={createdAt} />, width: "10rem" },
+  ];
+  return (
+    <>
+      {canSend && (
+        <div class="row wrap">
+          <button
+            type="button"
+            class="button"
+            onClick={() =>
+              setTicked(chosen.length === letters.length ? new Set() : new Set(letters.map(({ id }) => id)))
+            }
+          >
+            {chosen.length === letters.length ? "Choose none" : "Choose all"}
+          </button>
+          <button
+            type="button"
+            class="button"
+            disabled={chosen.length === 0}
+            onClick={() => onSend({ is: "letters", ids: chosen.map(({ id }) => id).reverse() })}
+          >
+            Send {chosen.length === 0 ? "the chosen" : formatCount(chosen.length)} again
+          </button>
+        </div>
+      )}
+      <Table
+        label="Dead letters"
+        columns={columns}
+        count={letters.length}
+        rowAt={(index) => letters[index]}
+        keyOf={({ id }) => id}
+        onOpen={({ id }) => go({ letter: id })}
+        openKey={query.letter}
+      />
+      <CountLine count={letters.length} of={letters.length === 1 ? "dead letter" : "dead letters"} />
+    </>
+  );
+}

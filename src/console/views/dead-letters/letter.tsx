@@ -1,0 +1,165 @@
+import { useState } from "preact/hooks";
+import { api, got } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Confirm } from "../../kit/feedback/confirm.tsx";
+import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
+import { DetailPanel } from "../../kit/layout/detail.tsx";
+import { Badge, Facts, Section } from "../../kit/layout/page.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { bytesOfBase64 } from "../../kit/text/base64.ts";
+import { Copyable } from "../../kit/text/copy.tsx";
+import { Headers } from "../../kit/text/headers.tsx";
+import { formatDuration } from "../../kit/text/numbers.ts";
+import { Payload } from "../../kit/text/payload.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { may } from "../../session/session.ts";
+import { type Letter, type Place, pathOf } from "./letters.ts";
+
+interface Props {
+  readonly place: Place;
+  readonly letterId: string;
+  readonly onClose: () => void;
+  /** It has left the list. */
+  readonly onGone: () => void;
+}
+
+/** One dead letter beside the list: each attempt, and the event. */
+export function LetterPanel({ place, letterId, onClose, onGone }: Props) {
+  const params = { path: { ...place, deadLetterId: letterId } };
+  const loaded = useLoad<Letter>(
+    (signal) =>
+      got(
+        api.GET("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}", {
+          params,
+          signal,
+        }),
+      ),
+    [place.subscriptionId, letterId],
+  );
+  return (
+    <DetailPanel title="Dead letter" onClose={onClose}>
+      <WhenLoaded loaded={loaded} lines={8}>
+        {(letter) => {
+          const { data, data_base64: base64, ...attributes } = letter.event;
+          return (
+            <>
+              <div class="note warn">
+                <p>
+                  <Stranger>{letter.reason}</Stranger>
+                </p>
+                <p class="soft">
+                  The handler did not take it in {letter.attempts.length}{" "}
+                  {letter.attempts.length === 1 ? "attempt" : "attempts"}. Mend the handler, then send it
+                  again.
+                </p>
+              </div>
+              {may("apps.write") && (
+                <Actions place={place} letter={letter} onClose={onClose} onGone={onGone} />
+              )}
+              <Facts
+                facts={[
+                  ["Dead letter", <Copyable key="id" text={letter.id} what="dead letter id" />],
+                  ["Type", <Stranger key="type">{letter.type}</Stranger>],
+                  ["Entry", <Copyable key="entry" text={letter.entryId} what="entry id" />],
+                  ["Topic", <Stranger key="topic">{letter.topic}</Stranger>],
+                  ["Given up", <Time key="at" at={letter.createdAt} as="full" />],
+                ]}
+              />
+              <Section title={`Attempts (${letter.attempts.length})`}>
+                <ol class="attempts">
+                  {letter.attempts.map(({ at, status, code, durationMs }, index) => (
+                    <li key={index}>
+                      <Badge tone="bad">{status ?? code}</Badge>
+                      <Time at={at} />
+                      <span class="faint">{formatDuration(durationMs)}</span>
+                    </li>
+                  ))}
+                </ol>
+              </Section>
+              {data !== undefined || base64 !== undefined ? (
+                <Section title="Data">
+                  <Payload
+                    content={data ?? bytesOfBase64(base64 ?? "")}
+                    label="the data"
+                    fileName={`${letter.id}.txt`}
+                  />
+                </Section>
+              ) : null}
+              <Section title="Attributes">
+                <Headers values={attributes} label="Attributes" />
+              </Section>
+            </>
+          );
+        }}
+      </WhenLoaded>
+    </DetailPanel>
+  );
+}
+
+interface ActionsProps extends Omit<Props, "letterId"> {
+  readonly letter: Letter;
+}
+
+function Actions({ place, letter, onClose, onGone }: ActionsProps) {
+  const [isDeleting, setDeleting] = useState(false);
+  const params = { path: { ...place, deadLetterId: letter.id } };
+  const path = `${pathOf(place)}/${encodeURIComponent(letter.id)}`;
+  const leave = (text: string): void => {
+    toast(text);
+    onClose();
+    onGone();
+  };
+  const redrive = useAction(async () => {
+    await got(
+      api.POST("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}/redrive", {
+        params,
+        body: {},
+      }),
+    );
+    leave("On its way to the handler again");
+  });
+  return (
+    <div class="stack">
+      <div class="row wrap">
+        <button
+          type="button"
+          class="button primary"
+          disabled={redrive.isRunning}
+          onClick={() => void redrive.run()}
+        >
+          Send again
+        </button>
+        <button type="button" class="button" onClick={() => setDeleting(true)}>
+          Delete
+        </button>
+      </div>
+      {redrive.problem && <ProblemNote problem={redrive.problem} />}
+      <ApiCall
+        label="API call of sending again"
+        call={{ method: "POST", path: `${path}/redrive`, body: {} }}
+      />
+      {isDeleting && (
+        <Confirm
+          title="Delete the dead letter"
+          verb="Delete"
+          danger
+          call={{ method: "DELETE", path }}
+          act={async () => {
+            await got(
+              api.DELETE("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}", {
+                params,
+              }),
+            );
+            leave("Deleted");
+          }}
+          onClose={() => setDeleting(false)}
+        >
+          <p>The handler will not get this event again. On its topic it stays until retention takes it.</p>
+        </Confirm>
+      )}
+    </div>
+  );
+}

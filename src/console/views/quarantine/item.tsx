@@ -1,0 +1,179 @@
+import { useState } from "preact/hooks";
+import { api, got, type Schemas } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { ExplainedItems, Failure } from "../../kit/explained/explained-items.tsx";
+import { Confirm } from "../../kit/feedback/confirm.tsx";
+import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
+import { DetailPanel } from "../../kit/layout/detail.tsx";
+import { Facts, Section } from "../../kit/layout/page.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { bytesOfBase64 } from "../../kit/text/base64.ts";
+import { Copyable } from "../../kit/text/copy.tsx";
+import { Headers } from "../../kit/text/headers.tsx";
+import { formatCount } from "../../kit/text/numbers.ts";
+import { Payload } from "../../kit/text/payload.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { may } from "../../session/session.ts";
+
+type Item = Schemas["QuarantinedItem"];
+
+interface Props {
+  readonly appId: string;
+  readonly itemId: string;
+  readonly onClose: () => void;
+  /** It has left quarantine, or has another reason. */
+  readonly onChanged: () => void;
+}
+
+/** One item beside the list: why it is here, what it would become today, and what came in. */
+export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
+  const params = { path: { appId, itemId } };
+  const loaded = useLoad<Item>(
+    (signal) => got(api.GET("/apps/{appId}/quarantine/{itemId}", { params, signal })),
+    [appId, itemId],
+  );
+  return (
+    <DetailPanel title="Quarantined item" onClose={onClose}>
+      <WhenLoaded loaded={loaded} lines={8}>
+        {(item) => (
+          <>
+            <Failure reason={item.reason} path={item.path} detail={item.detail} />
+            {may("apps.write") && (
+              <Actions appId={appId} item={item} onClose={onClose} onChanged={onChanged} />
+            )}
+            <Facts
+              facts={[
+                ["Item", <Copyable key="id" text={item.id} what="item id" />],
+                ["Channel", <Stranger key="uid">{item.channelUid}</Stranger>],
+                [
+                  "Definitions",
+                  item.definitions.length === 0 ? (
+                    <span class="faint">all of today's</span>
+                  ) : (
+                    <Stranger>{item.definitions.join(", ")}</Stranger>
+                  ),
+                ],
+                ["First seen", <Time key="first" at={item.firstAt} as="full" />],
+                ["Last seen", <Time key="last" at={item.lastAt} as="full" />],
+                ["Arrivals", formatCount(item.count)],
+                ...(item.deliveryId === null
+                  ? []
+                  : [["Signed id", <Stranger key="signed">{item.deliveryId}</Stranger>] as const]),
+              ]}
+            />
+            <Section title="By today's definitions">
+              {item.explanation.length === 0 ? (
+                <p class="faint">The channel is gone, or it is never run again.</p>
+              ) : (
+                <ExplainedItems items={item.explanation} />
+              )}
+            </Section>
+            <Section title="Body">
+              <Payload
+                content={item.bodyEncoding === "base64" ? bytesOfBase64(item.body) : item.body}
+                label="the body"
+                fileName={`${item.id}.txt`}
+              />
+            </Section>
+            <Section title="Headers">
+              <Headers values={item.headers} label="Headers" />
+            </Section>
+            {Object.keys(item.query).length > 0 && (
+              <Section title="Query">
+                <Headers values={item.query} label="Query" />
+              </Section>
+            )}
+            <ApiCall call={{ method: "GET", path: pathOf(appId, item.id) }} />
+          </>
+        )}
+      </WhenLoaded>
+    </DetailPanel>
+  );
+}
+
+const pathOf = (appId: string, itemId: string): string =>
+  `/apps/${encodeURIComponent(appId)}/quarantine/${encodeURIComponent(itemId)}`;
+
+interface ActionsProps extends Pick<Props, "appId" | "onClose" | "onChanged"> {
+  readonly item: Item;
+}
+
+function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
+  const [isDeleting, setDeleting] = useState(false);
+  const params = { path: { appId, itemId: item.id } };
+  const redrive = useAction(async (asNewId: boolean) => {
+    const { status, events } = await got(
+      api.POST("/apps/{appId}/quarantine/{itemId}/redrive", { params, body: { asNewId } }),
+    );
+    if (status === "released") {
+      toast(`Released: ${events.length === 1 ? "one event" : `${events.length} events`}`);
+      onClose();
+    } else toast("It failed again and stays in quarantine.", "bad");
+    onChanged();
+  });
+  const canRun = item.reason !== "signature_invalid";
+  const isConflict = item.reason === "id_conflict";
+  return (
+    <div class="stack">
+      <div class="row wrap">
+        {canRun && (
+          <button
+            type="button"
+            class={isConflict ? "button" : "button primary"}
+            disabled={redrive.isRunning}
+            onClick={() => void redrive.run(false)}
+          >
+            Re-drive
+          </button>
+        )}
+        {isConflict && (
+          <button
+            type="button"
+            class="button primary"
+            disabled={redrive.isRunning}
+            onClick={() => void redrive.run(true)}
+          >
+            Re-drive as a new event
+          </button>
+        )}
+        <button type="button" class="button" onClick={() => setDeleting(true)}>
+          Delete
+        </button>
+      </div>
+      {redrive.problem && <ProblemNote problem={redrive.problem} />}
+      {canRun && (
+        <ApiCall
+          label="API call of the re-drive"
+          call={{
+            method: "POST",
+            path: `${pathOf(appId, item.id)}/redrive`,
+            body: isConflict ? { asNewId: true } : {},
+          }}
+        />
+      )}
+      {isDeleting && (
+        <Confirm
+          title="Delete the item"
+          verb="Delete"
+          danger
+          call={{ method: "DELETE", path: pathOf(appId, item.id) }}
+          act={async () => {
+            await got(api.DELETE("/apps/{appId}/quarantine/{itemId}", { params }));
+            toast("Deleted");
+            onClose();
+            onChanged();
+          }}
+          onClose={() => setDeleting(false)}
+        >
+          <p>
+            The item and what came in with it are gone for good, with the records of the deliveries that it
+            came in.
+          </p>
+        </Confirm>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,310 @@
+import { useMemo, useState } from "preact/hooks";
+import { queryOf } from "../../api/curl.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { REASON_NAMES, wordsOf } from "../../kit/explained/reasons.ts";
+import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Icon } from "../../kit/layout/icons.tsx";
+import { Badge, Page } from "../../kit/layout/page.tsx";
+import { usePlaces } from "../../kit/layout/use-places.ts";
+import { useAddress } from "../../kit/list/address.ts";
+import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
+import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { formatCount } from "../../kit/text/numbers.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { may } from "../../session/session.ts";
+import { ItemPanel } from "./item.tsx";
+import { type Group, groupsOf, type Kept, loadKept, MAX_LOADED, type Scope } from "./records.ts";
+import { type Look, RedriveDialog } from "./redrive-dialog.tsx";
+import type { Target } from "./run-again.ts";
+import "./quarantine.css";
+
+interface Running {
+  readonly what: string;
+  readonly target: Target;
+  readonly looks: readonly Look[];
+}
+
+const FILTERS = ["channel", "reason", "from", "to"] as const;
+
+/** What could not become events: what is wrong first, then each item that it is wrong with. */
+export default function Quarantine({ appId }: { readonly appId: string }) {
+  const { values, set } = useFilters(FILTERS);
+  const { query, go, hrefWith } = useAddress();
+  const places = usePlaces(appId);
+  const scope = scopeOf(values);
+  const loaded = useLoad((signal) => loadKept(appId, scope, signal), [appId, JSON.stringify(scope)]);
+  const groups = useMemo(() => groupsOf(loaded.data?.kept ?? []), [loaded.data]);
+  const chosen = groups.find(({ key }) => key === query.group);
+  const [running, setRunning] = useState<Running>();
+  const fields: readonly FilterField[] = [
+    places.channel,
+    {
+      name: "reason",
+      label: "Reason",
+      kind: "choice",
+      options: REASON_NAMES.map((name) => ({ value: name, label: name })),
+    },
+    { name: "from", label: "From", kind: "time" },
+    { name: "to", label: "To", kind: "time" },
+  ];
+  const total = loaded.data?.total ?? 0;
+  const path = `/apps/${encodeURIComponent(appId)}/quarantine`;
+  return (
+    <Page
+      title={chosen ? titleOf(chosen) : "Quarantine"}
+      crumbs={chosen ? [{ title: "Quarantine", href: hrefWith({ group: undefined, item: undefined }) }] : []}
+      lead={
+        chosen
+          ? wordsOf(chosen.reason).cure
+          : "What came in and could not become an event. It is kept whole, to be mended and run again."
+      }
+      actions={
+        may("apps.write") &&
+        loaded.data !== undefined &&
+        total > 0 && (
+          <button
+            type="button"
+            class="button"
+            onClick={() =>
+              setRunning(chosen ? ofGroup(chosen, groups, scope, total) : ofAll(groups, scope, total))
+            }
+          >
+            Preview and re-drive {chosen ? formatCount(chosen.items.length) : "all"}
+          </button>
+        )
+      }
+    >
+      <FilterBar fields={fields} values={values} onChange={set} />
+      <div class="split">
+        <div class="stack">
+          <WhenLoaded loaded={loaded}>
+            {({ kept }) =>
+              kept.length === 0 ? (
+                <Empty
+                  title={
+                    Object.keys(values).length > 0 ? "Nothing fits the filters" : "Nothing is in quarantine"
+                  }
+                >
+                  What fails from now on is listed here, with its reason and what to do about it.
+                </Empty>
+              ) : query.group !== undefined && chosen === undefined ? (
+                <Empty title="This group is empty now">
+                  <a href={hrefWith({ group: undefined, item: undefined })}>All groups</a>
+                </Empty>
+              ) : chosen ? (
+                <Items key={chosen.key} group={chosen} onRun={setRunning} />
+              ) : (
+                <>
+                  <Table
+                    label="Groups"
+                    columns={GROUP_COLUMNS}
+                    count={groups.length}
+                    rowAt={(index) => groups[index]}
+                    keyOf={({ key }) => key}
+                    onOpen={({ key }) => go({ group: key })}
+                    maxRows={Math.min(14, groups.length)}
+                  />
+                  <CountLine count={total} of={inWords(total, groups.length)} />
+                </>
+              )
+            }
+          </WhenLoaded>
+        </div>
+        {query.item !== undefined && (
+          <ItemPanel
+            key={query.item}
+            appId={appId}
+            itemId={query.item}
+            onClose={() => go({ item: undefined })}
+            onChanged={loaded.reload}
+          />
+        )}
+      </div>
+      <ApiCall call={{ method: "GET", path: `${path}${queryOf({ ...scope, limit: 200 })}` }} />
+      {running && (
+        <RedriveDialog
+          appId={appId}
+          {...running}
+          onClose={() => setRunning(undefined)}
+          onDone={loaded.reload}
+        />
+      )}
+    </Page>
+  );
+}
+
+const scopeOf = ({ channel, reason, from, to }: Readonly<Record<string, string | undefined>>): Scope => ({
+  ...(channel !== undefined && { channelId: channel }),
+  ...(reason !== undefined && { reason: reason as NonNullable<Scope["reason"]> }),
+  ...(from !== undefined && { from }),
+  ...(to !== undefined && { to }),
+});
+
+const inWords = (total: number, groups: number): string =>
+  total > MAX_LOADED
+    ? `items; the newest ${formatCount(MAX_LOADED)} are in the groups`
+    : `${total === 1 ? "item" : "items"} in ${groups === 1 ? "one group" : `${groups} groups`}`;
+
+const titleOf = ({ channelUid, reason, definitions }: Group): string =>
+  `${reason} · ${definitions.length === 0 ? channelUid : definitions.join(", ")}`;
+
+/** By its filters where these leave the group alone; else item by item, in order of arrival. */
+function ofGroup(group: Group, groups: readonly Group[], scope: Scope, total: number): Running {
+  const { channelUid, reason, items } = group;
+  const isAlone =
+    groups.filter((one) => one.channelUid === channelUid && one.reason === reason).length === 1 &&
+    total <= MAX_LOADED;
+  const within = { ...scope, channelId: channelUid, reason };
+  return {
+    what: items.length === 1 ? "one item" : `${formatCount(items.length)} items`,
+    target: isAlone
+      ? { is: "scope", scope: within, count: items.length }
+      : { is: "items", ids: items.map(({ id }) => id).reverse() },
+    looks: [{ scope: within, ids: new Set(items.map(({ id }) => id)) }],
+  };
+}
+
+const ofAll = (groups: readonly Group[], scope: Scope, total: number): Running => ({
+  what: `all ${formatCount(total)}`,
+  target: { is: "scope", scope, count: total },
+  looks: [...new Set(groups.map(({ channelUid }) => channelUid))].map((channelId) => ({
+    scope: { ...scope, channelId },
+  })),
+});
+
+const ofSome = (group: Group, ids: ReadonlySet<string>): Running => {
+  const { channelUid, reason, items } = group;
+  const some = items.filter(({ id }) => ids.has(id)).reverse();
+  return {
+    what: some.length === 1 ? "one item" : `${formatCount(some.length)} items`,
+    target: { is: "items", ids: some.map(({ id }) => id) },
+    looks: [{ scope: { channelId: channelUid, reason, ...(some[0] && { from: some[0].firstAt }) }, ids }],
+  };
+};
+
+const GROUP_COLUMNS: readonly Column<Group>[] = [
+  {
+    title: "Reason",
+    cell: ({ reason, definitions, channelUid }) => (
+      <>
+        <Badge tone={reason === "signature_invalid" ? "bad" : "warn"}>{reason}</Badge>{" "}
+        <span class="soft in-wide">{wordsOf(reason).words}</span>
+        <span class="in-narrow">
+          <Stranger>{definitions.join(", ") || channelUid}</Stranger>
+        </span>
+      </>
+    ),
+    width: "minmax(0, 3fr)",
+  },
+  {
+    title: "Definition",
+    cell: ({ definitions }) =>
+      definitions.length === 0 ? <span class="faint">–</span> : <Stranger>{definitions.join(", ")}</Stranger>,
+    width: "minmax(0, 2fr)",
+    priority: 2,
+  },
+  { title: "Channel", cell: ({ channelUid }) => <Stranger>{channelUid}</Stranger>, priority: 2 },
+  { title: "Items", cell: ({ items }) => formatCount(items.length), align: "end", width: "4rem" },
+  {
+    title: "Arrivals",
+    cell: ({ arrivals }) => formatCount(arrivals),
+    align: "end",
+    width: "5rem",
+    priority: 3,
+  },
+  { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, width: "10rem", priority: 3 },
+  { title: "Last seen", cell: ({ lastAt }) => <Time at={lastAt} as="ago" />, width: "6.5rem" },
+  { title: "Open", hidesTitle: true, cell: () => <Icon name="right" />, width: "16px", priority: 2 },
+];
+
+interface ItemsProps {
+  readonly group: Group;
+  readonly onRun: (running: Running) => void;
+}
+
+/** The items of a group, to be looked at, and run again one by one or some together. */
+function Items({ group, onRun }: ItemsProps) {
+  const { query, go } = useAddress();
+  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
+  const { items } = group;
+  const canRun = may("apps.write") && group.reason !== "signature_invalid";
+  const tick = (id: string): void => {
+    const next = new Set(ticked);
+    if (!next.delete(id)) next.add(id);
+    setTicked(next);
+  };
+  const here = items.filter(({ id }) => ticked.has(id)).length;
+  const columns: readonly Column<Kept>[] = [
+    ...(canRun
+      ? [
+          {
+            title: "Chosen",
+            hidesTitle: true,
+            width: "16px",
+            cell: ({ id }: Kept) => (
+              <input
+                type="checkbox"
+                class="tick"
+                checked={ticked.has(id)}
+                aria-label={`Choose ${id}`}
+                onChange={() => tick(id)}
+              />
+            ),
+          },
+        ]
+      : []),
+    {
+      title: "What is wrong",
+      width: "minmax(0, 3fr)",
+      cell: ({ path, detail }) => (
+        <>
+          {path !== null && (
+            <code>
+              <Stranger max={100}>{path}</Stranger>{" "}
+            </code>
+          )}
+          <Stranger max={300}>{detail}</Stranger>
+        </>
+      ),
+    },
+    { title: "Item", cell: ({ id }) => <code>{id}</code>, width: "minmax(0, 1fr)", priority: 3 },
+    { title: "Arrivals", cell: ({ count }) => formatCount(count), align: "end", width: "5rem", priority: 3 },
+    { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, width: "10rem", priority: 2 },
+    { title: "Last seen", cell: ({ lastAt }) => <Time at={lastAt} as="ago" />, width: "6.5rem" },
+  ];
+  return (
+    <>
+      {canRun && (
+        <div class="row wrap">
+          <button
+            type="button"
+            class="button"
+            onClick={() => setTicked(here === items.length ? new Set() : new Set(items.map(({ id }) => id)))}
+          >
+            {here === items.length ? "Choose none" : "Choose all"}
+          </button>
+          <button
+            type="button"
+            class="button"
+            disabled={here === 0}
+            onClick={() => onRun(ofSome(group, ticked))}
+          >
+            Re-drive {here === 0 ? "the chosen" : formatCount(here)}
+          </button>
+        </div>
+      )}
+      <Table
+        label="Items"
+        columns={columns}
+        count={items.length}
+        rowAt={(index) => items[index]}
+        keyOf={({ id }) => id}
+        onOpen={({ id }) => go({ item: id })}
+        openKey={query.item}
+      />
+      <CountLine count={items.length} of={items.length === 1 ? "item" : "items"} />
+    </>
+  );
+}

@@ -1,0 +1,216 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { api, got, type Schemas } from "../../api/client.ts";
+import type { ShownCall } from "../../api/curl.ts";
+import { useAction } from "../../api/use-action.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { announce } from "../../kit/feedback/announce.tsx";
+import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { formatCount } from "../../kit/text/numbers.ts";
+import type { Scope } from "./records.ts";
+import { type Counts, countOf, NO_COUNTS, runAgain, type Target } from "./run-again.ts";
+
+interface Props {
+  readonly appId: string;
+  /** What is run again, in words. */
+  readonly what: string;
+  readonly target: Target;
+  /** The parts that can be looked at first, each of one channel; of these the items that are meant. */
+  readonly looks: readonly Look[];
+  readonly onClose: () => void;
+  /** Something left quarantine. */
+  readonly onDone: () => void;
+}
+
+export interface Look {
+  readonly scope: Scope & { readonly channelId: string };
+  /** Undefined: all. */
+  readonly ids?: ReadonlySet<string>;
+}
+
+/** Says first what a re-drive would do, then does it, then says what came of it. */
+export function RedriveDialog({ appId, what, target, looks, onClose, onDone }: Props) {
+  const [counts, setCounts] = useState<Counts>();
+  const stopping = useRef(new AbortController());
+  useEffect(() => () => stopping.current.abort(), []);
+  const count = countOf(target);
+  const action = useAction(async () => {
+    stopping.current = new AbortController();
+    const { signal } = stopping.current;
+    setCounts(NO_COUNTS);
+    try {
+      const done = await runAgain(appId, target, { signal, onProgress: setCounts });
+      announce(`${done.released} released, ${done.kept} kept`);
+    } finally {
+      onDone();
+    }
+  });
+  const isDone = counts !== undefined && !action.isRunning;
+  return (
+    <Dialog title={`Re-drive ${what}`} onClose={onClose} wide>
+      <div class="stack">
+        {counts === undefined ? (
+          <Preview appId={appId} looks={looks} count={count} />
+        ) : (
+          <Outcome counts={counts} of={count} isDone={isDone} />
+        )}
+        {action.problem && <ProblemNote problem={action.problem} />}
+        <ApiCall call={callOf(appId, target)} />
+        <div class="row end">
+          <button type="button" class="button" onClick={onClose}>
+            {isDone ? "Close" : "Cancel"}
+          </button>
+          {action.isRunning ? (
+            <button type="button" class="button" onClick={() => stopping.current.abort()}>
+              Stop
+            </button>
+          ) : (
+            !isDone && (
+              <button type="button" class="button primary" onClick={() => void action.run()}>
+                Re-drive {formatCount(count)}
+              </button>
+            )
+          )}
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+function callOf(appId: string, target: Target): ShownCall {
+  const path = `/apps/${encodeURIComponent(appId)}/quarantine`;
+  if (target.is === "scope")
+    return { method: "POST", path: `${path}/redrive`, body: { ...target.scope, limit: 200 } };
+  return { method: "POST", path: `${path}/${encodeURIComponent(target.ids[0] ?? "")}/redrive`, body: {} };
+}
+
+const LOOKED = 200;
+type Looked = Schemas["QuarantinePreview"]["items"][number];
+
+interface Previewed {
+  readonly looked: number;
+  readonly released: number;
+  readonly staying: readonly (readonly [reason: string, count: number])[];
+}
+
+function Preview({
+  appId,
+  looks,
+  count,
+}: {
+  readonly appId: string;
+  readonly looks: readonly Look[];
+  readonly count: number;
+}) {
+  const loaded = useLoad<Previewed>(
+    async (signal) => {
+      const items: Looked[] = [];
+      for (const { scope, ids } of looks) {
+        const found = await got(
+          api.POST("/apps/{appId}/quarantine/preview", {
+            params: { path: { appId } },
+            body: { ...scope, limit: LOOKED },
+            signal,
+          }),
+        );
+        items.push(...found.items.filter(({ id }) => ids?.has(id) ?? true));
+      }
+      const staying = new Map<string, number>();
+      for (const item of items) {
+        if (!item.isReleased) staying.set(reasonNow(item), (staying.get(reasonNow(item)) ?? 0) + 1);
+      }
+      return {
+        looked: items.length,
+        released: items.filter(({ isReleased }) => isReleased).length,
+        staying: [...staying].sort(([, a], [, b]) => b - a),
+      };
+    },
+    [appId],
+  );
+  return (
+    <WhenLoaded loaded={loaded} lines={2}>
+      {({ looked, released, staying }) => (
+        <div class="stack" role="status">
+          <dl class="tally">
+            <div>
+              <dt>would leave quarantine</dt>
+              <dd class={released > 0 ? "ok" : ""}>{formatCount(released)}</dd>
+            </div>
+            <div>
+              <dt>would stay</dt>
+              <dd>{formatCount(looked - released)}</dd>
+            </div>
+          </dl>
+          {staying.length > 0 && (
+            <p class="soft">
+              Of these{" "}
+              {staying.map(([reason, n], index) => (
+                <span key={reason}>
+                  {index > 0 && ", "}
+                  {formatCount(n)} for <code>{reason}</code>
+                </span>
+              ))}
+              .
+            </p>
+          )}
+          <p class="faint">
+            By today's definitions
+            {looked < count && `, of the first ${formatCount(looked)} of ${formatCount(count)}`}. Nothing has
+            been run. They run in order of arrival, and none is published twice.
+          </p>
+        </div>
+      )}
+    </WhenLoaded>
+  );
+}
+
+/** Why it would stay: its own reason where nothing else is found. */
+const reasonNow = ({ explanation, reason }: Looked): string =>
+  explanation.flatMap(({ failures }) => failures)[0]?.reason ??
+  (explanation.some(({ events }) => events.some(({ status }) => status === "conflict"))
+    ? "id_conflict"
+    : reason);
+
+function Outcome({
+  counts,
+  of,
+  isDone,
+}: {
+  readonly counts: Counts;
+  readonly of: number;
+  readonly isDone: boolean;
+}) {
+  const { released, kept, refused, unavailable } = counts;
+  const done = released + kept + refused + unavailable;
+  return (
+    <div class="stack">
+      <progress max={Math.max(of, done)} value={done} aria-label="Run again" />
+      <dl class="tally">
+        {(
+          [
+            ["released", released, "ok"],
+            ["stay in quarantine", kept, ""],
+            ["refused", refused, "bad"],
+            ["not certain", unavailable, "bad"],
+          ] as const
+        )
+          .filter(([, n], index) => n > 0 || index < 2)
+          .map(([name, n, tone]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd class={n > 0 ? tone : ""}>{formatCount(n)}</dd>
+            </div>
+          ))}
+      </dl>
+      {isDone && unavailable > 0 && (
+        <p class="note warn">
+          The bus gave no answer. What became of those is not certain; running them again is safe.
+        </p>
+      )}
+      {isDone && done < of && unavailable === 0 && (
+        <p class="soft">Stopped, or the others had left quarantine meanwhile.</p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,121 @@
+import { api, got, gotList, type Schemas } from "../../api/client.ts";
+import { ApiProblem } from "../../api/problem.ts";
+import type { Scope } from "./records.ts";
+
+type Result = Schemas["RedriveResult"];
+
+/** What is run again: all that filters leave, or some items by their ids in order of arrival. */
+export type Target =
+  | { readonly is: "scope"; readonly scope: Scope; readonly count: number }
+  | { readonly is: "items"; readonly ids: readonly string[] };
+
+export type Counts = Readonly<Record<Result["status"], number>>;
+export const NO_COUNTS: Counts = { released: 0, kept: 0, refused: 0, unavailable: 0 };
+
+export const countOf = (target: Target): number => (target.is === "scope" ? target.count : target.ids.length);
+
+interface Options {
+  readonly signal: AbortSignal;
+  readonly onProgress: (counts: Counts) => void;
+}
+
+const PAGE = 200;
+
+/** In order of arrival. It ends early where the bus does not answer: what was not run stays. @throws ApiProblem */
+export async function runAgain(
+  appId: string,
+  target: Target,
+  { signal, onProgress }: Options,
+): Promise<Counts> {
+  let counts = NO_COUNTS;
+  const add = (results: readonly Pick<Result, "status">[]): void => {
+    for (const { status } of results) counts = { ...counts, [status]: counts[status] + 1 };
+    onProgress(counts);
+  };
+  if (target.is === "items") {
+    for (const itemId of target.ids) {
+      if (signal.aborted) break;
+      add([await runOne(appId, itemId, signal)]);
+      if (counts.unavailable > 0) break;
+    }
+    return counts;
+  }
+  const { scope } = target;
+  const seen = new Set<string>();
+  let { from } = scope;
+  while (!signal.aborted) {
+    const here = { ...scope, ...(from !== undefined && { from }) };
+    const { rows } = await patiently(signal, () =>
+      gotList(
+        api.GET("/apps/{appId}/quarantine", {
+          params: { path: { appId }, query: { ...here, limit: PAGE } },
+          signal,
+        }),
+      ),
+    );
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    if (rows.some(({ id }) => !seen.has(id))) {
+      const results = await patiently(signal, () =>
+        got(
+          api.POST("/apps/{appId}/quarantine/redrive", {
+            params: { path: { appId } },
+            body: { ...here, limit: rows.length },
+            signal,
+          }),
+        ),
+      );
+      add(results.filter(({ id }) => !seen.has(id)));
+      for (const { id } of results) seen.add(id);
+      if (counts.unavailable > 0) break;
+      for (const { id } of rows) seen.add(id);
+      from = last.firstAt;
+    } else {
+      // All of this page stays: go on behind its last moment.
+      from = new Date(Date.parse(last.firstAt) + 1).toISOString();
+    }
+    if (rows.length < PAGE) break;
+  }
+  return counts;
+}
+
+/** One that was released by another meanwhile counts as released; one that cannot be run is refused. */
+async function runOne(appId: string, itemId: string, signal: AbortSignal): Promise<Pick<Result, "status">> {
+  try {
+    return await patiently(signal, () =>
+      got(
+        api.POST("/apps/{appId}/quarantine/{itemId}/redrive", {
+          params: { path: { appId, itemId } },
+          body: {},
+          signal,
+        }),
+      ),
+    );
+  } catch (error) {
+    if (error instanceof ApiProblem && error.status === 404) return { status: "released" };
+    if (error instanceof ApiProblem && error.status === 409) return { status: "refused" };
+    if (error instanceof ApiProblem && error.status === 503) return { status: "unavailable" };
+    throw error;
+  }
+}
+
+const WAIT_MS = 5_000;
+
+/** Again after a pause where the key asks too much: the limit is by the minute. */
+async function patiently<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof ApiProblem && error.status === 429)) throw error;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, WAIT_MS);
+        signal.addEventListener("abort", () => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+      signal.throwIfAborted();
+    }
+  }
+}
