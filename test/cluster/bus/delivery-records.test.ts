@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import {
+  createDeliveryRecords,
+  type NewDeliveryRecord,
+} from "../../../src/bus/deliveries/delivery-records.ts";
+import { createId } from "../../../src/lib/ids.ts";
+import { openTestRedis, testChannel } from "../../bus/support.ts";
+import { startRedisCluster } from "../../support/redis.ts";
+
+test("records of many organizations are written together, each in its slot, and found and deleted there", async () => {
+  await using stack = new AsyncDisposableStack();
+  const cluster = stack.use(await startRedisCluster());
+  const redis = stack.use(await openTestRedis(cluster.url));
+  const records = createDeliveryRecords({ redis });
+  const channels = Array.from({ length: 12 }, testChannel);
+  const made = channels.map(({ number, uid, appId, organizationId }): NewDeliveryRecord => {
+    const receivedAtMs = Date.now();
+    return {
+      record: {
+        id: createId("del", receivedAtMs),
+        ...{ channelNumber: number, channelUid: uid, appId, organizationId, receivedAtMs, bodyBytes: 2 },
+        ...{ requestId: null, clientAddress: null, method: "POST", headers: {}, query: {}, hasBody: true },
+        ...{ durationMs: 1, status: "published", httpStatus: 200, reason: null },
+        verification: { result: "none", scheme: "none", preset: null, deliveryId: null },
+        outcome: { received: 1, published: 1, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
+      },
+      items: [],
+      body: Buffer.from("{}"),
+    };
+  });
+  expect(await records.write(made)).toBe(made.length);
+  for (const [at, { organizationId, number }] of channels.entries()) {
+    const id = made[at]?.record.id ?? "";
+    expect(await records.find(organizationId, id)).toEqual(made[at]);
+    expect(await records.bytesOf(organizationId)).toBeGreaterThan(0);
+    await records.delete(organizationId, number, [id]);
+    expect(await records.list(organizationId, [number])).toEqual([]);
+    expect(await records.bytesOf(organizationId)).toBe(0);
+  }
+});
