@@ -18,7 +18,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
     title: "Subscription",
     width: "minmax(0, 2fr)",
     cell: ({ id, appId, eventUid }) => (
-      <MaybeLink href={viewHref("/apps/:appId/subscriptions", { appId }, { id })}>
+      <MaybeLink href={viewHref("/apps/:appId/subscriptions", { appId }, { subscription: id })}>
         <Stranger>{eventUid}</Stranger>
       </MaybeLink>
     ),

@@ -29,7 +29,7 @@ export function ProblemSubject({
         </MaybeLink>
       )}
       {subscription !== null && (
-        <MaybeLink href={viewHref("/apps/:appId/subscriptions", inApp, { id: subscription.id })}>
+        <MaybeLink href={viewHref("/apps/:appId/subscriptions", inApp, { subscription: subscription.id })}>
           <Stranger max={60}>{subscription.eventUid}</Stranger>
         </MaybeLink>
       )}
