@@ -234,7 +234,9 @@ function shown(values: Values, hidden: ReadonlySet<string>): Values {
     const value = values[name];
     if (hidden.has(name)) return shown(omitValues(values, hidden), hidden);
     if (value === undefined || !holdsAddress(value)) continue;
-    return Object.assign(Object.create(null), redactTexts({ ...values }, withoutChannelIds));
+    // Behind an address there may be more to hide.
+    const kept = { ...omitValues(values, hidden) };
+    return Object.assign(Object.create(null), redactTexts(kept, withoutChannelIds));
   }
   return values;
 }
