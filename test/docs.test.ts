@@ -64,9 +64,7 @@ describe("the README and the pages of src/docs", () => {
   });
 
   it("have each block run by a test, or say right above it why not", () => {
-    const tests = ["", "-problems", "-reading", "-sources"].map(
-      (part) => `test/e2e/docs${part || "-pasted"}.test.ts`,
-    );
+    const tests = ["", "-problems", "-reading"].map((part) => `test/e2e/docs${part || "-pasted"}.test.ts`);
     const run = tests.map(read).join("\n");
     const left = pages
       .filter(

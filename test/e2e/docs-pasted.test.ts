@@ -1,11 +1,16 @@
 import { execFile } from "node:child_process";
 import { createHmac } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { createSession } from "better-sse";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { freePort } from "../support/free-port.ts";
 import {
   createTestStores,
   type InstalledApp,
@@ -24,18 +29,23 @@ beforeAll(async () => {
   await using starting = new AsyncDisposableStack();
   const stores = starting.use(await createTestStores());
   redis = new URL(stores.env.REDIS_URL ?? "");
-  gateway = starting.use(await startTestGateway(stores.env));
+  gateway = starting.use(await startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" }));
   dir = await mkdtemp(join(tmpdir(), "inlet-docs-"));
   starting.defer(() => rm(dir, { recursive: true, force: true }));
   owned = starting.move();
 });
 afterAll(() => owned?.[Symbol.asyncDispose]());
 
+const read = (page: string): string =>
+  readFileSync(new URL(`../../src/docs/${page}`, import.meta.url), "utf8");
+
 /** Pastes the shell blocks of pages into one shell, with this gateway's key and addresses; answers what it prints. */
 async function paste(...names: readonly string[]): Promise<string> {
-  const text = names
-    .map((name) => readFileSync(new URL(`../../src/docs/${name}`, import.meta.url), "utf8"))
-    .join("");
+  return run(scriptOf(...names));
+}
+
+function scriptOf(...names: readonly string[]): string {
+  const text = names.map(read).join("");
   const script = [...text.matchAll(/(?<!-->\n)^```sh\n([\s\S]*?)^```/gm)]
     .map(([, block]) => block)
     .join("\n")
@@ -46,8 +56,11 @@ async function paste(...names: readonly string[]): Promise<string> {
       `redis-cli -s ${redis.pathname} -n ${redis.searchParams.get("db")}`,
     );
   expect(script).not.toContain("…");
-  return (await promisify(execFile)("sh", ["-euc", script], { cwd: dir })).stdout;
+  return script;
 }
+
+const run = async (script: string): Promise<string> =>
+  (await promisify(execFile)("sh", ["-euc", script], { cwd: dir })).stdout;
 
 it("the page on webhooks, pasted, takes GitHub's signed deliveries once and reads them", async () => {
   const output = await paste("sending.md");
@@ -123,4 +136,54 @@ it("the page on Slack, pasted, answers the challenge and publishes a signed even
 
 it("the page on Shopify, pasted, publishes a signed event with its large number as it was sent", async () => {
   expectInOrder(await paste("shopify.md"), ["active", '"published":1', "820982911946154500"]);
+});
+
+/** Answers like the public servers of the pages on sources: a stream, and a list of what happened, newest first, over two pages. */
+async function startPublicServers() {
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url ?? "/", "http://local");
+    if (url.pathname === "/v2/stream/recentchange") {
+      const session = await createSession(request, response);
+      session.push({ type: "edit", title: "One" }, "message", "a").push({ type: "log" }, "message", "b");
+      return;
+    }
+    expect(`${url.pathname}?${url.searchParams.get("per_page")}`).toBe("/repos/nodejs/node/events?100");
+    const isLast = url.searchParams.has("page");
+    const link = `<http://${request.headers.host}${request.url}&page=2>; rel="next"`;
+    response.writeHead(200, { "content-type": "application/json", ...(isLast ? {} : { link }) });
+    const ids = isLast ? ["11", "10"] : ["13", "12"];
+    response.end(JSON.stringify(ids.map((id) => ({ id, type: "PushEvent", payload: { head: `of ${id}` } }))));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+it("the page on event streams, pasted, keeps the stream open, publishes its edits and pauses it", async () => {
+  await using servers = await startPublicServers();
+  const output = await run(scriptOf("sse.md").replace("https://stream.wikimedia.org", servers.origin));
+  expectInOrder(output, ['"title":"One"', '"state":"open"', "paused", "active"]);
+});
+
+it("the pages on polling and sources, pasted, fetch each thing once, by OAuth too, and send a source back", async () => {
+  await using servers = await startPublicServers();
+  const [, orders = ""] = /^```js\n([\s\S]*?)^```/m.exec(read("polling.md")) ?? [];
+  await writeFile(join(dir, "orders.mjs"), orders);
+  const port = String(await freePort());
+  const script = scriptOf("polling.md", "sources.md")
+    .replace("https://api.github.com", servers.origin)
+    .replace("node orders.mjs", `PORT=${port} node orders.mjs`)
+    .replace("http://127.0.0.1:8095", `http://127.0.0.1:${port}`);
+  const output = await run(`trap 'kill $ORDERS_PID' EXIT\n${script}`);
+  expectInOrder(output, [
+    ...['"type":"PushEvent"', '"ok":true', '"total":12.5', '"total":99'],
+    ...['"cursor":{"value":{"sequence":"2"}', "\n2\n", '{"value":{"sequence":"1"}'],
+  ]);
 });
