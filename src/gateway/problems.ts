@@ -50,6 +50,12 @@ export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
     "Channels from which no event came for longer than they say; 0 on gateways that have not the turn to look",
     () => (housekeeper.isHolder() ? silence.silent() : 0),
   );
+  metrics.observeEach(
+    "inlet_problems",
+    "Open problems of all organizations; nothing on gateways that have not the turn to look",
+    ["kind", "state"],
+    () => watch.counts().map(({ kind, state, count }) => ({ labels: { kind, state }, value: count })),
+  );
   metrics.observeBy(
     "inlet_problems_age_seconds",
     "Time since problems of a kind were last looked for; nothing on gateways that have not the turn to look",

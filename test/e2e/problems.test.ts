@@ -1,11 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { type Caller, callerOf } from "../support/api.ts";
 import { createTestStores, startTestGateway } from "../support/gateway.ts";
+import { readMetrics } from "../support/gateway-process.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
 import { opened } from "../support/opened.ts";
-import { until } from "../support/until.ts";
+import { until as untilSoon } from "../support/until.ts";
 
-const OFTEN = { everyMs: 100, slowEveryMs: 100, openAfterMs: 0, resolveAfterMs: 0 };
+const OFTEN = { everyMs: 150, slowEveryMs: 150, openAfterMs: 0, resolveAfterMs: 0 };
+/** No oftener than looks are made: each asks the API. */
+const until = (isSo: () => boolean | Promise<boolean>) => untilSoon(isSo, { everyMs: 75 });
 
 const stores = opened(createTestStores);
 const gateway = opened(() =>
@@ -13,7 +16,7 @@ const gateway = opened(() =>
     { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
     {
       problemTiming: OFTEN,
-      housekeeperTiming: { tickMs: 50, sweepEveryMs: 100, watchEveryMs: 100 },
+      housekeeperTiming: { tickMs: 100, sweepEveryMs: 200, watchEveryMs: 200 },
       handlersTiming: { firstRetryMs: 50, mostRetryMs: 100, breakerMs: 50 },
     },
   ),
@@ -115,9 +118,17 @@ describe("a problem is in the list, is told to a handler, and goes when what cau
       ...{ organizationId: one.id, severity: "error", app: { id: app.id }, channel: { uid: "closed" } },
       ...{ subscription: null, connection: null, acknowledgedAt: null, resolvedAt: null },
     });
+    const metric = (count: number) =>
+      until(async () =>
+        (await readMetrics(gateway.origin)).includes(
+          `inlet_problems{kind="channel_failing",state="opened"} ${count}\n`,
+        ),
+      );
+    await metric(1);
     const secrets = [{ value: "a secret of some length" }];
     await call.put(`${path}/channels/closed`, { config: { secrets } });
     await one.over(failing);
+    await metric(0);
 
     await db.updateTable("channels").set({ updatedAt: AN_HOUR_AGO }).where("uid", "=", "quiet").execute();
     const silent = await one.opened("channel_silent");

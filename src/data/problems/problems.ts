@@ -34,10 +34,12 @@ export const MOST_RESOLVED = 1_000;
 export const RESOLVED_KEPT_DAYS = 30;
 
 /** All that are open, of all organizations. */
-export const listOpenProblems = (db: Queryable): Promise<readonly OpenProblem[]> =>
+export const listOpenProblems = (
+  db: Queryable,
+): Promise<readonly (OpenProblem & Pick<Row<"problems">, "state">)[]> =>
   db
     .selectFrom("problems")
-    .select(["id", "kind", "organizationId", "subject"])
+    .select(["id", "kind", "organizationId", "subject", "state"])
     .where(isOpen)
     .orderBy("id")
     .execute();

@@ -16,7 +16,7 @@ import {
   type Sighting,
   type UntoldChange,
 } from "../../data/problems/problems.ts";
-import type { ProblemKind } from "../../event/problem.ts";
+import { PROBLEM_KINDS, type ProblemKind, type ProblemState } from "../../event/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { startLoop } from "../../lib/loop.ts";
 import type { Log } from "../../log.ts";
@@ -50,6 +50,14 @@ export interface ProblemTiming extends TransitionTiming {
 export interface ProblemWatch extends AsyncDisposable {
   /** Seconds since each kind was last looked for; nothing where it is another's turn. */
   readonly ages: () => ReadonlyMap<ProblemKind, number>;
+  /** How many are open, by kind and state, as the last look has found them; nothing where it is another's turn. */
+  readonly counts: () => readonly ProblemCount[];
+}
+
+export interface ProblemCount {
+  readonly kind: ProblemKind;
+  readonly state: ProblemState;
+  readonly count: number;
 }
 
 const TIMING: ProblemTiming = {
@@ -62,6 +70,7 @@ const TIMING: ProblemTiming = {
 const TICK_MS = 1_000;
 const EXPIRE_EVERY_MS = 3_600_000;
 const EVENTS_AT_ONCE = 200;
+const OPEN_STATES = ["opened", "acknowledged"] as const satisfies ProblemState[];
 
 /**
  * Each look compares what is wrong with what is open. A change of a problem's state and the event that tells of it are written in one
@@ -75,6 +84,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
   const decide = createTransitions(timing);
   const lookedAtMs = new Map<ProblemKind, number>();
   const failing = new Set<ProblemKind>();
+  let counted: readonly ProblemCount[] = [];
   let dueSlowMs = Number.NEGATIVE_INFINITY;
   let expiredAtMs = Number.NEGATIVE_INFINITY;
 
@@ -123,6 +133,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
     }
     const nowMs = clock();
     const open = await listOpenProblems(db);
+    counted = countByState(open);
     const { opened, seen, resolved } = decide({ kinds: new Set(done), sightings, open, nowMs });
     await refreshProblems(db, seen, nowMs);
     const counts = new Map<string, number>();
@@ -193,7 +204,11 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
   }
 
   async function step(signal: AbortSignal): Promise<void> {
-    if (!isHolder()) return lookedAtMs.clear();
+    if (!isHolder()) {
+      lookedAtMs.clear();
+      counted = [];
+      return;
+    }
     await ensureSystemApps(db, deps.channel, { keyring, nowMs: clock(), signal });
     await look(signal);
     await tell(signal);
@@ -211,6 +226,16 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
   return {
     ages: () =>
       new Map([...lookedAtMs].map(([kind, atMs]) => [kind, (performance.now() - atMs) / 1_000] as const)),
+    counts: () => counted,
     [Symbol.asyncDispose]: loop[Symbol.asyncDispose],
   };
 }
+
+/** Those of which there are none too: a figure that is missing is none to alert on. */
+const countByState = (open: readonly Pick<ProblemCount, "kind" | "state">[]): readonly ProblemCount[] =>
+  PROBLEM_KINDS.flatMap((kind) =>
+    OPEN_STATES.map((state) => ({
+      ...{ kind, state },
+      count: open.filter((one) => one.kind === kind && one.state === state).length,
+    })),
+  );
