@@ -133,6 +133,13 @@ describe("each command", () => {
     expect(rows(stdout)[0]).toMatchObject(expected);
   });
 
+  it("lists problems that are open, and says by its exit code whether one is an error", async () => {
+    const { code, stdout } = await run("problems");
+    const severities = stdout === "" ? [] : rows(stdout).map(({ severity }) => severity);
+    expect(code).toBe(severities.includes("error") ? 1 : 0);
+    expect((await run("problems get prob_none")).stderr).toContain("no such problem");
+  });
+
   it("deletes nothing without --yes where nobody can be asked", async () => {
     const made = rows((await run("subscriptions create inbox:received")).stdout)[0];
     const refused = await run(`subscriptions delete ${made.id}`);
@@ -221,6 +228,47 @@ describe("the commands of events", () => {
     expect([dry.code, rows(dry.stdout)[0]]).toMatchObject([1, { end: { kind: "failed" }, response: null }]);
     const counted = await run(`replay ${world.subscription.id} --since 1h --dry-run`);
     expect(rows(counted.stdout)[0]).toMatchObject({ replayed: 0, matched: expect.any(Number) });
+  });
+});
+
+describe("the doctor", () => {
+  const state = (stdout: string, check: string) => rows(stdout).find((row) => row.check === check);
+  const local = { INLET_API_KEY: API_KEY, INLET_APP: "" };
+
+  it("finds nothing wrong where nothing is, and says what it has looked at", async () => {
+    const { code, stdout } = await run("doctor", {
+      env: { ...local, INLET_DATA_DIR: join(dir, "none yet") },
+    });
+    expect(rows(stdout).filter((row) => row.state === "wrong")).toEqual([]);
+    expect(code).toBe(0);
+    for (const check of [
+      "Node.js",
+      "settings",
+      "PostgreSQL",
+      "Redis",
+      "data directory",
+      "gateway",
+      "version",
+    ])
+      expect(state(stdout, check)).toMatchObject({ check, state: "ok" });
+  });
+
+  it("names what is wrong with the cure: a setting, a key that others can read, a gateway that is away", async () => {
+    const dataDir = mkdtempSync(join(dir, "data-"));
+    writeFileSync(join(dataDir, "master.key"), Buffer.alloc(32).toString("base64"), { mode: 0o644 });
+    const env = { ...local, INLET_DATA_DIR: dataDir, INLET_URL: "http://127.0.0.1:1" };
+    const { code, stdout } = await run("doctor", { env });
+    expect(code).toBe(1);
+    expect(state(stdout, "master key")).toMatchObject({
+      state: "wrong",
+      cure: expect.stringContaining("chmod 600"),
+    });
+    expect(state(stdout, "gateway")).toMatchObject({
+      state: "wrong",
+      cure: expect.stringContaining("inlet start"),
+    });
+    const settings = await run("doctor", { env: { ...env, INLET_PORT: "many" } });
+    expect(state(settings.stdout, "settings").message).toContain("INLET_PORT");
   });
 });
 

@@ -43,7 +43,7 @@ const PROGRAMS = ["redis-server", "valkey-server"];
  */
 export async function startLocalRedis(options: LocalRedisOptions): Promise<LocalRedis> {
   const { dataDir, log, signal } = options;
-  const program = await findProgram();
+  const program = await findRedisProgram();
   const redisDir = join(dataDir, "redis");
   mkdirSync(redisDir, { recursive: true, mode: 0o700 });
   mkdirSync(join(dataDir, "log"), { recursive: true, mode: 0o700 });
@@ -87,7 +87,8 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
   };
 }
 
-async function findProgram(): Promise<string> {
+/** The redis-server of this machine. @throws an Error that says what to do */
+export async function findRedisProgram(): Promise<string> {
   for (const program of PROGRAMS) {
     const version = await run(program, ["--version"]).catch(() => undefined);
     const major = Number(/ v=(\d+)\./.exec(version?.stdout ?? "")?.[1]);

@@ -28,14 +28,22 @@ export function configDir(env: Io["env"]): string {
  */
 export async function findCredentials(env: Io["env"], urlOption?: string): Promise<Credentials> {
   const stored = await readCredentials(env);
-  const url = urlOption ?? (env.INLET_URL?.trim() || undefined);
-  const baseUrl = url === undefined ? (stored?.baseUrl ?? parseUrl(DEFAULT_URL)) : parseUrl(url);
+  const baseUrl = baseUrlOf(env, urlOption, stored);
   const apiKey = env.INLET_API_KEY?.trim() || (stored?.baseUrl === baseUrl ? stored.apiKey : undefined);
   if (apiKey) return { baseUrl, apiKey };
   throw new CommandError(
     `There is no API key for ${baseUrl}. Run \`inlet login\`, or set INLET_URL and INLET_API_KEY.`,
     { exitCode: EXIT.notAllowed },
   );
+}
+
+/** Where the gateway is that a command would call. @throws CommandError */
+export const findBaseUrl = async (env: Io["env"], urlOption?: string): Promise<string> =>
+  baseUrlOf(env, urlOption, await readCredentials(env));
+
+function baseUrlOf(env: Io["env"], urlOption: string | undefined, stored: Credentials | undefined): string {
+  const url = urlOption ?? (env.INLET_URL?.trim() || undefined);
+  return url === undefined ? (stored?.baseUrl ?? parseUrl(DEFAULT_URL)) : parseUrl(url);
 }
 
 /** @throws CommandError for a file that cannot be read */

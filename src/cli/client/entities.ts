@@ -85,3 +85,17 @@ export interface ApiEvent {
   readonly topic: string;
   readonly entryId: string;
 }
+
+export interface Problem {
+  readonly id: string;
+  readonly kind: string;
+  readonly state: "opened" | "acknowledged" | "resolved";
+  readonly severity: "error" | "warning";
+  readonly message: string;
+  readonly cure: string;
+  readonly app: { readonly uid: string } | null;
+  readonly channel: { readonly uid: string } | null;
+  readonly subscription: { readonly eventUid: string } | null;
+  readonly connection: { readonly name: string } | null;
+  readonly firstSeenAt: string;
+}

@@ -69,6 +69,18 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./session/status.ts"),
   },
   {
+    name: "doctor",
+    summary: "Say what is wrong with this installation and the gateway, and what to do",
+    group: SESSION,
+    load: () => import("./session/doctor.ts"),
+  },
+  {
+    name: "problems",
+    summary: "List what is wrong with channels, handlers, subscriptions; acknowledge it",
+    group: SESSION,
+    load: () => import("./resources/problems.ts"),
+  },
+  {
     name: "completion",
     summary: "Print a shell's completion of commands and options",
     group: SESSION,

@@ -1,0 +1,71 @@
+import { type Command, Option } from "commander";
+import { PROBLEM_KINDS } from "../../../event/problem.ts";
+import { pathOf } from "../../client/api.ts";
+import { acting, apiOptions, examples } from "../../client/command.ts";
+import type { Problem } from "../../client/entities.ts";
+import type { CommandContext } from "../../command-context.ts";
+import { EXIT } from "../../exit.ts";
+import type { Column } from "../../output/table.ts";
+
+const COLUMNS: readonly Column<Problem>[] = [
+  { title: "id", value: ({ id }) => id, whole: true },
+  {
+    title: "severity",
+    value: ({ severity }) => severity,
+    color: ({ severity }) => (severity === "error" ? "red" : "yellow"),
+  },
+  { title: "state", value: ({ state }) => state },
+  { title: "kind", value: ({ kind }) => kind },
+  { title: "about", value: aboutOf },
+  { title: "since", value: ({ firstSeenAt }) => firstSeenAt },
+  { title: "message", value: ({ message }) => message },
+  { title: "cure", value: ({ cure }) => cure },
+];
+
+interface ListOptions {
+  readonly all?: boolean;
+  readonly kind?: string;
+}
+
+/** What is wrong with what the organization has. */
+export function define(command: Command, context: CommandContext): void {
+  apiOptions(command.command("list", { isDefault: true }))
+    .description("List what is wrong now")
+    .option("--all", "those that are over too")
+    .addOption(new Option("--kind <kind>", "those of this kind alone").choices(PROBLEM_KINDS))
+    .action(
+      acting<[], ListOptions>(context, async ({ api, output }, _, { all = false, kind }) => {
+        const { items } = await api.list<Problem>("/problems", { kind });
+        const shown = items.filter(({ state }) => all || state !== "resolved");
+        output.list(shown, COLUMNS, "Nothing is wrong.");
+        return shown.some(({ state, severity }) => state !== "resolved" && severity === "error")
+          ? EXIT.failed
+          : EXIT.done;
+      }),
+    );
+  apiOptions(command.command("get <problem>"))
+    .description("Show a problem with its figures and its cure")
+    .action(
+      acting<[string]>(context, async ({ api, output }, [id]) => {
+        output.one(await api.get<Problem>(pathOf("problems", id)));
+      }),
+    );
+  apiOptions(command.command("acknowledge <problem...>"))
+    .description("Say that somebody knows of problems; they stay until they are over")
+    .action(
+      acting<[readonly string[]]>(context, async ({ api, output }, [ids]) => {
+        for (const id of ids) output.one(await api.post<Problem>(pathOf("problems", id, "acknowledge")));
+      }),
+    );
+  examples(command, [
+    ["inlet problems", "exit code 1 where one is an error"],
+    ["inlet problems acknowledge prob_1", "somebody is at it"],
+    ["inlet problems --all --kind channel_silent", "with those that are over"],
+  ]);
+}
+
+/** What a problem is about, in few words. */
+export function aboutOf({ app, channel, subscription, connection }: Problem): string {
+  const name = channel?.uid ?? subscription?.eventUid ?? connection?.name;
+  return [app?.uid, name].filter((part) => part !== undefined).join(" ");
+}
