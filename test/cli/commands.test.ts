@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -37,6 +38,27 @@ describe("the program", () => {
     if (option === "--version") expect(stdout).toBe(`${version}\n`);
     else expect(stdout).toContain(option === "--help" ? "Older spellings" : "INLET_PORT");
   });
+});
+
+it("completes commands and options in bash", async () => {
+  const bin = mkdtempSync(join(tmpdir(), "inlet-bin-"));
+  try {
+    symlinkSync(join(ROOT, "src/main.ts"), join(bin, "inlet"));
+    const path = `${bin}:${dirname(process.execPath)}:${PROGRAM_ENV.PATH}`;
+    const script = `source <(inlet completion bash)
+      COMP_WORDS=(inlet channels pau) COMP_CWORD=2; __inlet_complete; echo "\${COMPREPLY[@]}"
+      COMP_WORDS=(inlet tail --si) COMP_CWORD=2; __inlet_complete; echo "\${COMPREPLY[@]}"`;
+    const options = { env: { ...PROGRAM_ENV, PATH: path } };
+    const { stdout } = await promisify(execFile)("bash", ["-c", script], options);
+    expect(
+      stdout
+        .trim()
+        .split("\n")
+        .map((line) => line.trim()),
+    ).toEqual(["pause", "--since"]);
+  } finally {
+    rmSync(bin, { recursive: true });
+  }
 });
 
 describe("a log at a terminal", () => {

@@ -35,7 +35,7 @@ const world = opened(async () => {
       const url = app.channels.find((channel) => channel.uid === uid)?.url ?? "";
       const response = await fetch(url, {
         method: "POST",
-        headers: { "content-type": "application/json" },
+        headers: { "content-type": "application/json", "x-mine": "yes" },
         body,
       });
       expect(response.status).toBe(200);
@@ -123,6 +123,30 @@ it("waits for a server that is not there, then goes on in order, and later from 
   await using server = await startLocalServer(port);
   await listenUntil(["two", "--to", url], () => server.taken.length >= 2);
   expect(server.taken.map(({ body }) => body)).toEqual(["4", "5"]);
+});
+
+it("sends deliveries themselves with --raw, from now on, with the headers and bytes of their sender", async () => {
+  await using server = await startLocalServer(0);
+  const ending = new AbortController();
+  let n = 0;
+  const running = runInlet(["listen", "one", "--raw", "--to", `${server.url}?a=1`], {
+    env: world.env,
+    signal: ending.signal,
+  });
+  // Records are samples: it goes on until one has come.
+  await until(
+    async () => {
+      await world.post("one", `{"raw":  ${++n}}`);
+      return server.taken.some(({ body }) => body.includes("raw"));
+    },
+    { everyMs: 300 },
+  );
+  ending.abort();
+  const { stderr } = await running;
+  const taken = server.taken.find(({ body }) => /^\{"raw": {2}\d+\}$/.test(body));
+  expect(taken?.headers).toMatchObject({ "content-type": "application/json", "x-mine": "yes" });
+  expect(Object.keys(taken?.headers ?? {}).filter((name) => /^(?:ce|webhook)-/.test(name))).toEqual([]);
+  expect(stderr).toContain("without signatures");
 });
 
 it("reads an event's data as the text that it stands in, bytes and other text as they are", () => {

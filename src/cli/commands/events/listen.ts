@@ -3,7 +3,7 @@ import { getChannel } from "../../client/app.ts";
 import { acting, appOptions, examples, parseCount, parsePast } from "../../client/command.ts";
 import { positionOf } from "../../client/event-stream.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { wrongUse } from "../../exit.ts";
+import { EXIT, wrongUse } from "../../exit.ts";
 
 interface ListenOptions {
   readonly to: string;
@@ -11,6 +11,7 @@ interface ListenOptions {
   readonly since?: number;
   readonly secret?: string;
   readonly timeout: number;
+  readonly raw?: boolean;
 }
 
 /** Sends events to a server on this machine, as a handler gets them. */
@@ -26,14 +27,25 @@ export function define(command: Command, context: CommandContext): void {
       parsePast,
     )
     .option("--secret <secret>", "what they are signed with, whsec_… (default: one that is kept for you)")
+    .option(
+      "--raw",
+      "the deliveries themselves, from now on: method, headers and bytes of their senders, unsigned",
+    )
     .option("--timeout <seconds>", "how long an answer may take", parseCount(1, 3_600), 30)
     .action(
       acting<[readonly string[]], ListenOptions>(context, async (client, [channels], options) => {
-        const { to, type = [], since, secret, timeout } = options;
+        const { to, type = [], since, secret, timeout, raw = false } = options;
+        if (raw && (type.length > 0 || since !== undefined || secret !== undefined))
+          throw wrongUse("--raw goes with channels alone: no --type, --since or --secret.");
         if (!URL.canParse(to) || !/^https?:$/.test(new URL(to).protocol))
           throw wrongUse(`${to} is not an address.`);
         const app = await client.app();
         for (const channel of channels) await getChannel(client.api, app, channel);
+        if (raw) {
+          const { listenRaw } = await import("../../listen/raw.ts");
+          await listenRaw(client, { app, url: to, channels, timeoutMs: timeout * 1_000 });
+          return EXIT.done;
+        }
         const { listen } = await import("../../listen/listen.ts");
         const { findListenSecret } = await import("../../listen/state.ts");
         await listen(client, {
@@ -42,11 +54,13 @@ export function define(command: Command, context: CommandContext): void {
           secret: secret ?? findListenSecret(client.io.env),
           timeoutMs: timeout * 1_000,
         });
+        return EXIT.done;
       }),
     );
   examples(command, [
     ["inlet listen --to http://localhost:3000/events", "all channels of the app"],
     ["inlet listen inbox --to http://localhost:3000/events --since 2h", "one, with the last two hours"],
+    ["inlet listen hooks --raw --to http://localhost:3000/hooks", "what the sender sent, sampled"],
     ["inlet listen --type push --to http://localhost:3000/x | jq .status", "lines of JSON for a program"],
   ]).addHelpText(
     "after",

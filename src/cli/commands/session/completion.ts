@@ -1,14 +1,23 @@
 import { Argument, type Command } from "commander";
 import { examples } from "../../client/command.ts";
+import type { CommandContext } from "../../command-context.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 
+/** The script calls a function of the package bash-completion, which is not everywhere. */
+const WITHOUT_BASH_COMPLETION = `type _get_comp_words_by_ref >/dev/null 2>&1 || _get_comp_words_by_ref() {
+    cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} cword=$COMP_CWORD
+    words=("\${COMP_WORDS[@]}")
+}
+`;
+
 /** Prints a shell's script, which then calls `inlet complete` at each Tab. */
-export function define(command: Command): void {
+export function define(command: Command, { io }: CommandContext): void {
   command
     .addArgument(new Argument("<shell>").choices(SHELLS))
     .action(async (shell: (typeof SHELLS)[number]) => {
       const { script } = await import("@bomb.sh/tab");
+      if (shell === "bash") io.stdout.write(WITHOUT_BASH_COMPLETION);
       script(shell, "inlet", "inlet");
     });
   examples(command, [

@@ -1,0 +1,152 @@
+import { sleep } from "../../lib/sleep.ts";
+import { ApiRefusal, pathOf, reasonOf, refusalOf } from "../client/api.ts";
+import type { Client } from "../client/command.ts";
+import type { App } from "../client/entities.ts";
+import { CommandError, EXIT } from "../exit.ts";
+import { escapeText } from "../output/escape.ts";
+
+export interface RawWish {
+  readonly app: App;
+  readonly url: string;
+  /** Uids; none: all. */
+  readonly channels: readonly string[];
+  readonly timeoutMs: number;
+}
+
+interface DeliverySummary {
+  readonly id: string;
+  readonly channelUid: string;
+  readonly method: string;
+  readonly status: string;
+  readonly receivedAt: string;
+}
+
+interface WholeDelivery extends DeliverySummary {
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly query: Readonly<Record<string, string | readonly string[]>>;
+  readonly bodyBase64: string | null;
+}
+
+const LOOK_EVERY_MS = 1_000;
+const NEWEST = 200;
+/** Of the connection to the gateway, or made anew by the one to the local server. */
+const OF_CONNECTION: ReadonlySet<string> = new Set([
+  "accept-encoding",
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+const HEAD = `Raw: what comes from now on, with the method, headers and bytes of its sender, as the gateway's records of deliveries hold them:
+one a second of each channel at most, none larger than 128 KiB, without signatures and secrets, so that nothing verifies here.
+Nothing is caught up later. Without --raw every event comes.`;
+
+/** Sends deliveries themselves to a local server, as they come, until it is told to end. What cannot be sent is passed over, and said. */
+export async function listenRaw({ api, output, io }: Client, wish: RawWish): Promise<void> {
+  const { app, url, channels, timeoutMs } = wish;
+  const { signal } = io;
+  output.note(`Sends deliveries of ${app.uid} to ${url}.\n${HEAD}`);
+  const path = pathOf("apps", app.id, "deliveries");
+  const seen = new Set<string>();
+  /** Records are written a moment after their deliveries: by the gateway's clock it is told which came before. */
+  const beginning = await api.open(path, { query: { limit: 1 } });
+  if (!beginning.ok) throw await refusalOf(beginning, api.baseUrl);
+  const sinceMs = Date.parse(beginning.headers.get("date") ?? "") || Date.now();
+  await beginning.body?.cancel();
+
+  async function look(): Promise<void> {
+    const { items } = await api.list<DeliverySummary>(path, { order: "newest" }, NEWEST);
+    const isNew = ({ id, receivedAt }: DeliverySummary): boolean =>
+      !seen.has(id) && Date.parse(receivedAt) >= sinceMs;
+    const unseen = items.filter((one) => isNew(one) && isWanted(one.channelUid, channels)).reverse();
+    for (const { id } of items) seen.add(id);
+    for (const id of [...seen].slice(0, Math.max(0, seen.size - 10 * NEWEST))) seen.delete(id);
+    for (const { id } of unseen) {
+      const whole = await api.get<WholeDelivery>(`${path}${pathOf(id)}`).catch(unlessGone);
+      if (whole !== undefined) await sendOn(whole);
+    }
+  }
+
+  async function sendOn(delivery: WholeDelivery): Promise<void> {
+    const { method, status, channelUid, id, bodyBase64 } = delivery;
+    const about = { id, channel: channelUid, method, status };
+    if (bodyBase64 === null) return show(about, undefined, `not sent: ${status}, its body is not kept`);
+    const startedAt = performance.now();
+    try {
+      const response = await fetch(withQuery(url, delivery.query), {
+        method,
+        headers: headersOf(delivery.headers),
+        ...(method === "GET" || method === "HEAD" ? {} : { body: Buffer.from(bodyBase64, "base64") }),
+        redirect: "manual",
+        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      });
+      await response.arrayBuffer();
+      show(about, response.status, `${response.status} ${Math.round(performance.now() - startedAt)} ms`);
+    } catch (error) {
+      if (signal.aborted) return;
+      show(about, undefined, `not taken: ${reasonOf(error)}`);
+    }
+  }
+
+  function show(about: Readonly<Record<string, string>>, status: number | undefined, end: string): void {
+    if (output.isJson) {
+      output.json(JSON.stringify({ ...about, answer: status ?? null, end }));
+      return;
+    }
+    const { channel = "", method = "", id = "" } = about;
+    const color = status === undefined || status >= 300 ? "yellow" : "green";
+    output.say(
+      `${escapeText(method)} ${escapeText(channel)} ${output.paint("dim", id)} ${output.paint(color, escapeText(end))}`,
+    );
+  }
+
+  let waitsFor = "";
+  while (!signal.aborted) {
+    try {
+      await look();
+      waitsFor = "";
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isPassing(error)) throw error;
+      if (error.message !== waitsFor) output.note(`Waiting for the gateway: ${error.message}`, "yellow");
+      waitsFor = error.message;
+    }
+    await sleep(LOOK_EVERY_MS, signal);
+  }
+}
+
+const isWanted = (uid: string, channels: readonly string[]): boolean =>
+  channels.length === 0 || channels.includes(uid);
+
+/** The record was the oldest of its channel, and made room for another. */
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof ApiRefusal) || error.status !== 404) throw error;
+}
+
+/** The gateway is away. */
+const isPassing = (error: unknown): error is CommandError =>
+  error instanceof CommandError &&
+  (error.exitCode === EXIT.unavailable || (error instanceof ApiRefusal && error.status >= 500));
+
+function headersOf(headers: WholeDelivery["headers"]): Headers {
+  const sent = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    if (OF_CONNECTION.has(name)) continue;
+    for (const one of typeof value === "string" ? [value] : value) sent.append(name, one);
+  }
+  return sent;
+}
+
+function withQuery(url: string, query: WholeDelivery["query"]): URL {
+  const target = new URL(url);
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of typeof value === "string" ? [value] : value) target.searchParams.append(name, one);
+  }
+  return target;
+}
