@@ -71,6 +71,17 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Build", title: "Receive events", icon: "start", key: "r" },
   },
   {
+    path: "/apps/:appId/channels",
+    component: view(() => import("./views/channels/channels.tsx")),
+    needs: "apps.read",
+    nav: { group: "Build", title: "Channels", icon: "channels", key: "c" },
+  },
+  {
+    path: "/apps/:appId/channels/:channelUid/definitions",
+    component: view(() => import("./views/definitions/definitions.tsx")),
+    needs: "apps.read",
+  },
+  {
     path: "/apps",
     component: view(() => import("./views/apps/apps.tsx")),
     needs: "apps.read",

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
+import { installApp } from "../support/gateway.ts";
 
 let console: TestConsole;
 beforeAll(async () => {
@@ -31,6 +32,60 @@ it("a provider is chosen, its channel made, its secret set, and a test event is 
   await page.getByLabel("API key").waitFor();
 });
 
+it("definitions are mended in the editor beside what they would make of what came in, and saved", async () => {
+  const app = await installApp(console.gateway, [
+    {
+      uid: "orders",
+      kind: "webhook",
+      events: [
+        { type: "order", typePath: "$.type", payloadPath: "$.order", schema: { required: ["total"] } },
+      ],
+    },
+  ]);
+  const sent = await fetch(app.channels[0]?.url ?? "", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ type: "order", order: { sum: 1 } }),
+  });
+  expect(await sent.json()).toMatchObject({ quarantined: 1 });
+  await using opened = await console.open(`/apps/${app.id}/channels/orders/definitions`);
+  const { page } = opened;
+  const editor = page.getByRole("textbox", { name: "Definitions, as JSON" });
+  await editor.waitFor();
+  await page.getByText("schema_mismatch").first().waitFor({ timeout: 60_000 });
+  await page.locator(".editor .cm-editor").waitFor();
+  await editor.fill('[{"type": "order", "typePath": "$.type", "payloadPath": "$.order"}]');
+  await page.getByText("1 would become something else").waitFor({ timeout: 60_000 });
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("in force on all workers").first().waitFor();
+  const channel = await console.gateway.api<{ events: object[] }>("GET", `/apps/${app.id}/channels/orders`);
+  expect(channel.events[0]).not.toHaveProperty("schema.required");
+});
+
+it("a channel is paused, resumed and given a new address; its settings are a form of its kind", async () => {
+  const app = await installApp(console.gateway, [{ uid: "hooks", kind: "webhook", events: [{ type: "t" }] }]);
+  await using opened = await console.open(`/apps/${app.id}/channels?channel=hooks`);
+  const { page } = opened;
+  const detail = page.getByRole("complementary", { name: "hooks" });
+  await detail.getByRole("button", { name: "Pause" }).click();
+  await detail.getByRole("button", { name: "Resume" }).click();
+  await detail.getByRole("button", { name: "Pause" }).waitFor();
+  const before = await detail.getByRole("figure", { name: "address" }).textContent();
+  await detail.getByRole("button", { name: "New address" }).click();
+  await page.getByRole("button", { name: "Make it" }).click();
+  await expect
+    .poll(() => detail.getByRole("figure", { name: "address" }).textContent(), { timeout: 30_000 })
+    .not.toBe(before);
+  await detail.getByRole("button", { name: "Settings", exact: true }).click();
+  const settings = page.getByRole("dialog", { name: "Settings of hooks" });
+  await settings.locator("summary", { hasText: "more" }).first().click();
+  await settings.getByLabel(/expect every seconds/i).fill("60");
+  await settings.getByRole("button", { name: "Save" }).click();
+  await settings.waitFor({ state: "detached" });
+  const channel = await console.gateway.api<{ config: object }>("GET", `/apps/${app.id}/channels/hooks`);
+  expect(channel.config).toMatchObject({ expectEverySeconds: 60 });
+});
+
 it("the steps look as they should, and hold nothing that keeps people out, in both themes, wide and narrow", async () => {
   await lookAt(console, {
     name: "start",
@@ -41,5 +96,19 @@ it("the steps look as they should, and hold nothing that keeps people out, in bo
     name: "start-channel",
     path: "/start?preset=stripe",
     ready: (page) => page.getByRole("button", { name: "Make the channel" }).waitFor(),
+  });
+  const app = await installApp(console.gateway, [{ uid: "hooks", kind: "webhook", events: [{ type: "t" }] }]);
+  await lookAt(console, {
+    name: "channels",
+    path: `/apps/${app.id}/channels?channel=hooks`,
+    ready: (page) => page.getByRole("button", { name: "New address" }).waitFor(),
+  });
+  await lookAt(console, {
+    name: "definitions",
+    path: `/apps/${app.id}/channels/hooks/definitions`,
+    ready: async (page) => {
+      await page.locator(".editor .cm-editor").waitFor();
+      await page.getByText("No delivery is on record").waitFor();
+    },
   });
 });

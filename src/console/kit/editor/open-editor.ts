@@ -1,0 +1,88 @@
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { json, jsonParseLinter } from "@codemirror/lang-json";
+import {
+  bracketMatching,
+  foldGutter,
+  HighlightStyle,
+  indentOnInput,
+  syntaxHighlighting,
+} from "@codemirror/language";
+import { linter, lintGutter, lintKeymap } from "@codemirror/lint";
+import { EditorState } from "@codemirror/state";
+import { EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+
+export interface OpenedEditor {
+  readonly close: () => void;
+}
+
+interface Options {
+  readonly text: string;
+  readonly label: string;
+  readonly onChange: (text: string) => void;
+}
+
+/** The colours of the page: its tokens reach into the shadow. */
+const theme = EditorView.theme({
+  "&": { color: "var(--text)", backgroundColor: "var(--ground-sunken)", fontSize: "12.5px" },
+  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6", maxHeight: "60vh" },
+  ".cm-content": { caretColor: "var(--text)" },
+  ".cm-cursor": { borderLeftColor: "var(--text)" },
+  ".cm-gutters": {
+    backgroundColor: "var(--ground-sunken)",
+    color: "var(--text-faint)",
+    borderRight: "1px solid var(--line)",
+  },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--ground-hover)" },
+  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": {
+    backgroundColor: "var(--ground-chosen) !important",
+  },
+  ".cm-tooltip": {
+    backgroundColor: "var(--ground-raised)",
+    color: "var(--text)",
+    border: "1px solid var(--line-strong)",
+  },
+});
+
+const colours = HighlightStyle.define([
+  { tag: tags.propertyName, color: "var(--accent)" },
+  { tag: tags.string, color: "var(--ok)" },
+  { tag: [tags.number, tags.bool, tags.null], color: "var(--warn)" },
+]);
+
+/**
+ * Opens the editor within a shadow root: there its style sheets are constructed ones, which the page's policy allows, as it
+ * allows no style element.
+ */
+export function openEditor(place: HTMLElement, { text, label, onChange }: Options): OpenedEditor {
+  const root = place.shadowRoot ?? place.attachShadow({ mode: "open" });
+  const view = new EditorView({
+    root,
+    parent: root,
+    state: EditorState.create({
+      doc: text,
+      extensions: [
+        lineNumbers(),
+        foldGutter(),
+        history(),
+        indentOnInput(),
+        bracketMatching(),
+        highlightActiveLine(),
+        json(),
+        linter(jsonParseLinter()),
+        lintGutter(),
+        // Tab leaves the editor, so that nobody is caught in it.
+        keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap]),
+        EditorView.lineWrapping,
+        EditorView.contentAttributes.of({ "aria-label": label }),
+        EditorView.updateListener.of(({ docChanged, state }) => {
+          if (docChanged) onChange(state.doc.toString());
+        }),
+        theme,
+        syntaxHighlighting(colours),
+      ],
+    }),
+  });
+  return { close: () => view.destroy() };
+}

@@ -1,0 +1,83 @@
+import { useLocation } from "preact-iso";
+import { api, gotList, type Schemas } from "../../api/client.ts";
+import { Empty, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Page } from "../../kit/layout/page.tsx";
+import { useFilters } from "../../kit/list/filters.tsx";
+import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { usePages } from "../../kit/list/use-pages.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { ChannelDetail } from "./detail.tsx";
+import { ChannelState } from "./state-badge.tsx";
+
+type Channel = Schemas["Channel"];
+
+const COLUMNS: readonly Column<Channel>[] = [
+  { title: "Channel", cell: ({ uid }) => <Stranger>{uid}</Stranger>, width: "minmax(0, 1.5fr)" },
+  { title: "Kind", cell: ({ kind }) => kind, width: "6.5rem", priority: 2 },
+  { title: "State", cell: ({ state }) => <ChannelState state={state} />, width: "8.5rem" },
+  {
+    title: "Events",
+    cell: ({ events }) => <Stranger>{events.map(({ type }) => type).join(", ")}</Stranger>,
+    width: "minmax(0, 2fr)",
+    priority: 2,
+  },
+  { title: "Title", cell: ({ title }) => <Stranger>{title}</Stranger>, width: "minmax(0, 1fr)", priority: 3 },
+];
+
+/** The ways by which events reach an app. */
+export default function Channels({ appId }: { readonly appId: string }) {
+  const { path } = useLocation();
+  const filters = useFilters(["channel"]);
+  const pages = usePages<Channel>(
+    (page, signal) =>
+      gotList(api.GET("/apps/{appId}/channels", { params: { path: { appId }, query: page }, signal })),
+    [appId],
+  );
+  const open = filters.values.channel;
+  return (
+    <Page
+      title="Channels"
+      lead="Each is one way by which events reach this app, with its settings and definitions."
+      actions={
+        <a class="button primary" href="/console/start">
+          Receive from a provider
+        </a>
+      }
+    >
+      {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
+      {pages.count === 0 ? (
+        <Empty title="This app has no channels">
+          <p>
+            <a href="/console/start">Choose a provider</a>, and its channel is made here.
+          </p>
+        </Empty>
+      ) : (
+        <div class="split">
+          <div class="stack">
+            <Table
+              label="Channels"
+              columns={COLUMNS}
+              count={pages.count ?? 0}
+              rowAt={pages.rowAt}
+              onRange={pages.onRange}
+              keyOf={({ uid }) => uid}
+              onOpen={({ uid }) => filters.set({ channel: uid })}
+              openKey={open}
+            />
+            <CountLine count={pages.count ?? 0} of="channels" />
+          </div>
+          {open !== undefined && (
+            <ChannelDetail
+              key={open}
+              appId={appId}
+              channelUid={open}
+              href={`${path}?channel=${open}`}
+              onClose={() => filters.set({})}
+              onChanged={pages.reload}
+            />
+          )}
+        </div>
+      )}
+    </Page>
+  );
+}

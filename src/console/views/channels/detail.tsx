@@ -1,0 +1,203 @@
+import { useState } from "preact/hooks";
+import { api, got, type Schemas, send } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Confirm } from "../../kit/feedback/confirm.tsx";
+import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
+import { DetailPanel } from "../../kit/layout/detail.tsx";
+import { Facts } from "../../kit/layout/page.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { Code } from "../../kit/text/code.tsx";
+import { Payload } from "../../kit/text/payload.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { may } from "../../session/session.ts";
+import { Settings } from "./settings.tsx";
+import { ChannelState } from "./state-badge.tsx";
+
+interface Props {
+  readonly appId: string;
+  readonly channelUid: string;
+  readonly href: string;
+  readonly onClose: () => void;
+  readonly onChanged: () => void;
+}
+
+const REFRESH_MS = 5_000;
+
+/** One channel: its address and state, and what can be done with it. */
+export function ChannelDetail({ appId, channelUid, href, onClose, onChanged }: Props) {
+  const params = { path: { appId, channelId: channelUid } };
+  const loaded = useLoad(
+    async (signal) => {
+      const asked = api.GET("/apps/{appId}/channels/{channelId}", { params, signal });
+      return { channel: await got(asked), etag: (await asked).response.headers.get("etag") };
+    },
+    [appId, channelUid],
+    { everyMs: REFRESH_MS },
+  );
+  const changed = (): void => {
+    loaded.reload();
+    onChanged();
+  };
+  return (
+    <DetailPanel title={channelUid} href={href} onClose={onClose}>
+      <WhenLoaded loaded={loaded}>
+        {({ channel, etag }) => (
+          <>
+            <Shown appId={appId} channel={channel} />
+            {may("apps.write") && (
+              <Actions
+                appId={appId}
+                channel={channel}
+                etag={etag}
+                onChanged={changed}
+                onDeleted={() => {
+                  onClose();
+                  onChanged();
+                }}
+              />
+            )}
+            <ApiCall call={{ method: "GET", path: `/apps/${appId}/channels/${channelUid}` }} />
+          </>
+        )}
+      </WhenLoaded>
+    </DetailPanel>
+  );
+}
+
+function Shown({ appId, channel }: { readonly appId: string; readonly channel: Schemas["Channel"] }) {
+  const { uid, kind, state, url, events, config, connectionId, updatedAt } = channel;
+  const isSource = kind === "sse" || kind === "polling";
+  return (
+    <>
+      {url !== null && <Code text={url} label="address" title="address: whoever knows it can send" wrap />}
+      <Facts
+        facts={[
+          ["State", <ChannelState key="state" state={state} />],
+          ["Kind", kind],
+          ["Changed", <Time key="changed" at={updatedAt} as="ago" />],
+          ...(connectionId === null ? [] : ([["Connection", connectionId]] as const)),
+          [
+            "Events",
+            <span key="events">
+              <Stranger>{events.map(({ type }) => type).join(", ")}</Stranger>
+            </span>,
+          ],
+        ]}
+      />
+      <div class="row wrap">
+        <a class="button" href={`/console/apps/${appId}/channels/${uid}/definitions`}>
+          Definitions
+        </a>
+        <a class="button" href={`/console/apps/${appId}/deliveries?channel=${uid}`}>
+          Deliveries
+        </a>
+        {isSource && (
+          <a class="button" href={`/console/apps/${appId}/sources?channel=${uid}`}>
+            Source
+          </a>
+        )}
+      </div>
+      <Payload content={JSON.stringify(config)} label="settings" fileName={`${uid}.json`} />
+    </>
+  );
+}
+
+interface ActionsProps {
+  readonly appId: string;
+  readonly channel: Schemas["Channel"];
+  readonly etag: string | null;
+  readonly onChanged: () => void;
+  readonly onDeleted: () => void;
+}
+
+const GRACE_SECONDS = 86_400;
+
+function Actions({ appId, channel, etag, onChanged, onDeleted }: ActionsProps) {
+  const { uid, kind, state } = channel;
+  const path = `/apps/${appId}/channels/${uid}`;
+  const isPush = kind === "webhook" || kind === "cloudevents";
+  const [asked, setAsked] = useState<"settings" | "rotate" | "delete">();
+  const close = (): void => setAsked(undefined);
+  const turn = state === "paused" ? "resume" : "pause";
+  const toggle = useAction(async () => {
+    await send("POST", `${path}/${turn}`, { body: {} });
+    toast(turn === "pause" ? "Paused: what comes is kept, and published in order when resumed." : "Resumed.");
+    onChanged();
+  });
+  const test = useAction(async () => {
+    const { events, failures } = await send<Schemas["TestedChannel"]>("POST", `${path}/test`, { body: {} });
+    const [failure] = failures;
+    if (events.length > 0) toast(`The test event is on ${events[0]?.topic}.`);
+    else toast(`No event: ${failure?.reason} ${failure?.detail}`, "bad");
+  });
+  const rotate = { method: "POST", path: `${path}/rotate`, body: { graceSeconds: GRACE_SECONDS } };
+  const remove = { method: "DELETE", path };
+  return (
+    <>
+      <div class="row wrap">
+        <button type="button" class="button" onClick={() => setAsked("settings")}>
+          Settings
+        </button>
+        <button type="button" class="button" disabled={toggle.isRunning} onClick={() => void toggle.run()}>
+          {turn === "pause" ? "Pause" : "Resume"}
+        </button>
+        {isPush && (
+          <>
+            <button type="button" class="button" disabled={test.isRunning} onClick={() => void test.run()}>
+              Test event
+            </button>
+            <button type="button" class="button" onClick={() => setAsked("rotate")}>
+              New address
+            </button>
+          </>
+        )}
+        <button type="button" class="button" onClick={() => setAsked("delete")}>
+          Delete
+        </button>
+      </div>
+      {toggle.problem && <ProblemNote problem={toggle.problem} />}
+      {test.problem && <ProblemNote problem={test.problem} />}
+      {asked === "settings" && (
+        <Settings appId={appId} channel={channel} etag={etag} onClose={close} onSaved={onChanged} />
+      )}
+      {asked === "rotate" && (
+        <Confirm
+          title="A new address for this channel?"
+          verb="Make it"
+          call={rotate}
+          onClose={close}
+          act={async () => {
+            await send(rotate.method, rotate.path, rotate);
+            toast("The channel has a new address; the old one goes on for a day.");
+            onChanged();
+          }}
+        >
+          <p>Give it to the sender within a day: until then the old one is taken as well. All else stays.</p>
+        </Confirm>
+      )}
+      {asked === "delete" && (
+        <Confirm
+          title="Delete this channel?"
+          verb="Delete"
+          danger
+          typed={uid}
+          call={remove}
+          onClose={close}
+          act={async () => {
+            await send(remove.method, remove.path);
+            toast("Deleted.");
+            onDeleted();
+          }}
+        >
+          <p>
+            It takes nothing more within two seconds; its secrets, cursor and quarantine go. Its events stay
+            until retention trims them.
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,78 @@
+import { useState } from "preact/hooks";
+import { api, gotList, type Schemas, send } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
+import type { Schema } from "../../kit/form/schema.ts";
+import { SchemaForm } from "../../kit/form/schema-form.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+
+interface Props {
+  readonly appId: string;
+  readonly channel: Schemas["Channel"];
+  readonly etag: string | null;
+  readonly onClose: () => void;
+  readonly onSaved: () => void;
+}
+
+/** A channel's settings, by the schema of its kind. Secrets are never shown: left empty, they stay as they are. */
+export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
+  const kind = useLoad(
+    async (signal) => {
+      const { rows } = await gotList(api.GET("/channel-kinds", { signal }));
+      const found = rows.find((one) => one.kind === channel.kind);
+      if (found === undefined) throw new Error(`there is no channel kind ${channel.kind}`);
+      return found;
+    },
+    [channel.kind],
+  );
+  const [config, setConfig] = useState<unknown>(channel.config);
+  // What was taken out of the form is taken out of the settings: in a merge patch null says so.
+  const gone = Object.keys(channel.config).filter((name) => !Object.hasOwn(config as object, name));
+  const body = { config: { ...(config as object), ...Object.fromEntries(gone.map((name) => [name, null])) } };
+  const headers = etag === null ? {} : { "if-match": etag };
+  const call = { method: "PUT", path: `/apps/${appId}/channels/${channel.uid}`, body, headers };
+  const save = useAction(async () => {
+    await send(call.method, call.path, call);
+    toast("Saved: in force on all workers within two seconds.");
+    onSaved();
+    onClose();
+  });
+  return (
+    <Dialog title={`Settings of ${channel.uid}`} onClose={onClose} wide>
+      <WhenLoaded loaded={kind}>
+        {({ settings }) => (
+          <form
+            class="stack"
+            onSubmit={(event) => {
+              event.preventDefault();
+              void save.run();
+            }}
+          >
+            <SchemaForm
+              schema={settings as Schema}
+              value={config}
+              onChange={setConfig}
+              details={(save.problem?.details ?? []).map(({ path, message }) => ({
+                path: path.replace(/^config\./, ""),
+                message,
+              }))}
+            />
+            {save.problem && <ProblemNote problem={save.problem} />}
+            <ApiCall call={call} />
+            <div class="row end">
+              <button type="button" class="button" onClick={onClose}>
+                Cancel
+              </button>
+              <button type="submit" class="button primary" disabled={save.isRunning}>
+                Save
+              </button>
+            </div>
+          </form>
+        )}
+      </WhenLoaded>
+    </Dialog>
+  );
+}

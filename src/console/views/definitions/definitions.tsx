@@ -1,0 +1,100 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { api, got, type Schemas, send } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { JsonEditor } from "../../kit/editor/editor.tsx";
+import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
+import { Page } from "../../kit/layout/page.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { may } from "../../session/session.ts";
+import { parseDefinitions } from "./parse-definitions.ts";
+import { TryOn } from "./try-on.tsx";
+import "./definitions.css";
+
+interface Props {
+  readonly appId: string;
+  readonly channelUid: string;
+}
+
+/** A channel's definitions under a person's hands, and beside them what they would make of what came in. */
+export default function Definitions({ appId, channelUid }: Props) {
+  const path = { appId, channelId: channelUid };
+  const loaded = useLoad(
+    async (signal) => {
+      const asked = api.GET("/apps/{appId}/channels/{channelId}", { params: { path }, signal });
+      return { channel: await got(asked), etag: (await asked).response.headers.get("etag") };
+    },
+    [appId, channelUid],
+  );
+  return (
+    <Page
+      title={`Definitions of ${channelUid}`}
+      crumbs={[{ title: "Channels", href: `/console/apps/${appId}/channels?channel=${channelUid}` }]}
+      lead="What of each delivery becomes an event. Nothing changes until it is saved."
+    >
+      <WhenLoaded loaded={loaded}>
+        {({ channel, etag }) => (
+          <Editing key={etag ?? ""} appId={appId} channel={channel} etag={etag} onSaved={loaded.reload} />
+        )}
+      </WhenLoaded>
+    </Page>
+  );
+}
+
+interface EditingProps {
+  readonly appId: string;
+  readonly channel: Schemas["Channel"];
+  readonly etag: string | null;
+  readonly onSaved: () => void;
+}
+
+function Editing({ appId, channel, etag, onSaved }: EditingProps) {
+  const { route } = useLocation();
+  const [before] = useState(() => JSON.stringify(channel.events.map(withoutEmpty), null, 2));
+  const [text, setText] = useState(before);
+  const events = parseDefinitions(text);
+  const path = `/apps/${appId}/channels/${channel.uid}`;
+  const headers = etag === null ? {} : { "if-match": etag };
+  const call = { method: "PUT", path, body: { events }, headers };
+  const save = useAction(async () => {
+    await send<Schemas["Channel"]>(call.method, call.path, call);
+    toast("Saved: in force on all workers within two seconds.");
+    onSaved();
+  });
+  return (
+    <div class="definitions">
+      <section class="stack" aria-label="Definitions">
+        <JsonEditor text={before} label="Definitions, as JSON" onChange={setText} />
+        {events === undefined && <p class="field-problem">is no list of definitions yet</p>}
+        {save.problem && <ProblemNote problem={save.problem} />}
+        {may("apps.write") && (
+          <div class="row wrap">
+            <button
+              type="button"
+              class="button primary"
+              disabled={events === undefined || text === before || save.isRunning}
+              onClick={() => void save.run()}
+            >
+              Save
+            </button>
+            <button
+              type="button"
+              class="button"
+              onClick={() => route(`/console/apps/${appId}/quarantine?channel=${channel.uid}`)}
+            >
+              To its quarantine
+            </button>
+            <ApiCall call={call} />
+          </div>
+        )}
+      </section>
+      <TryOn appId={appId} channel={channel} events={events} />
+    </div>
+  );
+}
+
+/** As somebody would write it: what is not set is not there. */
+const withoutEmpty = (definition: object): object =>
+  Object.fromEntries(Object.entries(definition).filter(([, value]) => value !== null && value !== undefined));

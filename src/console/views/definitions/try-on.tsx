@@ -1,0 +1,193 @@
+import { useEffect, useState } from "preact/hooks";
+import { api, got, type Schemas, send } from "../../api/client.ts";
+import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Badge } from "../../kit/layout/page.tsx";
+import { formatCount } from "../../kit/text/numbers.ts";
+import { Explained } from "./explained.tsx";
+
+type Preview = Schemas["DeliveriesPreview"];
+type Explanation = Schemas["Explanation"];
+
+interface Props {
+  readonly appId: string;
+  readonly channel: Schemas["Channel"];
+  /** Undefined: not to be read yet. */
+  readonly events: readonly unknown[] | undefined;
+}
+
+const SOURCES = ["newest deliveries", "provider's sample", "pasted body"] as const;
+type Source = (typeof SOURCES)[number];
+
+const TYPING_MS = 450;
+
+/** What the definitions would make of what came in, of the provider's sample, or of a body that is pasted. */
+export function TryOn({ appId, channel, events }: Props) {
+  const [source, setSource] = useState<Source>("newest deliveries");
+  const [pasted, setPasted] = useState("");
+  const preset = presetOf(channel.config);
+  const sample = useLoad(
+    async (signal) =>
+      preset === undefined
+        ? undefined
+        : (await got(api.GET("/presets/{name}", { params: { path: { name: preset } }, signal }))).sample,
+    [preset],
+  );
+  const given = source === "pasted body" ? { headers: {}, body: pasted } : sample.data;
+  const shown = SOURCES.filter((one) => one !== "provider's sample" || preset !== undefined);
+  return (
+    <section class="stack" aria-label="What they would make">
+      <div class="segments" role="group" aria-label="Tried on">
+        {shown.map((one) => (
+          <button key={one} type="button" aria-pressed={one === source} onClick={() => setSource(one)}>
+            {one}
+          </button>
+        ))}
+      </div>
+      {source === "pasted body" && (
+        <label class="field">
+          <span class="field-name">Body of a delivery</span>
+          <textarea
+            rows={6}
+            spellcheck={false}
+            value={pasted}
+            onInput={(event) => setPasted(event.currentTarget.value)}
+          />
+        </label>
+      )}
+      {source === "newest deliveries" ? (
+        <OnNewest appId={appId} channelUid={channel.uid} events={events} />
+      ) : (
+        given && <OnOne appId={appId} channelUid={channel.uid} events={events} given={given} />
+      )}
+    </section>
+  );
+}
+
+const presetOf = (config: object): string | undefined => {
+  const { preset } = config as { readonly preset?: unknown };
+  return typeof preset === "string" ? preset : undefined;
+};
+
+interface Tried<T> {
+  readonly result: T | undefined;
+  readonly problem: ApiProblem | undefined;
+}
+
+/** Asks once typing rests; what is under way then is dropped. */
+function useTried<T>(path: string, body: object | undefined): Tried<T> {
+  const [tried, setTried] = useState<Tried<T>>({ result: undefined, problem: undefined });
+  const key = JSON.stringify(body);
+  useEffect(() => {
+    if (body === undefined) return undefined;
+    const aborting = new AbortController();
+    const timer = setTimeout(() => {
+      send<T>("POST", path, { body, signal: aborting.signal }).then(
+        (result) => setTried({ result, problem: undefined }),
+        (error: unknown) => {
+          if (!isAbort(error)) setTried(({ result }) => ({ result, problem: toProblem(error) }));
+        },
+      );
+    }, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+      aborting.abort();
+    };
+  }, [path, key]);
+  return tried;
+}
+
+interface OnProps {
+  readonly appId: string;
+  readonly channelUid: string;
+  readonly events: readonly unknown[] | undefined;
+}
+
+function OnNewest({ appId, channelUid, events }: OnProps) {
+  const body = events && { channelId: channelUid, events };
+  const { result, problem } = useTried<Preview>(`/apps/${appId}/deliveries/preview`, body);
+  if (problem) return <ProblemNote problem={problem} />;
+  if (result === undefined) return <Loading lines={4} />;
+  if (result.looked === 0) {
+    return (
+      <Empty title="No delivery is on record">
+        <p>The newest of each channel are kept for a day. Try the sample, or paste a body.</p>
+      </Empty>
+    );
+  }
+  const changed = result.items.filter(({ isChanged }) => isChanged);
+  return (
+    <div class="stack" role="status">
+      <p>
+        Of the newest {formatCount(result.looked)} deliveries{" "}
+        {changed.length === 0
+          ? "none would become anything else."
+          : `${formatCount(changed.length)} would become something else.`}
+      </p>
+      <Counts title="Events" counts={result.events} tone="ok" />
+      <Counts title="Not events" counts={result.failures} tone="warn" />
+      {[...changed, ...result.items.filter(({ isChanged }) => !isChanged)]
+        .slice(0, 10)
+        .map(({ id, isChanged, explanation }) => (
+          <details key={id} class="tried">
+            <summary>
+              <code>{id}</code> {isChanged && <Badge tone="info">changed</Badge>}
+            </summary>
+            <Explained items={explanation} />
+          </details>
+        ))}
+    </div>
+  );
+}
+
+function Counts({
+  title,
+  counts,
+  tone,
+}: {
+  readonly title: string;
+  readonly counts: Preview["events"];
+  readonly tone: "ok" | "warn";
+}) {
+  if (counts.length === 0) return null;
+  return (
+    <table class="counts">
+      <thead>
+        <tr>
+          <th scope="col">{title}</th>
+          <th scope="col">then</th>
+          <th scope="col">now</th>
+        </tr>
+      </thead>
+      <tbody>
+        {counts.map(({ name, before, after }) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>{formatCount(before)}</td>
+            <td>{before === after ? formatCount(after) : <Badge tone={tone}>{formatCount(after)}</Badge>}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function OnOne({
+  appId,
+  channelUid,
+  events,
+  given,
+}: OnProps & { readonly given: { readonly headers: object; readonly body: string } }) {
+  const { headers, body: text } = given;
+  const body = events && { headers, body: text, verify: false, events };
+  const path = `/apps/${appId}/channels/${channelUid}/explain`;
+  const { result, problem } = useTried<Explanation>(path, body);
+  if (problem) return <ProblemNote problem={problem} />;
+  if (result === undefined) return <Loading lines={4} />;
+  return (
+    <div role="status">
+      <Explained items={result.items} />
+    </div>
+  );
+}
