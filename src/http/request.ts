@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
-import { routePath } from "hono/route";
+import { matchedRoutes, routePath } from "hono/route";
 import type { RefusalCounts } from "../data/accounts/refusals.ts";
 import type { Clock } from "../lib/clock.ts";
 import { createId, isId } from "../lib/ids.ts";
@@ -47,6 +47,10 @@ export function requireOneHost({ rawHeaders }: IncomingMessage): void {
 
 const COUNTED_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE"]);
 
+/** The pattern of the route that answers: of those that a path fits, the first that is no middleware. */
+const routeOf = (c: Context): string =>
+  matchedRoutes(c).find(({ method }) => method !== "ALL")?.path ?? routePath(c, -1);
+
 /** Counts and times the answers of the management API by the patterns of their routes, of which there are so many and no more. */
 export function requestMetrics({
   apiRequests,
@@ -56,7 +60,7 @@ export function requestMetrics({
     const startedAt = performance.now();
     await next();
     const method = COUNTED_METHODS.has(c.req.method) ? c.req.method : "other";
-    const route = routePath(c, -1);
+    const route = routeOf(c);
     apiRequests.inc({ method, route, status: c.res.status });
     apiRequestSeconds.observe({ method, route }, (performance.now() - startedAt) / 1000);
   };
@@ -101,7 +105,7 @@ function describe(c: Context<ApiEnv>): Readonly<Record<string, unknown>> {
   return {
     requestId: c.get("requestId"),
     method: c.req.method,
-    route: routePath(c, -1),
+    route: routeOf(c),
     appId: appIdOf(c),
     organizationId: caller?.organizationId,
     accountId: caller?.accountId,

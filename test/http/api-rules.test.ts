@@ -241,6 +241,19 @@ describe("lists", () => {
   });
 });
 
+it("a request is counted by the pattern of the route that answers it, and by no other that its path fits", async () => {
+  await api.call("GET", "/stores/categories");
+  await api.call("GET", "/stores/store_unknown");
+  const { values } = await api.metrics.apiRequests.get();
+  const counted = values
+    .filter(({ labels }) => String(labels.route).startsWith("/v1/stores"))
+    .map(({ labels, value }) => [labels.route, labels.status, value]);
+  expect(counted).toEqual([
+    ["/v1/stores/categories", 200, 1],
+    ["/v1/stores/:storeId", 404, 1],
+  ]);
+});
+
 async function countOf(method: string, status: number): Promise<number> {
   const { values } = await api.metrics.apiRequests.get();
   const counted = values.filter(({ labels }) => labels.method === method && labels.status === status);
