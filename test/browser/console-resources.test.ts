@@ -115,7 +115,7 @@ describe("the overview", () => {
     await page.getByText("No open problems").waitFor();
     await page.locator(".app-switcher select").selectOption({ index: 0 });
     for (const title of ["Published", "Duplicates", "Quarantined", "Refused", "Durability", "Redis memory"])
-      await page.locator(".tile-title", { hasText: title }).waitFor();
+      await page.locator(".tile-title", { hasText: title }).first().waitFor();
   });
 });
 

@@ -4,6 +4,7 @@ import { may } from "../../session/session.ts";
 import { AppFigures } from "./app-figures.tsx";
 import { GatewayFacts } from "./gateway-facts.tsx";
 import { OpenProblems } from "./open-problems.tsx";
+import { OrganizationFigures } from "./organization-figures.tsx";
 import "./overview.css";
 
 /** How it stands: what is wrong first, then the gateway, then the chosen app. */
@@ -12,6 +13,7 @@ export default function Overview() {
   return (
     <Page title="Overview">
       {may("problems.read") && <OpenProblems />}
+      {may("overview.read") && <OrganizationFigures appId={appId} />}
       <GatewayFacts />
       {appId !== undefined && <AppFigures key={appId} appId={appId} />}
     </Page>
