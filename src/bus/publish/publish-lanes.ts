@@ -12,7 +12,7 @@ export const MAX_CALL_EVENTS = 500;
 export const MAX_CALL_BYTES = 4 * 1024 * 1024;
 /**
  * Calls under way per lane: one that Redis works on, and one that it finds when it is done. Beyond them groups gather: an
- * event in a call of 30 costs Redis two thirds of one in a call of 12.
+ * event in a call of 30 costs Redis five sixths of one in a call of 12.
  */
 const MAX_CALLS = 2;
 /** A WAIT holds its connection: more calls would only stand in line behind it. */

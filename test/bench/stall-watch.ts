@@ -1,0 +1,27 @@
+/**
+ * Loaded into a gateway before its program (`--import`): from one SIGUSR2 to the next it watches how long the event loop does not turn, then
+ * writes that to the file that STALLS_FILE names.
+ */
+import { writeFileSync } from "node:fs";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { isMainThread } from "node:worker_threads";
+
+const file = process.env.STALLS_FILE;
+if (isMainThread && file !== undefined) {
+  process.once("SIGUSR2", () => {
+    const delay = monitorEventLoopDelay({ resolution: 1 });
+    delay.enable();
+    let cpuMs = 0;
+    let last = process.threadCpuUsage();
+    const sampler = setInterval(() => {
+      const now = process.threadCpuUsage();
+      cpuMs = Math.max(cpuMs, (now.user + now.system - last.user - last.system) / 1_000);
+      last = now;
+    }, 1);
+    process.once("SIGUSR2", () => {
+      clearInterval(sampler);
+      delay.disable();
+      writeFileSync(file, JSON.stringify({ wallMs: delay.max / 1e6, cpuMs }));
+    });
+  });
+}
