@@ -2,6 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { runKeyCreation } from "../../src/cli/create-key.ts";
 import { runRevocation } from "../../src/cli/revoke-key.ts";
 import { parseConfig } from "../../src/config.ts";
 import { createApiKey } from "../../src/data/accounts/api-keys.ts";
@@ -51,6 +52,30 @@ it("revokes any key by its id, its beginning or itself, the last one that may do
 
   expect(await run(env, made.id)).toMatchObject({ code: 0, printed: expect.stringContaining("before") });
   for (const unknown of ["key_none", "ik_", ""]) expect((await run(env, unknown)).code).toBe(1);
+});
+
+it("has a counterpart that makes a key for the operator's organization, told once and noted in the audit", async () => {
+  const { host, user, database } = api.database.connection;
+  const env = {
+    DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
+    INLET_MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
+  };
+  const parsed = parseConfig(env, []);
+  if (!parsed.ok || parsed.value.kind !== "start") throw new Error(JSON.stringify(parsed));
+  let printed = "";
+  const print = async (text: string) => {
+    printed += text;
+  };
+  const wish = { name: "found again", permissions: ["iam.read"], expiresAt: null };
+  expect(await runKeyCreation(parsed.value.config, wish, { log, signal, print })).toBe(0);
+  const key = printed.trim();
+  expect(key).toMatch(/^ik_[0-9a-z]{40}$/);
+  const made = (await api.as(key)("GET", "/iam/api-keys?limit=200")).body.find(
+    ({ name }: { readonly name: string }) => name === "found again",
+  );
+  expect(made).toMatchObject({ permissions: ["iam.read"], expiresAt: null });
+  const [entry] = await api.call.get(`/audit?entity=apiKey&entityId=${made.id}`);
+  expect(entry).toMatchObject({ action: "create", accountId: null, keyId: null });
 });
 
 it("goes by itself", () => {
