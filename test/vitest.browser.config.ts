@@ -7,7 +7,9 @@ export default defineConfig({
     include: ["test/browser/**/*.test.ts"],
     globalSetup: ["test/support/servers.ts"],
     pool: "forks",
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A browser beside gateways, on two cores: conditions are waited for, however long they take.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000 } },
   },
 });

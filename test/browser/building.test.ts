@@ -52,10 +52,10 @@ it("definitions are mended in the editor beside what they would make of what cam
   const { page } = opened;
   const editor = page.getByRole("textbox", { name: "Definitions, as JSON" });
   await editor.waitFor();
-  await page.getByText("schema_mismatch").first().waitFor({ timeout: 60_000 });
+  await page.getByText("schema_mismatch").first().waitFor();
   await page.locator(".editor .cm-editor").waitFor();
   await editor.fill('[{"type": "order", "typePath": "$.type", "payloadPath": "$.order"}]');
-  await page.getByText("1 would become something else").waitFor({ timeout: 60_000 });
+  await page.getByText("1 would become something else").waitFor();
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("in force on all workers").first().waitFor();
   const channel = await console.gateway.api<{ events: object[] }>("GET", `/apps/${app.id}/channels/orders`);
@@ -73,9 +73,7 @@ it("a channel is paused, resumed and given a new address; its settings are a for
   const before = await detail.getByRole("figure", { name: "address" }).textContent();
   await detail.getByRole("button", { name: "New address" }).click();
   await page.getByRole("button", { name: "Make it" }).click();
-  await expect
-    .poll(() => detail.getByRole("figure", { name: "address" }).textContent(), { timeout: 30_000 })
-    .not.toBe(before);
+  await expect.poll(() => detail.getByRole("figure", { name: "address" }).textContent()).not.toBe(before);
   await detail.getByRole("button", { name: "Settings", exact: true }).click();
   const settings = page.getByRole("dialog", { name: "Settings of hooks" });
   await settings.locator("summary", { hasText: "more" }).first().click();

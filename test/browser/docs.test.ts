@@ -34,6 +34,7 @@ interface Visit {
 
 async function visit(place = ""): Promise<Visit> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  page.setDefaultTimeout(120_000);
   const strangers: string[] = [];
   const complaints: string[] = [];
   page.on("request", (request) => {
@@ -45,7 +46,7 @@ async function visit(place = ""): Promise<Visit> {
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
   await page.goto(`${origin}/docs/reference${place}`);
-  await page.locator(".opblock-tag").first().waitFor({ timeout: 15_000 });
+  await page.locator(".opblock-tag").first().waitFor();
   return { page, strangers, complaints };
 }
 
@@ -128,7 +129,7 @@ it("the API reference sends a request with a typed-in token, and stores the toke
   await operation.locator(".try-out__btn").click();
   await operation.locator("button.execute").click();
   const status = operation.locator(".live-responses-table .response td.response-col_status");
-  expect(await status.textContent({ timeout: 10_000 })).toContain("200");
+  expect(await status.textContent()).toContain("200");
   const kept = await page.evaluate(
     "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])",
   );

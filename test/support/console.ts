@@ -76,6 +76,7 @@ async function openPage(
     bypassCSP: bypassCsp,
     ...(timeZone === undefined ? {} : { timezoneId: timeZone }),
   });
+  context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(`${error.message}\n${error.stack}`));
