@@ -1,7 +1,7 @@
 /**
  * What a delivery costs, and a refused one: the hook endpoint against floors that run beside it. Rounds alternate, so that what else
  * the machine does falls on both; the measure is processor time a request, of the gateway and of Redis apart, which
- * hardly moves with it. Redis syncs each write; 64 connections, the generator in a process of its own. Fails below a goal, and
+ * moves less with it than requests a second do. Redis syncs each write; 64 connections, the generator in a process of its own. Fails below a goal, and
  * says by how much.
  *
  * usage: npm run bench [-- <rounds> [<seconds>]]
