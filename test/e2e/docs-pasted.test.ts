@@ -1,8 +1,8 @@
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -29,7 +29,12 @@ beforeAll(async () => {
   await using starting = new AsyncDisposableStack();
   const stores = starting.use(await createTestStores());
   redis = new URL(stores.env.REDIS_URL ?? "");
-  gateway = starting.use(await startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" }));
+  gateway = starting.use(
+    await startTestGateway(
+      { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
+      { handlersTiming: { firstRetryMs: 50, mostRetryMs: 100 } },
+    ),
+  );
   dir = await mkdtemp(join(tmpdir(), "inlet-docs-"));
   starting.defer(() => rm(dir, { recursive: true, force: true }));
   owned = starting.move();
@@ -174,8 +179,7 @@ it("the page on event streams, pasted, keeps the stream open, publishes its edit
 
 it("the pages on polling and sources, pasted, fetch each thing once, by OAuth too, and send a source back", async () => {
   await using servers = await startPublicServers();
-  const [, orders = ""] = /^```js\n([\s\S]*?)^```/m.exec(read("polling.md")) ?? [];
-  await writeFile(join(dir, "orders.mjs"), orders);
+  await save("polling.md", "js", "orders.mjs");
   const port = String(await freePort());
   const script = scriptOf("polling.md", "sources.md")
     .replace("https://api.github.com", servers.origin)
@@ -186,4 +190,49 @@ it("the pages on polling and sources, pasted, fetch each thing once, by OAuth to
     ...['"type":"PushEvent"', '"ok":true', '"total":12.5', '"total":99'],
     ...['"cursor":{"value":{"sequence":"2"}', "\n2\n", '{"value":{"sequence":"1"}'],
   ]);
+});
+
+/** The quickstart with a blueprint of its own, and the page that goes on from it. */
+const shopOf = (page: string): string =>
+  scriptOf("quickstart.md", page).replaceAll(/"(shop)"/gi, `"$1-${page.replace(".md", "")}"`);
+
+/** A program of a page as the file that the page names. */
+async function save(page: string, language: string, file: string): Promise<void> {
+  const [, program] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, "m").exec(read(page)) ?? [];
+  if (program === undefined) throw new Error(`${page} has no ${language}`);
+  await writeFile(join(dir, file), program);
+}
+
+it("the page on handlers, pasted, refuses strangers, and sends again what was not taken", async () => {
+  await symlink(join(import.meta.dirname, "../../node_modules"), join(dir, "node_modules"));
+  await save("handlers.md", "js", "handler.mjs");
+  const port = String(await freePort());
+  const script = shopOf("handlers.md")
+    .replace("http://127.0.0.1:8090", `http://127.0.0.1:${port}`)
+    .replace("node handler.mjs", `PORT=${port} node handler.mjs`);
+  const output = await run(`trap 'kill $HANDLER_PID' EXIT\n${script.replace("\nkill $HANDLER_PID", "")}`);
+  expectInOrder(output, ["401", ' {"total":7}', "answered 503", ' {"total":8}', '"matched":']);
+});
+
+it("the page on Python, pasted, reads what is new and what another reader has left, and acknowledges it", async ({
+  skip,
+}) => {
+  const hasRedis = (python: string): boolean => spawnSync(python, ["-c", "import redis"]).status === 0;
+  const python = ["python3", "/usr/bin/python3"].find(hasRedis);
+  skip(python === undefined, "no python3 here has the module redis");
+  await save("python.md", "py", "reader.py");
+  const address = `unix://${redis.pathname}?db=${redis.searchParams.get("db")}`;
+  const cli = `redis-cli -s ${redis.pathname} -n ${redis.searchParams.get("db")}`;
+  const abandon = `${cli} XREADGROUP GROUP "$SUBSCRIPTION" dead COUNT 1 STREAMS "$(${cli} SMEMBERS "inlet:sub:$SUBSCRIPTION")" '>'`;
+  const start = 'python3 reader.py "$SUBSCRIPTION" &';
+  const script = shopOf("python.md")
+    .replace("unix://$PWD/data/run/redis.sock", address)
+    // One that dies with an event in its hands comes first.
+    .replace(
+      start,
+      `echo abandoned $(${abandon} | grep -x 1)\nsed -i.bak s/60_000/1/ reader.py; ${python} reader.py "$SUBSCRIPTION" &`,
+    );
+  const output = await run(`trap 'kill $READER_PID' EXIT\n${script.replace("\nkill $READER_PID", "")}`);
+  expectInOrder(output, ["abandoned 1", 'order.created 1 {"total": 12.50}']);
+  expectInOrder(output, ["abandoned 1", 'order.created py-1 {"total": 7}', '"pending":0']);
 });
