@@ -4,9 +4,19 @@ import { retry } from "./loop.ts";
 const RETRY_MS = 250;
 const MAX_IDS = 500;
 
+/** What is to be acknowledged of one topic. */
+interface Line {
+  /** Handled since the call under way began. */
+  ids: string[];
+  /** Those that wait until Redis has taken these. */
+  waiting: (() => void)[];
+  /** Of the call under way. */
+  sent: readonly string[];
+}
+
 /**
  * Acknowledges handled entries, and retries until Redis takes them. One call for each topic is under way at a time: what is handled
- * meanwhile goes together in the next.
+ * meanwhile goes together in the next. No topic waits for another: in a Cluster the part of one may be away.
  */
 export class Acknowledger {
   readonly #commands: Pick<Commands, "acknowledge">;
@@ -14,11 +24,9 @@ export class Acknowledger {
   readonly #closing = new AbortController();
   /** Called when Redis has taken some. */
   onTaken: () => void = () => {};
-  #pending = new Map<string, string[]>();
-  /** Those that wait until Redis has taken what is pending. */
-  #waiting: (() => void)[] = [];
+  readonly #lines = new Map<string, Line>();
+  readonly #running = new Set<Promise<void>>();
   #count = 0;
-  #running: Promise<void> | undefined;
 
   constructor(commands: Pick<Commands, "acknowledge">, onError: (error: unknown) => void) {
     this.#commands = commands;
@@ -30,23 +38,26 @@ export class Acknowledger {
     return this.#count;
   }
 
+  /** Whether the entry is one of those. */
+  holds(topic: string, entryId: string): boolean {
+    const line = this.#lines.get(topic);
+    return line !== undefined && (line.ids.includes(entryId) || line.sent.includes(entryId));
+  }
+
   add(topic: string, entryId: string): void {
+    this.#lineOf(topic).ids.push(entryId);
     this.#count++;
-    const ids = this.#pending.get(topic);
-    if (ids === undefined) this.#pending.set(topic, [entryId]);
-    else ids.push(entryId);
-    this.#running ??= this.#run();
   }
 
   /** The same; `then` is called when Redis has taken it. */
   addThen(topic: string, entryId: string, then: () => void): void {
     this.add(topic, entryId);
-    this.#waiting.push(then);
+    this.#lineOf(topic).waiting.push(then);
   }
 
   /** Resolves when Redis has taken all that were added, or `close` was called. */
   async settled(): Promise<void> {
-    await this.#running;
+    await Promise.all(this.#running);
   }
 
   /** No more retries: entries whose acknowledgement fails from now on are delivered again later. */
@@ -54,18 +65,32 @@ export class Acknowledger {
     this.#closing.abort();
   }
 
-  async #run(): Promise<void> {
+  #lineOf(topic: string): Line {
+    let line = this.#lines.get(topic);
+    if (line === undefined) {
+      line = { ids: [], waiting: [], sent: [] };
+      this.#lines.set(topic, line);
+      const running = this.#run(topic, line);
+      this.#running.add(running);
+      void running.then(() => this.#running.delete(running));
+    }
+    return line;
+  }
+
+  async #run(topic: string, line: Line): Promise<void> {
     // What this turn of the event loop handles goes together.
     await new Promise(setImmediate);
-    while (this.#pending.size > 0) {
-      const [batch, waiting] = [this.#pending, this.#waiting];
-      this.#pending = new Map();
-      this.#waiting = [];
-      await Promise.all([...batch].map(([topic, ids]) => this.#send(topic, ids)));
+    while (line.ids.length > 0) {
+      const { ids, waiting } = line;
+      line.sent = ids;
+      line.ids = [];
+      line.waiting = [];
+      await this.#send(topic, ids);
+      line.sent = [];
       for (const then of waiting) then();
       this.onTaken();
     }
-    this.#running = undefined;
+    this.#lines.delete(topic);
   }
 
   async #send(topic: string, ids: readonly string[]): Promise<void> {

@@ -90,10 +90,11 @@ export class InFlightWindow {
     return this.#size - this.#inFlight.size - this.#deps.acknowledger.outstanding;
   }
 
-  /** Whether to read now: many at a time, unless handlers would wait for it. */
+  /** Whether to read now: many at a time, unless handlers would wait for it. What ordered topics hold back is nothing to run. */
   get hasRoom(): boolean {
     const { free } = this;
-    return free >= this.#size * REFILL_SHARE || (free > 0 && this.#queues.size === 0);
+    const isIdle = this.#queues.size === 0 || this.#running < this.#deps.settings.concurrency;
+    return free >= this.#size * REFILL_SHARE || (free > 0 && isIdle);
   }
 
   /** Whether more entries of an ordered topic may be read. */
@@ -111,6 +112,8 @@ export class InFlightWindow {
       const key = keyOf(entry);
       // Claimed back from this reader itself: it is in flight.
       if (this.#inFlight.has(key)) continue;
+      // The same, and it was handled.
+      if (entry.attempt > 1 && this.#deps.acknowledger.holds(entry.topic, entry.entryId)) continue;
       const added = new InFlight(entry);
       this.#inFlight.set(key, added);
       this.#queueOf(added).push(added);

@@ -157,3 +157,34 @@ describe("an ordered topic keeps its order", () => {
     expect(handled).toEqual([0, 1, 2]);
   });
 });
+
+it("ordered topics that wait for what failed keep no other topic from being read", async () => {
+  const subscription = await makeSubscription(server, 7);
+  const failing = subscription.topics.slice(0, 6);
+  const [other = ""] = subscription.topics.slice(6);
+  for (const topic of failing) await subscription.send(topic, 0, 34);
+  const failed = new Set<string>();
+  const handled: number[] = [];
+  const stop = new AbortController();
+  const retry = { initialMs: PATIENT_MS, maxMs: PATIENT_MS, jitter: 0 };
+  const running = subscription.consumer<number>({ ordered: true, retry }).run(
+    ({ data }, { topic }) => {
+      if (topic === other) handled.push(data ?? -1);
+      else {
+        failed.add(topic);
+        throw new Error("not yet");
+      }
+    },
+    { signal: stop.signal },
+  );
+  try {
+    await until(() => failed.size === failing.length);
+    await until(async () => (await subscription.pending()) === 6 * 34);
+    await subscription.send(other, 0, 3);
+    await until(() => handled.length === 3);
+  } finally {
+    stop.abort();
+    await running;
+  }
+  expect(handled).toEqual([0, 1, 2]);
+});
