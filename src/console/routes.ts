@@ -41,6 +41,29 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Watch", title: "Problems", icon: "problems", key: "p" },
   },
   {
+    path: "/apps/:appId/events",
+    component: view(() => import("./views/events/events.tsx")),
+    needs: "apps.read",
+    nav: { group: "Watch", title: "Events", icon: "events", key: "e" },
+  },
+  {
+    path: "/apps/:appId/tail",
+    component: view(() => import("./views/events/tail.tsx")),
+    needs: "apps.read",
+    nav: { group: "Watch", title: "Live tail", icon: "tail", key: "t" },
+  },
+  {
+    path: "/apps/:appId/deliveries",
+    component: view(() => import("./views/deliveries/deliveries.tsx")),
+    needs: "deliveries.read",
+    nav: { group: "Watch", title: "Deliveries", icon: "deliveries", key: "d" },
+  },
+  {
+    path: "/apps/:appId/deliveries/:deliveryId",
+    component: view(() => import("./views/deliveries/delivery.tsx")),
+    needs: "deliveries.read",
+  },
+  {
     path: "/apps/:appId/quarantine",
     component: view(() => import("./views/quarantine/quarantine.tsx")),
     needs: "apps.read",

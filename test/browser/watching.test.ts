@@ -129,6 +129,7 @@ describe("quarantine", () => {
 
   it("looks as it should in both themes, wide and narrow: groups, and one item", async () => {
     const path = `/apps/${app.id}/quarantine`;
+    await send(order("looked-at", "text"));
     await lookAt(console, {
       name: "quarantine",
       path,
@@ -193,5 +194,197 @@ describe("dead letters", () => {
     await until(() => handlers.taken("/orders").length === 3);
     const sent = handlers.taken("/orders").map(({ body }) => JSON.parse(body).n);
     expect(sent.sort()).toEqual([1, 2, 3]);
+  });
+});
+
+describe("events", () => {
+  /** Entries as another gateway would have written them, spread over two days. */
+  async function fill(topic: string, count: number): Promise<void> {
+    const startMs = Date.now() - 172_800_000;
+    for (let first = 0; first < count; first += 5_000) {
+      const pipeline = console.stores.client.pipeline();
+      for (let n = first; n < Math.min(count, first + 5_000); n++) {
+        // The busier the later.
+        const ms = startMs + Math.floor(172_000_000 * Math.sqrt(n / count));
+        const fields = { specversion: "1.0", id: `many-${n}`, source: "/s", type: "many.made" };
+        pipeline.xadd(
+          topic,
+          `${ms}-${n + 1}`,
+          ...Object.entries(fields).flat(),
+          ...["datacontenttype", "application/json", "data", JSON.stringify({ order: { n } })],
+        );
+      }
+      await pipeline.exec();
+    }
+  }
+
+  it("are 100,000 in one list, the newest first, of which at most 200 rows are drawn", async () => {
+    const many = await installApp(console.gateway, [
+      { uid: "many", kind: "webhook", events: [{ type: "many.made" }] },
+    ]);
+    const topic = many.topicOf("many", "many.made");
+    await fill(topic, 100_000);
+    await using opened = await console.open(`/apps/${many.id}/events`);
+    const { page } = opened;
+    const grid = page.getByRole("grid", { name: "Events" });
+    await expect.poll(() => grid.getAttribute("aria-rowcount"), { timeout: 30_000 }).toBe("100001");
+    await grid.locator('[data-index="0"]').getByText("many-99999", { exact: true }).waitFor();
+    await grid.locator('[data-index="0"]').focus();
+    for (const at of [30_000, 60_000]) {
+      await page.evaluate(`document.querySelector("[role=grid]").scrollTop = ${at * 40}`);
+      await grid
+        .locator(`[data-index="${at}"]`)
+        .getByText(`many-${99_999 - at}`, { exact: true })
+        .waitFor();
+      expect(await page.locator("[data-index]").count()).toBeLessThanOrEqual(200);
+    }
+    await grid.locator("[data-index]").first().focus();
+    await page.keyboard.press("End");
+    await page.locator('[data-index="99999"]').getByText("many-0", { exact: true }).waitFor();
+    expect(await page.locator("[data-index]").count()).toBeLessThanOrEqual(200);
+
+    await page.getByLabel("Field").fill("order.n = 99990");
+    await page.getByText(/1 found/).waitFor();
+    expect(new URL(page.url()).searchParams.get("field")).toBe("order.n = 99990");
+    await page.locator('[data-index="0"]').click();
+    await page.getByRole("complementary", { name: "Event" }).getByText('"n": 99990').waitFor();
+  });
+
+  it("are found by channel, type and id, at an address that shows the same to others", async () => {
+    await send(order("find-me", 1));
+    await send(order("find-me-not", 2));
+    const path = `/apps/${app.id}/events?type=order.created&channel=orders&id=find-me`;
+    await using opened = await console.open(path);
+    const { page } = opened;
+    await page.getByText(/1 found; looked through all/).waitFor();
+    await page.locator('[data-index="0"]').getByText("find-me", { exact: true }).waitFor();
+  });
+
+  it("come into the tail while they are published; paused, filtered, gone on from where it stood", async () => {
+    await using opened = await console.open(`/apps/${app.id}/tail`);
+    const { page } = opened;
+    const grid = page.getByRole("grid", { name: "Events as they come" });
+    await page.locator(".badge", { hasText: "Live" }).waitFor();
+    await page.getByText("Waiting for events").waitFor();
+    await send(order("tail-1", 1));
+    await grid.getByText("tail-1").waitFor();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.locator(".badge", { hasText: "Paused" }).waitFor();
+    for (let i = 2; i <= 29; i++) await send(order(`tail-${i}`, i));
+    expect(await grid.getByText("tail-2", { exact: true }).count()).toBe(0);
+    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByText(/^29 in sight of 29/).waitFor();
+    expect(await grid.locator('[data-index="0"]').textContent()).toContain("tail-29");
+    await page.getByLabel("Field").fill("total = 7");
+    await page.getByText(/^1 in sight of 29/).waitFor();
+    await page.keyboard.press("Escape");
+  });
+
+  it("look as they should in both themes, wide and narrow, with one beside the list", async () => {
+    await send(order("beside", 1));
+    await lookAt(console, {
+      name: "events",
+      path: `/apps/${app.id}/events`,
+      ready: async (page) => {
+        await page.locator('[data-index="0"]').getByText("order.created").click();
+        await page.getByRole("heading", { name: "The event" }).waitFor();
+      },
+    });
+  });
+
+  it("in the tail look as they should in both themes, wide and narrow", async () => {
+    await lookAt(console, {
+      name: "tail",
+      path: `/apps/${app.id}/tail`,
+      ready: async (page) => {
+        await page.locator(".badge", { hasText: "Live" }).waitFor();
+        await send(order(`seen-${Math.random()}`, 1));
+        await page.locator('[data-index="0"]').waitFor();
+      },
+    });
+  });
+});
+
+describe("deliveries", () => {
+  interface Recorded {
+    readonly id: string;
+    readonly requestId: string;
+    readonly events: readonly { readonly entryId: string }[];
+  }
+
+  /** Of a channel one a second is recorded: sent again and again until one is. */
+  async function recorded(body: (n: number) => object): Promise<Recorded> {
+    let found: Recorded | undefined;
+    let n = 0;
+    await until(
+      async () => {
+        const requestId = (
+          await send(body(n++), { "x-note": HOSTILE.replaceAll(/[^ -~]/g, "") })
+        ).headers.get("x-request-id");
+        await until(
+          async () => {
+            [found] = await console.gateway.api<readonly Recorded[]>(
+              "GET",
+              `/apps/${app.id}/deliveries?requestId=${requestId}`,
+            );
+            return found !== undefined;
+          },
+          { everyMs: 200, ceilingMs: 2_500 },
+        ).catch(() => {});
+        return found !== undefined;
+      },
+      { everyMs: 200 },
+    );
+    if (found === undefined) throw new Error("no delivery was recorded");
+    return found;
+  }
+
+  it("are found by request id and by event; one is followed from its arrival to its readers", async () => {
+    const subscription = await console.gateway.api<{ id: string }>(
+      "POST",
+      `/apps/${app.id}/events/subscribe`,
+      { eventUid: "orders:*" },
+    );
+    const { id, requestId, events } = await recorded((n) => order(`told-${n}`, 12));
+    await using opened = await console.open(`/apps/${app.id}/deliveries?requestId=${requestId}`);
+    const { page } = opened;
+    await page.getByText("1 delivery", { exact: true }).waitFor();
+    await page.locator('[data-index="0"]').click();
+    await page.waitForURL(`**/deliveries/${id}`);
+    const steps = page.getByRole("list", { name: "What became of it" });
+    await steps.getByText("not read yet").waitFor();
+    const told = await steps.textContent();
+    for (const step of ["Received", "Verified", "Matched", "Validated", "Published", "Read", subscription.id])
+      expect(told).toContain(step);
+    await page.getByRole("button", { name: "Hex" }).click();
+    await page.getByText(/^\s*1\s*00000000 {2}7b 22 74 79/).waitFor();
+    await page.getByRole("heading", { name: "By today's definitions" }).waitFor();
+    expect(await page.getByLabel("Headers").textContent()).toContain("<script>window.hit=1</script>");
+    expect(await page.evaluate("'hit' in window")).toBe(false);
+    await page.goBack();
+    await page.getByLabel("Request").fill("");
+    await page.getByLabel("Event", { exact: true }).fill(events[0]?.entryId ?? "");
+    await page.getByText("1 delivery", { exact: true }).waitFor();
+  });
+
+  it("say in words why they became no event, and what mends it", async () => {
+    const { id } = await recorded((n) => order(`wrong-${n}`, `${n}`));
+    await lookAt(console, {
+      name: "delivery",
+      path: `/apps/${app.id}/deliveries/${id}`,
+      ready: async (page) => {
+        const steps = page.getByRole("list", { name: "What became of it" });
+        await steps.getByText("The data does not fit the schema of its definition.").waitFor();
+        await steps.getByText("Mend the schema").waitFor();
+      },
+    });
+  });
+
+  it("look as they should in both themes, wide and narrow", async () => {
+    await lookAt(console, {
+      name: "deliveries",
+      path: `/apps/${app.id}/deliveries`,
+      ready: (page) => page.locator('[data-index="0"] time').waitFor(),
+    });
   });
 });

@@ -26,7 +26,7 @@ interface Running {
   readonly looks: readonly Look[];
 }
 
-const FILTERS = ["channel", "reason", "from", "to"] as const;
+const FILTERS = ["channel", "type", "reason", "id", "from", "to"] as const;
 
 /** What could not become events: what is wrong first, then each item that it is wrong with. */
 export default function Quarantine({ appId }: { readonly appId: string }) {
@@ -35,21 +35,37 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
   const places = usePlaces(appId);
   const scope = scopeOf(values);
   const loaded = useLoad((signal) => loadKept(appId, scope, signal), [appId, JSON.stringify(scope)]);
-  const groups = useMemo(() => groupsOf(loaded.data?.kept ?? []), [loaded.data]);
+  // The API has no filter for these: they are looked for among the newest.
+  const { type, id } = values;
+  const isNarrowed = type !== undefined || id !== undefined;
+  const kept = useMemo(
+    () =>
+      (loaded.data?.kept ?? []).filter(
+        (one) =>
+          (type === undefined || one.definitions.includes(type)) && (id === undefined || one.id === id),
+      ),
+    [loaded.data, type, id],
+  );
+  const groups = useMemo(() => groupsOf(kept), [kept]);
   const chosen = groups.find(({ key }) => key === query.group);
   const [running, setRunning] = useState<Running>();
   const fields: readonly FilterField[] = [
     places.channel,
+    places.type,
     {
       name: "reason",
       label: "Reason",
       kind: "choice",
       options: REASON_NAMES.map((name) => ({ value: name, label: name })),
     },
+    { name: "id", label: "Item", kind: "text", placeholder: "its id" },
     { name: "from", label: "From", kind: "time" },
     { name: "to", label: "To", kind: "time" },
   ];
-  const total = loaded.data?.total ?? 0;
+  const all = loaded.data?.total ?? 0;
+  const total = isNarrowed ? kept.length : all;
+  // What is looked for, or stands among too many, is run by its ids.
+  const isWhole = !isNarrowed && all <= MAX_LOADED;
   const path = `/apps/${encodeURIComponent(appId)}/quarantine`;
   return (
     <Page
@@ -61,26 +77,38 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
           : "What came in and could not become an event. It is kept whole, to be mended and run again."
       }
       actions={
-        may("apps.write") &&
-        loaded.data !== undefined &&
-        total > 0 && (
-          <button
-            type="button"
-            class="button"
-            onClick={() =>
-              setRunning(chosen ? ofGroup(chosen, groups, scope, total) : ofAll(groups, scope, total))
-            }
-          >
-            Preview and re-drive {chosen ? formatCount(chosen.items.length) : "all"}
-          </button>
-        )
+        <>
+          {chosen && (
+            <a
+              class="button"
+              href={`/console/apps/${encodeURIComponent(appId)}/channels/${encodeURIComponent(chosen.channelUid)}/definitions`}
+            >
+              Mend the definitions
+            </a>
+          )}
+          {may("apps.write") && loaded.data !== undefined && total > 0 && (
+            <button
+              type="button"
+              class="button"
+              onClick={() =>
+                setRunning(
+                  chosen
+                    ? ofGroup(chosen, groups, scope, isWhole)
+                    : ofAll(groups, scope, isNarrowed ? kept : total),
+                )
+              }
+            >
+              Preview and re-drive {chosen ? formatCount(chosen.items.length) : "all"}
+            </button>
+          )}
+        </>
       }
     >
       <FilterBar fields={fields} values={values} onChange={set} />
       <div class="split">
         <div class="stack">
           <WhenLoaded loaded={loaded}>
-            {({ kept }) =>
+            {() =>
               kept.length === 0 ? (
                 <Empty
                   title={
@@ -151,11 +179,10 @@ const titleOf = ({ channelUid, reason, definitions }: Group): string =>
   `${reason} · ${definitions.length === 0 ? channelUid : definitions.join(", ")}`;
 
 /** By its filters where these leave the group alone; else item by item, in order of arrival. */
-function ofGroup(group: Group, groups: readonly Group[], scope: Scope, total: number): Running {
+function ofGroup(group: Group, groups: readonly Group[], scope: Scope, isWhole: boolean): Running {
   const { channelUid, reason, items } = group;
   const isAlone =
-    groups.filter((one) => one.channelUid === channelUid && one.reason === reason).length === 1 &&
-    total <= MAX_LOADED;
+    isWhole && groups.filter((one) => one.channelUid === channelUid && one.reason === reason).length === 1;
   const within = { ...scope, channelId: channelUid, reason };
   return {
     what: items.length === 1 ? "one item" : `${formatCount(items.length)} items`,
@@ -166,13 +193,19 @@ function ofGroup(group: Group, groups: readonly Group[], scope: Scope, total: nu
   };
 }
 
-const ofAll = (groups: readonly Group[], scope: Scope, total: number): Running => ({
-  what: `all ${formatCount(total)}`,
-  target: { is: "scope", scope, count: total },
-  looks: [...new Set(groups.map(({ channelUid }) => channelUid))].map((channelId) => ({
-    scope: { ...scope, channelId },
-  })),
-});
+/** Of the items that were looked for, these; else all that the filters leave. */
+function ofAll(groups: readonly Group[], scope: Scope, of: number | readonly Kept[]): Running {
+  const count = typeof of === "number" ? of : of.length;
+  const ids = typeof of === "number" ? undefined : of.map(({ id }) => id);
+  return {
+    what: `all ${formatCount(count)}`,
+    target: ids ? { is: "items", ids: [...ids].reverse() } : { is: "scope", scope, count },
+    looks: [...new Set(groups.map(({ channelUid }) => channelUid))].map((channelId) => ({
+      scope: { ...scope, channelId },
+      ...(ids && { ids: new Set(ids) }),
+    })),
+  };
+}
 
 const ofSome = (group: Group, ids: ReadonlySet<string>): Running => {
   const { channelUid, reason, items } = group;

@@ -1,0 +1,28 @@
+import { ProblemNote } from "../feedback/states.tsx";
+import { formatCount } from "../text/numbers.ts";
+import type { Scan } from "./use-scan.ts";
+
+/** How far a search through a list has come, and a way to go on with it. */
+export function ScanLine<Row>({ scan, of }: { readonly scan: Scan<Row>; readonly of: string }) {
+  const { rows, looked, total, isRunning, problem, goOn } = scan;
+  return (
+    <>
+      {problem && <ProblemNote problem={problem} {...(goOn && { onRetry: goOn })} />}
+      <p class="count-line row wrap">
+        <span role="status">
+          {formatCount(rows.length)} found; looked through{" "}
+          {total === undefined || looked < total
+            ? `the newest ${formatCount(looked)}${total === undefined ? "" : ` of ${formatCount(total)}`}`
+            : `all ${formatCount(total)}`}{" "}
+          {of}
+          {isRunning && " …"}
+        </span>
+        {goOn && !problem && (
+          <button type="button" class="button" onClick={goOn}>
+            Look further
+          </button>
+        )}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,82 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { Part } from "../../api/client.ts";
+import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
+
+export interface Scan<Row> {
+  readonly rows: readonly Row[];
+  readonly looked: number;
+  /** Undefined: not known yet. */
+  readonly total: number | undefined;
+  readonly isRunning: boolean;
+  readonly problem: ApiProblem | undefined;
+  /** Looks through more; undefined: all has been looked through, or it is under way. */
+  readonly goOn: (() => void) | undefined;
+}
+
+const PAGE = 200;
+/** Looked through, and found, before one is asked whether to go on. */
+const MAX_LOOKED = 10_000;
+const MAX_FOUND = 500;
+
+interface State<Row> {
+  readonly rows: readonly Row[];
+  readonly looked: number;
+  readonly total: number | undefined;
+  readonly isRunning: boolean;
+  readonly problem: ApiProblem | undefined;
+}
+
+const NOTHING = { rows: [], looked: 0, total: undefined, isRunning: true, problem: undefined } as const;
+
+/**
+ * Looks through a list for what the API has no filter for. Undefined instead of `fits`: nothing is looked for. It begins anew when
+ * one of `needs` changes.
+ */
+export function useScan<Row>(
+  load: (
+    page: { readonly limit: number; readonly offset: number },
+    signal: AbortSignal,
+  ) => Promise<Part<Row>>,
+  fits: ((row: Row) => boolean) | undefined,
+  needs: readonly unknown[],
+): Scan<Row> {
+  const [state, setState] = useState<State<Row>>(NOTHING);
+  const [turn, setTurn] = useState(0);
+  const latest = useRef({ load, fits, state });
+  latest.current = { load, fits, state };
+  const begun = useRef<readonly unknown[]>([]);
+  useEffect(() => {
+    const { fits: isFitting } = latest.current;
+    if (isFitting === undefined) return undefined;
+    const aborting = new AbortController();
+    const { signal } = aborting;
+    const isNew = turn === 0 || begun.current.some((one, index) => !Object.is(one, needs[index]));
+    begun.current = needs;
+    void run(isNew ? NOTHING : latest.current.state, isFitting);
+    return () => aborting.abort();
+
+    async function run(from: State<Row>, isFit: (row: Row) => boolean): Promise<void> {
+      let now: State<Row> = { ...from, isRunning: true, problem: undefined };
+      setState(now);
+      const most = now.looked + MAX_LOOKED;
+      const enough = now.rows.length + MAX_FOUND;
+      try {
+        while (!signal.aborted && now.looked < most && now.rows.length < enough) {
+          const { rows, total } = await latest.current.load({ limit: PAGE, offset: now.looked }, signal);
+          if (signal.aborted) return;
+          const looked = Math.min(total, now.looked + PAGE);
+          now = { ...now, rows: [...now.rows, ...rows.filter(isFit)], looked, total };
+          if (looked >= total) break;
+          setState(now);
+        }
+        if (!signal.aborted) setState({ ...now, isRunning: false });
+      } catch (error) {
+        if (!signal.aborted && !isAbort(error))
+          setState({ ...now, isRunning: false, problem: toProblem(error) });
+      }
+    }
+  }, [...needs, fits === undefined, turn]);
+  const goOn = useCallback(() => setTurn((before) => before + 1), []);
+  const isOver = state.total !== undefined && state.looked >= state.total;
+  return { ...state, goOn: state.isRunning || isOver ? undefined : goOn };
+}

@@ -1,0 +1,210 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { api, gotList } from "../../api/client.ts";
+import { queryOf } from "../../api/curl.ts";
+import { REASON_NAMES } from "../../kit/explained/reasons.ts";
+import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Icon } from "../../kit/layout/icons.tsx";
+import { Badge, Page } from "../../kit/layout/page.tsx";
+import { usePlaces } from "../../kit/layout/use-places.ts";
+import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
+import { ScanLine } from "../../kit/list/scan-line.tsx";
+import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { usePages } from "../../kit/list/use-pages.ts";
+import { useScan } from "../../kit/list/use-scan.ts";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { formatBytes, formatDuration } from "../../kit/text/numbers.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { type Delivery, STATUS_NAMES, STATUSES, type Status } from "./statuses.ts";
+
+const FILTERS = ["channel", "status", "type", "reason", "requestId", "eventId", "from", "to"] as const;
+
+/** The newest of what came in, refused deliveries included. */
+export default function Deliveries({ appId }: { readonly appId: string }) {
+  const { values, set } = useFilters(FILTERS);
+  const [turn, setTurn] = useState(0);
+  const places = usePlaces(appId);
+  const { type, reason, status, ...others } = values;
+  const asked = { ...others, ...(status !== undefined && { status: status as Status }) };
+  const load = (page: { readonly limit: number; readonly offset: number }, signal: AbortSignal) =>
+    gotList(
+      api.GET("/apps/{appId}/deliveries", {
+        params: { path: { appId }, query: { ...asked, ...page, order: "newest" } },
+        signal,
+      }),
+    );
+  const needs = [appId, JSON.stringify(asked), turn];
+  const fits = ({ events, quarantine, reason: why }: Delivery): boolean =>
+    (type === undefined || events.some((event) => event.type === type)) &&
+    (reason === undefined || why === reason || quarantine.some((item) => item.reason === reason));
+  const fields: readonly FilterField[] = [
+    places.channel,
+    {
+      name: "status",
+      label: "Status",
+      kind: "choice",
+      options: STATUS_NAMES.map((name) => ({ value: name, label: name })),
+    },
+    places.type,
+    {
+      name: "reason",
+      label: "Reason",
+      kind: "choice",
+      options: REASON_NAMES.map((name) => ({ value: name, label: name })),
+    },
+    { name: "requestId", label: "Request", kind: "text", placeholder: "X-Request-Id" },
+    { name: "eventId", label: "Event", kind: "text", placeholder: "id or entry" },
+    { name: "from", label: "From", kind: "time" },
+    { name: "to", label: "To", kind: "time" },
+  ];
+  const List = type === undefined && reason === undefined ? All : Found;
+  return (
+    <Page
+      title="Deliveries"
+      lead="The newest of what came in: of each channel one a second at most, the newest hundred, for a day."
+      actions={
+        <button type="button" class="button" onClick={() => setTurn((before) => before + 1)}>
+          <Icon name="refresh" /> Refresh
+        </button>
+      }
+    >
+      <FilterBar fields={fields} values={values} onChange={set} />
+      <List
+        appId={appId}
+        load={load}
+        needs={[...needs, type, reason]}
+        fits={fits}
+        isFiltered={Object.keys(values).length > 0}
+      />
+      <ApiCall
+        call={{
+          method: "GET",
+          path: `/apps/${encodeURIComponent(appId)}/deliveries${queryOf({ ...asked, order: "newest", limit: 100 })}`,
+        }}
+      />
+    </Page>
+  );
+}
+
+interface ListProps {
+  readonly appId: string;
+  readonly load: Parameters<typeof usePages<Delivery>>[0];
+  readonly needs: readonly unknown[];
+  readonly fits: (delivery: Delivery) => boolean;
+  readonly isFiltered: boolean;
+}
+
+function All({ appId, load, needs, isFiltered }: ListProps) {
+  const pages = usePages<Delivery>(load, needs);
+  const { count, problem } = pages;
+  return (
+    <>
+      {problem && <ProblemNote problem={problem} onRetry={pages.reload} />}
+      {count === undefined ? (
+        !problem && <Loading lines={10} />
+      ) : count === 0 ? (
+        <Nothing isFiltered={isFiltered} />
+      ) : (
+        <>
+          <Rows appId={appId} count={count} rowAt={pages.rowAt} onRange={pages.onRange} />
+          <CountLine count={count} of={count === 1 ? "delivery" : "deliveries"} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Found({ appId, load, needs, fits, isFiltered }: ListProps) {
+  const scan = useScan<Delivery>(load, fits, needs);
+  const { rows } = scan;
+  return (
+    <>
+      {rows.length > 0 && <Rows appId={appId} count={rows.length} rowAt={(index) => rows[index]} />}
+      {rows.length === 0 && !scan.isRunning && !scan.problem && <Nothing isFiltered={isFiltered} />}
+      {rows.length === 0 && scan.isRunning && <Loading lines={6} />}
+      <ScanLine scan={scan} of="deliveries" />
+    </>
+  );
+}
+
+const Nothing = ({ isFiltered }: { readonly isFiltered: boolean }) => (
+  <Empty title={isFiltered ? "No delivery fits the filters" : "Nothing came in lately"}>
+    {isFiltered
+      ? "Records are a sample, and go after a day: what came in before may stand among the events or in quarantine."
+      : "Send something to a channel of this app. What came in longer than a day ago stands among the events."}
+  </Empty>
+);
+
+interface RowsProps {
+  readonly appId: string;
+  readonly count: number;
+  readonly rowAt: (index: number) => Delivery | undefined;
+  readonly onRange?: (first: number, last: number) => void;
+}
+
+function Rows({ appId, ...list }: RowsProps) {
+  const { route } = useLocation();
+  return (
+    <Table
+      label="Deliveries"
+      columns={COLUMNS}
+      keyOf={({ id }) => id}
+      onOpen={({ id }) => route(`/console/apps/${encodeURIComponent(appId)}/deliveries/${id}`)}
+      {...list}
+    />
+  );
+}
+
+const COLUMNS: readonly Column<Delivery>[] = [
+  { title: "Time", cell: ({ receivedAt }) => <Time at={receivedAt} />, width: "10rem" },
+  {
+    title: "Status",
+    cell: ({ status }) => <Badge tone={STATUSES[status].tone}>{status}</Badge>,
+    width: "7rem",
+  },
+  { title: "Channel", cell: ({ channelUid }) => <Stranger>{channelUid}</Stranger>, priority: 2 },
+  {
+    title: "What came of it",
+    cell: (delivery) => <Stranger max={300}>{outcomeOf(delivery)}</Stranger>,
+    width: "minmax(0, 3fr)",
+    priority: 2,
+  },
+  {
+    title: "Request",
+    cell: ({ requestId }) =>
+      requestId === null ? (
+        <span class="faint">fetched</span>
+      ) : (
+        <code>
+          <Stranger max={64}>{requestId}</Stranger>
+        </code>
+      ),
+    width: "minmax(0, 2fr)",
+    priority: 3,
+  },
+  { title: "HTTP", cell: ({ httpStatus }) => httpStatus ?? "–", align: "end", width: "3rem" },
+  {
+    title: "Size",
+    cell: ({ bodyBytes }) => (bodyBytes === null ? "–" : formatBytes(bodyBytes)),
+    align: "end",
+    width: "5rem",
+    priority: 3,
+  },
+  {
+    title: "Took",
+    cell: ({ durationMs }) => formatDuration(durationMs),
+    align: "end",
+    width: "4rem",
+    priority: 3,
+  },
+];
+
+/** `order.created, order.paid`, or why it became nothing. */
+function outcomeOf({ events, quarantine, reason }: Delivery): string {
+  const parts = [
+    ...new Set(events.map(({ type }) => type)),
+    ...new Set(quarantine.map((item) => item.reason)),
+  ];
+  return parts.length > 0 ? parts.join(", ") : (reason ?? "");
+}

@@ -1,0 +1,132 @@
+import { api, got, gotList, type Schemas } from "../../api/client.ts";
+import { fillPath } from "../../api/curl.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { ExplainedItems } from "../../kit/explained/explained-items.tsx";
+import { WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Badge, Facts, Page, Section } from "../../kit/layout/page.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { bytesOfBase64 } from "../../kit/text/base64.ts";
+import { Copyable } from "../../kit/text/copy.tsx";
+import { Headers } from "../../kit/text/headers.tsx";
+import { formatBytes, formatDuration } from "../../kit/text/numbers.ts";
+import { Payload } from "../../kit/text/payload.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { STATUSES } from "./statuses.ts";
+import { type Reading, Steps } from "./steps.tsx";
+import "./delivery.css";
+
+type Whole = Schemas["WholeDelivery"];
+
+interface Props {
+  readonly appId: string;
+  readonly deliveryId: string;
+}
+
+/** One delivery from its arrival to each of its readers. */
+export default function DeliveryPage({ appId, deliveryId }: Props) {
+  const params = { path: { appId, deliveryId } };
+  const loaded = useLoad<Whole>(
+    (signal) => got(api.GET("/apps/{appId}/deliveries/{deliveryId}", { params, signal })),
+    [appId, deliveryId],
+  );
+  const readings = useLoad<readonly Reading[]>(
+    async (signal) => {
+      const asked = api.GET("/apps/{appId}/deliveries/{deliveryId}/readings", { params, signal });
+      return (await gotList(asked)).rows;
+    },
+    [appId, deliveryId],
+    { everyMs: READINGS_EVERY_MS },
+  );
+  const list = `/console/apps/${encodeURIComponent(appId)}/deliveries`;
+  const status = loaded.data?.status;
+  return (
+    <Page
+      title="Delivery"
+      crumbs={[{ title: "Deliveries", href: list }]}
+      beside={status && <Badge tone={STATUSES[status].tone}>{status}</Badge>}
+      lead={status && STATUSES[status].words}
+    >
+      <WhenLoaded loaded={loaded} lines={12}>
+        {(delivery) => (
+          <>
+            <div class="delivery">
+              <Steps appId={appId} delivery={delivery} readings={readings} />
+              <div class="stack">
+                <Facts facts={factsOf(delivery)} />
+                <Section title="Body">
+                  <Body delivery={delivery} />
+                </Section>
+                <Section title="Headers">
+                  <Headers values={delivery.headers} label="Headers" />
+                </Section>
+                {Object.keys(delivery.query).length > 0 && (
+                  <Section title="Query">
+                    <Headers values={delivery.query} label="Query" />
+                  </Section>
+                )}
+              </div>
+            </div>
+            {(delivery.items.length > 0 || delivery.explanation.length > 0) && (
+              <div class="then-and-now">
+                <Section title="What each path yielded then">
+                  {delivery.items.length === 0 ? (
+                    <p class="faint">It was not noted.</p>
+                  ) : (
+                    <ExplainedItems items={delivery.items} />
+                  )}
+                </Section>
+                <Section title="By today's definitions">
+                  {delivery.explanation.length === 0 ? (
+                    <p class="faint">The channel is gone.</p>
+                  ) : (
+                    <ExplainedItems items={delivery.explanation} />
+                  )}
+                </Section>
+              </div>
+            )}
+          </>
+        )}
+      </WhenLoaded>
+      <ApiCall
+        call={{
+          method: "GET",
+          path: fillPath("/apps/{appId}/deliveries/{deliveryId}", { appId, deliveryId }),
+        }}
+      />
+    </Page>
+  );
+}
+
+const READINGS_EVERY_MS = 5_000;
+
+const factsOf = (delivery: Whole): Parameters<typeof Facts>[0]["facts"] => [
+  ["Channel", <Stranger key="channel">{delivery.channelUid}</Stranger>],
+  ["Received", <Time key="at" at={delivery.receivedAt} as="full" />],
+  [
+    "Request",
+    delivery.requestId === null ? (
+      <span class="faint">it was fetched</span>
+    ) : (
+      <Copyable key="request" text={delivery.requestId} what="request id" />
+    ),
+  ],
+  ["Delivery", <Copyable key="id" text={delivery.id} what="delivery id" />],
+  ["Method", delivery.method],
+  ["From", <Stranger key="from">{delivery.clientAddress}</Stranger>],
+  ["Answered", delivery.httpStatus === null ? "–" : `${delivery.httpStatus}`],
+  ["Took", formatDuration(delivery.durationMs)],
+];
+
+function Body({ delivery: { id, bodyBase64, bodyBytes } }: { readonly delivery: Whole }) {
+  if (bodyBase64 === null) {
+    return (
+      <p class="faint">
+        {bodyBytes === null
+          ? "Of a refused delivery no body is kept."
+          : `${formatBytes(bodyBytes)}: too large to be kept with the record.`}
+      </p>
+    );
+  }
+  return <Payload content={bytesOfBase64(bodyBase64)} label="the body" fileName={`${id}.txt`} />;
+}

@@ -1,0 +1,288 @@
+import type { ComponentChildren } from "preact";
+import type { Schemas } from "../../api/client.ts";
+import { queryOf } from "../../api/curl.ts";
+import type { Loaded } from "../../api/use-load.ts";
+import { wordsOf } from "../../kit/explained/reasons.ts";
+import { WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Badge, type Tone } from "../../kit/layout/page.tsx";
+import { formatBytes, formatCount, formatDuration } from "../../kit/text/numbers.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+
+type Whole = Schemas["WholeDelivery"];
+export type Reading = Schemas["Reading"];
+
+interface Props {
+  readonly appId: string;
+  readonly delivery: Whole;
+  readonly readings: Loaded<readonly Reading[]>;
+}
+
+/** From its arrival to its readers, as far as it came. */
+export function Steps({ appId, delivery, readings }: Props) {
+  const { items, events, quarantine, verification, status, reason } = delivery;
+  const isRefused = status === "refused" || status === "failed";
+  const types = items.flatMap(({ definitions }) => definitions.filter(({ matches }) => matches));
+  const isWrong = [...items.flatMap(({ failures }) => failures), ...quarantine].some(
+    (one) => !isUnmatched(one),
+  );
+  const isNoted = items.length > 0;
+  return (
+    <ol class="steps" aria-label="What became of it">
+      <Step title="Received" tone="ok">
+        <Time at={delivery.receivedAt} />
+        {delivery.bodyBytes !== null && ` · ${formatBytes(delivery.bodyBytes)}`}
+        {delivery.received > 0 &&
+          ` · ${formatCount(delivery.received)} ${delivery.received === 1 ? "item" : "items"}`}
+      </Step>
+      <Step title="Verified" tone={VERIFIED[verification.result].tone}>
+        {VERIFIED[verification.result].words}
+        {verification.scheme !== "none" && (
+          <>
+            {" "}
+            Scheme <Stranger>{verification.preset ?? verification.scheme}</Stranger>.
+          </>
+        )}
+        {verification.deliveryId !== null && (
+          <>
+            {" "}
+            Signed id{" "}
+            <code>
+              <Stranger max={128}>{verification.deliveryId}</Stranger>
+            </code>
+            .
+          </>
+        )}
+      </Step>
+      {isRefused ? (
+        <Step title={status === "refused" ? "Refused" : "Failed"} tone="bad">
+          {delivery.httpStatus !== null && <strong>{delivery.httpStatus} </strong>}
+          <Stranger max={600}>{reason}</Stranger>
+          {delivery.httpStatus !== null && <p class="soft">{cureOf(delivery.httpStatus)}</p>}
+        </Step>
+      ) : (
+        <>
+          <Step title="Matched" tone={!isNoted ? "plain" : types.length > 0 ? "ok" : "warn"}>
+            {!isNoted ? (
+              <span class="faint">It was not noted.</span>
+            ) : (
+              <Names names={types.map(({ type }) => type)} />
+            )}
+            <Kept appId={appId} items={quarantine.filter(isUnmatched)} />
+          </Step>
+          <Step title="Validated" tone={isWrong ? "warn" : types.length > 0 ? "ok" : "plain"}>
+            {!isWrong && types.length > 0 && "Nothing was wrong."}
+            <Kept appId={appId} items={quarantine.filter((item) => !isUnmatched(item))} />
+          </Step>
+          <Step title="Published" tone={events.length > 0 ? "ok" : "plain"}>
+            {events.length === 0 ? (
+              "No event."
+            ) : (
+              <ul class="step-list">
+                {events.map(({ id, type, topic, entryId, status: how }) => (
+                  <li key={`${topic}/${entryId}/${id}`} class="row wrap">
+                    <Badge tone={how === "published" ? "ok" : "plain"}>{how}</Badge>
+                    <a
+                      href={`/console/apps/${encodeURIComponent(appId)}/events${queryOf({ event: `${topic}/${entryId}` })}`}
+                    >
+                      <Stranger max={255}>{type}</Stranger>
+                    </a>
+                    <code>
+                      <Stranger max={128}>{id}</Stranger>
+                    </code>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </Step>
+          {events.length > 0 && (
+            <Step title="Read" tone={toneOf(readings.data)}>
+              <WhenLoaded loaded={readings} lines={2}>
+                {(all) =>
+                  all.length === 0 ? (
+                    "No subscription covers its events."
+                  ) : (
+                    <ul class="step-list">
+                      {all.map((reading) => (
+                        <OneReading
+                          key={`${reading.entryId}/${reading.topic}/${reading.subscriptionId}`}
+                          appId={appId}
+                          reading={reading}
+                          hasMany={events.length > 1}
+                        />
+                      ))}
+                    </ul>
+                  )
+                }
+              </WhenLoaded>
+            </Step>
+          )}
+        </>
+      )}
+    </ol>
+  );
+}
+
+const isUnmatched = ({ reason }: { readonly reason: string }): boolean => reason === "no_match";
+
+interface KeptProps {
+  readonly appId: string;
+  readonly items: Whole["quarantine"];
+}
+
+/** What is in quarantine of it: why, and what mends it. */
+const Kept = ({ appId, items }: KeptProps) => (
+  <ul class="step-list">
+    {items.map(({ id, reason, path }) => (
+      <li key={id}>
+        <a href={`/console/apps/${encodeURIComponent(appId)}/quarantine${queryOf({ item: id })}`}>
+          <Badge tone="warn">{reason}</Badge>
+        </a>{" "}
+        {path !== undefined && (
+          <code>
+            <Stranger max={200}>{path}</Stranger>{" "}
+          </code>
+        )}
+        {wordsOf(reason).words} <span class="soft">{wordsOf(reason).cure}</span>
+      </li>
+    ))}
+  </ul>
+);
+
+function OneReading({
+  appId,
+  reading,
+  hasMany,
+}: {
+  readonly appId: string;
+  readonly reading: Reading;
+  readonly hasMany: boolean;
+}) {
+  const { subscriptionId, eventId, state, reader, deliveries, pendingSeconds, attempts } = reading;
+  const { tone, words } = READ[state];
+  const app = `/console/apps/${encodeURIComponent(appId)}`;
+  return (
+    <li>
+      <div class="row wrap">
+        <Badge tone={tone}>{words}</Badge>
+        <a
+          href={
+            state === "deadLetter"
+              ? `${app}/dead-letters${queryOf({ subscription: subscriptionId })}`
+              : `${app}/subscriptions`
+          }
+        >
+          <code>{subscriptionId}</code>
+        </a>
+        {hasMany && (
+          <code class="soft">
+            <Stranger max={64}>{eventId}</Stranger>
+          </code>
+        )}
+        {reader !== null && (
+          <span class="soft">
+            by <Stranger max={64}>{reader}</Stranger>
+            {pendingSeconds !== null && ` for ${formatDuration(Math.round(pendingSeconds) * 1_000)}`}
+            {deliveries !== null && deliveries > 1 && `, given ${formatCount(deliveries)} times`}
+          </span>
+        )}
+      </div>
+      {attempts.length > 0 && (
+        <ol class="step-attempts">
+          {attempts.map(({ at, status, code, durationMs }, index) => (
+            <li key={index} class="row">
+              <Badge tone="bad">{status ?? code}</Badge>
+              <Time at={at} />
+              <span class="faint">{formatDuration(durationMs)}</span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </li>
+  );
+}
+
+interface StepProps {
+  readonly title: string;
+  readonly tone: Tone;
+  readonly children: ComponentChildren;
+}
+
+const Step = ({ title, tone, children }: StepProps) => (
+  <li class={`step ${tone}`}>
+    <h2>
+      {title} <span class="sr-only">{HEARD[tone]}</span>
+    </h2>
+    <div class="step-body">{children}</div>
+  </li>
+);
+
+const HEARD: Readonly<Record<Tone, string>> = {
+  ok: "(done)",
+  bad: "(failed)",
+  warn: "(needs a look)",
+  info: "(under way)",
+  plain: "",
+};
+
+const Names = ({ names }: { readonly names: readonly string[] }) => (
+  <>
+    {[...new Set(names)].map((name, index) => (
+      <span key={name}>
+        {index > 0 && ", "}
+        <Stranger max={255}>{name}</Stranger>
+      </span>
+    ))}
+  </>
+);
+
+const VERIFIED: Readonly<
+  Record<Whole["verification"]["result"], { readonly tone: Tone; readonly words: string }>
+> = {
+  verified: { tone: "ok", words: "Its signature is valid." },
+  unproved: {
+    tone: "warn",
+    words: "Accepted, because the channel tries its settings out: they would have refused it.",
+  },
+  none: { tone: "plain", words: "The channel verifies nobody: who knows its address is believed." },
+  fetched: { tone: "ok", words: "The gateway asked for it." },
+  refused: { tone: "bad", words: "It does not verify." },
+  unknown: { tone: "plain", words: "It was refused before anybody looked." },
+};
+
+const READ: Readonly<Record<Reading["state"], { readonly tone: Tone; readonly words: string }>> = {
+  unread: { tone: "plain", words: "not read yet" },
+  pending: { tone: "info", words: "in hand" },
+  retrying: { tone: "warn", words: "tried again" },
+  deadLetter: { tone: "bad", words: "dead letter" },
+  acknowledged: { tone: "ok", words: "acknowledged" },
+};
+
+function toneOf(readings: readonly Reading[] | undefined): Tone {
+  const tones = (readings ?? []).map(({ state }) => READ[state].tone);
+  return (
+    (["bad", "warn", "info", "plain"] as const).find((tone) => tones.includes(tone)) ??
+    (tones.length > 0 ? "ok" : "plain")
+  );
+}
+
+/** What the operator can do about an answer. */
+function cureOf(httpStatus: number): string {
+  switch (httpStatus) {
+    case 400:
+      return "The channel refuses what does not fit, instead of keeping it: see onInvalid and onNoMatch.";
+    case 401:
+      return "Look at the channel's secret and scheme: the sender signs with another one, or not at all.";
+    case 404:
+    case 405:
+      return "The sender uses an address or method that the channel does not have.";
+    case 413:
+      return "Raise limits.maxBodyBytes of the channel, or let the sender send less at once.";
+    case 415:
+      return "The sender's Content-Type is none that the channel reads.";
+    case 429:
+      return "The sender is faster than the limits of the channel or organization; it was asked to wait.";
+    default:
+      return "The sender was asked to repeat it. Look at the overview for what was away at that time.";
+  }
+}

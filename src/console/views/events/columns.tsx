@@ -1,0 +1,48 @@
+import type { Column } from "../../kit/list/table.tsx";
+import { Stranger } from "../../kit/text/stranger.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { channelOf, type Event, timeOf } from "./timeline.ts";
+
+const SHOWN = 160;
+
+/** Of a list of events: the newest, or those that come in. */
+export const eventColumns = (appId: string): readonly Column<Event>[] => [
+  { title: "Time", cell: (event) => <Time at={timeOf(event)} />, width: "10rem" },
+  {
+    title: "Type",
+    cell: ({ type }) => <Stranger max={255}>{type}</Stranger>,
+    width: "minmax(0, 2fr)",
+  },
+  {
+    title: "Channel",
+    cell: (event) => <Stranger>{channelOf(event, appId)}</Stranger>,
+    width: "minmax(0, 1fr)",
+    priority: 3,
+  },
+  {
+    title: "Id",
+    cell: ({ id }) => (
+      <code>
+        <Stranger max={128}>{id}</Stranger>
+      </code>
+    ),
+    width: "minmax(0, 2fr)",
+    priority: 2,
+  },
+  {
+    title: "Data",
+    cell: (event) => (
+      <code class="soft">
+        <Stranger max={SHOWN}>{dataOf(event)}</Stranger>
+      </code>
+    ),
+    width: "minmax(0, 4fr)",
+    priority: 3,
+  },
+];
+
+function dataOf({ data, data_base64: base64 }: Event): string | undefined {
+  if (base64 !== undefined) return `bytes: ${base64.slice(0, SHOWN)}`;
+  if (data === undefined) return undefined;
+  return typeof data === "string" ? data.slice(0, SHOWN + 1) : JSON.stringify(data).slice(0, SHOWN + 1);
+}

@@ -1,0 +1,21 @@
+/** `order.total = 12`, `items.0.sku`: a field of the data, and what it must be; only there: any. */
+export type FieldFilter = (data: unknown) => boolean;
+
+/** Undefined: it names no field. */
+export function parseFieldFilter(text: string): FieldFilter | undefined {
+  const [, left = "", , right] = /^\s*([^=]*?)\s*(=\s*(.*?)\s*)?$/su.exec(text) ?? [];
+  const names = left
+    .replace(/^\$\.?/, "")
+    .split(".")
+    .filter((name) => name !== "");
+  if (names.length === 0) return undefined;
+  const wanted = right?.replace(/^"(.*)"$/s, "$1");
+  return (data) => {
+    let at = data;
+    for (const name of names) {
+      if (typeof at !== "object" || at === null || !Object.hasOwn(at, name)) return false;
+      at = (at as Readonly<Record<string, unknown>>)[name];
+    }
+    return wanted === undefined || (typeof at === "string" ? at : JSON.stringify(at)) === wanted;
+  };
+}

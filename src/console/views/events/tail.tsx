@@ -1,0 +1,143 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { queryOf } from "../../api/curl.ts";
+import { announce } from "../../kit/feedback/announce.tsx";
+import { Empty, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Badge, Page, type Tone } from "../../kit/layout/page.tsx";
+import { useShortcut } from "../../kit/layout/shortcuts.tsx";
+import { usePlaces } from "../../kit/layout/use-places.ts";
+import { useAddress } from "../../kit/list/address.ts";
+import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
+import { Table } from "../../kit/list/table.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
+import { eventColumns } from "./columns.tsx";
+import { EventPanel } from "./event-panel.tsx";
+import { parseFieldFilter } from "./field-filter.ts";
+import { channelOf, type Event, placeOf } from "./timeline.ts";
+import { MAX_SHOWN, type Tail, useTail } from "./use-tail.ts";
+
+const FILTERS = ["channel", "type", "id", "field"] as const;
+
+/** What is published, while it comes; the newest on top. */
+export default function LiveTail({ appId }: { readonly appId: string }) {
+  const { values, set } = useFilters(FILTERS);
+  const { query, go } = useAddress();
+  const places = usePlaces(appId);
+  const [isPaused, setPaused] = useState(false);
+  const { channel, type, id, field } = values;
+  const hasField = field === undefined ? undefined : parseFieldFilter(field);
+  const path = `/apps/${encodeURIComponent(appId)}/events/stream${queryOf({ type })}`;
+  const tail = useTail({
+    path,
+    isPaused,
+    needs: [channel, type, id, field],
+    fits: (event) =>
+      (channel === undefined || channelOf(event, appId) === channel) &&
+      (type === undefined || event.type === type) &&
+      (id === undefined || event.id === id || event.entryId === id) &&
+      (hasField === undefined || hasField(event.data)),
+  });
+  const { events, seen, state, problem, clear, retry } = tail;
+  useEffect(() => announce(STATES[state.is].words), [state.is]);
+  useShortcut({
+    keys: "p",
+    does: "Pause, go on",
+    run: () => setPaused((before) => !before),
+  });
+  const fields: readonly FilterField[] = [
+    places.channel,
+    places.type,
+    { name: "id", label: "Id", kind: "text", placeholder: "event or entry" },
+    { name: "field", label: "Field", kind: "text", placeholder: "order.total = 12" },
+  ];
+  const columns = useMemo(() => eventColumns(appId), [appId]);
+  const isFiltered = Object.keys(values).length > 0;
+  return (
+    <Page
+      title="Live tail"
+      beside={<Badge tone={STATES[state.is].tone}>{STATES[state.is].words}</Badge>}
+      lead={leadOf(state)}
+      actions={
+        <>
+          <button type="button" class="button" disabled={seen === 0} onClick={clear}>
+            Clear
+          </button>
+          <button
+            type="button"
+            class={isPaused ? "button primary" : "button"}
+            onClick={() => setPaused(!isPaused)}
+          >
+            {isPaused ? "Go on" : "Pause"}
+          </button>
+        </>
+      }
+    >
+      <FilterBar fields={fields} values={values} onChange={set} />
+      {problem && <ProblemNote problem={problem} onRetry={retry} />}
+      <div class="split">
+        <div class="stack">
+          {events.length === 0 ? (
+            <Empty title={isPaused ? "Paused" : isFiltered ? "Nothing that fits yet" : "Waiting for events"}>
+              {isFiltered
+                ? `${formatCount(seen)} came in and did not fit the filters.`
+                : "Send something to a channel of this app: it appears here within a second."}
+            </Empty>
+          ) : (
+            <>
+              <Table
+                label="Events as they come"
+                columns={columns}
+                count={events.length}
+                rowAt={(index) => events[events.length - 1 - index]}
+                keyOf={placeOf}
+                onOpen={(event: Event) => {
+                  // It would move away under the reader's eyes.
+                  setPaused(true);
+                  go({ event: placeOf(event) });
+                }}
+                openKey={query.event}
+              />
+              <p class="count-line">
+                {formatCount(events.length)} in sight of {formatCount(seen)} that came in
+                {events.length === MAX_SHOWN && `; the newest ${formatCount(MAX_SHOWN)} are kept`}
+              </p>
+            </>
+          )}
+        </div>
+        {query.event !== undefined && (
+          <EventPanel
+            key={query.event}
+            appId={appId}
+            place={query.event}
+            onClose={() => go({ event: undefined })}
+            onGone={clear}
+          />
+        )}
+      </div>
+      <ApiCall call={{ method: "GET", path }} />
+    </Page>
+  );
+}
+
+const STATES: Readonly<Record<Tail["state"]["is"], { readonly tone: Tone; readonly words: string }>> = {
+  connecting: { tone: "plain", words: "Connecting" },
+  live: { tone: "ok", words: "Live" },
+  waiting: { tone: "warn", words: "Connecting again" },
+  paused: { tone: "info", words: "Paused" },
+  failed: { tone: "bad", words: "Stopped" },
+};
+
+function leadOf(state: Tail["state"]): string {
+  switch (state.is) {
+    case "paused":
+      return "Going on resumes where it stands: nothing is left out.";
+    case "waiting":
+      return `${state.problem?.message ?? "The line has ended."} It is tried again in ${formatDuration(state.retryMs)}, from where it stood.`;
+    case "connecting":
+    case "live":
+    case "failed":
+      return "Events of this app while they are published, the newest on top.";
+    default:
+      return state satisfies never;
+  }
+}

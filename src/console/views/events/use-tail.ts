@@ -1,0 +1,95 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { readStream, type StreamState } from "../../api/event-stream.ts";
+import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
+import type { Event } from "./timeline.ts";
+
+/** The newest that are kept in sight. */
+export const MAX_SHOWN = 2_000;
+/** So often what came in is drawn: one by one, a busy app would leave no time for anything else. */
+const DRAW_EVERY_MS = 200;
+
+export interface Tail {
+  /** The newest last. */
+  readonly events: readonly Event[];
+  /** All that came, shown or passed over. */
+  readonly seen: number;
+  readonly state: StreamState | { readonly is: "paused" } | { readonly is: "failed" };
+  readonly problem: ApiProblem | undefined;
+  readonly clear: () => void;
+  readonly retry: () => void;
+}
+
+interface Options {
+  readonly path: string;
+  /** A paused stream is closed, and goes on from where it stood: nothing is left out. */
+  readonly isPaused: boolean;
+  readonly fits: (event: Event) => boolean;
+  /** What `fits` is made of: where it changes, what is in sight is looked through again. */
+  readonly needs: readonly unknown[];
+}
+
+/** The events of an app while they come. */
+export function useTail({ path, isPaused, fits, needs }: Options): Tail {
+  const [state, setState] = useState<Tail["state"]>({ is: "connecting" });
+  const [problem, setProblem] = useState<ApiProblem>();
+  const [shown, setShown] = useState<{ readonly events: readonly Event[]; readonly seen: number }>({
+    events: [],
+    seen: 0,
+  });
+  const [turn, setTurn] = useState(0);
+  const position = useRef<{ lastEventId: string | undefined }>({ lastEventId: undefined });
+  const latest = useRef(fits);
+  latest.current = fits;
+  const waiting = useRef<{ events: Event[]; seen: number }>({ events: [], seen: 0 });
+
+  const draw = useCallback(() => {
+    const { events, seen } = waiting.current;
+    if (seen === 0) return;
+    waiting.current = { events: [], seen: 0 };
+    setShown((before) => ({
+      events: [...before.events, ...events].slice(-MAX_SHOWN),
+      seen: before.seen + seen,
+    }));
+  }, []);
+
+  useEffect(() => {
+    setShown(({ events, seen }) => ({ events: events.filter(latest.current), seen }));
+  }, needs);
+
+  useEffect(() => {
+    setProblem(undefined);
+    if (isPaused) {
+      setState({ is: "paused" });
+      return undefined;
+    }
+    const stopping = new AbortController();
+    const timer = setInterval(draw, DRAW_EVERY_MS);
+    const onEvent = ({ data }: { readonly data: string }): void => {
+      const event = JSON.parse(data) as Event;
+      waiting.current.seen++;
+      if (!latest.current(event)) return;
+      waiting.current.events.push(event);
+      if (waiting.current.events.length > 2 * MAX_SHOWN)
+        waiting.current.events.splice(0, waiting.current.events.length - MAX_SHOWN);
+    };
+    const { signal } = stopping;
+    readStream({ path, position: position.current, signal, onEvent, onState: setState }).catch((error) => {
+      if (signal.aborted || isAbort(error)) return;
+      setState({ is: "failed" });
+      setProblem(toProblem(error));
+    });
+    return () => {
+      stopping.abort();
+      clearInterval(timer);
+      draw();
+    };
+  }, [path, isPaused, turn]);
+
+  return {
+    ...shown,
+    state,
+    problem,
+    clear: useCallback(() => setShown({ events: [], seen: 0 }), []),
+    retry: useCallback(() => setTurn((before) => before + 1), []),
+  };
+}
