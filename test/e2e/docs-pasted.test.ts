@@ -99,6 +99,10 @@ it("the page on the API, pasted, lists the apps", async () => {
   expect(await paste("api.md")).toMatch(/^\[/);
 });
 
+it("the page on watching, pasted, says that the gateway is ready", async () => {
+  expect(JSON.parse(await paste("watching.md"))).toMatchObject({ status: "ready" });
+});
+
 it("the page on CloudEvents, pasted, publishes its event", async () => {
   const output = await paste("cloudevents.md");
   expect(JSON.parse(output)).toMatchObject({
