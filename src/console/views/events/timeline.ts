@@ -1,5 +1,3 @@
-import type { Part } from "../../api/client.ts";
-
 /** An event as the list answers it; the sender's extensions stand beside what is named. */
 export interface Event {
   readonly id: string;
@@ -9,6 +7,12 @@ export interface Event {
   readonly entryId: string;
   readonly data?: unknown;
   readonly data_base64?: string;
+}
+
+/** A part of a list, and how long it is. */
+interface Part<Row> {
+  readonly rows: readonly Row[];
+  readonly total: number;
 }
 
 export interface Range {
