@@ -195,7 +195,9 @@ describe("the commands of events", () => {
     });
     const privately = await run("send sms --secret s3cret");
     expect([privately.code, privately.stderr]).toEqual([1, expect.stringContaining("private key")]);
-    expect(privately.stderr).toContain("inlet explain sms --preset telnyx");
+    expect(privately.stderr).toContain("inlet send sms --test --preset telnyx");
+    const tested = await run("send hooks --test --event issues");
+    expect([tested.code, rows(tested.stdout)[0]]).toMatchObject([0, { events: [{ type: "issues" }] }]);
     expect(rows((await run('send inbox --data {"a":1}')).stdout)[0].status).toBe(200);
   });
 

@@ -16,6 +16,14 @@ interface SendOptions {
   readonly header?: readonly string[];
   readonly secret?: string;
   readonly show?: boolean;
+  readonly test?: boolean;
+}
+
+/** What a test delivery became. */
+interface Tested {
+  readonly received: number;
+  readonly events: readonly { readonly id: string; readonly type: string; readonly entryId: string }[];
+  readonly failures: readonly { readonly reason: string; readonly detail: string }[];
 }
 
 /** The answer of a hook. */
@@ -37,10 +45,14 @@ export function define(command: Command, context: CommandContext): void {
     .option("-H, --header <header...>", "a header, as 'Name: value'")
     .option("--secret <secret>", "what the channel verifies with: text, @file, or @- (default: INLET_SECRET)")
     .option("--show", "print the request, and send nothing")
+    .option("--test", "let the gateway publish it as a test event, behind verification: no secret is needed")
     .action(
       acting<[string], SendOptions>(context, async (client, [named], options) => {
-        const channel = await getChannel(client.api, await client.app(), named);
-        const request = await prepare(client, channel, options);
+        const app = await client.app();
+        const channel = await getChannel(client.api, app, named);
+        const { request: unsigned, preset } = await compose(client, channel, options);
+        if (options.test) return test(client, app.id, channel, unsigned);
+        const request = await sign(client, channel, unsigned, { preset, options });
         return options.show ? show(client, channel, request) : send(client, channel, request);
       }),
     );
@@ -48,18 +60,25 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet send hooks --event push --secret @secret.txt", "a sample of the channel's provider"],
     ['inlet send inbox --data \'{"hello":"world"}\'', "to a channel that verifies nothing"],
     ["inlet send hooks --preset stripe --data @event.json", "a body of your own, signed with INLET_SECRET"],
+    ["inlet send hooks --test", "a test event: handlers skip it unless they ask for such"],
   ]).addHelpText(
     "after",
     `
 Secrets are write-only in the gateway, which signs nothing for anyone: the secret is given here. What a provider signs with a private
-key cannot be signed here. Exit code 1: the channel refuses the delivery.`,
+key cannot be signed here: --test tries the channel without. Exit code 1: the channel refuses the delivery.`,
   );
 }
 
-async function prepare(client: Client, channel: Channel, options: SendOptions): Promise<OutgoingRequest> {
+interface Composed {
+  readonly request: OutgoingRequest;
+  readonly preset: StoredPreset | undefined;
+}
+
+/** The request as its provider would make it, but for the signature. */
+async function compose(client: Client, channel: Channel, options: SendOptions): Promise<Composed> {
   const { io } = client;
   const { preset: name = channel.config.preset, event, data, header = [] } = options;
-  if (channel.url === null)
+  if (channel.url === null && !options.test)
     throw wrongUse(`${channel.uid} has no address to post to, or your key may not see it.`);
   const preset = await presetOf(client, name);
   if (preset === undefined && data === undefined) {
@@ -67,7 +86,8 @@ async function prepare(client: Client, channel: Channel, options: SendOptions): 
   }
   if (event !== undefined && data !== undefined)
     throw wrongUse("--event changes a sample: it does not go with --data.");
-  const [path = "", ownQuery = ""] = new URL(channel.url).pathname.split("?", 2);
+  const { pathname: path, search } = new URL(channel.url ?? "http://none/");
+  const ownQuery = search.slice(1);
   const query = data === undefined ? new URLSearchParams(preset?.sample.query).toString() : ownQuery;
   const request: OutgoingRequest = {
     method: "POST",
@@ -83,7 +103,7 @@ async function prepare(client: Client, channel: Channel, options: SendOptions): 
   const isSample = preset !== undefined && data === undefined;
   const fresh = isSample ? freshen(request, preset, { type: event, random: Math.random }) : undefined;
   if (fresh?.ok === false) throw wrongUse(`${preset?.title}: ${fresh.error}.`);
-  return sign(client, channel, fresh?.value ?? request, { preset, options });
+  return { request: fresh?.value ?? request, preset };
 }
 
 const presetOf = async ({ api }: Client, name: unknown): Promise<StoredPreset | undefined> =>
@@ -115,10 +135,30 @@ async function sign(
   });
   if (signed.ok) return signed.value;
   throw new CommandError(
-    `This delivery cannot be signed: ${signed.error}.\nTo try out what the channel makes of one: inlet explain ${uid}${
+    `This delivery cannot be signed: ${signed.error}.\nTo try the channel without: inlet send ${uid} --test${
       preset === undefined ? "" : ` --preset ${preset.preset}`
     }`,
   );
+}
+
+async function test(
+  { api, output }: Client,
+  appId: string,
+  { uid }: Channel,
+  { headers, target, body }: OutgoingRequest,
+): Promise<ExitCode> {
+  const tested = await api.post<Tested>(pathOf("apps", appId, "channels", uid, "test"), {
+    headers,
+    query: target.split("?", 2)[1] ?? "",
+    body: body.toString("base64"),
+    bodyEncoding: "base64",
+  });
+  output.one(tested, [
+    ["items", tested.received],
+    ...tested.events.map(({ type, id }) => ["event", `${type} ${id}`] as const),
+    ...tested.failures.map(({ reason, detail }) => [reason, detail] as const),
+  ]);
+  return tested.failures.length > 0 ? EXIT.failed : EXIT.done;
 }
 
 function show(
