@@ -146,6 +146,63 @@ describe("quarantine", () => {
   });
 });
 
+describe("what strangers send", () => {
+  /** Characters that would hide or turn what stands around them. */
+  const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}]/u;
+
+  it("does nothing as an event's id, and hides nothing of what it holds", async () => {
+    await send(order(HOSTILE, 1));
+    await using opened = await console.open(`/apps/${app.id}/events`);
+    const { page } = opened;
+    await page.locator('[data-index="0"]').click();
+    const panel = page.getByRole("complementary", { name: "Event" });
+    await panel.getByRole("heading", { name: "The event" }).waitFor();
+    const { text, titles } = (await page.evaluate(
+      "({ text: document.body.innerText, titles: [document.title, ...[...document.querySelectorAll('[title], [aria-label]')].flatMap((one) => [one.title, one.ariaLabel ?? ''])].join() })",
+    )) as { readonly text: string; readonly titles: string };
+    expect(text).toContain("\\u202Egnp.exe\\u200B");
+    expect(text).not.toMatch(HIDDEN);
+    expect(titles).not.toMatch(HIDDEN);
+    expect(await page.evaluate("'hit' in window")).toBe(false);
+    expect(await panel.locator("img, script").count()).toBe(0);
+  });
+
+  it("may be megabytes in one line: what is in sight is drawn, and it is saved as a file that no browser shows", async () => {
+    await send({ type: "large", html: `<script>window.hit=1</script>${"x".repeat(3_000_000)}` });
+    await using opened = await console.open(`/apps/${app.id}/quarantine`);
+    const { page } = opened;
+    await row(page, "no_match").click();
+    await page.locator('[data-index="0"]').click();
+    const panel = page.getByRole("complementary", { name: "Quarantined item" });
+    await panel.getByText("2.9 MiB").waitFor();
+    expect(await panel.locator(".line").count()).toBeLessThanOrEqual(100);
+    expect((await panel.textContent())?.length).toBeLessThan(100_000);
+    const saving = page.waitForEvent("download");
+    await panel.getByRole("button", { name: "Save" }).click();
+    const saved = await saving;
+    expect(saved.suggestedFilename()).toMatch(/^qr_\w+\.txt$/);
+    await saved.cancel();
+    expect(await page.evaluate("'hit' in window")).toBe(false);
+  });
+
+  it("is not run again by a key that may only read, nor shown where the key may not look", async () => {
+    await send(order("read-only", "text"));
+    const { key } = await console.gateway.api<{ key: string }>("POST", "/iam/api-keys", {
+      name: "reader",
+      permissions: ["apps.read"],
+    });
+    await using opened = await console.open(`/apps/${app.id}/quarantine`, { key });
+    const { page } = opened;
+    await row(page, "schema_mismatch").click();
+    await page.locator('[data-index="0"]').click();
+    await page.getByRole("heading", { name: "Headers" }).waitFor();
+    expect(await page.getByRole("button", { name: /re-drive|delete/i }).count()).toBe(0);
+    expect(await page.getByRole("checkbox").count()).toBe(0);
+    expect(await page.getByRole("link", { name: "Events" }).count()).toBe(1);
+    expect(await page.getByRole("link", { name: "Deliveries" }).count()).toBe(0);
+  });
+});
+
 describe("dead letters", () => {
   it("say why a handler did not take an event, attempt by attempt, and send it again", async () => {
     const { id } = await console.gateway.api<{ id: string }>("POST", `/apps/${app.id}/events/subscribe`, {

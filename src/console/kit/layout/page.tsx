@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { announce } from "../feedback/announce.tsx";
+import { visibleText } from "../text/visible.ts";
 import { Icon } from "./icons.tsx";
 
 export interface Crumb {
@@ -22,7 +23,9 @@ interface Props {
 }
 
 /** The frame of a view: its title, where it stands, what can be done with it. */
-export function Page({ title, crumbs = [], beside, actions, lead, children }: Props) {
+export function Page({ title: given, crumbs = [], beside, actions, lead, children }: Props) {
+  // It may be the name of something that came from outside.
+  const title = visibleText(given);
   const isFirst = useRef(true);
   useEffect(() => {
     document.title = `${title} · Inlet`;
@@ -38,7 +41,7 @@ export function Page({ title, crumbs = [], beside, actions, lead, children }: Pr
             <ol>
               {crumbs.map(({ title: name, href }) => (
                 <li key={href}>
-                  <a href={href}>{name}</a>
+                  <a href={href}>{visibleText(name)}</a>
                   <Icon name="right" />
                 </li>
               ))}

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { announce } from "../feedback/announce.tsx";
 import { Icon } from "../layout/icons.tsx";
+import { visibleText } from "./visible.ts";
 
 interface Props {
   readonly text: string;
@@ -33,12 +34,13 @@ export function CopyButton({ text, what }: Props) {
   );
 }
 
-/** A short text with a button to copy it: an id, an address. */
+/** A short text with a button to copy it: an id, an address. Hidden characters show by their numbers; what is copied is the text as it is. */
 export function Copyable({ text, what }: Props) {
+  const shown = visibleText(text);
   return (
     <span class="copyable">
-      <code class="ellipsis" title={text}>
-        {text}
+      <code class="ellipsis" title={shown}>
+        {shown}
       </code>
       <CopyButton text={text} what={what} />
     </span>
