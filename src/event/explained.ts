@@ -48,7 +48,7 @@ export interface ExplainedItem {
   readonly events: readonly ExplainedEvent[];
   /** The records that quarantine would keep. */
   readonly failures: readonly ItemFailure[];
-  /** Step by step, in the order of the channel's definitions; empty where the item could not be read. */
+  /** Step by step, in the order of the channel's definitions; empty where the item could not be read, and behind the first items. */
   readonly definitions: readonly ExplainedRule[];
   /** Of an item that no definition matches: the type of the one that came closest. */
   readonly closest: string | null;

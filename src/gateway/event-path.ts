@@ -96,10 +96,7 @@ export function createEventPath(deps: EventPathDeps) {
   const deliveryRecords = createDeliveryRecords({ redis });
   const recorder = createDeliveryRecorder({
     records: deliveryRecords,
-    explain: createExplain({
-      explainEach,
-      findKnownIds: async (events) => events.map(() => ({ kind: "new" })),
-    }),
+    explain: createExplain({ explainEach, findKnownIds: undefined }),
     ...{ isOverLimit: deps.isOverLimit, metrics, clock, log: deps.log },
   });
   const shared: WriterDeps = {

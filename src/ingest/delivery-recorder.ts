@@ -50,7 +50,7 @@ export interface DeliveryRecorder extends AsyncDisposable {
 
 export interface DeliveryRecorderDeps {
   readonly records: Pick<DeliveryRecords, "write">;
-  /** Says what each path yields; it need not know which ids are known. */
+  /** Says what each path yields; of events it need not tell. */
   readonly explain: Explain;
   /** True of an organization whose topics hold more than they may: it keeps no records. */
   readonly isOverLimit: (organizationId: string) => boolean;

@@ -31,7 +31,8 @@ interface Draft {
  */
 export function createExplain(deps: {
   readonly explainEach: Explainer;
-  readonly findKnownIds: FindKnownIds;
+  /** Undefined: what is asked for are steps and failures; events are left out. */
+  readonly findKnownIds: FindKnownIds | undefined;
 }) {
   /** @param only explains one item alone, as a re-drive would run it */
   return async (
@@ -57,10 +58,11 @@ export function createExplain(deps: {
         if (definition !== undefined) of(item).byRule.set(definition, fault);
       }
     }
-    const events = [...drafts.values()].flatMap((draft) => draft.events);
+    const { findKnownIds } = deps;
+    const events = findKnownIds ? [...drafts.values()].flatMap((draft) => draft.events) : [];
     const { windowSeconds } = channel.config.dedupe;
-    const known = await deps.findKnownIds(events, { dedupeWindowMs: windowSeconds * 1000 });
-    const statuses = new Map(events.map((event, place) => [event, known[place]]));
+    const known = await findKnownIds?.(events, { dedupeWindowMs: windowSeconds * 1000 });
+    const statuses = new Map(events.map((event, place) => [event, known?.[place]]));
     return [...drafts]
       .sort(([a], [b]) => (a ?? -1) - (b ?? -1))
       .map(([item, draft]) => {
@@ -70,7 +72,7 @@ export function createExplain(deps: {
         }));
         return {
           item,
-          events: draft.events.map((event) => explained(event, statuses.get(event))),
+          events: findKnownIds ? draft.events.map((event) => explained(event, statuses.get(event))) : [],
           failures: draft.failures,
           definitions,
           closest: closestOf(definitions),

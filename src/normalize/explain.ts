@@ -11,8 +11,10 @@ import type { ItemResult } from "./run-item.ts";
 const PATH_BUDGET = 200_000;
 const MOST_VALUES = 10;
 const MOST_CHARS = 256;
+/** Definitions of items that are read for one delivery: a thousand items by a thousand definitions would take seconds. */
+const MOST_STEPS = 5_000;
 
-/** As `normalize` answers, but uncollected, and with what the paths yield of each item that could be read, by its index. */
+/** As `normalize` answers, but uncollected, and with what the paths yield of the first items that could be read, by their index. */
 export type Explained =
   | {
       readonly kind: "each";
@@ -28,8 +30,13 @@ export async function explainEach(
   only?: Selection,
 ): Promise<Explained> {
   const steps = new Map<number, readonly ExplainedDefinition[]>();
-  const onItem = (context: ItemContext): void =>
-    void steps.set(context.item.index, explainItem(rules, context));
+  let left = MOST_STEPS;
+  const onItem = (context: ItemContext): void => {
+    if (left <= 0) return;
+    const explained = explainItem(rules, context);
+    left -= explained.length;
+    steps.set(context.item.index, explained);
+  };
   const each = await normalizeEach(rules, delivery, { ...deps, onItem }, only);
   return each.kind === "each" ? { kind: "each", results: each.results, steps } : each;
 }

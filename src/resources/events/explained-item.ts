@@ -42,17 +42,22 @@ export const explainedItemSchema = z
     failures: z.array(z.object({ ...faultFields, definitions: z.array(z.string()) })).meta({
       description: "Why it would be quarantined, or the delivery refused.",
     }),
-    definitions: z.array(
-      z.object({
-        type: z.string(),
-        topic: z.string(),
-        matches: z.boolean(),
-        typePath: pathSchema,
-        idPath: pathSchema,
-        payloadPath: pathSchema,
-        failure: z.object(faultFields).nullable(),
+    definitions: z
+      .array(
+        z.object({
+          type: z.string(),
+          topic: z.string(),
+          matches: z.boolean(),
+          typePath: pathSchema,
+          idPath: pathSchema,
+          payloadPath: pathSchema,
+          failure: z.object(faultFields).nullable(),
+        }),
+      )
+      .meta({
+        description:
+          "What each definition makes of it; of a delivery with many items those of the first alone.",
       }),
-    ),
     closest: z.string().nullable().meta({
       description: "Of an item that no definition matches: the type of the one that came closest.",
     }),

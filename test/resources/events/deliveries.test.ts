@@ -195,6 +195,16 @@ describe("what the newest deliveries would become", () => {
     const wrong = { channelId: "main", events: [{ type: "a", idPath: "$.[" }] };
     expect(await spine.api.call.refusal("POST", path, wrong)).toMatchObject({ status: 400 });
   });
+
+  it("is told of a bounded number of items", async () => {
+    const app = await install({ itemsPath: "$.items", onNoMatch: "reject" });
+    for (let n = 0; n < 6; n++) await deliver(app, { items: Array.from({ length: 1_000 }, () => 0) });
+    const { looked, failures, items } = await spine.api.call.post(`/apps/${app.id}/deliveries/preview`, {
+      channelId: "main",
+    });
+    expect([looked, failures[0].after]).toEqual([5, 5_000]);
+    for (const { explanation } of items) expect(explanation).toHaveLength(100);
+  });
 });
 
 describe("the readings of a delivery's events", () => {

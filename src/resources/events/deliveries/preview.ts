@@ -12,7 +12,7 @@ import { getChannel } from "../../apps/app-channel.ts";
 import { appParams, appScopeOf } from "../../apps/app-scope.ts";
 import { defineRoute, type Route } from "../../kit/route.ts";
 import { deliveryOf } from "../delivery-copies.ts";
-import { explainedItemSchema, renderExplainedItem } from "../explained-item.ts";
+import { explainedItemSchema, MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../explained-item.ts";
 import type { DeliveriesDeps } from "./queries.ts";
 import { filters } from "./schema.ts";
 
@@ -21,6 +21,10 @@ export interface PreviewDeps extends DeliveriesDeps {
   /** Aborts when the gateway ends. */
   readonly stopping: AbortSignal;
 }
+
+/** Items that one preview goes through, and characters of its answer; it ends with the delivery that reaches them. */
+const MAX_PREVIEWED_ITEMS = 5_000;
+const MAX_ANSWER_CHARACTERS = 8 * 1024 * 1024;
 
 const previewSchema = z.strictObject({
   channelId: filters.channel.unwrap().describe("The id or uid of the channel."),
@@ -41,7 +45,9 @@ const countSchema = z.array(
 
 const previewResultSchema = z
   .object({
-    looked: z.int().meta({ description: "Deliveries whose bodies are kept, of the newest." }),
+    looked: z.int().meta({
+      description: `Deliveries whose bodies are kept, of the newest; no more once ${MAX_PREVIEWED_ITEMS} items are looked at.`,
+    }),
     events: countSchema.meta({ description: "Events by type." }),
     failures: countSchema.meta({ description: "Items that would be quarantined, or refused, by reason." }),
     items: z.array(
@@ -92,7 +98,9 @@ export const preview = (deps: PreviewDeps): Route =>
       await recordAccess(db, caller, read, clock());
       const [types, reasons] = [createCounts(), createCounts()];
       const items = [];
+      let [previewed, characters] = [0, 0];
       for (const { id } of newest) {
+        if (previewed >= MAX_PREVIEWED_ITEMS || characters >= MAX_ANSWER_CHARACTERS) break;
         const found = await deliveryRecords.find(scope.organizationId, id);
         if (!found?.record.hasBody) continue;
         const delivery = deliveryOf(found);
@@ -102,7 +110,10 @@ export const preview = (deps: PreviewDeps): Route =>
         reasons.add(before.reasons, after.reasons);
         const isChanged =
           before.types.join() !== after.types.join() || before.reasons.join() !== after.reasons.join();
-        const explanation = redactTexts(explained.map(renderExplainedItem), channel.sender.hide(delivery));
+        const first = explained.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem);
+        const explanation = redactTexts(first, channel.sender.hide(delivery));
+        previewed += explained.length;
+        characters += JSON.stringify(explanation).length;
         items.push({ id, isChanged, explanation });
       }
       return { looked: items.length, events: types.counted(), failures: reasons.counted(), items };
