@@ -37,6 +37,10 @@ export interface Library {
 const FOLDER = new URL("../../docs/", import.meta.url);
 const MAX_HITS = 30;
 const EXCERPT_CHARS = 240;
+/** Of what is looked for: each one goes through the whole index, and anybody may ask. */
+const MAX_WORDS = 8;
+
+const tokenize: (text: string) => string[] = MiniSearch.getDefault("tokenize");
 
 /** The pages of `src/docs` and one for each provider, read and rendered at once: about 0.1 s. */
 export function openLibrary(presets: Presets): Library {
@@ -107,7 +111,12 @@ function indexOf(pages: readonly DocsPage[]): MiniSearch {
     idField: "key",
     fields: ["title", "page", "text"],
     storeFields: ["path", "id", "title", "text"],
-    searchOptions: { combineWith: "AND", prefix: true, boost: { title: 4, page: 2 } },
+    searchOptions: {
+      combineWith: "AND",
+      prefix: ({ length }) => length > 1,
+      tokenize: (text) => [...new Set(tokenize(text))].slice(0, MAX_WORDS),
+      boost: { title: 4, page: 2 },
+    },
   });
   for (const { path, title: page, places } of pages) {
     index.addAll(places.map((place, at) => ({ ...place, key: `${path}#${at}`, page, path })));

@@ -98,6 +98,13 @@ describe("search", () => {
     }
   });
 
+  it("goes by the first words alone, each once", async () => {
+    const eight = "a gateway of events that are sent to";
+    expect(await search(`${eight} ${eight} xyzzy plugh`)).toEqual(await search(eight));
+    expect((await search(eight)).length).toBeGreaterThan(0);
+    expect(await search("a gateway xyzzy")).toEqual([]);
+  });
+
   it("shows what was typed as text", async () => {
     const html = await textOf(`/docs/search?q=${encodeURIComponent('"><script>alert(1)</script>')}`);
     expect(html).not.toContain("<script>alert");
