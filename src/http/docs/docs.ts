@@ -51,6 +51,11 @@ const ASSETS = {
   "reference.js": { file: new URL("./reference.js", import.meta.url), type: JAVASCRIPT },
 } as const;
 
+/** The pictures that the pages show. */
+const IMAGES = {
+  "console.png": { file: new URL("../../docs/images/console.png", import.meta.url), type: "image/png" },
+} as const;
+
 const CACHE_CONTROL = "public, max-age=3600";
 const MAX_QUERY_CHARS = 200;
 
@@ -70,10 +75,12 @@ export function createDocs({ presets }: { readonly presets: Presets }): Hono<Req
     const words = (c.req.query("q") ?? "").slice(0, MAX_QUERY_CHARS);
     return c.html(searchPage(library(), words, library().search(words)));
   });
-  for (const [name, { file, type }] of Object.entries(ASSETS)) {
-    docs.get(`/docs/assets/${name}`, async (c) =>
-      c.body(await readFile(file), 200, { "Content-Type": type, "Cache-Control": CACHE_CONTROL }),
-    );
+  for (const [folder, files] of Object.entries({ assets: ASSETS, images: IMAGES })) {
+    for (const [name, { file, type }] of Object.entries(files)) {
+      docs.get(`/docs/${folder}/${name}`, async (c) =>
+        c.body(await readFile(file), 200, { "Content-Type": type, "Cache-Control": CACHE_CONTROL }),
+      );
+    }
   }
   docs.get("/docs/:page", (c) => answerPage(c, library(), c.req.param("page")));
   docs.get("/docs/presets/:preset", (c) => answerPage(c, library(), `presets/${c.req.param("preset")}`));

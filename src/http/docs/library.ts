@@ -84,6 +84,7 @@ const pathOf = (file: string): string => (file === "index.md" ? "" : file.replac
 function addressIn(from: string) {
   return (href: string): string | undefined => {
     if (/^(https?:|#)/.test(href)) return href;
+    if (/^images\/[\w-]+\.png$/.test(href)) return addressFrom(from, href);
     const [, file, fragment = ""] = /^([\w-]+\.md)(#.*)?$/.exec(href) ?? [];
     if (file !== undefined) return addressFrom(from, pathOf(file)) + fragment;
     const [, preset] = /^\.\.\/verify\/presets\/([\w-]+)\.json$/.exec(href) ?? [];

@@ -21,7 +21,7 @@ export interface Rendered {
  * A page of Markdown (GitHub's flavour) as HTML. Headings get the anchors that GitHub gives them. A row of a table whose first
  * code span is a name gets an anchor of that name, so that a setting, an error or a metric has an address.
  *
- * @param addressOf where a link of the page leads; undefined: nowhere that is served, so that its text alone is shown.
+ * @param addressOf where a link of the page leads, or a picture stands; undefined: nowhere that is served, so that its text alone is shown.
  */
 export function renderMarkdown(text: string, addressOf: (href: string) => string | undefined): Rendered {
   const ids = new Set<string>();
@@ -48,6 +48,12 @@ export function renderMarkdown(text: string, addressOf: (href: string) => string
         const inner = this.parser.parseInline(tokens);
         const address = addressOf(href);
         return address === undefined ? inner : `<a href="${escapeHtml(address)}">${inner}</a>`;
+      },
+      image({ href, text }) {
+        const address = addressOf(href);
+        return address === undefined
+          ? escapeHtml(text)
+          : `<img src="${escapeHtml(address)}" alt="${escapeHtml(text)}">`;
       },
       table({ header, rows }) {
         const cells = (row: readonly Tokens.TableCell[], tag: string): string =>

@@ -11,7 +11,7 @@ import { readPresets } from "../../../src/verify/presets.ts";
 const FOLDER = new URL("../../../src/docs/", import.meta.url);
 const presets = readPresets();
 const docs = createDocs({ presets });
-const files = readdirSync(FOLDER);
+const files = readdirSync(FOLDER).filter((file) => file.endsWith(".md"));
 const guides = files.map((file) => (file === "index.md" ? "/docs" : `/docs/${file.replace(/\.md$/, "")}`));
 const ofPresets = [...presets.keys()].map((name) => `/docs/presets/${name}`);
 const textOf = async (path: string): Promise<string> => (await docs.request(path)).text();
@@ -116,6 +116,10 @@ it("every page is served with its media type", async () => {
   const types = { "docs.css": "text/css", "reference.js": "text/javascript", "favicon.png": "image/png" };
   for (const [name, type] of Object.entries(types)) {
     expect((await docs.request(`/docs/assets/${name}`)).headers.get("content-type")).toContain(type);
+  }
+  for (const name of readdirSync(new URL("images/", FOLDER))) {
+    const answer = await docs.request(`/docs/images/${name}`);
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "image/png"]);
   }
 });
 
