@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { visibleText } from "../text/visible.ts";
 
 interface Props {
   readonly title: string;
@@ -32,7 +33,7 @@ export function Dialog({ title, onClose, children, wide = false }: Props) {
       }}
     >
       <header class="dialog-head">
-        <h2 id={titleId}>{title}</h2>
+        <h2 id={titleId}>{visibleText(title)}</h2>
         <button type="button" class="button quiet icon-only" aria-label="Close" onClick={onClose}>
           ×
         </button>

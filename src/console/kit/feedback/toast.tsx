@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { visibleText } from "../text/visible.ts";
 import { announce } from "./announce.tsx";
 
 interface Toast {
@@ -11,9 +12,11 @@ interface Toast {
 const toasts = signal<readonly Toast[]>([]);
 let made = 0;
 const SHOWN_MS = 6_000;
+const MAX_CHARACTERS = 400;
 
 /** Says for a moment that something was done. What must be read before going on stands in the view instead. */
-export function toast(text: string, tone: Toast["tone"] = "ok"): void {
+export function toast(said: string, tone: Toast["tone"] = "ok"): void {
+  const text = visibleText(said.slice(0, MAX_CHARACTERS));
   const id = ++made;
   toasts.value = [...toasts.value, { id, text, tone }].slice(-4);
   announce(text);

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { visibleText } from "../text/visible.ts";
 
 interface Props {
   readonly title: string;
@@ -27,10 +28,10 @@ export function DetailPanel({ title, onClose, href, children }: Props) {
     return () => removeEventListener("keydown", onKey);
   }, [onClose]);
   return (
-    <aside class="detail" aria-label={title}>
+    <aside class="detail" aria-label={visibleText(title)}>
       <header class="detail-head">
         <h2 ref={heading} tabIndex={-1}>
-          {title}
+          {visibleText(title)}
         </h2>
         <span class="grow" />
         {href !== undefined && (

@@ -1,6 +1,6 @@
 import { useLocation } from "preact-iso";
 import { api, gotList, type Schemas } from "../../api/client.ts";
-import { Empty, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
@@ -45,7 +45,9 @@ export default function Channels({ appId }: { readonly appId: string }) {
       }
     >
       {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
-      {pages.count === 0 ? (
+      {pages.count === undefined ? (
+        !pages.problem && <Loading />
+      ) : pages.count === 0 ? (
         <Empty title="This app has no channels">
           <p>
             <a href="/console/start">Choose a provider</a>, and its channel is made here.
@@ -57,14 +59,14 @@ export default function Channels({ appId }: { readonly appId: string }) {
             <Table
               label="Channels"
               columns={COLUMNS}
-              count={pages.count ?? 0}
+              count={pages.count}
               rowAt={pages.rowAt}
               onRange={pages.onRange}
               keyOf={({ uid }) => uid}
               onOpen={({ uid }) => filters.set({ channel: uid })}
               openKey={open}
             />
-            <CountLine count={pages.count ?? 0} of="channels" />
+            <CountLine count={pages.count} of="channels" />
           </div>
           {open !== undefined && (
             <ChannelDetail

@@ -78,7 +78,16 @@ function Shown({ appId, channel }: { readonly appId: string; readonly channel: S
           ["State", <ChannelState key="state" state={state} />],
           ["Kind", kind],
           ["Changed", <Time key="changed" at={updatedAt} as="ago" />],
-          ...(connectionId === null ? [] : ([["Connection", connectionId]] as const)),
+          ...(connectionId === null
+            ? []
+            : ([
+                [
+                  "Connection",
+                  <a key="connection" href={`/console/connections?id=${connectionId}`}>
+                    {connectionId}
+                  </a>,
+                ],
+              ] as const)),
           [
             "Events",
             <span key="events">

@@ -5,6 +5,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
+import { Stranger } from "../../kit/text/stranger.tsx";
 import { Explained } from "./explained.tsx";
 
 type Preview = Schemas["DeliveriesPreview"];
@@ -163,7 +164,9 @@ function Counts({
       <tbody>
         {counts.map(({ name, before, after }) => (
           <tr key={name}>
-            <th scope="row">{name}</th>
+            <th scope="row">
+              <Stranger max={200}>{name}</Stranger>
+            </th>
             <td>{formatCount(before)}</td>
             <td>{before === after ? formatCount(after) : <Badge tone={tone}>{formatCount(after)}</Badge>}</td>
           </tr>

@@ -93,7 +93,7 @@ function Outcomes({ appId, recorded }: { readonly appId: string; readonly record
       {count === 0 ? (
         <Empty title="Nothing came in this hour">
           Send an event to a channel of this app: its address is in{" "}
-          <a href={`/console/apps?id=${appId}`}>the app</a>.
+          <a href={`/console/apps/${appId}/channels`}>the channel</a>.
         </Empty>
       ) : (
         <div class="card">

@@ -67,8 +67,8 @@ export function SubscriptionLags({ appId }: { readonly appId: string }) {
         {(rows) =>
           rows.length === 0 ? (
             <Empty title="Nobody reads this app's events">
-              A subscription gives a reader its place on the topics:{" "}
-              <code>POST /apps/{appId}/events/subscribe</code>.
+              A subscription gives a reader its place on the topics.{" "}
+              <a href={`/console/apps/${appId}/subscriptions`}>Make one</a>.
             </Empty>
           ) : (
             <Table

@@ -24,7 +24,7 @@ export function ProblemSubject({
         </MaybeLink>
       )}
       {channel !== null && (
-        <MaybeLink href={viewHref("/apps/:appId/channels", inApp, { id: channel.uid })}>
+        <MaybeLink href={viewHref("/apps/:appId/channels", inApp, { channel: channel.uid })}>
           <Stranger max={60}>{channel.uid}</Stranger>
         </MaybeLink>
       )}

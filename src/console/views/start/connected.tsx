@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { api, got, type Schemas, send } from "../../api/client.ts";
+import { queryOf } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
@@ -165,7 +166,7 @@ function TestEvent({ appId, channel }: { readonly appId: string; readonly channe
           <p key={entryId} class="note ok">
             <span>
               Event <Stranger>{id}</Stranger> of the type <Stranger>{type}</Stranger> is on its topic.{" "}
-              <a href={`/console/apps/${appId}/events?type=${encodeURIComponent(type)}`}>See it</a>
+              <a href={`/console/apps/${appId}/events${queryOf({ event: `${topic}/${entryId}` })}`}>See it</a>
             </span>
             <code class="faint">{topic}</code>
           </p>
