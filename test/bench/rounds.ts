@@ -1,0 +1,176 @@
+/**
+ * Receivers measured side by side: rounds alternate, so that what else the machine does falls on all of them; the measure is
+ * processor time a request, of the receiver and of Redis apart.
+ */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { LoadPlan, LoadResult } from "./load.ts";
+
+/** Node optimizes what runs often: the figures of the first tens of thousands of requests are of another program. */
+const WARM_REQUESTS = 60_000;
+const WARM_SECONDS = 4;
+const WARM_TIMES = 4;
+/** Of the kernel's clock in /proc, on every Linux that Node runs on. */
+const TICKS_PER_SECOND = 100;
+export const CONNECTIONS = 64;
+export const ID_HEADER = "x-github-delivery";
+
+export interface Target {
+  readonly name: string;
+  readonly pid: number;
+  readonly port: number;
+  readonly path: string;
+}
+
+/** Of one round. */
+export interface Figures {
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly cpuMicros: number;
+  readonly redisMicros: number;
+}
+
+export type Plan = Omit<LoadPlan, "port" | "path" | "seconds">;
+export type Case = readonly [Target, Plan];
+
+export interface RoundSettings {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly redisPid: number;
+}
+
+const here = (name: string): string => join(import.meta.dirname, name);
+const run = promisify(execFile);
+
+/** A list of rounds for each case; they take turns. */
+export async function alternate(
+  { rounds, seconds, redisPid }: RoundSettings,
+  cases: readonly Case[],
+): Promise<readonly (readonly Figures[])[]> {
+  for (const [target, plan] of cases) {
+    let requests = 0;
+    for (let times = 0; times < WARM_TIMES && requests < WARM_REQUESTS; times++) {
+      const { perSecond } = await measure(target, { ...plan, seconds: WARM_SECONDS }, redisPid);
+      requests += perSecond * WARM_SECONDS;
+    }
+  }
+  const all = cases.map((): Figures[] => []);
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, [target, plan]] of cases.entries()) {
+      all[i]?.push(await measure(target, { ...plan, seconds }, redisPid));
+    }
+  }
+  return all;
+}
+
+async function measure(
+  { name, pid, port, path }: Target,
+  plan: Omit<LoadPlan, "port" | "path">,
+  redisPid: number,
+): Promise<Figures> {
+  const cpuBefore = await cpuSecondsOf(pid);
+  const redisBefore = await cpuSecondsOf(redisPid);
+  const whole: LoadPlan = { ...plan, port, path };
+  const { stdout } = await run(process.execPath, [here("load.ts"), JSON.stringify(whole)], {
+    maxBuffer: 1 << 20,
+  });
+  const cpuSeconds = (await cpuSecondsOf(pid)) - cpuBefore;
+  const redisSeconds = (await cpuSecondsOf(redisPid)) - redisBefore;
+  const result = JSON.parse(stdout) as LoadResult;
+  // A channel that is limited takes some.
+  if (result.failures > (plan.status === 429 ? result.requests / 1_000 : 0))
+    throw new Error(`${name}: ${result.failures} of ${result.requests} requests failed`);
+  return {
+    perSecond: result.requests / result.seconds,
+    p50Ms: result.p50Ms,
+    p99Ms: result.p99Ms,
+    cpuMicros: (cpuSeconds * 1e6) / result.requests,
+    redisMicros: (redisSeconds * 1e6) / result.requests,
+  };
+}
+
+/** User and system time of a process, from fields 14 and 15 of /proc/<pid>/stat (proc(5)). */
+async function cpuSecondsOf(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+export function print(name: string, rounds: readonly Figures[]): void {
+  const spread = (key: keyof Figures, digits: number): string => {
+    const all = rounds.map((figures) => figures[key]);
+    const [least, most] = [Math.min(...all), Math.max(...all)].map((value) => value.toFixed(digits));
+    return `${median(rounds, key).toFixed(digits)} (${least}–${most})`;
+  };
+  process.stdout.write(
+    `  ${name.padEnd(16)} ${spread("perSecond", 0)} req/s  p50 ${median(rounds, "p50Ms").toFixed(2)} ms  p99 ${median(rounds, "p99Ms").toFixed(2)} ms  CPU ${spread("cpuMicros", 1)} µs  Redis ${spread("redisMicros", 1)} µs\n`,
+  );
+}
+
+export function median(rounds: readonly Figures[], key: keyof Figures): number {
+  const sorted = rounds.map((figures) => figures[key]).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+/** Ratios against their goals; those that are missed are told at the end, and fail the run. */
+export function createGoals() {
+  const missed: string[] = [];
+  return {
+    check(what: string, ratio: number, goal?: number, kind: "least" | "most" = "least"): void {
+      process.stdout.write(
+        `  ${what} ${ratio.toFixed(2)}${goal === undefined ? "" : ` (goal: at ${kind} ${goal})`}\n`,
+      );
+      if (goal === undefined || (kind === "least" ? ratio >= goal : ratio <= goal)) return;
+      const percent = (Math.abs(1 - ratio / goal) * 100).toFixed(0);
+      missed.push(`${what}: ${ratio.toFixed(2)}, goal ${goal}: by ${percent} %`);
+    },
+    tell(): void {
+      for (const line of missed) process.stdout.write(`MISSED ${line}\n`);
+      if (missed.length > 0) process.exitCode = 1;
+    },
+  };
+}
+
+export function planOf(body: string): Plan {
+  return {
+    host: "127.0.0.1",
+    headers: { "content-type": "application/json", "x-github-event": "push" },
+    body,
+    idHeader: ID_HEADER,
+    connections: CONNECTIONS,
+  };
+}
+
+/** Starts a program that prints its port; ended with the stack. */
+export async function startServer(
+  stack: AsyncDisposableStack,
+  name: string,
+  [command = "", ...args]: readonly string[],
+): Promise<Target> {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
+  stack.defer(() => void child.kill());
+  const port = await Promise.race([
+    once(child.stdout, "data").then(([data]) => Number(data)),
+    once(child, "exit").then(() => Number.NaN),
+  ]);
+  if (Number.isNaN(port)) throw new Error(`${name} ended before it listened`);
+  return { name, pid: child.pid ?? 0, port, path: "/" };
+}
+
+/** A real push payload, cut or filled up to about the size asked for; valid JSON. */
+export async function bodyOf(bytes: number, first: object = {}): Promise<string> {
+  const examples = JSON.parse(
+    await readFile(here("../../node_modules/@octokit/webhooks-examples/api.github.com/index.json"), "utf8"),
+  ) as readonly { readonly name: string; readonly examples: readonly Record<string, unknown>[] }[];
+  const push = examples.find(({ name }) => name === "push")?.examples[0] ?? {};
+  const kept: Record<string, unknown> = { ...first };
+  for (const [name, value] of Object.entries(push)) {
+    if (Buffer.byteLength(JSON.stringify({ ...kept, [name]: value })) <= bytes - 20) kept[name] = value;
+  }
+  const missing = bytes - Buffer.byteLength(JSON.stringify({ ...kept, filler: "" }));
+  return JSON.stringify({ ...kept, filler: "x".repeat(Math.max(0, missing)) });
+}
