@@ -68,7 +68,7 @@ const MAX_WRITTEN = 64;
 const MAX_WRITTEN_BYTES = 1024 * 1024;
 /** A larger body is not kept. */
 const MAX_BODY_BYTES = 128 * 1024;
-/** Older ones were deleted by now, or may have been: see `delete` of the records. */
+/** None is written later than so: it was deleted by now, or may have been. See `delete` of the records. */
 const MAX_WAIT_MS = 5_000;
 const MAX_RECEIPTS = 100;
 const MAX_ITEMS = 20;
@@ -134,22 +134,30 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
       waiting.delete(number);
       waitingBytes -= length;
       bytes += length;
-      if (performance.now() - kept.keptAtMs > MAX_WAIT_MS) drop(kept, "late");
-      else taken.push(kept);
+      if (isInTime(kept)) taken.push(kept);
     }
     return taken;
   }
 
+  /** Counts one that is not as dropped. */
+  function isInTime(kept: Kept): boolean {
+    const isLate = performance.now() - kept.keptAtMs > MAX_WAIT_MS;
+    if (isLate) drop(kept, "late");
+    return !isLate;
+  }
+
   async function writeNext(): Promise<void> {
-    const taken = takeNext();
+    let taken = takeNext();
     if (taken.length === 0) return;
     try {
-      const made: NewDeliveryRecord[] = [];
+      const made = new Map<Kept, NewDeliveryRecord>();
       for (const kept of taken) {
-        made.push(await recordOf(kept));
+        made.set(kept, await recordOf(kept));
         await setImmediate();
       }
-      const written = await records.write(made);
+      // What many definitions make of many deliveries takes its time.
+      taken = taken.filter(isInTime);
+      const written = await records.write(taken.flatMap((kept) => made.get(kept) ?? []));
       for (const kept of taken.slice(written)) drop(kept, "noRoom");
     } catch (error) {
       for (const kept of taken) drop(kept, "unavailable");

@@ -8,6 +8,7 @@ import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { compileSender } from "../../src/verify/verify.ts";
 import { openedBus, testChannel } from "../bus/support.ts";
+import { moveMonotonicClock } from "../support/moved-clock.ts";
 import { opened } from "../support/opened.ts";
 
 const { redis } = openedBus();
@@ -150,4 +151,21 @@ test("an organization over its bytes keeps none, and bodies that are too large a
   const [{ id } = { id: "" }] = await records.list(organizationId, [number]);
   const found = await records.find(organizationId, id);
   expect([found?.body, found?.record.bodyBytes]).toEqual([null, 200_000]);
+});
+
+test("none is written so late that it may have been deleted by then, however long it took to be made", async () => {
+  await using opening = new AsyncDisposableStack();
+  using clock = moveMonotonicClock();
+  const { recorder, dropped } = open({
+    explain: async () => {
+      clock.ahead(6_000);
+      return [];
+    },
+  });
+  opening.use(recorder);
+  const channel = channelOf();
+  const { delivery, request } = requestOf("{}", Date.now());
+  recorder.settled(channel, delivery, published, request);
+  await recorder.flush();
+  expect([await dropped("late"), await statusesOf(channel)]).toEqual([1, []]);
 });
