@@ -166,9 +166,11 @@ describe("a problem is in the list, is told to a handler, and goes when what cau
     const growing = await one.opened("quarantine_growing");
     expect(growing).toMatchObject({ channel: { uid: "strict" }, figures: { itemsInAnHour: 100 } });
     const budget = `inlet:{q.${one.id}}:b`;
-    await client.hset(budget, "t", 480 * 1024 * 1024);
+    // By the organization's own limit.
+    await gateway.api("PUT", `/organizations/${one.id}/limits`, { quarantineBytes: 10 * 1024 * 1024 });
+    await client.hset(budget, "t", 9.5 * 1024 * 1024);
     const nearly = await one.opened("quarantine_near_limit");
-    expect(nearly).toMatchObject({ app: null, channel: null, message: expect.stringContaining("93 %") });
+    expect(nearly).toMatchObject({ app: null, channel: null, message: expect.stringContaining("95 %") });
     await call.delete(`${path}/channels/strict`);
     await client.hset(budget, "t", 0);
     await one.over(growing);
@@ -185,7 +187,7 @@ describe("a problem is in the list, is told to a handler, and goes when what cau
     await one.over(lagging);
     await one.over(atRisk);
 
-    await db.insertInto("organizationLimits").values({ organizationId: one.id, topicBytes: 1_000 }).execute();
+    await gateway.api("PUT", `/organizations/${one.id}/limits`, { topicBytes: 1_000 });
     const storage = await one.opened("storage_near_limit");
     expect(storage).toMatchObject({ severity: "error", figures: { limitBytes: 1_000 } });
     await db.deleteFrom("organizationLimits").execute();

@@ -27,6 +27,8 @@ export interface QuarantineFilter {
 /** How much quarantine an organization has. */
 export interface QuarantineUsage {
   readonly totalBytes: number;
+  /** The most that it may hold. */
+  readonly limitBytes: number;
   /** By channel number. */
   readonly keptBytes: ReadonlyMap<number, number>;
 }
@@ -57,6 +59,7 @@ export function createQuarantineStore({
   readonly bytesOf?: (organizationId: string) => number | undefined;
 }) {
   const { keepMs, organizationBytes } = limits ?? QUARANTINE_LIMITS;
+  const limitOf = (organizationId: string): number => bytesOf?.(organizationId) ?? organizationBytes;
   const runList = luaScript(redis, new URL("./quarantine-list.lua", import.meta.url));
   const runDrop = luaScript(redis, new URL("./quarantine-drop.lua", import.meta.url));
   const runExpire = luaScript(redis, new URL("./quarantine-expire.lua", import.meta.url));
@@ -144,7 +147,7 @@ export function createQuarantineStore({
     /** What it holds of all that it may. */
     async readUsage(organizationId: string) {
       const bytes = await redis.call("hget", [quarantineBudgetKey(organizationId), "t"]);
-      return { bytes: Number(bytes ?? 0), limit: bytesOf?.(organizationId) ?? organizationBytes };
+      return { bytes: Number(bytes ?? 0), limit: limitOf(organizationId) };
     },
     /** The bytes of records that are kept for days, by channel, and those of all records. */
     async usage(organizationId: string): Promise<QuarantineUsage> {
@@ -154,7 +157,8 @@ export function createQuarantineStore({
         name.endsWith(":a") ? [[Number(name.slice(0, -2)), Number(bytes)] as const] : [],
       );
       const [, total = 0] = accounts.find(([name]) => name === "t") ?? [];
-      return { totalBytes: Number(total), keptBytes: new Map(kept) };
+      const limitBytes = limitOf(organizationId);
+      return { totalBytes: Number(total), limitBytes, keptBytes: new Map(kept) };
     },
     /** How many items of a channel that are kept for days came since then, those that a pause keeps left out. */
     async countKept(organizationId: string, channelNumber: number, sinceMs: number): Promise<number> {

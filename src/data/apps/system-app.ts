@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { PROBLEMS_CHANNEL, SYSTEM_APP } from "../../event/problem.ts";
 import { createId } from "../../lib/ids.ts";
 import { recordChange } from "../changes.ts";
@@ -54,10 +55,17 @@ export async function ensureSystemApps(
     await makeSystemApp(db, id, channel, context);
   }
   const types = channel.events.map(({ type }) => type);
-  const channels = await db.selectFrom("channels").selectAll().where("isSystem", "=", true).execute();
+  const all = JSON.stringify(types.map((type) => ({ type })));
+  const channels = await db
+    .selectFrom("channels")
+    .selectAll()
+    .where("isSystem", "=", true)
+    .where(sql<boolean>`NOT (events::jsonb @> ${all}::jsonb)`)
+    .limit(AT_ONCE)
+    .execute();
   for (const row of channels) {
     const known = new Set(row.events.map(({ type }) => type));
-    if (signal.aborted || types.every((type) => known.has(type))) continue;
+    if (signal.aborted) return;
     const events = [...row.events, ...channel.events.filter(({ type }) => !known.has(type))];
     await db.transaction().execute((trx) => updateChannel(trx, row, { ...channel, events }, context));
   }

@@ -196,24 +196,24 @@ async function retentionAtRisk({ db }: ChecksDeps): Promise<readonly Sighting[]>
 
 async function quarantine(deps: ChecksDeps, signal: AbortSignal): Promise<readonly Sighting[]> {
   const { db, quarantine, clock } = deps;
-  const { organizationBytes, channelBytes } = QUARANTINE_LIMITS;
+  const { channelBytes } = QUARANTINE_LIMITS;
   const sightings: Sighting[] = [];
   const pages = inPages("id", "", ORGANIZATIONS, (after, limit) => pageOrganizations(db, after, limit));
   for await (const page of pages) {
     await mapBounded(page, AT_ONCE, async ({ id: organizationId }) => {
       signal.throwIfAborted();
-      const { totalBytes, keptBytes } = await quarantine.usage(organizationId);
+      const { totalBytes, limitBytes, keptBytes } = await quarantine.usage(organizationId);
       const nearLimit = (bytes: number, limitBytes: number) => ({
         ...{ kind: "quarantine_near_limit" as const, severity: "error" as const },
         figures: { bytes, limitBytes },
         message: `Quarantine holds ${percent(bytes / limitBytes)} of what it may; beyond that, deliveries that would be quarantined are answered 503.`,
         cure: "Mend what makes deliveries fail, then redrive what is in quarantine, or delete it.",
       });
-      const level = levelOf(totalBytes / organizationBytes, BOUNDS.part);
+      const level = levelOf(totalBytes / limitBytes, BOUNDS.part);
       if (level)
         sightings.push({
           ...{ organizationId, subject: organizationId, about: {}, level },
-          ...nearLimit(totalBytes, organizationBytes),
+          ...nearLimit(totalBytes, limitBytes),
         });
       const named = await nameChannels(db, [...keptBytes.keys()]);
       for (const [number, channel] of named) {
