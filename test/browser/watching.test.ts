@@ -127,22 +127,28 @@ describe("quarantine", () => {
     expect(await panel.locator("img, script, b").count()).toBe(0);
   });
 
-  it("looks as it should in both themes, wide and narrow: groups, and one item", async () => {
-    const path = `/apps/${app.id}/quarantine`;
-    await send(order("looked-at", "text"));
-    await lookAt(console, {
-      name: "quarantine",
-      path,
-      ready: (page) => page.getByRole("grid", { name: "Groups" }).waitFor(),
-    });
-    await lookAt(console, {
-      name: "quarantine-item",
-      path: `${path}?group=${encodeURIComponent("orders~schema_mismatch~order.created")}`,
-      ready: async (page) => {
+  const LOOKS: readonly [name: string, query: string, ready: (page: Page) => Promise<unknown>][] = [
+    ["quarantine", "", (page) => page.getByRole("grid", { name: "Groups" }).waitFor()],
+    [
+      "quarantine-preview",
+      "",
+      async (page) => {
+        await page.getByRole("button", { name: "Preview and re-drive all" }).click();
+        await page.getByText("would leave quarantine").waitFor();
+      },
+    ],
+    [
+      "quarantine-item",
+      `?group=${encodeURIComponent("orders~schema_mismatch~order.created")}`,
+      async (page) => {
         await row(page, "/total").first().click();
         await page.getByRole("heading", { name: "Headers" }).waitFor();
       },
-    });
+    ],
+  ];
+  it.each(LOOKS)("looks as it should in both themes, wide and narrow: %s", async (name, query, ready) => {
+    await send(order("looked-at", "text"));
+    await lookAt(console, { name, path: `/apps/${app.id}/quarantine${query}`, ready });
   });
 });
 
@@ -314,7 +320,16 @@ describe("events", () => {
     await using opened = await console.open(path);
     const { page } = opened;
     await page.getByText(/1 found; looked through all/).waitFor();
-    await page.locator('[data-index="0"]').getByText("find-me", { exact: true }).waitFor();
+    const found = page.locator('[data-index="0"]');
+    await found.getByText("find-me", { exact: true }).waitFor();
+    await found.focus();
+    await page.keyboard.press("Enter");
+    await page
+      .getByRole("heading", { name: "Event", exact: true, level: 2 })
+      .and(page.locator(":focus"))
+      .waitFor();
+    await page.keyboard.press("Escape");
+    await page.locator('[data-index="0"]:focus').waitFor();
   });
 
   it("come into the tail while they are published; paused, filtered, gone on from where it stood", async () => {
@@ -367,6 +382,7 @@ describe("deliveries", () => {
     readonly id: string;
     readonly requestId: string;
     readonly events: readonly { readonly entryId: string }[];
+    readonly quarantine: readonly { readonly id: string }[];
   }
 
   /** Of a channel one a second is recorded: sent again and again until one is. */
@@ -425,7 +441,12 @@ describe("deliveries", () => {
   });
 
   it("say in words why they became no event, and what mends it", async () => {
-    const { id } = await recorded((n) => order(`wrong-${n}`, `${n}`));
+    const { id, quarantine } = await recorded((n) => order(`wrong-${n}`, `${n}`));
+    await using opened = await console.open(`/apps/${app.id}/quarantine?item=${quarantine[0]?.id}`);
+    await opened.page.getByRole("link", { name: "The delivery that it came in" }).click();
+    await opened.page.getByText("1 found").waitFor();
+    await opened.page.locator('[data-index="0"]').click();
+    await opened.page.waitForURL(`**/deliveries/${id}`);
     await lookAt(console, {
       name: "delivery",
       path: `/apps/${app.id}/deliveries/${id}`,

@@ -18,14 +18,24 @@ import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { type Delivery, STATUS_NAMES, STATUSES, type Status } from "./statuses.ts";
 
-const FILTERS = ["channel", "status", "type", "reason", "requestId", "eventId", "from", "to"] as const;
+const FILTERS = [
+  "channel",
+  "status",
+  "type",
+  "reason",
+  "requestId",
+  "eventId",
+  "item",
+  "from",
+  "to",
+] as const;
 
 /** The newest of what came in, refused deliveries included. */
 export default function Deliveries({ appId }: { readonly appId: string }) {
   const { values, set } = useFilters(FILTERS);
   const [turn, setTurn] = useState(0);
   const places = usePlaces(appId);
-  const { type, reason, status, ...others } = values;
+  const { type, reason, item, status, ...others } = values;
   const asked = { ...others, ...(status !== undefined && { status: status as Status }) };
   const load = (page: { readonly limit: number; readonly offset: number }, signal: AbortSignal) =>
     gotList(
@@ -35,9 +45,12 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
       }),
     );
   const needs = [appId, JSON.stringify(asked), turn];
+  // The API has no filter for these.
+  const isScan = type !== undefined || reason !== undefined || item !== undefined;
   const fits = ({ events, quarantine, reason: why }: Delivery): boolean =>
+    (item === undefined || quarantine.some(({ id }) => id === item)) &&
     (type === undefined || events.some((event) => event.type === type)) &&
-    (reason === undefined || why === reason || quarantine.some((item) => item.reason === reason));
+    (reason === undefined || why === reason || quarantine.some((one) => one.reason === reason));
   const fields: readonly FilterField[] = [
     places.channel,
     {
@@ -55,10 +68,11 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
     },
     { name: "requestId", label: "Request", kind: "text", placeholder: "X-Request-Id" },
     { name: "eventId", label: "Event", kind: "text", placeholder: "id or entry" },
+    { name: "item", label: "Quarantined", kind: "text", placeholder: "item id" },
     { name: "from", label: "From", kind: "time" },
     { name: "to", label: "To", kind: "time" },
   ];
-  const List = type === undefined && reason === undefined ? All : Found;
+  const List = isScan ? Found : All;
   return (
     <Page
       title="Deliveries"
@@ -73,7 +87,7 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
       <List
         appId={appId}
         load={load}
-        needs={[...needs, type, reason]}
+        needs={[...needs, type, reason, item]}
         fits={fits}
         isFiltered={Object.keys(values).length > 0}
       />

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { api, got, type Schemas } from "../../api/client.ts";
+import { queryOf } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ExplainedItems, Failure } from "../../kit/explained/explained-items.tsx";
@@ -41,6 +42,15 @@ export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
         {(item) => (
           <>
             <Failure reason={item.reason} path={item.path} detail={item.detail} />
+            {may("deliveries.read") && (
+              <p class="row">
+                <a
+                  href={`/console/apps/${encodeURIComponent(appId)}/deliveries${queryOf({ item: item.id })}`}
+                >
+                  The delivery that it came in
+                </a>
+              </p>
+            )}
             {may("apps.write") && (
               <Actions appId={appId} item={item} onClose={onClose} onChanged={onChanged} />
             )}
