@@ -1,4 +1,5 @@
 import { deadLettersKey } from "../../event/subscription-keys.ts";
+import { luaScript } from "../../lib/lua.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { compareEntryIds } from "../entry-id.ts";
@@ -29,8 +30,9 @@ export interface GroupReader {
 
 export type Readings = ReturnType<typeof createReadings>;
 
-/** Of the newest that readers have set aside. */
+/** Of the newest that readers have set aside; their bytes keep Redis from answering others for some milliseconds at most. */
 const MAX_LETTERS = 500;
+const MAX_LETTER_BYTES = 8 * 1024 * 1024;
 const CONCURRENCY = 16;
 
 /** Who has read what, as asked for this moment. All throw UnavailableError. */
@@ -38,13 +40,14 @@ export function createReadings({
   redis,
   groups,
 }: {
-  readonly redis: Pick<RedisBus, "call">;
+  readonly redis: RedisBus;
   readonly groups: Pick<Groups, "list">;
 }) {
+  const runIsSetAside = luaScript(redis, new URL("./is-set-aside.lua", import.meta.url));
+
   async function isSetAside(topic: string, group: string, entryId: string): Promise<boolean> {
     const key = deadLettersKey(topic, group);
-    const newest = await redis.call("xrevrange", [key, "+", "-", "count", MAX_LETTERS]);
-    return (newest as [string, string[]][]).some(([, fields]) => fields[1] === entryId);
+    return (await runIsSetAside([key], [entryId, MAX_LETTERS, MAX_LETTER_BYTES])) === 1;
   }
 
   return {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { insertDeadLetter } from "../../../src/data/subscriptions/dead-letters.ts";
 import { createRetryQueue } from "../../../src/delivery/retry-queue.ts";
+import { deadLettersKey } from "../../../src/event/subscription-keys.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 import { until } from "../../support/until.ts";
@@ -215,13 +216,16 @@ describe("the readings of a delivery's events", () => {
     const handler = { url: "https://handler.example/" };
     const [unread, held, done] = [await subscribe(), await subscribe(), await subscribe()];
     const [retrying, dead] = [await subscribe(handler), await subscribe(handler)];
+    const setAside = await subscribe();
     const sent = await deliver(app, pushed("1"));
     if (sent.kind !== "accepted") throw new Error(sent.kind);
     const { topic = "", entryId = "" } = sent.outcome.events[0] ?? {};
     const { client } = spine.server;
-    for (const group of [held, done, retrying, dead])
+    for (const group of [held, done, retrying, dead, setAside])
       await client.xreadgroup("GROUP", group, "worker-1", "STREAMS", topic, ">");
-    for (const group of [done, retrying, dead]) await client.xack(topic, group, entryId);
+    for (const group of [done, retrying, dead, setAside]) await client.xack(topic, group, entryId);
+    for (const id of [entryId, "1-1"])
+      await client.xadd(deadLettersKey(topic, setAside), "*", "entry-id", id, "attempts", "10");
     const attempt = { at: new Date().toISOString(), status: 503, code: "http", durationMs: 4 };
     const pending = { topic, entryId, fields: [], firstAtMs: Date.now() };
     const retries = createRetryQueue(spine.queue);
@@ -232,12 +236,13 @@ describe("the readings of a delivery's events", () => {
     const readings = await spine.api.call.get(`/apps/${app.id}/deliveries/${id}/readings`);
     const of = (subscriptionId: string) =>
       readings.find((one: { subscriptionId: string }) => one.subscriptionId === subscriptionId);
-    expect(readings).toHaveLength(5);
+    expect(readings).toHaveLength(6);
     expect(of(unread)).toMatchObject({ state: "unread", reader: null, attempts: [] });
     expect(of(held)).toMatchObject({ state: "pending", reader: "worker-1", deliveries: 1 });
     expect(of(done)).toMatchObject({ state: "acknowledged", eventId: "1", entryId });
     expect(of(retrying)).toMatchObject({ state: "retrying", attempts: [attempt, attempt] });
     expect(of(dead)).toMatchObject({ state: "deadLetter", attempts: [attempt] });
+    expect(of(setAside)).toMatchObject({ state: "deadLetter", attempts: [] });
     const readers = await spine.api.call.get(`/apps/${app.id}/subscriptions/${held}/readers`);
     expect(readers).toEqual([{ name: "worker-1", topics: 1, pending: 1, idleSeconds: expect.any(Number) }]);
     expect(await spine.api.call.get(`/apps/${app.id}/subscriptions/${unread}/readers`)).toEqual([]);
