@@ -67,8 +67,8 @@ function scriptOf(...names: readonly string[]): string {
 const run = async (script: string): Promise<string> =>
   (await promisify(execFile)("sh", ["-euc", script], { cwd: dir })).stdout;
 
-it("the page on webhooks, pasted, takes GitHub's signed deliveries once and reads them", async () => {
-  const output = await paste("sending.md");
+it("the page on GitHub, pasted, takes its signed deliveries once and reads them", async () => {
+  const output = await paste("github.md");
   expect(output).toMatch(/^active$/m);
   expect(output).toContain('"published":1');
   expect(output).toContain('{"ref":"refs/heads/main"}');
@@ -93,6 +93,10 @@ it("the page on webhooks, pasted, takes GitHub's signed deliveries once and read
   expect(await send("push", { ref: "refs/heads/main" })).toMatchObject({ published: 0, duplicates: 1 });
   expect(await send("issues", { issue: { title: "It works" } })).toMatchObject({ published: 1 });
   expect(await send("issues", { issue: {} })).toMatchObject({ quarantined: 1 });
+});
+
+it("the page on webhooks, pasted, takes what a sender of no preset has signed, and nothing else", async () => {
+  expectInOrder(await paste("sending.md"), ["active", '"published":1', "unauthenticated"]);
 });
 
 it("the page on the API, pasted, lists the apps", async () => {

@@ -41,7 +41,7 @@ ${plain(preset.description)} At the end of this page a channel takes them.
 
 ## Make the channel
 
-Describe it once as a blueprint, with the types of events that you want, and install that ([Webhooks](sending.md) has all steps with their commands):
+Describe it once as a blueprint, with the types of events that you want, and install that ([GitHub](github.md) has all steps with their commands):
 
 \`\`\`json
 ${JSON.stringify(blueprint, undefined, 2)}
