@@ -1,0 +1,146 @@
+/**
+ * The shortcuts around a delivery and a refusal, each compared with the plain way in the same run: `node test/bench/delivery.bench.ts`.
+ * Ends with a line of JSON: how many times the time of ours the plain way takes.
+ */
+import { createHmac, randomBytes } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { Counter, Registry } from "prom-client";
+import { valuesOf } from "../../src/channels/push/read-delivery.ts";
+import { webhook } from "../../src/channels/webhook/webhook.ts";
+import { ApiError } from "../../src/http/problem.ts";
+import { createId } from "../../src/lib/ids.ts";
+import { withoutChannelIds } from "../../src/lib/secrets/channel-id.ts";
+import { compileHmac } from "../../src/lib/secrets/hmac.ts";
+import { redactTexts } from "../../src/lib/secrets/redact.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { compileRules } from "../../src/normalize/compile.ts";
+import { createPathCache } from "../../src/normalize/paths/jsonpath.ts";
+import { channel, settings } from "../normalize/support.ts";
+import { requestOf, senderOf } from "../verify/support.ts";
+import { createComparison } from "./compare.ts";
+
+/** How deep a route is called. */
+const CALL_DEPTH = 12;
+
+const { compare, ratios } = createComparison();
+
+/** As GitHub sends them. */
+const rawHeaders = [
+  ...["Host", "hooks.example.com", "User-Agent", "GitHub-Hookshot/044aadd", "Content-Length", "468"],
+  ...["Accept", "*/*", "Content-Type", "application/json", "X-GitHub-Event", "push"],
+  ...["X-GitHub-Delivery", "72d3162e-cc78-11e3-81ab-4c9367dc0958", "X-GitHub-Hook-ID", "292430182"],
+  ...["X-GitHub-Hook-Installation-Target-ID", "79929171", "X-Forwarded-For", "192.0.2.1"],
+  ...["X-GitHub-Hook-Installation-Target-Type", "repository", "X-Forwarded-Proto", "https"],
+];
+
+/** What a delivery does with its headers: collect them, look at each, read two. */
+function useHeaders(headers: Readonly<Record<string, unknown>>): number {
+  let length = 0;
+  for (const name in headers) if (headers[name] !== undefined) length += name.length;
+  return headers["x-github-event"] === headers["x-github-delivery"] ? 0 : length;
+}
+
+function valuesWithoutPrototype(): Readonly<Record<string, string | string[]>> {
+  const values: Record<string, string | string[]> = Object.create(null);
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = (rawHeaders[i] ?? "").toLowerCase();
+    const value = rawHeaders[i + 1] ?? "";
+    const before = values[name];
+    if (before === undefined) values[name] = value;
+    else if (typeof before === "string") values[name] = [before, value];
+    else before.push(value);
+  }
+  return values;
+}
+
+compare(
+  "headers, collected and read",
+  { label: "object of a class", run: () => useHeaders(valuesOf({ rawHeaders } as IncomingMessage)) },
+  { label: "without a prototype", run: () => useHeaders(valuesWithoutPrototype()) },
+);
+
+const secret = "a-secret-of-the-bench";
+const hmac = compileHmac("sha256", secret);
+for (const bytes of [39, 468, 4_000]) {
+  const body = randomBytes(bytes);
+  compare(
+    `HMAC-SHA256 of ${bytes.toLocaleString("en")} B`,
+    { label: "two hashes", run: () => hmac([body]) },
+    { label: "createHmac", run: () => createHmac("sha256", secret).update(body).digest() },
+  );
+}
+
+/** An error of the same fields, with its stack. */
+class PlainError extends Error {
+  override readonly name = "PlainError";
+  readonly code: string;
+  readonly details = undefined;
+  readonly headers = {};
+
+  constructor(code: string, message: string) {
+    super(message, { cause: undefined });
+    this.code = code;
+  }
+}
+
+const deeply = (depth: number, make: () => Error): Error => (depth === 0 ? make() : deeply(depth - 1, make));
+compare(
+  "an error that is an answer",
+  {
+    label: "no stack",
+    run: () => deeply(CALL_DEPTH, () => new ApiError("not_found", "There is no such channel.")),
+  },
+  {
+    label: "with its stack",
+    run: () => deeply(CALL_DEPTH, () => new PlainError("not_found", "There is no such channel.")),
+  },
+);
+
+const sender = senderOf({});
+const request = requestOf({ headers: valuesOf({ rawHeaders } as IncomingMessage), body: "{}" });
+const hidden = new Set(["authorization", "cookie", "x-api-key"]);
+compare(
+  "a delivery without what nobody is shown",
+  { label: "one pass", run: () => sender.refuse(request, "").redacted() },
+  {
+    label: "a copy, redacted",
+    run: () => {
+      const { method, body, arrivedAtMs } = request;
+      const kept = Object.entries(request.headers).filter(([name]) => !hidden.has(name));
+      const headers = redactTexts(Object.fromEntries(kept), withoutChannelIds);
+      return { method, headers, query: {}, body, arrivedAtMs };
+    },
+  },
+);
+
+const definitions = ["push", "issues", "pull_request"].map((type) => ({
+  ...{ type, typePath: "$headers['x-github-event']", idPath: "$headers['x-github-delivery']" },
+  payloadPath: "$.repository",
+}));
+const source = { channel, profile: webhook.profile, config: settings(), definitions };
+const paths = createPathCache(10_000);
+compare(
+  "compile a channel of a blueprint that has others",
+  { label: "paths shared", run: () => compileRules(source, paths) },
+  { label: "compiled anew", run: () => compileRules(source) },
+);
+
+let nowMs = Date.now();
+compare(
+  "an id",
+  { label: "bytes of a pool", run: () => createId("req", nowMs++) },
+  { label: "bytes asked for", run: () => createId("req", nowMs++, randomBytes(8)) },
+);
+
+const { deliveries } = createMetrics();
+const counter = new Counter({
+  ...{ name: "deliveries", help: "For comparison", labelNames: ["kind", "result"] as const },
+  registers: [new Registry()],
+});
+compare(
+  "count a delivery",
+  { label: "tally", run: () => deliveries.add("webhook", "published") },
+  { label: "prom-client", run: () => counter.inc({ kind: "webhook", result: "published" }) },
+);
+
+console.log(JSON.stringify(ratios));
