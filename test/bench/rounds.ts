@@ -41,6 +41,8 @@ export interface RoundSettings {
   readonly rounds: number;
   readonly seconds: number;
   readonly redisPid: number;
+  /** Runs between the rounds, measured in none. */
+  readonly afterEach?: () => Promise<void>;
 }
 
 const here = (name: string): string => join(import.meta.dirname, name);
@@ -48,7 +50,7 @@ const run = promisify(execFile);
 
 /** A list of rounds for each case; they take turns. */
 export async function alternate(
-  { rounds, seconds, redisPid }: RoundSettings,
+  { rounds, seconds, redisPid, afterEach }: RoundSettings,
   cases: readonly Case[],
 ): Promise<readonly (readonly Figures[])[]> {
   for (const [target, plan] of cases) {
@@ -56,12 +58,14 @@ export async function alternate(
     for (let times = 0; times < WARM_TIMES && requests < WARM_REQUESTS; times++) {
       const { perSecond } = await measure(target, { ...plan, seconds: WARM_SECONDS }, redisPid);
       requests += perSecond * WARM_SECONDS;
+      await afterEach?.();
     }
   }
   const all = cases.map((): Figures[] => []);
   for (let round = 0; round < rounds; round++) {
     for (const [i, [target, plan]] of cases.entries()) {
       all[i]?.push(await measure(target, { ...plan, seconds }, redisPid));
+      await afterEach?.();
     }
   }
   return all;
@@ -145,20 +149,26 @@ export function planOf(body: string): Plan {
   };
 }
 
-/** Starts a program that prints its port; ended with the stack. */
+/** Starts a program, which is ended with the stack. */
+export function startProgram(stack: AsyncDisposableStack, [command = "", ...args]: readonly string[]) {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
+  stack.defer(() => void child.kill());
+  return { pid: child.pid ?? 0, child };
+}
+
+/** Starts a program that prints its port. */
 export async function startServer(
   stack: AsyncDisposableStack,
   name: string,
-  [command = "", ...args]: readonly string[],
+  command: readonly string[],
 ): Promise<Target> {
-  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
-  stack.defer(() => void child.kill());
+  const { pid, child } = startProgram(stack, command);
   const port = await Promise.race([
     once(child.stdout, "data").then(([data]) => Number(data)),
     once(child, "exit").then(() => Number.NaN),
   ]);
   if (Number.isNaN(port)) throw new Error(`${name} ended before it listened`);
-  return { name, pid: child.pid ?? 0, port, path: "/" };
+  return { name, pid, port, path: "/" };
 }
 
 /** A real push payload, cut or filled up to about the size asked for; valid JSON. */
