@@ -1,7 +1,7 @@
 import type { Publish } from "../bus/publish/publish.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { QuarantineItem } from "../bus/quarantine/quarantine-record.ts";
-import { TEST_EXTENSION } from "../event/cloud-event.ts";
+import { isTestEvent, TEST_EXTENSION } from "../event/cloud-event.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestFetched, IngestResult } from "../event/ingest.ts";
 import type { EventReceipt, ItemFailure } from "../event/outcome.ts";
@@ -160,6 +160,8 @@ export interface Tested {
 }
 
 function asTest({ fields, bytes, ...event }: OutgoingEvent): OutgoingEvent {
+  // Of a test event of elsewhere it is one of the sender's extensions.
+  if (isTestEvent(fields)) return { ...event, identity: "", fields, bytes };
   const marked = [...fields, TEST_EXTENSION, "true"];
   return { ...event, identity: "", fields: marked, bytes: bytes + TEST_EXTENSION.length + 4 };
 }

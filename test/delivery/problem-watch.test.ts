@@ -41,11 +41,8 @@ function startWatch(
 
 let made = 0;
 
-async function failing(): Promise<Sighting> {
-  const { id: organizationId } = await spine.api.database.db
-    .selectFrom("organizations")
-    .select("id")
-    .executeTakeFirstOrThrow();
+async function failing(caller: Pick<typeof spine.api.call, "get"> = spine.api.call): Promise<Sighting> {
+  const [{ id: organizationId }] = await caller.get("/organizations");
   made++;
   return {
     ...{
@@ -118,6 +115,32 @@ describe("the event of a problem", () => {
     const { id } = await find();
     expect(await published()).toEqual(expect.arrayContaining([...already, `${id}.opened`, `${id}.resolved`]));
     await until(() => watch.lines.some(({ event }) => event === "problems.recovered"));
+  });
+
+  it("waits for no event of another organization that cannot be published", async () => {
+    const stranger = spine.api.as(await spine.api.strangerKey());
+    const [away, other] = [await failing(), await failing(stranger)];
+    const told = async (one: Sighting) => {
+      const problem = await spine.api.database.db
+        .selectFrom("problems")
+        .select("id")
+        .where("subject", "=", one.subject)
+        .executeTakeFirst();
+      return problem !== undefined && (await published()).includes(`${problem.id}.opened`);
+    };
+    {
+      await using _ = startWatch(
+        async () => [away, other],
+        async (batch, options) => {
+          if (batch.channel.organizationId === away.organizationId)
+            throw new UnavailableError("its slot is away");
+          return spine.path.publish(batch, options);
+        },
+      );
+      await until(() => told(other));
+      expect(await told(away)).toBe(false);
+    }
+    await spine.api.database.db.deleteFrom("problems").where("subject", "=", away.subject).execute();
   });
 });
 

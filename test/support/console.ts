@@ -71,7 +71,7 @@ async function openPage(
   { key = API_KEY, theme = "light", width = 1440, timeZone, bypassCsp = false }: OpenOptions,
 ): Promise<ConsolePage> {
   const context = await browser.newContext({
-    viewport: { width, height: width < 600 ? 740 : 900 },
+    viewport: sizeOf(width),
     colorScheme: theme,
     bypassCSP: bypassCsp,
     ...(timeZone === undefined ? {} : { timezoneId: timeZone }),
@@ -110,7 +110,7 @@ const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core"), "
 
 /** What axe-core finds serious on the page as it stands: rule, and where. The page must have been opened with `bypassCsp`. */
 export async function seriousFindings(page: Page): Promise<readonly string[]> {
-  await page.addScriptTag({ content: AXE });
+  if (!(await page.evaluate("'axe' in window"))) await page.addScriptTag({ content: AXE });
   const { violations } = (await page.evaluate("axe.run()")) as AxeResults;
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
@@ -130,15 +130,15 @@ export async function lookAt(
   },
 ): Promise<void> {
   await mkdir(SCREENSHOTS, { recursive: true });
+  await using opened = await console.open(view.path, {
+    bypassCsp: true,
+    ...(view.key === null && { key: null }),
+  });
+  const { page } = opened;
   for (const theme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: theme });
     for (const width of [1440, 360]) {
-      await using opened = await console.open(view.path, {
-        theme,
-        width,
-        bypassCsp: true,
-        ...(view.key === null && { key: null }),
-      });
-      const { page } = opened;
+      await page.setViewportSize(sizeOf(width));
       await view.ready(page);
       await page.screenshot({ path: join(SCREENSHOTS, `${view.name}-${theme}-${width}.png`) });
       expect([theme, width, await seriousFindings(page)]).toEqual([theme, width, []]);
@@ -147,3 +147,5 @@ export async function lookAt(
     }
   }
 }
+
+const sizeOf = (width: number) => ({ width, height: width < 600 ? 740 : 900 });

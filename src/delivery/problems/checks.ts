@@ -259,7 +259,7 @@ async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting
             },
             ...{ severity: isOver ? "error" : "warning", figures: { bytes, limitBytes: limit } },
             message: isOver
-              ? "The topics of the organization hold more than they may: new deliveries are answered 429, and its sources wait."
+              ? "The topics of the organization hold more than they may: new deliveries are answered 429 and its sources wait, unless it has asked that the oldest be trimmed (`overLimit`)."
               : `The topics of the organization hold ${percent(bytes / limit)} of what they may.`,
             cure: "Let readers acknowledge what they have read, shorten `retention` of large topics, or ask the operator for a higher limit.",
           }

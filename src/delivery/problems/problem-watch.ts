@@ -70,6 +70,8 @@ const TIMING: ProblemTiming = {
 const TICK_MS = 1_000;
 const EXPIRE_EVERY_MS = 3_600_000;
 const EVENTS_AT_ONCE = 200;
+/** Organizations whose events cannot be published, beyond which nobody's are tried. */
+const MOST_FAILING = 8;
 const OPEN_STATES = ["opened", "acknowledged"] as const satisfies ProblemState[];
 
 /**
@@ -157,9 +159,15 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
     await noteLooks(db, { done, failed }, nowMs);
   }
 
-  /** Publishes what was not yet, in order; what cannot be stays for the next look. @throws UnavailableError */
+  /**
+   * Publishes what was not yet, in the order of each organization; what cannot be stays for the next look, and keeps no other
+   * organization waiting: in a Cluster the part of one may be away.
+   *
+   * @throws UnavailableError
+   */
   async function tell(signal: AbortSignal): Promise<void> {
     const channels = new Map<string, SystemChannel | undefined>();
+    const failures = new Map<string, unknown>();
     for (let after = 0; ; ) {
       const page = await listUntoldChanges(db, { after, limit: EVENTS_AT_ONCE });
       for (const change of page) {
@@ -170,11 +178,19 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
         const channel = channels.get(organizationId);
         const topic = channel?.topics.get(change.type);
         after = change.number;
-        if (!channel || topic === undefined) continue;
-        await publishChange(channel, topic, change, signal);
+        if (!channel || topic === undefined || failures.has(organizationId)) continue;
+        try {
+          await publishChange(channel, topic, change, signal);
+        } catch (error) {
+          failures.set(organizationId, error);
+          if (failures.size === MOST_FAILING) throw error;
+          continue;
+        }
         await forgetToldChange(db, change.number);
       }
-      if (page.length < EVENTS_AT_ONCE) return;
+      if (page.length === EVENTS_AT_ONCE) continue;
+      for (const error of failures.values()) throw error;
+      return;
     }
   }
 
