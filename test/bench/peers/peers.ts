@@ -10,7 +10,7 @@ import { startProgram, startServer, type Target } from "../rounds.ts";
 const CACHE = join(import.meta.dirname, "../../../node_modules/.cache/bench-peers");
 const NGINX_MODULE = "/usr/lib/nginx/modules/ngx_http_lua_module.so";
 const NGINX_REDIS = "/usr/share/lua/5.1/nginx/redis.lua";
-/** Node receives with one thread, so that Go has one too; more cost it more. Less of its time goes into collecting garbage than by default. */
+/** Node receives with one thread, so Go has one too: more make it no cheaper. It collects garbage less often than by default. */
 const GO_SETTINGS = ["GOMAXPROCS=1", "GOGC=400"];
 const LISTENS_WITHIN_MS = 60_000;
 
