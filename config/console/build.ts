@@ -50,6 +50,8 @@ function compress(file: string): void {
 
 const stamp = hashOfSources();
 if (!isBuilt(stamp)) {
+  // Else a build that a test starts is one for developers, with the paths of this machine in it.
+  process.env.NODE_ENV = "production";
   const { build } = await import("vite");
   await build({ configFile: join(import.meta.dirname, "vite.config.ts"), logLevel: "warn" });
   for (const name of globSync("**/*.{js,css,html,svg}", { cwd: DIST })) compress(join(DIST, name));

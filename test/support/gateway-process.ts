@@ -115,10 +115,16 @@ export async function readMetrics(origin: string): Promise<string> {
   return response.text();
 }
 
-export async function callApi<T>(origin: string, method: string, path: string, body?: unknown): Promise<T> {
+export async function callApi<T>(
+  origin: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  key = API_KEY,
+): Promise<T> {
   const response = await fetch(`${origin}/v1${path}`, {
     method,
-    headers: { authorization: `Bearer ${API_KEY}`, "content-type": "application/json" },
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await response.text();

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { useShortcut } from "../layout/shortcuts.tsx";
+import { useOwnQuery } from "./address.ts";
 
 /** One filter of a bar. */
 export type FilterField =
@@ -21,7 +22,8 @@ export function useFilters(names: readonly string[]): {
   readonly values: FilterValues;
   readonly set: (next: FilterValues) => void;
 } {
-  const { query, path, route } = useLocation();
+  const { path, route } = useLocation();
+  const query = useOwnQuery();
   const values = Object.fromEntries(
     names.flatMap((name) => (query[name] === undefined || query[name] === "" ? [] : [[name, query[name]]])),
   );

@@ -12,6 +12,7 @@ import type { Choices } from "../form/inputs.tsx";
 import { DetailPanel } from "../layout/detail.tsx";
 import { Icon } from "../layout/icons.tsx";
 import { Facts, Page } from "../layout/page.tsx";
+import { useOwnQuery } from "../list/address.ts";
 import { FilterBar, type FilterField, useFilters } from "../list/filters.tsx";
 import { type Column, CountLine, Table } from "../list/table.tsx";
 import { usePages } from "../list/use-pages.ts";
@@ -74,7 +75,8 @@ export interface ResourceSpec<Row extends Entity> {
 /** The list of a resource and, beside it, the one that the address names. */
 export function ResourceView<Row extends Entity>({ spec }: { readonly spec: ResourceSpec<Row> }) {
   const { title, one, many, lead, path, noun, columns, filters = [], empty, create, onChanged } = spec;
-  const { query, path: here, route } = useLocation();
+  const { path: here, route } = useLocation();
+  const query = useOwnQuery();
   const [isMaking, setMaking] = useState(false);
   const [made, setMade] = useState<unknown>();
   const { values, set } = useFilters(filters.map(({ name }) => name));
@@ -189,10 +191,13 @@ function OneOf<Row extends Entity>({ spec, id, onClose, onChanged }: OneProps<Ro
     [itemPath],
   );
   const mayWrite = may(`${noun}.write`);
-  const done = (): void => {
-    setDoes(undefined);
+  const reload = (): void => {
     loaded.reload();
     onChanged();
+  };
+  const done = (): void => {
+    setDoes(undefined);
+    reload();
   };
   const title = loaded.data === undefined ? one : titleOf(loaded.data.row);
   return (
@@ -202,7 +207,7 @@ function OneOf<Row extends Entity>({ spec, id, onClose, onChanged }: OneProps<Ro
           <>
             {(mayWrite || actions) && (
               <div class="row wrap">
-                {actions?.(row, loaded.reload)}
+                {actions?.(row, reload)}
                 {mayWrite && change && (
                   <button type="button" class="button" onClick={() => setDoes("change")}>
                     Change

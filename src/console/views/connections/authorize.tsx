@@ -1,21 +1,49 @@
-import { type Schemas, send } from "../../api/client.ts";
+import { useEffect, useState } from "preact/hooks";
+import { api, got, type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { ProblemNote } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
 import { may } from "../../session/session.ts";
 
-/** Sends a person to the other side, to allow this connection there. */
-export function Authorize({
-  connection: { id, kind, config },
-}: {
+interface Props {
   readonly connection: Schemas["Connection"];
-}) {
+  readonly onSignedIn: () => void;
+}
+
+const LOOK_EVERY_MS = 2_000;
+
+/** Sends a person to the other side, to allow this connection there; says so once they did. */
+export function Authorize({ connection: { id, kind, config, state }, onSignedIn }: Props) {
+  const [isAway, setAway] = useState(false);
   const action = useAction(async () => {
     const { url } = await send<Schemas["ConnectionAuthorization"]>("GET", `/connections/${id}/authorize`);
     const parsed = new URL(url);
     if (!["https:", "http:"].includes(parsed.protocol))
       throw new Error("The issuer's address is none of the web.");
     open(parsed, "_blank", "noopener,noreferrer");
+    setAway(true);
   });
+  const waits = isAway && state !== "ok";
+  // The other window tells this one nothing: what came of it, the gateway knows.
+  useEffect(() => {
+    if (!waits) return undefined;
+    const aborting = new AbortController();
+    const { signal } = aborting;
+    const look = async (): Promise<void> => {
+      const params = { path: { connectionId: id } };
+      const now = await got(api.GET("/connections/{connectionId}", { params, signal }));
+      if (signal.aborted || now.state !== "ok") return;
+      aborting.abort();
+      toast("Signed in at the other side.");
+      onSignedIn();
+    };
+    // One that failed is followed by the next.
+    const timer = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS);
+    return () => {
+      clearInterval(timer);
+      aborting.abort();
+    };
+  }, [waits, id]);
   if (kind !== "oauth2" || config.grant !== "authorizationCode" || !may("connections.write")) return null;
   return (
     <>
@@ -27,6 +55,7 @@ export function Authorize({
       >
         Sign in at the other side
       </button>
+      {waits && <span class="faint">Waiting for the other window…</span>}
       {action.problem && <ProblemNote problem={action.problem} />}
     </>
   );

@@ -68,7 +68,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
   ],
   actions: (connection, reload) => (
     <>
-      <Authorize connection={connection} />
+      <Authorize connection={connection} onSignedIn={reload} />
       <TestConnection connection={connection} onDone={reload} />
     </>
   ),

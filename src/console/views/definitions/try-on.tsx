@@ -6,6 +6,7 @@ import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Stranger } from "../../kit/text/stranger.tsx";
+import { may } from "../../session/session.ts";
 import { Explained } from "./explained.tsx";
 
 type Preview = Schemas["DeliveriesPreview"];
@@ -27,7 +28,7 @@ const TYPING_MS = 450;
 export function TryOn({ appId, channel, events }: Props) {
   const [source, setSource] = useState<Source>("newest deliveries");
   const [pasted, setPasted] = useState("");
-  const preset = presetOf(channel.config);
+  const preset = may("presets.read") ? presetOf(channel.config) : undefined;
   const sample = useLoad(
     async (signal) =>
       preset === undefined
@@ -112,8 +113,11 @@ function OnNewest({ appId, channelUid, events }: OnProps) {
   if (result === undefined) return <Loading lines={4} />;
   if (result.looked === 0) {
     return (
-      <Empty title="No delivery is on record">
-        <p>The newest of each channel are kept for a day. Try the sample, or paste a body.</p>
+      <Empty title="No delivery is on record whose body was kept">
+        <p>
+          The newest of each channel are kept for a day, bodies up to 128 KiB. Try the sample, or paste a
+          body.
+        </p>
       </Empty>
     );
   }

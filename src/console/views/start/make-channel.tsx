@@ -5,6 +5,7 @@ import { ProblemNote } from "../../kit/feedback/states.tsx";
 import { apps, reloadApps, SYSTEM_APP, useAppId } from "../../kit/layout/apps.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Stranger } from "../../kit/text/stranger.tsx";
+import { may } from "../../session/session.ts";
 import { sampleType } from "./sample-type.ts";
 
 interface Props {
@@ -20,7 +21,10 @@ const NEW_APP = "";
 export function MakeChannel({ preset, onBack, onMade }: Props) {
   const known = (apps.value ?? []).filter(({ uid }) => uid !== SYSTEM_APP);
   const current = useAppId();
-  const [appId, setAppId] = useState(known.some(({ id }) => id === current) ? current : NEW_APP);
+  const mayInstall = may("blueprints.write");
+  const [appId, setAppId] = useState(
+    known.some(({ id }) => id === current) ? current : mayInstall ? NEW_APP : (known[0]?.id ?? NEW_APP),
+  );
   const [uid, setUid] = useState(preset?.preset ?? "hooks");
   const [types, setTypes] = useState(() => (preset && sampleType(preset)) ?? "received");
   // Unlike those that are there, so that the same provider can be set up twice.
@@ -94,7 +98,7 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
       <label class="field">
         <span class="field-name">App</span>
         <select value={appId} onChange={(event) => setAppId(event.currentTarget.value)}>
-          <option value={NEW_APP}>a new one</option>
+          {mayInstall && <option value={NEW_APP}>a new one</option>}
           {known.map(({ id, uid: name }) => (
             <option key={id} value={id}>
               {name}

@@ -3,6 +3,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
+import { may } from "../../session/session.ts";
 import { Connected } from "./connected.tsx";
 import { MakeChannel } from "./make-channel.tsx";
 import { Providers } from "./providers.tsx";
@@ -12,7 +13,11 @@ import "./start.css";
 export default function Start() {
   const { values, set } = useFilters(["preset", "app", "channel"]);
   const presets = useLoad(
-    (signal) => gotList(api.GET("/presets", { params: { query: { limit: 200 } }, signal })),
+    async (signal) =>
+      // Without them a channel is made for a sender of no preset.
+      may("presets.read")
+        ? gotList(api.GET("/presets", { params: { query: { limit: 200 } }, signal }))
+        : { rows: [], total: 0 },
     [],
   );
   return (

@@ -1,0 +1,511 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openProblem } from "../../src/data/problems/problems.ts";
+import { type ConsolePage, startTestConsole, type TestConsole } from "../support/console.ts";
+import { freePort } from "../support/free-port.ts";
+import { channelOf, type InstalledApp, installApp, type TestGateway } from "../support/gateway.ts";
+import { callApi } from "../support/gateway-process.ts";
+import { CLIENT, type OAuthProvider, startOAuthProvider } from "../support/oauth-provider.ts";
+
+let console: TestConsole;
+let provider: OAuthProvider;
+beforeAll(async () => {
+  const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  provider = await startOAuthProvider({ redirectUri: `${origin}/v1/connections/oauth/callback` });
+  console = await startTestConsole({
+    INLET_PORT: String(port),
+    INLET_BASE_URL: `${origin}/v1`,
+    INLET_ALLOW_NETWORKS: "127.0.0.1/32",
+  });
+});
+afterAll(async () => {
+  await console?.[Symbol.asyncDispose]();
+  await provider?.[Symbol.asyncDispose]();
+});
+
+interface Organization extends Pick<TestGateway, "api"> {
+  readonly id: string;
+  readonly key: string;
+}
+
+/** One that holds nothing yet. */
+async function makeOrganization(name: string): Promise<Organization> {
+  const { id, apiKey } = await console.gateway.api<{
+    readonly id: string;
+    readonly apiKey: { readonly key: string };
+  }>("POST", "/organizations", { name });
+  const { key } = apiKey;
+  return {
+    id,
+    key,
+    api: (method, path, body) => callApi(console.gateway.origin, method, path, body, key),
+  };
+}
+
+const post = (app: InstalledApp, body: string, headers: Readonly<Record<string, string>> = {}) =>
+  fetch(channelOf(app).url ?? "", {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body,
+  });
+
+/** Follows a link within the page, which keeps who is signed in. */
+async function follow(page: Page, path: string): Promise<void> {
+  await page.evaluate(
+    `{ const a = document.createElement("a"); a.href = ${JSON.stringify(`/console${path}`)}; document.body.append(a); a.click(); a.remove(); }`,
+  );
+}
+
+interface Watched {
+  /** The page has nothing left to ask for and nothing left to draw. */
+  readonly settled: () => Promise<void>;
+  /** Answers that refuse: status and path. */
+  readonly refused: string[];
+}
+
+function watch({ page }: ConsolePage): Watched {
+  const pending = new Set<object>();
+  const refused: string[] = [];
+  page.on("request", (request) => {
+    // The live tail never ends.
+    if (!request.url().includes("/events/stream")) pending.add(request);
+  });
+  page.on("requestfinished", (request) => pending.delete(request));
+  page.on("requestfailed", (request) => pending.delete(request));
+  page.on("response", (response) => {
+    if (response.status() >= 400) refused.push(`${response.status()} ${new URL(response.url()).pathname}`);
+  });
+  const isIdle = async (): Promise<boolean> =>
+    pending.size === 0 &&
+    Number(await page.locator("main .skeleton, main .table-row.waiting").count()) === 0 &&
+    Number(await page.locator("main h1").count()) === 1;
+  return {
+    refused,
+    async settled() {
+      // What was drawn may ask for more: twice in a row nothing was left.
+      await expect
+        .poll(async () => (await isIdle()) && (await nextFrames(page)) && (await isIdle()))
+        .toBe(true);
+    },
+  };
+}
+
+const nextFrames = async (page: Page): Promise<boolean> => {
+  await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))");
+  return true;
+};
+
+/** The views of the navigation: their titles, and the addresses that they lead to. */
+const viewsOf = async (page: Page): Promise<readonly (readonly [title: string, path: string])[]> => {
+  const links = await page.locator("#nav .nav-group a").all();
+  return Promise.all(
+    links.map(async (link) => {
+      const title = await link.locator("span").first().textContent();
+      return [title ?? "", ((await link.getAttribute("href")) ?? "").replace("/console", "")] as const;
+    }),
+  );
+};
+
+const openKey = async (key: string, width = 1440) => {
+  const opened = await console.open("/", { key, width });
+  const watched = watch(opened);
+  await watched.settled();
+  return { opened, ...watched, page: opened.page };
+};
+
+/** The browser writes refused requests into its console by itself. */
+const forgetRefusals = ({ complaints }: ConsolePage, status: RegExp): void => {
+  complaints.splice(0, complaints.length, ...complaints.filter((one) => !status.test(one)));
+};
+
+it("from an empty organization to its first event, seen in the tail and found again in the list", async () => {
+  const fresh = await makeOrganization("Fresh");
+  await using opened = await console.open("/", { key: fresh.key });
+  const { page } = opened;
+  await page.getByText("No open problems").waitFor();
+  await page.getByRole("link", { name: "Receive events" }).click();
+  await page.getByLabel("Who sends?").fill("strip");
+  await page.getByRole("button", { name: "Stripe", exact: true }).click();
+  await page.getByRole("button", { name: "Make the channel" }).click();
+  await page.getByLabel("Signing secret").fill("whsec_0123456789");
+  await page.getByRole("button", { name: "Set the secret" }).click();
+  await page.getByText("ready", { exact: true }).waitFor();
+  const steps = page.url();
+  await page.getByRole("link", { name: "Live tail" }).click();
+  await page.locator(".badge", { hasText: "Live" }).waitFor();
+  // A second window of the same person sends, while this one looks.
+  await using second = await console.open("/", { key: fresh.key });
+  await follow(second.page, new URL(steps).pathname.replace("/console", "") + new URL(steps).search);
+  await second.page.getByRole("button", { name: "Send a test event" }).click();
+  await second.page.getByText("is on its topic").waitFor();
+  await page.locator('[data-index="0"]').getByText("charge.succeeded", { exact: true }).waitFor();
+  // The link of the test leads to this very event, beside the list.
+  await second.page.getByRole("link", { name: "See it" }).click();
+  const panel = second.page.getByRole("complementary", { name: "Event" });
+  await panel.getByText("charge.succeeded").first().waitFor();
+  await second.page.locator('[data-index="0"][aria-selected="true"]').waitFor();
+});
+
+it("a failing schema is found in quarantine, mended on the real delivery, previewed, saved, re-driven, and its event seen", async () => {
+  const mending = await makeOrganization("Mending");
+  const app = await installApp(mending, [
+    {
+      uid: "orders",
+      kind: "webhook",
+      events: [
+        { type: "order", typePath: "$.type", payloadPath: "$.order", schema: { required: ["total"] } },
+      ],
+    },
+  ]);
+  expect(await (await post(app, '{"type":"order","order":{"sum":7}}')).json()).toMatchObject({
+    quarantined: 1,
+  });
+  await using opened = await console.open("/", { key: mending.key });
+  const { page } = opened;
+  await page.getByRole("link", { name: "Quarantine", exact: true }).click();
+  await page.getByRole("row").filter({ hasText: "schema_mismatch" }).click();
+  await page.getByRole("link", { name: "Mend the definitions" }).click();
+  const editor = page.getByRole("textbox", { name: "Definitions, as JSON" });
+  await page.locator(".editor .cm-editor").waitFor();
+  await page.getByText("none would become anything else").waitFor();
+  await editor.fill(
+    '[{"type": "order", "typePath": "$.type", "payloadPath": "$.order", "schema": {"required": ["sum"]}}]',
+  );
+  await page.getByText("1 would become something else").waitFor();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("in force on all workers").first().waitFor();
+  await page.getByRole("button", { name: "To its quarantine" }).click();
+  await page.getByRole("row").filter({ hasText: "schema_mismatch" }).click();
+  const dialog = page.getByRole("dialog");
+  // A change is in force within two seconds: who previews at once may see the old definitions.
+  await expect
+    .poll(async () => {
+      await page.getByRole("button", { name: "Preview and re-drive 1" }).click();
+      const released = await dialog.locator(".tally dd").first().textContent();
+      if (released === "1") return released;
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+      return released;
+    })
+    .toBe("1");
+  await dialog.getByRole("button", { name: "Re-drive 1", exact: true }).click();
+  await dialog.getByText("released").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await page.getByRole("link", { name: "Events", exact: true }).click();
+  await page.locator('[data-index="0"]').getByText('"sum":7').waitFor();
+});
+
+it("an OAuth connection is made by its form and signed in by click at a real provider; it then is ok, and says so", async () => {
+  const owner = await makeOrganization("Connecting");
+  await using opened = await console.open("/connections", { key: owner.key });
+  const { page, context } = opened;
+  await page.getByRole("button", { name: "New connection" }).click();
+  const form = page.getByRole("dialog");
+  await form.getByLabel("Kind").selectOption("oauth2");
+  await form.getByLabel("Name", { exact: true }).fill("Calendar");
+  await form.getByLabel("Grant").selectOption("authorizationCode");
+  await form.getByLabel("Client id", { exact: true }).fill(CLIENT.clientId);
+  for (const more of await form.locator("details:not([open]) > summary", { hasText: "more" }).all())
+    await more.click();
+  await form.getByLabel("Issuer").fill(provider.issuer);
+  await form.getByLabel("Client secret").fill(CLIENT.clientSecret);
+  await form.getByRole("group", { name: "Allowed origins" }).getByRole("button", { name: "Add" }).click();
+  await form
+    .getByRole("group", { name: "Allowed origins" })
+    .getByRole("textbox")
+    .fill("https://calendar.example.com");
+  const scopes = form.getByRole("group", { name: "Scopes" });
+  for (const [index, scope] of ["openid", "offline_access"].entries()) {
+    await scopes.getByRole("button", { name: "Add" }).click();
+    await scopes.getByRole("textbox").nth(index).fill(scope);
+  }
+  await form.getByRole("button", { name: "Create" }).click();
+  await form.waitFor({ state: "detached" });
+  await page.getByRole("row").filter({ hasText: "Calendar" }).click();
+  const panel = page.getByRole("complementary", { name: "Calendar" });
+  await panel.getByText("needsReauth").waitFor();
+  const [popup] = await Promise.all([
+    context.waitForEvent("page"),
+    panel.getByRole("button", { name: "Sign in at the other side" }).click(),
+  ]);
+  await popup.getByText("The connection is authorized").waitFor();
+  await panel.locator(".badge.ok", { hasText: "ok" }).waitFor();
+  await page.getByRole("row").filter({ hasText: "Calendar" }).locator(".badge.ok").waitFor();
+  expect(provider.asked).toEqual(["authorization_code"]);
+});
+
+describe("two organizations", () => {
+  /** Something in every view, all of it named so. */
+  async function fill(one: Organization, name: string): Promise<InstalledApp> {
+    const app = await installApp(one, [
+      {
+        uid: `${name}-hooks`,
+        kind: "webhook",
+        events: [{ type: `${name}.seen`, typePath: "$.type", idPath: "$.id" }],
+      },
+      {
+        uid: `${name}-list`,
+        kind: "polling",
+        config: {
+          run: "always",
+          request: { url: "http://127.0.0.1:9/" },
+          schedule: { intervalSeconds: 3600 },
+          itemId: "$.id",
+          itemsPath: "$",
+          discriminator: { by: "sequence", path: "$.seq" },
+        },
+        events: [{ type: `${name}.listed` }],
+      },
+    ]);
+    await one.api("PUT", `/apps/${app.id}`, { title: `${name} app` });
+    await one.api("POST", "/blueprints", { title: `${name} blueprint`, channels: [] });
+    await one.api("POST", "/iam/api-keys", { name: `${name} key`, permissions: ["apps.read"] });
+    await one.api("POST", "/connections", {
+      ...{ name: `${name} connection`, kind: "bearer", config: { token: "t-0123456789" } },
+      allowedOrigins: ["https://api.example.com"],
+    });
+    await one.api("POST", `/apps/${app.id}/events/subscribe`, { eventUid: `${name}-hooks:*` });
+    await post(app, JSON.stringify({ type: `${name}.seen`, id: `${name}-1` }));
+    await post(app, JSON.stringify({ type: `${name}.unknown`, id: `${name}-2` }));
+    const nowMs = Date.now();
+    await openProblem(
+      console.stores.db,
+      {
+        organizationId: one.id,
+        subject: channelOf(app).id,
+        about: {
+          app: { id: app.id, uid: `${name}-app`, title: name },
+          channel: { uid: channelOf(app).uid, title: null },
+        },
+        figures: {},
+        kind: "channel_silent",
+        level: "raised",
+        severity: "error",
+        message: `${name} is silent.`,
+        cure: "Look at its sender.",
+      },
+      { seenSince: new Date(nowMs), nowMs },
+    );
+    return app;
+  }
+
+  let zebra: Organization;
+  let yak: Organization;
+  let app: InstalledApp;
+  beforeAll(async () => {
+    zebra = await makeOrganization("zebra");
+    yak = await makeOrganization("yak");
+    app = await fill(zebra, "zebra");
+    await fill(yak, "yak");
+  });
+
+  /** The views that hold the word, of all that this key is offered. */
+  async function viewsWith(key: string, word: string): Promise<readonly string[]> {
+    const { opened, settled, page } = await openKey(key);
+    await using _ = opened;
+    const found: string[] = [];
+    for (const [title, path] of await viewsOf(page)) {
+      await follow(page, path);
+      await settled();
+      const html = await page.evaluate("document.body.innerHTML");
+      if (String(html).includes(word)) found.push(title);
+    }
+    return found;
+  }
+
+  it("see nothing of each other, whatever view is opened", async () => {
+    const own = await viewsWith(zebra.key, "zebra");
+    expect(own).toEqual(
+      expect.arrayContaining([
+        ...["Overview", "Problems", "Events", "Deliveries", "Quarantine", "Sources", "Subscriptions"],
+        ...["Channels", "Apps", "Blueprints", "Connections", "API keys", "Organization"],
+      ]),
+    );
+    expect(await viewsWith(yak.key, "zebra")).toEqual([]);
+    expect(await viewsWith(yak.key, app.id)).toEqual([]);
+  });
+
+  it("are not led to each other by addresses: what is another's is not found", async () => {
+    const first = async (path: string): Promise<string> =>
+      (await zebra.api<readonly { readonly id: string }[]>("GET", path))[0]?.id ?? "";
+    const [blueprint, connection, key, problem, delivery, item, subscription] = await Promise.all([
+      ...["/blueprints", "/connections", "/iam/api-keys", "/problems"].map(first),
+      ...["deliveries", "quarantine", "subscriptions"].map((one) => first(`/apps/${app.id}/${one}`)),
+    ]);
+    const within = `/apps/${app.id}`;
+    const { opened, settled, page } = await openKey(yak.key);
+    await using _ = opened;
+    for (const path of [
+      ...["events", "tail", "deliveries", "quarantine", "sources", "subscriptions", "channels"].map(
+        (view) => `${within}/${view}`,
+      ),
+      ...[`${within}/dead-letters?subscription=${subscription}`, `${within}/deliveries/${delivery}`],
+      `${within}/channels/zebra-hooks/definitions`,
+      `${within}/quarantine?item=${item}`,
+      ...[`/apps?id=${app.id}`, `/blueprints?id=${blueprint}`, `/connections?id=${connection}`],
+      ...[`/api-keys?id=${key}`, `/problems?id=${problem}`],
+    ]) {
+      await follow(page, path);
+      await page.waitForURL(`**/console${path}`);
+      await settled();
+      await page.getByRole("alert").first().waitFor();
+      expect([path, await page.getByRole("alert").first().textContent()]).toEqual([
+        path,
+        expect.stringContaining("not_found"),
+      ]);
+      expect([path, (await page.locator("main").textContent())?.includes("zebra is")]).toEqual([path, false]);
+    }
+    forgetRefusals(opened, /404/);
+  });
+
+  it("a problem leads to its channel, and every figure of the overview into a list", async () => {
+    const { opened, settled, refused, page } = await openKey(zebra.key);
+    await using _ = opened;
+    await page.locator(".problem").getByRole("link", { name: "zebra-hooks" }).click();
+    await page
+      .getByRole("complementary", { name: "zebra-hooks" })
+      .getByText("needs")
+      .or(page.getByRole("complementary", { name: "zebra-hooks" }).getByRole("button", { name: "Pause" }))
+      .first()
+      .waitFor();
+    await page.getByRole("link", { name: "Overview" }).click();
+    await settled();
+    const ways = await page
+      .locator("main a[href^='/console/']")
+      .evaluateAll((links) => [...new Set(links.map((link) => link.getAttribute("href") ?? ""))]);
+    expect(ways.length).toBeGreaterThan(10);
+    for (const way of ways) {
+      await follow(page, way.replace("/console", ""));
+      await page.waitForURL(`**${way}`);
+      await settled();
+      expect([way, await page.getByRole("heading", { level: 1 }).textContent()]).toEqual([
+        way,
+        expect.not.stringMatching(/Nothing here|has failed|Not for this key/),
+      ]);
+      expect([way, await page.locator("main [role=alert]").count(), refused.join()]).toEqual([way, 0, ""]);
+    }
+  });
+
+  it("a narrow key is asked for nothing that it may not have: what it may not see is not offered", async () => {
+    const names = (await zebra.api<readonly { readonly name: string }[]>("GET", "/iam/permissions?limit=200"))
+      .map(({ name }) => name)
+      .filter((name) => name.endsWith(".read"));
+    const grants = [
+      [],
+      ...["apps.read", "deliveries.read", "problems.read", "overview.read", "iam.read", "audit.read"]
+        .filter((name) => names.includes(name))
+        .map((name) => [name]),
+      ["blueprints.read", "connections.read", "organizations.read"],
+      ["apps.read", "apps.write"],
+      ["apps.read", "deliveries.read", "problems.read"],
+    ];
+    const asked: string[] = [];
+    for (const permissions of grants) {
+      const { key } = await zebra.api<{ readonly key: string }>("POST", "/iam/api-keys", {
+        name: "narrow",
+        permissions,
+      });
+      const { opened, settled, page, refused } = await openKey(key);
+      await using _ = opened;
+      for (const [, path] of await viewsOf(page)) {
+        await follow(page, path);
+        await settled();
+        const row = page.locator('main [data-index="0"].opens').first();
+        if ((await row.count()) > 0) {
+          await row.click();
+          await settled();
+        }
+        asked.push(...refused.splice(0).map((one) => `${permissions.join()} in ${path}: ${one}`));
+      }
+      opened.complaints.splice(0);
+    }
+    expect(asked).toEqual([]);
+  });
+});
+
+it("hostile names, types, ids, titles, headers and bodies do nothing, in any view, wide or narrow", async () => {
+  const markup = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>';
+  const hidden = "\u001b[31mred\u001b[0m\u0007\u202Egnp.exe\u2066\u200B\uFEFF";
+  const endless = "x".repeat(200);
+  const victim = await makeOrganization(`${markup.slice(0, 60)}\u202E`);
+  const type = `${markup}\u202E${endless.slice(0, 100)}`;
+  const app = await installApp(victim, [
+    {
+      uid: "hooks",
+      kind: "webhook",
+      title: `${markup}\u202E`,
+      events: [{ type, typePath: "$.type", idPath: "$.id" }],
+    },
+  ]);
+  await victim.api("PUT", `/apps/${app.id}`, { title: `${markup}\u202E${endless}`.slice(0, 200) });
+  await victim.api("POST", "/blueprints", { title: `${markup}\u202E${endless}`.slice(0, 200), channels: [] });
+  await victim.api("POST", "/iam/api-keys", { name: `${markup}\u202E`, permissions: ["apps.read"] });
+  await victim.api("POST", "/connections", {
+    ...{ name: `${markup}\u202E`, kind: "bearer", config: { token: "t-0123456789" } },
+    allowedOrigins: ["https://api.example.com"],
+  });
+  await victim.api("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "hooks:*" });
+  const headers = { "x-note": `${markup} ${endless}`, "x-long": "y".repeat(4_000) };
+  const body = (id: string, more: object = {}): string =>
+    JSON.stringify({
+      type,
+      id,
+      note: markup + hidden,
+      [markup]: hidden,
+      endless: "z".repeat(2_000),
+      ...more,
+    });
+  expect((await post(app, body(`${markup.slice(0, 60)}\u202E${endless.slice(0, 60)}`), headers)).status).toBe(
+    200,
+  );
+  expect((await post(app, body("mega", { mega: markup.repeat(9_000) }), headers)).status).toBe(200);
+  await post(
+    app,
+    JSON.stringify({ type: `${type}!`, id: markup + hidden, mega: "m".repeat(500_000) }),
+    headers,
+  );
+  // Of what comes at once one is recorded, and of large ones not the body.
+  await expect
+    .poll(async () => {
+      await post(app, body("small"), headers);
+      const preview = await victim.api<{ readonly looked: number }>(
+        "POST",
+        `/apps/${app.id}/deliveries/preview`,
+        { channelId: "hooks" },
+      );
+      return preview.looked;
+    })
+    .toBeGreaterThan(0);
+  for (const width of [1440, 360]) {
+    const { opened, settled, page } = await openKey(victim.key, width);
+    await using _ = opened;
+    const look = async (where: string): Promise<void> => {
+      await settled();
+      expect([where, await page.evaluate("'hit' in window")]).toEqual([where, false]);
+      expect([where, await page.locator("main img, main script").count()]).toEqual([where, 0]);
+      const wide = Number(await page.evaluate("document.documentElement.scrollWidth"));
+      expect([where, width, wide <= width]).toEqual([where, width, true]);
+      const shown = String(await page.evaluate("document.body.innerText"));
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are looked for
+      expect([where, /[\u001b\u0007\u202E\u2066\u200B\uFEFF]/.exec(shown)]).toEqual([where, null]);
+    };
+    for (const [title, path] of await viewsOf(page)) {
+      await follow(page, path);
+      await look(title);
+      // A group is opened first, then what is in it.
+      for (const at of ["first", "in it"]) {
+        const row = page.locator('main [data-index="0"].opens').first();
+        // Where the window is narrow, what is open covers the list.
+        if ((await row.count()) === 0 || (await page.locator("aside.detail").count()) > 0) break;
+        await row.click();
+        await look(`${title}, ${at}`);
+      }
+    }
+    await follow(page, `/apps/${app.id}/channels/hooks/definitions`);
+    await page.locator(".editor .cm-editor").waitFor();
+    await page.getByText(/Of the newest \d/).waitFor();
+    for (const tried of await page.locator("details.tried > summary").all()) await tried.click();
+    expect(await page.evaluate("'hit' in window")).toBe(false);
+  }
+});
