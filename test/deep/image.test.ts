@@ -72,7 +72,7 @@ describe("the image", () => {
   });
 
   it("starts as its user on a read-only tree, and prints its help", async () => {
-    const { file, args, options } = asInImage([...image.command, "--help"]);
+    const { file, args, options } = asInImage([...image.command, "start", "--help"]);
     const { stdout } = await run(file, args, options);
     expect(stdout).toContain("INLET_MASTER_KEY");
     if (isRoot)
