@@ -1,0 +1,125 @@
+/**
+ * How long the console keeps its window from answering: the longest tasks of its main thread while 10,000 events run through the
+ * live tail, and while a list of 100,000 is scrolled from end to end; and when its first text is painted, on loopback.
+ *
+ * usage: npm run bench:console
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Page } from "playwright-core";
+import { launchChromium } from "../support/chromium.ts";
+import { buildConsole, signIn } from "../support/console.ts";
+import { startGatewayProcess } from "../support/gateway-process.ts";
+import { startBenchRedis } from "./redis.ts";
+
+const GOAL_TASK_MS = 100;
+const GOAL_PAINT_MS = 1_000;
+const TAILED = 10_000;
+const LISTED = 100_000;
+/** Items of one delivery. */
+const AT_ONCE = 500;
+const SCREENS_A_SECOND = 20;
+
+await buildConsole();
+await using redis = await startBenchRedis();
+await using gateway = await startGatewayProcess({
+  INLET_DATA_DIR: `${redis.dir}/data`,
+  REDIS_URL: `unix://${redis.socket}`,
+  INLET_LOG_LEVEL: "warn",
+});
+const { id: blueprintId } = await gateway.api<{ readonly id: string }>("POST", "/blueprints", {
+  uid: "bench",
+  title: "bench",
+  channels: [
+    {
+      ...{ uid: "hooks", kind: "webhook", title: "hooks", config: { itemsPath: "$.items[*]" } },
+      events: [{ type: "order.created", idPath: "$.id" }],
+    },
+  ],
+});
+const app = await gateway.api<{
+  readonly id: string;
+  readonly channels: readonly { readonly url: string }[];
+}>("POST", "/apps/install", { blueprintId });
+let made = 0;
+
+/** Published when it resolves. */
+async function send(count: number): Promise<void> {
+  for (const until = made + count; made < until; ) {
+    const items = Array.from({ length: Math.min(AT_ONCE, until - made) }, () => ({
+      ...{ id: `order-${made++}`, customer: { name: "A. Person", country: "NZ" }, total: made % 1_000 },
+      lines: [{ sku: "a-1", quantity: 2 }],
+    }));
+    const response = await fetch(app.channels[0]?.url ?? "", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ items }),
+    });
+    if (!response.ok) throw new Error(`a delivery: ${response.status} ${await response.text()}`);
+  }
+}
+
+const browser = await launchChromium();
+const misses: string[] = [];
+try {
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  page.setDefaultTimeout(300_000);
+  // Without types: it runs in the page.
+  await page.addInitScript(
+    "window.tasks = []; new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) window.tasks.push(duration); }).observe({ type: 'longtask' });",
+  );
+  await page.goto(`${gateway.origin}/console/apps/${app.id}/tail`);
+  await page.getByLabel("API key").waitFor();
+  const paintMs = Number(
+    await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"),
+  );
+  console.log(`first contentful paint after ${paintMs.toFixed(0)} ms (goal ${GOAL_PAINT_MS})`);
+  if (paintMs >= GOAL_PAINT_MS) misses.push("first contentful paint");
+
+  await signIn(page);
+  await page.locator(".badge", { hasText: "Live" }).waitFor();
+  await takeTasks(page);
+  await send(TAILED);
+  await page.getByText(`of ${TAILED.toLocaleString("en-US")} that came in`).waitFor();
+  await report(page, `${TAILED} events through the live tail`);
+
+  await send(LISTED - TAILED);
+  await page.locator("#nav").getByRole("link", { name: "Events", exact: true }).click();
+  await page.locator('[data-index="0"] time').waitFor();
+  await takeTasks(page);
+  const screens = Number(
+    await page.evaluate(`(async () => {
+      const box = document.querySelector(".table");
+      let screens = 0;
+      while (box.scrollTop + box.clientHeight < box.scrollHeight - 1) {
+        box.scrollTop += 10 * box.clientHeight;
+        screens++;
+        await new Promise((done) => setTimeout(done, ${1_000 / SCREENS_A_SECOND}));
+      }
+      return screens;
+    })()`),
+  );
+  await page.locator(`[data-index="${LISTED - 1}"] time`).waitFor();
+  await report(page, `${LISTED} events scrolled end to end, ${screens} steps`);
+} finally {
+  await browser.close();
+}
+if (misses.length > 0) {
+  console.log(`MISSED: ${misses.join("; ")}`);
+  process.exitCode = 1;
+}
+
+async function takeTasks(page: Page): Promise<readonly number[]> {
+  // The observer is told of a task after its end.
+  await delay(1_000);
+  return (await page.evaluate("window.tasks.splice(0)")) as readonly number[];
+}
+
+async function report(page: Page, what: string): Promise<void> {
+  const tasks = await takeTasks(page);
+  const longest = Math.max(0, ...tasks);
+  const over = tasks.filter((ms) => ms > GOAL_TASK_MS).length;
+  console.log(
+    `${what}: ${tasks.length} tasks of 50 ms and more, the longest ${longest.toFixed(0)} ms, ${over} above ${GOAL_TASK_MS} ms (goal 0)`,
+  );
+  if (over > 0) misses.push(what);
+}
