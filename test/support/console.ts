@@ -135,11 +135,15 @@ export async function lookAt(
     ...(view.key === null && { key: null }),
   });
   const { page } = opened;
+  await view.ready(page);
   for (const theme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: theme });
     for (const width of [1440, 360]) {
       await page.setViewportSize(sizeOf(width));
-      await view.ready(page);
+      // What is drawn by its size is drawn anew.
+      await page.evaluate(
+        "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))",
+      );
       await page.screenshot({ path: join(SCREENSHOTS, `${view.name}-${theme}-${width}.png`) });
       expect([theme, width, await seriousFindings(page)]).toEqual([theme, width, []]);
       const wide = await page.evaluate("document.documentElement.scrollWidth");
