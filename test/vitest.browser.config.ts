@@ -7,6 +7,8 @@ export default defineConfig({
     include: ["test/browser/**/*.test.ts"],
     globalSetup: ["test/support/servers.ts"],
     pool: "forks",
+    // Most of a story waits for the page.
+    maxWorkers: 2,
     // A browser beside gateways, on two cores: conditions are waited for, however long they take.
     testTimeout: 300_000,
     hookTimeout: 300_000,
