@@ -85,6 +85,10 @@ describe("the frame", () => {
     await page.keyboard.press("g");
     await page.keyboard.press("a");
     await page.getByRole("heading", { name: "Apps", level: 1 }).waitFor();
+    await page.locator("#nav [aria-current=page]", { hasText: "Apps" }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("o");
+    await page.locator("#nav [aria-current=page]", { hasText: "Overview" }).waitFor();
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
     await page.keyboard.press("Escape");

@@ -103,7 +103,8 @@ function NavItem({ view }: { readonly view: View }) {
   );
   if (nav === undefined || href === undefined) return null;
   const isHere =
-    path === href || (view.path !== "/" && path.startsWith(`${href}/`) && !isCovered(view, path));
+    path === href.replace(/\/$/, "") ||
+    (view.path !== "/" && path.startsWith(`${href}/`) && !isCovered(view, path));
   return (
     <li>
       <a href={href} aria-current={isHere ? "page" : undefined}>
