@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Ten seconds and more each, whatever their size: begun last, one of them would run on alone. */
 const LONG = [
-  ...["simulation/simulation", "channels/pull/polls/wrong-clock"],
+  ...["simulation/simulation", "channels/pull/polls/wrong-clock", "e2e/docs-pasted"],
   ...[
     "conformance/leaks",
     "e2e/first-start",
@@ -58,7 +58,7 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Most tests wait for servers: others run meanwhile, on two cores as well.
     sequence: { sequencer: LongestFirst },
-    maxWorkers: Math.max(4, availableParallelism() - 1),
+    maxWorkers: Math.max(6, availableParallelism() - 1),
     // Ends what hangs; no test measures time by it.
     testTimeout: 300_000,
     hookTimeout: 300_000,
