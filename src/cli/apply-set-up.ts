@@ -4,17 +4,15 @@ import type { SettingsDeps } from "../channels/settings.ts";
 import type { Config } from "../config.ts";
 import { openDatabase } from "../data/database.ts";
 import { migrate } from "../data/migrate.ts";
-import type { Print } from "../gateway/greeting.ts";
 import { openMasterKeyring } from "../gateway/master-keys.ts";
 import { openDatabaseStore } from "../gateway/stores.ts";
 import { checkDefinitions } from "../ingest/check-definitions.ts";
 import type { Finding } from "../lib/errors.ts";
 import { startSchemaCompiler } from "../lib/json-schema/compiler.ts";
 import { err, type Result } from "../lib/result.ts";
-import type { Log } from "../log.ts";
 import { readPresets } from "../verify/presets.ts";
 import { EXIT } from "./exit.ts";
-import { openLog, print, runToExit, stopOnSignals } from "./process.ts";
+import { type CommandRun, runToExit } from "./process.ts";
 import { type ApplyDeps, applySetUp, planSetUp } from "./setup/apply.ts";
 import { checkSetUp, type WantedOrganization } from "./setup/check.ts";
 import type { Variables } from "./setup/environment.ts";
@@ -29,31 +27,19 @@ export async function applySetUpFile(
     readonly tellsDifference: boolean;
   },
 ): Promise<number> {
-  // Standard output is for the plan, and for what was done.
-  const log = await openLog(command.config, process.stderr);
-  const signal = stopOnSignals(log);
-  return runToExit({ log, signal, failure: "Inlet does not apply this" }, async () => {
+  return runToExit(command.config, "Inlet does not apply this", async (given) => {
     const complain = (text: string): void => void process.stderr.write(text);
-    const end = await runSetUp(command.config, {
-      ...command,
-      log,
-      signal,
-      print,
-      complain,
-    });
+    const end = await runSetUp(command.config, { ...command, ...given, complain });
     if (end === "refused") return command.tellsDifference ? EXIT.failed : EXIT.wrongSettings;
     return end === "differs" && command.tellsDifference ? EXIT.differs : EXIT.done;
   });
 }
 
-export interface SetUpOptions {
+export interface SetUpOptions extends CommandRun {
   readonly file: string;
   /** Says what would be done, and does nothing. */
   readonly planOnly: boolean;
   readonly env: Variables;
-  readonly log: Log;
-  readonly signal: AbortSignal;
-  readonly print: Print;
   readonly complain: (text: string) => void;
 }
 

@@ -3,11 +3,9 @@ import { createApiKey } from "../data/accounts/api-keys.ts";
 import { recordAudit } from "../data/accounts/audit.ts";
 import { operatorOf } from "../data/accounts/audit-entry.ts";
 import { openDatabase, type Trx } from "../data/database.ts";
-import type { Print } from "../gateway/greeting.ts";
 import { openDatabaseBeside } from "../gateway/stores.ts";
-import type { Log } from "../log.ts";
 import { EXIT } from "./exit.ts";
-import { openLog, print, runToExit, stopOnSignals } from "./process.ts";
+import { type CommandRun, runToExit } from "./process.ts";
 
 export interface KeyWish {
   readonly name: string;
@@ -16,19 +14,14 @@ export interface KeyWish {
 }
 
 /** `keys create --local`. Answers the exit code. */
-export async function createKey(config: Config, wish: KeyWish): Promise<number> {
-  const log = await openLog(config, process.stderr);
-  const signal = stopOnSignals(log);
-  return runToExit({ log, signal, failure: "No key is made" }, () =>
-    runKeyCreation(config, wish, { log, signal, print }),
-  );
-}
+export const createKey = (config: Config, wish: KeyWish): Promise<number> =>
+  runToExit(config, "No key is made", (given) => runKeyCreation(config, wish, given));
 
 /** Gives the operator's organization another key, also beside a gateway that runs. Answers the exit code. */
 export async function runKeyCreation(
   config: Config,
   wish: KeyWish,
-  { log, signal, print }: { readonly log: Log; readonly signal: AbortSignal; readonly print: Print },
+  { log, signal, print }: CommandRun,
 ): Promise<number> {
   await using store = await openDatabaseBeside(config, { log, signal });
   await using database = openDatabase({ connection: store.database, maxConnections: 1 });

@@ -1,4 +1,5 @@
 import type { Config } from "../config.ts";
+import type { Print } from "../gateway/greeting.ts";
 import { DataDirInUseError } from "../gateway/stores.ts";
 import { createLog, type Log } from "../log.ts";
 import { EXIT } from "./exit.ts";
@@ -61,13 +62,27 @@ export function stopOnSignals(log: Log): AbortSignal {
   return stopping.signal;
 }
 
-/** Runs a command that ends by itself. Answers its exit code, or that of what went wrong, which is said. */
+/** What a command of the gateway's machine is given: standard output is for what it tells, its log goes to standard error. */
+export interface CommandRun {
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly print: Print;
+}
+
+/**
+ * Runs a command that ends by itself, or by a signal. Answers its exit code, or that of what went wrong, which is said.
+ *
+ * @param failure what has not come about then: `No key is made`
+ */
 export async function runToExit(
-  { log, signal, failure }: { readonly log: Log; readonly signal: AbortSignal; readonly failure: string },
-  run: () => Promise<number>,
+  config: Pick<Config, "logLevel">,
+  failure: string,
+  run: (given: CommandRun) => Promise<number>,
 ): Promise<number> {
+  const log = await openLog(config, process.stderr);
+  const signal = stopOnSignals(log);
   try {
-    return await run();
+    return await run({ log, signal, print });
   } catch (error) {
     if (signal.aborted) return EXIT.failed;
     complain(failure, error);

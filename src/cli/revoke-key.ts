@@ -2,20 +2,13 @@ import type { Config } from "../config.ts";
 import { hashOfToken, revokeApiKey } from "../data/accounts/api-keys.ts";
 import { operatorOf } from "../data/accounts/audit-entry.ts";
 import { openDatabase, type Trx } from "../data/database.ts";
-import type { Print } from "../gateway/greeting.ts";
 import { openDatabaseBeside } from "../gateway/stores.ts";
-import type { Log } from "../log.ts";
 import { EXIT } from "./exit.ts";
-import { openLog, print, runToExit, stopOnSignals } from "./process.ts";
+import { type CommandRun, runToExit } from "./process.ts";
 
 /** `--revoke-key`. Answers the exit code. */
-export async function revoke(config: Config, named: string): Promise<number> {
-  const log = await openLog(config, process.stderr);
-  const signal = stopOnSignals(log);
-  return runToExit({ log, signal, failure: "The key is not revoked" }, () =>
-    runRevocation(config, named, { log, signal, print }),
-  );
-}
+export const revoke = (config: Config, named: string): Promise<number> =>
+  runToExit(config, "The key is not revoked", (given) => runRevocation(config, named, given));
 
 /**
  * Revokes any key, the last one that may do all included: by its id, the beginning that is shown, or itself. Gateways that run
@@ -24,7 +17,7 @@ export async function revoke(config: Config, named: string): Promise<number> {
 export async function runRevocation(
   config: Config,
   named: string,
-  { log, signal, print }: { readonly log: Log; readonly signal: AbortSignal; readonly print: Print },
+  { log, signal, print }: CommandRun,
 ): Promise<number> {
   await using store = await openDatabaseBeside(config, { log, signal });
   await using database = openDatabase({ connection: store.database, maxConnections: 1 });

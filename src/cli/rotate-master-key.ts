@@ -2,30 +2,18 @@ import type { Config } from "../config.ts";
 import { openDatabase } from "../data/database.ts";
 import { rotateMasterKey } from "../data/keyring/master-key-rotation.ts";
 import { migrate } from "../data/migrate.ts";
-import type { Print } from "../gateway/greeting.ts";
 import { loadMasterKeys, openMasterKeyring } from "../gateway/master-keys.ts";
 import { openDatabaseStore } from "../gateway/stores.ts";
 import { adoptNextMasterKey, prepareNextMasterKey } from "../lib/secrets/master-key.ts";
-import type { Log } from "../log.ts";
 import { EXIT } from "./exit.ts";
-import { openLog, print, runToExit, stopOnSignals } from "./process.ts";
+import { type CommandRun, runToExit } from "./process.ts";
 
 /** `--rotate-master-key`. Answers the exit code. */
-export async function rotate(config: Config): Promise<number> {
-  const log = await openLog(config, process.stderr);
-  const signal = stopOnSignals(log);
-  const failure = "The change of the master key has not ended; call it again";
-  return runToExit({ log, signal, failure }, async () => {
-    await runRotation(config, { log, signal, print });
+export const rotate = (config: Config): Promise<number> =>
+  runToExit(config, "The change of the master key has not ended; call it again", async (given) => {
+    await runRotation(config, given);
     return EXIT.done;
   });
-}
-
-export interface RotateOptions {
-  readonly log: Log;
-  readonly signal: AbortSignal;
-  readonly print: Print;
-}
 
 /**
  * Puts another master key in the place of the one of now: in the database in one transaction, and then, where keys are files, in the
@@ -34,7 +22,7 @@ export interface RotateOptions {
  *
  * @throws DataDirInUseError where a gateway runs on servers of its own; what a start throws
  */
-export async function runRotation(config: Config, { log, signal, print }: RotateOptions): Promise<void> {
+export async function runRotation(config: Config, { log, signal, print }: CommandRun): Promise<void> {
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openDatabaseStore(config, { log, signal }));
   await migrate({ connection: store.database, log });

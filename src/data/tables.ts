@@ -335,7 +335,6 @@ export interface Tables {
 
 /** A row as a query answers it. */
 export type Row<T extends keyof Tables> = Selectable<Tables[T]>;
-export type AuditRow = Selectable<AuditTable>;
 export type AppRow = Row<"apps">;
 export type BlueprintRow = Row<"blueprints">;
 export type ConnectionRow = Row<"connections">;

@@ -18,7 +18,7 @@ export const DELIVERY_STATUSES = [
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 /**
- * How its sender was known. `unproved`: the channel tries its settings out, and they would have refused it. `none`: whoever knows
+ * How its sender was known. `unproved`: the channel tries its settings out, and they would have refused it. `none`: anyone who knows
  * the address is believed. `fetched`: the gateway asked for it. `unknown`: it was refused before anybody looked.
  */
 export const VERIFICATION_RESULTS = [

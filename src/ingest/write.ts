@@ -35,7 +35,6 @@ export interface RedriveRequest extends Selection {
 export type Writer = ReturnType<typeof createWriter>;
 export type Redrive = Writer["redrive"];
 export type PublishTest = Writer["publishTest"];
-export type MovePosition = Writer["movePosition"];
 
 /** Puts verified deliveries on the bus: normalizes, publishes together with what is known to fail, then quarantines the conflicts. */
 export function createWriter(deps: WriterDeps) {

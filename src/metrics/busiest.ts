@@ -1,4 +1,4 @@
-/** Counts of one channel; whoever counts adds to them in place. */
+/** Counts of one channel; they are added to in place. */
 export interface ChannelCounts {
   /** Deliveries by what became of them. */
   accepted: number;

@@ -24,7 +24,6 @@ const sampleSchema = z
       .describe("As text; a signature that stands in it is none of a secret of yours."),
   })
   .describe("A delivery of the provider, for trying a channel out; it gives at least one event.");
-export type PresetSample = z.output<typeof sampleSchema>;
 
 /** A provider as data: how its deliveries are verified, and what it is asked before it sends any. */
 export const presetSchema = z.strictObject({

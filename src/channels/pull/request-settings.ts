@@ -1,20 +1,9 @@
 import { z } from "zod";
 import { refuseIn, text } from "../../event/setting-fields.ts";
+import { FRAMING_HEADERS } from "../../lib/framing-headers.ts";
 
 /** Set by the connection, the body or the protocol, for every kind. */
-const RESERVED_HEADERS: readonly string[] = [
-  "accept-encoding",
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-];
+const RESERVED_HEADERS: readonly string[] = ["accept-encoding", "proxy-connection", ...FRAMING_HEADERS];
 
 /** Settings are shown to everyone who may read the channel. */
 const SECRET_HEADERS: readonly string[] = [

@@ -89,7 +89,7 @@ async function* readStream(api: Api, options: FollowOptions): AsyncGenerator<Str
       position = message.id ?? position;
       if (position === undefined) continue;
       yield { position, event: message.kind === "frame" ? message.data : undefined };
-      // Whoever takes the steps may take long over one.
+      // The time that the reader took over it is no silence of the stream.
       watch.heard();
     }
   }

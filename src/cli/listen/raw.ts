@@ -1,3 +1,4 @@
+import { FRAMING_HEADERS } from "../../lib/framing-headers.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { ApiRefusal, pathOf, reasonOf, refusalOf } from "../client/api.ts";
 import type { Client } from "../client/command.ts";
@@ -30,18 +31,7 @@ interface WholeDelivery extends DeliverySummary {
 const LOOK_EVERY_MS = 1_000;
 const NEWEST = 200;
 /** Of the connection to the gateway, or made anew by the one to the local server. */
-const OF_CONNECTION: ReadonlySet<string> = new Set([
-  "accept-encoding",
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
+const OF_CONNECTION: ReadonlySet<string> = new Set(["accept-encoding", ...FRAMING_HEADERS]);
 
 const HEAD = `Raw: what comes from now on, with the method, headers and bytes of its sender, as the gateway's records of deliveries hold them:
 one a second of each channel at most, none larger than 128 KiB, without signatures and secrets, so that nothing verifies here.

@@ -17,8 +17,8 @@ export type Limits = Readonly<Record<LimitName, number | undefined>>;
 export type LimitDefaults = Readonly<Record<LimitName, number>>;
 
 /**
- * The operator's organization has none of these by default. The others keep a gateway itself from being overrun, whoever it is that
- * sends.
+ * The operator's organization has none of these by default. The others keep a gateway itself from being overrun by
+ * any sender.
  */
 const NOT_FOR_THE_OPERATOR: ReadonlySet<LimitName> = new Set([
   "topicBytes",

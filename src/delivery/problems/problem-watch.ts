@@ -122,7 +122,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
           done.push(...check.kinds);
           noteSuccess(check.kinds);
         } else if (check.kinds.some((kind) => lookedAtMs.has(kind))) {
-          // Not merely at the beginning of a turn: whoever finds it out comes through no longer.
+          // It was known before and is not now: the part that finds it out has stopped, which is a failure.
           failed.push(...check.kinds);
           noteFailure(check.kinds, undefined);
         }

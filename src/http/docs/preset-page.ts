@@ -47,7 +47,7 @@ Describe it once as a blueprint, with the types of events that you want, and ins
 ${JSON.stringify(blueprint, undefined, 2)}
 \`\`\`
 
-The install answers the channel's \`url\`. That address is what ${title} is to post to; whoever knows it can send, so treat it as a secret.
+The install answers the channel's \`url\`. That address is what ${title} is to post to; anyone who knows it can send, so treat it as a secret.
 
 ## Set the secret
 
@@ -111,7 +111,7 @@ function weaknessOf({ scheme, toleranceSeconds }: Preset["verification"]): strin
     case "none":
       return "Nothing is signed: the address is the only credential. Rotate it if it leaks.";
     case "token":
-      return "A shared secret is sent along and nothing of the content is signed: whoever reads one delivery can make others.";
+      return "A shared secret is sent along and nothing of the content is signed: anyone who reads one delivery can make others.";
     case "jwt":
       return "Each delivery carries a signed token, whose issuer, audience and age are checked.";
     case "anyOf":

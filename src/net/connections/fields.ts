@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { FRAMING_HEADERS } from "../../lib/framing-headers.ts";
 import { HARMLESS_HEADERS, isCallable } from "../redirects.ts";
 
 const MAX_SECRET_CHARS = 8_192;
@@ -8,19 +9,6 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** A header holds these without being changed on its way: visible characters, with spaces between them. */
 const HEADER_TEXT = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/;
 export const NO_HEADER_TEXT = "must be visible ASCII, as a header takes it";
-/** Headers that frame the message or its connection. */
-const FRAMING = [
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-];
-
 /** A write-only text. */
 export const secretText = z.string().min(1).max(MAX_SECRET_CHARS).meta({ writeOnly: true });
 
@@ -34,7 +22,8 @@ export const headerName = z
   .regex(TOKEN, "must be the name of a header")
   .toLowerCase()
   .refine(
-    (name) => !FRAMING.includes(name) && !HARMLESS_HEADERS.includes(name) && !name.startsWith("proxy-"),
+    (name) =>
+      !FRAMING_HEADERS.includes(name) && !HARMLESS_HEADERS.includes(name) && !name.startsWith("proxy-"),
     "is not for settings to set",
   );
 

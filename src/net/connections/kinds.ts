@@ -8,8 +8,6 @@ import { oauth2 } from "./oauth2.ts";
 /** All connection kinds; a new one is its file and its line here. */
 export const CONNECTION_KINDS = [apiKey, basic, bearer, oauth2, custom] as const;
 
-export type ConnectionKindName = (typeof CONNECTION_KINDS)[number]["kind"];
-
 /** The same for all kinds. */
 interface AnyConnectionKind extends Pick<ConnectionKind, "secretSettings" | "issuesTokens"> {
   readonly destinations: readonly string[];

@@ -26,7 +26,3 @@ export function applyTheme(next: Theme = kept()): void {
 }
 
 export const nextTheme = (): Theme => THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "auto";
-
-/** Whether it is dark now; charts ask, for they draw on a canvas. */
-export const isDark = (): boolean =>
-  theme.value === "dark" || (theme.value === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);

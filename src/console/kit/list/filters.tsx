@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
+import { LocalTimeInput } from "../form/local-time.tsx";
 import { useShortcut } from "../layout/shortcuts.tsx";
 import { useOwnQuery } from "./address.ts";
 
@@ -108,14 +109,7 @@ function FilterInput({ field, value, onChange }: InputProps) {
         </select>
       );
     case "time":
-      return (
-        <input
-          type="datetime-local"
-          step={1}
-          value={toLocal(value)}
-          onChange={(event) => onChange(fromLocal(event.currentTarget.value))}
-        />
-      );
+      return <LocalTimeInput label={field.label} value={value} onChange={onChange} />;
     default:
       return field satisfies never;
   }
@@ -150,15 +144,4 @@ function TypedInput({
       onInput={(event) => setText(event.currentTarget.value)}
     />
   );
-}
-
-function toLocal(utc: string): string {
-  const date = new Date(utc);
-  if (utc === "" || Number.isNaN(date.getTime())) return "";
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
-}
-
-function fromLocal(local: string): string {
-  const date = new Date(local);
-  return local === "" || Number.isNaN(date.getTime()) ? "" : date.toISOString();
 }

@@ -141,7 +141,7 @@ function fieldsOf(
   );
 }
 
-/** Whoever changes the form after a failure asks for another thing. */
+/** Part of the idempotency key: a form that was changed after a failure is another request. */
 function hashOf(value: unknown): string {
   let hash = 0;
   for (const character of JSON.stringify(value))

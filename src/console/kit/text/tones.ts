@@ -45,3 +45,22 @@ export function toneOfSubscription(state: Schemas["Subscription"]["state"]): Ton
       return state satisfies never;
   }
 }
+
+export function toneOfSource(state: Schemas["Source"]["state"]): Tone {
+  switch (state) {
+    case "open":
+    case "waiting":
+      return "ok";
+    case "connecting":
+      return "info";
+    case "paused":
+    case "idle":
+      return "plain";
+    case "needsReauth":
+      return "warn";
+    case "error":
+      return "bad";
+    default:
+      return state satisfies never;
+  }
+}

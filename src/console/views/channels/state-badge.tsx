@@ -1,17 +1,8 @@
 import type { Schemas } from "../../api/client.ts";
-import { Badge, type Tone } from "../../kit/layout/page.tsx";
+import { Badge } from "../../kit/layout/page.tsx";
+import { toneOfChannel } from "../../kit/text/tones.ts";
 
 type State = Schemas["Channel"]["state"];
-
-const TONES: Readonly<Record<State, Tone>> = {
-  active: "ok",
-  paused: "info",
-  idle: "plain",
-  needsSetup: "warn",
-  needsConnection: "warn",
-  needsReauth: "bad",
-  error: "bad",
-};
 
 const WORDS: Readonly<Partial<Record<State, string>>> = {
   needsSetup: "needs secret",
@@ -20,5 +11,5 @@ const WORDS: Readonly<Partial<Record<State, string>>> = {
 };
 
 export const ChannelState = ({ state }: { readonly state: State }) => (
-  <Badge tone={TONES[state]}>{WORDS[state] ?? state}</Badge>
+  <Badge tone={toneOfChannel(state)}>{WORDS[state] ?? state}</Badge>
 );

@@ -7,12 +7,14 @@ import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { usePlaces } from "../../kit/layout/use-places.ts";
 import { useAddress } from "../../kit/list/address.ts";
+import { ChoosableTable } from "../../kit/list/choosable-table.tsx";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { toneOfSubscription } from "../../kit/text/tones.ts";
 import { may } from "../../session/session.ts";
 import { LetterPanel } from "./letter.tsx";
 import {
@@ -110,9 +112,7 @@ const SUBSCRIPTION_COLUMNS: readonly Column<Subscription>[] = [
   },
   {
     title: "State",
-    cell: ({ state }) => (
-      <Badge tone={state === "active" ? "ok" : state === "failing" ? "bad" : "plain"}>{state}</Badge>
-    ),
+    cell: ({ state }) => <Badge tone={toneOfSubscription(state)}>{state}</Badge>,
     width: "5rem",
     priority: 2,
   },
@@ -283,81 +283,32 @@ interface LettersProps {
 
 function Letters({ group, onSend }: LettersProps) {
   const { query, go } = useAddress();
-  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
-  const { letters } = group;
-  const canSend = may("apps.write");
-  const chosen = letters.filter(({ id }) => ticked.has(id));
-  const tick = (id: string): void => {
-    const next = new Set(ticked);
-    if (!next.delete(id)) next.add(id);
-    setTicked(next);
-  };
-  const columns: readonly Column<Letter>[] = [
-    ...(canSend
-      ? [
-          {
-            title: "Chosen",
-            hidesTitle: true,
-            width: "16px",
-            cell: ({ id }: Letter) => (
-              <input
-                type="checkbox"
-                class="tick"
-                checked={ticked.has(id)}
-                aria-label={`Choose ${id}`}
-                onChange={() => tick(id)}
-              />
-            ),
-          },
-        ]
-      : []),
-    {
-      title: "Event",
-      cell: ({ event }) => <Stranger max={128}>{event.id}</Stranger>,
-      width: "minmax(0, 2fr)",
-    },
-    { title: "Entry", cell: ({ entryId }) => <code>{entryId}</code>, priority: 2, width: "minmax(0, 1fr)" },
-    {
-      title: "Attempts",
-      cell: ({ attempts }) => formatCount(attempts.length),
-      align: "end",
-      width: "5rem",
-    },
-    { title: "Given up", cell: ({ createdAt }) => <Time at={createdAt} />, width: "10rem" },
-  ];
   return (
-    <>
-      {canSend && (
-        <div class="row wrap">
-          <button
-            type="button"
-            class="button"
-            onClick={() =>
-              setTicked(chosen.length === letters.length ? new Set() : new Set(letters.map(({ id }) => id)))
-            }
-          >
-            {chosen.length === letters.length ? "Choose none" : "Choose all"}
-          </button>
-          <button
-            type="button"
-            class="button"
-            disabled={chosen.length === 0}
-            onClick={() => onSend({ is: "letters", ids: chosen.map(({ id }) => id).reverse() })}
-          >
-            Send {chosen.length === 0 ? "the chosen" : formatCount(chosen.length)} again
-          </button>
-        </div>
-      )}
-      <Table
-        label="Dead letters"
-        columns={columns}
-        count={letters.length}
-        rowAt={(index) => letters[index]}
-        keyOf={({ id }) => id}
-        onOpen={({ id }) => go({ letter: id })}
-        openKey={query.letter}
-      />
-      <CountLine count={letters.length} of={letters.length === 1 ? "dead letter" : "dead letters"} />
-    </>
+    <ChoosableTable
+      label="Dead letters"
+      columns={LETTER_COLUMNS}
+      rows={group.letters}
+      canChoose={may("apps.write")}
+      verb={(count) => `Send ${count === 0 ? "the chosen" : formatCount(count)} again`}
+      onRun={(chosen) => onSend({ is: "letters", ids: chosen.map(({ id }) => id).reverse() })}
+      onOpen={({ id }) => go({ letter: id })}
+      openKey={query.letter}
+    />
   );
 }
+
+const LETTER_COLUMNS: readonly Column<Letter>[] = [
+  {
+    title: "Event",
+    cell: ({ event }) => <Stranger max={128}>{event.id}</Stranger>,
+    width: "minmax(0, 2fr)",
+  },
+  { title: "Entry", cell: ({ entryId }) => <code>{entryId}</code>, priority: 2, width: "minmax(0, 1fr)" },
+  {
+    title: "Attempts",
+    cell: ({ attempts }) => formatCount(attempts.length),
+    align: "end",
+    width: "5rem",
+  },
+  { title: "Given up", cell: ({ createdAt }) => <Time at={createdAt} />, width: "10rem" },
+];

@@ -4,6 +4,7 @@ import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { announce } from "../../kit/feedback/announce.tsx";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { RunButtons } from "../../kit/feedback/run-buttons.tsx";
 import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
@@ -55,27 +56,21 @@ export function SendDialog({ place, target, onClose, onDone }: Props) {
         </WhenLoaded>
         {action.problem && <ProblemNote problem={action.problem} />}
         <ApiCall call={callOf(place, target)} />
-        <div class="row end">
-          <button type="button" class="button" onClick={onClose}>
-            {isDone ? "Close" : "Cancel"}
+        <RunButtons
+          isRunning={action.isRunning}
+          isDone={isDone}
+          onStop={() => stopping.current.abort()}
+          onClose={onClose}
+        >
+          <button
+            type="button"
+            class="button primary"
+            disabled={count.data === undefined || count.data === 0}
+            onClick={() => void action.run()}
+          >
+            Send {count.data === undefined ? "" : formatCount(count.data)} again
           </button>
-          {action.isRunning ? (
-            <button type="button" class="button" onClick={() => stopping.current.abort()}>
-              Stop
-            </button>
-          ) : (
-            !isDone && (
-              <button
-                type="button"
-                class="button primary"
-                disabled={count.data === undefined || count.data === 0}
-                onClick={() => void action.run()}
-              >
-                Send {count.data === undefined ? "" : formatCount(count.data)} again
-              </button>
-            )
-          )}
-        </div>
+        </RunButtons>
       </div>
     </Dialog>
   );

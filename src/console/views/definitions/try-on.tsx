@@ -2,12 +2,12 @@ import { useEffect, useState } from "preact/hooks";
 import { api, got, type Schemas, send } from "../../api/client.ts";
 import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 import { useLoad } from "../../api/use-load.ts";
+import { ExplainedItems } from "../../kit/explained/explained-items.tsx";
 import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Stranger } from "../../kit/text/stranger.tsx";
 import { may } from "../../session/session.ts";
-import { Explained } from "./explained.tsx";
 
 type Preview = Schemas["DeliveriesPreview"];
 type Explanation = Schemas["Explanation"];
@@ -139,7 +139,7 @@ function OnNewest({ appId, channelUid, events }: OnProps) {
             <summary>
               <code>{id}</code> {isChanged && <Badge tone="info">changed</Badge>}
             </summary>
-            <Explained items={explanation} />
+            <ExplainedItems items={explanation} />
           </details>
         ))}
     </div>
@@ -194,7 +194,7 @@ function OnOne({
   if (result === undefined) return <Loading lines={4} />;
   return (
     <div role="status">
-      <Explained items={result.items} />
+      <ExplainedItems items={result.items} />
     </div>
   );
 }

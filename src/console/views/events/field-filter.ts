@@ -1,4 +1,4 @@
-/** `order.total = 12`, `items.0.sku`: a field of the data, and what it must be; only there: any. */
+/** `order.total = 12`, `items.0.sku`: a field of the data, with the value that it must have; without one: it must be there. */
 export type FieldFilter = (data: unknown) => boolean;
 
 /** Undefined: it names no field. */

@@ -7,6 +7,7 @@ import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { usePlaces } from "../../kit/layout/use-places.ts";
 import { useAddress } from "../../kit/list/address.ts";
+import { ChoosableTable } from "../../kit/list/choosable-table.tsx";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -207,15 +208,16 @@ function ofAll(groups: readonly Group[], scope: Scope, of: number | readonly Kep
   };
 }
 
-const ofSome = (group: Group, ids: ReadonlySet<string>): Running => {
-  const { channelUid, reason, items } = group;
-  const some = items.filter(({ id }) => ids.has(id)).reverse();
+/** The chosen ones of a group, newest first: run in order of arrival. */
+function ofSome({ channelUid, reason }: Group, chosen: readonly Kept[]): Running {
+  const ids = chosen.map(({ id }) => id).reverse();
+  const from = chosen.at(-1)?.firstAt;
   return {
-    what: some.length === 1 ? "one item" : `${formatCount(some.length)} items`,
-    target: { is: "items", ids: some.map(({ id }) => id) },
-    looks: [{ scope: { channelId: channelUid, reason, ...(some[0] && { from: some[0].firstAt }) }, ids }],
+    what: ids.length === 1 ? "one item" : `${formatCount(ids.length)} items`,
+    target: { is: "items", ids },
+    looks: [{ scope: { channelId: channelUid, reason, ...(from && { from }) }, ids: new Set(ids) }],
   };
-};
+}
 
 const GROUP_COLUMNS: readonly Column<Group>[] = [
   {
@@ -260,84 +262,37 @@ interface ItemsProps {
 /** The items of a group, to be looked at, and run again one by one or some together. */
 function Items({ group, onRun }: ItemsProps) {
   const { query, go } = useAddress();
-  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
-  const { items } = group;
-  const canRun = may("apps.write") && group.reason !== "signature_invalid";
-  const tick = (id: string): void => {
-    const next = new Set(ticked);
-    if (!next.delete(id)) next.add(id);
-    setTicked(next);
-  };
-  const here = items.filter(({ id }) => ticked.has(id)).length;
-  const columns: readonly Column<Kept>[] = [
-    ...(canRun
-      ? [
-          {
-            title: "Chosen",
-            hidesTitle: true,
-            width: "16px",
-            cell: ({ id }: Kept) => (
-              <input
-                type="checkbox"
-                class="tick"
-                checked={ticked.has(id)}
-                aria-label={`Choose ${id}`}
-                onChange={() => tick(id)}
-              />
-            ),
-          },
-        ]
-      : []),
-    {
-      title: "What is wrong",
-      width: "minmax(0, 3fr)",
-      cell: ({ path, detail }) => (
-        <>
-          {path !== null && (
-            <code>
-              <Stranger max={100}>{path}</Stranger>{" "}
-            </code>
-          )}
-          <Stranger max={300}>{detail}</Stranger>
-        </>
-      ),
-    },
-    { title: "Item", cell: ({ id }) => <code>{id}</code>, width: "minmax(0, 1fr)", priority: 3 },
-    { title: "Arrivals", cell: ({ count }) => formatCount(count), align: "end", width: "5rem", priority: 3 },
-    { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, width: "10rem", priority: 2 },
-    { title: "Last seen", cell: ({ lastAt }) => <Time at={lastAt} as="ago" />, width: "6.5rem" },
-  ];
   return (
-    <>
-      {canRun && (
-        <div class="row wrap">
-          <button
-            type="button"
-            class="button"
-            onClick={() => setTicked(here === items.length ? new Set() : new Set(items.map(({ id }) => id)))}
-          >
-            {here === items.length ? "Choose none" : "Choose all"}
-          </button>
-          <button
-            type="button"
-            class="button"
-            disabled={here === 0}
-            onClick={() => onRun(ofSome(group, ticked))}
-          >
-            Re-drive {here === 0 ? "the chosen" : formatCount(here)}
-          </button>
-        </div>
-      )}
-      <Table
-        label="Items"
-        columns={columns}
-        count={items.length}
-        rowAt={(index) => items[index]}
-        keyOf={({ id }) => id}
-        onOpen={({ id }) => go({ item: id })}
-        openKey={query.item}
-      />
-      <CountLine count={items.length} of={items.length === 1 ? "item" : "items"} />
-    </>
+    <ChoosableTable
+      label="Items"
+      columns={ITEM_COLUMNS}
+      rows={group.items}
+      canChoose={may("apps.write") && group.reason !== "signature_invalid"}
+      verb={(count) => `Re-drive ${count === 0 ? "the chosen" : formatCount(count)}`}
+      onRun={(chosen) => onRun(ofSome(group, chosen))}
+      onOpen={({ id }) => go({ item: id })}
+      openKey={query.item}
+    />
   );
 }
+
+const ITEM_COLUMNS: readonly Column<Kept>[] = [
+  {
+    title: "What is wrong",
+    width: "minmax(0, 3fr)",
+    cell: ({ path, detail }) => (
+      <>
+        {path !== null && (
+          <code>
+            <Stranger max={100}>{path}</Stranger>{" "}
+          </code>
+        )}
+        <Stranger max={300}>{detail}</Stranger>
+      </>
+    ),
+  },
+  { title: "Item", cell: ({ id }) => <code>{id}</code>, width: "minmax(0, 1fr)", priority: 3 },
+  { title: "Arrivals", cell: ({ count }) => formatCount(count), align: "end", width: "5rem", priority: 3 },
+  { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, width: "10rem", priority: 2 },
+  { title: "Last seen", cell: ({ lastAt }) => <Time at={lastAt} as="ago" />, width: "6.5rem" },
+];

@@ -5,6 +5,7 @@ import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { announce } from "../../kit/feedback/announce.tsx";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { RunButtons } from "../../kit/feedback/run-buttons.tsx";
 import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
@@ -57,22 +58,16 @@ export function RedriveDialog({ appId, what, target, looks, onClose, onDone }: P
         )}
         {action.problem && <ProblemNote problem={action.problem} />}
         <ApiCall call={callOf(appId, target)} />
-        <div class="row end">
-          <button type="button" class="button" onClick={onClose}>
-            {isDone ? "Close" : "Cancel"}
+        <RunButtons
+          isRunning={action.isRunning}
+          isDone={isDone}
+          onStop={() => stopping.current.abort()}
+          onClose={onClose}
+        >
+          <button type="button" class="button primary" onClick={() => void action.run()}>
+            Re-drive {formatCount(count)}
           </button>
-          {action.isRunning ? (
-            <button type="button" class="button" onClick={() => stopping.current.abort()}>
-              Stop
-            </button>
-          ) : (
-            !isDone && (
-              <button type="button" class="button primary" onClick={() => void action.run()}>
-                Re-drive {formatCount(count)}
-              </button>
-            )
-          )}
-        </div>
+        </RunButtons>
       </div>
     </Dialog>
   );

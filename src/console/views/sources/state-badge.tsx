@@ -1,17 +1,6 @@
 import type { Schemas } from "../../api/client.ts";
-import { Badge, type Tone } from "../../kit/layout/page.tsx";
-
-type State = Schemas["Source"]["state"];
-
-const TONES: Readonly<Record<State, Tone>> = {
-  open: "ok",
-  waiting: "ok",
-  connecting: "info",
-  paused: "info",
-  idle: "plain",
-  error: "bad",
-  needsReauth: "bad",
-};
+import { Badge } from "../../kit/layout/page.tsx";
+import { toneOfSource } from "../../kit/text/tones.ts";
 
 const WORDS: Readonly<Record<NonNullable<Schemas["Source"]["stateReason"]>, string>> = {
   noSubscription: "no subscription covers it",
@@ -27,7 +16,7 @@ export function SourceState({
 }: Pick<Schemas["Source"], "state" | "stateReason" | "silent">) {
   return (
     <span class="row">
-      <Badge tone={stateReason === null ? TONES[state] : "warn"}>{state}</Badge>
+      <Badge tone={stateReason === null ? toneOfSource(state) : "warn"}>{state}</Badge>
       {silent && <Badge tone="warn">silent</Badge>}
       {stateReason !== null && <span class="faint">{WORDS[stateReason]}</span>}
     </span>

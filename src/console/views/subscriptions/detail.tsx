@@ -7,17 +7,17 @@ import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
-import { Facts } from "../../kit/layout/page.tsx";
+import { Badge, Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { Stranger } from "../../kit/text/stranger.tsx";
 import { Time } from "../../kit/text/time.tsx";
+import { toneOfSubscription } from "../../kit/text/tones.ts";
 import { may } from "../../session/session.ts";
 import { Replay } from "./replay.tsx";
 import { Rewind } from "./rewind.tsx";
-import { StateBadge } from "./state-badge.tsx";
 
 type Subscription = Schemas["Subscription"];
 
@@ -92,7 +92,12 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
       <Facts
         facts={[
           ["Events", <Stranger key="events">{eventUid}</Stranger>],
-          ["State", <StateBadge key="state" state={state} />],
+          [
+            "State",
+            <Badge key="state" tone={toneOfSubscription(state)}>
+              {state}
+            </Badge>,
+          ],
           ["Not read yet", known(lag, formatCount)],
           [
             "Oldest of them",

@@ -1,3 +1,5 @@
+import { LocalTimeInput } from "../../kit/form/local-time.tsx";
+
 /** Where reading begins, as the API takes it: `now`, `earliest`, or a time in UTC. */
 export function PlaceInput({
   value,
@@ -28,27 +30,10 @@ export function PlaceInput({
         </label>
       ))}
       {kind === "time" && (
-        <input
-          type="datetime-local"
-          step={1}
-          aria-label="Time, in your zone"
-          value={localOf(value)}
-          onInput={({ currentTarget: { value: local } }) => {
-            const date = new Date(local);
-            if (!Number.isNaN(date.getTime())) onChange(date.toISOString());
-          }}
-        />
+        <LocalTimeInput label="Time, in your zone" value={value} onChange={(utc) => utc && onChange(utc)} />
       )}
     </fieldset>
   );
 }
 
 const hourAgo = (): string => new Date(Date.now() - 3_600_000).toISOString();
-
-/** As the field shows it: the reader's zone, without naming it. */
-export function localOf(utc: string): string {
-  const date = new Date(utc);
-  return Number.isNaN(date.getTime())
-    ? ""
-    : new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
-}

@@ -5,8 +5,8 @@ import { isAbort, toProblem } from "../../api/problem.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { ProblemNote } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { LocalTimeInput } from "../../kit/form/local-time.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
-import { localOf } from "./place.tsx";
 
 type Replayed = Schemas["Replay"];
 
@@ -62,8 +62,17 @@ export function Replay({ subscription, onClose }: Props) {
     >
       <div class="stack">
         <p>This handler alone gets them; other readers see nothing of it.</p>
-        <TimeInput label="From" value={from} onChange={setFrom} />
-        <TimeInput label="Up to" value={to} onChange={setTo} />
+        {(
+          [
+            ["From", from, setFrom],
+            ["Up to", to, setTo],
+          ] as const
+        ).map(([label, value, set]) => (
+          <div key={label} class="field">
+            <span class="field-name">{label}, in your zone</span>
+            <LocalTimeInput label={label} value={value} onChange={(utc) => utc && set(utc)} />
+          </div>
+        ))}
         {problem && <ProblemNote problem={problem} />}
         <p role="status">
           {counted === undefined
@@ -74,24 +83,3 @@ export function Replay({ subscription, onClose }: Props) {
     </Confirm>
   );
 }
-
-interface TimeProps {
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}
-
-const TimeInput = ({ label, value, onChange }: TimeProps) => (
-  <label class="field">
-    <span class="field-name">{label}, in your zone</span>
-    <input
-      type="datetime-local"
-      step={1}
-      value={localOf(value)}
-      onInput={({ currentTarget: { value: local } }) => {
-        const date = new Date(local);
-        if (!Number.isNaN(date.getTime())) onChange(date.toISOString());
-      }}
-    />
-  </label>
-);

@@ -2,22 +2,26 @@ import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { api, gotList, type Schemas } from "../../api/client.ts";
 import { Empty, ProblemNote } from "../../kit/feedback/states.tsx";
-import { Page } from "../../kit/layout/page.tsx";
+import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { Stranger } from "../../kit/text/stranger.tsx";
+import { toneOfSubscription } from "../../kit/text/tones.ts";
 import { may } from "../../session/session.ts";
 import { SubscriptionDetail } from "./detail.tsx";
-import { StateBadge } from "./state-badge.tsx";
 import { Subscribe } from "./subscribe.tsx";
 
 type Subscription = Schemas["Subscription"];
 
 const COLUMNS: readonly Column<Subscription>[] = [
   { title: "Events", cell: ({ eventUid }) => <Stranger>{eventUid}</Stranger>, width: "minmax(0, 2fr)" },
-  { title: "State", cell: ({ state }) => <StateBadge state={state} />, width: "5.5rem" },
+  {
+    title: "State",
+    cell: ({ state }) => <Badge tone={toneOfSubscription(state)}>{state}</Badge>,
+    width: "5.5rem",
+  },
   {
     title: "Read by",
     cell: ({ handler }) =>

@@ -1,0 +1,28 @@
+interface Props {
+  readonly label: string;
+  /** RFC 3339 in UTC; empty: none. */
+  readonly value: string;
+  readonly onChange: (utc: string) => void;
+}
+
+/** A time in the reader's zone in the field, and in UTC for the API. */
+export const LocalTimeInput = ({ label, value, onChange }: Props) => (
+  <input
+    type="datetime-local"
+    step={1}
+    aria-label={label}
+    value={localOf(value)}
+    onChange={(event) => onChange(utcOf(event.currentTarget.value))}
+  />
+);
+
+function localOf(utc: string): string {
+  const date = new Date(utc);
+  if (utc === "" || Number.isNaN(date.getTime())) return "";
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+function utcOf(local: string): string {
+  const date = new Date(local);
+  return local === "" || Number.isNaN(date.getTime()) ? "" : date.toISOString();
+}
