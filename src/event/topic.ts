@@ -11,12 +11,14 @@ export interface TopicParts {
  * Control characters, white space, braces, wildcards of Redis and `%` itself are percent-encoded (UTF-8); all else of the type stays as it
  * is. Once made, a name is stored, and is what counts: one that was made under an older rule stays.
  */
-export function topicOf(parts: TopicParts): string {
-  const { organizationId, appId, channelUid, type } = parts;
-  return `events.${organizationId}.apps.app.event_received.${appId}.${channelUid}.${encodeType(type)}`;
-}
+export const topicOf = (parts: TopicParts): string => topicPrefixOf(parts) + encodeType(parts.type);
 
-function encodeType(type: string): string {
+/** The part of the names that all topics of a channel share. */
+export const topicPrefixOf = ({ organizationId, appId, channelUid }: Omit<TopicParts, "type">): string =>
+  `events.${organizationId}.apps.app.event_received.${appId}.${channelUid}.`;
+
+/** A type as it stands in the name of its topic. */
+export function encodeType(type: string): string {
   return type.replace(/[\p{Cc}\s{}*?[\]\\^%]/gu, (char) => {
     let encoded = "";
     for (const byte of Buffer.from(char)) encoded += `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;

@@ -28,7 +28,7 @@ import type { Outbound } from "../net/outbound.ts";
 import type { NormalizeDeps } from "../normalize/normalize.ts";
 import { createPathCache } from "../normalize/paths/jsonpath.ts";
 import { createKeyCaches, type FetchPinned } from "../verify/keys/key-cache.ts";
-import { type CompileDeps, compileChannel } from "./compile-channel.ts";
+import { createCompileChannel } from "./compile-channel.ts";
 import type { Foundation } from "./foundation.ts";
 import { startNormalizeElsewhere } from "./normalize-elsewhere.ts";
 
@@ -60,12 +60,12 @@ const MAX_PATHS = 10_000;
 export function createEventPath(deps: EventPathDeps) {
   const { redis, keyring, liveChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
   const quarantineBytesOf = (id: string) => deps.limitsOf(id).quarantineBytes;
-  const compile: CompileDeps = {
+  const compileChannel = createCompileChannel({
     ...deps,
     keysOf: createKeyCaches(fetchPinned, (id) => deps.limitsOf(id).keyFetches),
     pathsOf: createPathCache(MAX_PATHS),
     onShadowed: (kind, reason) => metrics.shadowed.add(kind, reason),
-  };
+  });
   const publish = createPublish({
     redis,
     onAppended,
@@ -79,7 +79,7 @@ export function createEventPath(deps: EventPathDeps) {
     isChannelId: createChannelIdCheck(keyring.channelIdKey),
     load: async (channelId) => {
       const found = await liveChannels.findById(channelId);
-      return found && { channel: compileChannel(compile, found.channel), leftMs: found.leftMs };
+      return found && { channel: compileChannel(found.channel), leftMs: found.leftMs };
     },
     feedStalenessMs: changes.stalenessMs,
   });
@@ -148,7 +148,7 @@ export function createEventPath(deps: EventPathDeps) {
     /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
     async findLiveChannel(channelNumber: number): Promise<LiveChannel | undefined> {
       const stored = await liveChannels.findByNumber(channelNumber);
-      return stored && compileChannel(compile, stored);
+      return stored && compileChannel(stored);
     },
     async [Symbol.asyncDispose]() {
       await recorder[Symbol.asyncDispose]();

@@ -10,6 +10,11 @@ export interface Sampling {
   nextPoorAtMs: number;
 }
 
+/** Something that channels share, compiled, with the memory that it takes. */
+export interface Shared {
+  readonly bytes: number;
+}
+
 /** A channel in force: what a kind sees of it, and all that `ingest` needs, compiled. */
 export interface LiveChannel extends ChannelHandle {
   /** As its kind's schema gave it: whole, with the opened secrets. */
@@ -25,6 +30,8 @@ export interface LiveChannel extends ChannelHandle {
   readonly verification?: { readonly scheme: string; readonly preset: string | null };
   readonly rules: RuleSet;
   readonly sender: CompiledSender;
+  /** What of it other channels may share: those of equal content do. */
+  readonly shares?: readonly Shared[];
 }
 
 /** The channel's settings for a write. */

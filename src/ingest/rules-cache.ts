@@ -1,12 +1,14 @@
 import { LRUCache } from "lru-cache";
 import { MAX_STALENESS_MS } from "../data/changes.ts";
 import { UnavailableError } from "../lib/errors.ts";
-import { upToEntries } from "../lib/up-to-entries.ts";
 import { withTimeout } from "../lib/wait.ts";
-import type { LiveChannel } from "./live-channel.ts";
+import type { LiveChannel, Shared } from "./live-channel.ts";
 
-/** How many addresses a worker keeps compiled, at 5 to 8 kB each; beyond it the least used is compiled anew when it is next called. */
-const MAX_CHANNELS = 30_000;
+/** Of all channels that a worker keeps compiled, by address; beyond it the least used is compiled anew when it is next called. */
+const MAX_BYTES = 128 * 1024 * 1024;
+/** Of a channel without what it may share, and its place in the cache, measured. */
+const CHANNEL_BYTES = 1_000;
+const ABSENT_BYTES = 250;
 /** How long a sender waits for a look-up; it goes on for the next sender. */
 const LOOK_UP_TIMEOUT_MS = 4_000;
 
@@ -25,6 +27,8 @@ export interface RulesCacheDeps {
   readonly feedStalenessMs: () => number;
   /** Default 4,000. */
   readonly lookUpTimeoutMs?: number;
+  /** Default 128 MiB. */
+  readonly maxBytes?: number;
 }
 
 export type RulesCache = ReturnType<typeof createRulesCache>;
@@ -33,36 +37,81 @@ export type RulesCache = ReturnType<typeof createRulesCache>;
 const ABSENT = Symbol("absent");
 
 /**
- * Channels compiled and in force, by address. A miss is loaded once however many ask for it, and what was read before a
- * change came in is not kept after it.
+ * Channels compiled and in force, by address, as many as fit into so much memory; what several of them share is counted once. A miss
+ * is loaded once however many ask for it, and what was read before a change came in is not kept after it.
  */
 export function createRulesCache(deps: RulesCacheDeps) {
-  const { isChannelId, load, feedStalenessMs, lookUpTimeoutMs = LOOK_UP_TIMEOUT_MS } = deps;
-  const addresses = new Map<number, Set<string>>();
+  const {
+    isChannelId,
+    load,
+    feedStalenessMs,
+    lookUpTimeoutMs = LOOK_UP_TIMEOUT_MS,
+    maxBytes = MAX_BYTES,
+  } = deps;
+  /** By channel number; nearly all channels have one. */
+  const addresses = new Map<number, string | readonly string[]>();
+  /** How many of the channels share it. */
+  const uses = new Map<Shared, number>();
+  let sharedBytes = 0;
   const channels = new LRUCache<string, LiveChannel | typeof ABSENT>({
-    ...upToEntries(MAX_CHANNELS),
+    maxSize: maxBytes,
+    sizeCalculation: (channel) => (channel === ABSENT ? ABSENT_BYTES : CHANNEL_BYTES),
     dispose: (channel, channelId) => {
-      if (channel !== ABSENT) forget(channel.identity.number, channelId);
+      if (channel === ABSENT) return;
+      forget(channel.identity.number, channelId);
+      for (const shared of channel.shares ?? []) release(shared);
     },
   });
   const loading = new Map<string, Promise<LiveChannel | undefined>>();
   let generation = 0;
 
+  const addressesOf = (channelNumber: number): readonly string[] =>
+    [addresses.get(channelNumber) ?? []].flat();
+
+  function remember(channelNumber: number, channelId: string): void {
+    const others = addressesOf(channelNumber);
+    addresses.set(channelNumber, others.length === 0 ? channelId : [...others, channelId]);
+  }
+
   function forget(channelNumber: number, channelId: string): void {
-    const known = addresses.get(channelNumber);
-    known?.delete(channelId);
-    if (known?.size === 0) addresses.delete(channelNumber);
+    const others = addressesOf(channelNumber).filter((one) => one !== channelId);
+    if (others.length === 0) addresses.delete(channelNumber);
+    else addresses.set(channelNumber, others);
+  }
+
+  function hold(shared: Shared): void {
+    const before = uses.get(shared) ?? 0;
+    uses.set(shared, before + 1);
+    if (before === 0) sharedBytes += shared.bytes;
+  }
+
+  function release(shared: Shared): void {
+    const left = (uses.get(shared) ?? 0) - 1;
+    if (left > 0) {
+      uses.set(shared, left);
+      return;
+    }
+    uses.delete(shared);
+    sharedBytes -= shared.bytes;
+  }
+
+  /** The least used go until the rest fits; not the last one, which was just asked for. */
+  function makeRoom(): void {
+    while (channels.calculatedSize + sharedBytes > maxBytes && channels.size > 1) channels.pop();
   }
 
   async function loadOnce(channelId: string): Promise<LiveChannel | undefined> {
     const before = generation;
     const { channel, leftMs } = (await load(channelId)) ?? {};
     if (before !== generation) return channel;
-    channels.set(channelId, channel ?? ABSENT, leftMs === undefined ? {} : { ttl: Math.ceil(leftMs) });
+    // As it was asked for it may be a part of a longer text, which it would keep.
+    const key = Buffer.from(channelId, "latin1").toString("latin1");
+    channels.set(key, channel ?? ABSENT, leftMs === undefined ? {} : { ttl: Math.ceil(leftMs) });
     if (channel !== undefined) {
-      const { number } = channel.identity;
-      addresses.set(number, (addresses.get(number) ?? new Set()).add(channelId));
+      remember(channel.identity.number, key);
+      for (const shared of channel.shares ?? []) hold(shared);
     }
+    makeRoom();
     return channel;
   }
 
@@ -98,7 +147,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     /** Forgets what is known of a channel, by its inner number. */
     drop(channelNumber: number): void {
       startGeneration();
-      for (const channelId of addresses.get(channelNumber) ?? []) channels.delete(channelId);
+      for (const channelId of addressesOf(channelNumber)) channels.delete(channelId);
     },
     clear(): void {
       startGeneration();

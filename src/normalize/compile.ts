@@ -1,7 +1,7 @@
 import type { ChannelIdentity, CommonSettings } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { FormReading } from "../event/form-reading.ts";
-import { topicOf } from "../event/topic.ts";
+import { encodeType, topicPrefixOf } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import {
@@ -32,6 +32,9 @@ export interface RuleSource {
   readonly forms?: FormReading;
 }
 
+/** A channel's settings and definitions, whichever channel has them. */
+export type DefinitionSource = Omit<RuleSource, "channel" | "topics">;
+
 export type RulePath = RootedPath<RootSource>;
 
 /** One definition, compiled. */
@@ -39,7 +42,8 @@ export interface Rule {
   /** Its position among the channel's definitions, from 0: events keep that order. */
   readonly index: number;
   readonly type: string;
-  readonly topic: string;
+  /** The type as it stands in the name of its topic, unless that is one of before. */
+  readonly topicSuffix: string;
   /** Its own, or that of all items of the channel. */
   readonly idPath: RulePath | undefined;
   /** Undefined: the whole item. */
@@ -47,8 +51,8 @@ export interface Rule {
   readonly schema: Definition["schema"];
 }
 
-/** Definitions compiled once, ready to be run over every delivery of the channel. */
-export interface RuleSet extends Required<RuleSource> {
+/** Definitions compiled once, for all channels that have the same: nothing in it is a channel's own. */
+export interface CompiledDefinitions extends Required<DefinitionSource> {
   readonly itemsPath: RulePath | undefined;
   /** Those without a `typePath`, which match every item. */
   readonly always: readonly Rule[];
@@ -59,6 +63,15 @@ export interface RuleSet extends Required<RuleSource> {
   readonly ownId: NameItem;
   readonly versionPath: RulePath | undefined;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
+}
+
+/** Compiled definitions as those of a channel, ready to be run over every delivery of it. */
+export interface RuleSet extends CompiledDefinitions {
+  readonly channel: ChannelIdentity;
+  /** The names of its topics, by type, where they are others than they would be now. */
+  readonly topics: ReadonlyMap<string, string>;
+  /** Stands before a type in the name of its topic. */
+  readonly topicPrefix: string;
 }
 
 const FIXED = "is fixed for this kind of channel";
@@ -74,15 +87,44 @@ const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
 /** The roots of `itemsPath`. */
 const BODY_ROOTS = new Map([["body", BODY_ROOT]]);
 
-/**
- * Compiles a channel's definitions; the error lists every path that does not compile (`events[3].idPath`).
- *
- * @param pathsOf shares compiled paths with other channels; default: with none.
- */
+/** Compiles the definitions of one channel, as `compileDefinitions` does. */
 export function compileRules(
-  { channel, profile, config, definitions, topics = new Map(), forms = "fields" }: RuleSource,
+  { channel, topics, ...source }: RuleSource,
   pathsOf?: PathCache,
 ): Result<RuleSet, readonly Finding[]> {
+  const compiled = compileDefinitions(source, pathsOf);
+  return compiled.ok ? ok(rulesOf(compiled.value, channel, topics)) : compiled;
+}
+
+/** Compiled definitions as those of a channel. @param topics the stored names of its topics, by type */
+export function rulesOf(
+  compiled: CompiledDefinitions,
+  channel: ChannelIdentity,
+  topics: ReadonlyMap<string, string> = NO_TOPICS,
+): RuleSet {
+  const topicPrefix = topicPrefixOf({ ...channel, channelUid: channel.uid });
+  const others = [...topics].filter(([type, topic]) => topic !== topicPrefix + encodeType(type));
+  return { ...compiled, channel, topicPrefix, topics: others.length === 0 ? NO_TOPICS : new Map(others) };
+}
+
+/** One for all: nearly no channel has a topic that was named otherwise. */
+const NO_TOPICS: ReadonlyMap<string, string> = new Map();
+
+/** The topic of what a rule publishes. */
+export const topicOfRule = (
+  { topics, topicPrefix }: Pick<RuleSet, "topics" | "topicPrefix">,
+  { type, topicSuffix }: Pick<Rule, "type" | "topicSuffix">,
+): string => (topics.size === 0 ? undefined : topics.get(type)) ?? topicPrefix + topicSuffix;
+
+/**
+ * Compiles definitions; the error lists every path that does not compile (`events[3].idPath`).
+ *
+ * @param pathsOf shares compiled paths with other definitions; default: with none.
+ */
+export function compileDefinitions(
+  { profile, config, definitions, forms = "fields" }: DefinitionSource,
+  pathsOf?: PathCache,
+): Result<CompiledDefinitions, readonly Finding[]> {
   const findings: Finding[] = [];
   const rooted = { syntax: config.pathSyntax, item: ITEM_ROOT };
   const compile = createPathReader({ ...rooted, named: profile.roots }, findings, pathsOf);
@@ -103,10 +145,9 @@ export function compileRules(
     findings.push(...fixedPathFindings(definition, profile, at));
     const paths = profile.fixedPaths ?? definition;
     const typePath = compile(paths.typePath ?? undefined, `${at}.typePath`);
-    const topic = topics.get(type) ?? topicOf({ ...channel, channelUid: channel.uid, type });
     const idPath = compile(paths.idPath ?? undefined, `${at}.idPath`) ?? itemId;
     const payloadPath = compile(paths.payloadPath, `${at}.payloadPath`);
-    const rule: Rule = { index, type, topic, idPath, payloadPath, schema };
+    const rule: Rule = { index, type, topicSuffix: encodeType(type), idPath, payloadPath, schema };
     if (typePath === undefined) {
       always.push(rule);
       return;
@@ -124,11 +165,9 @@ export function compileRules(
     rules.flatMap(({ idPath, payloadPath }) => [idPath, payloadPath]),
   );
   return ok({
-    channel,
     config,
     profile,
     definitions,
-    topics,
     forms,
     itemsPath,
     always,

@@ -3,7 +3,7 @@ import type { ChannelIdentity } from "../event/channel.ts";
 import type { OutgoingEvent, SignedMark } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
-import type { Rule, RuleSet } from "./compile.ts";
+import { type Rule, type RuleSet, topicOfRule } from "./compile.ts";
 import type { CloudEvent, Item } from "./item.ts";
 import type { Payload } from "./item-reader.ts";
 import type { EventId } from "./profile.ts";
@@ -22,10 +22,13 @@ export interface Envelope {
   readonly identifiesContent: boolean;
   /** A channel made anew under an old uid has the old topics, and must not inherit what they remember. */
   readonly channelNumber: number;
+  readonly rules: RuleSet;
 }
 
-export function createEnvelope({ channel, config }: RuleSet, delivery: VerifiedDelivery): Envelope {
+export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Envelope {
+  const { channel, config } = rules;
   return {
+    rules,
     source: sourceOf(channel),
     time: formatTimestamp(delivery.arrivedAtMs),
     traceparent: validTraceparent(delivery.headers.traceparent),
@@ -46,7 +49,8 @@ export function createEvent(
   { id, remembered }: EventId,
   payload: Payload,
 ): OutgoingEvent {
-  const { topic, type } = rule;
+  const { type } = rule;
+  const topic = topicOfRule(envelope.rules, rule);
   const digest = payload.hash.slice(0, DIGEST_CHARS);
   const fields =
     event === undefined ? ownFields(envelope, type, id, payload) : sentFields(envelope, event, id, payload);

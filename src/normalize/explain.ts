@@ -1,6 +1,6 @@
 import type { ExplainedDefinition, ExplainedPath } from "../event/explained.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
-import type { Rule, RulePath, RuleSet } from "./compile.ts";
+import { type Rule, type RulePath, type RuleSet, topicOfRule } from "./compile.ts";
 import type { ItemContext } from "./item.ts";
 import { ItemReader } from "./item-reader.ts";
 import { type NormalizeDeps, type Normalized, normalizeEach, type Selection } from "./normalize.ts";
@@ -42,11 +42,13 @@ export async function explainEach(
 }
 
 /** Reads the paths of all definitions over an item: of every step what it yields, whatever comes of it. */
-function explainItem({ always, groups }: RuleSet, context: ItemContext): readonly ExplainedDefinition[] {
+function explainItem(rules: RuleSet, context: ItemContext): readonly ExplainedDefinition[] {
+  const { always, groups } = rules;
   const reader = new ItemReader(context, { left: PATH_BUDGET });
   const explained: (ExplainedDefinition & { readonly index: number })[] = [];
   const explain = (rule: Rule, typePath: ExplainedPath | null, matches: boolean): void => {
-    const { index, type, topic } = rule;
+    const { index, type } = rule;
+    const topic = topicOfRule(rules, rule);
     const idPath = explainPath(rule.idPath, reader);
     const payloadPath = explainPath(rule.payloadPath, reader);
     explained.push({ index, type, topic, matches, typePath, idPath, payloadPath });

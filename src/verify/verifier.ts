@@ -65,8 +65,10 @@ export const refuse = (reason: RefusalReason, message: string): Result<never, Re
 
 const NO_SECRET = refuse("no_secret", "the channel has no secret that is valid now");
 
-/** One channel's way to know its sender, ready to be asked. */
+/** A way to know a sender, ready to be asked: by all channels that have the same settings. */
 export interface Verifier extends Consumed {
+  /** True where it may ask for keys that are fetched: no other is given any. */
+  readonly fetchesKeys?: boolean;
   /**
    * Checks one request over its raw bytes, in constant time where a secret is compared; at once, unless keys must be fetched or
    * the signature is one that only answers by a promise.

@@ -48,6 +48,8 @@ export interface CompiledSender extends Pick<Handshakes, "methods"> {
   readonly hide: (delivery: Pick<VerifiedDelivery, "headers" | "body">) => Redact;
   /** True of a delivery that was accepted only because the channel tries its settings out. */
   readonly isUnproved: (delivery: VerifiedDelivery) => boolean;
+  /** True where it may ask for keys: no other needs those of its channel. */
+  readonly fetchesKeys: boolean;
   /** As `verify` refuses, for a request that is not to be verified. */
   readonly refuse: (request: RawRequest, message: string) => RefusedRequest;
 }
@@ -152,6 +154,7 @@ export function compileSender(sender: Sender, deps: SenderDeps): CompiledSender 
 
   return {
     methods: handshakes.methods,
+    fetchesKeys: verifier.fetchesKeys === true,
     findOpenHandshake: handshakes.findOpen,
     findHandshake: (request, delivery) =>
       unproved.has(delivery) ? undefined : handshakes.findVerified(request),

@@ -1,9 +1,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { LiveChannel } from "../../src/ingest/live-channel.ts";
+import type { LiveChannel, Shared } from "../../src/ingest/live-channel.ts";
 import { createRulesCache, type RulesCache } from "../../src/ingest/rules-cache.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 
-const channel = (number: number) => ({ identity: { number } }) as LiveChannel;
+const channel = (number: number, shares: readonly Shared[] = []) =>
+  ({ identity: { number }, shares }) as unknown as LiveChannel;
+
+/** Of ten channels or so that share all that is compiled. */
+const MAX_BYTES = 10_000;
 
 let lookUps: string[];
 let stored: Map<string, LiveChannel>;
@@ -29,6 +33,7 @@ beforeEach(() => {
     },
     feedStalenessMs: () => feedStalenessMs,
     lookUpTimeoutMs: 50,
+    maxBytes: MAX_BYTES,
   });
 });
 
@@ -81,6 +86,44 @@ describe("the cache of channels in force", () => {
     expect(cache.find("ch_2")).toBe(second);
     cache.clear();
     expect(cache.find("ch_2")).toBeInstanceOf(Promise);
+  });
+
+  it("keeps the channels that were asked for last, as many as fit into its memory", async () => {
+    const ids = Array.from({ length: 50 }, (_, index) => `ch_${index}`);
+    for (const [number, id] of ids.entries()) {
+      stored.set(id, channel(number));
+      await cache.find(id);
+    }
+    expect(cache.find("ch_49")).toBe(stored.get("ch_49"));
+    const kept = ids.filter((id) => !(cache.find(id) instanceof Promise));
+    expect(kept.length).toBeGreaterThan(2);
+    expect(kept.length).toBeLessThan(20);
+    expect(kept).toEqual(ids.slice(-kept.length));
+  });
+
+  it("counts once what channels share, for as long as one of them is kept", async () => {
+    const isKept = (id: string) => !(cache.find(id) instanceof Promise);
+    const shared = { bytes: 5_000 };
+    for (const [number, id] of ["ch_1", "ch_2", "ch_3"].entries()) {
+      stored.set(id, channel(number, [shared]));
+      await cache.find(id);
+    }
+    expect(["ch_1", "ch_2", "ch_3"].filter(isKept)).toEqual(["ch_1", "ch_2", "ch_3"]);
+    // There is no room for both.
+    stored.set("ch_4", channel(4, [{ bytes: 5_000 }]));
+    await cache.find("ch_4");
+    expect(["ch_1", "ch_2", "ch_3", "ch_4"].filter(isKept)).toEqual(["ch_4"]);
+    cache.drop(4);
+    for (const id of ["ch_1", "ch_2", "ch_3"]) await cache.find(id);
+    expect(["ch_1", "ch_2", "ch_3"].filter(isKept)).toEqual(["ch_1", "ch_2", "ch_3"]);
+  });
+
+  it("keeps a channel that takes more than all its memory, alone", async () => {
+    stored.set("ch_2", channel(2, [{ bytes: 10 * MAX_BYTES }]));
+    await cache.find("ch_1");
+    await cache.find("ch_2");
+    expect(cache.find("ch_2")).toBe(stored.get("ch_2"));
+    expect(cache.find("ch_1")).toBeInstanceOf(Promise);
   });
 
   it("neither keeps nor hands out a channel that was read before it changed", async () => {

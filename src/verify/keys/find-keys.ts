@@ -19,6 +19,10 @@ export interface FoundKeys {
 /** @throws UnavailableError where the keys cannot be fetched; the promises reject with it too */
 export type FindKeys = (view: RequestView, context: VerifyContext) => Result<FoundKeys, Refusal>;
 
+/** True of keys that are fetched. */
+export const areFetched = ({ from }: Pick<KeySettings, "from">): boolean =>
+  from === "url" || from === "request";
+
 /** Compiles where keys come from. @param parse reads a secret, where the secrets are the keys */
 export function compileKeys(
   settings: KeySettings,

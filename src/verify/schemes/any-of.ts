@@ -37,6 +37,7 @@ export function createAnyOf(
     create({ of }) {
       const verifiers = of.map((options) => schemeOf(options).create(options));
       return {
+        fetchesKeys: verifiers.some(({ fetchesKeys }) => fetchesKeys),
         consumedHeaders: verifiers.flatMap(({ consumedHeaders }) => consumedHeaders),
         consumedQuery: verifiers.flatMap(({ consumedQuery }) => consumedQuery),
         consumedBody: verifiers.flatMap(({ consumedBody }) => consumedBody),

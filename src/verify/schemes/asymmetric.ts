@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { checkSettings } from "../../lib/check-settings.ts";
 import { ok, type Result } from "../../lib/result.ts";
-import { compileKeys } from "../keys/find-keys.ts";
+import { areFetched, compileKeys } from "../keys/find-keys.ts";
 import { isValidAt, type PublicKey, parsePublicKeys } from "../keys/parse-keys.ts";
 import { signatureKeysSchema } from "../keys/settings.ts";
 import {
@@ -89,6 +89,7 @@ export const asymmetric = defineScheme({
     const mismatch = refuse("mismatch", "no signature is right under any of the sender's keys");
     return {
       ...consumedBy(options),
+      fetchesKeys: areFetched(options.keys),
       verify(request, context) {
         const message = read(request, context);
         if (!message.ok) return message;

@@ -1,5 +1,5 @@
 import { createSecretKey } from "node:crypto";
-import { compileKeys } from "../keys/find-keys.ts";
+import { areFetched, compileKeys } from "../keys/find-keys.ts";
 import { type PublicKey, parsePublicKeys, plain } from "../keys/parse-keys.ts";
 import { compileSource, RequestView } from "../message/request-view.ts";
 import { consumedBy } from "../message/signature.ts";
@@ -33,6 +33,7 @@ export const jwt = defineScheme({
     const findKeys = compileKeys(options.keys, isBySecret(options.algorithms) ? asKey : parsePublicKeys);
     return {
       ...consumedBy({ in: where, name }),
+      fetchesKeys: areFetched(options.keys),
       async verify(request, context) {
         const view = new RequestView(request, context.readAs);
         const text = read(view);

@@ -1,0 +1,116 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { channelKinds } from "../../src/channels/kinds.ts";
+import type { LiveChannel as StoredChannel } from "../../src/data/channels/live-channels.ts";
+import type { Definition } from "../../src/event/definition.ts";
+import { createCompileChannel } from "../../src/gateway/compile-channel.ts";
+import type { LiveChannel } from "../../src/ingest/live-channel.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { topicOfRule } from "../../src/normalize/compile.ts";
+import { createPathCache } from "../../src/normalize/paths/jsonpath.ts";
+import { sharedPresets } from "../support/presets.ts";
+
+const DEFINITIONS: readonly Definition[] = [
+  { type: "push", typePath: "$headers['x-type']" },
+  { type: "a b", idPath: "$.id" },
+];
+const GITHUB = { preset: "github", verification: { scheme: "preset" } };
+
+let askedFor: string[];
+let compile: (stored: StoredChannel) => LiveChannel;
+beforeEach(() => {
+  askedFor = [];
+  compile = createCompileChannel({
+    hooksUrl: "http://hooks.example",
+    keysOf(organizationId) {
+      askedFor.push(organizationId);
+      return { get: () => [], renew: async () => undefined };
+    },
+    channelKinds,
+    pathsOf: createPathCache(100),
+    presets: sharedPresets(),
+    onShadowed() {},
+  });
+});
+
+const stored = (number: number, changes: Partial<StoredChannel> = {}): StoredChannel => ({
+  identity: { number, uid: `hook-${number}`, kind: "webhook", appId: "app_1", organizationId: "org_1" },
+  version: 1,
+  state: "active",
+  pause: undefined,
+  settings: {},
+  definitions: structuredClone(DEFINITIONS),
+  topics: new Map(),
+  connectionId: null,
+  ...changes,
+});
+
+const topicsOf = ({ rules }: LiveChannel): readonly string[] =>
+  [...rules.always, ...rules.groups.flatMap(({ byType }) => [...byType.values()])].map((rule) =>
+    topicOfRule(rules, rule),
+  );
+
+describe("compiled channels", () => {
+  it("share what is compiled where their settings and definitions are equal, and nothing else", () => {
+    const first = compile(stored(1));
+    const second = compile(stored(2));
+    expect(second.settings).toBe(first.settings);
+    expect(second.sender).toBe(first.sender);
+    expect(second.rules.groups).toBe(first.rules.groups);
+    expect(second.shares).toEqual(first.shares);
+    expect(second.identity.uid).toBe("hook-2");
+    expect(second.sampling).not.toBe(first.sampling);
+    const other = compile(stored(3, { settings: { onInvalid: "reject" } }));
+    expect(other.config.onInvalid).toBe("reject");
+    expect(other.rules.config.onInvalid).toBe("reject");
+    const less = compile(stored(4, { definitions: DEFINITIONS.slice(1) }));
+    expect(less.rules.groups).toEqual([]);
+  });
+
+  it("publish each to topics of its own", () => {
+    expect([stored(1), stored(2)].map(compile).map(topicsOf)).toEqual([
+      [
+        "events.org_1.apps.app.event_received.app_1.hook-1.a%20b",
+        "events.org_1.apps.app.event_received.app_1.hook-1.push",
+      ],
+      [
+        "events.org_1.apps.app.event_received.app_1.hook-2.a%20b",
+        "events.org_1.apps.app.event_received.app_1.hook-2.push",
+      ],
+    ]);
+    const older = compile(stored(3, { topics: new Map([["a b", "named.before.a b"]]) }));
+    expect(topicsOf(older)).toEqual([
+      "named.before.a b",
+      "events.org_1.apps.app.event_received.app_1.hook-3.push",
+    ]);
+  });
+
+  it("never see another one's secrets, though they share their definitions", () => {
+    const [first, second] = ["secret-one", "secret-two"].map((value, index) =>
+      compile(stored(index, { settings: { ...GITHUB, secrets: [{ value }] } })),
+    );
+    expect(second?.rules.groups).toBe(first?.rules.groups);
+    expect(second?.sender).not.toBe(first?.sender);
+    expect(JSON.stringify(second?.settings)).toContain("secret-two");
+    expect(JSON.stringify(second?.rules)).not.toMatch(/secret-(one|two)/);
+  });
+
+  it("have keys of their own only where keys are fetched", async () => {
+    compile(stored(1));
+    compile(stored(2, { settings: { ...GITHUB, secrets: [{ value: "a-secret" }] } }));
+    expect(askedFor).toEqual([]);
+    const keys = { from: "url", url: "https://keys.example/jwks" };
+    const verification = { scheme: "jwt", keys, algorithms: ["RS256"], issuer: "i", audience: "a" };
+    const [third, fourth] = [3, 4].map((number) => compile(stored(number, { settings: { verification } })));
+    expect(askedFor).toEqual(["org_1", "org_1"]);
+    expect(fourth?.sender).not.toBe(third?.sender);
+    expect(fourth?.settings).toBe(third?.settings);
+  });
+
+  it("are out of order, each for itself, where what is stored no longer fits", () => {
+    const wrong = (number: number) => () => compile(stored(number, { settings: { preset: "gone" } }));
+    expect(wrong(7)).toThrow(UnavailableError);
+    expect(wrong(7)).toThrow("channel 7");
+    expect(wrong(8)).toThrow("channel 8");
+    expect(() => compile(stored(9, { definitions: [{ type: "x", idPath: "$[" }] }))).toThrow("channel 9");
+  });
+});
