@@ -5,12 +5,16 @@
  * usage: node load.ts '<a LoadPlan>'; prints one JSON line.
  */
 import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { sizeOfAnswer } from "./answers.ts";
 
 export interface LoadPlan {
   readonly host: string;
   readonly port: number;
   readonly path: string;
+  /** A file with a JSON array of paths, which take turns from any of them on, in the place of `path`. */
+  readonly pathsFile?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** Carries a fresh id with each request. */
@@ -38,8 +42,11 @@ const latenciesMs: number[] = [];
 let failures = 0;
 let sent = 0;
 
+const paths: readonly string[] =
+  plan.pathsFile === undefined ? [plan.path] : JSON.parse(readFileSync(plan.pathsFile, "utf8"));
+let turn = Math.floor(Math.random() * paths.length);
+
 const head = [
-  `POST ${plan.path} HTTP/1.1`,
   `host: ${plan.host}:${plan.port}`,
   ...Object.entries(plan.headers).map(([name, value]) => `${name}: ${value}`),
   // Of what is sent, or of what is pretended.
@@ -75,7 +82,7 @@ function requestOf(id: string): string {
     plan.secret === undefined
       ? ""
       : `\r\nx-hub-signature-256: sha256=${createHmac("sha256", plan.secret).update(body).digest("hex")}`;
-  return `${head}${id}${signed}\r\n\r\n${body}`;
+  return `POST ${paths[turn++ % paths.length]} HTTP/1.1\r\n${head}${id}${signed}\r\n\r\n${body}`;
 }
 
 function runConnection(): Promise<void> {
@@ -94,7 +101,7 @@ function runConnection(): Promise<void> {
     };
     const onData = (chunk: string): void => {
       answer += chunk;
-      const size = sizeOf(answer);
+      const size = sizeOfAnswer(answer);
       if (size === undefined || answer.length < size) return;
       latenciesMs.push(performance.now() - sentAt);
       if (!answer.startsWith(answered)) failures++;
@@ -114,15 +121,4 @@ function runConnection(): Promise<void> {
     };
     open();
   });
-}
-
-/** The length of the whole answer; undefined while its head is incomplete. */
-function sizeOf(answer: string): number | undefined {
-  const end = answer.indexOf("\r\n\r\n");
-  if (end < 0) return undefined;
-  const headers = answer.slice(0, end).toLowerCase();
-  const length = /\r\ncontent-length: (\d+)/.exec(headers)?.[1];
-  if (length !== undefined) return end + 4 + Number(length);
-  const last = answer.indexOf("\r\n0\r\n\r\n", end);
-  return last < 0 ? undefined : last + 7;
 }

@@ -98,7 +98,7 @@ async function measure(
 }
 
 /** User and system time of a process, from fields 14 and 15 of /proc/<pid>/stat (proc(5)). */
-async function cpuSecondsOf(pid: number): Promise<number> {
+export async function cpuSecondsOf(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;

@@ -1,0 +1,136 @@
+/**
+ * How long a webhook takes at shares of the rate that a gateway can take at most, and what an event costs: requests arrive whether or
+ * not those before were answered, and are timed from when they should have been sent. Redis syncs each write. The maximum is
+ * measured first, in the same run. Prints a table as Markdown, and the machine's state beside it; fails below its goal, which is
+ * meant for a quiet machine: what else it does stands in the latencies.
+ *
+ * usage: npm run bench:rates [-- <rounds> [<seconds> [<bytes>]]]
+ */
+import { execFile } from "node:child_process";
+import { readdir, stat } from "node:fs/promises";
+import { loadavg } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Redis } from "ioredis";
+import { startGatewayProcess } from "../support/gateway-process.ts";
+import type { ArrivalsPlan, ArrivalsResult } from "./arrivals.ts";
+import { installChannel } from "./channel.ts";
+import { startBenchRedis } from "./redis.ts";
+import { alternate, bodyOf, cpuSecondsOf, createGoals, median, planOf } from "./rounds.ts";
+
+const [ROUNDS = 3, SECONDS = 6, BYTES = 468] = process.argv.slice(2).map(Number);
+const SHARES = [0.25, 0.5, 0.75, 0.9];
+const GOAL_MS = 10;
+/** What is trimmed would be missing in the bytes. */
+const KEPT = { maxEntries: 100_000_000, maxBytes: 1024 ** 4 };
+/** More than a gateway has under way at these rates, unless it stalls. */
+const CONNECTIONS = 256;
+
+interface Measured extends ArrivalsResult {
+  readonly gatewayMicros: number;
+  readonly redisMicros: number;
+}
+
+const run = promisify(execFile);
+const goals = createGoals();
+await using stack = new AsyncDisposableStack();
+const redis = stack.use(await startBenchRedis());
+const redisPid = redis.process.pid ?? 0;
+const gateway = stack.use(
+  await startGatewayProcess({
+    INLET_DATA_DIR: join(redis.dir, "data"),
+    REDIS_URL: `unix://${redis.socket}`,
+    INLET_LOG_LEVEL: "warn",
+  }),
+);
+const { path } = await installChannel(gateway, { config: { retention: KEPT } });
+const client = stack.adopt(new Redis({ path: redis.socket }), (connected) => connected.disconnect());
+const port = Number(new URL(gateway.origin).port);
+const plan = planOf(await bodyOf(BYTES));
+const target = { name: "Inlet", pid: gateway.pid, port, path };
+
+process.stdout.write(`${machine()}\n`);
+const [closed = []] = await alternate({ rounds: ROUNDS, seconds: SECONDS, redisPid }, [[target, plan]]);
+const most = median(closed, "perSecond");
+const before = { memory: await usedMemory(), disk: await appendedBytes() };
+const all = SHARES.map((): Measured[] => []);
+let events = 0;
+for (let round = 0; round < ROUNDS; round++) {
+  for (const [index, share] of SHARES.entries()) {
+    const measured = await measure(most * share);
+    events += measured.requests;
+    all[index]?.push(measured);
+  }
+}
+const bytesOfRedis = ((await usedMemory()) - before.memory) / events;
+const bytesOfDisk = ((await appendedBytes()) - before.disk) / events;
+
+process.stdout.write(
+  `\n${BYTES} B, at most ${most.toFixed(0)} requests/s (64 connections that wait for their answers), ${ROUNDS} rounds of ${SECONDS} s, medians (least to most)\n\n` +
+    "| of the maximum | requests/s | p50 | p99 | p99.9 | sent late by the generator, p99 | CPU of the gateway, 1,000 events | CPU of Redis, 1,000 events |\n|---|---|---|---|---|---|---|---|\n",
+);
+for (const [index, share] of SHARES.entries()) {
+  const rounds = all[index] ?? [];
+  const ms = (key: "p50Ms" | "p99Ms" | "p999Ms" | "latenessP99Ms") => `${spread(rounds, key, 1)} ms`;
+  const cells = [
+    `${share * 100} %`,
+    (most * share).toFixed(0),
+    ...[ms("p50Ms"), ms("p99Ms"), ms("p999Ms"), ms("latenessP99Ms")],
+    // Microseconds an event are milliseconds a thousand.
+    ...[`${spread(rounds, "gatewayMicros", 0)} ms`, `${spread(rounds, "redisMicros", 0)} ms`],
+  ];
+  process.stdout.write(`| ${cells.join(" | ")} |\n`);
+}
+process.stdout.write(
+  `| maximum | ${most.toFixed(0)} | | | | | ${median(closed, "cpuMicros").toFixed(0)} ms | ${median(closed, "redisMicros").toFixed(0)} ms |\n\n` +
+    `An event of ${BYTES} B takes ${bytesOfRedis.toFixed(0)} B of Redis, ${bytesOfDisk.toFixed(0)} B of its append-only file.\n${machine()}\n`,
+);
+goals.check("p99 at half of the maximum, ms", middle(all[1] ?? [], "p99Ms"), GOAL_MS, "most");
+goals.tell();
+
+async function measure(perSecond: number): Promise<Measured> {
+  const [gatewayBefore, redisBefore] = [await cpuSecondsOf(gateway.pid), await cpuSecondsOf(redisPid)];
+  const whole: ArrivalsPlan = {
+    ...plan,
+    ...{ port, path, perSecond, seconds: SECONDS, connections: CONNECTIONS },
+  };
+  const { stdout } = await run(process.execPath, [
+    join(import.meta.dirname, "arrivals.ts"),
+    JSON.stringify(whole),
+  ]);
+  const result = JSON.parse(stdout) as ArrivalsResult;
+  if (result.failures > 0) throw new Error(`${result.failures} of ${result.requests} requests failed`);
+  const used = async (pid: number, since: number) =>
+    (((await cpuSecondsOf(pid)) - since) * 1e6) / result.requests;
+  return {
+    ...result,
+    gatewayMicros: await used(gateway.pid, gatewayBefore),
+    redisMicros: await used(redisPid, redisBefore),
+  };
+}
+
+function middle(rounds: readonly Measured[], key: keyof Measured): number {
+  const sorted = rounds.map((one) => one[key]).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+function spread(rounds: readonly Measured[], key: keyof Measured, digits: number): string {
+  const values = rounds.map((one) => one[key]);
+  const [least, mostOf] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits));
+  return `${middle(rounds, key).toFixed(digits)} (${least}–${mostOf})`;
+}
+
+async function usedMemory(): Promise<number> {
+  return Number(/^used_memory:(\d+)/m.exec(await client.info("memory"))?.[1]);
+}
+
+async function appendedBytes(): Promise<number> {
+  const folder = join(redis.dir, "appendonlydir");
+  const sizes = (await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size);
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+function machine(): string {
+  const [minute = 0, minutes = 0] = loadavg();
+  return `Node.js ${process.version}, load of the machine ${minute.toFixed(1)} (${minutes.toFixed(1)} over five minutes)`;
+}
