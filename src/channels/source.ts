@@ -48,6 +48,20 @@ export interface SourceRun {
   readonly signal: AbortSignal;
 }
 
+/** One connection of a stream. */
+export interface StreamRun extends SourceRun {
+  /**
+   * Publishes deliveries in their order, in as few writes as may be; each write moves the cursor past those that it brings.
+   * Otherwise as `ingest`, and in one order with it.
+   *
+   * @param options.cursorAfter where the source stands after the `n`th of them, from 0
+   */
+  readonly ingestAll: (
+    deliveries: readonly FetchedDelivery[],
+    options: { readonly cursorAfter: (n: number) => string; readonly signal: AbortSignal },
+  ) => Promise<readonly IngestResult[]>;
+}
+
 /**
  * How a run ended. `done`: go on by the plan (a stream reconnects, a poll comes when it is due), not before `notBeforeMs`.
  * `failed`: the same after a growing wait; where it `isRefusal` again and again over some minutes (a wrong content type, a request
@@ -83,7 +97,7 @@ export interface ReconnectPolicy {
 export interface StreamSource {
   readonly reconnect: (settings: unknown) => ReconnectPolicy;
   /** One connection, until it ends; never throws for what the sender did. */
-  readonly runConnection: (run: SourceRun) => Promise<SourceEnd>;
+  readonly runConnection: (run: StreamRun) => Promise<SourceEnd>;
 }
 
 /** When a source is polled. */

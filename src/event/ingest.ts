@@ -63,5 +63,27 @@ export type Ingest<C extends ChannelHandle = ChannelHandle> = (
 export type IngestFetched<C extends ChannelHandle = ChannelHandle> = (
   channel: C,
   delivery: VerifiedDelivery,
-  options: { readonly signal: AbortSignal; readonly position: SourcePosition },
+  options: FetchedOptions,
 ) => Promise<IngestResult>;
+
+export interface FetchedOptions {
+  readonly signal: AbortSignal;
+  readonly position: SourcePosition;
+}
+
+/** Deliveries that go to the bus in one write. */
+export interface GatheredWrite {
+  /** How many of the deliveries, in their order; not 0. */
+  readonly count: number;
+  /** Puts them there, with the position moved past the last of them. Throws as `IngestFetched` does. */
+  readonly write: (options: FetchedOptions) => Promise<readonly IngestResult[]>;
+}
+
+/**
+ * As `IngestFetched`, for many deliveries of a source at once: reads and checks them now, and answers the writes that they need, in
+ * their order, as few as may be.
+ */
+export type GatherFetched<C extends ChannelHandle = ChannelHandle> = (
+  channel: C,
+  deliveries: readonly VerifiedDelivery[],
+) => readonly GatheredWrite[];

@@ -13,6 +13,7 @@ import { type AnswerHandshakeDeps, createAnswerHandshake } from "../ingest/answe
 import { createDeliveryRecorder } from "../ingest/delivery-recorder.ts";
 import { createDrainPaused } from "../ingest/drain-paused.ts";
 import { createExplain } from "../ingest/explain.ts";
+import { createGather } from "../ingest/gather.ts";
 import { createIngest } from "../ingest/ingest.ts";
 import type { LiveChannel } from "../ingest/live-channel.ts";
 import { createExplainer, createNormalizer } from "../ingest/normalizer.ts";
@@ -106,7 +107,8 @@ export function createEventPath(deps: EventPathDeps) {
     normalize: createNormalizer(normalizing, elsewhere.normalize),
     observe: (channel, result) => count(metrics, channel.identity, result),
   };
-  const { write, ingestFetched, ...writer } = createWriter(shared);
+  const { write, put, ingestFetched, ...writer } = createWriter(shared);
+  const gatherFetched = createGather({ ...shared, put });
   const drainPaused = createDrainPaused({ ...shared, quarantine, redrive: writer.redrive });
   const newDeliveryId = () => createId("dl", clock());
   const ingest = createIngest({
@@ -139,8 +141,14 @@ export function createEventPath(deps: EventPathDeps) {
     /** As the writer's; a source of an organization whose topics are full waits. */
     ingestFetched: ((channel, delivery, options) =>
       deps.isOverLimit(channel.identity.organizationId)
-        ? Promise.reject(new UnavailableError(FULL, { retryAfterSeconds: 30 }))
+        ? refuseFull()
         : ingestFetched(channel, delivery, options)) satisfies typeof ingestFetched,
+    gatherFetched: ((channel, deliveries) =>
+      gatherFetched(channel, deliveries).map(({ count, write }) => ({
+        count,
+        write: (options) =>
+          deps.isOverLimit(channel.identity.organizationId) ? refuseFull() : write(options),
+      }))) satisfies typeof gatherFetched,
     explain: createExplain({ explainEach, findKnownIds: createFindKnownIds({ redis }) }),
     pauses,
     drainPaused,
@@ -157,7 +165,12 @@ export function createEventPath(deps: EventPathDeps) {
   };
 }
 
-const FULL = "the topics of the organization hold as much as they may";
+const refuseFull = () =>
+  Promise.reject(
+    new UnavailableError("the topics of the organization hold as much as they may", {
+      retryAfterSeconds: 30,
+    }),
+  );
 
 /** Schemas did compile when they were written, so one that does not is out of order, not wrong. */
 function validators(schemas: SchemaCompiler) {

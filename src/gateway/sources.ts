@@ -33,7 +33,7 @@ export const createSourceBus = (redis: RedisBus) => ({
 export interface SourcesDeps
   extends Pick<Foundation, "db" | "redis" | "channelKinds" | "metrics" | "redisClock" | "log"> {
   readonly bus: SourceBus;
-  readonly path: Pick<EventPath, "findLiveChannel" | "ingestFetched" | "movePosition">;
+  readonly path: Pick<EventPath, "findLiveChannel" | "ingestFetched" | "gatherFetched" | "movePosition">;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
   readonly credentialsOf: CredentialsOf;
   readonly config: Pick<Config, "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization">;
@@ -67,6 +67,7 @@ export function startSources(deps: SourcesDeps): Sources {
     listTopics: (number) => listTopicsOf(db, number),
     pace: createSourcePace({ deliveriesPerSecondOf: (id) => deps.limitsOf(id).sourceDeliveriesPerSecond }),
     ingest: path.ingestFetched,
+    gather: path.gatherFetched,
     move: path.movePosition,
     setState: (channel, state) => setFoundState(db, channel, state, clock()),
     isPipelined: !redis.writes.isSlotted,

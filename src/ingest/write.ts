@@ -104,6 +104,8 @@ export function createWriter(deps: WriterDeps) {
   return {
     /** @throws UnavailableError */
     write,
+    /** As `write`, of a delivery that is normalized already. */
+    put,
     ingestFetched: (async (
       channel: LiveChannel,
       delivery: VerifiedDelivery,
@@ -177,7 +179,7 @@ function signedMark(
   return { signed: signedMarkOf(rules, boundTo, events) };
 }
 
-interface WriteOptions {
+export interface WriteOptions {
   readonly signal: AbortSignal;
   readonly again?: RedriveRequest;
   readonly position?: SourcePosition;
@@ -200,7 +202,7 @@ function dispositionOf({ config }: LiveChannel, { reason }: ItemFailure): "rejec
   }
 }
 
-function itemsOf(channel: LiveChannel, failures: readonly ItemFailure[]): readonly QuarantineItem[] {
+export function itemsOf(channel: LiveChannel, failures: readonly ItemFailure[]): readonly QuarantineItem[] {
   return failures.map((failure) => {
     const disposition = dispositionOf(channel, failure);
     // Conflicts, and what fails again when it is re-driven, are kept whatever the channel says: they cannot be refused any more.

@@ -15,8 +15,9 @@ import { Redis } from "ioredis";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import type { ArrivalsPlan, ArrivalsResult } from "./arrivals.ts";
 import { installChannel } from "./channel.ts";
+import { cpuSecondsOf } from "./cpu.ts";
 import { startBenchRedis } from "./redis.ts";
-import { alternate, bodyOf, cpuSecondsOf, createGoals, median, planOf } from "./rounds.ts";
+import { alternate, bodyOf, createGoals, median, planOf } from "./rounds.ts";
 
 const [ROUNDS = 3, SECONDS = 6, BYTES = 468] = process.argv.slice(2).map(Number);
 const SHARES = [0.25, 0.5, 0.75, 0.9];

@@ -7,14 +7,13 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { cpuSecondsOf } from "./cpu.ts";
 import type { LoadPlan, LoadResult } from "./load.ts";
 
 /** Node optimizes what runs often: the figures of the first tens of thousands of requests are of another program. */
 const WARM_REQUESTS = 60_000;
 const WARM_SECONDS = 4;
 const WARM_TIMES = 4;
-/** Of the kernel's clock in /proc, on every Linux that Node runs on. */
-const TICKS_PER_SECOND = 100;
 export const CONNECTIONS = 64;
 export const ID_HEADER = "x-github-delivery";
 
@@ -95,13 +94,6 @@ async function measure(
     cpuMicros: (cpuSeconds * 1e6) / result.requests,
     redisMicros: (redisSeconds * 1e6) / result.requests,
   };
-}
-
-/** User and system time of a process, from fields 14 and 15 of /proc/<pid>/stat (proc(5)). */
-export async function cpuSecondsOf(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 export function print(name: string, rounds: readonly Figures[]): void {

@@ -14,7 +14,7 @@ const opened = Array.from({ length: Number(streams) }, (_, n) => {
   const source = new EventSource(`${url}${n}`);
   const take = ({ data }: MessageEvent): void => {
     JSON.parse(data);
-    void redis.xadd("floor", "MAXLEN", "~", 1_000_000, "*", "data", data);
+    void redis.xadd("floor", "MAXLEN", "~", 100_000, "*", "data", data);
   };
   source.addEventListener("message", take);
   source.addEventListener("order", take);

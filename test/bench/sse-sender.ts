@@ -1,6 +1,6 @@
 /**
- * Sends event streams: `/flood` sends one event a tick, as many as its parent asks for, `/quiet/<n>` one event and then silence.
- * Speaks with its parent: `{port}`, `{open}` now and then; hears `{send: count}`, upon which all floods get so many events.
+ * Sends event streams: `/flood/<name>` as many events as its parent asks for, `/quiet/<n>` one event and then silence. Speaks with
+ * its parent: `{port}`, `{open}` now and then; hears `{to: name, send: count}`, upon which the floods of that name get so many events.
  *
  * usage: forked by sse.bench.ts, the data of an event as its argument.
  */
@@ -9,8 +9,10 @@ import type { AddressInfo } from "node:net";
 
 const data = process.argv[2] ?? "{}";
 const FRAMES_A_WRITE = 64;
+const FLOOD = "/flood/";
 
-const floods = new Set<ServerResponse>();
+/** By their paths. */
+const floods = new Map<ServerResponse, string>();
 let open = 0;
 let id = 0;
 
@@ -21,8 +23,9 @@ const server = createServer((request, response) => {
     floods.delete(response);
   });
   response.writeHead(200, { "content-type": "text/event-stream" });
-  if (request.url?.startsWith("/flood")) floods.add(response);
-  response.write(request.url?.startsWith("/flood") ? ":\n\n" : `id: 1\ndata: ${data}\n\n`);
+  const { url = "" } = request;
+  if (url.startsWith(FLOOD)) floods.set(response, url);
+  response.write(url.startsWith(FLOOD) ? ":\n\n" : `id: 1\ndata: ${data}\n\n`);
 });
 
 async function flood(response: ServerResponse, first: number, count: number): Promise<void> {
@@ -35,8 +38,8 @@ async function flood(response: ServerResponse, first: number, count: number): Pr
   }
 }
 
-process.on("message", ({ send }: { readonly send: number }) => {
-  for (const response of floods) void flood(response, id, send);
+process.on("message", ({ to, send }: { readonly to: string; readonly send: number }) => {
+  for (const [response, path] of floods) if (path.startsWith(FLOOD + to)) void flood(response, id, send);
   id += send;
 });
 setInterval(() => process.send?.({ open }), 100);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createBodyBudget } from "../../src/channels/body-budget.ts";
 import type { ChannelKind } from "../../src/channels/kind.ts";
-import type { FetchedDelivery, SourceEnd, SourceRun } from "../../src/channels/source.ts";
+import type { FetchedDelivery, SourceEnd, StreamRun } from "../../src/channels/source.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
@@ -134,7 +134,7 @@ interface StartedRun extends AsyncDisposable {
 }
 
 function startRun(
-  start: (run: SourceRun) => Promise<SourceEnd>,
+  start: (run: StreamRun) => Promise<SourceEnd>,
   options: {
     readonly kind: string;
     readonly settings: unknown;
@@ -150,7 +150,7 @@ function startRun(
   });
   aborted.catch(() => {});
   const state = { numbers: [] as number[], moves: [] as string[], pending: 0, stored: options.cursor };
-  const run: SourceRun = {
+  const run: StreamRun = {
     channel: {
       identity: { number: 1, uid: "in", kind: options.kind, appId: "app_1", organizationId: "org_1" },
       ...{ state: "active", limits: { maxBodyBytes: 1, maxDepth: 128 }, settings: options.settings },
@@ -171,6 +171,8 @@ function startRun(
       state.stored = cursor ?? state.stored;
       return ACCEPTED;
     },
+    ingestAll: (deliveries, { cursorAfter, signal }) =>
+      Promise.all(deliveries.map((delivery, n) => run.ingest(delivery, { cursor: cursorAfter(n), signal }))),
     async moveTo(cursor) {
       state.moves.push(cursor);
       state.stored = cursor;

@@ -324,9 +324,13 @@ describe("an organization whose topics hold more than they may", () => {
     if (!channel) throw new Error("there is no channel");
     const body = Buffer.from('{"id":"1"}');
     const delivery = { method: "POST", headers: {}, query: {}, body, arrivedAtMs: Date.now() };
-    const fetch = () => spine.path.ingestFetched(channel, delivery, { signal: new AbortController().signal });
+    const { signal } = new AbortController();
+    const fetch = () => spine.path.ingestFetched(channel, delivery, { signal });
+    const [gathered] = spine.path.gatherFetched(channel, [delivery, delivery]);
     spine.overLimit.add(app.organizationId);
     await expect(fetch()).rejects.toThrow(UnavailableError);
+    const position = { epoch: 1, version: 0 };
+    await expect(gathered?.write({ signal, position })).rejects.toThrow("hold as much as they may");
     spine.overLimit.clear();
     expect(await fetch()).toMatchObject({ kind: "accepted", outcome: { published: 1 } });
   });

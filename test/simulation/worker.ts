@@ -104,6 +104,11 @@ export function startWorker(
 
   const runs = createSourceRuns<SourceChannel>({
     ...{ clock, ingest, isPipelined: !isSlotted, positions: createSourcePositions({ redis }) },
+    gather: (channel, deliveries) =>
+      deliveries.map((delivery) => ({
+        count: 1,
+        write: async (options) => [await ingest(channel, delivery, options)],
+      })),
     states: createSourceStates({ redis }),
     findSource: async (number) => byNumber.get(number)?.channel,
     listTopics: async (number) => byNumber.get(number)?.topics ?? [],

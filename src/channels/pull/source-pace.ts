@@ -2,11 +2,18 @@ import { createRateBuckets } from "../../lib/rate-buckets.ts";
 import { type Sleep, sleep as sleepByClock } from "../../lib/sleep.ts";
 import { unlessAborted } from "../../lib/wait.ts";
 
-/** Resolves when a delivery of the organization's sources may go on; undefined: at once. Rejects where the signal aborts first. */
-export type SourcePace = (
-  organizationId: string,
-  options: { readonly signal: AbortSignal },
-) => Promise<void> | undefined;
+export interface SourcePace {
+  /**
+   * Resolves when so many deliveries of the organization's sources may go on (default 1); undefined: at once. Rejects where the
+   * signal aborts first.
+   */
+  readonly wait: (
+    organizationId: string,
+    options: { readonly signal: AbortSignal; readonly count?: number },
+  ) => Promise<void> | undefined;
+  /** How many are to wait for each other at most: those of a quarter of a second. */
+  readonly mostTogether: (organizationId: string) => number;
+}
 
 export interface SourcePaceDeps {
   /** Of an organization; undefined: as fast as they come. */
@@ -16,6 +23,8 @@ export interface SourcePaceDeps {
   readonly sleep?: Sleep;
 }
 
+/** Of those that go on together the first is no later for the last. */
+const TOGETHER_SECONDS = 0.25;
 /** Several turns at a time: a timer for each would be most of the work. */
 const LEAST_SLEEP_MS = 10;
 
@@ -33,24 +42,30 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
   /** The last in line of each organization that waits; never rejects. */
   const lines = new Map<string, Promise<void>>();
 
-  async function waitForTurn(
+  async function waitForTurns(
     organizationId: string,
+    count: number,
     before: Promise<void> | undefined,
     signal: AbortSignal,
   ): Promise<void> {
     if (before !== undefined) await unlessAborted(signal, before);
-    for (;;) {
+    for (let left = count; left > 0; ) {
       signal.throwIfAborted();
       const waitMs = take(organizationId);
-      if (waitMs === 0) return;
-      await sleep(Math.max(waitMs, LEAST_SLEEP_MS), signal);
+      if (waitMs === 0) left--;
+      else await sleep(Math.max(waitMs, LEAST_SLEEP_MS), signal);
     }
   }
 
-  return (organizationId, { signal }) => {
+  function wait(
+    organizationId: string,
+    { signal, count = 1 }: { readonly signal: AbortSignal; readonly count?: number },
+  ): Promise<void> | undefined {
     const before = lines.get(organizationId);
-    if (before === undefined && take(organizationId) === 0) return undefined;
-    const turn = waitForTurn(organizationId, before, signal);
+    let left = count;
+    while (before === undefined && left > 0 && take(organizationId) === 0) left--;
+    if (left === 0) return undefined;
+    const turn = waitForTurns(organizationId, left, before, signal);
     // One that gives up keeps the others in their order.
     const last = Promise.allSettled([before, turn]).then(leave);
     function leave(): void {
@@ -58,5 +73,13 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
     }
     lines.set(organizationId, last);
     return turn;
+  }
+
+  return {
+    wait,
+    mostTogether(organizationId) {
+      const rate = deliveriesPerSecondOf(organizationId);
+      return rate === undefined ? Number.POSITIVE_INFINITY : Math.max(1, rate * TOGETHER_SECONDS);
+    },
   };
 }

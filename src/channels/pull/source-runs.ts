@@ -7,12 +7,18 @@ import type {
 } from "../../bus/sources/source-positions.ts";
 import type { SourceFacts, SourceStates } from "../../bus/sources/source-states.ts";
 import type { FoundState } from "../../data/channels/channel-states.ts";
-import type { ChannelHandle, IngestFetched, IngestResult } from "../../event/ingest.ts";
-import type { SourcePosition } from "../../event/received.ts";
+import type {
+  ChannelHandle,
+  FetchedOptions,
+  GatherFetched,
+  IngestFetched,
+  IngestResult,
+} from "../../event/ingest.ts";
+import type { SourcePosition, VerifiedDelivery } from "../../event/received.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { createLimiter, type Limiter } from "../../lib/limiter.ts";
 import type { CredentialsOf } from "../../net/credentials.ts";
-import type { FetchedDelivery, SourceEnd, SourceRun } from "../source.ts";
+import type { FetchedDelivery, SourceEnd, StreamRun } from "../source.ts";
 import { SLOW_RETRY_MS } from "./ends.ts";
 import { createOrderedWrites } from "./ordered-writes.ts";
 import type { SourcePace } from "./source-pace.ts";
@@ -48,7 +54,7 @@ export type OpeningRun =
   | { readonly kind: "none" };
 
 export interface OpenRun {
-  readonly run: SourceRun;
+  readonly run: StreamRun;
   /** How many runs have failed in a row before this one, on whatever worker. */
   readonly failures: number;
   /** Whether a delivery of this run has been written. */
@@ -94,6 +100,7 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> {
   /** Keeps the deliveries of an organization's sources to its rate. */
   readonly pace: SourcePace;
   readonly ingest: IngestFetched<C>;
+  readonly gather: GatherFetched<C>;
   readonly move: (
     channel: C,
     options: { readonly signal: AbortSignal; readonly position: SourcePosition },
@@ -160,7 +167,7 @@ const MAX_MESSAGE_CHARS = 500;
 const LASTING = { count: 5, forMs: 10 * 60_000, retryInMs: SLOW_RETRY_MS };
 /** A stream that was open for so long is well, though nothing has come. */
 const WELL_AFTER_MS = 30_000;
-const FETCHED = { method: "GET", query: Object.freeze(Object.create(null)) } as const;
+const NO_QUERY = Object.freeze(Object.create(null));
 
 /** One run of a source that was taken over; all that it writes is fenced by its epoch and kept in order. */
 function startRun<C extends SourceChannel>(
@@ -175,7 +182,7 @@ function startRun<C extends SourceChannel>(
     readonly signal: AbortSignal;
   },
 ): OpenRun {
-  const { positions, states, pace, ingest, move, setState, clock, observe } = deps;
+  const { positions, states, pace, ingest, gather, move, setState, clock, observe } = deps;
   const { channel, taken, hadBegun, owner, signal } = beginning;
   const { number } = channel.identity;
   const { epoch } = taken;
@@ -206,25 +213,33 @@ function startRun<C extends SourceChannel>(
     if (wasSet) observe({ kind: "recovered", channel });
   }
 
-  async function publish(
-    { headers, body, arrivedAtMs, deliveryId }: FetchedDelivery,
+  /** Sends deliveries as one write, after all before it and as fast as their organization may. */
+  function publish<T>(
+    deliveries: readonly FetchedDelivery[],
+    options: { readonly cursor?: string; readonly signal: AbortSignal },
+    write: (options: FetchedOptions) => Promise<T>,
+  ): Promise<T> {
+    return fenced(writes.add((version) => publishNow(deliveries, version, options, write)));
+  }
+
+  async function publishNow<T>(
+    deliveries: readonly FetchedDelivery[],
     version: number,
     options: { readonly cursor?: string; readonly signal: AbortSignal },
-  ): Promise<IngestResult> {
+    write: (options: FetchedOptions) => Promise<T>,
+  ): Promise<T> {
     const whose = channel.identity.organizationId;
-    await pace(whose, { signal: options.signal });
-    using _ = await underWay.acquire(body.length + DELIVERY_BYTES, { signal: options.signal, whose });
+    await pace.wait(whose, { signal: options.signal, count: deliveries.length });
+    let bytes = 0;
+    let arrivedAtMs = Number.POSITIVE_INFINITY;
+    for (const delivery of deliveries) {
+      bytes += delivery.body.length + DELIVERY_BYTES;
+      arrivedAtMs = Math.min(arrivedAtMs, delivery.arrivedAtMs);
+    }
+    using _ = await underWay.acquire(bytes, { signal: options.signal, whose });
     // Past its lease a run sends nothing more, whatever it has read.
     signal.throwIfAborted();
-    const delivery = {
-      ...FETCHED,
-      headers,
-      body,
-      arrivedAtMs,
-      ...(deliveryId !== undefined && { deliveryId }),
-    };
-    const position = positionOf(version, options.cursor);
-    const result = await ingest(channel, delivery, { signal: options.signal, position });
+    const result = await write({ signal: options.signal, position: positionOf(version, options.cursor) });
     hasWritten = true;
     await recover();
     const nowMs = clock();
@@ -238,14 +253,28 @@ function startRun<C extends SourceChannel>(
   const positionOf = (version: number, cursor: string | undefined) =>
     cursor === undefined ? { epoch, version } : { epoch, version, value: cursor };
 
-  const run: SourceRun = {
+  const run: StreamRun = {
     channel,
     settings: channel.settings,
     credentials: channel.connectionId === null ? undefined : deps.credentialsOf(channel.connectionId),
     cursor: taken.value,
     startedAtMs: taken.startedAtMs,
     signal,
-    ingest: (delivery, options) => fenced(writes.add((version) => publish(delivery, version, options))),
+    ingest: (delivery, options) =>
+      publish([delivery], options, (written) => ingest(channel, verifiedOf(delivery), written)),
+    async ingestAll(deliveries, { cursorAfter, signal }) {
+      const together = pace.mostTogether(channel.identity.organizationId);
+      const sent: Promise<readonly IngestResult[]>[] = [];
+      for (let from = 0; from < deliveries.length; ) {
+        const most = deliveries.slice(from, from + together);
+        for (const { count, write } of gather(channel, most.map(verifiedOf))) {
+          const written = deliveries.slice(from, from + count);
+          from += count;
+          sent.push(publish(written, { cursor: cursorAfter(from - 1), signal }, write));
+        }
+      }
+      return (await Promise.all(sent)).flat();
+    },
     moveTo: (cursor, options) =>
       fenced(
         writes.add(async (version) => {
@@ -346,6 +375,11 @@ function startRun<C extends SourceChannel>(
     },
   };
 }
+
+const verifiedOf = ({ headers, body, arrivedAtMs, deliveryId }: FetchedDelivery): VerifiedDelivery =>
+  deliveryId === undefined
+    ? { method: "GET", headers, query: NO_QUERY, body, arrivedAtMs }
+    : { method: "GET", headers, query: NO_QUERY, body, arrivedAtMs, deliveryId };
 
 const CURSOR_LOST =
   "Redis no longer knows where the source stood: it begins anew where `startAt` says, and what came before that is not fetched";

@@ -1,7 +1,7 @@
 import { OutboundError } from "../../net/outbound.ts";
 import { failed, refused } from "../pull/ends.ts";
-import type { FetchedDelivery, SourceEnd, SourceRun } from "../source.ts";
-import { readCursor, writeCursor } from "./cursor.ts";
+import type { FetchedDelivery, SourceEnd, StreamRun } from "../source.ts";
+import { readCursor } from "./cursor.ts";
 import {
   EventStreamParser,
   EventTooLargeError,
@@ -22,7 +22,7 @@ import { MAX_ID_CHARS, type SseSettings } from "./settings.ts";
  */
 export async function runConnection(
   deps: OpenStreamDeps,
-  run: SourceRun,
+  run: StreamRun,
   settings: SseSettings,
   onRetry: (ms: number) => void,
 ): Promise<SourceEnd> {
@@ -47,7 +47,7 @@ export async function runConnection(
       const text = `An id has more than ${MAX_ID_CHARS} characters: the server could not be told where to go on`;
       finish(refused("id_too_long", text));
     } else if (message.kind === "checkpoint") {
-      writer.pass(writeCursor(numbering.checkpoint(message.id)));
+      writer.pass(numbering.checkpoint(message.id));
     } else {
       takeFrame(message);
     }
@@ -55,12 +55,11 @@ export async function runConnection(
 
   function takeFrame(frame: Frame): void {
     const position = numbering.next(frame.id);
-    const cursor = writeCursor(position.cursor);
     const isEvent = frame.data !== settings.terminator;
     if (isEvent && settings.eventNames?.includes(frame.event) !== false) {
-      writer.write(deliveryOf(frame, position, settings.dataFormat, deps.clock()), cursor);
+      writer.write(deliveryOf(frame, position, settings.dataFormat, deps.clock()), position.cursor);
     } else {
-      writer.pass(cursor);
+      writer.pass(position.cursor);
     }
     const { stopOn } = settings;
     if (stopOn && (frame.data === stopOn.data || frame.event === stopOn.event)) {
@@ -79,6 +78,7 @@ export async function runConnection(
         if (room !== undefined) await room;
         if (signal.aborted) return;
       }
+      writer.send();
     }
     finish({ kind: "done" });
   }

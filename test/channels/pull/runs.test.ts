@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createSourcePace } from "../../../src/channels/pull/source-pace.ts";
 import type { OpenRun, SourceObservation, SourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { createSourceRuns } from "../../../src/channels/pull/source-runs.ts";
 import { hasAddress } from "../../../src/data/channels/address-columns.ts";
@@ -27,8 +28,9 @@ beforeAll(async () => {
     credentialsOf: () => {
       throw new Error("there are no connections");
     },
-    pace: () => undefined,
+    pace: createSourcePace({ deliveriesPerSecondOf: () => undefined }),
     ingest: spine.path.ingestFetched,
+    gather: spine.path.gatherFetched,
     move: spine.path.movePosition,
     setState: (channel, state) => setFoundState(db, channel, state, Date.now()),
     isPipelined: true,
@@ -82,6 +84,88 @@ const many = (from: number, count: number) =>
 function send({ run }: OpenRun, what: ReturnType<typeof delivery>, cursor?: string): Promise<IngestResult> {
   return run.ingest(what, { signal, ...(cursor !== undefined && { cursor }) });
 }
+
+/** Sends deliveries that came at once, the cursor behind the nth being `at <n>`; answers the cursors that were written too. */
+async function sendAll({ run }: OpenRun, deliveries: readonly ReturnType<typeof delivery>[]) {
+  const cursors: string[] = [];
+  const cursorAfter = (n: number): string => {
+    cursors.push(`at ${n}`);
+    return `at ${n}`;
+  };
+  const results = await run.ingestAll(deliveries, { cursorAfter, signal });
+  const outcomes = results.map((result) => (result.kind === "accepted" ? result.outcome : result));
+  return { outcomes, cursors };
+}
+
+describe("deliveries of a run that come at once", () => {
+  it("are published in their order by one write, and the cursor moves with it", async () => {
+    const source = await install();
+    const open = await source.open();
+    const { outcomes, cursors } = await sendAll(
+      open,
+      Array.from({ length: 100 }, (_, i) => delivery([`a${i}`, i])),
+    );
+    expect(outcomes).toHaveLength(100);
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ received: 1, published: 1 });
+    expect(cursors).toEqual(["at 99"]);
+    expect(await source.values()).toEqual(Array.from({ length: 100 }, (_, i) => i));
+    expect(await source.cursor()).toBe("at 99");
+  });
+
+  it("go in as many writes as they need, behind what was sent before and before what follows", async () => {
+    const source = await install({ itemsPath: "$[*]" });
+    const open = await source.open();
+    const before = send(open, delivery(["b", 0], ["c", 1]), "before");
+    const all = sendAll(open, [many(2, 300), many(302, 300), delivery(["x", 602], ["y", 603])]);
+    const after = send(open, delivery(["z", 604], ["w", 605]), "after");
+    await Promise.all([before, after]);
+    expect((await all).cursors).toEqual(["at 0", "at 2"]);
+    expect(await source.values()).toEqual(Array.from({ length: 606 }, (_, i) => i));
+    expect(await source.cursor()).toBe("after");
+  });
+
+  it("are each published or quarantined, whatever becomes of their neighbours", async () => {
+    const source = await install();
+    const open = await source.open();
+    const broken = { ...delivery(), body: Buffer.from("{") };
+    const { outcomes, cursors } = await sendAll(open, [
+      delivery(["a", 1]),
+      broken,
+      delivery(["b", 2]),
+      delivery(["a", 1]),
+      delivery(["a", 7]),
+      delivery(["c", 3]),
+      delivery(["b", 8]),
+    ]);
+    expect(outcomes).toMatchObject([
+      { published: 1 },
+      { quarantined: 1, quarantine: [{ reason: "invalid_body" }] },
+      { published: 1 },
+      { duplicates: 1, published: 0 },
+      { quarantined: 1, quarantine: [{ reason: "id_conflict" }] },
+      { published: 1 },
+      { quarantined: 1, quarantine: [{ reason: "id_conflict" }] },
+    ]);
+    expect(cursors).toEqual(["at 0", "at 1", "at 6"]);
+    expect(await source.values()).toEqual([1, 2, 3]);
+    expect(await source.cursor()).toBe("at 6");
+    expect(await source.quarantined()).toHaveLength(3);
+  });
+
+  it("leave the cursor where it was when their write is refused, and so do those behind them", async () => {
+    const source = await install();
+    const old = await source.open();
+    await send(old, delivery(["a", 1]), "1");
+    const next = await source.open();
+    const late = [sendAll(old, [delivery(["b", 2]), delivery(["c", 3])]), sendAll(old, [delivery(["d", 4])])];
+    for (const one of await Promise.allSettled(late))
+      expect(one).toMatchObject({ status: "rejected", reason: { name: "StaleSourceError" } });
+    expect(await source.values()).toEqual([1]);
+    expect(await source.cursor()).toBe("1");
+    await sendAll(next, [delivery(["b", 2]), delivery(["c", 3])]);
+    expect(await source.values()).toEqual([1, 2, 3]);
+  });
+});
 
 describe("a run", () => {
   it("publishes deliveries that are sent at once in the order of the calls, and moves the cursor with them", async () => {

@@ -25,7 +25,7 @@ describe("the pace of an organization's sources", () => {
     const order: number[] = [];
     await Promise.all(
       Array.from({ length: 500 }, async (_, i) => {
-        await pace("org_1", { signal });
+        await pace.wait("org_1", { signal });
         order.push(i);
       }),
     );
@@ -34,10 +34,19 @@ describe("the pace of an organization's sources", () => {
     expect(elapsedMs()).toBeLessThan(4_100);
   });
 
+  it("counts each of those that go on together, of which there are no more than come in a quarter of a second", async () => {
+    const { pace, elapsedMs } = paced(100);
+    expect(pace.mostTogether("org_1")).toBe(25);
+    for (let sent = 0; sent < 500; sent += 25) await pace.wait("org_1", { signal, count: 25 });
+    expect(elapsedMs()).toBeGreaterThanOrEqual(3_990);
+    expect(elapsedMs()).toBeLessThan(4_100);
+    expect(paced(2).pace.mostTogether("org_1")).toBe(1);
+  });
+
   it("keeps no other organization waiting", async () => {
     const { pace } = paced(10);
-    const floods = Array.from({ length: 1_000 }, () => pace("org_flood", { signal }));
-    for (let i = 0; i < 10; i++) expect(pace("org_small", { signal })).toBeUndefined();
+    const floods = Array.from({ length: 1_000 }, () => pace.wait("org_flood", { signal }));
+    for (let i = 0; i < 10; i++) expect(pace.wait("org_small", { signal })).toBeUndefined();
     await Promise.all(floods);
   });
 
@@ -48,9 +57,9 @@ describe("the pace of an organization's sources", () => {
       sleep: () => new Promise(() => {}),
     });
     const ending = new AbortController();
-    await pace("org_1", { signal });
-    void pace("org_1", { signal });
-    const ended = pace("org_1", { signal: ending.signal });
+    await pace.wait("org_1", { signal });
+    void pace.wait("org_1", { signal });
+    const ended = pace.wait("org_1", { signal: ending.signal });
     ending.abort(new Error("the run ends"));
     await expect(ended).rejects.toThrow("the run ends");
   });
@@ -64,9 +73,9 @@ describe("the pace of an organization's sources", () => {
         ? new Promise((resolve) => given.addEventListener("abort", () => resolve(), { once: true }))
         : never(ms, given);
     const pace = createSourcePace({ deliveriesPerSecondOf: () => 1, nowMs: () => nowMs, sleep });
-    await pace("org_1", { signal });
-    const ended = pace("org_1", { signal: ending.signal });
-    const behind = pace("org_1", { signal });
+    await pace.wait("org_1", { signal });
+    const ended = pace.wait("org_1", { signal: ending.signal });
+    const behind = pace.wait("org_1", { signal });
     nowMs += 1_000;
     ending.abort(new Error("the run ends"));
     await expect(ended).rejects.toThrow("the run ends");

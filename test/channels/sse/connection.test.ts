@@ -31,6 +31,13 @@ describe("a stream", () => {
     expect(run.warnings).toEqual([]);
   });
 
+  it("gives on together what came at once, a few hundred events at most", async () => {
+    const { run } = await runOnce(streamOf(messages(...Array.from({ length: 1_000 }, (_, n) => String(n)))));
+    expect(dataOf(run)).toEqual(Array.from({ length: 1_000 }, (_, n) => String(n)));
+    expect(Math.max(...run.together)).toBeLessThanOrEqual(256);
+    expect(run.together.length).toBeLessThan(100);
+  });
+
   it("gives the same events however it is cut into packets", async () => {
     const text =
       "\uFEFF: hi\r\nid: 1\r\ndata: ü😀\r\ndata: b\r\n\r\nevent: x\rdata\r\rretry: 5\n\nid: a\0b\ndata: c\n\n\nid: 9\ndata: d\r\r";
@@ -60,7 +67,7 @@ describe("a stream", () => {
       streamOf(messages("1"), "id: x\ndata: 2\n\nid\ndata: 3\n\n", messages("4")),
     );
     expect(idsOf(run)).toEqual([undefined, "x", undefined, undefined]);
-    expect(run.taken.map(({ cursor }) => cursor)).toEqual([at("", 0), at("x"), at("", 0), undefined]);
+    expect(run.taken.map(({ cursor }) => cursor)).toEqual([at("", 0), at("x"), at("", 0), at("", 0)]);
     expect(run.deliveries.map(({ headers }) => headers["last-event-id"])).toEqual([
       undefined,
       "x",

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { FetchedDelivery, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
+import type { FetchedDelivery, SourceEnd, SourceRun, StreamRun } from "../../../src/channels/source.ts";
 import { sseSettings } from "../../../src/channels/sse/settings.ts";
 import { createStreamSource } from "../../../src/channels/sse/sse.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
@@ -87,12 +87,14 @@ export interface Taken {
   readonly cursor: string | undefined;
 }
 
-export interface TestRun extends Omit<SourceRun, "signal"> {
+export interface TestRun extends Omit<StreamRun, "signal"> {
   readonly deliveries: FetchedDelivery[];
   /** Where each write moved the cursor, in the order of the calls. */
   readonly taken: Taken[];
   readonly moves: string[];
   readonly warnings: string[];
+  /** How many events each call of `ingestAll` had. */
+  readonly together: number[];
   readonly controller: AbortController;
   readonly signal: AbortSignal;
   opens: number;
@@ -110,6 +112,8 @@ export function createRun(
   const { number = ++channels } = changes;
   const settings = sseSettings.parse(config);
   const controller = new AbortController();
+  /** The writes so far: the cursor moves in their order. */
+  let before: Promise<unknown> = Promise.resolve();
   const run: TestRun = {
     channel: {
       identity: { number, uid: "in", kind: "sse", appId: "app_1", organizationId: "org_1" },
@@ -128,6 +132,7 @@ export function createRun(
     taken: [],
     moves: [],
     warnings: [],
+    together: [],
     controller,
     signal: controller.signal,
     opens: 0,
@@ -141,8 +146,17 @@ export function createRun(
       run.stored = options.cursor ?? run.stored;
       return result;
     },
+    ingestAll(deliveries, { cursorAfter, signal }) {
+      run.together.push(deliveries.length);
+      const written = Promise.all(
+        deliveries.map((delivery, n) => run.ingest(delivery, { cursor: cursorAfter(n), signal })),
+      );
+      before = Promise.allSettled([before, written]);
+      return written;
+    },
     async moveTo(cursor) {
       run.moves.push(cursor);
+      await before;
       run.stored = cursor;
     },
     opened() {

@@ -7,6 +7,7 @@ import type { PollJob, PollsDeps } from "../../../../src/channels/pull/polls/pol
 import type { Polls } from "../../../../src/channels/pull/polls/polls.ts";
 import { startPolls } from "../../../../src/channels/pull/polls/polls.ts";
 import type { DesiredSource } from "../../../../src/channels/pull/source-list.ts";
+import { createSourcePace } from "../../../../src/channels/pull/source-pace.ts";
 import type { SourceChannel } from "../../../../src/channels/pull/source-runs.ts";
 import { createSourceRuns } from "../../../../src/channels/pull/source-runs.ts";
 import type { PolledSource, PollSchedule, SourceEnd, SourceRun } from "../../../../src/channels/source.ts";
@@ -79,8 +80,9 @@ export function startPollsWorker(
     },
     positions,
     states,
-    pace: () => undefined,
+    pace: createSourcePace({ deliveriesPerSecondOf: () => undefined }),
     ingest: () => Promise.reject(new Error("nothing here is published")),
+    gather: () => [],
     move: () => Promise.reject(new Error("nothing here moves")),
     setState: async () => true,
     isPipelined: true,

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { RunPlan, SourceRuns } from "../../../../src/channels/pull/source-runs.ts";
 import { startStreamRunner } from "../../../../src/channels/pull/streams/stream-runner.ts";
-import type { SourceEnd, SourceRun, StreamSource } from "../../../../src/channels/source.ts";
+import type { SourceEnd, StreamRun, StreamSource } from "../../../../src/channels/source.ts";
 import { createLimiter } from "../../../../src/lib/limiter.ts";
 import { unlessAborted } from "../../../../src/lib/wait.ts";
 import { createLog } from "../../../../src/log.ts";
@@ -19,7 +19,7 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
   const runs: SourceRuns = {
     async openRun(_, { signal, skipBackoff = false }) {
       fresh.push(skipBackoff);
-      const run = { signal, settings: {}, opened() {} } as SourceRun;
+      const run = { signal, settings: {}, opened() {} } as StreamRun;
       const open = {
         ...{ run, failures, report() {}, hasWritten: () => options.writes === true },
         async end(_: SourceEnd | undefined, plan: RunPlan = {}) {

@@ -1,0 +1,119 @@
+import { MAX_CALL_BYTES, MAX_CALL_EVENTS } from "../bus/publish/publish-lanes.ts";
+import type { OutgoingEvent } from "../event/event.ts";
+import type { FetchedOptions, GatheredWrite, GatherFetched, IngestResult } from "../event/ingest.ts";
+import type { VerifiedDelivery } from "../event/received.ts";
+import type { Normalized } from "../normalize/normalize.ts";
+import { type LiveChannel, publishPolicyOf } from "./live-channel.ts";
+import { conflictsOf, outcomeOf, quarantineReceiptsOf } from "./outcome.ts";
+import { itemsOf, type Writer, type WriterDeps } from "./write.ts";
+
+export interface GatherDeps extends WriterDeps {
+  readonly put: Writer["put"];
+}
+
+/** A delivery of which every item became its events. */
+interface Clean {
+  readonly delivery: VerifiedDelivery;
+  readonly received: number;
+  readonly events: readonly OutgoingEvent[];
+}
+
+/**
+ * Gathers the frames of a source that came at once: neighbours that fit into one call of the script are one write, with one
+ * position. A frame that something is wrong with, or whose check must be waited for, has a write of its own.
+ */
+export function createGather(deps: GatherDeps): GatherFetched<LiveChannel> {
+  const { normalize, publish, quarantine, observe, recorder, put } = deps;
+
+  return (channel, deliveries) => {
+    const writes: GatheredWrite[] = [];
+    let clean: Clean[] = [];
+    let count = 0;
+    let bytes = 0;
+
+    function close(): void {
+      if (clean.length === 0) return;
+      const gathered = clean;
+      writes.push({ count: gathered.length, write: (options) => writeAll(channel, gathered, options) });
+      clean = [];
+      count = 0;
+      bytes = 0;
+    }
+
+    for (const delivery of deliveries) {
+      const normalized = normalize(channel.rules, delivery);
+      if (!isClean(normalized)) {
+        close();
+        writes.push({ count: 1, write: (options) => writeAlone(channel, delivery, normalized, options) });
+        continue;
+      }
+      const { events, received } = normalized;
+      const size = sizeOf(events);
+      if (count + events.length > MAX_CALL_EVENTS || bytes + size > MAX_CALL_BYTES) close();
+      clean.push({ delivery, received, events });
+      count += events.length;
+      bytes += size;
+    }
+    close();
+    return writes;
+  };
+
+  async function writeAlone(
+    channel: LiveChannel,
+    delivery: VerifiedDelivery,
+    normalized: Normalized | Promise<Normalized>,
+    options: FetchedOptions,
+  ): Promise<readonly IngestResult[]> {
+    return [await put(channel, delivery, options, await normalized)];
+  }
+
+  async function writeAll(
+    channel: LiveChannel,
+    gathered: readonly Clean[],
+    { signal, position }: FetchedOptions,
+  ): Promise<readonly IngestResult[]> {
+    const { identity } = channel;
+    const options = { signal, sinceMs: performance.now() };
+    const events = gathered.flatMap((clean) => clean.events);
+    const batch = { channel: identity, events, policy: publishPolicyOf(channel), position };
+    const { receipts } = await publish(batch, options);
+    let at = 0;
+    const settled = gathered.map((clean) => {
+      const own = receipts.slice(at, at + clean.events.length);
+      at += own.length;
+      return { ...clean, receipts: own, conflicts: conflictsOf(clean.events, own) };
+    });
+    const last = settled.findLast(({ conflicts }) => conflicts.length > 0);
+    const results: IngestResult[] = [];
+    for (const one of settled) {
+      const { delivery, received, conflicts } = one;
+      // The position has waited for the last of them: had the gateway died before, nobody would know of the conflicts.
+      const ids =
+        conflicts.length === 0
+          ? []
+          : await quarantine.put(
+              identity,
+              { delivery, items: itemsOf(channel, conflicts) },
+              one === last ? { ...options, position } : options,
+            );
+      const quarantined = quarantineReceiptsOf(conflicts, ids);
+      const outcome = outcomeOf(received, one.events, one.receipts, quarantined);
+      const result: IngestResult = { kind: "accepted", outcome };
+      observe(channel, result);
+      recorder.settled(channel, delivery, result);
+      results.push(result);
+    }
+    return results;
+  }
+}
+
+const isClean = (
+  normalized: Normalized | Promise<Normalized>,
+): normalized is Normalized & { kind: "normalized" } =>
+  !(normalized instanceof Promise) && normalized.kind === "normalized" && normalized.failures.length === 0;
+
+function sizeOf(events: readonly OutgoingEvent[]): number {
+  let bytes = 0;
+  for (const event of events) bytes += event.bytes;
+  return bytes;
+}
