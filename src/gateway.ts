@@ -231,7 +231,9 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       : { ingest: path.ingest, clock: redisClock.now };
     runtimes.set(
       kind.kind,
-      opening.use(await kind.start({ ...own, bodies, outbound, log, parseXml: path.parseXml })),
+      opening.use(
+        await kind.start({ ...own, bodies, outbound, log, readElsewhere: path.readElsewhere(kind) }),
+      ),
     );
   }
 

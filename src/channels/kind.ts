@@ -3,9 +3,10 @@ import type { z } from "zod";
 import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import type { ChannelHandle, Ingest } from "../event/ingest.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { Result } from "../lib/result.ts";
 import type { Log } from "../log.ts";
 import type { Outbound } from "../net/outbound.ts";
-import type { ParseXmlElsewhere } from "../normalize/body/xml.ts";
+import type { Fault } from "../normalize/fault.ts";
 import type { KindProfile } from "../normalize/profile.ts";
 import type { Presets } from "../verify/presets.ts";
 import type { BodyBudget } from "./body-budget.ts";
@@ -20,9 +21,17 @@ export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
   readonly outbound: Outbound;
   readonly clock: Clock;
   readonly log: Log;
-  /** For kinds that read what they fetch: reads large documents in another thread. */
-  readonly parseXml: ParseXmlElsewhere;
+  /** For kinds that read what they fetch. */
+  readonly readElsewhere: ReadElsewhere;
 }
+
+/**
+ * Has the kind's own `readLarge` answer a request in another thread, in the lane of an organization. The error tells that it takes
+ * too much time or memory.
+ *
+ * @throws UnavailableError
+ */
+export type ReadElsewhere = (request: unknown, lane: string) => Promise<Result<unknown, Fault>>;
 
 /** A request to a channel's address: Node's own, since a web `Request` would cost each delivery more than all that is done with it. */
 export interface HookRequest {
@@ -71,6 +80,8 @@ export interface ChannelKind {
   readonly profile: KindProfile;
   /** True where deliveries come to the channel's address; false where the kind fetches them: its channels show no address. */
   readonly addressed: boolean;
+  /** Reads what would hold up the event loop, in a thread of its own: request and answer can be cloned, and are bounded. */
+  readonly readLarge?: (request: unknown) => unknown;
   /** Pull kinds: how their cursors are read and shown. */
   readonly cursor?: CursorFormat;
   /** Pull kinds: where their calls go (scheme, host, port), by the settings as stored; a connection must be allowed there. */

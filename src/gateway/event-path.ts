@@ -152,7 +152,7 @@ export function createEventPath(deps: EventPathDeps) {
     explain: createExplain({ explainEach, findKnownIds: createFindKnownIds({ redis }) }),
     pauses,
     drainPaused,
-    parseXml: elsewhere.parseXml,
+    readElsewhere: elsewhere.readFor,
     /** The channel in force by its inner number; undefined where it was deleted. @throws UnavailableError */
     async findLiveChannel(channelNumber: number): Promise<LiveChannel | undefined> {
       const stored = await liveChannels.findByNumber(channelNumber);

@@ -1,8 +1,8 @@
+import type { ChannelKind, ReadElsewhere } from "../channels/kind.ts";
 import type { Explainer, Normalizer } from "../ingest/normalizer.ts";
 import { err, ok } from "../lib/result.ts";
 import { unlessAborted } from "../lib/wait.ts";
 import { type Asker, createWorkerQueue, type Exceeded } from "../lib/worker-queue.ts";
-import type { ParseXmlElsewhere } from "../normalize/body/xml.ts";
 import type { RuleSet } from "../normalize/compile.ts";
 import { explainEach } from "../normalize/explain.ts";
 import { invalidBody } from "../normalize/fault.ts";
@@ -24,7 +24,8 @@ const MAX_HEAP_MIB = 1_024;
 export interface NormalizeElsewhere extends AsyncDisposable {
   readonly normalize: Normalizer;
   readonly explain: Explainer;
-  readonly parseXml: ParseXmlElsewhere;
+  /** For a kind's own reading of what it fetches. */
+  readonly readFor: (kind: Pick<ChannelKind, "kind" | "readLarge">) => ReadElsewhere;
 }
 
 /** Reads large deliveries in a thread of its own, in which organizations take turns. Events come back as text, to be parsed by nobody. */
@@ -95,12 +96,16 @@ export function startNormalizeElsewhere(deps: NormalizeDeps): NormalizeElsewhere
       if (answer.kind === "unknownKind") return explainEach(rules, delivery, deps, only);
       throw unexpected(answer);
     },
-    async parseXml(text, lane) {
-      const answer = await queue.run({ kind: "xml", text }, { lane });
-      if (answer.kind === "exceeded") return err(TOO_COSTLY);
-      if (answer.kind !== "xml") throw unexpected(answer);
-      return answer.json.ok ? ok(JSON.parse(answer.json.value)) : answer.json;
-    },
+    readFor:
+      ({ kind: channelKind, readLarge }) =>
+      async (request, lane) => {
+        const answer = await queue.run({ kind: "read", channelKind, request }, { lane });
+        if (answer.kind === "exceeded") return err(TOO_COSTLY);
+        if (answer.kind === "read") return ok(answer.read);
+        // A kind that was added to the gateway only.
+        if (answer.kind === "unknownKind" && readLarge !== undefined) return ok(readLarge(request));
+        throw unexpected(answer);
+      },
     [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose](),
   };
 }

@@ -1,17 +1,15 @@
-/** The worker thread's program: normalizes large deliveries, by rules and code that it is sent once. */
+/** The worker thread's program: normalizes large deliveries, by rules and code that it is sent once, and reads what kinds have fetched. */
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import { channelKinds } from "../channels/kinds.ts";
+import type { ChannelKindName } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { createId } from "../lib/ids.ts";
 import type { CompiledSchema } from "../lib/json-schema/compiled-schema.ts";
 import { type Check, evaluateCode, validatorOf } from "../lib/json-schema/evaluate.ts";
-import { ok, type Result } from "../lib/result.ts";
-import { parseXml } from "../normalize/body/xml.ts";
 import { compileRules, type RuleSet, type RuleSource } from "../normalize/compile.ts";
 import { type Explained, explainEach } from "../normalize/explain.ts";
-import type { Fault } from "../normalize/fault.ts";
 import { type Normalized, normalize, type Selection } from "../normalize/normalize.ts";
 
 /** Rules as they can be sent: of the profile the kind's name stands in the channel. */
@@ -22,7 +20,8 @@ export interface SentRules extends Omit<RuleSource, "profile"> {
 
 export type WorkerRequest =
   | (NormalizeRequest & { readonly kind: "normalize" | "explain" })
-  | { readonly kind: "xml"; readonly text: string };
+  /** For the `readLarge` of a channel kind. */
+  | { readonly kind: "read"; readonly channelKind: ChannelKindName; readonly request: unknown };
 
 export interface NormalizeRequest {
   /** Names a rule set for as long as the process lives. */
@@ -36,8 +35,7 @@ export interface NormalizeRequest {
 export type WorkerAnswer =
   | { readonly kind: "normalized"; readonly normalized: Normalized }
   | { readonly kind: "explained"; readonly explained: Explained }
-  /** As JSON. */
-  | { readonly kind: "xml"; readonly json: Result<string, Fault> }
+  | { readonly kind: "read"; readonly read: unknown }
   | { readonly kind: "missing" }
   /** A channel kind that was added to the gateway only. */
   | { readonly kind: "unknownKind" };
@@ -74,9 +72,9 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
   }
 
   return (request) => {
-    if (request.kind === "xml") {
-      const parsed = parseXml(request.text);
-      return { kind: "xml", json: parsed.ok ? ok(JSON.stringify(parsed.value)) : parsed };
+    if (request.kind === "read") {
+      const readLarge = channelKinds.get(request.channelKind)?.readLarge;
+      return readLarge ? { kind: "read", read: readLarge(request.request) } : { kind: "unknownKind" };
     }
     const { rulesId, rules: sent, delivery, only } = request;
     const entry = sent ? hold(rulesId, sent) : held.get(rulesId);

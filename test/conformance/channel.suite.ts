@@ -7,7 +7,7 @@ import { commonSettings } from "../../src/event/channel.ts";
 import { createLog } from "../../src/log.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
-import { parseXmlHere } from "../support/parse-xml.ts";
+import { readHere } from "../support/read-here.ts";
 
 export interface ChannelSamples {
   readonly kind: ChannelKind;
@@ -115,7 +115,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
         outbound,
         clock: Date.now,
         log: createLog({ level: "silent" }),
-        parseXml: parseXmlHere,
+        readElsewhere: readHere(kind),
       });
       const { receive, stream, polled } = runtime;
       const parts = [receive, stream, polled].filter((part) => part !== undefined);

@@ -6,7 +6,7 @@ import type { IngestResult } from "../../src/event/ingest.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
-import { parseXmlHere } from "../support/parse-xml.ts";
+import { readHere } from "../support/read-here.ts";
 import { until } from "../support/until.ts";
 
 /** A sender of events that are counted from 1. */
@@ -38,7 +38,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
     const bodies = createBodyBudget();
     const ingest = () => Promise.reject(new Error("a source has an ingest of its own"));
     const runtime = opening.use(
-      await kind.start({ ingest, bodies, outbound, clock: Date.now, log, parseXml: parseXmlHere }),
+      await kind.start({ ingest, bodies, outbound, clock: Date.now, log, readElsewhere: readHere(kind) }),
     );
     const start = runtime.stream?.runConnection ?? runtime.polled?.poll;
     if (start === undefined) throw new Error(`${kind.kind} fetches nothing`);

@@ -1,14 +1,18 @@
 import { afterAll, describe, expect, it } from "vitest";
+import { answerLarge, type LargeRequest } from "../../src/channels/polling/fetch/large-page.ts";
+import { polling } from "../../src/channels/polling/polling.ts";
+import { sse } from "../../src/channels/sse/sse.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
 import { startNormalizeElsewhere } from "../../src/gateway/normalize-elsewhere.ts";
 import { createNormalizer, type Normalizer } from "../../src/ingest/normalizer.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import type { JsonSchema } from "../../src/lib/json-schema/compiled-schema.ts";
-import { parseXml } from "../../src/normalize/body/xml.ts";
+import { ok } from "../../src/lib/result.ts";
+import { compileRules } from "../../src/normalize/compile.ts";
 import { explainEach } from "../../src/normalize/explain.ts";
 import { type NormalizeDeps, normalize } from "../../src/normalize/normalize.ts";
-import { deliveryOf, rulesOf, type Settings } from "../normalize/support.ts";
+import { channel, deliveryOf, rulesOf, type Settings } from "../normalize/support.ts";
 import { sharedSchemas } from "../support/schemas.ts";
 
 const { signal } = new AbortController();
@@ -85,6 +89,25 @@ describe("a delivery that is normalized in another thread", () => {
     await elsewhere.normalize(rules, delivery);
     const there = await cpuMs(() => elsewhere.normalize(rules, delivery));
     expect(there).toBeLessThan((await cpuMs(() => normalize(rules, delivery, deps))) / 4);
+  });
+
+  it.each([
+    "application/json",
+    "text/plain",
+  ])("is what a stream's event of 2 MB becomes: %s", async (type) => {
+    const { config, definitions } = rulesOf([{ type: "all", payloadPath: "$" }]);
+    const source = { channel: { ...channel, kind: "sse" }, profile: sse.profile, config, definitions };
+    const compiled = compileRules(source);
+    if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
+    const headers = { "content-type": type, event: "message", "last-event-id": "7" };
+    const delivery = deliveryOf(JSON.stringify("\uFEFFx".repeat(500_000)), { headers, deliveryId: "7" });
+    let gone = 0;
+    const choose = createNormalizer(deps, (...asked) => {
+      gone++;
+      return elsewhere.normalize(...asked);
+    });
+    expect(await choose(compiled.value, delivery)).toEqual(await normalize(compiled.value, delivery, deps));
+    expect(gone).toBe(1);
   });
 
   it("is unavailable when it is not read in time", async () => {
@@ -176,11 +199,25 @@ describe("what else is read in another thread", () => {
     expect(await elsewhere.explain(rules, deliveryOf(json))).toEqual(here);
   });
 
-  it.each([
-    "<a>",
-    elements(3),
-    '<a __proto__="1"><b/></a>',
-  ])("is an XML document of a source: %s", async (text) => {
-    expect(await elsewhere.parseXml(text, "a")).toEqual(parseXml(text));
+  it("is a page that a source has fetched", async () => {
+    const request: LargeRequest = {
+      kind: "page",
+      body: Buffer.from('{"rows": [{"id": 1.0}, null, {"id": "é"}]}'),
+      headers: { "content-type": "application/json" },
+      syntax: "rfc9535",
+      format: { itemsPath: "$.rows", itemsOptional: false },
+      itemPaths: ["$.id"],
+      pagePaths: ["$.rows[0].id", "$.rows"],
+    };
+    const read = await elsewhere.readFor(polling)(request, "a");
+    expect(read).toEqual(ok(answerLarge(request)));
+    expect(read).toMatchObject({
+      value: { page: { value: { itemCount: 3, columns: [{ texts: ["1.0", "é"] }], values: ["1.0", {}] } } },
+    });
+  });
+
+  it("is read here for a kind that the thread does not know", async () => {
+    const toy = { kind: "toy", readLarge: (request: unknown) => ({ request }) };
+    expect(await elsewhere.readFor(toy)("x", "a")).toEqual(ok({ request: "x" }));
   });
 });

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { polledItemSettings, pollingProfile } from "../../src/channels/polling/profile.ts";
 import { commonSettings } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
-import { JsonText } from "../../src/normalize/body/payload-slice.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
 import { normalize, type Selection } from "../../src/normalize/normalize.ts";
 import { channel, dataOf, deliveryOf, type Outcome } from "./support.ts";
@@ -95,24 +94,5 @@ describe("the id of a polled item", () => {
       "config.itemId",
       "config.versionPath",
     ]);
-  });
-});
-
-describe("a JSON text with values cut out", () => {
-  const json = JsonText.parse(' {"a": [ 1.0 , {"b": 2} ], "c": 3} ');
-  const cut = (...locations: (string | number)[][]) =>
-    json
-      .cut(locations.map((location) => ({ value: undefined, location })))
-      .filter((part) => part !== undefined);
-
-  it("has null in their place, and is otherwise unchanged", () => {
-    expect(json.blank(cut(["a", 1], ["c"]))).toBe(' {"a": [ 1.0 , null ], "c": null} ');
-    expect(json.blank([])).toBe(' {"a": [ 1.0 , {"b": 2} ], "c": 3} ');
-  });
-
-  it("does not exist when a cut value and a kept value overlap", () => {
-    expect(json.blank(cut(["a"]), cut(["a", 0]))).toBeUndefined();
-    expect(json.blank(cut(["a", 0]), cut(["a"]))).toBeUndefined();
-    expect(json.blank(cut(["a", 0]), cut(["a", 0]))).toBeUndefined();
   });
 });

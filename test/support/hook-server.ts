@@ -7,7 +7,7 @@ import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
-import { parseXmlHere } from "./parse-xml.ts";
+import { readHere } from "./read-here.ts";
 import { type SpineOptions, startTestSpine, type TestSpine } from "./spine.ts";
 
 export interface HookAnswer {
@@ -46,7 +46,7 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
   const bodies = createBodyBudget();
   const outbound = starting.use(createOutbound({ allowNetworks: [] }));
   const runtime = starting.use(
-    await webhook.start({ ingest, bodies, outbound, clock: Date.now, log, parseXml: parseXmlHere }),
+    await webhook.start({ ingest, bodies, outbound, clock: Date.now, log, readElsewhere: readHere(webhook) }),
   );
   const hooks = createHooks({
     findChannel: (id) => {

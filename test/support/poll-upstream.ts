@@ -24,6 +24,8 @@ export interface View {
   /** True where the row at `since` itself is left out. */
   readonly isExclusive: boolean;
   readonly seconds: boolean;
+  /** Characters of every answer before its rows. */
+  readonly padding: number;
 }
 
 export const VIEW: View = {
@@ -34,6 +36,7 @@ export const VIEW: View = {
   showsAll: false,
   isExclusive: false,
   seconds: false,
+  padding: 0,
 };
 
 /** What happens to one request instead of its answer, or before it. */
@@ -185,11 +188,12 @@ export class PollUpstream implements AsyncDisposable {
 
   #send(
     response: ServerResponse,
-    page: unknown,
+    page: Readonly<Record<string, unknown>>,
     headers: Readonly<Record<string, string>>,
     fault: Fault | undefined,
   ): void {
-    const text = JSON.stringify(page);
+    const { padding } = this.view;
+    const text = JSON.stringify(padding > 0 ? { padding: "x".repeat(padding), ...page } : page);
     response.setHeader("content-type", "application/json");
     response.setHeader("set-cookie", "session=very-secret");
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);

@@ -25,8 +25,8 @@ import type { Presets } from "../../src/verify/presets.ts";
 import { createTestApi, type TestApi } from "./api.ts";
 import { createTestChanges } from "./changes.ts";
 import { testLimitsOf } from "./limits.ts";
-import { parseXmlHere } from "./parse-xml.ts";
 import { sharedPresets } from "./presets.ts";
+import { readHere } from "./read-here.ts";
 import { sharedSchemas } from "./schemas.ts";
 import { createTestRedis, type TestRedis } from "./test-redis.ts";
 
@@ -113,7 +113,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
     if (!kind.addressed)
       runtimes.set(
         kind.kind,
-        starting.use(await kind.start({ ...fetching, outbound, parseXml: parseXmlHere })),
+        starting.use(await kind.start({ ...fetching, outbound, readElsewhere: readHere(kind) })),
       );
   }
   let made: EventPath | undefined;

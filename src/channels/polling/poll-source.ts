@@ -10,12 +10,13 @@ import {
   type FetchedPage,
   type PageFetcherDeps,
 } from "./fetch/fetch-page.ts";
+import { createPageReader, type PageReaderDeps } from "./fetch/page-reader.ts";
 import { createPageWalk, type PageWalk } from "./fetch/page-walk.ts";
 import { FIRST_PAGE } from "./pagination/page-request.ts";
 import type { TemplateValue } from "./request/template-values.ts";
 import type { Plan } from "./settings/plan.ts";
 
-export type PollDeps = Omit<PageFetcherDeps, "observe">;
+export type PollDeps = Omit<PageFetcherDeps, "observe" | "reader"> & PageReaderDeps;
 
 export interface PollOptions {
   /** Told of each call. */
@@ -51,8 +52,9 @@ export async function pollSource(
   const cursor = readCursor(plan, run.cursor, { nowMs, startedAtMs: run.startedAtMs });
   if (!cursor.ok) return broken("cursor", cursor.error);
   const { observe } = options;
-  const fetcher = createPageFetcher({ ...deps, ...(observe && { observe }) }, { plan, run });
-  const writer = createPollWriter(plan, run, { start: cursor.value, nowMs });
+  const reader = createPageReader(deps, { plan, run });
+  const fetcher = createPageFetcher({ ...deps, reader, ...(observe && { observe }) }, { plan, run });
+  const writer = createPollWriter(plan, run, { start: cursor.value, nowMs, reader });
   const poll: Poll = {
     plan,
     writer,

@@ -6,6 +6,7 @@ import type { PolledSource, SourceRun } from "../source.ts";
 import { getStoredSettings } from "../stored-settings.ts";
 import { pollCursorFormat } from "./cursor/cursor.ts";
 import { dryRunPoll } from "./dry-run.ts";
+import { answerLarge, type LargeRequest } from "./fetch/large-page.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
 import { pollingProfile } from "./profile.ts";
 import { originOf } from "./request/request-template.ts";
@@ -23,10 +24,11 @@ export const polling: ChannelKind = {
   cursor: pollCursorFormat,
   originOf: (settings) => originOf(getStoredSettings(pollingSettings, settings).request),
   needsSetup: () => false,
-  async start({ outbound, clock, parseXml }) {
+  readLarge: (request) => answerLarge(request as LargeRequest),
+  async start({ outbound, clock, readElsewhere }) {
     const wait: PollDeps["wait"] = (ms, { signal }) => delay(ms, undefined, { signal });
     return {
-      polled: createPolledSource({ outbound, clock, wait, parseXml, random: Math.random }),
+      polled: createPolledSource({ outbound, clock, wait, readElsewhere, random: Math.random }),
       async [Symbol.asyncDispose]() {},
     };
   },

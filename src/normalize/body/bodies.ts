@@ -68,16 +68,11 @@ export function bodyFormatOf(contentType: string | undefined): BodyFormat | unde
  *
  * `isPart`: the body was part of a text that has been decoded before: U+FEFF at its start is content, no byte order mark. JSON
  * still begins after it (RFC 8259, section 8.1).
- *
- * `xml`: of an XML document what another thread has read of it.
  */
 export function readBody(
   bytes: Buffer,
   contentType = JSON_TYPE,
-  {
-    isPart = false,
-    xml,
-  }: { readonly isPart?: boolean; readonly xml?: Result<unknown, Fault> | undefined } = {},
+  { isPart = false }: { readonly isPart?: boolean } = {},
 ): Result<Body, Fault> {
   const format = bodyFormatOf(contentType);
   if (format === undefined) return err(invalidBody("multipart bodies are not accepted"));
@@ -86,7 +81,7 @@ export function readBody(
   const decoded = decodeText(bytes, charsetOf(bytes, format), { keepsMark: isPart && kind === "text" });
   if (!decoded.ok) return err(invalidBody(decoded.error));
   const { text, isVerbatim } = decoded.value;
-  const read = (kind === "xml" && xml) || readText(kind, text);
+  const read = readText(kind, text);
   if (!read.ok) return read;
   const isJson = kind === "json" || kind === "ndjson";
   return ok({
@@ -98,14 +93,6 @@ export function readBody(
     json: read.value instanceof JsonText ? read.value : undefined,
     contentType: isJson ? JSON_TYPE : asUtf8(contentType, format),
   });
-}
-
-/** The text of an XML document; undefined where it is none, or cannot be decoded. */
-export function xmlTextOf(bytes: Buffer, contentType: string | undefined): string | undefined {
-  const format = bodyFormatOf(contentType);
-  if (format?.kind !== "xml") return undefined;
-  const decoded = decodeText(bytes, charsetOf(bytes, format), { keepsMark: false });
-  return decoded.ok ? decoded.value.text : undefined;
 }
 
 /** The body that a form stands for, by how its channel reads forms. */

@@ -1,6 +1,12 @@
 import type { PathNode } from "../paths/path.ts";
 import { type Spans, scanValue, skipSpace, skipValue, type Targets, targetsOf } from "./json-scan.ts";
 
+/** A part of a text: `[start, end)`, in UTF-16 units. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
 /**
  * A JSON text with its value, from which values are cut out as they were received: number spelling, escapes, inner
  * whitespace and duplicate members stay. Made by `parse` alone or cut out of one that was, so that whatever is sliced has
@@ -62,24 +68,9 @@ export class JsonText {
     });
   }
 
-  /**
-   * The text of this value with `null` in the place of values that were cut out of it; undefined where one of `values` or `kept`
-   * stands inside another, so that not each can be there or be gone by itself.
-   */
-  blank(values: readonly JsonText[], kept: readonly JsonText[] = []): string | undefined {
-    const gone = new Set(values);
-    const parts: string[] = [];
-    let at = this.#start;
-    let end = at;
-    for (const part of [...gone, ...kept].sort((a, b) => a.#start - b.#start)) {
-      if (part.#start < end) return undefined;
-      end = part.#end;
-      if (!gone.has(part)) continue;
-      parts.push(this.#source.slice(at, part.#start), "null");
-      at = end;
-    }
-    parts.push(this.#source.slice(at, this.#end));
-    return parts.join("");
+  /** Where it stands in the text that was parsed. */
+  get span(): Span {
+    return { start: this.#start, end: this.#end };
   }
 
   #scan(target: Targets): Spans {

@@ -22,12 +22,6 @@ const MAX_MESSAGE_CHARS = 200;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: XML 1.0 forbids control characters
 const NO_CHARACTER = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/;
 
-/** A longer document is read in another thread: reading takes 0.7 µs a character at worst. */
-export const MAX_XML_HERE = 16 * 1024;
-
-/** `parseXml` in another thread, in the lane of an organization. @throws UnavailableError */
-export type ParseXmlElsewhere = (text: string, lane: string) => Promise<Result<unknown, Fault>>;
-
 const PREDEFINED: ReadonlyMap<string, string> = new Map([
   ["lt", "<"],
   ["gt", ">"],

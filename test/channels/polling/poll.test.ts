@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { PollDeps } from "../../../src/channels/polling/poll-source.ts";
-import { parseXmlHere } from "../../support/parse-xml.ts";
+import { polling } from "../../../src/channels/polling/polling.ts";
+import { readHere } from "../../support/read-here.ts";
 import { STATUSES } from "../pull/statuses.ts";
 import { type Answer, json, status } from "./answer-server.ts";
 import { idsOf, NOW, openedPolls, rows } from "./poll-support.ts";
@@ -159,15 +160,15 @@ describe("a delivery", () => {
     [{ itemId: "$.list.row[0].id" }, "<list>"],
   ])("of large XML is read in another thread, with the same events: %j", async (config, data) => {
     const answer = `<list><row><id>1</id></row><row><id>${"x".repeat(20_000)}</id></row></list>`;
-    const texts: string[] = [];
-    const parseXml: PollDeps["parseXml"] = async (text) => {
-      texts.push(text);
-      return parseXmlHere(text, "");
+    const lanes: string[] = [];
+    const readElsewhere: PollDeps["readElsewhere"] = async (request, lane) => {
+      lanes.push(lane);
+      return readHere(polling)(request, lane);
     };
-    const rig = rigOf({ itemsPath: undefined, ...config }, { parseXml });
+    const rig = rigOf({ itemsPath: undefined, ...config }, { readElsewhere });
     server.answers = [(_, r) => r.writeHead(200, { "content-type": "application/xml" }).end(answer)];
     await rig.poll();
-    expect(texts).toEqual([answer]);
+    expect(lanes).toEqual(["org_1"]);
     expect(rig.log[0]?.data).toContain(data);
   });
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { createPolledSource } from "../../../src/channels/polling/polling.ts";
+import { createPolledSource, polling } from "../../../src/channels/polling/polling.ts";
 import { pollingSettings } from "../../../src/channels/polling/settings/settings.ts";
 import { findingsOf } from "../../../src/http/findings.ts";
-import { parseXmlHere } from "../../support/parse-xml.ts";
+import { readHere } from "../../support/read-here.ts";
 import { outbound } from "./support.ts";
 
 const base = {
@@ -161,7 +161,7 @@ describe("the settings of a polling channel", () => {
       clock: Date.now,
       random: Math.random,
       wait: async () => {},
-      parseXml: parseXmlHere,
+      readElsewhere: readHere(polling),
     });
     expect(source.schedule(base)).toEqual({ everySeconds: 60, jitter: 0.1 });
     const schedule = { cron: "0 8 * * *", timezone: "Europe/Zurich" };

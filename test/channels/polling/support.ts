@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { PollDeps } from "../../../src/channels/polling/poll-source.ts";
-import { createPolledSource } from "../../../src/channels/polling/polling.ts";
+import { createPolledSource, polling } from "../../../src/channels/polling/polling.ts";
 import { pollingProfile } from "../../../src/channels/polling/profile.ts";
 import { pollingSettings } from "../../../src/channels/polling/settings/settings.ts";
 import type { FetchedDelivery, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
@@ -11,7 +11,7 @@ import { createOutbound } from "../../../src/net/create-outbound.ts";
 import type { Credentials } from "../../../src/net/credentials.ts";
 import { compileRules } from "../../../src/normalize/compile.ts";
 import { normalize } from "../../../src/normalize/normalize.ts";
-import { parseXmlHere } from "../../support/parse-xml.ts";
+import { readHere } from "../../support/read-here.ts";
 
 export type Config = z.input<typeof pollingSettings>;
 
@@ -34,7 +34,7 @@ export interface RigOptions {
   readonly credentials?: Credentials;
   readonly definition?: Partial<Definition>;
   readonly wait?: PollDeps["wait"];
-  readonly parseXml?: PollDeps["parseXml"];
+  readonly readElsewhere?: PollDeps["readElsewhere"];
 }
 
 /**
@@ -68,7 +68,7 @@ export class PollRig {
       outbound,
       clock: this.#clock,
       random: () => 0,
-      parseXml: this.#options.parseXml ?? parseXmlHere,
+      readElsewhere: this.#options.readElsewhere ?? readHere(polling),
       wait:
         this.#options.wait ??
         (async (ms) => {

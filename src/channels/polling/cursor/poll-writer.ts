@@ -2,6 +2,7 @@ import { failed } from "../../pull/ends.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import { deliveryOf } from "../fetch/delivery.ts";
 import type { FetchedPage } from "../fetch/fetch-page.ts";
+import type { PageReader } from "../fetch/page-reader.ts";
 import type { Validators } from "../fetch/validators.ts";
 import type { Plan } from "../settings/plan.ts";
 import { type PollCursor, writeCursor } from "./cursor.ts";
@@ -21,9 +22,17 @@ export type PollWriter = ReturnType<typeof createPollWriter>;
 export function createPollWriter(
   plan: Plan,
   run: Pick<SourceRun, "cursor" | "ingest" | "moveTo" | "signal">,
-  { start, nowMs }: { readonly start: PollCursor; readonly nowMs: number },
+  {
+    start,
+    nowMs,
+    reader,
+  }: {
+    readonly start: PollCursor;
+    readonly nowMs: number;
+    readonly reader: Pick<PageReader, "findsAgain">;
+  },
 ) {
-  const { discriminator, itemsPath, request, settings } = plan;
+  const { discriminator, request, settings } = plan;
   const { position } = start;
   const { signal } = run;
   let cursor = start;
@@ -65,10 +74,11 @@ export function createPollWriter(
           await save();
           return { kind: "through" };
         }
-        const delivery = deliveryOf(page, items, { itemsPath, arrivedAtMs, redact });
-        if (delivery === undefined) return { kind: "ended", end: failed("items_unstable", UNSTABLE) };
+        const delivery = await deliveryOf(page, items, { reader, arrivedAtMs, redact });
+        if (!delivery.ok) return { kind: "ended", end: failed(delivery.error.code, delivery.error.message) };
+        if (delivery.value === undefined) return { kind: "ended", end: failed("items_unstable", UNSTABLE) };
         const text = writeCursor(plan, cursor);
-        const { kind } = await run.ingest(delivery, { cursor: text, signal });
+        const { kind } = await run.ingest(delivery.value, { cursor: text, signal });
         if (kind !== "accepted")
           return { kind: "ended", end: failed("not_accepted", `The items were not accepted: ${kind}`) };
         stored = text;

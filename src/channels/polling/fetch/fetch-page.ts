@@ -2,7 +2,6 @@ import type { Clock } from "../../../lib/clock.ts";
 import type { Redact } from "../../../lib/secrets/redact.ts";
 import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
-import type { ParseXmlElsewhere } from "../../../normalize/body/xml.ts";
 import { type Failed, failed, refused } from "../../pull/ends.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import type { PageRequest } from "../pagination/page-request.ts";
@@ -10,7 +9,8 @@ import { InvalidRequestError, originOf, type PageParameters } from "../request/r
 import type { TemplateContext } from "../request/template-values.ts";
 import type { Plan } from "../settings/plan.ts";
 import { type CallDeps, callServer, refusalOf, waitOf } from "./call.ts";
-import { largeXmlOf, type Page, type ReadResponse, readPage } from "./page.ts";
+import type { Page, PageContent } from "./page.ts";
+import type { PageReader } from "./page-reader.ts";
 import { redactSent } from "./secrets.ts";
 import { type Validators, validatorsOf, withConditions } from "./validators.ts";
 
@@ -53,12 +53,12 @@ export interface Exchange {
 
 export interface PageFetcherDeps extends CallDeps {
   readonly clock: Clock;
-  readonly parseXml: ParseXmlElsewhere;
+  readonly reader: Pick<PageReader, "page" | "document">;
   readonly observe?: (exchange: Exchange) => void;
 }
 
 export interface PageFetcher {
-  /** @throws the signal's reason, PathBudgetError; nothing of what the server does. */
+  /** @throws the signal's reason, PathBudgetError, UnavailableError; nothing of what the server does. */
   readonly fetch: (query: PageQuery) => Promise<Fetched>;
   /** True where a page may be asked for twice: else that is taken for a circle. */
   readonly forget: () => void;
@@ -70,11 +70,11 @@ const PAGE_GONE: readonly number[] = [400, 404, 410];
 /** Asks for the pages of one walk. */
 export function createPageFetcher(
   deps: PageFetcherDeps,
-  { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "channel" | "credentials" | "signal"> },
+  { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "credentials" | "signal"> },
 ): PageFetcher {
-  const { clock, observe, parseXml } = deps;
+  const { clock, observe, reader } = deps;
   const { pagination, settings } = plan;
-  const { channel, credentials, signal } = run;
+  const { credentials, signal } = run;
   const origin = originOf(settings.request);
   const asked = new Set<string>();
 
@@ -89,7 +89,11 @@ export function createPageFetcher(
     return undefined;
   };
 
-  function readAnswer(response: ReadResponse, sent: AuthorizedRequest, query: PageQuery): Fetched {
+  async function readAnswer(
+    response: OutboundResponse,
+    sent: AuthorizedRequest,
+    query: PageQuery,
+  ): Promise<Fetched> {
     const { at } = query;
     const { expiredOn } = plan.discriminator;
     const isFirst = at.kind === "first";
@@ -98,10 +102,10 @@ export function createPageFetcher(
     if (refusal !== undefined) {
       if (isFirst && expiredOn?.statuses.includes(response.status)) return expired("position", refusal);
       if (!isFirst && PAGE_GONE.includes(response.status)) return expired("page", refusal);
-      const isExpired = expiredOn?.path !== undefined && isFirst && saysExpired(response);
+      const isExpired = expiredOn?.path !== undefined && isFirst && (await saysExpired(response));
       return isExpired ? expired("position", refusal) : { kind: "ended", end: refusal };
     }
-    const read = readPage(response, { ...settings, itemsPath: plan.itemsPath }, sent.secretQuery);
+    const read = await reader.page(response, sent.secretQuery);
     if (!read.ok) {
       const { code, message } = read.error;
       return { kind: "ended", end: code === "content_type" ? refused(code, message) : failed(code, message) };
@@ -129,9 +133,9 @@ export function createPageFetcher(
   }
 
   /** Of an answer that is no page: by its body, where that can be read. */
-  function saysExpired(response: ReadResponse): boolean {
+  async function saysExpired(response: OutboundResponse): Promise<boolean> {
     const { expiredOn } = plan.discriminator;
-    const read = readPage(response, { ...settings, itemsPath: undefined });
+    const read = await reader.document(response);
     return read.ok && isEqual(read.value, expiredOn?.path, expiredOn?.equals);
   }
 
@@ -156,9 +160,7 @@ export function createPageFetcher(
     if (answer.status === 304 && conditional !== request) {
       return { kind: "notModified", notBeforeMs: waitOf(answer, settings, clock()) };
     }
-    const text = largeXmlOf(answer, settings);
-    const xml = text === undefined ? undefined : await parseXml(text, channel.identity.organizationId);
-    const fetched = readAnswer({ ...answer, xml }, sent, query);
+    const fetched = await readAnswer(answer, sent, query);
     if (fetched.kind !== "page" || at.kind !== "first") return fetched;
     return { ...fetched, validators: validatorsOf(request, answer) };
   }
@@ -171,7 +173,7 @@ function withPage(context: TemplateContext, page: string | undefined): TemplateC
 }
 
 function isEqual(
-  page: Page,
+  page: Pick<PageContent, "read">,
   path: Parameters<Page["read"]>[0] | undefined,
   equals: string | number | boolean | undefined,
 ): boolean {

@@ -3,49 +3,50 @@ import type { VerifiedDelivery } from "../../../event/received.ts";
 import type { Values } from "../../../event/values.ts";
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { OutboundResponse } from "../../../net/outbound.ts";
-import { type Body, bodyFormatOf, readBody, xmlTextOf } from "../../../normalize/body/bodies.ts";
+import { type Body, bodyFormatOf, readBody } from "../../../normalize/body/bodies.ts";
 import { MAX_PAGE_ITEMS, splitItems } from "../../../normalize/body/items.ts";
-import type { JsonText } from "../../../normalize/body/payload-slice.ts";
-import { MAX_XML_HERE } from "../../../normalize/body/xml.ts";
+import type { Span } from "../../../normalize/body/payload-slice.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
-import type { Fault } from "../../../normalize/fault.ts";
 import type { BrokenItem, Item } from "../../../normalize/item.ts";
 import { ItemReader } from "../../../normalize/item-reader.ts";
 import type { PathBudget } from "../../../normalize/paths/path.ts";
-import { withoutQuery } from "./secrets.ts";
+import { withNulls } from "./with-nulls.ts";
 
 /** An item of a page as it came. */
 export interface PageItem {
   /** Its place among all that `itemsPath` finds, from 0. */
   readonly index: number;
-  /** Where it stands in the page; undefined for a page that is one item. */
-  readonly part: JsonText | undefined;
-  /** The text of a line that is no JSON. */
-  readonly broken: string | undefined;
+  /** Where it stands in the page's text; undefined for a line, and for a page that is one item. */
+  readonly span: Span | undefined;
+  /** The text of a line, also of one that is no JSON. */
+  readonly line: string | undefined;
   /** The string, number (as spelled) or boolean that a path yields; undefined where it yields none, or several. */
-  readonly read: (path: RulePath) => string | undefined;
+  read(path: RulePath): string | undefined;
   /** SHA-256 of the whole item, 43 base64url characters. */
-  readonly contentHash: () => string;
+  contentHash(): string;
 }
 
-/** A server's answer, with what another thread has read of a large XML document. */
-export interface ReadResponse extends OutboundResponse {
-  readonly xml?: Result<unknown, Fault> | undefined;
-}
-
-/** A server's answer, read. */
-export interface Page {
-  /** Names in lower case; what of them is secret is still there. */
-  readonly headers: Values;
-  /** An address that stands on the page or in its headers, absolute, and without what credentials put into each anew. */
-  readonly addressOf: (text: string) => string | undefined;
-  readonly body: Body;
+/** The body of a server's answer, read. */
+export interface PageContent {
+  readonly kind: Body["kind"];
+  /** The text that items stand in. */
+  readonly text: string;
+  /** How that text is to be read. */
+  readonly contentType: string;
   /** In the order received, without those that are null. */
   readonly items: readonly PageItem[];
   /** With those that are null. */
   readonly itemCount: number;
-  /** The first value that a path over the page yields; numbers as spelled. */
+  /** The first value that a path over the page yields; numbers as spelled, an empty object for any object or array. */
   readonly read: (path: RulePath) => unknown;
+}
+
+/** A server's answer, read. */
+export interface Page extends PageContent {
+  /** Names in lower case; what of them is secret is still there. */
+  readonly headers: Values;
+  /** An address that stands on the page or in its headers, absolute, and without what credentials put into each anew. */
+  readonly addressOf: (text: string) => string | undefined;
 }
 
 /** Why an answer could not be read as a page; the message is for the channel's owner. */
@@ -74,50 +75,55 @@ const CONTENT_TYPES: Readonly<Record<Decoding, string>> = {
 const PAGE_PATH_BUDGET = 4_000_000;
 
 /**
- * Reads an answer. One without a body is a page without items.
+ * Reads an answer on this thread. One without a body is a page without items.
  *
- * @param secretQuery names in the query that hold a secret
  * @throws PathBudgetError, by what it answers too
  */
-export function readPage(
-  answer: ReadResponse,
+export function readContent(
+  answer: Pick<OutboundResponse, "body" | "headers">,
   format: PageFormat,
-  secretQuery: readonly string[] = [],
-): Result<Page, PageFault> {
+): Result<PageContent, PageFault> {
   const { headers } = answer;
   const budget: PathBudget = { left: PAGE_PATH_BUDGET };
-  const read = readContent(answer, format);
+  const read = readText(answer, format);
   if (!read.ok) return read;
   const { body, isEmpty } = read.value;
   const found = isEmpty ? NO_ITEMS : itemsOf(body, format, headers, budget);
   if (!found.ok) return found;
   const whole = { index: 0, value: body.value, json: body.json, isBody: true };
   const reader = new ItemReader({ delivery: deliveryOf(headers, body), body, item: whole }, budget);
+  const { kind, text = "" } = body;
   return ok({
-    headers,
-    addressOf: (text) => withoutQuery(URL.parse(text, answer.url), secretQuery),
-    body,
+    kind,
+    text,
+    contentType: contentTypeIn(body),
     ...found.value,
-    read: (path) => reader.values(path)[0],
+    read(path) {
+      const [value] = reader.values(path);
+      return typeof value === "object" && value !== null ? COMPOUND : value;
+    },
   });
 }
 
-/** Of an answer that is to be read in another thread, because it is long. */
-export function largeXmlOf(
-  { body, headers }: OutboundResponse,
-  { decode }: Pick<PageFormat, "decode">,
-): string | undefined {
-  return body.length > MAX_XML_HERE ? xmlTextOf(body, contentTypeOf(headers, decode)) : undefined;
-}
+/** Of which nobody needs to see more. */
+const COMPOUND = Object.freeze({});
 
-function contentTypeOf(headers: Values, decode: Decoding | undefined): string | undefined {
+/** By how an answer says that it is to be read. */
+export function contentTypeOf(headers: Values, decode: Decoding | undefined): string | undefined {
   const received = [headers["content-type"]].flat()[0];
   const charset = bodyFormatOf(received)?.charset;
   return decode === undefined ? received : `${CONTENT_TYPES[decode]}${charset ? `; charset=${charset}` : ""}`;
 }
 
-function readContent(
-  { body: bytes, headers, xml }: ReadResponse,
+/** As the bodies of deliveries are: in UTF-8. */
+function contentTypeIn({ contentType, kind }: Body): string {
+  if (kind === "ndjson") return CONTENT_TYPES.ndjson;
+  const charset = bodyFormatOf(contentType)?.charset;
+  return charset === undefined && kind === "xml" ? `${contentType}; charset=utf-8` : contentType;
+}
+
+function readText(
+  { body: bytes, headers }: Pick<OutboundResponse, "body" | "headers">,
   { decode, itemsPath }: PageFormat,
 ): Result<{ readonly body: Body; readonly isEmpty: boolean }, PageFault> {
   const isEmpty = bytes.every(isSpace);
@@ -127,7 +133,7 @@ function readContent(
     const message = `The server answers with ${named([headers["content-type"]].flat()[0])}, which is not read unless \`decode\` says as what`;
     return err({ code: "content_type", message });
   }
-  const read = readBody(isEmpty ? NULL : bytes, isEmpty ? undefined : told, { xml });
+  const read = readBody(isEmpty ? NULL : bytes, isEmpty ? undefined : told);
   if (!read.ok) return invalid(read.error.detail);
   if (kind !== "xml" || itemsPath === undefined) return ok({ body: read.value, isEmpty });
   // Items are cut out of JSON: an XML document that is split goes on as the JSON that paths see of it.
@@ -159,7 +165,7 @@ function itemsOf(
   const items = split.items.flatMap((item): PageItem[] => {
     if ("fault" in item) return [brokenItem(item)];
     if (item.value === null) return [];
-    return [readItem(item, new ItemReader({ delivery, body, item }, budget))];
+    return [readItem(item, body, new ItemReader({ delivery, body, item }, budget))];
   });
   return isSeparable(body, itemsPath, items)
     ? ok({ items, itemCount: split.items.length })
@@ -174,24 +180,24 @@ type FoundItems = Pick<Page, "items" | "itemCount">;
 const NO_ITEMS = ok<FoundItems>({ items: [], itemCount: 0 });
 
 /** True where each item can be taken out of the page by itself. */
-function isSeparable(body: Body, itemsPath: RulePath | undefined, items: readonly PageItem[]): boolean {
-  if (body.json === undefined || itemsPath?.path.kind !== "query") return true;
-  const parts = items.flatMap(({ part }) => part ?? []);
-  return parts.length === items.length && body.json.blank([], parts) !== undefined;
+function isSeparable({ json, text = "" }: Body, itemsPath: RulePath | undefined, items: readonly PageItem[]) {
+  if (json === undefined || itemsPath?.path.kind !== "query") return true;
+  const spans = items.flatMap(({ span }) => span ?? []);
+  return spans.length === items.length && withNulls(text, [], spans) !== undefined;
 }
 
 const brokenItem = ({ index, text }: BrokenItem): PageItem => ({
   index,
-  part: undefined,
-  broken: text,
+  span: undefined,
+  line: text,
   read: () => undefined,
   contentHash: () => hash("sha256", text, "base64url"),
 });
 
-const readItem = ({ index, isBody, json }: Item, reader: ItemReader): PageItem => ({
+const readItem = ({ index, isBody, json }: Item, { kind }: Body, reader: ItemReader): PageItem => ({
   index,
-  part: isBody ? undefined : json,
-  broken: undefined,
+  span: isBody || kind === "ndjson" ? undefined : json?.span,
+  line: kind === "ndjson" ? json?.text : undefined,
   read(path) {
     const [value, ...more] = reader.values(path);
     if (more.length > 0 || value === "") return undefined;

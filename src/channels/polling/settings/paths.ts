@@ -3,22 +3,49 @@ import { createPathReader, type RulePath } from "../../../normalize/compile.ts";
 import { BODY_ROOT, ITEM_ROOT } from "../../../normalize/profile.ts";
 import { pollingProfile } from "../profile.ts";
 
+export type PathSyntax = "rfc9535" | "jsonpath-plus";
+
+/** Paths that a poll may read of each item, and of a page. */
+export interface ReadPaths {
+  readonly ofItem: readonly RulePath[];
+  readonly ofPage: readonly RulePath[];
+}
+
 /** Compiles paths of one channel, and notes those that are wrong under the names of their settings. */
 export interface PathReader {
   /** `$` is an item. */
   readonly ofItem: PathOf;
   /** `$` is the body of a page. */
   readonly ofPage: PathOf;
+  /** Likewise, for the path of items: they are found by it, and it is read no more. */
+  readonly ofItems: PathOf;
   readonly findings: readonly Finding[];
+  /** All that `ofItem` and `ofPage` have compiled, each once. */
+  readonly compiled: () => ReadPaths;
 }
 
 /** Undefined where the setting is, and where the path does not compile. */
 type PathOf = (text: string | undefined, setting: string) => RulePath | undefined;
 
-export function createPollPathReader(syntax: "rfc9535" | "jsonpath-plus"): PathReader {
+export function createPollPathReader(syntax: PathSyntax): PathReader {
   const named = pollingProfile.roots;
   const findings: Finding[] = [];
-  const ofItem = createPathReader({ syntax, item: ITEM_ROOT, named }, findings);
-  const ofPage = createPathReader({ syntax, item: BODY_ROOT, named }, findings);
-  return { ofItem, ofPage, findings };
+  const readerOf = (item: typeof ITEM_ROOT) => createPathReader({ syntax, item, named }, findings);
+  const ofItem = new Set<RulePath>();
+  const ofPage = new Set<RulePath>();
+  return {
+    ofItem: noted(readerOf(ITEM_ROOT), ofItem),
+    ofPage: noted(readerOf(BODY_ROOT), ofPage),
+    ofItems: readerOf(BODY_ROOT),
+    findings,
+    compiled: () => ({ ofItem: [...ofItem], ofPage: [...ofPage] }),
+  };
 }
+
+const noted =
+  (read: PathOf, compiled: Set<RulePath>): PathOf =>
+  (text, setting) => {
+    const path = read(text, setting);
+    if (path !== undefined) compiled.add(path);
+    return path;
+  };

@@ -7,7 +7,7 @@ import { discriminatorOf } from "../discriminators/discriminators.ts";
 import { createPagination, type Pagination } from "../pagination/pagination.ts";
 import { compileRequest, type RequestTemplate } from "../request/request-template.ts";
 import type { TemplateNames, TemplateValue } from "../request/template-values.ts";
-import { createPollPathReader } from "./paths.ts";
+import { createPollPathReader, type ReadPaths } from "./paths.ts";
 import type { PollingSettings } from "./settings-shape.ts";
 
 /** A channel's settings, compiled once: all that a poll needs to know. */
@@ -18,6 +18,8 @@ export interface Plan {
   readonly pagination: Pagination;
   readonly itemsPath: RulePath | undefined;
   readonly successPath: RulePath | undefined;
+  /** All paths that discriminator, pagination and the rest read of items and pages. */
+  readonly reads: ReadPaths;
   /** True where a walk over the pages begins anew behind each page that has brought something: counting pages is not safe. */
   readonly restartsWalk: boolean;
 }
@@ -38,7 +40,7 @@ export function compilePlan(settings: PollingSettings): Result<Plan, readonly Fi
     startAt,
   });
   const pagination = createPagination(settings.pagination, paths);
-  const itemsPath = paths.ofPage(settings.itemsPath, "itemsPath");
+  const itemsPath = paths.ofItems(settings.itemsPath, "itemsPath");
   const successPath = paths.ofPage(successOn.path, "successOn.path");
   const request = compileRequest(settings.request, namesOf(settings));
   const findings = [
@@ -54,6 +56,7 @@ export function compilePlan(settings: PollingSettings): Result<Plan, readonly Fi
     pagination,
     itemsPath,
     successPath,
+    reads: paths.compiled(),
     restartsWalk:
       pagination.counts && usesCursor && order === "ascending" && discriminator.isOrdered === true,
   });

@@ -1,0 +1,174 @@
+import type { Values } from "../../../event/values.ts";
+import { ok, type Result } from "../../../lib/result.ts";
+import type { RulePath } from "../../../normalize/compile.ts";
+import { PathBudgetError } from "../../../normalize/paths/path.ts";
+import { createPollPathReader, type PathSyntax, type ReadPaths } from "../settings/paths.ts";
+import { findsAgain } from "./finds-again.ts";
+import { type PageContent, type PageFault, type PageFormat, type PageItem, readContent } from "./page.ts";
+
+/**
+ * The protocol by which a large page is read in another thread. Its bytes go there once, with the texts of the paths that a poll may
+ * read; what comes back is the page's text, where its items stand in it, and what those paths yield. None of it is parsed again.
+ */
+export type LargeRequest =
+  | {
+      readonly kind: "page";
+      readonly body: Uint8Array;
+      readonly headers: Values;
+      readonly syntax: PathSyntax;
+      readonly format: Omit<PageFormat, "itemsPath"> & { readonly itemsPath: string | undefined };
+      readonly itemPaths: readonly string[];
+      readonly pagePaths: readonly string[];
+    }
+  /** Whether `itemsPath`, run over the text, finds these items. */
+  | {
+      readonly kind: "findsAgain";
+      readonly text: string;
+      readonly items: readonly string[];
+      readonly syntax: PathSyntax;
+      readonly itemsPath: string;
+    };
+
+export type LargeAnswer =
+  | { readonly kind: "page"; readonly page: Result<SentPage, PageFault> }
+  | { readonly kind: "budget"; readonly message: string }
+  | { readonly kind: "findsAgain"; readonly isSame: boolean };
+
+/** A page as columns of its items: many small objects would take longer to send than the page to read. */
+interface SentPage extends Pick<PageContent, "kind" | "text" | "contentType" | "itemCount"> {
+  readonly indexes: Uint32Array;
+  /** Two for each item; undefined where items are lines, or the page is one. */
+  readonly spans: Uint32Array | undefined;
+  readonly lines: readonly string[] | undefined;
+  /** `HASH_CHARS` for each item. */
+  readonly hashes: string;
+  /** Of the item paths. */
+  readonly columns: readonly Column[];
+  /** Of the page paths. */
+  readonly values: readonly unknown[];
+}
+
+/** What one path yields of each item. A text that several yield is sent once: together no more than the page holds. */
+interface Column {
+  readonly texts: readonly string[];
+  /** Of each item: 0 for none, else 1 more than its text's place. */
+  readonly places: Uint32Array;
+}
+
+const HASH_CHARS = 43;
+
+/** In the other thread. */
+export function answerLarge(request: LargeRequest): LargeAnswer {
+  const paths = createPollPathReader(request.syntax);
+  if (request.kind === "findsAgain") {
+    const { items, text } = request;
+    const itemsPath = compiled(paths.ofItems(request.itemsPath, "itemsPath"));
+    return { kind: "findsAgain", isSame: findsAgain(text, items, itemsPath) };
+  }
+  const { body, format, headers } = request;
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  const itemsPath = paths.ofItems(format.itemsPath, "itemsPath");
+  try {
+    const content = readContent({ headers, body: bytes }, { ...format, itemsPath });
+    const ofItem = request.itemPaths.map((text) => compiled(paths.ofItem(text, "")));
+    const ofPage = request.pagePaths.map((text) => compiled(paths.ofPage(text, "")));
+    return { kind: "page", page: content.ok ? ok(sentOf(content.value, { ofItem, ofPage })) : content };
+  } catch (error) {
+    if (!(error instanceof PathBudgetError)) throw error;
+    return { kind: "budget", message: error.message };
+  }
+}
+
+function compiled(path: RulePath | undefined): RulePath {
+  if (path === undefined) throw new Error("a path that compiles elsewhere does not compile here");
+  return path;
+}
+
+function sentOf(content: PageContent, { ofItem, ofPage }: ReadPaths): SentPage {
+  const { contentType, itemCount, items, kind, text } = content;
+  const isLines = kind === "ndjson";
+  const hasSpans = items.some(({ span }) => span !== undefined);
+  return {
+    kind,
+    // Lines are sent one by one.
+    text: isLines ? "" : text,
+    contentType,
+    itemCount,
+    indexes: Uint32Array.from(items, ({ index }) => index),
+    spans: hasSpans
+      ? Uint32Array.from(items.flatMap(({ span }) => (span ? [span.start, span.end] : [])))
+      : undefined,
+    lines: isLines ? items.map(({ line = "null" }) => line) : undefined,
+    hashes: items.map((item) => item.contentHash()).join(""),
+    columns: ofItem.map((path) => columnOf(items, path)),
+    values: ofPage.map(content.read),
+  };
+}
+
+function columnOf(items: readonly PageItem[], path: RulePath): Column {
+  const known = new Map<string, number>();
+  const placeOf = (text: string): number => {
+    const place = known.get(text) ?? known.size + 1;
+    known.set(text, place);
+    return place;
+  };
+  const places = Uint32Array.from(items, (item) => {
+    const text = item.read(path);
+    return text === undefined ? 0 : placeOf(text);
+  });
+  return { texts: [...known.keys()], places };
+}
+
+/** On the thread that polls. @param paths those that were sent, in their order */
+export function contentOf(sent: SentPage, { ofItem, ofPage }: ReadPaths): PageContent {
+  const { contentType, itemCount, kind, text } = sent;
+  const columns = new Map(ofItem.map((path, place) => [path, sent.columns[place]]));
+  const values = new Map(ofPage.map((path, place) => [path, sent.values[place]]));
+  return {
+    kind,
+    text,
+    contentType,
+    itemCount,
+    items: Array.from(sent.indexes, (index, place) => new SentItem(index, place, sent, columns)),
+    read: (path) => (values.has(path) ? values.get(path) : unknown(path)),
+  };
+}
+
+class SentItem implements PageItem {
+  readonly index: number;
+  readonly span: PageItem["span"];
+  readonly #place: number;
+  readonly #page: SentPage;
+  readonly #columns: ReadonlyMap<RulePath, Column | undefined>;
+
+  constructor(
+    index: number,
+    place: number,
+    page: SentPage,
+    columns: ReadonlyMap<RulePath, Column | undefined>,
+  ) {
+    this.index = index;
+    this.#place = place;
+    this.#page = page;
+    this.#columns = columns;
+    const { spans } = page;
+    this.span = spans && { start: spans[2 * place] ?? 0, end: spans[2 * place + 1] ?? 0 };
+  }
+
+  get line(): string | undefined {
+    return this.#page.lines?.[this.#place];
+  }
+
+  read(path: RulePath): string | undefined {
+    const column = this.#columns.get(path);
+    return column === undefined ? unknown(path) : column.texts[(column.places[this.#place] ?? 0) - 1];
+  }
+
+  contentHash(): string {
+    return this.#page.hashes.slice(this.#place * HASH_CHARS, (this.#place + 1) * HASH_CHARS);
+  }
+}
+
+function unknown({ text }: RulePath): never {
+  throw new Error(`the page was not read by ${text}`);
+}

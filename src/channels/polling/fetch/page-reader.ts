@@ -1,0 +1,97 @@
+import { err, ok, type Result } from "../../../lib/result.ts";
+import type { OutboundResponse } from "../../../net/outbound.ts";
+import { isLarge } from "../../../normalize/large.ts";
+import { PathBudgetError } from "../../../normalize/paths/path.ts";
+import type { ReadElsewhere } from "../../kind.ts";
+import type { SourceRun } from "../../source.ts";
+import type { ReadPaths } from "../settings/paths.ts";
+import type { Plan } from "../settings/plan.ts";
+import { findsAgain } from "./finds-again.ts";
+import { contentOf, type LargeAnswer, type LargeRequest } from "./large-page.ts";
+import { contentTypeOf, type Page, type PageContent, type PageFault, readContent } from "./page.ts";
+import { withoutQuery } from "./secrets.ts";
+
+export interface PageReaderDeps {
+  readonly readElsewhere: ReadElsewhere;
+}
+
+/** Reads the pages of one poll: small ones on this thread, large ones in another, with the same result. */
+export interface PageReader {
+  /**
+   * @param secretQuery names in the query that hold a secret
+   * @throws PathBudgetError, by what it answers too; UnavailableError
+   */
+  readonly page: (
+    answer: OutboundResponse,
+    secretQuery: readonly string[],
+  ) => Promise<Result<Page, PageFault>>;
+  /** An answer that need not be a page: without items. Throws likewise. */
+  readonly document: (answer: OutboundResponse) => Promise<Result<PageContent, PageFault>>;
+  /** Whether the path of items, run over the text, finds these. The error says why that is not known. @throws UnavailableError */
+  readonly findsAgain: (text: string, items: readonly string[]) => Promise<Result<boolean, PageFault>>;
+}
+
+export function createPageReader(
+  { readElsewhere }: PageReaderDeps,
+  { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "channel"> },
+): PageReader {
+  const { itemsPath, reads, settings } = plan;
+  const { decode, itemsOptional, pathSyntax: syntax } = settings;
+
+  async function ask(request: LargeRequest): Promise<Result<LargeAnswer, PageFault>> {
+    const answer = await readElsewhere(request, run.channel.identity.organizationId);
+    if (!answer.ok) return err({ code: "invalid_body", message: TOO_COSTLY });
+    const read = answer.value as LargeAnswer;
+    if (read.kind === "budget") throw new PathBudgetError(read.message);
+    return ok(read);
+  }
+
+  async function read(
+    { body, headers }: OutboundResponse,
+    path: typeof itemsPath,
+    paths: ReadPaths,
+  ): Promise<Result<PageContent, PageFault>> {
+    const all = [path, ...paths.ofItem, ...paths.ofPage];
+    const hasQueries = all.some((one) => one?.path.kind === "query");
+    const contentType = contentTypeOf(headers, decode);
+    if (!isLarge(body.length, { contentType, hasQueries }))
+      return readContent({ body, headers }, { decode, itemsOptional, itemsPath: path });
+    const answer = await ask({
+      kind: "page",
+      body,
+      headers,
+      syntax,
+      format: { decode, itemsOptional, itemsPath: path?.text },
+      itemPaths: paths.ofItem.map(({ text }) => text),
+      pagePaths: paths.ofPage.map(({ text }) => text),
+    });
+    if (!answer.ok) return answer;
+    if (answer.value.kind !== "page") throw new Error(`a page was answered by ${answer.value.kind}`);
+    const { page } = answer.value;
+    return page.ok ? ok(contentOf(page.value, paths)) : page;
+  }
+
+  return {
+    async page(answer, secretQuery) {
+      const content = await read(answer, itemsPath, reads);
+      if (!content.ok) return content;
+      const addressOf: Page["addressOf"] = (text) => withoutQuery(URL.parse(text, answer.url), secretQuery);
+      return ok({ ...content.value, headers: answer.headers, addressOf });
+    },
+    document(answer) {
+      const { expiredOn } = plan.discriminator;
+      return read(answer, undefined, { ofItem: [], ofPage: expiredOn?.path ? [expiredOn.path] : [] });
+    },
+    async findsAgain(text, items) {
+      if (itemsPath?.path.kind !== "query") return ok(true);
+      if (!isLarge(text.length, { contentType: undefined, hasQueries: true }))
+        return ok(findsAgain(text, items, itemsPath));
+      const answer = await ask({ kind: "findsAgain", text, items, syntax, itemsPath: itemsPath.text });
+      if (!answer.ok) return answer;
+      if (answer.value.kind !== "findsAgain") throw new Error(`a text was answered by ${answer.value.kind}`);
+      return ok(answer.value.isSame);
+    },
+  };
+}
+
+const TOO_COSTLY = "The answer cannot be read: it takes too much time or memory";

@@ -1,0 +1,82 @@
+/**
+ * How long a poll of one page of 5 MiB holds up the event loop, where this thread reads the page and where another does:
+ * `npm run bench:pages`.
+ */
+import { createServer } from "node:http";
+import { createPolledSource, polling } from "../../src/channels/polling/polling.ts";
+import { pollingSettings } from "../../src/channels/polling/settings/settings.ts";
+import type { SourceRun } from "../../src/channels/source.ts";
+import { startNormalizeElsewhere } from "../../src/gateway/normalize-elsewhere.ts";
+import { ok } from "../../src/lib/result.ts";
+import { createOutbound } from "../../src/net/create-outbound.ts";
+import { measure, measureProof } from "./stall.ts";
+
+const ITEMS = 10_000;
+const ROUNDS = 5;
+
+const row = (id: number) => ({
+  id,
+  updatedAt: new Date(id * 1000).toISOString(),
+  person: { name: `name ${id}`, tags: ["a", "b", "c"], score: id / 7 },
+  text: "x".repeat(370),
+});
+const page = JSON.stringify({ rows: Array.from({ length: ITEMS }, (_, id) => row(id)), next: null });
+
+const server = createServer((_, response) =>
+  response.writeHead(200, { "content-type": "application/json" }).end(page),
+);
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+const address = server.address();
+const port = typeof address === "object" && address ? address.port : 0;
+
+await using elsewhere = startNormalizeElsewhere({
+  validatorFor: () => ({ validate: () => undefined }),
+  newEventId: () => "fresh",
+});
+const ways = {
+  "read by this thread": async (request: unknown) => ok(polling.readLarge?.(request)),
+  "read by another": elsewhere.readFor(polling),
+};
+const cases = { "$.rows": "$.rows", "$.rows[*], a query": "$.rows[*]" };
+
+console.log(`a page of ${(page.length / 1024 / 1024).toFixed(1)} MiB, ${ITEMS} items, none of them new`);
+await measureProof();
+for (const [name, itemsPath] of Object.entries(cases)) {
+  const settings = pollingSettings.parse({
+    request: { url: `http://127.0.0.1:${port}/` },
+    discriminator: { by: "timestamp", path: "$.updatedAt" },
+    itemId: "$.id",
+    itemsPath,
+    startAt: "now",
+    maxResponseBytes: 10 * 1024 * 1024,
+  });
+  for (const [way, readElsewhere] of Object.entries(ways)) {
+    const source = createPolledSource({
+      outbound: createOutbound({ allowNetworks: ["127.0.0.0/8"] }),
+      clock: Date.now,
+      random: Math.random,
+      wait: async () => {},
+      readElsewhere,
+    });
+    const run = {
+      channel: { identity: { number: 1, organizationId: "org_1" } },
+      settings,
+      credentials: undefined,
+      cursor: undefined,
+      startedAtMs: Date.now(),
+      signal: new AbortController().signal,
+      ingest: () => Promise.reject(new Error("nothing of it is new")),
+      async moveTo() {},
+      opened() {},
+      warn() {},
+    } as unknown as SourceRun;
+    await source.poll(run);
+    await measure(`${name}: ${way}`, async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const end = await source.poll(run);
+        if (end.kind !== "done") throw new Error(JSON.stringify(end));
+      }
+    });
+  }
+}
+server.close();

@@ -1,0 +1,202 @@
+import fc from "fast-check";
+import { describe, expect, it, test } from "vitest";
+import type { ReadElsewhere } from "../../../src/channels/kind.ts";
+import { createPageReader, type PageReader } from "../../../src/channels/polling/fetch/page-reader.ts";
+import { withNulls } from "../../../src/channels/polling/fetch/with-nulls.ts";
+import { polling } from "../../../src/channels/polling/polling.ts";
+import { compilePlan } from "../../../src/channels/polling/settings/plan.ts";
+import { pollingSettings } from "../../../src/channels/polling/settings/settings.ts";
+import type { ChannelHandle } from "../../../src/event/ingest.ts";
+import { err } from "../../../src/lib/result.ts";
+import { JsonText } from "../../../src/normalize/body/payload-slice.ts";
+import { opened } from "../../support/opened.ts";
+import { PollUpstream } from "../../support/poll-upstream.ts";
+import { readHere } from "../../support/read-here.ts";
+import { json } from "./answer-server.ts";
+import { openedPolls } from "./poll-support.ts";
+import { live, schemes, story } from "./random-stories.ts";
+import type { Config } from "./support.ts";
+
+const upstream = opened(() => PollUpstream.start());
+const { rigOf, server } = openedPolls();
+
+/** The same stories each time; one of each way of paging and telling what is new. */
+const SEED = 20_260_201;
+
+test.each(
+  schemes.map((scheme, i) => ({ ...scheme, seed: SEED + i })),
+)("$name: nothing lost, nothing doubled, of pages that are read in another thread", async ({
+  seed,
+  ...scheme
+}) => {
+  // Queries are read there above 128 KiB.
+  const large = { ...scheme, view: { ...scheme.view, padding: 140_000 } };
+  const config = { ...scheme.config, itemsPath: "$.rows[*]" };
+  await fc.assert(
+    fc.asyncProperty(story, (told) => live(upstream, { ...large, config }, told)),
+    { numRuns: 1, seed },
+  );
+});
+
+const value: fc.Arbitrary<unknown> = fc.oneof(
+  fc.string({ maxLength: 8, unit: "binary" }),
+  fc.integer(),
+  fc.double(),
+  fc.boolean(),
+  fc.constant(null),
+  fc.constantFrom("", "2026-01-31", "é", [], ["a"], {}, { id: "deep" }),
+);
+const item = fc.oneof(
+  { weight: 5, arbitrary: fc.dictionary(fc.constantFrom("id", "at", "version", "x"), value) },
+  { weight: 1, arbitrary: value },
+);
+const page = fc.record({
+  items: fc.array(item, { maxLength: 8 }),
+  next: fc.option(value, { nil: undefined }),
+  total: value,
+});
+
+const FORMATS: readonly (Partial<Config> & { readonly contentType: string; readonly isLines?: true })[] = [
+  { contentType: "application/json", itemsPath: "$.items" },
+  { contentType: "application/json", itemsPath: "$.items[*]" },
+  { contentType: "application/json", itemsPath: "$..id", itemsOptional: true },
+  { contentType: "application/json", itemsPath: "$.items[?@.id]" },
+  { contentType: "application/json" },
+  { contentType: "text/plain" },
+  { contentType: "application/x-ndjson", isLines: true },
+];
+
+const NEVER: ReadElsewhere = async () => {
+  throw new Error("a small page was sent to another thread");
+};
+
+function readerOf(config: Partial<Config>, readElsewhere: ReadElsewhere) {
+  const settings = pollingSettings.parse({
+    request: { url: "https://example.com/rows" },
+    itemId: "$.id",
+    versionPath: "$.version",
+    discriminator: { by: "sequence", path: "$.at" },
+    pagination: { by: "cursorToken", path: "$.next", name: "token", hasMorePath: "$.total" },
+    successOn: { path: "$headers['x-state']", equals: "ok" },
+    ...config,
+  });
+  const plan = compilePlan(settings);
+  if (!plan.ok) throw new Error(JSON.stringify(plan.error));
+  const channel = { identity: { organizationId: "org_1" } } as ChannelHandle;
+  return {
+    plan: plan.value,
+    reader: createPageReader({ readElsewhere }, { plan: plan.value, run: { channel } }),
+  };
+}
+
+/** All that a poll can learn of an answer. */
+async function learn(
+  { plan, reader }: { plan: ReturnType<typeof readerOf>["plan"]; reader: PageReader },
+  body: string,
+  contentType: string,
+) {
+  const headers = { "content-type": contentType, "x-state": ["ok"], link: "</2>; rel=next" };
+  const answer = { status: 200, headers, body: Buffer.from(body), url: "https://example.com/rows" };
+  const read = await reader.page(answer, ["token"]);
+  if (!read.ok) return read.error;
+  const { items, itemCount, kind } = read.value;
+  const texts = items.map(({ line, span }) => line ?? (span && read.value.text.slice(span.start, span.end)));
+  return {
+    ...{ itemCount, kind, texts, contentType: read.value.contentType },
+    next: read.value.addressOf("/2?token=1&a=2"),
+    items: items.map((one) => [
+      one.index,
+      one.contentHash(),
+      ...plan.reads.ofItem.map((path) => one.read(path)),
+    ]),
+    values: plan.reads.ofPage.map(read.value.read),
+    again: await reader.findsAgain(
+      read.value.text,
+      texts.map((text) => text ?? ""),
+    ),
+  };
+}
+
+describe("a large page", () => {
+  const gone = readHere(polling);
+
+  it.each(FORMATS)("read in another thread tells what a small one tells: %j", async ({
+    contentType,
+    isLines,
+    ...config
+  }) => {
+    let sent = 0;
+    const elsewhere = readerOf(config, (...request) => {
+      sent++;
+      return gone(...request);
+    });
+    const here = readerOf(config, NEVER);
+    // Above 1 MiB by what no path and no hash sees: spaces around the page, empty lines behind the lines.
+    const padding = " ".repeat(1_100_000);
+    await fc.assert(
+      fc.asyncProperty(page, async (told) => {
+        const lines = told.items.map((one, at) => (at % 3 === 2 ? "broken" : JSON.stringify(one)));
+        const body = isLines ? `${lines.join("\n")}\n{}\n` : JSON.stringify(told);
+        const small = await learn(here, body, contentType);
+        const isWhole = config.itemsPath === undefined && !isLines;
+        const large = await learn(elsewhere, `${body}${padding}`, contentType);
+        // A page that is one item holds the spaces too.
+        if (isWhole) expect({ ...large, items: [] }).toEqual({ ...small, items: [] });
+        else expect(large).toEqual(small);
+      }),
+      { numRuns: 25, seed: SEED },
+    );
+    expect(sent).toBeGreaterThan(0);
+  });
+
+  it("of XML is read there above 16 KiB, by the same rules", async () => {
+    const config = { itemsPath: "$.list.row" };
+    const xml = `<list><total>true</total><row><id>1</id><at>7</at></row><row><id>${"x".repeat(9)}</id></row></list>`;
+    const small = await learn(readerOf(config, NEVER), xml, "application/xml");
+    const large = await learn(readerOf(config, gone), `${xml}${" ".repeat(20_000)}`, "application/xml");
+    expect(large).toEqual(small);
+    expect(small).toMatchObject({
+      itemCount: 2,
+      kind: "json",
+      texts: [expect.stringContaining('"7"'), expect.anything()],
+    });
+  });
+
+  it("that visits too many nodes is refused as a small one is", async () => {
+    const config = { itemId: "$body..*" };
+    const body = JSON.stringify({ items: Array.from({ length: 2_100 }, (_, id) => ({ id })) });
+    const read = learn(
+      readerOf({ ...config, itemsPath: "$.items" }, gone),
+      `${body}${" ".repeat(200_000)}`,
+      "application/json",
+    );
+    await expect(read).rejects.toThrow(/nodes/);
+  });
+
+  it("that takes too much time or memory ends its poll with a message, and moves nothing", async () => {
+    const rig = rigOf({}, { readElsewhere: async () => err({ reason: "invalid_body", detail: "" }) });
+    server.answers = [json({ rows: [{ id: 1, x: "x".repeat(1_100_000) }] })];
+    expect(await rig.poll()).toMatchObject({ kind: "failed", code: "invalid_body" });
+    expect(rig.cursor).toBeUndefined();
+  });
+});
+
+describe("a text with null in the place of values", () => {
+  const text = ' {"a": [ 1.0 , {"b": 2} ], "c": 3} ';
+  const parsed = JsonText.parse(text);
+  const cut = (...locations: (string | number)[][]) =>
+    parsed
+      .cut(locations.map((location) => ({ value: undefined, location })))
+      .flatMap((one) => one?.span ?? []);
+
+  it("is otherwise unchanged", () => {
+    expect(withNulls(text, cut(["a", 1], ["c"]))).toBe(' {"a": [ 1.0 , null ], "c": null} ');
+    expect(withNulls(text, [])).toBe(text);
+  });
+
+  it("does not exist when a value that goes and one that stays overlap", () => {
+    expect(withNulls(text, cut(["a"]), cut(["a", 0]))).toBeUndefined();
+    expect(withNulls(text, cut(["a", 0]), cut(["a"]))).toBeUndefined();
+    expect(withNulls(text, cut(["a", 0]), cut(["a", 0]))).toBeUndefined();
+  });
+});

@@ -1,0 +1,10 @@
+import type { ChannelKind, ReadElsewhere } from "../../src/channels/kind.ts";
+import { ok } from "../../src/lib/result.ts";
+
+/** Reads what would go to another thread in this one, copied as it is on the way there and back. */
+export const readHere =
+  ({ readLarge }: Pick<ChannelKind, "readLarge">): ReadElsewhere =>
+  async (request) => {
+    if (readLarge === undefined) throw new Error("the kind reads nothing elsewhere");
+    return ok(structuredClone(readLarge(structuredClone(request))));
+  };
