@@ -233,7 +233,8 @@ const withType = (headers: Values, type: string): Values =>
  * nothing is to be taken out: nearly always.
  */
 function shown(values: Values, hidden: ReadonlySet<string>): Values {
-  for (const name in values) {
+  // Not `for…in`: V8 learns nothing from its reads where all objects have one shape, and optimizes this function again and again in vain.
+  for (const name of Object.keys(values)) {
     const value = values[name];
     if (hidden.has(name)) return shown(omitValues(values, hidden), hidden);
     if (value === undefined || !holdsAddress(value)) continue;
