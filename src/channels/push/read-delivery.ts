@@ -18,78 +18,105 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Tra
 
 type Arrival = Required<Pick<RawRequest, "arrivedAtMs" | "clientAddress" | "requestId">>;
 
+/** One of them is called, once. Promises would cost a delivery as much as its JSON does. */
+export interface Told<T> {
+  readonly done: (value: T) => void;
+  readonly failed: (error: unknown) => void;
+}
+
 /**
  * Reads one request to a push channel within the channel's limits, before anything of it is believed. It reads from Node's
  * own request: a web `Request` body costs about 50 µs more.
  *
- * @throws ApiError 413, 415, 400 where the body is not what its `Content-Encoding` says, 503 where the budget is used up.
+ * @throws ApiError 413, 415, by the headers alone. As a failure that is told: 413, 400 where the body is not what its
+ * `Content-Encoding` says or ends early, 503 where the budget is used up.
  */
-export async function readDelivery(
+export function readDelivery(
   incoming: IncomingMessage,
   channel: ChannelHandle,
   { arrivedAtMs, clientAddress, requestId }: Arrival,
   held: HeldBody,
-): Promise<RawRequest> {
+  { done, failed }: Told<RawRequest>,
+): void {
   if (!channel.acceptsContentType(incoming.headers["content-type"])) {
     throw new ApiError("unsupported_media_type", "This Content-Type is not accepted.");
   }
-  const body = await readBody(incoming, channel.limits.maxBodyBytes, held);
   const { method = "POST", url = "/" } = incoming;
-  return { method, target: url, headers: valuesOf(incoming), body, arrivedAtMs, clientAddress, requestId };
+  readBody(incoming, channel.limits.maxBodyBytes, held, {
+    done: (body) =>
+      done({
+        method,
+        target: url,
+        headers: valuesOf(incoming),
+        body,
+        arrivedAtMs,
+        clientAddress,
+        requestId,
+      }),
+    failed,
+  });
 }
 
 /**
  * Reads a request's body, at most `maxBytes` of it before and after its `Content-Encoding` is undone.
  *
  * @param held what is read stays charged to it
- * @throws ApiError as `readDelivery` does.
  */
-export function readBody(request: IncomingMessage, maxBytes: number, held: HeldBody): Promise<Buffer> {
+function readBody(request: IncomingMessage, maxBytes: number, held: HeldBody, told: Told<Buffer>): void {
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
-  if (encoding === "" || encoding === "identity") return readBytes(request, maxBytes, held);
+  if (encoding === "" || encoding === "identity") {
+    readBytes(request, maxBytes, held, told);
+    return;
+  }
   const createDecoder = DECODERS.get(encoding);
   if (createDecoder === undefined) {
     throw new ApiError("unsupported_media_type", "This Content-Encoding is not accepted.");
   }
-  return readBytes(request, maxBytes, held).then((body) => decodeBody(body, maxBytes, createDecoder(), held));
+  readBytes(request, maxBytes, held, {
+    done: (body) => decodeBody(body, maxBytes, createDecoder(), held).then(told.done).catch(told.failed),
+    failed: told.failed,
+  });
 }
 
 /** Events instead of an async iterator: a third of its cost, on every request. */
-function readBytes(request: IncomingMessage, maxBytes: number, held: HeldBody): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    let isOver = false;
-    const stop = (error: ApiError): void => {
-      request.off("data", onData);
-      request.pause();
-      isOver = true;
-      chunks.length = 0;
-      held.endReading();
-      held.release();
-      reject(error);
-    };
-    const giveWay = (): void => stop(noRoom());
-    const onData = (chunk: Buffer): void => {
-      bytes += chunk.length;
-      if (bytes > maxBytes) stop(tooLarge(maxBytes));
-      else if (!held.grow(bytes, chunk.length, giveWay)) stop(noRoom());
-      else chunks.push(chunk);
-    };
-    const onAbort = (): void => {
-      if (!isOver) stop(invalidParameters([{ path: "body", message: "ended before it was complete" }]));
-    };
-    // Each comes once at most: `once` would only wrap them. An error that nobody listens for comes as `close` alone.
-    request.on("data", onData);
-    request.on("end", () => {
-      isOver = true;
-      held.endReading();
-      const [first] = chunks;
-      resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes));
-    });
-    request.on("close", onAbort);
+function readBytes(
+  request: IncomingMessage,
+  maxBytes: number,
+  held: HeldBody,
+  { done, failed }: Told<Buffer>,
+): void {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  let isOver = false;
+  const stop = (error: ApiError): void => {
+    request.off("data", onData);
+    request.pause();
+    isOver = true;
+    chunks.length = 0;
+    held.endReading();
+    held.release();
+    failed(error);
+  };
+  const giveWay = (): void => stop(noRoom());
+  const onData = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    if (bytes > maxBytes) stop(tooLarge(maxBytes));
+    else if (!held.grow(bytes, chunk.length, giveWay)) stop(noRoom());
+    else chunks.push(chunk);
+  };
+  const onAbort = (): void => {
+    if (!isOver) stop(invalidParameters([{ path: "body", message: "ended before it was complete" }]));
+  };
+  // Each comes once at most: `once` would only wrap them. An error that nobody listens for comes as `close` alone.
+  request.on("data", onData);
+  request.on("end", () => {
+    isOver = true;
+    held.endReading();
+    const [first] = chunks;
+    done(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes));
   });
+  request.on("close", onAbort);
 }
 
 /** Chunk by chunk, each charged as it comes: a few bytes may become many. */

@@ -1,4 +1,5 @@
 import type { ChannelHandle, HandshakeReply, IngestResult } from "../../event/ingest.ts";
+import type { RawRequest } from "../../event/received.ts";
 import { ApiError, type ErrorCode } from "../../http/problem.ts";
 import type { Finding } from "../../lib/errors.ts";
 import { HeldBody } from "../body-budget.ts";
@@ -30,21 +31,37 @@ export function createReceiveDelivery<C extends ChannelHandle>({
   bodies,
   clock,
 }: Pick<ChannelKindDeps<C>, "ingest" | "bodies" | "clock">) {
-  return async (
+  return (
     channel: C,
     { incoming, clientAddress, requestId }: Omit<HookRequest, "outgoing">,
-  ): Promise<HookReply> => {
-    const held = new HeldBody(bodies, channel.identity.organizationId);
-    try {
+  ): Promise<HookReply> =>
+    new Promise((resolve, reject) => {
+      const held = new HeldBody(bodies, channel.identity.organizationId);
+      const failed = (error: unknown): void => {
+        held.release();
+        reject(error);
+      };
+      const settle = (result: IngestResult): void => {
+        held.release();
+        try {
+          resolve(replyTo(channel, result));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      const take = (request: RawRequest): void => {
+        try {
+          // A sender that hangs up does not undo its delivery: what was read is carried through.
+          const result = ingest(channel, request, { signal: NEVER_ABORTED });
+          if (result instanceof Promise) result.then(settle, failed);
+          else settle(result);
+        } catch (error) {
+          failed(error);
+        }
+      };
       const arrival = { arrivedAtMs: clock(), clientAddress, requestId };
-      const request = await readDelivery(incoming, channel, arrival, held);
-      // A sender that hangs up does not undo its delivery: what was read is carried through.
-      const result = await ingest(channel, request, { signal: NEVER_ABORTED });
-      return replyTo(channel, result);
-    } finally {
-      held.release();
-    }
-  };
+      readDelivery(incoming, channel, arrival, held, { done: take, failed });
+    });
 }
 
 const NEVER_ABORTED = new AbortController().signal;
