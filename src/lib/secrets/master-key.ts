@@ -26,6 +26,17 @@ export async function loadOrCreateMasterKey(
   return { key, isNew: true };
 }
 
+/** The master key of a data directory; undefined where it has none. @throws as `loadOrCreateMasterKey` does */
+export const findMasterKey = (dataDir: string): Promise<Buffer | undefined> =>
+  readKey(join(dataDir, KEY_FILE));
+
+/** Puts a key into a data directory that has none, on disk when it resolves. */
+export async function putMasterKey(dataDir: string, key: Buffer): Promise<void> {
+  const file = join(dataDir, KEY_FILE);
+  await rename(await writeSynced(file, key), file);
+  await syncDirectory(dataDir);
+}
+
 /** Takes a key away that was made for nothing. */
 export async function dropMasterKey(dataDir: string): Promise<void> {
   await rm(join(dataDir, KEY_FILE), { force: true });

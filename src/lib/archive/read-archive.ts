@@ -1,0 +1,147 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { type Readable, Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip } from "node:zlib";
+import { extract } from "tar-stream";
+import {
+  ArchiveError,
+  type ArchivePart,
+  MANIFEST,
+  MANIFEST_DIGEST,
+  type Manifest,
+  PART_ENDING,
+} from "./archive.ts";
+
+/** A part as it is read. The next one comes once this one was read to its end. */
+export interface ReadPart {
+  readonly name: string;
+  /** As it was given to the writer. */
+  readonly content: Readable;
+}
+
+export interface ReadOptions {
+  readonly signal: AbortSignal;
+  /** Told how much of the file was read. */
+  readonly onBytes?: (bytes: number) => void;
+}
+
+/** What a table of contents may take of memory. */
+const MAX_SMALL_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Reads a whole archive, and answers its table of contents where each part is there and as it was written.
+ *
+ * @throws ArchiveError that names what is not; the system's errors where the file cannot be read
+ */
+export async function checkArchive(file: string, options: ReadOptions): Promise<Manifest> {
+  const found: ArchivePart[] = [];
+  const small = new Map<string, string>();
+  for await (const { name, stream } of readEntries(file, options)) {
+    if (small.has(MANIFEST_DIGEST)) throw new ArchiveError(`it goes on with ${name} behind its end`);
+    if (name === MANIFEST || name === MANIFEST_DIGEST) small.set(name, await readSmall(name, stream));
+    else if (name.endsWith(PART_ENDING)) found.push(await digest(name.slice(0, -PART_ENDING.length), stream));
+    else throw new ArchiveError(`${name} is no part of such an archive`);
+  }
+  const text = small.get(MANIFEST);
+  const said = small.get(MANIFEST_DIGEST)?.split(" ", 1)[0];
+  if (text === undefined || said === undefined) throw new ArchiveError("it was cut off: its end is missing");
+  if (createHash("sha256").update(text).digest("hex") !== said)
+    throw new ArchiveError(`${MANIFEST} is not as it was written (SHA-256)`);
+  const manifest = JSON.parse(text) as Manifest;
+  refuseDifference(manifest.parts, found);
+  return manifest;
+}
+
+/** The parts of an archive that was checked, in its order, so far as they are wanted. */
+export async function* readArchive(
+  file: string,
+  { isWanted, ...options }: ReadOptions & { readonly isWanted: (name: string) => boolean },
+): AsyncGenerator<ReadPart> {
+  for await (const { name: entry, stream } of readEntries(file, options)) {
+    const name = entry.slice(0, -PART_ENDING.length);
+    if (!entry.endsWith(PART_ENDING) || !isWanted(name)) {
+      stream.resume();
+      continue;
+    }
+    const content = createGunzip();
+    pipeline(stream, content).catch((error: Error) => content.destroy(error));
+    yield { name, content };
+  }
+}
+
+async function* readEntries(file: string, { signal, onBytes }: ReadOptions) {
+  let bytes = 0;
+  const counting = new Transform({
+    transform(chunk: Buffer, _, done) {
+      bytes += chunk.length;
+      onBytes?.(bytes);
+      done(null, chunk);
+    },
+  });
+  const entries = extract();
+  const source = createReadStream(file, { signal, highWaterMark: 256 * 1024 });
+  let failure: unknown;
+  const read = pipeline(source, counting, entries).catch((error: unknown) => {
+    failure = error;
+  });
+  let last: string | undefined;
+  try {
+    for await (const entry of entries) {
+      yield { name: entry.header.name, stream: entry as unknown as Readable };
+      last = entry.header.name;
+    }
+    await read;
+    if (failure !== undefined) throw failure;
+  } catch (error) {
+    if (error instanceof ArchiveError) throw error;
+    signal.throwIfAborted();
+    await read;
+    if ((failure as NodeJS.ErrnoException | undefined)?.syscall !== undefined) throw failure;
+    const what = last === undefined ? "it begins as no archive does" : `it cannot be read behind ${last}`;
+    throw new ArchiveError(what, { cause: error });
+  } finally {
+    source.destroy();
+  }
+}
+
+async function digest(name: string, stream: Readable): Promise<ArchivePart> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  for await (const chunk of chunksOf(name, stream)) {
+    hash.update(chunk);
+    bytes += chunk.length;
+  }
+  return { name, bytes, sha256: hash.digest("hex") };
+}
+
+async function readSmall(name: string, stream: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of chunksOf(name, stream)) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > MAX_SMALL_BYTES) throw new ArchiveError(`${name} is too long`);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+async function* chunksOf(name: string, stream: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* stream as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw new ArchiveError(`it was cut off within ${name}`, { cause: error });
+  }
+}
+
+function refuseDifference(listed: readonly ArchivePart[], found: readonly ArchivePart[]): void {
+  const byName = new Map(found.map((part) => [part.name, part]));
+  for (const { name, bytes, sha256 } of listed) {
+    const part = byName.get(name);
+    if (part === undefined) throw new ArchiveError(`the part ${name} is missing`);
+    if (part.sha256 !== sha256 || part.bytes !== bytes)
+      throw new ArchiveError(`the part ${name} is not as it was written (SHA-256)`);
+  }
+  if (found.length !== listed.length)
+    throw new ArchiveError("it has parts that its table of contents does not list");
+}

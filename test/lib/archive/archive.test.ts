@@ -1,0 +1,92 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { checkArchive, readArchive } from "../../../src/lib/archive/read-archive.ts";
+import { createArchive } from "../../../src/lib/archive/write-archive.ts";
+
+const { signal } = new AbortController();
+const dir = mkdtempSync(join(tmpdir(), "inlet-archive-"));
+const file = join(dir, "whole.tar");
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+const PARTS = [
+  ["first", "some text"],
+  ["folder/second", Array.from({ length: 20_000 }, (_, n) => `${n * 7919}`).join(" ")],
+  ["empty", ""],
+] as const;
+const bytesOf = (content: string) => Readable.from([Buffer.from(content)]);
+
+beforeAll(async () => {
+  await using archive = await createArchive(file, { signal });
+  for (const [name, content] of PARTS) await archive.add(name, bytesOf(content));
+  expect(readdirSync(dir)).toEqual([expect.stringMatching(/^whole\.tar\.partial-\d+$/)]);
+  expect(await archive.finish({ about: "it" })).toBe(statSync(file).size);
+});
+
+async function check(bytes: Uint8Array): Promise<string> {
+  const other = join(dir, "other.tar");
+  writeFileSync(other, bytes);
+  return checkArchive(other, { signal }).then(
+    () => "whole",
+    (error: Error) => `${error.name}: ${error.message}`,
+  );
+}
+
+describe("an archive", () => {
+  it("gives back what was put in, for its owner alone, and says of itself what it was told to", async () => {
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const manifest = await checkArchive(file, { signal });
+    expect(manifest.about).toBe("it");
+    expect(manifest.parts.map(({ name }) => name)).toEqual(PARTS.map(([name]) => name));
+    const found: (readonly string[])[] = [];
+    for await (const { name, content } of readArchive(file, { signal, isWanted: (one) => one !== "first" }))
+      found.push([name, await text(content)]);
+    expect(found).toEqual(PARTS.slice(1));
+  });
+
+  it("is named with the part in which a byte is another", async () => {
+    const whole = readFileSync(file);
+    const flipped = (at: number) => whole.map((byte, index) => (index === at ? byte ^ 1 : byte));
+    // Behind the header of the first part, and in the middle of the second.
+    expect(await check(flipped(512 + 12))).toBe(
+      "ArchiveError: the part first is not as it was written (SHA-256)",
+    );
+    expect(await check(flipped(whole.length / 2))).toContain(
+      "the part folder/second is not as it was written",
+    );
+    const manifest = whole.indexOf('"about": "it"');
+    expect(await check(flipped(manifest + 10))).toContain("manifest.json is not as it was written");
+    expect(await check(Buffer.from("nothing of the kind".repeat(100)))).toContain(
+      "begins as no archive does",
+    );
+  });
+
+  it("is whole at its full length only, wherever it was cut off", async () => {
+    const whole = readFileSync(file);
+    // A tar ends with two blocks of zeros and more, which say nothing.
+    const end = whole.indexOf("manifest.json.sha256") + 1024;
+    const cuts = Array.from({ length: 60 }, (_, n) => Math.floor((n * end) / 60));
+    for (const cut of [...cuts, 512, 1024, end - 512, end - 1])
+      expect(await check(whole.subarray(0, cut)), `cut at ${cut}`).toMatch(/^ArchiveError: /);
+    expect(await check(whole)).toBe("whole");
+  });
+
+  it("that was not finished leaves nothing behind", async () => {
+    const before = readdirSync(dir);
+    {
+      await using archive = await createArchive(join(dir, "given-up.tar"), { signal });
+      await archive.add("first", bytesOf("some text"));
+      const broken = Readable.from(
+        (function* () {
+          yield Buffer.from("begins");
+          throw new Error("its source is gone");
+        })(),
+      );
+      await expect(archive.add("second", broken)).rejects.toThrow("its source is gone");
+    }
+    expect(readdirSync(dir)).toEqual(before);
+  });
+});

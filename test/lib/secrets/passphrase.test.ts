@@ -1,0 +1,22 @@
+import { describe, expect, it } from "vitest";
+import {
+  openUnderPassphrase,
+  sealUnderPassphrase,
+  WrongPassphraseError,
+} from "../../../src/lib/secrets/passphrase.ts";
+
+describe("a text sealed under a passphrase", () => {
+  it("opens under it, in whatever form its letters came, and under no other", async () => {
+    const sealed = await sealUnderPassphrase("gr\u00fc\u00dfe und mehr", "s3cret", "place");
+    expect(JSON.stringify(sealed)).not.toMatch(/s3cret|mehr/);
+    expect(await openUnderPassphrase("gru\u0308\u00dfe und mehr", sealed, "place")).toBe("s3cret");
+    await expect(openUnderPassphrase("Gr\u00fc\u00dfe und mehr", sealed, "place")).rejects.toThrow(
+      WrongPassphraseError,
+    );
+  });
+
+  it("does not take all memory where others have changed what it costs", async () => {
+    const sealed = { kdf: "scrypt", n: 2 ** 24, r: 8, p: 1, salt: "c2FsdA", text: "s1.a.b" } as const;
+    await expect(openUnderPassphrase("any", sealed, "place")).rejects.toThrow(/memory limit/i);
+  });
+});
