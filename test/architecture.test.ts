@@ -73,6 +73,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   cloudevents: ["event", "consumer"],
   kysely: ["data", "resources", "cli"],
   pg: ["data"],
+  "pg-copy-streams": ["data"],
   "tar-stream": ["lib"],
   undici: ["net"],
   oauth4webapi: ["net", "console"],

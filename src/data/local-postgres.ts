@@ -127,7 +127,7 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
   };
 }
 
-/** The PostgreSQL that a running gateway keeps under the data directory; undefined: there is none. */
+/** The PostgreSQL that a running gateway keeps under the data directory (its real path); undefined: there is none. */
 export async function findLocalPostgres(dataDir: string): Promise<PostgresSocket | undefined> {
   const clusterDir = join(dataDir, "postgres");
   if ((await findPostmaster(clusterDir)) === undefined) return undefined;

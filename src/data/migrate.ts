@@ -18,9 +18,11 @@ interface Migration {
   readonly servedFrom: number;
 }
 
-interface AppliedMigration {
+/** A migration as the database has it on record. */
+export interface AppliedMigration {
   readonly number: number;
   readonly name: string;
+  /** SHA-256 of its text. */
   readonly checksum: string;
   readonly servedFrom: number;
 }
@@ -44,9 +46,11 @@ export async function migrate(options: {
   readonly connection: DatabaseConnection;
   readonly log: Log;
   readonly directory?: URL;
+  /** The last one to apply; default: all. */
+  readonly upTo?: number;
 }): Promise<void> {
-  const { connection, log, directory = DIRECTORY } = options;
-  const migrations = await readMigrations(directory);
+  const { connection, log, directory = DIRECTORY, upTo } = options;
+  const migrations = (await readMigrations(directory)).slice(0, upTo);
   // A door of its own without time limits: to wait for another program's migrations, or for long ones of our own, may take
   // longer than any query of the API. It closes at the end, and the lock goes with it.
   await using database = openDatabase({ connection, maxConnections: 1, statementTimeoutMs: 0 });
@@ -54,6 +58,22 @@ export async function migrate(options: {
     await sql`SELECT pg_advisory_lock(${LOCK})`.execute(session);
     await applyMissing(session, migrations, log);
   });
+}
+
+/**
+ * Refuses what this program cannot make a database for: it has to know all of the migrations, and by the same text.
+ *
+ * @throws MigrationError
+ */
+export async function checkMigrationsKnown(applied: readonly AppliedMigration[]): Promise<void> {
+  const migrations = await readMigrations(DIRECTORY);
+  const unknown = applied.find((one) => !knows(migrations, one));
+  if (unknown !== undefined) {
+    throw new MigrationError(
+      `It has ${unknown.name}, which this program does not know: take a newer version of Inlet.`,
+    );
+  }
+  refuseWhatDoesNotFit(migrations, applied);
 }
 
 async function applyMissing(db: Queryable, migrations: readonly Migration[], log: Log): Promise<void> {

@@ -1,7 +1,14 @@
-import { type LocalRedis, startLocalRedis } from "../bus/connection/local-redis.ts";
+import { existsSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { findLocalRedis, type LocalRedis, startLocalRedis } from "../bus/connection/local-redis.ts";
 import type { Config } from "../config.ts";
 import type { DatabaseConnection } from "../data/database.ts";
-import { findLocalPostgres, type LocalPostgres, startLocalPostgres } from "../data/local-postgres.ts";
+import {
+  findLocalPostgres,
+  type LocalPostgres,
+  type PostgresSocket,
+  startLocalPostgres,
+} from "../data/local-postgres.ts";
 import { acquireDataLock, type DataLock } from "../lib/servers/data-lock.ts";
 import type { Log } from "../log.ts";
 import { loadMasterKeys, type MasterKeys } from "./master-keys.ts";
@@ -91,16 +98,75 @@ export async function openDatabaseBeside(
   try {
     return await openDatabaseStore(config, deps);
   } catch (error) {
-    const running = error instanceof DataDirInUseError && (await findLocalPostgres(config.dataDir));
+    const running =
+      error instanceof DataDirInUseError && (await findLocalPostgres(realpathSync(config.dataDir)));
     if (!running) throw error;
     return { database: running, async [Symbol.asyncDispose]() {} };
   }
 }
 
+/** The PostgreSQL and the Redis of a data directory. */
+export interface OwnStores extends AsyncDisposable {
+  readonly postgres: PostgresSocket;
+  /** Path of the socket. */
+  readonly redis: string;
+  /** Of a gateway that runs; else they were started for the caller, and end at disposal. */
+  readonly areRunning: boolean;
+}
+
+/**
+ * Both own servers, for reading, of a gateway that runs or of one that does not. The master key is left alone.
+ *
+ * @param options.dataDir its real, absolute path
+ * @throws DataDirInUseError where a gateway has the directory, and its servers do not answer
+ */
+export async function openOwnStores(options: {
+  readonly dataDir: string;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}): Promise<OwnStores> {
+  const { dataDir } = options;
+  await using opening = new AsyncDisposableStack();
+  const lock = acquireDataLock(dataDir);
+  if (!lock.ok) {
+    const [postgres, redis] = await Promise.all([findLocalPostgres(dataDir), findLocalRedis(dataDir)]);
+    if (postgres && redis) return { postgres, redis, areRunning: true, async [Symbol.asyncDispose]() {} };
+    throw new DataDirInUseError(`${lock.error.message}; its PostgreSQL and its Redis do not answer (yet)`);
+  }
+  opening.use(lock.value);
+  refuseUnfinished(dataDir);
+  const postgres = opening.use(await startLocalPostgres(options));
+  const redis = opening.use(await startLocalRedis(options));
+  const owned = opening.move();
+  return {
+    postgres: postgres.connection,
+    redis: redis.socketPath,
+    areRunning: false,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** Stands in a data directory for as long as a restore into it has not ended. */
+export const UNFINISHED_RESTORE = "restore.unfinished";
+
 function lockDataDir({ dataDir }: Config): DataLock {
   const lock = acquireDataLock(dataDir);
   if (!lock.ok) throw new DataDirInUseError(lock.error.message);
+  try {
+    refuseUnfinished(lock.value.dataDir);
+  } catch (error) {
+    lock.value[Symbol.dispose]();
+    throw error;
+  }
   return lock.value;
+}
+
+/** Half of a backup would pass for all of it. */
+function refuseUnfinished(dataDir: string): void {
+  if (!existsSync(join(dataDir, UNFINISHED_RESTORE))) return;
+  throw new Error(
+    `a restore into ${dataDir} was cut off, and it holds a part of the backup only: run \`inlet restore\` with it again, or remove the folder`,
+  );
 }
 
 function databaseConnection(url: string | undefined, own: LocalPostgres | undefined): DatabaseConnection {

@@ -60,6 +60,15 @@ describe("migrate", () => {
     expect(await numbers()).toEqual([1]);
   });
 
+  it("stops at a given migration, and goes on from there", async () => {
+    const directory = await program(SECOND);
+    const { connection } = database;
+    await migrate({ connection, log, directory, upTo: 1 });
+    expect(await numbers()).toEqual([1]);
+    await migrate({ connection, log, directory });
+    expect(await numbers()).toEqual([1, 2]);
+  });
+
   it("applies only missing migrations", async () => {
     await migrate({ connection: database.connection, log, directory: await program(FIRST) });
     await migrate({ connection: database.connection, log, directory: await program(SECOND) });

@@ -28,10 +28,16 @@ export interface LocalRedisOptions {
   readonly maxMemoryBytes?: number;
   /** How long it may not answer before it counts as hung; 20 s unless given. */
   readonly maxSilenceMs?: number;
+  /** Begins with what `redis/<RDB_FILE>` holds, and keeps nothing until it is told `CONFIG SET appendonly yes`. */
+  readonly fromRdb?: boolean;
 }
+
+/** In `<dataDir>/redis`, while a restore is under way. */
+export const RDB_FILE = "restore.rdb";
 
 const LOOK_TIMEOUT_MS = 2_000;
 const SOCKET_NAME = "redis.sock";
+const CONFIG_FILE = "redis.conf";
 /** Scripts that declare their flags (`#!lua flags=…`) came with 7.0. */
 const MIN_MAJOR = 7;
 /** Valkey is the same server under the name that some systems ship. */
@@ -42,16 +48,16 @@ const PROGRAMS = ["redis-server", "valkey-server"];
  * lock must be held. Throws an Error whose message says what to do.
  */
 export async function startLocalRedis(options: LocalRedisOptions): Promise<LocalRedis> {
-  const { dataDir, log, signal } = options;
+  const { dataDir, log, signal, fromRdb = false } = options;
   const program = await findRedisProgram();
   const redisDir = join(dataDir, "redis");
   mkdirSync(redisDir, { recursive: true, mode: 0o700 });
   mkdirSync(join(dataDir, "log"), { recursive: true, mode: 0o700 });
   const socketDir = makeSocketDir(dataDir, SOCKET_NAME);
   const socketPath = join(socketDir, SOCKET_NAME);
-  const configFile = join(dataDir, "redis.conf");
+  const configFile = join(dataDir, CONFIG_FILE);
   const maxMemoryBytes = options.maxMemoryBytes ?? Math.floor(availableMemoryBytes() / 2);
-  writeFileSync(configFile, renderConfig({ redisDir, socketPath, maxMemoryBytes }), { mode: 0o600 });
+  writeFileSync(configFile, renderConfig({ redisDir, socketPath, maxMemoryBytes, fromRdb }), { mode: 0o600 });
   const server = await superviseServer(
     {
       name: "redis",
@@ -87,6 +93,16 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
   };
 }
 
+/** The socket of the Redis that a running gateway keeps under the data directory (its real path); undefined: there is none. */
+export async function findLocalRedis(dataDir: string): Promise<string | undefined> {
+  const config = await readFile(join(dataDir, CONFIG_FILE), "utf8").catch(() => "");
+  const quoted = /^unixsocket "(.*)"$/m.exec(config)?.[1];
+  if (quoted === undefined) return undefined;
+  const socketPath = quoted.replaceAll(/\\(.)/g, "$1");
+  const seen = await lookAt(socketPath);
+  return seen?.dir === join(dataDir, "redis") && !seen.loading ? socketPath : undefined;
+}
+
 /** The redis-server of this machine. @throws an Error that says what to do */
 export async function findRedisProgram(): Promise<string> {
   for (const program of PROGRAMS) {
@@ -106,7 +122,12 @@ export async function findRedisProgram(): Promise<string> {
 const installLine = (): string =>
   process.platform === "darwin" ? "brew install redis" : "sudo sh config/setup.sh";
 
-function renderConfig(options: { redisDir: string; socketPath: string; maxMemoryBytes: number }): string {
+function renderConfig(options: {
+  readonly redisDir: string;
+  readonly socketPath: string;
+  readonly maxMemoryBytes: number;
+  readonly fromRdb: boolean;
+}): string {
   const quoted = (path: string) => `"${path.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
   return `${[
     "# Written by Inlet at each start: changes here are lost.",
@@ -120,11 +141,14 @@ function renderConfig(options: { redisDir: string; socketPath: string; maxMemory
     'logfile ""',
     "always-show-logo no",
     'save ""',
-    "appendonly yes",
+    ...(options.fromRdb ? ["appendonly no", `dbfilename ${RDB_FILE}`] : ["appendonly yes"]),
     "appendfsync always",
     "aof-load-truncated yes",
     `maxmemory ${options.maxMemoryBytes}`,
     "maxmemory-policy noeviction",
+    // A backup reads all through the socket: it waits for nobody who may want to read it too, and writes no file.
+    "repl-diskless-sync yes",
+    "repl-diskless-sync-delay 0",
     "lazyfree-lazy-expire yes",
     "hash-max-listpack-entries 128",
   ].join("\n")}\n`;
