@@ -21,8 +21,13 @@ export type Command =
 /** Kubernetes puts these into every pod beside a service called `inlet`. */
 const KUBERNETES_SERVICE_LINK = /^INLET_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_(TCP|UDP|SCTP)(_.*)?)$/;
 
-/** What the command line reads of the environment as a client of the API. */
-export const CLIENT_VARIABLES: ReadonlySet<string> = new Set(["INLET_URL", "INLET_APP", "INLET_SECRET"]);
+/** What commands read of the environment, and the gateway does not. */
+export const COMMAND_VARIABLES: ReadonlySet<string> = new Set([
+  "INLET_URL",
+  "INLET_APP",
+  "INLET_SECRET",
+  "INLET_BACKUP_PASSPHRASE",
+]);
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -141,7 +146,7 @@ function findUnknown(names: readonly string[]): Finding[] {
   const known = SETTING_LIST.map((setting) => setting.name);
   return names
     .filter(
-      (name) => !known.includes(name) && !CLIENT_VARIABLES.has(name) && !KUBERNETES_SERVICE_LINK.test(name),
+      (name) => !known.includes(name) && !COMMAND_VARIABLES.has(name) && !KUBERNETES_SERVICE_LINK.test(name),
     )
     .map((name) => {
       const nearest = findNearest(name, known);

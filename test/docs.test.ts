@@ -1,7 +1,7 @@
 import { globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { CLIENT_VARIABLES, renderSettingsTable } from "../src/config.ts";
+import { COMMAND_VARIABLES, renderSettingsTable } from "../src/config.ts";
 import { QUARANTINE_REASONS } from "../src/event/outcome.ts";
 import { STATUS_OF } from "../src/http/problem.ts";
 import { SETTING_LIST } from "../src/settings.ts";
@@ -54,7 +54,7 @@ describe("the README and the pages of src/docs", () => {
   });
 
   it("name only settings, metrics and presets that exist", () => {
-    const settings = [...SETTING_LIST.map(({ name }) => name), ...CLIENT_VARIABLES];
+    const settings = [...SETTING_LIST.map(({ name }) => name), ...COMMAND_VARIABLES];
     expect(find(/\b(INLET_[A-Z_]+)\b/g).filter(({ found }) => !settings.includes(found))).toEqual([]);
     const lines = source.join("\n");
     const metrics = find(/\b(inlet_[a-z_]+?)(?:_bucket|_sum|_count)?\b/g);

@@ -51,6 +51,18 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./gateway/seal-addresses.ts"),
   },
   {
+    name: "backup",
+    summary: "Write what the gateway keeps in its own PostgreSQL and Redis into one file",
+    group: GATEWAY,
+    load: () => import("./gateway/backup.ts"),
+  },
+  {
+    name: "restore",
+    summary: "Make a data directory of a backup",
+    group: GATEWAY,
+    load: () => import("./gateway/restore.ts"),
+  },
+  {
     name: "login",
     summary: "Keep a gateway's address and an API key",
     group: SESSION,

@@ -1,0 +1,255 @@
+import { open, readdir, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { loadRdb } from "../../bus/backup/load-rdb.ts";
+import { findLocalRedis, startLocalRedis } from "../../bus/connection/local-redis.ts";
+import type { Config } from "../../config.ts";
+import { openDatabaseLoad } from "../../data/backup/load-database.ts";
+import { type Database, openDatabase } from "../../data/database.ts";
+import { findLocalPostgres, type PostgresSocket, startLocalPostgres } from "../../data/local-postgres.ts";
+import { checkMigrationsKnown, MigrationError, migrate } from "../../data/migrate.ts";
+import { UNFINISHED_RESTORE } from "../../gateway/stores.ts";
+import { ArchiveError } from "../../lib/archive/archive.ts";
+import { checkArchive, readArchive } from "../../lib/archive/read-archive.ts";
+import { putMasterKey } from "../../lib/secrets/master-key.ts";
+import { acquireDataLock, type DataLock } from "../../lib/servers/data-lock.ts";
+import type { Log } from "../../log.ts";
+import { CommandError, EXIT, wrongUse } from "../exit.ts";
+import type { Io } from "../io.ts";
+import type { Output } from "../output/output.ts";
+import { bytesText, createProgress, type Progress } from "../output/progress.ts";
+import { openLog } from "../process.ts";
+import { type BackupAbout, parseAbout, REDIS_PART, tablePart } from "./manifest.ts";
+import { openMasterKey, type RestoredKey } from "./master-key.ts";
+import { whatIsLost } from "./what-is-lost.ts";
+
+export interface RestoreWish {
+  readonly config: Config;
+  readonly file: string;
+  readonly dataDir: string;
+  readonly withoutMasterKey: boolean;
+}
+
+interface Restoring {
+  readonly file: string;
+  /** Real, absolute path; owned. */
+  readonly dataDir: string;
+  readonly about: BackupAbout;
+  readonly progress: Progress;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+/** In a folder that is empty but for a file system's own, and what the lock leaves. */
+const NOTHING = ["lost+found", "inlet.lock", "inlet.pid"];
+/** An erasure writes its row first and the entry last: that may have come after the snapshot. */
+const ERASURE_MS = 600_000;
+
+/**
+ * Makes a data directory of a backup, for a gateway to start on. The whole file is checked before anything is written; where it is cut off
+ * later, the folder says so to every start, and the same restore can be run again.
+ *
+ * @throws CommandError
+ */
+export async function restore(io: Io, output: Output, wish: RestoreWish): Promise<void> {
+  const { config, withoutMasterKey } = wish;
+  const { signal } = io;
+  refuseOtherStores(config);
+  const { isUnfinished } = await lookInto(wish.dataDir);
+  const file = resolve(wish.file);
+  using progress = createProgress(io);
+  const about = await readAbout(file, progress, signal);
+  progress[Symbol.dispose]();
+  const key = await openMasterKey(io, about.masterKey, {
+    ofSettings: config.masterKey,
+    leaveOut: withoutMasterKey,
+  });
+  const log = await openLog({ logLevel: "warn" }, process.stderr);
+  using lock = takeDataDir(wish.dataDir);
+  const { dataDir } = lock;
+  const restoring: Restoring = { file, dataDir, about, progress, log, signal };
+  if (isUnfinished) await clear(restoring, output);
+  await writeMarker(dataDir);
+  const sources = await fill(restoring);
+  if (key.kind === "file") await putMasterKey(dataDir, key.key);
+  await rm(join(dataDir, UNFINISHED_RESTORE));
+  await syncDirectory(dataDir);
+  progress[Symbol.dispose]();
+  tell(output, { file, dataDir, about, sources, key });
+}
+
+/** What is restored is for a gateway with stores of its own. */
+function refuseOtherStores({ databaseUrl, redisUrls }: Config): void {
+  if (databaseUrl === undefined && redisUrls.length === 0) return;
+  throw wrongUse(
+    "Nothing is restored: DATABASE_URL or REDIS_URL is set, and a gateway with them would not use the data directory.",
+  );
+}
+
+async function readAbout(file: string, progress: Progress, signal: AbortSignal): Promise<BackupAbout> {
+  try {
+    const onBytes = (bytes: number) => progress.show(`Checks the backup: ${bytesText(bytes)}`);
+    const about = parseAbout(await checkArchive(file, { signal, onBytes }));
+    await checkMigrationsKnown(about.postgres.migrations);
+    return about;
+  } catch (error) {
+    if (error instanceof ArchiveError)
+      throw new CommandError(`Nothing is restored: ${file} is not whole: ${error.message}.`);
+    if (error instanceof MigrationError)
+      throw new CommandError(`Nothing is restored: this backup does not fit the program. ${error.message}`);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== undefined) throw new CommandError(`Nothing is restored: ${file} cannot be read (${code}).`);
+    throw error;
+  }
+}
+
+/** @throws CommandError where the folder holds something that is no part of a restore */
+async function lookInto(dataDir: string): Promise<{ readonly isUnfinished: boolean }> {
+  const names: readonly string[] = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw new CommandError(`Nothing is restored: ${dataDir} cannot be read (${error.code}).`);
+  });
+  const isUnfinished = names.includes(UNFINISHED_RESTORE);
+  const [first, ...others] = names.filter((name) => !NOTHING.includes(name));
+  if (first === undefined || isUnfinished) return { isUnfinished };
+  throw new CommandError(
+    `Nothing is restored: ${dataDir} is not empty (${first}${others.length === 0 ? "" : ` and ${others.length} more`}). A restore goes into an empty or missing folder.`,
+  );
+}
+
+function takeDataDir(path: string): DataLock {
+  const lock = acquireDataLock(path);
+  if (lock.ok) return lock.value;
+  throw new CommandError(`Nothing is restored: ${lock.error.message}.`, { exitCode: EXIT.dataDirInUse });
+}
+
+/** Takes away the part that a restore has left which was cut off, and ends its servers. */
+async function clear({ dataDir, log, signal }: Restoring, output: Output): Promise<void> {
+  output.note("A restore into this folder was cut off: it begins anew.");
+  const [postgres, redis] = await Promise.all([findLocalPostgres(dataDir), findLocalRedis(dataDir)]);
+  if (postgres) await (await startLocalPostgres({ dataDir, log, signal }))[Symbol.asyncDispose]();
+  if (redis) await (await startLocalRedis({ dataDir, log, signal }))[Symbol.asyncDispose]();
+  for (const name of await readdir(dataDir)) {
+    // The mark goes with what comes instead.
+    if (NOTHING.includes(name) || name === UNFINISHED_RESTORE) continue;
+    await rm(join(dataDir, name), { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+async function fill(restoring: Restoring): Promise<number> {
+  const { file, dataDir, about, progress, log, signal } = restoring;
+  progress.show("Makes a PostgreSQL");
+  await using postgres = await startLocalPostgres({ dataDir, log, signal });
+  const { connection } = postgres;
+  // Rows fit the tables of then; the next start brings them up to this program.
+  await migrate({ connection, log, upTo: about.postgres.migrations.length });
+  await loadTables(restoring, connection);
+  await using database = openDatabase({ connection, maxConnections: 1, statementTimeoutMs: 0 });
+  const isWanted = (name: string): boolean => name === REDIS_PART;
+  const onBytes = (bytes: number) => progress.show(`Redis: ${bytesText(bytes)} of the backup read`);
+  for await (const { content } of readArchive(file, { isWanted, onBytes, signal })) {
+    const { sources } = await loadRdb({
+      ...{ dataDir, content, log, signal },
+      topicsOf: (channelNumber) => topicsOf(database, channelNumber),
+      deleted: await erasedAround(database, about.takenAt),
+    });
+    return sources;
+  }
+  throw new CommandError(`${file} has no ${REDIS_PART}.`);
+}
+
+async function loadTables(
+  { file, about, progress, signal }: Restoring,
+  connection: PostgresSocket,
+): Promise<void> {
+  const { tables, sequences } = about.postgres;
+  const byPart = new Map(tables.map((table) => [tablePart(table.name), table]));
+  await using load = await openDatabaseLoad(connection);
+  let loaded = 0;
+  for await (const { name, content } of readArchive(file, { isWanted: (one) => byPart.has(one), signal })) {
+    const table = byPart.get(name);
+    if (table === undefined) continue;
+    progress.show(`PostgreSQL: ${++loaded} of ${tables.length} tables, ${table.name}`);
+    const rows = await load.load(table, content);
+    if (rows !== table.rows)
+      throw new CommandError(
+        `${rows} rows of ${table.name} came out of the backup, which says ${table.rows}.`,
+      );
+    byPart.delete(name);
+  }
+  const [missing] = byPart.values();
+  if (missing !== undefined) throw new CommandError(`The backup has no rows of ${missing.name}.`);
+  await load.finish(sequences);
+}
+
+async function topicsOf({ db }: Database, channelNumber: number): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom("topics")
+    .select("topic")
+    .where("channelNumber", "=", channelNumber)
+    .execute();
+  return rows.map(({ topic }) => topic);
+}
+
+/** Events that were being deleted for privacy while the snapshots were taken: Redis may still have them. */
+const erasedAround = ({ db }: Database, takenAt: string) =>
+  db
+    .selectFrom("deletedEvents")
+    .select(["topic", "entryId"])
+    .where("deletedAt", ">=", new Date(Date.parse(takenAt) - ERASURE_MS))
+    .execute();
+
+async function writeMarker(dataDir: string): Promise<void> {
+  await using file = await open(join(dataDir, UNFINISHED_RESTORE), "w", 0o600);
+  await file.sync();
+  await syncDirectory(dataDir);
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  await using directory = await open(path, "r");
+  await directory.sync();
+}
+
+function tell(
+  output: Output,
+  told: Pick<Restoring, "file" | "dataDir" | "about"> & {
+    readonly sources: number;
+    readonly key: RestoredKey;
+  },
+): void {
+  const { file, dataDir, about, sources, key } = told;
+  const { takenAt, inlet, postgres } = about;
+  const rows = postgres.tables.reduce((sum, table) => sum + table.rows, 0);
+  const notGivenBack = whatIsLost(takenAt);
+  output.one({ dataDir, file, takenAt, inlet, rows, sources, masterKey: key.kind, notGivenBack }, [
+    ["restored", dataDir],
+    ["backup", file],
+    ["taken at", `${takenAt}, by Inlet ${inlet}`],
+    ["PostgreSQL", `${rows} rows of ${postgres.tables.length} tables`],
+    ["sources", sources],
+    ["master key", keyWords(key)],
+  ]);
+  if (key.kind === "apart") {
+    output.note(
+      `Before the first start put the master key (${key.id}) into ${join(dataDir, "master.key")} (0600), or set INLET_MASTER_KEY.`,
+      "yellow",
+    );
+  }
+  if (output.isJson) return;
+  output.note(`What a restore cannot give back:\n${notGivenBack.map((line) => `- ${line}`).join("\n")}`);
+  output.note(`Start it once the gateway of before has ended: INLET_DATA_DIR=${dataDir} inlet start`);
+}
+
+function keyWords(key: RestoredKey): string {
+  switch (key.kind) {
+    case "file":
+      return "in the data directory";
+    case "setting":
+      return "as INLET_MASTER_KEY has it";
+    case "apart":
+      return `not there (${key.id})`;
+    case "none":
+      return "none yet";
+    default:
+      return key satisfies never;
+  }
+}

@@ -1,0 +1,209 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { afterAll, describe, expect, it } from "vitest";
+import { checkArchive } from "../../src/lib/archive/read-archive.ts";
+import { createArchive } from "../../src/lib/archive/write-archive.ts";
+import { type CommandOptions, runInlet } from "../support/command.ts";
+import { installApp, startTestGateway } from "../support/gateway.ts";
+import { opened } from "../support/opened.ts";
+
+const PASSPHRASE = { INLET_BACKUP_PASSPHRASE: "a passphrase for tests" };
+const dir = mkdtempSync(join(tmpdir(), "inlet-backup-"));
+afterAll(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
+const at = (...names: readonly string[]): string => join(dir, ...names);
+
+const run = (argv: readonly string[], options: CommandOptions = {}) =>
+  runInlet(argv, { ...options, env: { INLET_DATA_DIR: at("data"), ...options.env } });
+const reportOf = (stdout: string) => JSON.parse(stdout) as Record<string, unknown>;
+
+const startOn = (dataDir: string) => startTestGateway({ INLET_DATA_DIR: dataDir });
+type Started = Awaited<ReturnType<typeof startOn>>;
+
+const idsOf = async ({ api }: Started, appId: string): Promise<readonly string[]> =>
+  (await api<{ id: string }[]>("GET", `/apps/${appId}/events?limit=200`)).map(({ id }) => id);
+
+/** A gateway with servers of its own, a channel with events, and a backup that was made beside it. */
+const world = opened(async () => {
+  const gateway = await startOn(at("data"));
+  const app = await installApp(gateway, [
+    { uid: "inbox", kind: "webhook", config: {}, events: [{ type: "t", idPath: "$.id" }] },
+  ]);
+  const path = new URL(app.channels[0]?.url ?? "").pathname;
+  const post = async (to: Started, id: string): Promise<string> => {
+    const body = JSON.stringify({ id, big: "x".repeat(1_000) });
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${to.origin}${path}`, { method: "POST", headers, body });
+    expect(answer.status).toBe(200);
+    return ((await answer.json()) as { events: { status: string }[] }).events[0]?.status ?? "";
+  };
+  for (let n = 0; n < 20; n++) await post(gateway, `before-${n}`);
+  const made = await run(["backup", at("whole.tar")], { env: PASSPHRASE });
+  await post(gateway, "after");
+  const ids = (await idsOf(gateway, app.id)).filter((id) => id !== "after");
+  await gateway[Symbol.asyncDispose]();
+  return { app, made, post, ids };
+});
+
+describe("inlet backup", () => {
+  it("writes one file for its owner alone, beside a gateway that runs, with the master key sealed", async () => {
+    const { code, stdout, stderr } = world.made;
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(reportOf(stdout)).toMatchObject({ file: at("whole.tar"), masterKey: "sealed", tables: 52 });
+    expect(statSync(at("whole.tar")).mode & 0o777).toBe(0o600);
+    const key = readFileSync(at("data", "master.key"), "utf8").trim();
+    expect(readFileSync(at("whole.tar")).includes(key)).toBe(false);
+  });
+
+  it("writes it without a gateway as well, and without the key where that is asked for", async () => {
+    const { code, stdout, stderr } = await run(["backup", at("apart.tar"), "--without-master-key"]);
+    expect([code, reportOf(stdout).masterKey]).toEqual([0, "apart"]);
+    expect(stderr).toContain("No gateway runs here");
+    const manifest = await checkArchive(at("apart.tar"), { signal: new AbortController().signal });
+    expect(manifest.masterKey).toMatchObject({ sealed: null });
+  });
+
+  it.each([
+    ["no passphrase", [at("x.tar")], {}, 2, "INLET_BACKUP_PASSPHRASE"],
+    ["a short one", [at("x.tar")], { INLET_BACKUP_PASSPHRASE: "short" }, 2, "12 characters"],
+    ["a file that is there", [at("whole.tar")], PASSPHRASE, 2, "replaces no file"],
+    ["a folder that is not", [at("none", "x.tar")], PASSPHRASE, 1, "cannot be written (ENOENT)"],
+    [
+      "no gateway's data",
+      [at("x.tar")],
+      { ...PASSPHRASE, INLET_DATA_DIR: at("none") },
+      1,
+      "no gateway has been",
+    ],
+    [
+      "servers of others",
+      [at("x.tar")],
+      { ...PASSPHRASE, REDIS_URL: "redis://localhost" },
+      1,
+      "REDIS_URL names",
+    ],
+  ])("is refused, with the reason: %s", async (_, argv, env, code, reason) => {
+    const refused = await run(["backup", ...argv], { env });
+    expect([refused.code, refused.stdout, refused.stderr]).toEqual([
+      code,
+      "",
+      expect.stringContaining(reason),
+    ]);
+    expect(existsSync(at("x.tar"))).toBe(false);
+  });
+});
+
+describe("inlet restore", () => {
+  it("gives back what was acknowledged before the backup began, once, and what senders repeat is known", async () => {
+    const restored = await run(["restore", at("whole.tar"), "--data-dir", at("restored")], {
+      env: PASSPHRASE,
+    });
+    expect([restored.code, restored.stderr]).toEqual([0, ""]);
+    const { masterKey, notGivenBack } = reportOf(restored.stdout);
+    expect([masterKey, (notGivenBack as string[]).length]).toEqual(["file", 6]);
+    expect(readFileSync(at("restored", "master.key"))).toEqual(readFileSync(at("data", "master.key")));
+    await using gateway = await startOn(at("restored"));
+    const { app, post } = world;
+    expect(await idsOf(gateway, app.id)).toEqual(world.ids);
+    expect(await post(gateway, "before-7")).toBe("duplicate");
+    expect(await post(gateway, "after")).toBe("published");
+  });
+
+  const refusals: readonly (readonly [string, () => Promise<string> | string, object, number, string])[] = [
+    [
+      "a passphrase of another",
+      () => at("whole.tar"),
+      { INLET_BACKUP_PASSPHRASE: "another one of these" },
+      2,
+      "is not the one",
+    ],
+    [
+      "a master key of another",
+      () => at("apart.tar"),
+      { INLET_MASTER_KEY: "0".repeat(64) },
+      2,
+      "not the master key of this backup",
+    ],
+    ["no passphrase", () => at("whole.tar"), {}, 2, "INLET_BACKUP_PASSPHRASE"],
+    ["no such file", () => at("none.tar"), PASSPHRASE, 1, "ENOENT"],
+    [
+      "a part with another byte",
+      () => changed((bytes) => bytes.fill(7, 600, 601)),
+      PASSPHRASE,
+      1,
+      "the part redis.rdb is not as it was written",
+    ],
+    [
+      "a file that was cut off",
+      () => changed((bytes) => bytes.subarray(0, bytes.length - 9_000)),
+      PASSPHRASE,
+      1,
+      "is not whole",
+    ],
+    ["an archive of something else", () => archiveOf({}), PASSPHRASE, 1, "no backup of Inlet"],
+    ["a newer format", () => archiveOf({ format: 2 }), PASSPHRASE, 1, "newer version of Inlet"],
+    ["a newer migration", newerMigration, PASSPHRASE, 1, "9999_of_tomorrow.sql"],
+  ];
+  it.each(refusals)("is refused before anything is written: %s", async (_, file, env, code, reason) => {
+    const refused = await run(["restore", await file(), "--data-dir", at("refused")], { env: { ...env } });
+    expect([refused.code, refused.stdout, refused.stderr]).toEqual([
+      code,
+      "",
+      expect.stringContaining(reason),
+    ]);
+    expect(existsSync(at("refused"))).toBe(false);
+  });
+
+  it("never goes over what stands", async () => {
+    mkdirSync(at("occupied"));
+    writeFileSync(at("occupied", "letter.txt"), "mine");
+    for (const [where, code] of [
+      [at("occupied"), 1],
+      [at("data"), 1],
+    ] as const) {
+      const before = readdirSync(where);
+      const refused = await run(["restore", at("whole.tar"), "--data-dir", where], { env: PASSPHRASE });
+      expect([refused.code, refused.stderr]).toEqual([code, expect.stringContaining("is not empty")]);
+      expect(readdirSync(where)).toEqual(before);
+    }
+    const others = await run(["restore", at("whole.tar")], {
+      env: { ...PASSPHRASE, REDIS_URL: "redis://localhost" },
+    });
+    expect([others.code, others.stderr]).toEqual([2, expect.stringContaining("would not use")]);
+  });
+});
+
+function changed(change: (bytes: Buffer) => Buffer): string {
+  copyFileSync(at("whole.tar"), at("changed.tar"));
+  writeFileSync(at("changed.tar"), change(readFileSync(at("changed.tar"))));
+  return at("changed.tar");
+}
+
+async function archiveOf(about: Readonly<Record<string, unknown>>): Promise<string> {
+  rmSync(at("made.tar"), { force: true });
+  await using archive = await createArchive(at("made.tar"), { signal: new AbortController().signal });
+  await archive.add("redis.rdb", Readable.from([Buffer.from("x")]));
+  await archive.finish(about);
+  return at("made.tar");
+}
+
+async function newerMigration(): Promise<string> {
+  const { parts: _, ...about } = await checkArchive(at("whole.tar"), {
+    signal: new AbortController().signal,
+  });
+  const postgres = about.postgres as { migrations: object[] };
+  const number = postgres.migrations.length + 1;
+  postgres.migrations.push({ number, name: "9999_of_tomorrow.sql", checksum: "0", servedFrom: 1 });
+  return archiveOf(about);
+}
