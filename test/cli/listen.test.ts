@@ -125,6 +125,24 @@ it("waits for a server that is not there, then goes on in order, and later from 
   expect(server.taken.map(({ body }) => body)).toEqual(["4", "5"]);
 });
 
+it("refuses a second listener of the same, who would move the place of the first, until that has ended", async () => {
+  await using server = await startLocalServer(0);
+  const ending = new AbortController();
+  const args = ["listen", "one", "--to", server.url];
+  const first = runInlet(args, { env: world.env, signal: ending.signal });
+  await until(async () => {
+    await world.post("one", "1");
+    return server.taken.length > 0;
+  });
+  const second = await runInlet(args, { env: world.env });
+  expect([second.code, second.stderr]).toEqual([1, expect.stringContaining("sends the same events")]);
+  ending.abort();
+  await first;
+  await world.post("one", "2");
+  const third = await listenUntil(args.slice(1), () => server.taken.some(({ body }) => body === "2"));
+  expect(third.stderr).toContain("where it was");
+});
+
 it("sends deliveries themselves with --raw, from now on, with the headers and bytes of their sender", async () => {
   await using server = await startLocalServer(0);
   const ending = new AbortController();

@@ -33,7 +33,7 @@ export async function listen({ api, output, io }: Client, wish: ListenWish): Pro
   const ending = new AbortController();
   const signal = AbortSignal.any([io.signal, ending.signal]);
   const filters = [...channels.map((uid) => `channel ${uid}`), ...types.map((type) => `type ${type}`)].sort();
-  const state = openListenState(io.env, { baseUrl: api.baseUrl, appId: app.id, target: url, filters });
+  using state = openListenState(io.env, { baseUrl: api.baseUrl, appId: app.id, target: url, filters });
   const from = wish.from ?? state.position;
   output.note(headOf(wish, from));
 

@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { acquireFileLock } from "../../lib/servers/file-lock.ts";
 import { configDir } from "../client/credentials.ts";
+import { CommandError } from "../exit.ts";
 import type { Io } from "../io.ts";
 
 /** What one listener has been sent so far. Another app, target or filter is another one. */
@@ -12,14 +14,20 @@ export interface ListenerName {
   readonly filters: readonly string[];
 }
 
-export interface ListenState {
+export interface ListenState extends Disposable {
   /** Where the listener stood when it ended; undefined: it has never listened. */
   readonly position: string | undefined;
   /** In place when it returns, also if the process is killed right after. */
   readonly save: (position: string) => void;
 }
 
-/** The place of a listener, kept in a file of its own. */
+const CONTENTION_MS = 1_000;
+
+/**
+ * The place of a listener, kept in a file of its own, for one process at a time: of two each would move it past events of the other.
+ *
+ * @throws CommandError where another has it
+ */
 export function openListenState(env: Io["env"], name: ListenerName): ListenState {
   const folder = join(configDir(env), "listen");
   const { baseUrl, appId, target, filters } = name;
@@ -28,7 +36,14 @@ export function openListenState(env: Io["env"], name: ListenerName): ListenState
     .digest("hex");
   const file = join(folder, `${digest.slice(0, 24)}.json`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const lock = acquireFileLock(join(folder, `${digest.slice(0, 24)}.lock`), CONTENTION_MS);
+  if (lock === undefined) {
+    throw new CommandError(
+      `Another \`inlet listen\` sends the same events to ${target} already. End it first, or send to another address, or other channels or types.`,
+    );
+  }
   return {
+    [Symbol.dispose]: () => lock[Symbol.dispose](),
     position: readPosition(file),
     save(position) {
       const partial = `${file}.${process.pid}`;

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { err, ok, type Result } from "../result.ts";
+import { acquireFileLock } from "./file-lock.ts";
 
 /** Ownership of a data directory; held until disposed or until the process ends, however it ends. */
 export interface DataLock extends Disposable {
@@ -15,17 +15,11 @@ export interface DataLockHeld {
   readonly holderPid: number | undefined;
 }
 
-const SQLITE_BUSY = 5;
-/** Starters that come at the same moment each hold a step of the lock and let go again: one wins only if they try again. */
 const CONTENTION_MS = 1_000;
 
 /**
  * Makes the directory (0700) if it is missing and takes it; `dataDir` of the lock is its real, absolute path. Throws
- * where the directory cannot be made or written.
- *
- * Node has no flock(2), but SQLite locks its file in the kernel (fcntl(2)) and such a lock ends with its process, so
- * nothing stale can be left. The lock file is opened here only: in POSIX any other open and close of it by this process
- * would drop the lock, hence the holder's number in a file of its own.
+ * where the directory cannot be made or written. The holder's number is in a file of its own: to read the lock file would drop the lock.
  */
 export function acquireDataLock(
   dataDir: string,
@@ -34,18 +28,14 @@ export function acquireDataLock(
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const real = realpathSync(dataDir);
   const holderFile = join(real, "inlet.pid");
-  const database = new DatabaseSync(join(real, "inlet.lock"));
-  try {
-    database.exec(`PRAGMA busy_timeout = ${contentionMs}; BEGIN EXCLUSIVE`);
-  } catch (error) {
-    database.close();
-    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+  const lock = acquireFileLock(join(real, "inlet.lock"), contentionMs);
+  if (lock === undefined) {
     const holderPid = readHolder(holderFile);
     const holder = holderPid === undefined ? "another process" : `process ${holderPid}`;
     return err({ message: `${real} is in use by ${holder}; one data directory has one owner`, holderPid });
   }
   writeFileSync(holderFile, `${process.pid}\n`, { mode: 0o600 });
-  return ok({ dataDir: real, [Symbol.dispose]: () => database.isOpen && database.close() });
+  return ok({ dataDir: real, [Symbol.dispose]: () => lock[Symbol.dispose]() });
 }
 
 /** Not the number of an earlier owner: the winner may have written its own only a moment later. */
