@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { type EventStreamReader, readEventStream } from "../../support/event-stream.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
@@ -156,13 +156,13 @@ describe("the stream of an app's events", () => {
 });
 
 describe("the stream of an app's events, by a clock that the test moves", () => {
-  beforeEach(() => {
+  // One for all: times that are remembered from before stay in the past.
+  beforeAll(() => {
     const nowMs = performance.now();
     vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
-    // Times that are remembered from before stay in the past.
     vi.advanceTimersByTime(nowMs);
   });
-  afterEach(() => {
+  afterAll(() => {
     vi.useRealTimers();
   });
 

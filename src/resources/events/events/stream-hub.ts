@@ -85,7 +85,8 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
   }
 
   async function list(): Promise<void> {
-    if (performance.now() - listedAt < LIST_EVERY_MS) return;
+    const startedAt = performance.now();
+    if (startedAt - listedAt < LIST_EVERY_MS) return;
     const knownMs = timeMs;
     const alike = Map.groupBy(members, ({ appId, type }) => JSON.stringify([appId, type]));
     await mapBounded([...alike.values()], LISTS_AT_ONCE, async (group) => {
@@ -98,7 +99,8 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
       }
     });
     listedMs = knownMs;
-    listedAt = performance.now();
+    // What has changed since it was begun is perhaps not in it.
+    listedAt = startedAt;
   }
 
   function update(member: StreamMember, topics: ReadonlySet<string>): void {
