@@ -1,7 +1,16 @@
+import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { curlOf, fillPath, queryOf } from "../../src/console/api/curl.ts";
 import { mergePatch } from "../../src/console/kit/resource/merge-patch.ts";
 import { indentJson } from "../../src/console/kit/text/indent-json.ts";
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatPercent,
+  formatShort,
+} from "../../src/console/kit/text/numbers.ts";
 import { visibleText } from "../../src/console/kit/text/visible.ts";
 
 it("hidden characters of a text are shown by their numbers, and all others stay as they are", () => {
@@ -41,6 +50,54 @@ it("a change is a merge patch that makes of what was there what it shall be, and
     }),
   );
   expect(mergePatch({ a: null, b: { c: 1, d: 2 } }, { b: { c: 1 } })).toEqual({ b: { d: null } });
+});
+
+it("a call that is shown for a shell is that call, whatever stands in its body, and has the key by its name only", () => {
+  const hostile = `it's "$(touch x)" \`id\` \\ $HOME !1 \n\u00e9`;
+  const call = { method: "put", path: "/apps/a%20b", body: { hostile }, headers: { "If-Match": `"v'1"` } };
+  const shown = curlOf(call, "https://inlet.example");
+  expect(shown).toContain('-H "Authorization: Bearer $INLET_API_KEY"');
+  const script = `curl() { for word; do printf '%s\\0' "$word"; done; }\n${shown}`;
+  const { stdout } = spawnSync("/bin/sh", ["-c", script], {
+    env: { INLET_API_KEY: "k e y" },
+    encoding: "utf8",
+  });
+  expect(stdout.split("\0").slice(0, -1)).toEqual([
+    ...["-sS", "-X", "PUT", "https://inlet.example/v1/apps/a%20b"],
+    ...["-H", "Authorization: Bearer k e y", "-H", `If-Match: "v'1"`],
+    ...["-H", "Content-Type: application/json", "-d", JSON.stringify(call.body, null, 2)],
+  ]);
+});
+
+it("a parameter of a path stays one segment, and one of a query one value", () => {
+  const segment = fillPath("/apps/{appId}/events/{topic}", { appId: "a/../b", topic: "é?#%2f" });
+  expect(segment).toBe("/apps/a%2F..%2Fb/events/%C3%A9%3F%23%252f");
+  expect(queryOf({ type: "a&b=c", limit: 0, from: undefined, to: "" })).toBe("?type=a%26b%3Dc&limit=0");
+  expect(queryOf({ from: undefined })).toBe("");
+});
+
+it("figures are shown in the largest unit of which there is one", () => {
+  const durations = [0, 999, 1_000, 59_999, 60_000, 3_600_000, 86_400_000, 129_600_000];
+  expect(durations.map(formatDuration)).toEqual([
+    "0 ms",
+    "999 ms",
+    "1 s",
+    "60 s",
+    "1 min",
+    "1 h",
+    "1 d",
+    "1.5 d",
+  ]);
+  expect([0, 1_023, 1_024, 1_572_864, 1024 ** 4, 1024 ** 5].map(formatBytes)).toEqual([
+    "0 B",
+    "1,023 B",
+    "1 KiB",
+    "1.5 MiB",
+    "1 TiB",
+    "1,024 TiB",
+  ]);
+  expect([9_999, 10_000, 12_345].map(formatShort)).toEqual(["9,999", "10K", "12.3K"]);
+  expect([formatCount(12_345), formatPercent(0.1234)]).toEqual(["12,345", "12.3 %"]);
 });
 
 type Json = Readonly<Record<string, unknown>>;

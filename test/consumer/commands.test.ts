@@ -38,3 +38,26 @@ test("a group is read over many topics, each entry once", async () => {
   expect(await read()).toEqual(events.map(({ id }) => id).sort());
   expect(await read()).toEqual([]);
 });
+
+test("a reader that prolongs its claims takes no entry back that another has claimed, and is told which", async () => {
+  await using server = await createTestRedis();
+  await using redis = await openTestRedis(server.url);
+  const channel = testChannel();
+  const events = ["kept", "claimed", "acknowledged"].map((id) => testEvent(channel, id));
+  await testPublish(redis)({ channel, events, policy: testPolicy }, now);
+  const [{ topic } = { topic: "" }] = events;
+  await createGroups({ redis }).ensure(topic, "g", "0-0");
+  const open = (name: string) => createCommands(redis, { subscription: "g", name, maxDeadLetters: 1 });
+  const [slow, other] = [open("slow"), open("other")];
+  const ids = (await slow.read([topic], { count: 3 })).map(({ entryId }) => entryId);
+  const [kept = "", claimed = "", acknowledged = ""] = ids;
+  await other.claimIdle(topic, { idleMs: 0, from: claimed, count: 1 });
+  await other.acknowledge(topic, [acknowledged]);
+  expect(await slow.extendClaims(topic, ids)).toEqual([claimed, acknowledged]);
+  expect(await slow.countAttempt({ topic, entryId: claimed }, 2)).toBe(false);
+  const pending = (await server.client.xpending(topic, "g", "-", "+", 10)) as [string, string][];
+  expect(pending.map(([id, reader]) => [id, reader])).toEqual([
+    [kept, "slow"],
+    [claimed, "other"],
+  ]);
+});

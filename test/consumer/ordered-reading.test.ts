@@ -158,6 +158,25 @@ describe("an ordered topic keeps its order", () => {
   });
 });
 
+it("a handler of an ordered topic is told to stop once another reader may have the topic", async () => {
+  const subscription = await makeSubscription(server, 1);
+  await subscription.send(subscription.topics[0] ?? "", 0, 1);
+  const told = Promise.withResolvers<void>();
+  let tries = 0;
+  await using _reader = await startOrderedReader(subscription, async ({ signal }) => {
+    if (++tries > 1) return;
+    signal.addEventListener("abort", () => told.resolve());
+    await told.promise;
+  });
+  await until(() => tries === 1);
+  using clock = moveMonotonicClock();
+  clock.ahead(2 * PATIENT_MS);
+  await told.promise;
+  // Its reader has the topic again, and the entry is handed out anew.
+  await until(async () => (await subscription.pending()) === 0);
+  expect(tries).toBe(2);
+});
+
 it("ordered topics that wait for what failed keep no other topic from being read", async () => {
   const subscription = await makeSubscription(server, 7);
   const failing = subscription.topics.slice(0, 6);

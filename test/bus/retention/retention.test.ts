@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  createTrimAcknowledged,
   createTrimTopic,
   type RetainedTopic,
   startRetentionSweeper,
@@ -90,6 +91,30 @@ describe("a topic is trimmed", () => {
       bytes: 0,
     });
   });
+});
+
+test("what all groups of a topic have acknowledged goes; what one of them has in hand, or has not read, stays", async () => {
+  const topic = await filled(5);
+  const [first = "", second = "", third = ""] = (await server.client.xrange(topic, "-", "+")).map(
+    ([id]) => id,
+  );
+  const trim = createTrimAcknowledged({ redis });
+  const ids = async () => (await server.client.xrange(topic, "-", "+")).map(([id]) => id);
+  await trim(topic);
+  expect(await ids()).toHaveLength(5);
+  for (const group of ["quick", "slow"]) await server.client.xgroup("CREATE", topic, group, "0-0");
+  const read = (group: string, count: number) =>
+    server.client.xreadgroup("GROUP", group, "reader", "COUNT", count, "STREAMS", topic, ">");
+  await read("quick", 5);
+  await server.client.xack(topic, "quick", ...(await ids()));
+  await read("slow", 3);
+  await server.client.xack(topic, "slow", first, third);
+  // One entry in hand holds back all behind it.
+  await trim(topic);
+  expect((await ids())[0]).toBe(second);
+  await server.client.xack(topic, "slow", second);
+  expect(await trim(topic)).toBe(await server.client.memory("USAGE", topic));
+  expect(await ids()).toHaveLength(2);
 });
 
 test("the sweeper trims every topic in turn, and reports its new length", async () => {

@@ -1,0 +1,47 @@
+import { once } from "node:events";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, it } from "vitest";
+import { createApi } from "../../../src/cli/client/api.ts";
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+});
+
+async function listen(onRequest: RequestListener): Promise<string> {
+  const server = createServer(onRequest);
+  servers.push(server);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const apiAt = (baseUrl: string) => createApi({ baseUrl, apiKey: "a-key" }, new AbortController().signal);
+
+it("a key goes nowhere but to the address that it was given for, whatever that redirects to", async () => {
+  let seen = 0;
+  const elsewhere = await listen((_, response) => {
+    seen++;
+    response.end("[]");
+  });
+  for (const status of [301, 302, 303, 307, 308]) {
+    const origin = await listen((_, response) => response.writeHead(status, { location: elsewhere }).end());
+    await expect(apiAt(origin).get("/apps")).rejects.toThrow(`${origin} cannot be reached`);
+    await expect(apiAt(origin).post("/apps", {})).rejects.toThrow(`${origin} cannot be reached`);
+  }
+  expect(seen).toBe(0);
+});
+
+it("a list is read page by page, each entry once, as far as it goes or is wanted", async () => {
+  const all = Array.from({ length: 450 }, (_, n) => n);
+  const origin = await listen(({ url = "" }, response) => {
+    const { searchParams } = new URL(url, "http://list");
+    const [limit, offset] = [Number(searchParams.get("limit")), Number(searchParams.get("offset"))];
+    response.setHeader("x-total-count", all.length);
+    response.end(JSON.stringify(limit > 200 ? undefined : all.slice(offset, offset + limit)));
+  });
+  const api = apiAt(origin);
+  expect(await api.list("/numbers")).toEqual({ items: all, total: 450 });
+  expect(await api.list("/numbers", {}, 250)).toEqual({ items: all.slice(0, 250), total: 450 });
+});
