@@ -1,11 +1,9 @@
 import createClient from "openapi-fetch";
+import { API_BASE } from "./base.ts";
 import { ApiProblem, problemOf } from "./problem.ts";
 
 /** The entities of the API, by their names in its document. */
 export type Schemas = InletApi.components["schemas"];
-
-/** A part of the API's base that is the same wherever the page stands. */
-export const API_BASE = "/v1";
 
 /** Who signs requests; set once, by the session. */
 export interface Signer {

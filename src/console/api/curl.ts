@@ -1,4 +1,4 @@
-import { API_BASE } from "./client.ts";
+import { API_BASE } from "./base.ts";
 
 /** A request of the management API, as it can be shown and copied. */
 export interface ShownCall {
@@ -10,7 +10,7 @@ export interface ShownCall {
 }
 
 /** The request as a line for a POSIX shell. The key is named and never shown. */
-export function curlOf({ method, path, body, headers = {} }: ShownCall, origin = location.origin): string {
+export function curlOf({ method, path, body, headers = {} }: ShownCall, origin: string): string {
   const words = ["curl -sS"];
   if (method.toUpperCase() !== "GET") words.push(`-X ${method.toUpperCase()}`);
   words.push(shellQuote(`${origin}${API_BASE}${path}`), '-H "Authorization: Bearer $INLET_API_KEY"');

@@ -6,7 +6,7 @@ export function ApiCall({ call, label = "API call" }: { readonly call: ShownCall
   return (
     <details class="api-call">
       <summary>{label}</summary>
-      <Code text={curlOf(call)} label="curl" />
+      <Code text={curlOf(call, location.origin)} label="curl" />
     </details>
   );
 }
