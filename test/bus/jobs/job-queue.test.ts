@@ -1,15 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { RedisEndpoint } from "../../../src/bus/connection/general-connection.ts";
 import { type JobQueue, openJobQueue } from "../../../src/bus/jobs/job-queue.ts";
 import type { Job, WorkOptions } from "../../../src/bus/jobs/job-worker.ts";
 import { parseRedisAddresses } from "../../../src/lib/addresses/redis-address.ts";
 import { createLog } from "../../../src/log.ts";
 import { opened } from "../../support/opened.ts";
-import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { openClient, type RedisServer, startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
 interface Data {
@@ -20,6 +19,9 @@ const endpointOf = (url: string): RedisEndpoint => ({ isCluster: false, seeds: p
 const everyHour = { everyMs: 3_600_000, offsetMs: 1, jitterMs: 0 };
 
 const server = opened(startRedis);
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 let queues = 0;
 const lines: Record<string, unknown>[] = [];
@@ -265,6 +267,10 @@ describe("a worker", () => {
     await begun.promise;
     await stopped[Symbol.asyncDispose]();
     await one[Symbol.asyncDispose]();
+    // From here on each wait between two tries is the test's, which goes on at the usual pace.
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const pace = setInterval(() => vi.advanceTimersByTime(10), 10);
+    onTestFinished(() => clearInterval(pace));
     own.signal("SIGKILL");
     await until(() =>
       other.add({ data: { n: 2 } }).then(
@@ -276,9 +282,12 @@ describe("a worker", () => {
     await other[Symbol.asyncDispose]();
     await own.restart();
     await until(async () => (await connectionsOf(own)).length === before);
-    // Longer than the longest wait between two tries: a queue that still tried would have connected by now.
-    await delay(1_300);
-    expect(await connectionsOf(own)).toHaveLength(before);
+    // Longer than the longest wait between two tries: a queue that still tried would come before the next connection.
+    await vi.advanceTimersByTimeAsync(60_000);
+    const next = await openClient(own.socketPath);
+    const connections = await connectionsOf(own);
+    next.disconnect();
+    expect(connections).toHaveLength(before + 1);
   });
 
   it("asks a Redis that is full only now and then, says so once, and goes on when it is not", async () => {
