@@ -536,14 +536,20 @@ describe("among several gateways", () => {
         return result;
       },
     });
-    startKeeper({ timing: { leaseMs: 300 }, db: counted });
+    const app = await spine.install(channel("main"));
+    const { id } = await subscribe(app.id);
+    await spine.api.call.delete(`/apps/${app.id}/subscriptions/${id}`);
+    const keeper = startKeeper({ timing: { leaseMs: 300 }, db: counted });
     // Without the lease it asks the database for nothing else.
     await until(() => asked > 2);
     expect(await holder()).toBe("dead");
+    expect(keeper.isHolder()).toBe(false);
+    expect(await removals()).not.toEqual([]);
     await db
       .updateTable("leases")
       .set({ expiresAt: new Date(0) })
       .execute();
     await until(async () => (await holder()) !== "dead");
+    await until(async () => (await removals()).length === 0);
   });
 });

@@ -1,0 +1,48 @@
+import { expect, it } from "vitest";
+import { createAttempt } from "../../src/delivery/attempt.ts";
+import { createOutbound } from "../../src/net/create-outbound.ts";
+import { startHandlerServer } from "../support/handler-server.ts";
+import { opened } from "../support/opened.ts";
+import { CEILING_MS } from "../support/until.ts";
+
+const server = opened(startHandlerServer);
+const outbound = opened(() => createOutbound({ allowNetworks: ["127.0.0.0/8"] }));
+
+const event = {
+  topic: "events.o.apps.app.event_received.a.in.t",
+  entryId: "1-0",
+  fields: ["specversion", "1.0", "id", "1", "source", "/s", "type", "t", "data", "{}"],
+};
+
+it("an event is taken by an answer of 2xx alone; a redirect is not followed, and 410 wants no more ever", async () => {
+  const attempt = createAttempt({
+    outbound,
+    credentialsOf: () => {
+      throw new Error("this handler has no connection");
+    },
+    clock: Date.now,
+  });
+  const results: Record<string, string> = {};
+  for (const status of [200, 202, 204, 299, 300, 301, 302, 304, 307, 400, 404, 410, 429, 500]) {
+    const headers = { location: server.urlOf("/elsewhere") };
+    server.answers.set("/in", () => ({ status, headers }));
+    const handler = {
+      ...{ url: server.urlOf("/in"), timeoutMs: CEILING_MS, concurrency: 1, ordered: false },
+      ...{ connectionId: null, testEvents: false },
+    };
+    const subscription = {
+      ...{ id: "sub_1", organizationId: "org_1", appId: "app_1", state: "active", isOfSystem: false },
+      ...{ handler, secret: `whsec_${Buffer.alloc(24).toString("base64")}` },
+    } as const;
+    const result = await attempt(subscription, event, { signal: new AbortController().signal });
+    const isRedirect = [301, 302, 307].includes(status);
+    expect(result.attempt).toMatchObject(isRedirect ? { code: "redirects", status: null } : { status });
+    results[status] = result.kind === "refused" && result.isGone ? "gone" : result.kind;
+  }
+  expect(results).toEqual({
+    ...{ 200: "taken", 202: "taken", 204: "taken", 299: "taken" },
+    ...{ 300: "refused", 301: "refused", 302: "refused", 304: "refused", 307: "refused" },
+    ...{ 400: "refused", 404: "refused", 410: "gone", 429: "refused", 500: "refused" },
+  });
+  expect(server.at("/elsewhere")).toEqual([]);
+});
