@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { HandlersTiming } from "../../src/delivery/handlers.ts";
@@ -27,6 +28,7 @@ export const API_KEY = "a-key-for-tests-that-is-long-enough-0123456789";
 /** Nothing of the shell's but what a program needs to run. */
 const SHELL_ENV: Readonly<Record<string, string>> = {
   PATH: process.env.PATH ?? "",
+  TMPDIR: tmpdir(),
   ...(process.env.NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
 };
 /** For a program of this repository that a test starts. */

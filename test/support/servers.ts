@@ -1,8 +1,7 @@
 import { once } from "node:events";
-import { mkdtemp, realpath, rm, statfs } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
@@ -11,6 +10,7 @@ import { migrate } from "../../src/data/migrate.ts";
 import { createLog } from "../../src/log.ts";
 import type { RedisDatabase } from "./broker.ts";
 import { type RedisServer, startRedis } from "./redis.ts";
+import { openRunFolders } from "./run-folders.ts";
 
 /** Migrated; each test's database is a copy of it. */
 export const TEMPLATE = "inlet_template";
@@ -20,11 +20,14 @@ const REDIS_DATABASES = 512;
 /**
  * One PostgreSQL and one Redis for a whole run, each started when the first test asks for it. A broker hands them out:
  * `GET /postgres` answers a connection, `GET /redis` a database that no other test has, and `DELETE /redis/<n>` takes it back.
+ * Temporary files of all tests stand in a folder of the run.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // Workers and gateways load the same program again and again: what Node has compiled of it is kept. Coverage needs it whole.
   if (project.vitest.config.coverage.enabled) delete process.env.NODE_COMPILE_CACHE;
   else process.env.NODE_COMPILE_CACHE ??= join(project.config.root, "node_modules/.cache/compile");
+  const folders = await openRunFolders();
+  process.env.TMPDIR = folders.temporary;
   const running = new AsyncDisposableStack();
   let postgres: Promise<PostgresServer> | undefined;
   let redis: Promise<RedisServer> | undefined;
@@ -32,7 +35,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   async function answer({ method, url = "" }: IncomingMessage): Promise<unknown> {
     if (url === "/postgres") {
-      postgres ??= startPostgres().then((server) => running.use(server));
+      postgres ??= startPostgres(folders.fast).then((server) => running.use(server));
       return (await postgres).connection;
     }
     if (method === "DELETE") return free.push(Number(url.slice("/redis/".length)));
@@ -67,24 +70,16 @@ interface PostgresServer extends AsyncDisposable {
 
 const log = createLog({ level: "silent" });
 
-async function startPostgres(): Promise<PostgresServer> {
+async function startPostgres(folder: string): Promise<PostgresServer> {
   await using starting = new AsyncDisposableStack();
-  const dataDir = await realpath(await mkdtemp(join(await fastFolder(), "inlet-pg-")));
+  // A database is copied in memory in a twentieth of the time.
+  const dataDir = await mkdtemp(join(folder, "inlet-pg-"));
   starting.defer(() => rm(dataDir, { recursive: true, force: true }));
   const { signal } = new AbortController();
   const { connection } = starting.use(await startLocalPostgres({ dataDir, log, signal }));
   await prepareTemplate(connection);
   const owned = starting.move();
   return { connection, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
-const NEEDED_BYTES = 2 * 1024 ** 3;
-
-/** In memory where there is room: a database is copied there in a twentieth of the time. */
-async function fastFolder(): Promise<string> {
-  const memory = "/dev/shm";
-  const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }));
-  return bavail * bsize > NEEDED_BYTES ? memory : tmpdir();
 }
 
 /** Nothing outlives the run and no test kills this server: it need not wait for a disk. */
