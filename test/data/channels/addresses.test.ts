@@ -61,7 +61,7 @@ describe("the address of a channel", () => {
     expect((await api.call("GET", `/apps/${appId}/channels/${id}`)).status).toBe(404);
   });
 
-  it("is refused to nobody when a uid looks like it: the channel of that address comes first", async () => {
+  it("leads to its own channel, also where another channel has it as its uid", async () => {
     const { id } = await create("one");
     await create(id);
     expect((await api.call.get(`/apps/${appId}/channels/${id}`)).uid).toBe("one");
@@ -123,7 +123,22 @@ describe("beside programs of a release from before", () => {
     expect([await number(id), await number(theirs)]).toEqual([await number(late), await number(late)]);
   });
 
-  it("lets nobody leave a plain address behind who read too early that they are kept", async () => {
+  it("seals all of them, however many there are", async () => {
+    await setPlain(true);
+    const { db } = api.database;
+    await create();
+    await sql`
+      INSERT INTO channels
+      SELECT (jsonb_populate_record(one, jsonb_build_object('number', 1000000 + n, 'id', 'ch_' || n, 'uid', 'in' || n,
+        'address_hash', NULL, 'sealed_address', NULL))).*
+      FROM channels AS one, generate_series(1, 1001) AS n WHERE one.app_id = ${appId} AND one.uid = 'in'`.execute(
+      db,
+    );
+    expect(await sealAddresses(db, api.keyring)).toBe(1_001);
+    expect(await sealAddresses(db, api.keyring)).toBe(0);
+  });
+
+  it("leave no plain address behind, not even one that has read too early that plain ones are kept", async () => {
     await setPlain(false);
     const { id } = await create();
     await sql`UPDATE channels SET id = ${id} WHERE uid = 'in' AND app_id = ${appId}`.execute(api.database.db);
