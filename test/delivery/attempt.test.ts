@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { HandledSubscription } from "../../src/data/subscriptions/handlers.ts";
 import { createAttempt } from "../../src/delivery/attempt.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
@@ -26,14 +27,21 @@ it("an event is taken by an answer of 2xx alone; a redirect is not followed, and
   for (const status of [200, 202, 204, 299, 300, 301, 302, 304, 307, 400, 404, 410, 429, 500]) {
     const headers = { location: server.urlOf("/elsewhere") };
     server.answers.set("/in", () => ({ status, headers }));
-    const handler = {
-      ...{ url: server.urlOf("/in"), timeoutMs: CEILING_MS, concurrency: 1, ordered: false },
-      ...{ connectionId: null, testEvents: false },
+    const subscription: HandledSubscription = {
+      id: "sub_1",
+      organizationId: "org_1",
+      appId: "app_1",
+      state: "active",
+      isOfSystem: false,
+      secret: `whsec_${Buffer.alloc(24).toString("base64")}`,
+      handler: {
+        url: server.urlOf("/in"),
+        connectionId: null,
+        timeoutMs: CEILING_MS,
+        concurrency: 1,
+        ordered: false,
+      },
     };
-    const subscription = {
-      ...{ id: "sub_1", organizationId: "org_1", appId: "app_1", state: "active", isOfSystem: false },
-      ...{ handler, secret: `whsec_${Buffer.alloc(24).toString("base64")}` },
-    } as const;
     const result = await attempt(subscription, event, { signal: new AbortController().signal });
     const isRedirect = [301, 302, 307].includes(status);
     expect(result.attempt).toMatchObject(isRedirect ? { code: "redirects", status: null } : { status });
